@@ -1,0 +1,146 @@
+"""Writes the vocabulary's data files, `agent/data/*.csv`, from pysc2's tables and a technology tree.
+
+  python -m starleague.experiments.vocabulary --techtree data.json.xz [--output agent/data]
+
+The files are committed, so that `starleague.agent` needs neither source; run this again only when
+the game's tables change. A test holds the committed files against the installed pysc2.
+"""
+
+import csv
+import json
+import lzma
+import pathlib
+import random
+from collections.abc import Iterable, Sequence
+
+from absl import app, flags
+
+_TECHTREE = flags.DEFINE_string(
+  "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "
+  "which unit types can execute a function.", required=True)
+_OUTPUT = flags.DEFINE_string(
+  "output", str(pathlib.Path(__file__).resolve().parent.parent / "agent" / "data"),
+  "Folder the CSV files are written to.")
+
+# Wild animals differ only in looks. One class for all of them keeps the unit types within the 256
+# of the published agent (Vinyals et al. 2019, detailed architecture).
+CRITTERS = frozenset({
+  "CarrionBird", "KarakFemale", "KarakMale", "Lyote", "Scantipede", "ThornLizard", "UrsadakCalf",
+  "UrsadakFemale", "UrsadakMale", "UtilityBot", "Crabeetle", "Dog", "Sheep", "Cow"})
+
+
+def import_pysc2_tables():
+  """pysc2.lib's actions, units, upgrades and buffs.
+
+  pysc2.lib.colors shuffles a palette at import with a two-argument `random.shuffle` that Python
+  3.11 no longer has; the old meaning is lent to it for that moment only.
+  """
+  shuffle = random.shuffle
+  random.shuffle = lambda x, _=None: shuffle(x)  # type: ignore[assignment,misc]
+  try:
+    from pysc2.lib import actions, buffs, units, upgrades
+  finally:
+    random.shuffle = shuffle
+  return actions, units, upgrades, buffs
+
+
+def category(name: str) -> str:
+  """What a function is for: the word before its first underscore if it is a known one."""
+  prefix = name.split("_")[0]
+  if prefix in ("Train", "Build", "Research", "Morph", "Effect"):
+    return prefix.lower()
+  return "effect" if prefix in ("BurrowDown", "BurrowUp", "Behavior") else "other"
+
+
+def function_rows(actions) -> tuple[list[list], list[list]]:
+  """Rows of functions.csv (the general functions) and aliases.csv (all raw ids -> index)."""
+  general = [f for f in actions.RAW_FUNCTIONS if not f.general_id]
+  index = {(f.ability_id, f.function_type.__name__): i for i, f in enumerate(general)}
+  functions = [[i, int(f.id), f.name, f.ability_id, f.function_type.__name__, category(f.name)]
+               for i, f in enumerate(general)]
+  aliases = []
+  for f in actions.RAW_FUNCTIONS:
+    ability = f.general_id or f.ability_id
+    aliases.append([int(f.id), index[ability, f.function_type.__name__], f.ability_id])
+  return functions, aliases
+
+
+def unit_rows(units) -> list[list]:
+  """Rows of unit_types.csv: index, game id, name, race; index 0 is the unknown type."""
+  rows = [[0, 0, "Unknown", "None"]]
+  critter = None
+  for race in (units.Neutral, units.Terran, units.Protoss, units.Zerg):
+    for unit in sorted(race, key=lambda u: u.value):
+      if unit.name in CRITTERS and critter is not None:
+        rows.append([critter, unit.value, unit.name, race.__name__])
+        continue
+      index = max(row[0] for row in rows) + 1
+      if unit.name in CRITTERS:
+        critter = index
+      rows.append([index, unit.value, unit.name, race.__name__])
+  return rows
+
+
+def id_rows(enum) -> list[list]:
+  """Rows of upgrades.csv and buffs.csv: index, game id, name; index 0 is the unknown one."""
+  return [[0, 0, "Unknown"]] + [[i + 1, e.value, e.name]
+                                for i, e in enumerate(sorted(enum, key=lambda e: e.value))]
+
+
+def capability_rows(functions: Sequence[Sequence], aliases: Iterable[Sequence], units: Sequence,
+                    techtree: dict) -> list[list]:
+  """Rows of capabilities.csv: function index, the unit type indices that can execute it."""
+  by_ability: dict[int, set[int]] = {}
+  for _, index, ability in aliases:
+    by_ability.setdefault(ability, set()).add(index)
+  for row in functions:
+    by_ability.setdefault(row[3], set()).add(row[0])
+  remaps = {a["id"]: a["remaps_to_ability_id"] for a in techtree["Ability"]
+            if a.get("remaps_to_ability_id")}
+  unit_index = {row[1]: row[0] for row in units}
+  capable: dict[int, set[int]] = {row[0]: set() for row in functions}
+  for unit in techtree["Unit"]:
+    if unit["id"] not in unit_index:
+      continue
+    for entry in unit["abilities"]:
+      ability = entry["ability"]
+      for known in (ability, remaps.get(ability)):
+        for function in by_ability.get(known, ()):
+          capable[function].add(unit_index[unit["id"]])
+  return [[function, " ".join(str(u) for u in sorted(types))]
+          for function, types in capable.items()]
+
+
+def write_csv(path: pathlib.Path, header: Sequence[str], rows: Iterable[Sequence]) -> None:
+  """Writes a table atomically."""
+  partial = path.with_suffix(".partial")
+  with partial.open("w", newline="") as file:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+  partial.replace(path)
+
+
+def main(argv: Sequence[str]) -> None:
+  if len(argv) > 1:
+    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+  path = pathlib.Path(_TECHTREE.value)
+  opener = lzma.open if path.suffix == ".xz" else open
+  with opener(path, "rt") as file:
+    techtree = json.load(file)
+  actions, units, upgrades, buffs = import_pysc2_tables()
+  output = pathlib.Path(_OUTPUT.value)
+  functions, aliases = function_rows(actions)
+  unit_types = unit_rows(units)
+  write_csv(output / "functions.csv",
+            ("index", "id", "name", "ability", "type", "category"), functions)
+  write_csv(output / "aliases.csv", ("id", "index", "ability"), aliases)
+  write_csv(output / "unit_types.csv", ("index", "id", "name", "race"), unit_types)
+  write_csv(output / "upgrades.csv", ("index", "id", "name"), id_rows(upgrades.Upgrades))
+  write_csv(output / "buffs.csv", ("index", "id", "name"), id_rows(buffs.Buffs))
+  write_csv(output / "capabilities.csv", ("function", "unit_types"),
+            capability_rows(functions, aliases, unit_types, techtree))
+
+
+if __name__ == "__main__":
+  app.run(main)

@@ -1,10 +1,43 @@
 """The agent's sizes and options, and the presets: data, not code paths.
 
 `full` is the published agent (Vinyals et al. 2019, detailed architecture); `mini` is the same code
-with small numbers, for Skirmish on a laptop and for tests.
+with small numbers, for Skirmish on a laptop and for tests. A run that wants another size starts
+from one of them: `dataclasses.replace(config.mini(), core_size=128)`.
 """
 
 import dataclasses
+from collections.abc import Callable
+
+DTYPES = ("float32", "bfloat16")
+UNIT_MASKS = ("existing", "own", "capable")
+FUNCTION_MASKS = ("none", "available")
+PICK_POOLINGS = ("entities", "512", "none")
+BUILD_ORDER_POOLINGS = ("flatten", "mean")
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalarConfig:
+  """Width of each scalar feature's embedding, in the order in which they are concatenated."""
+
+  player: int = 64
+  home_race: int = 32
+  away_race: int = 32
+  upgrades: int = 128
+  enemy_upgrades: int = 128
+  time: int = 64  # a sinusoid, not learned; even
+  available_actions: int = 64
+  unit_counts: int = 64
+  mmr: int = 64
+  cumulative: int = 32  # of each: units, effects, upgrades
+  last_delay: int = 64
+  last_function: int = 128
+  last_queued_repeat: int = 256
+  score: int = 64  # value functions only
+  build_order_layers: int = 3
+  build_order_attention_heads: int = 2
+  build_order_key_size: int = 8
+  build_order_hidden: int = 32
+  build_order_pooling: str = "flatten"  # "flatten": tokens side by side; "mean": their mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,23 +45,164 @@ class AgentConfig:
   """Sizes are widths of activations unless they say otherwise."""
 
   name: str
+  # What is observed and done.
   max_entities: int  # E
   map_size: int  # H = W of the planes
   location_size: int  # L
   max_selected: int  # K
+  # Entity encoder.
+  entity_size: int
+  entity_layers: int
+  entity_attention_heads: int
+  entity_key_size: int
+  entity_hidden: int
+  # Spatial encoder.
+  scatter_size: int  # channels in which entities are drawn on the map
+  map_projection: int
+  map_downsamples: tuple[int, ...]  # channels; each halves the map
+  map_blocks: int
+  spatial_size: int
+  # Scalar encoder.
+  scalar: ScalarConfig
+  # Core.
   core_layers: int
   core_size: int
+  # Heads.
+  head_size: int
+  action_blocks: int
+  autoregressive_size: int
+  key_size: int
+  function_embedding: int
+  location_channels: int
+  location_upsamples: tuple[int, ...]  # channels; each doubles the map, the last one is 1
+  # Value functions.
+  baseline_size: int
+  baseline_blocks: int
+  # Options.
+  temperature: float = 0.8  # 1.0 in supervised learning: dataclasses.replace(config, ...)
+  delay_temperature: float = 1.0
+  repeat: bool = True  # whether there is a repeat head; without it `repeat` is always 0
+  # Entity rows that can be selected: every one, own ones, or own ones whose type can execute the
+  # chosen function (own ones where there is none such).
+  unit_mask: str = "existing"
+  function_mask: str = "none"  # "available": only functions that available_actions lists
+  # What a picked unit's key is divided by before it joins the autoregressive embedding: the number
+  # of entities, 512, or 1. "Mean across the entities" can be read in each of these ways.
+  pick_pooling: str = "entities"
+  dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
+  remat: bool = False  # recompute encoders and heads in the backward pass: memory for time
+
+  @property
+  def coarse_size(self) -> int:
+    """Rows and columns of the map after the downsampling convolutions."""
+    return self.map_size >> len(self.map_downsamples)
 
 
 def full() -> AgentConfig:
-  """The published agent."""
+  """The published agent (Vinyals et al. 2019, detailed architecture)."""
   return AgentConfig(
     name="full", max_entities=512, map_size=128, location_size=256, max_selected=64,
-    core_layers=3, core_size=384)
+    entity_size=256, entity_layers=3, entity_attention_heads=2, entity_key_size=128,
+    entity_hidden=1024,
+    scatter_size=32, map_projection=32, map_downsamples=(64, 128, 128), map_blocks=4,
+    spatial_size=256,
+    scalar=ScalarConfig(),
+    core_layers=3, core_size=384,
+    head_size=256, action_blocks=16, autoregressive_size=1024, key_size=32,
+    function_embedding=256, location_channels=128, location_upsamples=(128, 64, 16, 1),
+    baseline_size=256, baseline_blocks=16, dtype="bfloat16")
 
 
 def mini() -> AgentConfig:
   """About 0.2 M parameters: laptops and tests."""
   return AgentConfig(
     name="mini", max_entities=64, map_size=32, location_size=32, max_selected=8,
-    core_layers=1, core_size=64)
+    entity_size=32, entity_layers=1, entity_attention_heads=2, entity_key_size=16,
+    entity_hidden=64,
+    scatter_size=8, map_projection=8, map_downsamples=(16, 16), map_blocks=1,
+    spatial_size=32,
+    scalar=ScalarConfig(
+      player=16, home_race=8, away_race=8, upgrades=16, enemy_upgrades=8, time=16,
+      available_actions=16, unit_counts=16, mmr=8, cumulative=8, last_delay=8, last_function=16,
+      last_queued_repeat=8, score=16, build_order_layers=1, build_order_key_size=4,
+      build_order_hidden=16, build_order_pooling="mean"),
+    core_layers=1, core_size=64,
+    head_size=64, action_blocks=1, autoregressive_size=128, key_size=16,
+    function_embedding=32, location_channels=16, location_upsamples=(8, 1),
+    baseline_size=32, baseline_blocks=1, unit_mask="capable", function_mask="available")
+
+
+_PRESETS: dict[str, Callable[[], AgentConfig]] = {"full": full, "mini": mini}
+
+
+def preset(name: str) -> AgentConfig:
+  """A preset by its name.
+
+  Raises:
+    ValueError: naming the known presets, where there is none of that name.
+  """
+  if name not in _PRESETS:
+    raise ValueError(f"unknown agent preset {name!r}: expected one of {sorted(_PRESETS)}")
+  return _PRESETS[name]()
+
+
+def validate(config: AgentConfig) -> None:
+  """Refuses a config whose sizes or options cannot work together.
+
+  Raises:
+    ValueError: naming the field, what it must be, and what was found.
+  """
+  _check_positive(config)
+  _check_choice("unit_mask", config.unit_mask, UNIT_MASKS)
+  _check_choice("function_mask", config.function_mask, FUNCTION_MASKS)
+  _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
+  _check_choice("dtype", config.dtype, DTYPES)
+  _check_choice("scalar.build_order_pooling", config.scalar.build_order_pooling,
+                BUILD_ORDER_POOLINGS)
+  _require(256 % config.map_size == 0, "map_size", "a divisor of 256, the grid of positions",
+           config.map_size)
+  halvings = 2 ** len(config.map_downsamples)
+  _require(config.map_size % halvings == 0, "map_downsamples",
+           f"at most as many as halve map_size {config.map_size} to a whole number",
+           config.map_downsamples)
+  reached = config.coarse_size * 2 ** len(config.location_upsamples)
+  _require(reached == config.location_size, "location_upsamples",
+           f"as many as double the coarse map of {config.coarse_size} to location_size "
+           f"{config.location_size}", config.location_upsamples)
+  _require(config.location_upsamples[-1] == 1, "location_upsamples", "ending in 1 channel",
+           config.location_upsamples)
+  _require(config.location_channels == config.map_downsamples[-1], "location_channels",
+           f"the last of map_downsamples {config.map_downsamples}, whose map skips are added to it",
+           config.location_channels)
+  _require(config.autoregressive_size % config.coarse_size ** 2 == 0, "autoregressive_size",
+           f"a multiple of {config.coarse_size} * {config.coarse_size}, the coarse map it is laid "
+           "out on", config.autoregressive_size)
+  _require(config.scalar.time % 2 == 0, "scalar.time", "even: pairs of sine and cosine",
+           config.scalar.time)
+
+
+def _require(condition: bool, field: str, expected: str, found) -> None:
+  if not condition:
+    raise ValueError(f"AgentConfig.{field} must be {expected}; found {found!r}")
+
+
+def _check_choice(field: str, found: str, choices: tuple[str, ...]) -> None:
+  _require(found in choices, field, f"one of {choices}", found)
+
+
+def _check_positive(config: AgentConfig) -> None:
+  may_be_zero = ("map_blocks", "action_blocks", "baseline_blocks")
+  fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+  fields |= {f"scalar.{field.name}": getattr(config.scalar, field.name)
+             for field in dataclasses.fields(config.scalar)}
+  for name, value in fields.items():
+    if isinstance(value, tuple):
+      _require(bool(value) and all(channels >= 1 for channels in value), name,
+               "one or more positive channel counts", value)
+    elif isinstance(value, bool):
+      continue
+    elif isinstance(value, float):
+      _require(value > 0, name, "above zero", value)
+    elif isinstance(value, int):
+      least = 0 if name in may_be_zero else 1
+      _require(value >= least, name, f"at least {least}", value)

@@ -1,0 +1,249 @@
+"""The building blocks that encoders, core, heads and value functions share.
+
+Every block is written for one example: a vector `[C]`, a set `[E, C]` or a map `[H, W, C]`; callers
+vmap. A block computes in the dtype of its inputs while its parameters stay float32: wrap the whole
+transform in `float32_parameters()`. Norms and softmax are float32 always.
+"""
+
+import contextlib
+from typing import NamedTuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+
+@contextlib.contextmanager
+def float32_parameters():
+  """Within it, parameters are created in float32 and read in the dtype their layer computes in."""
+
+  def create(next_creator, shape, dtype, init, context):
+    del dtype, context
+    return next_creator(shape, jnp.float32, init)
+
+  def read(next_getter, value, context):
+    return next_getter(value.astype(context.original_dtype))
+
+  with hk.custom_creator(create), hk.custom_getter(read):
+    yield
+
+
+class LayerNorm(hk.Module):
+  """Layer normalisation over `axes`, with a scale and offset for each channel (the last axis)."""
+
+  def __init__(self, name: str, axes: tuple[int, ...] = (-1,)):
+    super().__init__(name=name)
+    self._axes = axes
+
+  def __call__(self, x):
+    """[..., C] -> [..., C], of the same dtype; statistics are taken in float32."""
+    scale = hk.get_parameter("scale", (x.shape[-1],), jnp.float32, jnp.ones)
+    offset = hk.get_parameter("offset", (x.shape[-1],), jnp.float32, jnp.zeros)
+    wide = x.astype(jnp.float32)
+    centred = wide - wide.mean(self._axes, keepdims=True)
+    variance = jnp.square(centred).mean(self._axes, keepdims=True)
+    return (centred * jax.lax.rsqrt(variance + 1e-5) * scale + offset).astype(x.dtype)
+
+
+class GLU(hk.Module):
+  """Gated linear unit: a context decides how much of each input passes.
+
+  `Linear(sigmoid(Linear(context)) * inputs)` (Vinyals et al. 2019, detailed architecture; after
+  Dauphin et al. 2017).
+  """
+
+  def __init__(self, output_size: int, name: str):
+    super().__init__(name=name)
+    self._output_size = output_size
+
+  def __call__(self, inputs, context):
+    """[C], [context size] -> [output_size]."""
+    gate = jax.nn.sigmoid(hk.Linear(inputs.shape[-1], name="gate")(context))
+    return hk.Linear(self._output_size, name="output")(gate * inputs)
+
+
+class ResidualBlock(hk.Module):
+  """Two linear layers, each after layer norm and ReLU, added to the input (He et al. 2016)."""
+
+  def __init__(self, size: int, name: str):
+    super().__init__(name=name)
+    self._size = size
+
+  def __call__(self, x):
+    """[size] -> [size]."""
+    y = jax.nn.relu(LayerNorm(name="norm_0")(x))
+    y = hk.Linear(self._size, name="linear_0")(y)
+    y = jax.nn.relu(LayerNorm(name="norm_1")(y))
+    return x + hk.Linear(self._size, name="linear_1")(y)
+
+
+class ConvResidualBlock(hk.Module):
+  """Two 3x3 convolutions, each after layer norm over the whole map and ReLU, added to the input."""
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._channels = channels
+
+  def __call__(self, x):
+    """[H, W, channels] -> [H, W, channels]."""
+    y = jax.nn.relu(LayerNorm(name="norm_0", axes=(-3, -2, -1))(x))
+    y = hk.Conv2D(self._channels, 3, name="conv_0")(y)
+    y = jax.nn.relu(LayerNorm(name="norm_1", axes=(-3, -2, -1))(y))
+    return x + hk.Conv2D(self._channels, 3, name="conv_1")(y)
+
+
+class FilmGatedBlock(hk.Module):
+  """A residual block on a map that a context modulates and gates, with a skip map added.
+
+  FiLM (Perez et al. 2018) scales and shifts the channels between the two convolutions; the gate
+  says how much of the result is added. Where gamma = 1, beta = 0 and gate = 0, the output is
+  `x + skip`.
+  """
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._channels = channels
+
+  def __call__(self, x, skip, context):
+    """[H, W, channels], [H, W, channels], [context size] -> [H, W, channels]."""
+    gamma = 1.0 + hk.Linear(self._channels, name="gamma")(context)
+    beta = hk.Linear(self._channels, name="beta")(context)
+    gate = jax.nn.sigmoid(hk.Linear(self._channels, name="gate")(context))
+    y = hk.Conv2D(self._channels, 3, name="conv_0")(jax.nn.relu(x))
+    y = gamma * y + beta
+    y = hk.Conv2D(self._channels, 3, name="conv_1")(jax.nn.relu(y))
+    return x + gate * y + skip
+
+
+class Downsample(hk.Module):
+  """A convolution of kernel 4 and stride 2: halves the map."""
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._channels = channels
+
+  def __call__(self, x):
+    """[H, W, C] -> [H / 2, W / 2, channels]."""
+    return hk.Conv2D(self._channels, 4, stride=2, name="conv")(x)
+
+
+class Upsample(hk.Module):
+  """A transposed convolution of kernel 4 and stride 2: doubles the map."""
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._channels = channels
+
+  def __call__(self, x):
+    """[H, W, C] -> [2 H, 2 W, channels]."""
+    return hk.Conv2DTranspose(self._channels, 4, stride=2, name="conv")(x)
+
+
+class Transformer(hk.Module):
+  """Self-attention over a set (Vaswani et al. 2017), norms before each part.
+
+  Heads are summed after an output projection each, which equals one projection of the heads side
+  by side (Vinyals et al. 2019, detailed architecture). The width is that of the input.
+  """
+
+  def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str):
+    super().__init__(name=name)
+    self._layers = layers
+    self._attention_heads = attention_heads
+    self._key_size = key_size
+    self._hidden = hidden
+
+  def __call__(self, x, mask):
+    """Transforms a set.
+
+    Args:
+      x: [E, C] rows.
+      mask: [E] bool: which rows exist. The others are attended by none, and come out zero.
+
+    Returns:
+      [E, C] of x's dtype.
+    """
+    row_mask = mask[:, None].astype(x.dtype)
+    x = x * row_mask
+    for layer in range(self._layers):
+      attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
+      x = (x + attended) * row_mask
+      y = hk.Linear(self._hidden, name=f"hidden_{layer}")(LayerNorm(name=f"mlp_norm_{layer}")(x))
+      x = (x + hk.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
+    return x
+
+  def _attend(self, x, mask, layer: int):
+    rows, heads, size = x.shape[0], self._attention_heads, self._key_size
+    query, key, value = (
+      hk.Linear(heads * size, name=f"{name}_{layer}")(x).reshape(rows, heads, size)
+      for name in ("query", "key", "value"))
+    logits = jnp.einsum("qhc,khc->hqk", query, key).astype(jnp.float32) / jnp.sqrt(float(size))
+    weights = jax.nn.softmax(logits + jnp.where(mask, 0.0, -1e9), axis=-1).astype(x.dtype)
+    heads_out = jnp.einsum("hqk,khc->qhc", weights, value).reshape(rows, heads * size)
+    return hk.Linear(x.shape[-1], name=f"aggregate_{layer}")(heads_out)
+
+
+class LSTMState(NamedTuple):
+  """One layer's memory, float32."""
+
+  hidden: jax.Array  # [size]
+  cell: jax.Array  # [size]
+
+
+class LayerNormLSTM(hk.Module):
+  """An LSTM layer with layer norm on both contributions to the gates and on the cell.
+
+  Ba et al. 2016, as Vinyals et al. 2019 (detailed architecture) ask for "layer norm on the gates".
+  The norms and the cell are float32. Inputs of all steps are projected in one matrix product, so
+  that only the recurrent product is left inside the scan.
+  """
+
+  def __init__(self, size: int, name: str):
+    super().__init__(name=name)
+    self._size = size
+
+  def __call__(self, inputs, keep, state: LSTMState) -> tuple[jax.Array, LSTMState]:
+    """Runs the layer over T steps.
+
+    Args:
+      inputs: [T, C].
+      keep: [T] float32: 0 where the state is forgotten before the step, else 1.
+      state: the state before the first step.
+
+    Returns:
+      [T, size] outputs of inputs' dtype, and the states [T, size] after each step.
+    """
+    size, dtype = self._size, inputs.dtype
+    projected = LayerNorm(name="input_norm")(
+      hk.Linear(4 * size, with_bias=False, name="input")(inputs).astype(jnp.float32))
+    recurrent = hk.get_parameter(
+      "recurrent", (size, 4 * size), dtype, hk.initializers.Orthogonal())
+    scale = hk.get_parameter("recurrent_scale", (4 * size,), jnp.float32, jnp.ones)
+    cell_scale = hk.get_parameter("cell_scale", (size,), jnp.float32, jnp.ones)
+    cell_offset = hk.get_parameter("cell_offset", (size,), jnp.float32, jnp.zeros)
+
+    def step(before: LSTMState, x):
+      projected_t, keep_t = x
+      hidden, cell = before.hidden * keep_t, before.cell * keep_t
+      product = (hidden.astype(dtype) @ recurrent).astype(jnp.float32)
+      gates = projected_t + scale * _normalise(product)
+      input_gate, candidate, forget_gate, output_gate = jnp.split(gates, 4)
+      cell = (jax.nn.sigmoid(forget_gate + 1.0) * cell
+              + jax.nn.sigmoid(input_gate) * jnp.tanh(candidate))
+      hidden = jax.nn.sigmoid(output_gate) * jnp.tanh(
+        cell_scale * _normalise(cell) + cell_offset)
+      after = LSTMState(hidden, cell)
+      return after, after
+
+    if inputs.shape[0] == 1:  # acting: no loop to start
+      after, _ = step(state, (projected[0], keep[0]))
+      states = jax.tree.map(lambda x: x[None], after)
+    else:
+      _, states = jax.lax.scan(step, state, (projected, keep))
+    return states.hidden.astype(dtype), states
+
+
+def _normalise(x):
+  """Zero mean and unit variance over the last axis; zero where x is constant."""
+  centred = x - x.mean(-1, keepdims=True)
+  return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)

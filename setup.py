@@ -1,0 +1,64 @@
+"""Packages the rooms under the name `starleague`.
+
+`starleague/` holds links to the rooms, so that the source tree, an editable install and a wheel
+all import alike. Dependencies are ranges here; `requirements.txt` is the lock of a whole machine.
+"""
+
+import pathlib
+
+from setuptools import find_packages, setup
+
+ROOT = pathlib.Path(__file__).parent
+
+# The agent and the losses run on any JAX in this range, with numpy 1.26 or 2.
+CORE = [
+  "absl-py>=2.1",
+  "chex>=0.1.91",
+  "dm-env>=1.6",
+  "dm-haiku>=0.0.16",
+  "dm-tree>=0.1.9",
+  "jax>=0.7.1,<0.11",
+  "ml-collections>=1.0",
+  "numpy>=1.26.4",
+  "optax>=0.2.5",
+  "orbax-checkpoint>=0.11.20",
+  "plotly>=6.0",
+  "rich>=13.7",
+  "rlax>=0.1.8",
+  "tensorboardX>=2.6.2",
+]
+
+EXTRAS = {
+  # Reverb 0.14.0 loads into TensorFlow 2.15 only, and that declares older ml-dtypes and protobuf
+  # than JAX wants though it runs with JAX's: install it from requirements.txt with --no-deps.
+  "replay": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "numpy<2", "chex<0.1.92"],
+  "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
+  "launch": ["ray>=2.40"],
+  "test": ["hypothesis>=6.100", "pytest>=8.3"],
+  "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "ruff>=0.12"],
+}
+
+setup(
+  name="starleague",
+  version="0.1.0.dev0",
+  description="AlphaStar as open JAX software: agent, learner, actors, league, and an embedded RTS",
+  long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+  long_description_content_type="text/markdown",
+  author="The Starleague authors",
+  license="Apache-2.0",
+  license_files=["LICENSE"],
+  python_requires=">=3.11",
+  packages=find_packages(include=["starleague", "starleague.*"]),
+  package_data={"": ["py.typed", "data/*", "data/**/*"]},
+  exclude_package_data={"": ["*.pyc", "__pycache__/*", "*/__pycache__/*"]},
+  install_requires=CORE,
+  extras_require=EXTRAS,
+  classifiers=[
+    "Development Status :: 3 - Alpha",
+    "Intended Audience :: Science/Research",
+    "Operating System :: POSIX :: Linux",
+    "Programming Language :: Python :: 3.11",
+    "Programming Language :: Python :: 3.12",
+    "Topic :: Scientific/Engineering :: Artificial Intelligence",
+  ],
+)

@@ -1,0 +1,48 @@
+"""The `mini` preset: AlphaStar on Skirmish, on a laptop of two cores, in a quarter of an hour."""
+
+import ml_collections
+
+
+def get_config() -> ml_collections.ConfigDict:
+  """Every setting of a run; `--config.KEY=VALUE` changes one, an unknown key is refused."""
+  return ml_collections.ConfigDict({
+    "preset": "mini",  # an agent preset, see starleague.agent.config
+    "seed": 0,
+    "seconds": 600.0,  # training time, evaluation and start-up not counted
+    "unroll_length": 16,  # T
+    "environment": {"tier": "mini"},
+    "actor": {
+      "processes": 1,
+      "games": 128,  # played at once by one process
+      "inference_batch": 64,
+      "iterations": 32,  # a compiled call plays this many inference batches
+      "self_play": 0.25,  # share of games against the live agent; the rest are scripted players
+      "matchmaking": "variance",  # which scripted player: see starleague.league.pfsp
+      "parameter_interval_s": 10.0,
+      "pseudo_probability": 0.0,
+    },
+    "replay": {
+      "max_size": 2000,  # trajectories
+      "min_size": 128,
+      "samples_per_item": 2,
+      "timeout_s": 300.0,
+    },
+    "learner": {
+      "batch_size": 32,  # sequences
+      "learning_rate": 1e-3,
+      "b1": 0.0,
+      "b2": 0.99,
+      "eps": 1e-5,
+      "max_norm": 1.0,
+      "td_lambda": 0.8,
+      "entropy": 1e-2,
+      "teacher_kl": 0.0,
+      "publish_interval_s": 10.0,
+      "checkpoint_interval_s": 60.0,
+      "log_interval_s": 5.0,
+      "keep_last": 3,
+      "keep_every": 0,  # updates; 0 keeps none beyond the last
+      "max_skipped": 20,  # consecutive non-finite updates before the run stops
+    },
+    "evaluation": {"games": 200},  # against each scripted player
+  })

@@ -1,0 +1,123 @@
+"""A run's settings: read from a config file and flags, checked, kept in the run's folder."""
+
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import ml_collections
+
+from starleague.agent import config as agent_config
+from starleague.experiments.configs import mini
+
+CONFIG_FILE = "config.json"
+# Keys whose value must be above zero.
+POSITIVE = ("seconds", "unroll_length", "actor.processes", "actor.games", "actor.inference_batch",
+            "actor.iterations", "actor.parameter_interval_s", "replay.max_size", "replay.min_size",
+            "replay.samples_per_item", "replay.timeout_s", "learner.batch_size",
+            "learner.learning_rate", "learner.publish_interval_s",
+            "learner.checkpoint_interval_s", "learner.log_interval_s", "learner.keep_last",
+            "learner.max_skipped", "evaluation.games")
+
+
+class SettingsError(ValueError):
+  """A setting that cannot be: names the key, what was found and what is allowed."""
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
+  for key, value in values.items():
+    where = f"{path}{key}"
+    if key not in into:
+      raise SettingsError(f"config key {where!r} does not exist; "
+                          f"keys here: {', '.join(sorted(into))}.")
+    known = into[key]
+    if isinstance(known, dict):
+      if not isinstance(value, Mapping):
+        raise SettingsError(f"config key {where!r} is a group of keys, found {value!r}.")
+      _merge(known, value, f"{where}.")
+    elif isinstance(known, float) and type(value) is int:
+      into[key] = float(value)
+    elif type(value) is not type(known):
+      raise SettingsError(f"config key {where!r} takes a {type(known).__name__}, found "
+                          f"{value!r} ({type(value).__name__}).")
+    else:
+      into[key] = value
+
+
+def complete(values: Mapping[str, Any]) -> ml_collections.ConfigDict:
+  """The keys of `configs/mini.py`, some with other values, checked.
+
+  Args:
+    values: nested changes.
+
+  Raises:
+    SettingsError: an unknown key, a value of another type, or one that cannot be.
+  """
+  merged = mini.get_config().to_dict()
+  _merge(merged, values, "")
+  config = ml_collections.ConfigDict(merged)
+  check(config)
+  return config
+
+
+def _lookup(config: ml_collections.ConfigDict, key: str) -> Any:
+  for part in key.split("."):
+    config = config[part]
+  return config
+
+
+def check(config: ml_collections.ConfigDict) -> None:
+  """Refuses values that cannot be, before any process starts.
+
+  Raises:
+    SettingsError: naming the key, the value found and those allowed.
+  """
+  try:
+    agent_config.preset(config.preset)
+  except ValueError as error:
+    raise SettingsError(f"config key 'preset': {error}") from error
+  for key in POSITIVE:
+    if not _lookup(config, key) > 0:
+      raise SettingsError(f"config key {key!r} must be above 0, found {_lookup(config, key)!r}.")
+  for key in ("actor.self_play", "actor.pseudo_probability"):
+    if not 0.0 <= _lookup(config, key) <= 1.0:
+      raise SettingsError(f"config key {key!r} must be in [0, 1], found {_lookup(config, key)!r}.")
+  if config.actor.inference_batch > 2 * config.actor.games:
+    raise SettingsError(
+      f"config key 'actor.inference_batch' may be at most twice 'actor.games' "
+      f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
+  if config.replay.max_size <= config.replay.min_size:
+    raise SettingsError(
+      f"config key 'replay.max_size' must be above 'replay.min_size' "
+      f"({config.replay.min_size}), found {config.replay.max_size}.")
+
+
+def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
+  """Writes a run's settings into its folder, atomically."""
+  path = pathlib.Path(run_dir) / CONFIG_FILE
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+    json.dump(config.to_dict(), file, indent=2)
+    file.write("\n")
+  os.replace(file.name, path)
+
+
+def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
+  """The settings of a run's folder.
+
+  Raises:
+    SettingsError: no settings there, or ones that do not fit.
+  """
+  path = pathlib.Path(run_dir) / CONFIG_FILE
+  if not path.exists():
+    raise SettingsError(f"{path} does not exist; expected the settings of a run there. "
+                        f"`python -m starleague.experiments.train` starts one.")
+  try:
+    values = json.loads(path.read_text())
+  except json.JSONDecodeError as error:
+    raise SettingsError(f"{path} is not JSON: {error}.") from error
+  if not isinstance(values, dict):
+    raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of settings.")
+  return complete(values)

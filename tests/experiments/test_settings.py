@@ -1,0 +1,52 @@
+import json
+import pathlib
+
+import pytest
+
+from starleague.experiments import settings
+from starleague.experiments.configs import mini
+
+
+def test_settings_survive_the_round_trip(tmp_path: pathlib.Path):
+  config = settings.complete({"seed": 7, "actor": {"games": 32, "inference_batch": 8}})
+  settings.save(config, tmp_path)
+  assert settings.load(tmp_path).to_dict() == config.to_dict()
+  assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def test_the_preset_is_complete():
+  assert settings.complete({}).to_dict() == mini.get_config().to_dict()
+
+
+@pytest.mark.parametrize("values, message", [
+  ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
+  ({"learner": {"learning_rat": 1.0}}, "'learner.learning_rat' does not exist; .*learning_rate"),
+  ({"learner": 3}, "'learner' is a group of keys, found 3"),
+  ({"seed": "one"}, "'seed' takes a int, found 'one'"),
+  ({"actor": {"games": True}}, "'actor.games' takes a int, found True"),
+  ({"seconds": 0}, "'seconds' must be above 0, found 0.0"),
+  ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
+  ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
+  ({"replay": {"max_size": 10}}, "'replay.max_size' must be above 'replay.min_size'.*found 10"),
+])
+def test_what_cannot_be_is_refused_by_name(values, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.complete(values)
+
+
+def test_a_folder_without_settings_is_named(tmp_path):
+  with pytest.raises(settings.SettingsError, match=f"{tmp_path}/config.json does not exist"):
+    settings.load(tmp_path)
+
+
+@pytest.mark.parametrize("text, message", [("{", "is not JSON"), ("[1]", "holds a list")])
+def test_damaged_settings_are_named(tmp_path, text, message):
+  (tmp_path / "config.json").write_text(text)
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.load(tmp_path)
+
+
+def test_stored_settings_of_another_version_are_refused(tmp_path):
+  (tmp_path / "config.json").write_text(json.dumps({"gone": 1}))
+  with pytest.raises(settings.SettingsError, match="'gone' does not exist"):
+    settings.load(tmp_path)

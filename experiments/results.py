@@ -1,0 +1,200 @@
+"""`results.csv` of a run: every measured figure, one a line, appended as it is known.
+
+Long format, so that a new tag needs no new column:
+
+    seconds,update,tag,value,low,high
+    61.204,128,loss/policy,-0.0312,,
+    61.204,128,win_rate/eval/weak army,0.625,0.481,0.75
+
+seconds  wall-clock since the start of the run, those of earlier, resumed parts included
+update   learner updates done when the figure was measured
+tag      KIND/NAME; `report` knows these kinds, and draws any other too:
+           win_rate/train/OPPONENT, win_rate/eval/OPPONENT, win_rate/random/OPPONENT (random play)
+           loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
+           speed/actor, speed/learner (agent steps a second), speed/waiting (fraction of time)
+           total/steps, total/steps_learnt, total/games (since the start)
+value    a number; nan and inf are kept, so that a broken run shows
+low,high the ends of a 95% interval, for win rates; otherwise empty
+
+Several processes may append to one file: each line goes out whole, under a lock.
+"""
+
+import contextlib
+import fcntl
+import math
+import os
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+FILE_NAME = "results.csv"
+HEADER = "seconds,update,tag,value,low,high"
+
+
+class Row(NamedTuple):
+  """One measured figure; see the module's docstring."""
+
+  seconds: float
+  update: int
+  tag: str
+  value: float
+  low: float | None = None
+  high: float | None = None
+
+
+def append(path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
+  """Appends rows, all or none of them; creates the file with its header where there is none.
+
+  A last line that a crash tore is removed first. Safe between processes of one machine.
+
+  Raises:
+    ValueError: a row that could not be read back, or a file that is not a results file. Nothing is
+      written then.
+  """
+  text = "".join(_format(row) + "\n" for row in rows)
+  if not text:
+    return
+  with _locked(pathlib.Path(path)) as descriptor:
+    start = os.pread(descriptor, len(HEADER) + 1, 0).decode(errors="replace")
+    _check_header(start, path)
+    size = _drop_torn_line(descriptor)
+    data = memoryview((text if size else HEADER + "\n" + text).encode())
+    try:
+      while data:  # a full disk may take a part, and refuse the rest
+        data = data[os.write(descriptor, data):]
+    except OSError:
+      os.ftruncate(descriptor, size)
+      raise
+
+
+def read(path: str | os.PathLike[str]) -> list[Row]:
+  """All rows in the order they were written; a torn last line is left out.
+
+  Raises:
+    FileNotFoundError: no such file.
+    ValueError: a header or a line that is not a results file's, with its number.
+  """
+  path = pathlib.Path(path)
+  if not path.is_file():
+    raise FileNotFoundError(
+      f"{path}: no such file; a run writes its figures there from its first update on")
+  text = path.read_text(encoding="utf-8", errors="replace")
+  _check_header(text[:len(HEADER) + 1], path)
+  lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
+  rows = []
+  for number, line in enumerate(lines[1:], start=2):
+    try:
+      rows.append(_parse(line))
+    except ValueError as error:
+      raise ValueError(f"{path}:{number}: {error}; found {line!r}") from None
+  return rows
+
+
+def last_seconds(path: str | os.PathLike[str]) -> float:
+  """The latest time in the file, to which a resumed run adds its own; 0 where there is no file."""
+  if not pathlib.Path(path).is_file():
+    return 0.0
+  return max((row.seconds for row in read(path)), default=0.0)
+
+
+def by_tag(rows: Iterable[Row]) -> dict[str, list[Row]]:
+  """Rows of each tag in order of time, tags in order of first appearance."""
+  tags: dict[str, list[Row]] = {}
+  for row in rows:
+    tags.setdefault(row.tag, []).append(row)
+  return {tag: sorted(found, key=lambda row: row.seconds) for tag, found in tags.items()}
+
+
+def wilson_interval(wins: float, games: int, z: float = 1.96) -> tuple[float, float]:
+  """The 95% interval of a win rate after `games` games (Wilson 1927), draws counted as half wins.
+
+  Unlike the normal approximation it stays within [0, 1] and is not empty at 0 or all wins. With
+  draws it is wider than it need be: half wins vary less than wins and losses. (0, 1) for no games.
+  """
+  if not 0 <= wins <= games:
+    raise ValueError(f"expected 0 <= wins <= games, found {wins} wins in {games} games")
+  if games == 0:
+    return 0.0, 1.0
+  rate = wins / games
+  centre = rate + z * z / (2 * games)
+  spread = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
+  scale = 1 + z * z / games
+  # Rounding may step over the rate itself at 0 or all wins.
+  return max(0.0, min(rate, (centre - spread) / scale)), min(1.0, max(rate, (centre + spread) / scale))
+
+
+def _format(row: Row) -> str:
+  """A line without its newline, after checks that it can be read back."""
+  tag = row.tag
+  if not tag or not tag.isprintable() or set(tag) & set(',"') or tag != tag.strip():
+    raise ValueError(
+      f"a tag must be printable and have no comma, quote or outer space; found {tag!r}")
+  if row.update != int(row.update):
+    raise ValueError(f"{tag}: update must be a whole number; found {row.update!r}")
+  low = "" if row.low is None else _number(row.low)
+  high = "" if row.high is None else _number(row.high)
+  line = f"{float(row.seconds):.3f},{int(row.update)},{tag},{_number(row.value)},{low},{high}"
+  try:
+    _parse(line)
+  except ValueError as error:
+    raise ValueError(f"{tag}: {error}; found {row}") from None
+  return line
+
+
+def _number(value: float) -> str:
+  return format(float(value), ".9g")  # 9 digits give back any float32 exactly
+
+
+def _parse(line: str) -> Row:
+  fields = line.split(",")
+  if len(fields) != 6:
+    raise ValueError(f"expected 6 fields ({HEADER})")
+  try:
+    seconds, update, value = float(fields[0]), int(fields[1]), float(fields[3])
+    low, high = (float(field) if field else None for field in fields[4:])
+  except ValueError:
+    raise ValueError("expected numbers in all fields but the tag") from None
+  if not 0 <= seconds < math.inf or update < 0:
+    raise ValueError("expected seconds and update from 0 up")
+  if not fields[2]:
+    raise ValueError("expected a tag")
+  if (low is None) != (high is None):
+    raise ValueError("expected both ends of the interval or neither")
+  # Rounding to 9 digits may move an end past a value that it equals.
+  if low is not None and high is not None and not low - 1e-8 <= value <= high + 1e-8:
+    raise ValueError("expected low <= value <= high")
+  return Row(seconds, update, fields[2], value, low, high)
+
+
+def _check_header(start: str, path: str | os.PathLike[str]) -> None:
+  """Takes the file's first len(HEADER) + 1 characters; a header that a crash tore passes too."""
+  if not (HEADER + "\n").startswith(start):
+    raise ValueError(
+      f"{path}: not a results file: expected the first line {HEADER!r}, found "
+      f"{start.split(chr(10), 1)[0]!r}; move it away, or name another folder")
+
+
+@contextlib.contextmanager
+def _locked(path: pathlib.Path) -> Iterator[int]:
+  """An open descriptor that appends, with the file locked against other writers."""
+  descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+  try:
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for one write; let go by close, also in a crash
+    yield descriptor
+  finally:
+    os.close(descriptor)
+
+
+def _drop_torn_line(descriptor: int) -> int:
+  """Cuts what follows the last newline, half a line that a crash left; the size that remains."""
+  size = end = os.fstat(descriptor).st_size
+  while end > 0:
+    begin = max(0, end - 4096)
+    newline = os.pread(descriptor, end - begin, begin).rfind(b"\n")
+    if newline >= 0:
+      end = begin + newline + 1
+      break
+    end = begin
+  if end < size:
+    os.ftruncate(descriptor, end)
+  return end

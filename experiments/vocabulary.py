@@ -111,6 +111,35 @@ def capability_rows(functions: Sequence[Sequence], aliases: Iterable[Sequence], 
           for function, types in capable.items()]
 
 
+ATTRIBUTES = ("light", "armored", "biological", "mechanical", "psionic", "massive", "structure",
+              "detector", "summoned", "flying", "addon", "burrowed", "heroic")
+
+
+def initial_contents(name: str) -> tuple[int, int]:
+  """Minerals and vespene that a resource of this type holds at the start of a game."""
+  if name.endswith("Geyser"):
+    return 0, 2500 if "Rich" in name else 2250
+  if "MineralField" in name:
+    amount = name.partition("MineralField")[2]
+    return int(amount) if amount else 1500 if "Rich" in name else 1800, 0
+  return 0, 0
+
+
+def attribute_rows(units: Iterable[Sequence], techtree: dict) -> list[list]:
+  """Rows of attributes.csv: unit type index, its ATTRIBUTES as 0 or 1, initial contents."""
+  known = {unit["id"]: unit for unit in techtree["Unit"]}
+  rows: dict[int, list] = {}
+  for index, game_id, name, _ in units:
+    unit = known.get(game_id, {})
+    has = {attribute.lower() for attribute in unit.get("attributes", ())}
+    has |= {attribute for attribute, present in (
+      ("detector", unit.get("detection_range")), ("flying", unit.get("is_flying")),
+      ("addon", unit.get("is_addon")), ("burrowed", "Burrowed" in name)) if present}
+    row = [index, *(int(attribute in has) for attribute in ATTRIBUTES), *initial_contents(name)]
+    rows.setdefault(index, row)
+  return list(rows.values())
+
+
 def write_csv(path: pathlib.Path, header: Sequence[str], rows: Iterable[Sequence]) -> None:
   """Writes a table atomically."""
   partial = path.with_suffix(".partial")
@@ -140,6 +169,9 @@ def main(argv: Sequence[str]) -> None:
   write_csv(output / "buffs.csv", ("index", "id", "name"), id_rows(buffs.Buffs))
   write_csv(output / "capabilities.csv", ("function", "unit_types"),
             capability_rows(functions, aliases, unit_types, techtree))
+  write_csv(output / "attributes.csv",
+            ("index", *ATTRIBUTES, "initial_minerals", "initial_vespene"),
+            attribute_rows(unit_types, techtree))
 
 
 if __name__ == "__main__":

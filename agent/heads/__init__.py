@@ -1,1 +1,120 @@
-"""."""
+"""The heads: one argument of an action after another, each conditioned on those before it.
+
+Order: function, delay, queued, repeat, units, then target unit or location. What was chosen passes
+on in the autoregressive embedding (Vinyals et al. 2019, Extended Data and detailed architecture).
+
+`sample` acts and `teacher_force` scores actions made before. Both run inside a haiku transform, on
+one step, over the same functions: at equal parameters they find the same logits.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import distributions, vocabulary
+from starleague.agent.config import AgentConfig
+from starleague.agent.heads import (
+  action_type,
+  delay,
+  location,
+  queued,
+  repeat,
+  selected_units,
+  target_unit,
+)
+from starleague.agent.heads.inputs import HeadInputs
+from starleague.agent.types import Action, Array, action_spec
+from starleague.agent.vocabulary import Arguments
+
+__all__ = ["HeadInputs", "sample", "teacher_force"]
+
+# (argument, its masked logits) -> the choice, [] integer.
+_Choose = Callable[[str, Array], Array]
+# (autoregressive embedding, function, whether it takes units) -> picks, logits, new embedding.
+_Pick = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
+
+
+def _decode(config: AgentConfig, inputs: HeadInputs, choose: _Choose,
+            pick: _Pick) -> tuple[Arguments, Arguments]:
+  """Goes through the heads in order; returns what was chosen and from which masked logits."""
+  function_logits = action_type.logits(config, inputs)
+  function = choose("function", function_logits)
+  used = vocabulary.argument_mask(jnp.clip(function, 0, vocabulary.NUM_FUNCTIONS - 1))
+  embedding = action_type.embedding(config, inputs, function)
+
+  delay_logits = delay.logits(config, embedding)
+  delay_ = choose("delay", delay_logits)
+  embedding = embedding + delay.embedding(config, delay_)
+
+  queued_logits = queued.logits(config, embedding)
+  queued_ = choose("queued", queued_logits)
+  embedding = embedding + queued.embedding(config, queued_, used.queued)
+
+  repeat_logits = repeat.logits(config, embedding)
+  repeat_ = choose("repeat", repeat_logits)
+  embedding = embedding + repeat.embedding(config, repeat_, used.repeat)
+
+  units, units_logits, embedding = pick(embedding, function, used.units)
+  target_logits = target_unit.logits(config, inputs, embedding, function)
+  location_logits = location.logits(config, inputs, embedding)
+  choices = Arguments(
+    function, delay_, queued_, repeat_, units, choose("target_unit", target_logits),
+    choose("location", location_logits))
+  single = jax.tree.map(lambda choice, use: jnp.where(use, choice, 0), choices, used)
+  logits = Arguments(
+    function_logits, delay_logits, queued_logits, repeat_logits, units_logits, target_logits,
+    location_logits)
+  return single._replace(units=units), logits
+
+
+def sample(config: AgentConfig, key: Array, inputs: HeadInputs,
+           greedy: bool = False) -> tuple[Action, Arguments, Arguments]:
+  """Chooses an action for one step.
+
+  Args:
+    config: sizes and options.
+    key: a random key; every argument, and every pick of a unit, draws from its own split of it.
+    inputs: what the encoders and the core make of the step's observation.
+    greedy: whether to take each argument's likeliest choice instead of drawing one.
+
+  Returns:
+    The action, in the dtypes of `types.action_spec`; the log-prob of each argument; the masked,
+    tempered logits it was drawn from, as `distributions.log_prob` describes them.
+  """
+  keys = Arguments(*jax.random.split(key, len(Arguments._fields)))
+
+  def choose(field: str, logits: Array) -> Array:
+    return distributions.mode(logits) if greedy else distributions.sample(
+      getattr(keys, field), logits)
+
+  def pick(embedding: Array, function: Array, used: Array):
+    return selected_units.sample(config, keys.units, inputs, embedding, function, used, greedy)
+
+  choices, logits = _decode(config, inputs, choose, pick)
+  spec = action_spec(config.max_selected)
+  action = Action(*(x.astype(s.dtype) for x, s in zip(choices, spec, strict=True)))
+  return action, distributions.log_prob(logits, action), logits
+
+
+def teacher_force(config: AgentConfig, inputs: HeadInputs, action: Action) -> Arguments:
+  """The logits of an action made before: each argument's, given the action's earlier arguments.
+
+  Args:
+    config: sizes and options.
+    inputs: what the encoders and the core make of the step's observation.
+    action: the action; any labels, legal or not, give finite logits.
+
+  Returns:
+    Masked, tempered logits, as `distributions.log_prob` describes them.
+  """
+  def choose(field: str, logits: Array) -> Array:
+    del logits
+    return getattr(action, field).astype(jnp.int32)
+
+  def pick(embedding: Array, function: Array, used: Array):
+    logits, embedding = selected_units.teacher_force(
+      config, inputs, embedding, function, used, action.units)
+    return action.units, logits, embedding
+
+  return _decode(config, inputs, choose, pick)[1]

@@ -1,0 +1,40 @@
+"""Which function to call, and the autoregressive embedding that begins with it."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import distributions, vocabulary
+from starleague.agent.blocks import GLU, ResidualBlock
+from starleague.agent.config import AgentConfig
+from starleague.agent.heads.inputs import HeadInputs
+from starleague.agent.types import Array
+
+
+def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
+  """[A] masked float32 logits: residual blocks over the core's output, gated by the context."""
+  with hk.name_scope("function"):
+    x = jax.nn.relu(hk.Linear(config.head_size, name="input")(inputs.core))
+    for i in range(config.action_blocks):
+      x = ResidualBlock(config.head_size, name=f"block_{i}")(x)
+    raw = GLU(vocabulary.NUM_FUNCTIONS, name="logits")(jax.nn.relu(x), inputs.scalar_context)
+  legal = distributions.legal_functions(
+    inputs.observation.available_actions, config.function_mask == "available")
+  return distributions.apply_mask(raw, legal, config.temperature)
+
+
+def embedding(config: AgentConfig, inputs: HeadInputs, function: Array) -> Array:
+  """[] integer -> [autoregressive_size]: the function and the core's output, each gated."""
+  with hk.name_scope("function_embedding"):
+    x = jax.nn.one_hot(
+      function.astype(jnp.int32), vocabulary.NUM_FUNCTIONS, dtype=config.dtype)
+    x = jax.nn.relu(hk.Linear(config.head_size, name="input")(x))
+    size, context = config.autoregressive_size, inputs.scalar_context
+    return GLU(size, name="choice")(x, context) + GLU(size, name="core")(inputs.core, context)
+
+
+def executor_embedding(config: AgentConfig, function: Array) -> Array:
+  """[] integer -> [function_embedding]: the unit types that can execute the function, embedded."""
+  function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
+  types = jnp.asarray(vocabulary.CAPABLE)[function].astype(config.dtype)
+  return jax.nn.relu(hk.Linear(config.function_embedding, name="executors")(types))

@@ -1,0 +1,29 @@
+"""What the heads of plain choices share.
+
+Delay, queued and repeat differ in size, mask and temperature only (Vinyals et al. 2019, detailed
+architecture).
+"""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent.config import AgentConfig
+from starleague.agent.types import Array
+
+
+def logits(config: AgentConfig, autoregressive: Array, size: int, name: str) -> Array:
+  """[autoregressive_size] -> [size]: raw logits of a choice, through two hidden layers."""
+  with hk.name_scope(name):
+    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_0")(autoregressive))
+    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_1")(x))
+    return hk.Linear(size, name="logits")(x)
+
+
+def embedding(config: AgentConfig, choice: Array, size: int, name: str) -> Array:
+  """[] integer -> [autoregressive_size]: what a choice adds to the autoregressive embedding."""
+  with hk.name_scope(f"{name}_embedding"):
+    x = jax.nn.one_hot(choice.astype(jnp.int32), size, dtype=config.dtype)
+    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_0")(x))
+    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_1")(x))
+    return hk.Linear(config.autoregressive_size, name="output")(x)

@@ -1,0 +1,73 @@
+"""Where a command is aimed at: a cell of the location grid, index `y * L + x`."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent import distributions
+from starleague.agent.blocks import FilmGatedBlock
+from starleague.agent.config import AgentConfig
+from starleague.agent.heads.inputs import HeadInputs
+from starleague.agent.types import Array
+
+
+def _placement() -> np.ndarray:
+  """[3, 2, 4]: which of a transposed convolution's 4 taps joins input i + d - 1 to output 2i + p.
+
+  The layer adds input i's tap a to output 2i + a - 1, so an even output meets the inputs before
+  and at its place, an odd one those at and after it.
+  """
+  placement = np.zeros((3, 2, 4), np.float32)
+  for difference, parity, tap in ((0, 0, 3), (1, 0, 1), (1, 1, 2), (2, 1, 0)):
+    placement[difference, parity, tap] = 1.0
+  return placement
+
+
+class TransposedConvolution(hk.Module):
+  """A transposed convolution of kernel 4 and stride 2: doubles the map.
+
+  It is computed as a 3x3 convolution to 4 channels an output channel, one for each place in a 2x2
+  block of outputs, whose kernel lays out the same 16 taps between zeros. Measured on a CPU, forward
+  and backward take a fifth of the time of the dilated form, which the compiler runs tap by tap.
+  """
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._channels = channels
+
+  def __call__(self, x: Array) -> Array:
+    """[H, W, C] -> [2 H, 2 W, channels]."""
+    height, width, inputs = x.shape
+    channels = self._channels
+    initial = hk.initializers.TruncatedNormal(1.0 / np.sqrt(4 * inputs))  # 4 taps meet an output
+    taps = hk.get_parameter("w", (4, 4, inputs, channels), x.dtype, initial)
+    bias = hk.get_parameter("b", (channels,), x.dtype, jnp.zeros)
+    placement = jnp.asarray(_placement(), x.dtype)
+    kernel = jnp.einsum("ypa,xqb,abio->yxipqo", placement, placement, taps)
+    y = jax.lax.conv_general_dilated(
+      x[None], kernel.reshape(3, 3, inputs, 4 * channels), (1, 1), "SAME",
+      dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
+    y = y.reshape(height, width, 2, 2, channels).transpose(0, 2, 1, 3, 4)
+    return y.reshape(2 * height, 2 * width, channels) + bias
+
+
+def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array) -> Array:
+  """[autoregressive_size] -> [L * L] float32 logits; every cell is legal.
+
+  The autoregressive embedding is laid out on the coarse map beside the last skip, meets the other
+  skips from last to first in blocks that it modulates, and is upsampled to the grid.
+  """
+  coarse = inputs.map_skips[-1]
+  height, width, _ = coarse.shape
+  with hk.name_scope("location"):
+    x = jnp.concatenate([autoregressive.reshape(height, width, -1), coarse], axis=-1)
+    x = hk.Conv2D(config.location_channels, 1, name="input")(jax.nn.relu(x))
+    x = jax.nn.relu(x)
+    for i, skip in enumerate(reversed(inputs.map_skips[:-1])):
+      x = FilmGatedBlock(config.location_channels, name=f"block_{i}")(x, skip, autoregressive)
+    for i, channels in enumerate(config.location_upsamples):
+      x = x if i == 0 else jax.nn.relu(x)
+      x = TransposedConvolution(channels, name=f"upsample_{i}")(x)
+  raw = x.reshape(-1)
+  return distributions.apply_mask(raw, jnp.ones(raw.shape, bool), config.temperature)

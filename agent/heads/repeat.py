@@ -1,0 +1,36 @@
+"""How often a command is issued: once, twice or three times.
+
+The published table of actions has the argument, the published architecture no head for it; this one
+is built as the head of `queued` is.
+"""
+
+import jax.numpy as jnp
+
+from starleague.agent import distributions
+from starleague.agent.config import AgentConfig
+from starleague.agent.heads import categorical
+from starleague.agent.types import Array
+
+NUM_REPEATS = 3
+
+
+def logits(config: AgentConfig, autoregressive: Array) -> Array:
+  """[autoregressive_size] -> [3] masked float32 logits; only 0 is legal without `config.repeat`."""
+  if not config.repeat:
+    return distributions.apply_mask(jnp.zeros(NUM_REPEATS), jnp.arange(NUM_REPEATS) == 0)
+  raw = categorical.logits(config, autoregressive, NUM_REPEATS, "repeat")
+  return distributions.apply_mask(raw, jnp.ones(NUM_REPEATS, bool), config.temperature)
+
+
+def embedding(config: AgentConfig, repeat: Array, used: Array) -> Array:
+  """[] integer -> [autoregressive_size]; zero where the function takes no `repeat`.
+
+  Args:
+    config: sizes.
+    repeat: [] integer.
+    used: [] bool, whether the function takes the argument.
+  """
+  if not config.repeat:
+    return jnp.zeros(config.autoregressive_size, config.dtype)
+  added = categorical.embedding(config, repeat, NUM_REPEATS, "repeat")
+  return jnp.where(used, added, 0)

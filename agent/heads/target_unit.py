@@ -1,0 +1,24 @@
+"""Which entity a command is aimed at: one pointer over the entities."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import distributions
+from starleague.agent.config import AgentConfig
+from starleague.agent.heads.action_type import executor_embedding
+from starleague.agent.heads.inputs import HeadInputs
+from starleague.agent.types import Array
+
+
+def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
+           function: Array) -> Array:
+  """[E] masked float32 logits: any existing entity may be targeted."""
+  with hk.name_scope("target_unit"):
+    x = hk.Linear(config.function_embedding, name="query_hidden")(autoregressive)
+    x = jax.nn.relu(x + executor_embedding(config, function))
+    query = hk.Linear(config.key_size, name="query")(x)
+    keys = hk.Linear(config.key_size, name="keys")(inputs.entity_embeddings)
+  raw = jnp.einsum("ek,k->e", keys, query, preferred_element_type=jnp.float32)
+  legal = distributions.legal_targets(inputs.observation.entity_count, keys.shape[0])
+  return distributions.apply_mask(raw, legal, config.temperature)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 DTYPES = ("float32", "bfloat16")
 UNIT_MASKS = ("existing", "own", "capable")
 FUNCTION_MASKS = ("none", "available")
+ENTITY_EMBEDDINGS = ("gather", "one_hot")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 
@@ -89,6 +90,9 @@ class AgentConfig:
   # What a picked unit's key is divided by before it joins the autoregressive embedding: the number
   # of entities, 512, or 1. "Mean across the entities" can be read in each of these ways.
   pick_pooling: str = "entities"
+  # How one-hots meet their linear layer, the same function either way: "gather" looks rows up and
+  # suits a CPU, "one_hot" multiplies and suits a matrix unit.
+  entity_embedding: str = "gather"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
   remat: bool = False  # recompute encoders and heads in the backward pass: memory for time
 
@@ -110,7 +114,7 @@ def full() -> AgentConfig:
     core_layers=3, core_size=384,
     head_size=256, action_blocks=16, autoregressive_size=1024, key_size=32,
     function_embedding=256, location_channels=128, location_upsamples=(128, 64, 16, 1),
-    baseline_size=256, baseline_blocks=16, dtype="bfloat16")
+    baseline_size=256, baseline_blocks=16, entity_embedding="one_hot", dtype="bfloat16")
 
 
 def mini() -> AgentConfig:
@@ -155,6 +159,7 @@ def validate(config: AgentConfig) -> None:
   _check_positive(config)
   _check_choice("unit_mask", config.unit_mask, UNIT_MASKS)
   _check_choice("function_mask", config.function_mask, FUNCTION_MASKS)
+  _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
   _check_choice("dtype", config.dtype, DTYPES)
   _check_choice("scalar.build_order_pooling", config.scalar.build_order_pooling,

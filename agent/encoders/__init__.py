@@ -1,1 +1,29 @@
-"""."""
+"""From an observation to what the core and the heads read."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.agent.encoders import entity, scalar, spatial
+
+
+class Encoding(NamedTuple):
+  """An encoded observation, of config.dtype."""
+
+  core_input: jax.Array  # entities, map and scalars side by side
+  scalar_context: jax.Array
+  entity_embeddings: jax.Array  # [E, entity_size]
+  map_skips: tuple[jax.Array, ...]  # [coarse, coarse, channels] each
+
+
+def encode(config: AgentConfig, observation: types.Observation) -> Encoding:
+  """Encodes one step's observation; to be called within a transform."""
+  entities = entity.encode(config, observation.entities, observation.entity_count)
+  maps = spatial.encode(
+    config, observation.minimap, observation.entities, entities.embeddings)
+  scalars = scalar.encode(config, observation)
+  core_input = jnp.concatenate([entities.embedded, maps.embedded, scalars.embedded])
+  return Encoding(core_input, scalars.context, entities.embeddings, maps.map_skips)

@@ -1,0 +1,75 @@
+"""The five value functions; they exist in training only, and see the opponent.
+
+Vinyals et al. 2019, detailed architecture ("baselines") and Methods. All read the core's output,
+the player's own scalars and z, and the same of the opponent. They differ in which statistics they
+read. Two readings are ours: what a player has executed so far is an input, because the return of a
+pseudo-reward depends on it; and the features are embedded once for all five.
+"""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import blocks, types
+from starleague.agent.config import AgentConfig
+from starleague.agent.encoders import scalar
+
+_UNITS = ("units",)
+_ALL = ("units", "effects", "upgrades")
+# The part of the cumulative statistics that each value function reads.
+STATISTICS = {"winloss": _UNITS, "build_order": _ALL, "built_units": _UNITS,
+              "upgrades": ("upgrades",), "effects": ("effects",)}
+
+
+def bounded_value(x):
+  """Into (-1, 1) with slope 1 at 0: the value of winning or losing."""
+  return (2.0 / jnp.pi) * jnp.arctan((jnp.pi / 2.0) * x)
+
+
+def _features(config: AgentConfig, observation: types.Observation, privileged: types.Privileged):
+  """What all five read, and for each part of the statistics its embeddings."""
+  sizes, dtype = config.scalar, jnp.dtype(config.dtype)
+  o, p = observation, privileged
+  build_order = scalar.BuildOrderEncoder(sizes, name="build_order")
+  common = jnp.concatenate([
+    scalar.player(sizes, o.player, "player", dtype),
+    scalar.player(sizes, p.opponent_player, "opponent_player", dtype),
+    scalar.unit_counts(sizes, o.unit_counts, "unit_counts", dtype),
+    scalar.unit_counts(sizes, p.opponent_unit_counts, "opponent_unit_counts", dtype),
+    scalar.upgrades(sizes.upgrades, o.upgrades, "upgrades", dtype),
+    scalar.upgrades(sizes.upgrades, p.opponent_upgrades, "opponent_upgrades", dtype),
+    scalar.score(sizes, p.cumulative_score, "score", dtype),
+    scalar.score(sizes, p.opponent_cumulative_score, "opponent_score", dtype),
+    *(build_order(z, dtype) for z in (o.statistics, p.executed, p.opponent_executed))])
+  by_part = {part: jnp.concatenate([
+    scalar.cumulative(sizes, z, (part,), name, dtype)
+    for name, z in (("target", o.statistics), ("executed", p.executed),
+                    ("opponent_executed", p.opponent_executed))]) for part in _ALL}
+  return common, by_part
+
+
+def values(config: AgentConfig, core_output, observation: types.Observation,
+           privileged: types.Privileged):
+  """Five values; to be called within a transform.
+
+  Args:
+    config: sizes.
+    core_output: [core_size].
+    observation: one step's.
+    privileged: one step's.
+
+  Returns:
+    [5] float32 in the order of `types.REWARDS`; that of winloss is within (-1, 1).
+  """
+  outputs = []
+  with hk.name_scope("baselines"):
+    common, by_part = _features(config, observation, privileged)
+    for reward in types.REWARDS:
+      x = jnp.concatenate([core_output, common, *(by_part[part] for part in STATISTICS[reward])])
+      x = hk.Linear(config.baseline_size, name=f"{reward}_input")(x)
+      for i in range(config.baseline_blocks):
+        x = blocks.ResidualBlock(config.baseline_size, name=f"{reward}_block_{i}")(x)
+      x = jax.nn.relu(x).astype(jnp.float32)
+      value = hk.Linear(1, name=f"{reward}_value")(x)[0]
+      outputs.append(bounded_value(value) if reward == "winloss" else value)
+  return jnp.stack(outputs)

@@ -1,0 +1,98 @@
+"""The entity encoder: a transformer over what the player sees.
+
+Vinyals et al. 2019, detailed architecture ("entity encoder").
+"""
+
+from typing import NamedTuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import blocks
+from starleague.agent.config import AgentConfig
+from starleague.agent.encoders import fields
+
+
+class EntityEncoding(NamedTuple):
+  embeddings: jax.Array  # [E, entity_size]: one for each row, what the heads point at
+  embedded: jax.Array  # [entity_size]: of them all
+
+
+class FieldEmbedding(hk.Module):
+  """A linear layer on an entity's fields: one-hots, attributes of its type, numbers.
+
+  With "gather", the rows of the one-hots are looked up instead of multiplied by 0 and 1: the same
+  function of the same parameters. On a CPU it is ten times as fast, forward and backward; matrix
+  units prefer "one_hot".
+  """
+
+  def __init__(self, size: int, method: str, name: str):
+    super().__init__(name=name)
+    self._size = size
+    self._method = method
+
+  def __call__(self, entities, dtype):
+    """[E, F] int16 -> [E, size] of dtype."""
+    # About 50 of 1,200 inputs are not zero: these are the fan-in.
+    init = hk.initializers.TruncatedNormal(50 ** -0.5)
+    table = hk.get_parameter("classes", (fields.NUM_CLASSES, self._size), dtype, init)
+    attributes = hk.get_parameter("attributes", (fields.NUM_ATTRIBUTES, self._size), dtype, init)
+    numbers = hk.Linear(self._size, w_init=init, name="numbers")(
+      fields.numbers(entities).astype(dtype))
+    # Attributes belong to the type: joined to its rows, they cost nothing for each entity.
+    start = fields.OFFSETS["unit_type"]
+    of_type = jnp.asarray(fields.ATTRIBUTES, dtype) @ attributes
+    table = table.at[start:start + len(of_type)].add(of_type)
+    indices = fields.indices(entities)
+    if self._method == "gather":
+      return numbers + _gather(table, indices)
+    return numbers + _one_hots(indices, dtype) @ table
+
+
+def _gather(table, indices):
+  total = 0
+  # One look-up a field: XLA joins them into one loop. One look-up of all fields is 30 times slower.
+  for i, field in enumerate(fields.FIELDS):
+    start = fields.OFFSETS[field.name]
+    total += table[start:start + field.classes][indices[:, i]]
+  return total
+
+
+def _one_hots(indices, dtype):
+  """[E, fields] -> [E, NUM_CLASSES]; fields that share an embedding add up."""
+  columns = {}
+  for i, field in enumerate(fields.FIELDS):
+    key = field.shares or field.name
+    columns[key] = columns.get(key, 0) + jax.nn.one_hot(indices[:, i], field.classes, dtype=dtype)
+  return jnp.concatenate(list(columns.values()), axis=-1)
+
+
+def entity_mask(config: AgentConfig, entity_count):
+  """Which rows exist: [] integer -> [E] bool."""
+  return jnp.arange(config.max_entities) < entity_count
+
+
+def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
+  """Encodes the entities; to be called within a transform.
+
+  Args:
+    config: sizes.
+    entities: [E, F] int16.
+    entity_count: [] integer; the rows past it change nothing and get zero embeddings.
+
+  Returns:
+    EntityEncoding of config.dtype.
+  """
+  dtype = jnp.dtype(config.dtype)
+  mask = entity_mask(config, entity_count)
+  with hk.name_scope("entity_encoder"):
+    x = FieldEmbedding(config.entity_size, config.entity_embedding, name="fields")(entities, dtype)
+    x = blocks.Transformer(
+      config.entity_layers, config.entity_attention_heads, config.entity_key_size,
+      config.entity_hidden, name="transformer")(x, mask)
+    embeddings = jax.nn.relu(hk.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
+    rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
+    mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # rows that do not exist are zero
+    embedded = jax.nn.relu(hk.Linear(config.entity_size, name="embedded")(mean))
+  return EntityEncoding(embeddings * mask[:, None].astype(dtype), embedded)

@@ -1,0 +1,323 @@
+"""The learner's step: gradients on every device, averaged, applied by Adam.
+
+Everything about `pmap`, donation and the placement of arrays on devices is in this file. A state is
+either a *host state* (numpy leaves, one copy: what is saved and restored) or a *replicated state*
+(leaves `[D, ...]`, one copy a device: what `Update` takes and gives).
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from starleague.agent.types import Trajectory
+
+Tree = Any
+LossFn = Callable[..., tuple[jax.Array, Mapping[str, jax.Array]]]
+AXIS = "device"
+
+
+class TrainState(NamedTuple):
+  """Everything that a run must remember to go on as if it had never stopped."""
+
+  params: Tree
+  opt_state: optax.OptState
+  step: Any  # [] int32: batches taken, those skipped included
+  key: Any  # [] typed key, never changed: step t uses fold_in(key, t)
+  skipped: Any  # [] int32: updates not applied because something was not finite
+  consecutive_skipped: Any  # [] int32: how many of them since the last one that was applied
+
+
+def make_optimizer(learning_rate=3e-5, *, b1: float = 0.0, b2: float = 0.99, eps: float = 1e-5,
+                   max_norm: float | None = None,
+                   adjustable: bool = False) -> optax.GradientTransformation:
+  """Adam with the published constants (Vinyals et al. 2019, Methods and pseudocode).
+
+  Args:
+    learning_rate: a float, or an optax schedule of the number of updates applied.
+    b1: decay of the mean of the gradient.
+    b2: decay of the mean of its square.
+    eps: added to the root of the latter.
+    max_norm: the global norm to which gradients are clipped; None, as published: not at all.
+    adjustable: keep the learning rate in the optimizer's state, so that `with_learning_rate` can
+      change it during a run. A restored state then brings its own rate, not this one.
+
+  Returns:
+    An optax transformation.
+  """
+  def build(learning_rate):
+    adam = optax.adam(learning_rate, b1=b1, b2=b2, eps=eps)
+    return adam if max_norm is None else optax.chain(optax.clip_by_global_norm(max_norm), adam)
+
+  if adjustable:
+    return optax.inject_hyperparams(build)(learning_rate=learning_rate)
+  return build(learning_rate)
+
+
+def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
+  """A host state whose adjustable optimizer goes on with another learning rate.
+
+  Raises:
+    ValueError: the state is not of an optimizer made with adjustable=True.
+  """
+  hyperparams = getattr(state.opt_state, "hyperparams", None)
+  if hyperparams is None or "learning_rate" not in hyperparams:
+    raise ValueError("the optimizer's state holds no learning rate: make the optimizer with "
+                     "make_optimizer(..., adjustable=True)")
+  old = np.asarray(hyperparams["learning_rate"])
+  rate = np.full(old.shape, learning_rate, old.dtype)
+  return state._replace(opt_state=state.opt_state._replace(
+    hyperparams={**hyperparams, "learning_rate": rate}))
+
+
+def initial_state(params: Tree, optimizer: optax.GradientTransformation, key) -> TrainState:
+  """The host state of a run that begins.
+
+  Args:
+    params: of the network, float32.
+    optimizer: see `make_optimizer`.
+    key: a typed key; all randomness of the updates comes from it.
+
+  Raises:
+    ValueError: a parameter is not finite.
+  """
+  for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+    if not np.isfinite(np.asarray(leaf)).all():
+      raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
+                       "look at its initialiser or at the checkpoint it came from")
+  zero = np.zeros((), np.int32)
+  state = TrainState(params, optimizer.init(params), zero, key, zero, zero)
+  return jax.tree.map(lambda x: x if _is_key(x) else np.asarray(x), state)
+
+
+def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
+  """Lays a host batch out by device.
+
+  Args:
+    batch: steps `[T + 1, B, ...]` and initial_state `[B, ...]`, numpy or JAX arrays.
+    num_devices: D. Device d gets trajectories d * B / D to (d + 1) * B / D.
+
+  Returns:
+    steps `[D, T + 1, B / D, ...]` and initial_state `[D, B / D, ...]`; views where numpy allows.
+
+  Raises:
+    ValueError: a leaf has another B than the rest, or D does not divide B.
+  """
+  size = _batch_size(batch)
+  if size % num_devices:
+    raise ValueError(f"a batch of {size} trajectories cannot be split over {num_devices} devices; "
+                     f"use a batch of {max(1, size // num_devices) * num_devices}")
+
+  def split(x, axis):
+    shape = (*x.shape[:axis], num_devices, size // num_devices, *x.shape[axis + 1:])
+    x = x.reshape(shape)
+    return np.moveaxis(x, axis, 0) if isinstance(x, np.ndarray) else jnp.moveaxis(x, axis, 0)
+
+  return _map_batch(split, batch)
+
+
+def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None) -> Tree:
+  """Copies a tree of host arrays and typed keys to every device: leaves `[D, ...]`.
+
+  The copies are made by a compiled program rather than by `device_put`, for two reasons. Its
+  results lie exactly as those of an update do, so the update compiles once and not again for its
+  own output; and they share no memory with `tree`, which an update that is given the copies to
+  destroy would destroy as well.
+
+  Args:
+    tree: leaves without the leading axis; the same on every host.
+    devices: of all hosts; None: all there are.
+  """
+  devices = _devices(devices)
+  count = len(_local(devices))
+  leaves, treedef = jax.tree.flatten(tree)
+  implementations = [jax.random.key_impl(x) if _is_key(x) else None for x in leaves]
+  data = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves]
+
+  def place(data):
+    return [x if impl is None else jax.random.wrap_key_data(x, impl=impl)
+            for x, impl in zip(data, implementations, strict=True)]
+
+  copies = [np.broadcast_to(x, (count, *x.shape)) for x in data]
+  return jax.tree.unflatten(
+    treedef, jax.pmap(place, axis_name=AXIS, devices=devices)(copies))
+
+
+def unreplicate(tree: Tree) -> Tree:
+  """The first device's copy of a replicated tree, as numpy arrays and typed keys.
+
+  Waits for the update that makes it. The arrays are copies: a view of a device's memory (on CPU
+  that is what numpy would give) would keep the next update from reusing it.
+  """
+  def first(x):
+    if _is_key(x):
+      return jax.random.wrap_key_data(first(jax.random.key_data(x)), impl=jax.random.key_impl(x))
+    return np.array(x.addressable_shards[0].data)[0]
+
+  return jax.tree.map(first, tree)
+
+
+@dataclasses.dataclass(frozen=True)
+class Update:
+  """A compiled update and the devices it runs on; see `make_update`."""
+
+  devices: tuple[jax.Device, ...]  # of all hosts
+  local_devices: tuple[jax.Device, ...]  # of this host
+  _run: Callable
+
+  def place(self, batch: Trajectory) -> Trajectory:
+    """Puts this host's batch `[T + 1, B, ...]` on its devices, without waiting for the transfer.
+
+    On CPU the devices may read the batch's own memory: do not write to it afterwards.
+
+    Raises:
+      ValueError: the devices of this host do not divide B.
+    """
+    mesh = jax.sharding.Mesh(np.array(self.local_devices), (AXIS,))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(AXIS))
+    return jax.device_put(shard_batch(batch, len(self.local_devices)), sharding)
+
+  def replicate(self, tree: Tree) -> Tree:
+    """Copies a host tree to this update's devices."""
+    return replicate(tree, self.devices)
+
+  def __call__(self, state: TrainState, batch: Trajectory,
+               *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array]]:
+    """One update; returns at once, before the devices are done.
+
+    Args:
+      state: replicated; given up to the update, so not to be used again.
+      batch: from `place`. It is kept: the result could not reuse its memory, and a batch that
+        turned out bad must still be there to be saved.
+      *fixed: replicated trees that the loss reads and nobody changes (a teacher's parameters).
+
+    Returns:
+      The new state, and metrics: name -> [] array on a device, means over all devices.
+    """
+    return self._run(state, batch, fixed)
+
+
+def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
+                devices: Sequence[jax.Device] | None = None, accumulate: int = 1) -> Update:
+  """Builds the synchronous update over all devices.
+
+  Every device takes the gradient of its share of the batch; gradients and metrics are averaged.
+  Where the loss, a gradient or what the optimizer makes of them is not finite, on any device, no
+  device changes its parameters or its optimizer's state, and the update counts as skipped.
+
+  Args:
+    loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where batch has steps
+      `[T + 1, b, ...]`. Loss and metrics must be means over the b trajectories for the average of
+      shares to be the value of the whole. The key differs by step and by share.
+    optimizer: see `make_optimizer`.
+    devices: of all hosts; None: all there are.
+    accumulate: parts into which a device's share is split; their gradients are taken one after the
+      other and averaged, so that only one part's activations are in memory. With the same number
+      of devices times parts, parts and their keys are the same however they are spread.
+
+  Returns:
+    An `Update`. Its metrics are those of loss_fn and loss, gradient_norm (before clipping),
+    update_norm, step, skipped and consecutive_skipped.
+  """
+  if accumulate < 1:
+    raise ValueError(f"accumulate: expected at least 1, found {accumulate}")
+  all_devices = _devices(devices)
+  gradients = _gradients_of(loss_fn, accumulate)
+
+  def run(state: TrainState, batch: Trajectory, fixed: tuple):
+    key = jax.random.fold_in(state.key, state.step)
+    grads, metrics = jax.lax.pmean(gradients(state.params, key, batch, fixed), AXIS)
+    updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
+    params = optax.apply_updates(state.params, updates)
+    # The optimizer's state too: the square of a finite gradient may overflow, and never decays.
+    finite = _all_finite((metrics["loss"], grads, params, opt_state))
+    params, opt_state = jax.tree.map(
+      lambda new, old: jnp.where(finite, new, old),
+      (params, opt_state), (state.params, state.opt_state))
+    skip = 1 - finite.astype(jnp.int32)
+    new_state = TrainState(
+      params, opt_state, step=state.step + 1, key=state.key, skipped=state.skipped + skip,
+      consecutive_skipped=(state.consecutive_skipped + 1) * skip)
+    metrics.update(
+      gradient_norm=optax.tree.norm(grads), update_norm=optax.tree.norm(updates),
+      step=new_state.step, skipped=new_state.skipped,
+      consecutive_skipped=new_state.consecutive_skipped)
+    return new_state, metrics
+
+  # Metrics are equal on all devices, so that one copy will do.
+  compiled = jax.pmap(run, axis_name=AXIS, devices=all_devices, donate_argnums=(0,),
+                      out_axes=(0, None))
+  return Update(tuple(all_devices), tuple(_local(all_devices)), compiled)
+
+
+def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
+  """(params, key, batch, fixed) -> (gradients, metrics), means over the parts of a share."""
+  value_and_grad = jax.value_and_grad(loss_fn, has_aux=True)
+
+  def gradients(params, key, batch, fixed):
+    size = _batch_size(batch)
+    if size % accumulate:
+      raise ValueError(f"a device's {size} trajectories cannot be split into {accumulate} parts; "
+                       "choose a batch size that devices times parts divide")
+    first = jax.lax.axis_index(AXIS) * accumulate
+    part_size = size // accumulate
+
+    def part(index):
+      rows = _map_batch(lambda x, axis: jax.lax.dynamic_slice_in_dim(
+        x, index * part_size, part_size, axis), batch)
+      part_key = jax.random.fold_in(key, first + index)
+      (loss, metrics), grads = value_and_grad(params, part_key, rows, *fixed)
+      return grads, {**metrics, "loss": loss}
+
+    if accumulate == 1:
+      return part(0)
+
+    def add(total, index):
+      grads, metrics = part(index)
+      return jax.tree.map(jnp.add, total, grads), metrics
+
+    total, metrics = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params),
+                                  jnp.arange(accumulate))
+    return (jax.tree.map(lambda x: x / accumulate, total),
+            jax.tree.map(lambda x: x.mean(axis=0), metrics))
+
+  return gradients
+
+
+def _map_batch(function: Callable, batch: Trajectory) -> Trajectory:
+  """Applies function(leaf, batch axis) to every leaf."""
+  return Trajectory(steps=jax.tree.map(lambda x: function(x, 1), batch.steps),
+                    initial_state=jax.tree.map(lambda x: function(x, 0), batch.initial_state))
+
+
+def _batch_size(batch: Trajectory) -> int:
+  sizes = [(jax.tree_util.keystr(path), x.shape[axis])
+           for part, axis in ((batch.steps, 1), (batch.initial_state, 0))
+           for path, x in jax.tree_util.tree_leaves_with_path(part)]
+  for name, size in sizes:
+    if size != sizes[0][1]:
+      raise ValueError(f"batch leaf {name}: expected {sizes[0][1]} trajectories as in "
+                       f"{sizes[0][0]}, found {size}")
+  return sizes[0][1]
+
+
+def _all_finite(tree: Tree) -> jax.Array:
+  flags = [jnp.isfinite(x).all() for x in jax.tree.leaves(tree)
+           if jnp.issubdtype(x.dtype, jnp.inexact)]
+  return jnp.stack(flags).all()
+
+
+def _is_key(x) -> bool:
+  return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _devices(devices: Sequence[jax.Device] | None) -> list[jax.Device]:
+  return list(jax.devices() if devices is None else devices)
+
+
+def _local(devices: Sequence[jax.Device]) -> list[jax.Device]:
+  return [device for device in devices if device.process_index == jax.process_index()]

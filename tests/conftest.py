@@ -1,0 +1,40 @@
+"""What every test shares: eight virtual CPU devices, and property tests that repeat themselves."""
+
+import getpass
+import os
+import tempfile
+from pathlib import Path
+
+# Read when the backend starts, so before any test module can import JAX.
+_DEVICES = "--xla_force_host_platform_device_count"
+if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
+  os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8".strip()
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import hypothesis  # noqa: E402
+import jax  # noqa: E402
+
+jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
+
+
+def _use_compilation_cache() -> None:
+  """Keeps compiled programs between runs of the tests; compiling is most of their time."""
+  directory = Path(tempfile.gettempdir()) / f"starleague-tests-{getpass.getuser()}-{jax.__version__}"
+  try:
+    directory.mkdir(mode=0o700, exist_ok=True)
+  except OSError:
+    return
+  # Somebody else's directory of that name is not to be trusted with programs that we would run.
+  if directory.is_symlink() or directory.stat().st_uid != os.getuid():
+    return
+  jax.config.update("jax_compilation_cache_dir", str(directory))
+  jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+  jax.config.update("jax_raise_persistent_cache_errors", False)  # a spoilt entry is recompiled
+
+
+_use_compilation_cache()
+
+# The same examples on every run: a failure that CI finds is a failure here.
+hypothesis.settings.register_profile("starleague", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("starleague")

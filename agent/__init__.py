@@ -1,1 +1,17 @@
-"""."""
+"""The agent: observations in, actions out. Pure functions over JAX and Haiku."""
+
+from starleague.agent.config import AgentConfig, full, mini, preset
+from starleague.agent.policy import Policy, StepOutput, UnrollOutput, make_policy
+from starleague.agent.types import (
+  Action,
+  CoreState,
+  Observation,
+  Privileged,
+  Statistics,
+  Step,
+  Trajectory,
+)
+
+__all__ = ["Action", "AgentConfig", "CoreState", "Observation", "Policy", "Privileged",
+           "Statistics", "Step", "StepOutput", "Trajectory", "UnrollOutput", "full",
+           "make_policy", "mini", "preset"]

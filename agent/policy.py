@@ -1,0 +1,137 @@
+"""The policy: encoders, core, heads and value functions as pure functions of one parameter tree.
+
+Everything takes one example. To act for a batch of players, or to learn from a batch of
+trajectories, the caller vmaps:
+
+  step = jax.jit(jax.vmap(policy.step, in_axes=(None, 0, 0, 0)))
+  unroll = jax.vmap(policy.unroll, in_axes=(None, 1), ...)
+
+so that a batch has one random key a row.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import baselines, blocks, config, core, encoders, heads, types
+from starleague.agent.vocabulary import Arguments
+
+Params = Any
+
+
+class StepOutput(NamedTuple):
+  action: types.Action
+  log_prob: Arguments  # [] float32 each; 0 where the argument is unused
+  logits: Arguments  # tempered and masked, float32
+  state: types.CoreState  # after the step
+
+
+class UnrollOutput(NamedTuple):
+  logits: Arguments  # [T + 1, ...] tempered and masked, float32
+  baselines: jax.Array  # [T + 1, 5] float32, in the order of types.REWARDS
+  state: types.CoreState  # before the bootstrap step: the next trajectory starts from it
+
+
+class Policy(NamedTuple):
+  """Four pure functions.
+
+  init(key) -> params, float32.
+  initial_state() -> the state at the start of a game.
+  step(params, key, observation, state) -> StepOutput; the value functions do not run.
+  unroll(params, trajectory) -> UnrollOutput, forced to the trajectory's actions.
+  """
+
+  init: Callable[[jax.Array], Params]
+  initial_state: Callable[[], types.CoreState]
+  step: Callable[[Params, jax.Array, types.Observation, types.CoreState], StepOutput]
+  unroll: Callable[[Params, types.Trajectory], UnrollOutput]
+
+
+class _Networks(NamedTuple):
+  """The parts of the agent as functions of (params, key, ...), sharing one parameter tree."""
+
+  encode: Callable
+  core: Callable
+  sample: Callable
+  teacher_force: Callable
+  baselines: Callable
+
+
+def _head_inputs(encoding: encoders.Encoding, core_output, observation) -> heads.HeadInputs:
+  return heads.HeadInputs(
+    core=core_output, scalar_context=encoding.scalar_context,
+    entity_embeddings=encoding.entity_embeddings, map_skips=encoding.map_skips,
+    observation=observation)
+
+
+def _transform(settings: config.AgentConfig) -> tuple[Callable, _Networks]:
+  """The initialiser and the networks. Parts are separate so that each is vmapped or scanned."""
+
+  def in_float32(function):
+    def wrapped(*args):
+      with blocks.float32_parameters():
+        return function(settings, *args)
+    return wrapped
+
+  @hk.multi_transform
+  def networks():
+    functions = _Networks(*map(in_float32, (
+      encoders.encode, core.unroll, heads.sample, heads.teacher_force, baselines.values)))
+
+    def touch_all(observation, privileged, action, state):
+      encoding = functions.encode(observation)
+      output, _ = functions.core(encoding.core_input[None], jnp.ones(1), state)
+      functions.teacher_force(_head_inputs(encoding, output[0], observation), action)
+      functions.baselines(output[0], observation, privileged)
+
+    return touch_all, functions
+
+  return networks.init, _Networks(*networks.apply)
+
+
+def make_policy(settings: config.AgentConfig) -> Policy:
+  """Builds the policy of a config.
+
+  Raises:
+    ValueError: where the config's sizes or options cannot work together.
+  """
+  config.validate(settings)
+  init_networks, networks = _transform(settings)
+  remat = jax.checkpoint if settings.remat else lambda function: function
+
+  def init(key) -> Params:
+    step = types.zeros(
+      types.step_spec(settings.max_entities, settings.map_size, settings.max_selected))
+    step = jax.tree.map(jnp.asarray, step)
+    return init_networks(
+      key, step.observation, step.privileged, step.action, core.initial_state(settings))
+
+  def initial_state() -> types.CoreState:
+    return core.initial_state(settings)
+
+  def step(params, key, observation, state) -> StepOutput:
+    encoding = networks.encode(params, None, observation)
+    output, states = networks.core(params, None, encoding.core_input[None], jnp.ones(1), state)
+    inputs = _head_inputs(encoding, output[0], observation)
+    action, log_prob, logits = networks.sample(params, None, key, inputs)
+    return StepOutput(action, log_prob, logits, jax.tree.map(lambda x: x[0], states))
+
+  def unroll(params, trajectory: types.Trajectory) -> UnrollOutput:
+    steps = trajectory.steps
+    # A new game begins where the step before was the last of its game.
+    keep = jnp.concatenate([jnp.ones(1), (steps.discount[:-1] != 0).astype(jnp.float32)])
+    encoding = jax.vmap(remat(lambda o: networks.encode(params, None, o)))(steps.observation)
+    outputs, states = networks.core(
+      params, None, encoding.core_input, keep, trajectory.initial_state)
+    logits = jax.vmap(remat(
+      lambda *x: networks.teacher_force(params, None, _head_inputs(*x[:3]), x[3])))(
+        encoding, outputs, steps.observation, steps.action)
+    values = jax.vmap(lambda *x: networks.baselines(params, None, *x))(
+      outputs, steps.observation, steps.privileged)
+    state = jax.tree.map(lambda x: x[-2] * keep[-1], states)
+    return UnrollOutput(logits, values, state)
+
+  return Policy(init, initial_state, step, unroll)

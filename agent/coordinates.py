@@ -1,0 +1,63 @@
+"""Between the game's coordinates and the grids that the agent sees and points at.
+
+The game has y upwards and maps of many sizes; a grid is square, holds the longer side of the map
+and has y downwards (pysc2's raw interface; Vinyals et al. 2019, detailed architecture). NumPy in,
+NumPy out; JAX in, JAX out.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent.types import POSITION_GRID, Array
+
+
+def to_grid(x: Array, y: Array, map_width: int, map_height: int,
+            grid: int = POSITION_GRID) -> tuple[Array, Array]:
+  """The grid cell of a place in the game.
+
+  Args:
+    x: [...] float, 0 to map_width.
+    y: [...] float, 0 to map_height, upwards.
+    map_width: of the map, in game units.
+    map_height: of the map, in game units.
+    grid: rows and columns of the grid: 256 for positions in observations, L for locations.
+
+  Returns:
+    [...] int32 column and row, row downwards; places off the grid give the nearest cell.
+  """
+  scale = grid / max(map_width, map_height)
+
+  def cell(position):
+    numpy = jnp if isinstance(position, jax.Array) else np
+    return numpy.clip(numpy.floor(scale * position), 0, grid - 1).astype(np.int32)
+
+  return cell(x), cell(map_height - y)
+
+
+def to_game(column: Array, row: Array, map_width: int, map_height: int,
+            grid: int = POSITION_GRID) -> tuple[Array, Array]:
+  """The place in the game at the middle of a grid cell.
+
+  Args:
+    column: [...] integer, 0 to grid - 1.
+    row: [...] integer, 0 to grid - 1, downwards.
+    map_width: of the map, in game units.
+    map_height: of the map, in game units.
+    grid: rows and columns of the grid.
+
+  Returns:
+    [...] float x and y; off the map for the cells that a map which is not square leaves empty.
+  """
+  scale = grid / max(map_width, map_height)
+  return (column + 0.5) / scale, map_height - (row + 0.5) / scale
+
+
+def to_location(column: Array, row: Array, location_size: int) -> Array:
+  """[...] location index, `row * L + column`."""
+  return row * location_size + column
+
+
+def from_location(location: Array, location_size: int) -> tuple[Array, Array]:
+  """[...] column and row of a location index."""
+  return location % location_size, location // location_size

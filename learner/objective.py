@@ -1,5 +1,7 @@
 """What training minimises: the weighted sum of losses over a batch, for RL and for imitation.
 
+Letters beyond those of `agent.types`: N arguments (7), G groups of them (3), R rewards in use.
+
 Batches are time-major: a `Trajectory` with steps [T + 1, B, ...] and initial states [B, ...]. Steps
 0 to T - 1 are learnt, step T only lends its value. Every loss is
 
@@ -13,7 +15,7 @@ pseudocode's slips (signs, the student of the KL, the first four minutes, masks 
 put right here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import chex
@@ -29,6 +31,7 @@ from starleague.agent.types import (
   Action,
   Array,
   Observation,
+  Step,
   Trajectory,
 )
 from starleague.agent.vocabulary import Arguments
@@ -43,9 +46,9 @@ GROUPS = {
   "delay": ("delay",),
   "others": ("queued", "repeat", "units", "target_unit", "location"),
 }
-_FIELDS = Arguments._fields
+ARGUMENTS = Arguments._fields
 _GROUP_OF = np.array([
-  next(i for i, fields in enumerate(GROUPS.values()) if field in fields) for field in _FIELDS])
+  next(i for i, fields in enumerate(GROUPS.values()) if name in fields) for name in ARGUMENTS])
 
 
 class Unrollable(Protocol):
@@ -57,14 +60,24 @@ class Unrollable(Protocol):
 
 
 class Learnt(NamedTuple):
-  """What the terms need of the learnt steps, [T, B, ...] each; the fields are `types.Step`'s."""
+  """What the terms need of the learnt steps."""
 
-  action: Action
-  log_prob: Arguments
-  reward: Array
-  discount: Array
-  pseudo_active: Array
-  weight: Array
+  log_prob: Array  # [T, B, N], the learner's
+  behaviour_log_prob: Array  # [T, B, N]
+  used: Array  # [T, B, N] bool: the action takes the argument, and the step counts
+  ratio: Array  # [T, B, G], not clipped
+  baselines: Array  # [T + 1, B, 5]
+  reward: Array  # [T, B, 5]
+  discount: Array  # [T, B]
+  active: Array  # [T, B, 5]: 1 where the game plays for the reward, else 0
+  weight: Array  # [T, B]
+
+
+class Term(NamedTuple):
+  """A term of the loss: its costs are in it, the weights of steps are not yet."""
+
+  values: Array  # [T, B, parts]
+  parts: Sequence[str]  # what the last axis is over
 
 
 def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params: Any,
@@ -82,42 +95,36 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
     (loss [], metrics). Metrics are scalars. Terms of the loss ("loss/...", "policy/...",
     "upgo/...", "value/...") are averaged as it is and hold their costs; "entropy/..." and "kl/..."
     do not, and are means over the steps that use the argument; others are means over learnt steps.
+    "policy/..." is there twice, by argument and by reward.
 
   Raises:
-    ValueError: when `weights` asks for a teacher and there is none.
+    ValueError: when `weights` asks for a teacher and there is none, or T is 0.
   """
   if weights.uses_teacher and teacher_params is None:
     raise ValueError("RLWeights asks for a KL to the teacher, but teacher_params is None; give the "
                      "supervised agent's, or set teacher_kl and action_type_kl to 0.")
   _check(batch)
-  steps = batch.steps
   logits, baselines = _unroll(policy, params, batch)
-  # Log-probs and the like are computed for all T + 1 steps and then cut: cutting the logits, which
-  # are thousands of times larger, would copy them.
-  log_prob = _cut(_each_step(distributions.log_prob)(logits, steps.action))
-  learnt = _cut(Learnt(*(getattr(steps, field) for field in Learnt._fields)))
-  used = jax.tree.map(lambda use: use & (learnt.weight > 0), _used(learnt.action))
-  ratios = _group_ratios(log_prob, learnt.log_prob, used)
-
-  terms, metrics = _value_terms(weights, baselines, learnt)
-  advantages = _vtrace_advantages(weights, baselines, learnt, ratios)
-  terms |= _gradient_terms("policy", advantages, log_prob, used)
-  terms |= _gradient_terms("upgo", _upgo_advantages(weights, baselines, learnt, ratios), log_prob,
-                           used)
+  learnt = _learnt(batch.steps, logits, baselines)
+  terms, metrics = _value_term(weights, learnt)
+  if streams := _nonzero(weights.policy):
+    term, by_reward = _vtrace_term(weights, streams, learnt)
+    terms["policy"] = term
+    metrics |= by_reward
+  if streams := _nonzero(weights.upgo):
+    terms["upgo"] = _upgo_term(weights, streams, learnt)
   if weights.entropy > 0.0:
-    entropy = _cut(_each_step(distributions.entropy)(logits, steps.action))
-    terms["entropy"] = weights.entropy * sum(
-      losses.entropy_loss(*pair) for pair in zip(entropy, used, strict=True))
-    metrics |= _over_used("entropy", entropy, used)
+    entropy = _each_step(distributions.entropy, logits, batch.steps.action)
+    bonus = losses.entropy_loss(entropy, learnt.used)
+    terms["entropy"] = Term(weights.entropy * bonus.sum(-1, keepdims=True), ())
+    metrics |= _over_used("entropy", entropy, learnt.used)
   if weights.uses_teacher:
     teacher_logits, _ = _unroll(policy, jax.lax.stop_gradient(teacher_params), batch)
-    teacher_logits = jax.lax.stop_gradient(teacher_logits)
-    divergence = _cut(_each_step(distributions.kl)(teacher_logits, logits, steps.action))
-    early = _cut(_early_game(steps.observation, weights.action_type_kl_seconds))
-    terms |= _teacher_terms(weights, divergence, used, early)
-    metrics |= _over_used("kl", divergence, used)
-  metrics |= _by_reward(advantages, log_prob, used, learnt.weight)
-  metrics |= _ratio_metrics(weights, ratios, learnt.weight)
+    divergence = _each_step(
+      distributions.kl, jax.lax.stop_gradient(teacher_logits), logits, batch.steps.action)
+    terms |= _teacher_terms(weights, divergence, learnt.used, batch.steps.observation)
+    metrics |= _over_used("kl", divergence, learnt.used)
+  metrics |= _ratio_metrics(weights, learnt)
   return _reduce(terms, metrics, learnt.weight)
 
 
@@ -135,152 +142,116 @@ def sl_loss(policy: Unrollable, params: Any, batch: Trajectory,
     (loss [], metrics). "cross_entropy/..." and "accuracy/..." are means over the steps that use the
     argument, and do not hold its cost; accuracy of units is over picks. "illegal/..." is the share
     of labels that masks rule out, which add nothing to the loss.
+
+  Raises:
+    ValueError: when T is 0.
   """
   weights = weights or SLWeights()
   _check(batch)
-  steps = batch.steps
   logits, _ = _unroll(policy, params, batch)
-  log_prob, legal, correct = (
-    _cut(_each_step(f)(logits, steps.action))
-    for f in (distributions.log_prob, distributions.is_legal, _accuracy))
-  weight = steps.weight[:-1]
-  used = jax.tree.map(lambda use: use & (weight > 0), _cut(_used(steps.action)))
-  cross_entropy = jax.tree.map(losses.masked_cross_entropy, log_prob, legal, used)
-  terms = {"cross_entropy": sum(
-    cost * value for cost, value in zip(weights.arguments, cross_entropy, strict=True))}
+  action, weight = batch.steps.action, batch.steps.weight[:-1]
+  log_prob = _each_step(distributions.log_prob, logits, action)
+  legal = _each_step(distributions.is_legal, logits, action)
+  used = _used(action, weight)
+  cross_entropy = losses.masked_cross_entropy(log_prob, legal, used)
   metrics = _over_used("cross_entropy", cross_entropy, used)
-  metrics |= _over_used("accuracy", correct, used)
-  metrics |= _over_used("illegal", jax.tree.map(jnp.logical_not, legal), used)
+  metrics |= _over_used("accuracy", _each_step(_accuracy, logits, action), used)
+  metrics |= _over_used("illegal", ~legal, used)
+  costs = np.array(weights.arguments, np.float32)
+  terms = {"cross_entropy": Term(jnp.sum(costs * cross_entropy, -1, keepdims=True), ())}
   loss, metrics = _reduce(terms, metrics, weight)
   if weights.l2 > 0.0:
     squares = sum(0.5 * jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params))
     loss += weights.l2 * squares
-    metrics["loss/l2"] = jax.lax.stop_gradient(weights.l2 * squares)
-    metrics["loss/total"] = jax.lax.stop_gradient(loss)
+    metrics |= jax.lax.stop_gradient({"loss/l2": weights.l2 * squares, "loss/total": loss})
   return loss, metrics
 
 
-# Terms of the RL objective: [T, B] values by name, costs included, before weights of steps.
+# Terms of the RL objective.
 
 
-def _value_terms(weights: RLWeights, baselines: Array, learnt: Learnt) -> tuple[Metrics, Metrics]:
+def _value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Metrics]:
   """TD(lambda) of every baseline that has a cost, whether or not its reward is played for."""
   streams = _nonzero(weights.baseline)
   if not streams:
     return {}, {}
-  values = baselines[..., streams]  # [T + 1, B, S]
-  rewards = learnt.reward[..., streams]
+  names = [REWARDS[k] for k in streams]
+  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
   returns = _over(losses.td_lambda_returns, (2, 2, None, None), (1, 1, 1, None))(
-    values[1:], rewards, learnt.discount, weights.td_lambda)
-  terms, metrics = {}, {}
-  for i, k in enumerate(streams):
-    v_tm1, target = values[:-1, :, i], returns[..., i]
-    terms[f"value/{REWARDS[k]}"] = weights.baseline[k] * 0.5 * jnp.square(target - v_tm1)
-    metrics[f"explained_variance/{REWARDS[k]}"] = losses.explained_variance(
-      v_tm1, target, learnt.weight)
-    metrics[f"mean_value/{REWARDS[k]}"] = _mean(v_tm1, learnt.weight)
-    metrics[f"mean_reward/{REWARDS[k]}"] = _mean(rewards[..., i], learnt.weight)
-  return terms, metrics
+    values[1:], reward, learnt.discount, weights.td_lambda)  # [T, B, R]
+  errors = 0.5 * jnp.square(returns - values[:-1])
+  explained = jax.vmap(losses.explained_variance, in_axes=(2, 2, None))(
+    values[:-1], returns, learnt.weight)
+  weight = learnt.weight[..., None]
+  metrics = _named("explained_variance", explained, names)
+  metrics |= _named("mean_value", _mean(values[:-1], weight), names)
+  metrics |= _named("mean_reward", _mean(reward, weight), names)
+  return {"value": Term(_take(weights.baseline, streams) * errors, names)}, metrics
 
 
-def _vtrace_advantages(weights: RLWeights, baselines: Array, learnt: Learnt,
-                       ratios: Array) -> dict[str, Array]:
-  """[T, B, G] advantages of each reward that has a cost; a pseudo-reward's only where it is on."""
-  streams = _nonzero(weights.policy)
-  if not streams:
-    return {}
-  values, rewards = baselines[..., streams], learnt.reward[..., streams]
-  clips = (weights.vtrace_lambda, weights.clip_rho, weights.clip_pg_rho)
+def _vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple[Term, Metrics]:
+  """V-trace policy gradient, one ratio and trace a group; and how it divides among rewards."""
+  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
 
-  def one(v_tm1, v_t, r_t, discount_t, rho):  # each [T]
-    return losses.vtrace_advantages(v_tm1, v_t, r_t, discount_t, rho, *clips)
+  def one(v_tm1, v_t, r_t, discount_t, rho_tm1):  # [T] each
+    return losses.vtrace_advantages(
+      v_tm1, v_t, r_t, discount_t, rho_tm1, weights.vtrace_lambda, weights.clip_rho,
+      weights.clip_pg_rho)
 
-  advantages = _over(
-    one, (2, 2, 2, None, None), (None, None, None, None, 2), (1, 1, 1, 1, 1))(
-    values[:-1], values[1:], rewards, learnt.discount, ratios)  # [T, B, G, S]
-  active = learnt.pseudo_active.astype(jnp.float32)
-  scaled = {}
-  for i, k in enumerate(streams):
-    scale = weights.policy[k] * (active[..., k - 1, None] if k > 0 else 1.0)
-    scaled[REWARDS[k]] = scale * advantages[..., i]
-  return scaled
+  advantages = _over(one, (2, 2, 2, None, None), (None, None, None, None, 2), (1, 1, 1, 1, 1))(
+    values[:-1], values[1:], reward, learnt.discount, learnt.ratio)  # [T, B, G, R]
+  scale = _take(weights.policy, streams) * learnt.active[..., streams]
+  advantages = (advantages * scale[..., None, :])[..., _GROUP_OF, :]  # [T, B, N, R]
+  term = losses.policy_gradient_loss(learnt.log_prob, advantages.sum(-1), learnt.used)
+  log_prob = jnp.where(learnt.used, jax.lax.stop_gradient(learnt.log_prob), 0.0)
+  by_reward = -jnp.sum(advantages * log_prob[..., None], axis=2)
+  by_reward = jnp.mean(learnt.weight[..., None] * by_reward, axis=(0, 1))
+  return Term(term, ARGUMENTS), _named("policy", by_reward, [REWARDS[k] for k in streams])
 
 
-def _upgo_advantages(weights: RLWeights, baselines: Array, learnt: Learnt,
-                     ratios: Array) -> dict[str, Array]:
-  """[T, B, G] advantages of each reward that has a cost."""
-  streams = _nonzero(weights.upgo)
-  if not streams:
-    return {}
-  values, rewards = baselines[..., streams], learnt.reward[..., streams]
+def _upgo_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> Term:
+  """UPGO policy gradient, with the ratio of each group."""
+  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
   returns = _over(losses.upgo_returns, (2, 2, 2, None), (1, 1, 1, 1))(
-    values[:-1], values[1:], rewards, learnt.discount)  # [T, B, S]
-  gains = jax.lax.stop_gradient(returns - values[:-1])
-  active = learnt.pseudo_active.astype(jnp.float32)
-  scaled = {}
-  for i, k in enumerate(streams):
-    scale = weights.upgo[k] * (active[..., k - 1] if k > 0 else 1.0)
-    clipped = jnp.minimum(ratios, weights.clip_pg_rho)
-    scaled[REWARDS[k]] = clipped * (scale * gains[..., i])[..., None]
-  return scaled
+    values[:-1], values[1:], reward, learnt.discount)  # [T, B, R]
+  scale = _take(weights.upgo, streams) * learnt.active[..., streams]
+  gains = jnp.sum(scale * (returns - values[:-1]), axis=-1, keepdims=True)
+  advantages = (jnp.minimum(learnt.ratio, weights.clip_pg_rho) * gains)[..., _GROUP_OF]
+  return Term(losses.policy_gradient_loss(learnt.log_prob, advantages, learnt.used), ARGUMENTS)
 
 
-def _gradient_terms(name: str, advantages: dict[str, Array], log_prob: Arguments,
-                    used: Arguments) -> Metrics:
-  """Policy gradient losses, one an argument, of the sum of all rewards' advantages."""
-  if not advantages:
-    return {}
-  total: Array = sum(advantages.values())
-  return {
-    f"{name}/{field}": losses.policy_gradient_loss(
-      getattr(log_prob, field), total[..., _GROUP_OF[i]], getattr(used, field))
-    for i, field in enumerate(_FIELDS)}
-
-
-def _teacher_terms(weights: RLWeights, divergence: Arguments, used: Arguments,
-                   early: Array) -> Metrics:
+def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
+                   observation: Observation) -> dict[str, Term]:
   """KL to the teacher of every argument, and once more of the function early in the game."""
-  masked = jax.tree.map(lambda kl, use: jnp.where(use, kl, 0.0), divergence, used)
+  z = jax.tree.map(lambda x: x[:-1], observation.statistics)
+  conditioned = z.units.any(-1) | z.effects.any(-1) | z.upgrades.any(-1)
+  seconds = observation.game_loop[:-1] / GAME_LOOPS_PER_SECOND
+  early = losses.early_game(seconds, conditioned, weights.action_type_kl_seconds)
+  divergence = jnp.where(used, divergence, 0.0)
+  function = divergence[..., ARGUMENTS.index("function")]
   return {
-    "teacher_kl": weights.teacher_kl * sum(masked),
-    "action_type_kl": weights.action_type_kl * early * masked.function,
+    "teacher_kl": Term(weights.teacher_kl * divergence.sum(-1, keepdims=True), ()),
+    "action_type_kl": Term((weights.action_type_kl * early * function)[..., None], ()),
   }
 
 
-# Measures that are no part of the loss.
-
-
-def _by_reward(advantages: dict[str, Array], log_prob: Arguments, used: Arguments,
-               weight: Array) -> Metrics:
-  """How the V-trace loss divides among rewards; arguments divide the same sum."""
-  metrics = {}
-  for name, advantage in advantages.items():
-    parts = _gradient_terms("", {name: advantage}, log_prob, used).values()
-    metrics[f"policy/{name}"] = jnp.mean(weight * sum(parts))
-  return metrics
-
-
-def _ratio_metrics(weights: RLWeights, ratios: Array, weight: Array) -> Metrics:
+def _ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
   """How far the learner is from the behaviour policy."""
-  metrics = {}
-  for i, name in enumerate(GROUPS):
-    ratio = ratios[..., i]
-    clip = weights.clip_pg_rho
-    metrics[f"clipped_fraction/{name}"] = _mean(ratio > clip, weight)
-    metrics[f"ratio/{name}"] = _mean(jnp.minimum(ratio, clip), weight)
-  return metrics
+  clip, weight = weights.clip_pg_rho, learnt.weight[..., None]
+  return (_named("clipped_fraction", _mean(learnt.ratio > clip, weight), GROUPS)
+          | _named("ratio", _mean(jnp.minimum(learnt.ratio, clip), weight), GROUPS))
 
 
 def _accuracy(logits: Arguments, action: Action) -> Arguments:
   """Whether the likeliest choice of each argument is the action's; of units, the share of picks."""
-  correct = jax.tree.map(
-    lambda x, label: (distributions.mode(x) == label).astype(jnp.float32),
-    logits, Arguments(*action))
+  correct = Arguments(*(
+    (distributions.mode(x) == getattr(action, name)).astype(jnp.float32)
+    for name, x in zip(ARGUMENTS, logits, strict=True)))
   executed = distributions.executed_picks(action.units, logits.units.shape[-1] - 1)
   return correct._replace(units=_mean(correct.units, executed))
 
 
-# Plumbing.
+# From a batch to what the terms need.
 
 
 def _check(batch: Trajectory) -> None:
@@ -305,68 +276,83 @@ def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Argumen
   return jax.vmap(one, in_axes=(axes,), out_axes=1)(batch)
 
 
-def _each_step(function: Callable) -> Callable:
-  return jax.vmap(jax.vmap(function))
+def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
+  log_prob = _each_step(distributions.log_prob, logits, steps.action)
+  behaviour = jnp.stack(steps.log_prob, axis=-1)[:-1]
+  weight = steps.weight[:-1]
+  used = _used(steps.action, weight)
+
+  def group(values, fields):
+    return [values[..., ARGUMENTS.index(name)] for name in fields]
+
+  ratios = [
+    losses.joint_ratio(group(log_prob, names), group(behaviour, names), group(used, names))
+    for names in GROUPS.values()]
+  active = jnp.concatenate(
+    [jnp.ones_like(weight)[..., None], steps.pseudo_active[:-1].astype(jnp.float32)], axis=-1)
+  return Learnt(
+    log_prob, behaviour, used, jnp.stack(ratios, axis=-1), baselines, steps.reward[:-1],
+    steps.discount[:-1], active, weight)
+
+
+def _used(action: Action, weight: Array) -> Array:
+  """[T, B, N] bool: whether each argument of a learnt step has a part in the loss."""
+  masks = vocabulary.argument_mask(action.function[:-1].astype(jnp.int32))
+  return jnp.stack(masks, axis=-1) & (weight > 0)[..., None]
+
+
+def _each_step(function: Callable, *args: Any) -> Array:
+  """[T, B, N]: a function of one step that gives Arguments of scalars, at every learnt step.
+
+  It is computed at the bootstrap step too and cut there: cutting the logits, thousands of times
+  larger, would copy them.
+  """
+  return jnp.stack(jax.vmap(jax.vmap(function))(*args), axis=-1)[:-1]
 
 
 def _over(function: Callable, *in_axes: tuple) -> Callable:
-  """vmaps once for each tuple of axes, the first outermost; what is added comes out behind."""
+  """vmaps a function of [T] arrays once for each tuple of axes, the first outermost.
+
+  The last tuple is the batch's; results are [T, B, ...] with the first tuple's axis last.
+  """
   for axes in reversed(in_axes):
     function = jax.vmap(function, in_axes=axes, out_axes=-1)
   return function
 
 
-def _cut(tree: Any) -> Any:
-  """All but the bootstrap step."""
-  return jax.tree.map(lambda x: x[:-1], tree)
+# From values to scalars.
 
 
-def _used(action: Action) -> Arguments:
-  return vocabulary.argument_mask(action.function.astype(jnp.int32))
-
-
-def _nonzero(costs: tuple[float, ...]) -> list[int]:
+def _nonzero(costs: Sequence[float]) -> list[int]:
   return [k for k, cost in enumerate(costs) if cost > 0.0]
 
 
-def _group_ratios(log_prob: Arguments, behaviour: Arguments, used: Arguments) -> Array:
-  """[T, B, G]: each group's importance ratio."""
-  def group(tree, fields):
-    return [getattr(tree, field) for field in fields]
-
-  return jnp.stack([
-    losses.joint_ratio(group(log_prob, fields), group(behaviour, fields), group(used, fields))
-    for fields in GROUPS.values()], axis=-1)
-
-
-def _early_game(observation: Observation, seconds: float) -> Array:
-  """[...] 1 early in games whose cumulative statistics the policy is asked to follow."""
-  z = observation.statistics
-  conditioned = z.units.any(-1) | z.effects.any(-1) | z.upgrades.any(-1)
-  return losses.early_game(observation.game_loop / GAME_LOOPS_PER_SECOND, conditioned, seconds)
+def _take(costs: Sequence[float], streams: list[int]) -> np.ndarray:
+  return np.array([costs[k] for k in streams], np.float32)
 
 
 def _mean(values: Array, weight: Array) -> Array:
-  """Weighted mean; 0 where no weight is."""
+  """Weighted mean over the first two axes, or all if there are fewer; 0 where no weight is."""
+  axes = tuple(range(min(2, values.ndim)))
   weight = weight.astype(jnp.float32)
-  return jnp.sum(weight * values) / jnp.maximum(jnp.sum(weight), 1.0)
+  return jnp.sum(weight * values, axes) / jnp.maximum(jnp.sum(weight, axes), 1.0)
 
 
-def _over_used(name: str, values: Arguments, used: Arguments) -> Metrics:
+def _named(kind: str, values: Array, names: Iterable[str]) -> Metrics:
+  return {f"{kind}/{name}": values[i] for i, name in enumerate(names)}
+
+
+def _over_used(kind: str, values: Array, used: Array) -> Metrics:
   """Each argument's mean over the steps that use it."""
-  return {f"{name}/{field}": _mean(getattr(values, field), getattr(used, field))
-          for field in _FIELDS}
+  return _named(kind, _mean(values, used), ARGUMENTS)
 
 
-def _reduce(terms: Metrics, metrics: Metrics, weight: Array) -> tuple[Array, Metrics]:
-  """The loss, and all metrics: a term named "a/b" is shown by itself and within "loss/a"."""
+def _reduce(terms: dict[str, Term], metrics: Metrics, weight: Array) -> tuple[Array, Metrics]:
+  """The loss, and all metrics: those given, each term as "loss/term", its parts as "term/part"."""
   loss, metrics = jnp.zeros(()), dict(metrics)
-  for name, values in terms.items():
-    value = jnp.mean(weight * values)
-    loss += value
-    kind, _, part = name.partition("/")
-    metrics[f"loss/{kind}"] = metrics.get(f"loss/{kind}", 0.0) + value
-    if part:
-      metrics[name] = value
+  for name, (values, parts) in terms.items():
+    value = jnp.mean(weight[..., None] * values, axis=(0, 1))  # constant T * B below
+    loss += value.sum()
+    metrics |= {f"loss/{name}": value.sum(), **_named(name, value, parts)}
   metrics |= {"loss/total": loss, "learnt_steps": jnp.mean(weight)}
   return loss, jax.lax.stop_gradient(metrics)

@@ -193,8 +193,8 @@ def _figures(snapshot: Snapshot) -> RenderableType:
 
 def _win_rates(win_rates: Mapping[str, WinRate]) -> RenderableType:
   table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
-  table.add_column("against", overflow="ellipsis", no_wrap=True, max_width=20)
-  table.add_column("win rate", justify="right")
+  table.add_column("against", overflow="ellipsis", no_wrap=True, max_width=18)
+  table.add_column("win rate", justify="right", no_wrap=True)
   table.add_column("95% within", justify="right", no_wrap=True)
   table.add_column("games", justify="right")
   table.add_column("", no_wrap=True, min_width=_BAR_WIDTH + 1)

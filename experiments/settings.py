@@ -15,7 +15,7 @@ from starleague.experiments.configs import mini
 CONFIG_FILE = "config.json"
 # Keys whose value must be above zero.
 POSITIVE = ("seconds", "unroll_length", "actor.processes", "actor.games", "actor.inference_batch",
-            "actor.iterations", "actor.parameter_interval_s", "replay.max_size", "replay.min_size",
+            "actor.iterations", "actor.parameter_interval_s", "replay.min_size", "replay.tolerance",
             "replay.samples_per_item", "replay.timeout_s", "learner.batch_size",
             "learner.learning_rate", "learner.publish_interval_s",
             "learner.checkpoint_interval_s", "learner.log_interval_s", "learner.keep_last",
@@ -88,10 +88,6 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(
       f"config key 'actor.inference_batch' may be at most twice 'actor.games' "
       f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
-  if config.replay.max_size <= config.replay.min_size:
-    raise SettingsError(
-      f"config key 'replay.max_size' must be above 'replay.min_size' "
-      f"({config.replay.min_size}), found {config.replay.max_size}.")
 
 
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:

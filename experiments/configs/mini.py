@@ -22,8 +22,8 @@ def get_config() -> ml_collections.ConfigDict:
       "pseudo_probability": 0.0,
     },
     "replay": {
-      "max_size": 2000,  # trajectories
-      "min_size": 128,
+      "min_size": 64,  # trajectories before any is learnt from
+      "tolerance": 128,  # trajectories by which actors may run ahead of the learner
       "samples_per_item": 2,
       "timeout_s": 300.0,
     },
@@ -35,6 +35,9 @@ def get_config() -> ml_collections.ConfigDict:
       "eps": 1e-5,
       "max_norm": 1.0,
       "td_lambda": 0.8,
+      "policy_cost": 1.0,
+      "baseline_cost": 10.0,
+      "upgo_cost": 1.0,
       "entropy": 1e-2,
       "teacher_kl": 0.0,
       "publish_interval_s": 10.0,

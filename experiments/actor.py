@@ -1,0 +1,148 @@
+"""An actor of a run: plays batches of games, writes trajectories, reports results.
+
+  python -m starleague.experiments.actor --run_dir runs/mini --address localhost:7000
+
+It may be killed at any time: nothing but its unfinished games is lost.
+"""
+
+import pathlib
+import time
+import uuid
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from absl import app, flags, logging
+
+from starleague import league
+from starleague.actor import rollouts
+from starleague.actor.parameters import ParameterFetcher
+from starleague.actor.writer import Writer
+from starleague.experiments import results, settings, wiring
+from starleague.league import payoff
+
+_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
+_ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.", required=True)
+_INDEX = flags.DEFINE_integer("index", 0, "Which of the run's actors this is.", lower_bound=0)
+_ORIGIN = flags.DEFINE_float(
+  "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
+
+REPORT_INTERVAL_S = 5.0
+WINDOW_S = 60.0  # of the win rates shown while training
+
+
+
+
+def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str) -> np.ndarray:
+  """How often the next game is against the live agent, and against each scripted player.
+
+  Args:
+    win_rates: [scripted players] of the agent against each.
+    self_play: share of games against the live agent.
+    weighting: of prioritised fictitious self-play, see `starleague.league.pfsp`.
+
+  Returns:
+    [1 + scripted players] float32.
+  """
+  scripted = (1.0 - self_play) * league.pfsp(win_rates, weighting)
+  return np.concatenate([[self_play], scripted]).astype(np.float32)
+
+
+def game_results(batch: rollouts.Results, now: float) -> list[payoff.Result]:
+  """Results of games against scripted players, as the payoff counts them."""
+  over = np.asarray(batch.over)
+  opponents = np.asarray(batch.opponent)[over]
+  outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
+  return [
+    payoff.Result(id=uuid.uuid4().hex, home=wiring.PLAYER, away=wiring.SCRIPTED[opponent - 1],
+                  result=int(outcome), time=now)
+    for opponent, outcome in zip(opponents, outcomes, strict=True)
+    if opponent != rollouts.SELF_PLAY]
+
+
+class Reporter:
+  """Tells the league who won and the run's folder how fast it goes."""
+
+  def __init__(self, run_dir: pathlib.Path, origin: float):
+    self._payoff = league.Payoff(run_dir / "league.sqlite")
+    self._path, self._origin = run_dir / results.FILE_NAME, origin
+    self._steps = self._games = 0
+    self._results: list[payoff.Result] = []
+    self._since = time.time()
+
+  def win_rates(self) -> np.ndarray:
+    """Of the agent against each scripted player, as the league knows them."""
+    return self._payoff.win_rates(wiring.PLAYER, wiring.SCRIPTED)
+
+  def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
+    """Counts what a call of the program played; reports every few seconds."""
+    now = time.time()
+    self._steps += steps
+    self._games += int(np.asarray(batch.over).sum())
+    self._results += game_results(batch, now)
+    if now - self._since >= REPORT_INTERVAL_S:
+      self._report(now, update)
+
+  def _report(self, now: float, update: int) -> None:
+    self._payoff.record_many(self._results)
+    seconds = now - self._origin
+    rows = [results.Row(seconds, update, "count/steps", self._steps),
+            results.Row(seconds, update, "count/games", self._games)]
+    for opponent in wiring.SCRIPTED:
+      found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
+      if found.games:
+        rows.append(results.Row(seconds, update, f"win_rate/train/{opponent}", found.win_rate,
+                                found.low, found.high))
+    results.append(self._path, rows)
+    self._steps = self._games = 0
+    self._results, self._since = [], now
+
+
+def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index: int,
+         origin: float) -> None:
+  """Plays until it is told to stop.
+
+  Calls of the compiled program and the writing of what the call before played overlap: the program
+  is started, and while it runs the host writes.
+  """
+  stop = wiring.stop_event()
+  program = wiring.make_rollouts(parts, config)
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  fetch = ParameterFetcher(
+    address, wiring.PLAYER, template, interval_s=config.actor.parameter_interval_s,
+    deadline_s=config.replay.timeout_s)
+  writer = Writer(
+    address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
+    deadline_s=config.replay.timeout_s, stop=stop)
+  reporter = Reporter(run_dir, origin)
+  targets = rollouts.no_targets()
+  # A restarted actor must not play the same games again.
+  key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
+  opponents = np.arange(config.actor.games) % (1 + len(wiring.SCRIPTED))
+  state = program.init(key, opponents, targets)
+  before = None
+  while not stop.is_set():
+    fetched = fetch()
+    probabilities = opponent_probabilities(
+      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking)
+    state, *played = program.run(fetched.params, state, probabilities, targets)
+    if before is not None:
+      records, finished = before
+      writer.write(records)
+      reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
+    before = played
+  writer.close()
+  logging.info("stopped index=%d", index)
+
+
+def main(argv: Sequence[str]) -> None:
+  if len(argv) > 1:
+    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+  config = settings.load(_RUN_DIR.value)
+  origin = time.time() if _ORIGIN.value is None else _ORIGIN.value
+  play(wiring.make_parts(config), config, pathlib.Path(_RUN_DIR.value), _ADDRESS.value,
+       _INDEX.value, origin)
+
+
+if __name__ == "__main__":
+  app.run(main)

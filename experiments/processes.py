@@ -1,17 +1,19 @@
 """Runs the processes of one machine: starts, watches, restarts and ends them.
 
-A run is some plain programs (a Reverb server, actors, a learner). Each gets a session of its own, so
-that Ctrl-C reaches only the parent, which ends the others in order; and each is killed by the kernel
-when the parent dies, however it dies. Output goes to log files; the end of the log is in the error.
+A run is some plain programs (a Reverb server, actors, a learner). Each gets a session of its own,
+so that Ctrl-C reaches only the parent, which ends the others in order; and each is killed by the
+kernel when the parent dies, however it dies. Output goes to log files; the end of the log is in the
+error.
 
-    processes = [Process("actor", (sys.executable, "-m", "starleague...."), {}, run / "actor.log", 3)]
-    with Runner(processes) as runner:      # ends whatever still runs, also after an exception
+    argv = (sys.executable, "-m", "starleague.experiments.actor")
+    with Runner([Process("actor", argv, {}, run_dir / "actor.log", restarts=3)]) as runner:
       while not done:
         runner.poll()                      # raises ProcessFailed when one dies for good
         time.sleep(0.1)
 
-Linux only. What a process starts itself is in its group and ends with it; only where the parent was
-killed outright must the process see to that.
+Leaving the block ends whatever still runs, also after an exception. What a process starts itself is
+in its group and ends with it; only where the parent was killed outright must the process see to
+that. Linux only.
 """
 
 import enum
@@ -144,7 +146,8 @@ class Runner:
     return {child.process.name: child.popen.pid for child in self._children
             if child.state is State.RUNNING and child.popen is not None}
 
-  def wait(self, names: Sequence[str], timeout_seconds: float, interval_seconds: float = 0.1) -> None:
+  def wait(
+      self, names: Sequence[str], timeout_seconds: float, interval_seconds: float = 0.1) -> None:
     """Polls until the named processes finished with status 0.
 
     Raises:

@@ -28,8 +28,8 @@ from starleague.experiments.results import Row
 FILE_NAME = "report.html"
 CONFIG_NAME = "config.json"
 
-# Kinds of tags whose curves share a panel, in order. A kind that is named nowhere here is drawn too,
-# last, each tag in a panel of its own.
+# Kinds of tags whose curves share a panel, in order. A kind that is named nowhere here is drawn
+# too, last, each tag in a panel of its own.
 _SHARED = {
   "entropy": "Entropy by argument, nats",
   "kl": "KL divergence by argument, nats",
@@ -84,7 +84,8 @@ def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> st
   body.append(_section("Losses", _of_kind("loss", tags), time))
   shared = [(title, _of_kind(kind, tags)) for kind, title in _SHARED.items()]
   body.append(_cards("Policy and values", "", [
-    _panel(title, figures.curves(found, time, legend=True), found) for title, found in shared if found]))
+    _panel(title, figures.curves(found, time, legend=True), found)
+    for title, found in shared if found]))
   body.append(_speed_section(tags, time))
   for kind in sorted({tag.split("/")[0] for tag in tags} - set(_DRAWN_BY_NAME)):
     body.append(_section(kind.replace("_", " ").capitalize(), _of_kind(kind, tags), time))
@@ -98,7 +99,7 @@ def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> st
 
 
 def key_figures(tags: Mapping[str, Sequence[Row]]) -> list[tuple[str, str, str]]:
-  """(name, value, remark) of the figures to show first; those that were not recorded are left out."""
+  """(name, value, remark) of the figures to show first, of those that were recorded."""
   rows = [row for found in tags.values() for row in found]
   if not rows:
     return []
@@ -201,9 +202,10 @@ def _standings(found: Sequence[Standing]) -> str:
     "<section><h2>Win rates</h2><p>Draws count as half a win. Intervals hold the true rate with "
     "95% confidence; a change is coloured where the intervals before and after do not overlap. "
     "Drawn: random play grey, the first measurement hollow, the last full.</p>"
-    "<div class='card'><table><thead><tr><th>against</th><td>random play</td><td>first measured</td>"
-    "<td>last measured</td><td>change</td><td class='scale'><span>0%</span><span>50%</span>"
-    f"<span>100%</span></td></tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>")
+    "<div class='card'><table><thead><tr><th>against</th><td>random play</td>"
+    "<td>first measured</td><td>last measured</td><td>change</td>"
+    "<td class='scale'><span>0%</span><span>50%</span><span>100%</span></td></tr></thead>"
+    f"<tbody>{''.join(lines)}</tbody></table></div></section>")
 
 
 def _rate(row: Row | None) -> str:
@@ -266,7 +268,8 @@ def _speed_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) ->
   return _cards("Speed", "", panels)
 
 
-def _panel(title: str, figure: figures.Figure, curves: Mapping[str, Sequence[Row]] | None = None) -> str:
+def _panel(
+    title: str, figure: figures.Figure, curves: Mapping[str, Sequence[Row]] | None = None) -> str:
   """A card with a plot, and a warning where values are not finite: a curve would hide them."""
   bad = sum(not math.isfinite(row.value) for rows in (curves or {}).values() for row in rows)
   values = "1 value is" if bad == 1 else f"{bad} values are"

@@ -149,7 +149,7 @@ def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
 
 
 def _every(rows: Sequence[Row]) -> list[Row]:
-  """At most POINTS of the rows, the last among them: a mean of win rates would lose its interval."""
+  """At most POINTS of the rows, the last among them: a mean would lose its interval."""
   step = max(1, math.ceil(len(rows) / POINTS))
   return list(rows[::-1][::step][::-1])
 

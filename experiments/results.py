@@ -119,8 +119,9 @@ def wilson_interval(wins: float, games: int, z: float = 1.96) -> tuple[float, fl
   centre = rate + z * z / (2 * games)
   spread = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
   scale = 1 + z * z / games
+  low, high = (centre - spread) / scale, (centre + spread) / scale
   # Rounding may step over the rate itself at 0 or all wins.
-  return max(0.0, min(rate, (centre - spread) / scale)), min(1.0, max(rate, (centre + spread) / scale))
+  return max(0.0, min(rate, low)), min(1.0, max(rate, high))
 
 
 def _format(row: Row) -> str:

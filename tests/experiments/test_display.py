@@ -27,8 +27,8 @@ def _text(snapshot, width=80):
 
 def test_render_shows_every_figure_within_80_columns():
   text = _text(SNAPSHOT)
-  for expected in ("mini run", "12m34s", "17m26s left of 30m00s", "1.23 M", "2.30 M", "812", "1 640",
-                   "3 012", "1 234", "62%", "0.0123", "nan", "learner", "actor 1 waiting"):
+  for expected in ("mini run", "12m34s", "17m26s left of 30m00s", "1.23 M", "2.30 M", "812",
+                   "1 640", "3 012", "1 234", "62%", "0.0123", "nan", "learner", "actor 1 waiting"):
     assert expected in text, expected
   assert re.search(r"random legal +97% +90% to 100% +100", text)
   assert re.search(r"rush +20% +10% to 30% +90", text)

@@ -8,6 +8,7 @@ kept as it came, for win rates with intervals over a stretch of time.
 import math
 import numbers
 import os
+import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -220,11 +221,6 @@ class Payoff:
         table[i, j] = value(counts or _mirrored(pairs.get((other, one), _NONE)))
     return table
 
-  def clear(self, player: str) -> None:
-    """Forgets a player's decayed counts, as it is about to be another; its results are kept."""
-    with self._database.transaction() as connection:
-      connection.execute("DELETE FROM pairs WHERE first = ? OR second = ?", (player, player))
-
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:
     """Undecayed counts of `home` against `away`, whoever was at home, since <= time < until."""
@@ -257,7 +253,17 @@ class Payoff:
     self._database.close()
 
 
-def _check_same(connection, result: Result) -> None:
+def clear(connection: sqlite3.Connection, player: str) -> None:
+  """Forgets a player's decayed counts, as it is about to be another; its results are kept.
+
+  Args:
+    connection: in a transaction on a payoff's file.
+    player: its name.
+  """
+  connection.execute("DELETE FROM pairs WHERE first = ?1 OR second = ?1", (player,))
+
+
+def _check_same(connection: sqlite3.Connection, result: Result) -> None:
   """ValueError where a result's id was counted for another outcome; times may differ."""
   found = connection.execute("SELECT home, away, result FROM results WHERE id = ?",
                              (result.id,)).fetchone()

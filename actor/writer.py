@@ -223,7 +223,11 @@ class Writer:
     # appending agent steps one by one.
     self._writer.append(packed._asdict())
     history = self._writer.history
-    self._writer.create_item(player, 1.0, {name: history[name][-1] for name in packed._fields})
+    try:
+      self._writer.create_item(player, 1.0, {name: history[name][-1] for name in packed._fields})
+    except ValueError as error:  # Reverb's own check, should the table be another one by now
+      raise SignatureMismatchError(
+        f"table {player!r} of {self._address} refuses a trajectory: {error}") from error
     self._flush(self._max_in_flight)
 
   def flush(self) -> None:
@@ -252,6 +256,9 @@ class Writer:
         return self._writer.flush(in_flight, timeout_ms=int(1000 * wait))
       except reverb.errors.DeadlineExceededError:
         info = transport.server_info(self._client)
+      except RuntimeError as error:
+        raise ReplayServerError(
+          f"writing to {sorted(set(self._players))} of {self._address} failed: {error}") from error
       now = time.monotonic()
       answered = now if info is not None else answered
       if now - answered > self._deadline_s:

@@ -110,12 +110,27 @@ def layout(config) -> Layout:
   return Layout(fields, Columns(**ends | {"bits": -(-num_bits // 8)}), num_bits)
 
 
+def _check_planes(minimap: np.ndarray) -> None:
+  highest = minimap.max(axis=(-1, -2), initial=0)
+  for plane in BINARY_PLANES:
+    found = highest[..., plane].max(initial=0)
+    if found > 1:
+      raise ValueError(
+        f"minimap plane {types.MINIMAP_PLANES[plane]!r} must hold 0 and 1 only, found {found}: it "
+        "travels as one bit.")
+
+
 def pack_steps(step: types.Step) -> Columns:
   """Steps with any leading axes `...` to columns [..., width]; exact for binary planes of 0 and 1.
 
   Numpy arrays give numpy arrays; JAX arrays (or tracers) give JAX arrays.
+
+  Raises:
+    ValueError: a binary plane holds something else; of numpy arrays only.
   """
   xp: Any = np if isinstance(step.discount, np.ndarray) else jnp
+  if xp is np:
+    _check_planes(step.observation.minimap)
   leading = step.discount.shape
   parts: dict[str, list] = {name: [] for name in Columns._fields}
   for leaf in jax.tree.leaves(_split_minimap(step)):

@@ -8,9 +8,11 @@ newest parameters.
 """
 
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from typing import Any
 
 import numpy as np
@@ -100,13 +102,30 @@ def make_server(tables: Sequence[Any], port: int | None = None,
 
   Returns:
     A reverb.Server. `server.localhost_client().checkpoint()` writes a checkpoint.
+
+  Raises:
+    OSError: somebody else listens on the port.
   """
+  if port is not None:
+    _check_port(port)
   reverb = transport.load_reverb()
   checkpointer = None
   if checkpoint_dir is not None:
     from reverb.platform.checkpointers_lib import DefaultCheckpointer
     checkpointer = DefaultCheckpointer(str(checkpoint_dir))
   return reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)
+
+
+def _check_port(port: int) -> None:
+  """Raises OSError where a port is taken; Reverb would share it, and clients reach either server."""
+  with socket.socket() as probe:
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Reverb's own, after a restart
+    try:
+      probe.bind(("", port))
+    except OSError as error:
+      raise OSError(
+        error.errno, f"port {port} is in use: stop the replay server that runs there, or choose "
+        "another port") from error
 
 
 class Dataset(Iterator[wire.Packed]):
@@ -228,7 +247,7 @@ def dataset(address: str, player: str, batch_size: int, config, unroll_length: i
                  prefetch)
 
 
-def publish(client: Any, player: str, params: Any, step: int, *, deadline_s: float = 60.0) -> None:
+def publish(client: Any, player: str, params: Any, step: int, *, deadline_s: float = 300.0) -> None:
   """Makes `params` the newest of `player`.
 
   Args:
@@ -241,30 +260,44 @@ def publish(client: Any, player: str, params: Any, step: int, *, deadline_s: flo
   Raises:
     ReplayServerError: it did not answer by then.
   """
-  reverb = transport.load_reverb()
+  _send(client, player, _parameters_item(params, step), deadline_s)
+
+
+def _parameters_item(params: Any, step: int) -> dict[str, np.ndarray]:
+  """The fields of `transport.parameters_spec`, copied out of a tree."""
   vector = wire.flatten_parameters(params)
   cell = max(1, min(CELL_BYTES, vector.size))
   count = max(1, -(-vector.size // cell))
-  cells = np.pad(vector, (0, count * cell - vector.size)).reshape(count, cell)
-  writer = client.trajectory_writer(num_keep_alive_refs=count)
+  if count * cell != vector.size:
+    vector = np.pad(vector, (0, count * cell - vector.size))
+  return {
+    "cells": vector.reshape(count, cell),
+    "hash": np.frombuffer(wire.parameters_hash(params), np.uint8),
+    "size": np.asarray(wire.parameters_size(params), np.int64), "step": np.asarray(step, np.int64)}
+
+
+def _send(client: Any, player: str, item: dict[str, np.ndarray], deadline_s: float) -> None:
+  reverb = transport.load_reverb()
+  cells = item["cells"]
+  writer = client.trajectory_writer(num_keep_alive_refs=len(cells))
   for part in cells[:-1]:
     writer.append({"cells": part})
-  writer.append({
-    "cells": cells[-1], "hash": np.frombuffer(wire.parameters_hash(params), np.uint8),
-    "size": np.int64(vector.size), "step": np.int64(step)})
+  writer.append(item | {"cells": cells[-1]})
   history = writer.history
   writer.create_item(parameters_table(player), 1.0, {
-    "cells": history["cells"][-count:], **{k: history[k][-1] for k in ("hash", "size", "step")}})
+    name: history[name][-len(cells):] if name == "cells" else history[name][-1] for name in item})
   try:
     writer.flush(timeout_ms=int(1000 * deadline_s))
-  except reverb.errors.DeadlineExceededError as error:
+  except (reverb.errors.ReverbError, RuntimeError) as error:
     raise ReplayServerError(
       f"{transport.unreachable(client.server_address)}; the parameters of {player!r} at step "
-      f"{step} were not published within {deadline_s:.0f} s.") from error
+      f"{int(item['step'])} were not published within {deadline_s:.0f} s: {error}") from error
+  finally:
+    writer.close()
 
 
 class ParameterPublisher:
-  """Publishes a player's parameters, at most every `interval_s` seconds."""
+  """Publishes a player's parameters, at most every `interval_s` seconds, beside the learner."""
 
   def __init__(self, address: str, player: str, *, interval_s: float = 10.0,
                deadline_s: float = 300.0, clock: Callable[[], float] = time.monotonic):
@@ -288,17 +321,40 @@ class ParameterPublisher:
     self._player, self._deadline_s = player, deadline_s
     self._interval_s, self._clock = interval_s, clock
     self._last: float | None = None
+    self._sender = futures.ThreadPoolExecutor(1, thread_name_prefix=f"publish-{player}")
+    self._sending: futures.Future | None = None
 
   def __call__(self, params: Callable[[], Any], step: int) -> bool:
-    """Publishes if it is time; whether it did.
+    """Begins to publish if it is time and the last publication is through; whether it did.
+
+    Sending goes on in a thread: 220 MB take four seconds, which the learner need not wait for.
 
     Args:
-      params: gives the tree; called only if it is time, since fetching it from a device costs.
+      params: gives the tree; called only if it is time, since fetching it from a device costs. The
+        tree is copied before this returns.
       step: the learner's.
+
+    Raises:
+      ReplayServerError: the publication before failed.
     """
     now = self._clock()
     if self._last is not None and now - self._last < self._interval_s:
       return False
-    publish(self._client, self._player, params(), step, deadline_s=self._deadline_s)
+    if self._sending is not None and not self._sending.done():
+      return False
+    self.flush()
+    item = _parameters_item(params(), step)
+    self._sending = self._sender.submit(_send, self._client, self._player, item, self._deadline_s)
     self._last = now
     return True
+
+  def flush(self) -> None:
+    """Waits for what is being sent; raises ReplayServerError where that failed."""
+    sending, self._sending = self._sending, None
+    if sending is not None:
+      sending.result()
+
+  def close(self) -> None:
+    """Waits for what is being sent and ends the thread; the errors are `flush`'s."""
+    self._sender.shutdown(wait=True)
+    self.flush()

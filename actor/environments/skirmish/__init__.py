@@ -1,5 +1,5 @@
 """Skirmish: an embedded real-time strategy game with StarCraft II's observations and actions."""
 
-from starleague.actor.environments.skirmish.environment import make_skirmish
+from starleague.actor.environments.skirmish.skirmish import make_skirmish
 
 __all__ = ["make_skirmish"]

@@ -22,31 +22,43 @@ MARINE_ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
 OF_TYPE = {t: vocabulary.FUNCTION_TYPES.index(t) for t in set(vocabulary.FUNCTION_TYPES)}
 
 
-def make_inputs(settings: config.AgentConfig, key) -> heads.HeadInputs:
-  """One step's random inputs."""
-  entities_, coarse = settings.max_entities, settings.coarse_size
-  keys = jax.random.split(key, 8)
-  observation = jax.tree.map(
-    jnp.asarray, types.zeros(types.observation_spec(entities_, settings.map_size)))
-  entities = observation.entities
-  for i, name, low, high in ((0, "alliance", 1, 5), (1, "unit_type", 1, 250)):
-    column = jax.random.randint(keys[i], (entities_,), low, high)
-    entities = entities.at[:, COLUMN[name]].set(column.astype(jnp.int16))
-  count = jax.random.randint(keys[2], (), 1, entities_ + 1)
-  observation = observation._replace(
-    entities=jnp.where((jnp.arange(entities_) < count)[:, None], entities, 0),
-    entity_count=count.astype(jnp.int16),
-    available_actions=jax.random.bernoulli(keys[3], 0.5, (vocabulary.NUM_FUNCTIONS,)))
-  skip = (settings.map_blocks + 1, coarse, coarse, settings.location_channels)
+def make_inputs(settings: config.AgentConfig, seed: int, rows: int) -> heads.HeadInputs:
+  """Random inputs of `rows` steps."""
+  size, coarse = settings.max_entities, settings.coarse_size
+  generator = np.random.default_rng(seed)
+
+  def normal(*shape):
+    return generator.normal(size=(rows, *shape)).astype(np.float32)
+
+  observation = types.zeros(types.observation_spec(size, settings.map_size))
+  observation = jax.tree.map(lambda x: np.repeat(x[None], rows, axis=0), observation)
+  count = generator.integers(1, size + 1, rows).astype(np.int16)
+  entities = np.zeros_like(observation.entities)
+  entities[..., COLUMN["alliance"]] = generator.integers(1, 5, (rows, size))
+  entities[..., COLUMN["unit_type"]] = generator.integers(1, 250, (rows, size))
+  entities[np.arange(size) >= count[:, None]] = 0
   return heads.HeadInputs(
-    core=jax.random.normal(keys[4], (settings.core_size,)),
-    scalar_context=jax.random.normal(keys[5], (CONTEXT,)),
-    entity_embeddings=jax.random.normal(keys[6], (entities_, settings.entity_size)),
-    map_skips=tuple(jax.random.normal(keys[7], skip)), observation=observation)
+    core=normal(settings.core_size), scalar_context=normal(CONTEXT),
+    entity_embeddings=normal(size, settings.entity_size),
+    map_skips=tuple(normal(coarse, coarse, settings.location_channels)
+                    for _ in range(settings.map_blocks + 1)),
+    observation=observation._replace(
+      entities=entities, entity_count=count,
+      available_actions=generator.uniform(size=(rows, vocabulary.NUM_FUNCTIONS)) < 0.5))
+
+
+def row(inputs: heads.HeadInputs, index: int = 0) -> heads.HeadInputs:
+  """One step of a batch."""
+  return jax.tree.map(lambda x: jnp.asarray(x[index]), inputs)
+
+
+def repeated(inputs: heads.HeadInputs) -> heads.HeadInputs:
+  """The first step of a batch in place of every one."""
+  return jax.tree.map(lambda x: np.repeat(np.asarray(x[:1]), len(x), axis=0), inputs)
 
 
 def make_heads(settings: config.AgentConfig):
-  """Parameters, none of them zero, and the two functions of one step."""
+  """Random parameters, biases too, and the two functions of one step."""
   def sample(inputs, greedy=False):
     with blocks.float32_parameters():
       return heads.sample(settings, hk.next_rng_key(), inputs, greedy)
@@ -56,12 +68,12 @@ def make_heads(settings: config.AgentConfig):
       return heads.teacher_force(settings, inputs, action)
 
   sample, teacher_force = hk.transform(sample), hk.without_apply_rng(hk.transform(teacher_force))
-  inputs = make_inputs(settings, jax.random.key(0))
-  params = jax.jit(sample.init)(jax.random.key(1), inputs)
-  leaves, tree = jax.tree.flatten(params)
-  keys = jax.random.split(jax.random.key(2), len(leaves))
-  params = jax.tree.unflatten(tree, [
-    x + 0.1 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)])
+  inputs = row(make_inputs(settings, 0, 1))
+  shapes = jax.eval_shape(sample.init, jax.random.key(1), inputs)
+  generator = np.random.default_rng(1)
+  params = jax.tree.map(
+    lambda x: jnp.asarray(generator.normal(size=x.shape, scale=max(x.shape[:-1] or (9,)) ** -0.5),
+                          x.dtype), shapes)
   return params, sample.apply, teacher_force.apply
 
 
@@ -87,7 +99,7 @@ def sampler(built):
 @pytest.fixture(scope="module")
 def batch(sampler):
   """Inputs of N steps and what was sampled on them."""
-  inputs = jax.vmap(lambda k: make_inputs(SETTINGS, k))(jax.random.split(jax.random.key(3), N))
+  inputs = make_inputs(SETTINGS, 3, N)
   return inputs, sampler(jax.random.split(jax.random.key(4), N), inputs)
 
 
@@ -184,7 +196,7 @@ def test_only_arguments_that_a_function_takes_condition_later_ones(batch, forced
 
 
 def test_identical_observations_act_apart(batch, sampler):
-  one = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], x.shape), batch[0])
+  one = repeated(batch[0])
   action, _, _ = sampler(jax.random.split(jax.random.key(5), N), one)
   assert len(np.unique(action.function)) > 20
   assert len(np.unique(action.delay)) > 40
@@ -193,7 +205,7 @@ def test_identical_observations_act_apart(batch, sampler):
 
 
 def test_sampled_frequencies_are_the_probabilities(batch, sampler):
-  one = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], x.shape), batch[0])
+  one = repeated(batch[0])
   functions = []
   for i in range(32):
     action, _, logits = sampler(jax.random.split(jax.random.key(100 + i), N), one)
@@ -249,8 +261,8 @@ def test_no_entities_at_all(batch, sampler):
   inputs = batch[0]
   observation = inputs.observation
   empty = observation._replace(
-    entities=jnp.zeros_like(observation.entities),
-    entity_count=jnp.zeros_like(observation.entity_count))
+    entities=np.zeros_like(observation.entities),
+    entity_count=np.zeros_like(observation.entity_count))
   action, log_prob, _ = sampler(
     jax.random.split(jax.random.key(8), N), inputs._replace(observation=empty))
   assert (action.units == SETTINGS.max_entities).all() and (action.target_unit == 0).all()
@@ -265,8 +277,7 @@ def tiny():
 
 def test_probabilities_of_all_selections_sum_to_one(tiny):
   params, _, teacher_force = tiny
-  inputs = make_inputs(
-    dataclasses.replace(SETTINGS, max_entities=3, max_selected=3), jax.random.key(9))
+  inputs = row(make_inputs(dataclasses.replace(SETTINGS, max_entities=3), 9, 1))
   inputs = inputs._replace(
     observation=inputs.observation._replace(entity_count=jnp.int16(3)))
   selections = [
@@ -315,13 +326,13 @@ def published_pointer(params, settings, inputs, function, embedding, units):
 def test_pointer_equals_the_published_recurrence(built, batch, pooling):
   params = built[0]
   settings = dataclasses.replace(SETTINGS, pick_pooling=pooling)
-  inputs = jax.tree.map(lambda x: x[0], batch[0])
+  inputs = row(batch[0])
   inputs = inputs._replace(observation=inputs.observation._replace(entity_count=jnp.int16(9)))
   embedding = jax.random.normal(jax.random.key(10), (settings.autoregressive_size,))
   units = jnp.array([3, 0, 7, 10, 10, 10])
   force = hk.without_apply_rng(hk.transform(lambda: heads.selected_units.teacher_force(
     settings, inputs, embedding, jnp.int32(MARINE_ATTACK), jnp.bool_(True), units)))
-  logits, updated = force.apply(params)
+  logits, updated = jax.jit(force.apply)(params)
   expected, after = published_pointer(
     params, settings, inputs, MARINE_ATTACK, np.array(embedding, np.float64), np.array(units))
   legal = np.array(logits) > -1e8
@@ -338,14 +349,13 @@ def test_transposed_convolution_equals_haikus():
   ours = hk.without_apply_rng(hk.transform(
     lambda y: location.TransposedConvolution(2, name="up")(y)))
   theirs = hk.without_apply_rng(hk.transform(lambda y: hk.Conv2DTranspose(2, 4, 2, name="up")(y)))
-  params = ours.init(jax.random.key(1), x)
-  params["up"]["b"] = jnp.array([0.5, -1.0])
+  taps = jax.random.normal(jax.random.key(1), (4, 4, 3, 2))
+  params = {"up": {"w": taps, "b": jnp.array([0.5, -1.0])}}
   # Haiku keeps the taps mirrored, with output channels before input channels.
-  mirrored = {"up": {"w": params["up"]["w"][::-1, ::-1].transpose(0, 1, 3, 2),
-                     "b": params["up"]["b"]}}
-  found = ours.apply(params, x)
+  mirrored = {"up": {"w": taps[::-1, ::-1].transpose(0, 1, 3, 2), "b": params["up"]["b"]}}
+  found = jax.jit(ours.apply)(params, x)
   assert found.shape == (10, 14, 2)
-  np.testing.assert_allclose(found, theirs.apply(mirrored, x), atol=1e-5)
+  np.testing.assert_allclose(found, jax.jit(theirs.apply)(mirrored, x), atol=1e-5)
 
 
 def test_location_index_is_row_times_size_plus_column(built, batch):
@@ -357,26 +367,24 @@ def test_location_index_is_row_times_size_plus_column(built, batch):
   for i in range(len(SETTINGS.location_upsamples)):
     name = f"location/upsample_{i}"
     params[name] = {**params[name], "w": jnp.ones_like(params[name]["w"])}
-  inputs = jax.tree.map(lambda x: x[0], batch[0])
-  row, column = 2, 5
+  inputs = row(batch[0])
+  y, x = 2, 5
   skips = [jnp.zeros_like(skip) for skip in inputs.map_skips]
-  skips[-1] = skips[-1].at[row, column, 0].set(1.0)
+  skips[-1] = skips[-1].at[y, x, 0].set(1.0)
   run = hk.without_apply_rng(hk.transform(lambda: location.logits(
     SETTINGS, inputs._replace(map_skips=tuple(skips)),
     jnp.zeros(SETTINGS.autoregressive_size))))
-  grid = np.array(run.apply(params)).reshape(SETTINGS.location_size, SETTINGS.location_size)
+  grid = np.array(jax.jit(run.apply)(params)).reshape(SETTINGS.location_size, SETTINGS.location_size)
   rows, columns = np.nonzero(grid > 0)
   # Cells 4r to 4r + 3 of the grid lie over coarse cell r; the taps reach three further.
-  assert (rows.min(), rows.max()) == (4 * row - 3, 4 * row + 6)
-  assert (columns.min(), columns.max()) == (4 * column - 3, 4 * column + 6)
+  assert (rows.min(), rows.max()) == (4 * y - 3, 4 * y + 6)
+  assert (columns.min(), columns.max()) == (4 * x - 3, 4 * x + 6)
 
 
 def test_repeat_can_be_switched_off():
-  settings = dataclasses.replace(SETTINGS, repeat=False, max_entities=3, max_selected=2)
-  params, sample, _ = make_heads(settings)
+  settings = dataclasses.replace(SETTINGS, repeat=False)
+  params, _, _ = make_heads(settings)
   assert not [name for name in params if name.startswith("repeat")]
-  inputs = jax.vmap(lambda k: make_inputs(settings, k))(jax.random.split(jax.random.key(3), 32))
-  action, log_prob, _ = jax.jit(jax.vmap(lambda k, i: sample(params, k, i)))(
-    jax.random.split(jax.random.key(4), 32), inputs)
-  assert vocabulary.ARGUMENT_TABLE[np.array(action.function), 3].any()
-  assert (action.repeat == 0).all() and (log_prob.repeat == 0.0).all()
+  logits = heads.repeat.logits(settings, jnp.ones(settings.autoregressive_size))
+  np.testing.assert_array_equal(jax.nn.softmax(logits), [1.0, 0.0, 0.0])
+  assert (heads.repeat.embedding(settings, jnp.int32(0), jnp.bool_(True)) == 0.0).all()

@@ -1,0 +1,117 @@
+"""Kills a process that saves; the process is this file, run as a program."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.agent import config
+from starleague.learner.checkpoints import Checkpoints
+from starleague.learner.update import TrainState
+
+ROOT = Path(__file__).parents[2]
+
+
+def state_of(step: int) -> TrainState:
+  """A state that tells its step by every value."""
+  zero = np.zeros((), np.int32)
+  params = {"layer": {"w": np.full((64, 64), step, np.float32)}}
+  return TrainState(params, {"mean": np.full(1000, step, np.float32)}, zero + step, zero, zero,
+                    zero)
+
+
+def save_for_ever(directory: str) -> None:
+  """Each step twice: the second save replaces the first."""
+  saver = Checkpoints(directory, config.mini(), keep_last=1, keep_every=5)
+  restored = saver.restore(state_of(0))
+  step = 0 if restored is None else restored.step
+  os.write(1, b"ready\n")
+  while True:
+    step += 1
+    for _ in range(2):
+      saver.save(step, state_of(step))
+      os.write(1, b"saved %d\n" % step)
+
+
+def main() -> None:
+  """Forks savers from one warm parent: a line on stdin starts one, an empty line ends it all.
+
+  On stdout: each step whose save has returned, and the children's comings and goings.
+  """
+  for line in sys.stdin:
+    if not line.strip():
+      return
+    child = os.fork()
+    if child == 0:
+      save_for_ever(sys.argv[1])
+    os.write(1, b"child %d\n" % child)
+    os.waitpid(child, 0)
+    os.write(1, b"gone\n")
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_newest_checkpoint_is_sound(tmp_path):
+  process = subprocess.Popen(
+    [sys.executable, __file__, str(tmp_path)],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=ROOT,
+    env={**os.environ, "PYTHONPATH": str(ROOT)})
+  # Nothing here may wait for ever: this ends the saver, and with it every read of its output.
+  watchdog = threading.Timer(100, process.kill)
+  watchdog.start()
+  random_moment = random.Random(0)
+  saved, kills_with_leftovers = 0, 0
+  try:
+    for _ in range(20):
+      print("go", file=process.stdin)
+      child, lines = None, []
+      # The fork and the child's first line may come in either order.
+      while child is None or "ready" not in lines:
+        line = process.stdout.readline()
+        assert line, "the saver died"
+        lines.append(line.strip())
+        if line.startswith("child"):
+          child = int(line.split()[1])
+      time.sleep(random_moment.uniform(0.02, 0.8))
+      os.kill(child, signal.SIGKILL)
+      while lines[-1] != "gone":
+        lines.append(process.stdout.readline().strip())
+        assert lines[-1], "the saver died"
+      saved = max([saved, *(int(line.split()[1]) for line in lines if line.startswith("saved"))])
+      kills_with_leftovers += any(path.name.startswith(".") for path in tmp_path.iterdir())
+      saved = check_newest(tmp_path, saved)
+    print(file=process.stdin)
+    assert process.wait(20) == 0
+  finally:
+    watchdog.cancel()
+    process.kill()
+  assert saved >= 5  # it got somewhere
+  assert kills_with_leftovers >= 3  # and was killed in the middle of it
+  reader = Checkpoints(tmp_path, config.mini())
+  assert [step for step in reader.steps() if step < saved - 1] == list(range(5, saved - 1, 5))
+
+
+def check_newest(directory, saved):
+  """Checks what a kill left after `saved` was reported; returns the newest step."""
+  reader = Checkpoints(directory, config.mini())
+  restored = reader.restore(state_of(0))
+  if restored is None:
+    assert saved == 0
+    return 0
+  assert restored.step == reader.steps()[-1]  # nothing was damaged and passed over
+  assert restored.step in (saved, saved + 1)  # nothing that was reported is lost
+  expected = state_of(restored.step)
+  for a, e in zip(jax.tree.leaves(restored.state), jax.tree.leaves(expected), strict=True):
+    np.testing.assert_array_equal(a, e)
+  return restored.step
+
+
+if __name__ == "__main__":
+  main()

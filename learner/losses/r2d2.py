@@ -22,14 +22,16 @@ def rescale_value(x: Array, epsilon: float = 1e-3) -> Array:
   Returns:
     [...] float.
   """
-  return rlax.signed_hyperbolic(x, epsilon)
+  chex.assert_type(x, float)
+  # sqrt(|x| + 1) - 1 over sign(x), without the cancellation near 0, where it is smooth.
+  return x / (jnp.sqrt(jnp.abs(x) + 1.0) + 1.0) + epsilon * x
 
 
 def unscale_value(x: Array, epsilon: float = 1e-3) -> Array:
   """The inverse of `rescale_value`.
 
   With `s = sqrt(|x| + 1) - 1`, `|x| = s (s + 2)` and `epsilon s^2 + (1 + 2 epsilon) s = |h(x)|`:
-  s is the positive root, in the form that does not cancel in float32.
+  s is the positive root, in the form that does not cancel in float32; x and it share their sign.
 
   Args:
     x: [...] float, rescaled values.
@@ -40,8 +42,8 @@ def unscale_value(x: Array, epsilon: float = 1e-3) -> Array:
   """
   chex.assert_type(x, float)
   linear = 1.0 + 2.0 * epsilon
-  root = 2.0 * jnp.abs(x) / (linear + jnp.sqrt(linear**2 + 4.0 * epsilon * jnp.abs(x)))
-  return jnp.sign(x) * root * (root + 2.0)
+  root = 2.0 * x / (linear + jnp.sqrt(linear**2 + 4.0 * epsilon * jnp.abs(x)))
+  return root * (jnp.abs(root) + 2.0)
 
 
 def double_q_targets(online_q_t: Array, target_q_t: Array, r_t: Array, discount_t: Array,

@@ -1,0 +1,174 @@
+"""PopArt, and the value functions of R2D2."""
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies
+
+from starleague.learner import losses
+from starleague.learner.losses._rlax import rlax
+
+
+def close(actual, expected, atol=2e-6):
+  np.testing.assert_allclose(actual, np.array(expected, np.float64), rtol=0, atol=atol)
+
+
+seeds = strategies.integers(0, 2**32 - 1)
+twin_test = hypothesis.settings(max_examples=20, deadline=None)
+update_jit = jax.jit(losses.popart_update)
+targets_jit = jax.jit(losses.double_q_targets, static_argnames="n")
+
+
+# PopArt.
+
+
+def state(shift, scale):
+  shift, scale = jnp.atleast_1d(jnp.array(shift)), jnp.atleast_1d(jnp.array(scale))
+  return losses.PopArtState(shift, scale, jnp.square(scale) + jnp.square(shift))
+
+
+def test_popart_preserve_worked():
+  params = {"w": jnp.array([[2.], [-1.]]), "b": jnp.array([.5])}
+  old, new = state(1., 2.), state(3., 4.)
+  after = losses.popart_preserve(params, old, new)
+  close(after["w"], [[1.], [-.5]])
+  close(after["b"], [-.25])
+  features, task = jnp.array([.3, .7]), jnp.array([0])
+  for layer, statistics in ((params, old), (after, new)):
+    normalised = features @ layer["w"] + layer["b"]
+    close(losses.popart_unnormalise(statistics, normalised, task), [1.8])
+
+
+def test_popart_statistics_worked():
+  new = losses.popart_statistics(losses.popart_init(1), jnp.array([10.]), jnp.array([0]))
+  close(new.shift, [.003])
+  close(new.second_moment, [1.0297])
+  close(new.scale, [1.014737])
+
+
+@twin_test
+@hypothesis.given(seeds)
+def test_popart_update_preserves_outputs_of_every_task(seed):
+  rng = np.random.default_rng(seed)
+  params = {"w": rng.normal(size=(4, 3)).astype(np.float32),
+            "b": rng.normal(size=3).astype(np.float32)}
+  old = state(rng.normal(size=3).astype(np.float32), np.exp(rng.normal(size=3)).astype(np.float32))
+  targets, tasks = (100 * rng.normal(size=8)).astype(np.float32), rng.integers(0, 2, 8)
+  after, new = update_jit(params, old, targets, tasks, step_size=0.01)
+  features, every = rng.normal(size=4).astype(np.float32), np.arange(3)
+  close(losses.popart_unnormalise(new, features @ after["w"] + after["b"], every),
+        losses.popart_unnormalise(old, features @ params["w"] + params["b"], every), 1e-4)
+  for k in range(3):
+    mine = targets[tasks == k].astype(np.float64)
+    step = 0.01 if len(mine) else 0.0
+    mean, square = (mine.mean(), (mine**2).mean()) if len(mine) else (0.0, 0.0)
+    shift = (1 - step) * np.float64(old.shift[k]) + step * mean
+    moment = (1 - step) * np.float64(old.second_moment[k]) + step * square
+    np.testing.assert_allclose(new.shift[k], shift, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(new.second_moment[k], moment, rtol=1e-5)
+    np.testing.assert_allclose(new.scale[k], np.sqrt(moment - shift**2), rtol=1e-4)
+  assert new.scale[2] == old.scale[2]  # no target: nothing moves
+  close(losses.popart_unnormalise(new, losses.popart_normalise(new, targets, tasks), tasks),
+        targets, 1e-3)
+
+
+def test_popart_is_rlax_with_one_target_a_task():
+  params = {"w": jnp.array([[2., .1], [-1., .3]]), "b": jnp.array([.5, -.5])}
+  targets, tasks = jnp.array([10., -3.]), jnp.array([1, 0])
+  initial, update = rlax.popart(2, step_size=3e-4, scale_lb=1e-4, scale_ub=1e6)
+  expected_params, expected = update(params, initial(), targets, tasks)
+  after, new = losses.popart_update(params, losses.popart_init(2), targets, tasks)
+  for field in ("shift", "scale", "second_moment"):
+    close(getattr(new, field), getattr(expected, field))
+  close(after["w"], expected_params["w"])
+  close(after["b"], expected_params["b"])
+
+
+def test_popart_scale_stays_within_bounds():
+  start = losses.popart_init(1)
+  same = losses.popart_statistics(start, jnp.full(4, 2.0), jnp.zeros(4, int), step_size=1.0)
+  close(same.scale, [1e-4], 1e-9)  # targets that do not vary
+  large = losses.popart_statistics(
+    start, jnp.array([1e4, -1e4]), jnp.zeros(2, int), step_size=1.0, max_scale=100.0)
+  close(large.scale, [100.0], 1e-3)
+
+
+def test_popart_over_devices_is_popart_of_the_whole_batch():
+  targets, tasks = jnp.array([1., 5., -2., 7.]), jnp.array([0, 1, 0, 0])
+  start = losses.popart_init(2)
+  split = jax.vmap(
+    lambda t, k: losses.popart_statistics(start, t, k, step_size=.1, axis_name="batch"),
+    axis_name="batch")(targets.reshape(2, 2), tasks.reshape(2, 2))
+  whole = losses.popart_statistics(start, targets, tasks, step_size=.1)
+  for part, expected in zip(split, whole, strict=True):
+    close(part, np.stack([expected] * 2))
+
+
+# R2D2.
+
+
+def test_rescale_worked():
+  values = jnp.array([1., 3., -8., 100., 0.])
+  close(losses.rescale_value(values), [.415214, 1.003, -2.008, 9.149876, 0])
+
+
+@twin_test
+@hypothesis.given(strategies.floats(-1e4, 1e4, width=32))
+def test_unscale_is_the_inverse(value):
+  x = jnp.float32(value)
+  np.testing.assert_allclose(losses.unscale_value(losses.rescale_value(x)), x, rtol=1e-5, atol=1e-6)
+
+
+def test_rescaling_is_rlax_but_smooth_at_nothing():
+  x = jnp.array([-50., -.3, .001, 2., 1e4])
+  close(losses.rescale_value(x), rlax.signed_hyperbolic(x), 1e-5)
+  assert jax.grad(losses.rescale_value)(0.0) == pytest.approx(0.501, rel=1e-6)
+  assert jax.grad(losses.unscale_value)(0.0) == pytest.approx(1 / 0.501, rel=1e-6)
+
+
+@twin_test
+@hypothesis.given(seeds, strategies.sampled_from([1, 3, 5]))
+def test_double_q_targets_twin(seed, n):
+  rng = np.random.default_rng(seed)
+  length, actions, epsilon = 7, 4, 1e-3
+  online, target = rng.normal(size=(2, length, actions)).astype(np.float32)
+  r = rng.normal(size=length).astype(np.float32)
+  g = (0.997 * (rng.random(length) < 0.8)).astype(np.float32)
+  h = np.array([target[t, online[t].argmax()] for t in range(length)], np.float64)
+  linear = np.sqrt(1 + 4 * epsilon * (np.abs(h) + 1 + epsilon))
+  v = np.sign(h) * (((linear - 1) / (2 * epsilon)) ** 2 - 1)
+  expected = []
+  for t in range(length):
+    end = min(t + n, length)
+    total = v[end - 1]
+    for k in reversed(range(t, end)):
+      total = r[k] + g[k] * total
+    expected.append(np.sign(total) * (np.sqrt(abs(total) + 1) - 1) + epsilon * total)
+  close(targets_jit(online, target, r, g, n=n), expected, 1e-5)
+
+
+def test_double_q_errors_are_rlax_and_their_gradient_reaches_q_alone():
+  rng = np.random.default_rng(1)
+  q, online, target = jnp.asarray(rng.normal(size=(3, 6, 4)).astype(np.float32))
+  action = jnp.array([0, 3, 1, 2, 2, 0])
+  r, g = jnp.asarray(rng.normal(size=6).astype(np.float32)), jnp.full(6, .997)
+  errors = losses.double_q_errors(q, action, online, target, r, g, n=3)
+  expected = rlax.transformed_n_step_q_learning(
+    q, action, target, online.argmax(-1), r, g, 3, tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR)
+  close(errors, expected, 2e-4)  # rlax's inverse cancels in float32; the twin above holds to 1e-5
+  by_q, by_online, by_target = jax.grad(
+    lambda *x: losses.double_q_errors(x[0], action, x[1], x[2], r, g, n=3).sum(),
+    argnums=(0, 1, 2))(q, online, target)
+  close(by_q, -np.eye(4)[action])
+  assert (by_online == 0).all() and (by_target == 0).all()
+
+
+def test_sequence_priority_worked():
+  errors = jnp.array([1., -.2, .5])
+  close(losses.sequence_priority(errors, exponent=1.0), .956667)
+  close(losses.sequence_priority(errors), .960914)
+  burn_in = jnp.array([0, 1, 1])
+  close(losses.sequence_priority(errors, burn_in, exponent=1.0), .9 * .5 + .1 * .35)
+  assert losses.sequence_priority(errors, jnp.zeros(3)) == 0.0

@@ -61,12 +61,12 @@ $(VENV)/.stamp: requirements.txt setup.py pyproject.toml
 	@"$(PYTHON)" -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
 	  v == "3.11" or sys.exit("Starleague needs CPython 3.11 (Reverb has no later wheels); $(PYTHON) is " + v \
 	  + ". Install it, or name it: make PYTHON=/path/to/python3.11")'
-	test -x $(VENV)/bin/python || "$(PYTHON)" -m venv $(VENV)
+	test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt -e .
 	touch $@
 
 $(NEWEST)/.stamp: setup.py pyproject.toml
-	test -x $(NEWEST)/bin/python || "$(PYTHON)" -m venv $(NEWEST)
+	test -x $(NEWEST)/bin/pip || "$(PYTHON)" -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
 	  --upgrade-strategy eager -e ".[test]"
 	touch $@

@@ -135,6 +135,8 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None) -> Tree:
   devices = _devices(devices)
   count = len(_local(devices))
   leaves, treedef = jax.tree.flatten(tree)
+  if not leaves:  # pmap refuses to map over nothing
+    return tree
   implementations = [jax.random.key_impl(x) if _is_key(x) else None for x in leaves]
   data = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves]
 
@@ -211,8 +213,9 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
 
   Args:
     loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where batch has steps
-      `[T + 1, b, ...]`. Loss and metrics must be means over the b trajectories for the average of
-      shares to be the value of the whole. The key differs by step and by share.
+      `[T + 1, b, ...]`. The loss must be a mean over the b trajectories: then the average of the
+      shares' gradients is that of the whole batch. Metrics are averaged likewise, whatever they
+      are. The key differs by step and by share.
     optimizer: see `make_optimizer`.
     devices: of all hosts; None: all there are.
     accumulate: parts into which a device's share is split; their gradients are taken one after the

@@ -156,6 +156,10 @@ def test_replicate_and_unreplicate_are_inverse_and_share_no_memory(optimizer):
   assert not np.shares_memory(back.params["layer"]["w"], state.params["layer"]["w"])
 
 
+def test_nothing_replicates_to_nothing():
+  assert update_lib.replicate(()) == () and update_lib.unreplicate({}) == {}
+
+
 def test_eight_devices_one_device_and_no_pmap_agree(on_eight, on_one, optimizer):
   batches = [toy_batch(seed) for seed in range(5)]
   eight, eight_metrics = run(on_eight, optimizer, batches)

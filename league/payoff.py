@@ -205,21 +205,28 @@ class Payoff:
 
   def matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """[N, M] float64: win_rate of each of `home` against each of `away`."""
-    return self._table(home, away, lambda counts: counts.win_rate)
+    games, points = self._tables(home, away)
+    return np.where(games > 0, points / np.where(games > 0, games, 1.0), 0.5)
 
   def games(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """[N, M] float64: decayed games of each of `home` against each of `away`."""
-    return self._table(home, away, lambda counts: counts.games)
+    return self._tables(home, away)[0]
 
-  def _table(self, home, away, value) -> np.ndarray:
-    found = self._database.rows("SELECT first, second, games, wins, draws, losses FROM pairs")
-    pairs = {(first, second): Counts(*row) for first, second, *row in found}
-    table = np.empty((len(home), len(away)), np.float64)
-    for i, one in enumerate(home):
-      for j, other in enumerate(away):
-        counts = pairs.get((one, other))
-        table[i, j] = value(counts or _mirrored(pairs.get((other, one), _NONE)))
-    return table
+  def _tables(self, home: Sequence[str], away: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Decayed games and points (wins and half the draws), [N, M] each."""
+    number = {name: i for i, name in enumerate(dict.fromkeys((*home, *away)))}
+    games = np.zeros((len(number), len(number)))
+    points = np.zeros_like(games)
+    for first, second, *row in self._database.rows(
+        "SELECT first, second, games, wins, draws, losses FROM pairs"):
+      i, j = number.get(first), number.get(second)
+      if i is not None and j is not None:
+        counts = Counts(*row)
+        games[i, j] = games[j, i] = counts.games
+        points[i, j] = counts.wins + 0.5 * counts.draws
+        points[j, i] = counts.losses + 0.5 * counts.draws
+    rows = np.ix_([number[name] for name in home], [number[name] for name in away])
+    return games[rows], points[rows]
 
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:

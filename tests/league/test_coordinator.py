@@ -1,0 +1,246 @@
+"""The coordinator: reports, orders, resets, and that a restart resumes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from starleague.league import matchmaking, players
+from starleague.league.coordinator import Coordinator, Order
+from starleague.league.payoff import DRAW, LOSS, WIN, Result
+from starleague.league.players import Player
+
+RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
+MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
+FIRST = "zerg-main-0-0000"
+
+
+def start(path, **options):
+  league = players.initial_players(["zerg"], league_exploiters=1)
+  return Coordinator(path, league, **{"snapshot_rules": RULES, **options})
+
+
+@pytest.fixture
+def league(tmp_path):
+  opened = start(tmp_path / "league.sqlite")
+  yield opened
+  opened.close()
+
+
+def result(identifier, home, away, outcome=WIN):
+  return Result(str(identifier), home, away, outcome, 0.)
+
+
+def test_a_main_agent_that_beats_the_past_leaves_a_copy_and_goes_on(league):
+  assert league.report(result(1, MAIN, FIRST), steps=99) is None  # too early
+  order = league.report(result(2, MAIN, FIRST), steps=150)
+  assert order == Order(1, MAIN, "zerg-main-0-0001", 150, reset=False)
+  assert league.orders(MAIN) == [order] == league.orders()
+  assert league.report(result(3, MAIN, FIRST), steps=900) is None  # one order at a time
+  # The copy can be met only once it is saved.
+  assert "zerg-main-0-0001" not in [player.name for player in league.players]
+  copy = league.complete(order.id)
+  assert copy == Player("zerg-main-0-0001", "historical", "zerg", MAIN, "main", 150)
+  assert league.players[-1] == copy and league.orders() == []
+  assert league.progress(MAIN) == (900, 150, 1)
+  assert league.payoff.win_rate(MAIN, FIRST) == 1  # it goes on, so its win rates do
+  assert league.complete(order.id) == copy  # once more changes nothing
+  assert len(league.players) == 5
+
+
+def test_the_timeout_copies_who_does_not_win(league):
+  assert league.report(result(1, MAIN, FIRST, LOSS), steps=200) is None
+  order = league.report(result(2, MAIN, FIRST, DRAW), steps=201)
+  assert order.snapshot == "zerg-main-0-0001"
+
+
+def test_a_main_exploiter_starts_anew_and_its_win_rates_are_forgotten(league):
+  league.report(result(0, HUNTER, FIRST))
+  order = league.report(result(1, EXPLOITER, MAIN), steps=100)
+  assert order == Order(1, EXPLOITER, "zerg-main_exploiter-0-0001", 100, reset=True)
+  assert league.payoff.win_rate(EXPLOITER, MAIN) == 1  # until the learner has done it
+  league.complete(order.id)
+  assert league.payoff.win_rate(EXPLOITER, MAIN) == .5
+  assert league.payoff.win_rate(MAIN, EXPLOITER) == .5
+  assert league.payoff.win_rate(HUNTER, FIRST) == 1
+  assert league.payoff.results(EXPLOITER, MAIN).games == 1
+  assert league.progress(EXPLOITER).snapshot_steps == 100
+
+
+def test_win_rates_are_kept_over_a_reset_where_asked(tmp_path):
+  league = start(tmp_path / "league.sqlite", clear_on_reset=False)
+  order = league.report(result(1, EXPLOITER, MAIN), steps=100)
+  league.complete(order.id)
+  assert order.reset and league.payoff.win_rate(EXPLOITER, MAIN) == 1
+
+
+def test_a_quarter_of_league_exploiters_start_anew(tmp_path):
+  hunters = [Player(f"hunter-{i}", "league_exploiter", "zerg") for i in range(200)]
+  rules = players.pseudocode_rules(minimum_steps=0, timeout_steps=1)
+  league = Coordinator(tmp_path / "league.sqlite", snapshot_rules=rules)
+  with league._database.transaction() as connection:
+    for hunter in hunters:
+      league._insert(connection, hunter)
+  league._read_players()
+  orders = league.report_many(
+    [result(i, hunter.name, "hunter-0") for i, hunter in enumerate(hunters[1:])],
+    {hunter.name: 2 for hunter in hunters[1:]})
+  assert len(orders) == 199
+  assert np.mean([order.reset for order in orders]) == pytest.approx(.25, abs=.08)
+
+
+def test_only_the_home_player_is_examined(league):
+  league.set_steps(EXPLOITER, 1000)
+  assert league.report(result(1, MAIN, EXPLOITER, LOSS), steps=50) is None
+  assert league.orders() == []
+  assert league.report(result(2, FIRST, EXPLOITER, LOSS)) is None  # a copy never changes
+
+
+def test_steps_never_go_back(league):
+  league.set_steps(MAIN, 80)
+  league.set_steps(MAIN, 70)
+  assert league.progress(MAIN).steps == 80
+
+
+@pytest.mark.parametrize("arguments, error, message", [
+  ((result(1, "nobody", MAIN),), KeyError, "no player 'nobody'"),
+  ((result(1, MAIN, "nobody"),), KeyError, "no player 'nobody'"),
+  ((result(1, MAIN, FIRST, 7),), ValueError, "result is 7"),
+  ((result(1, MAIN, FIRST), -1), ValueError, f"{MAIN}: steps is -1"),
+  ((result(1, FIRST, MAIN), 5), ValueError, f"{FIRST} is historical"),
+])
+def test_what_makes_no_sense_is_refused_and_nothing_counted(league, arguments, error, message):
+  with pytest.raises(error, match=message):
+    league.report(*arguments)
+  assert league.payoff.results(MAIN, FIRST).games == 0
+
+
+def test_refusals_name_player_and_file(league):
+  with pytest.raises(KeyError, match="league.sqlite gave no order 9"):
+    league.complete(9)
+  with pytest.raises(ValueError, match=f"already has a player '{MAIN}'"):
+    league.add_player(Player(MAIN, "main"))
+  with pytest.raises(ValueError, match=f"{FIRST} is historical and makes no progress"):
+    league.progress(FIRST)
+  with pytest.raises(ValueError, match="needs two players"):
+    league.get_evaluation_match(np.random.default_rng(0), [MAIN])
+
+
+def test_matches_are_the_rules_and_resume_where_they_were(tmp_path):
+  """One league run through, and one restarted before every match, give the same matches."""
+  whole = start(tmp_path / "whole.sqlite", seed=3)
+  expected = [whole.get_match(name) for name in (MAIN, EXPLOITER, HUNTER) * 10]
+  found = []
+  for name in (MAIN, EXPLOITER, HUNTER) * 10:
+    restarted = start(tmp_path / "restarted.sqlite", seed=3)
+    found.append(restarted.get_match(name))
+    restarted.close()
+  assert found == expected
+  assert len(set(expected)) > 3
+  other = start(tmp_path / "other.sqlite", seed=4)
+  assert [other.get_match(name) for name in (MAIN, EXPLOITER, HUNTER) * 10] != expected
+  assert {match.away for match in expected if match.home == HUNTER} == {FIRST}
+
+
+def test_a_restart_resumes_everything(tmp_path):
+  path = tmp_path / "league.sqlite"
+  league = start(path)
+  league.complete(league.report(result(1, MAIN, FIRST), steps=150).id)
+  pending = league.report(result(2, EXPLOITER, MAIN), steps=120)
+  league.close()
+  resumed = start(path)
+  assert resumed.players == league.players and len(resumed.players) == 5
+  assert resumed.progress(MAIN) == (150, 150, 1)
+  assert resumed.orders() == [pending]
+  assert resumed.payoff.win_rate(MAIN, FIRST) == 1
+  assert resumed.report(result(1, MAIN, FIRST), steps=150) is None  # counted before
+  assert resumed.payoff.results(MAIN, FIRST).games == 1
+
+
+_VICTIM = """
+import sys
+from starleague.league import Coordinator, Result, initial_players, pseudocode_rules
+rules = pseudocode_rules(minimum_steps=100, timeout_steps=200)
+league = Coordinator(sys.argv[1], initial_players(["zerg"]), snapshot_rules=rules)
+for i in range(1_000_000):
+  order = league.report(Result(f"g{i}", "zerg-main-0", "zerg-main-0-0000", 1, float(i)), 10 * i)
+  if order:
+    league.complete(order.id)
+  print(i, flush=True)
+"""
+
+
+def test_a_killed_coordinator_loses_nothing_it_had_answered(tmp_path):
+  path = tmp_path / "league.sqlite"
+  with subprocess.Popen([sys.executable, "-c", _VICTIM, path], stdout=subprocess.PIPE,
+                        text=True) as process:
+    last = -1
+    for line in process.stdout:
+      last = int(line)
+      if last == 60:
+        os.kill(process.pid, signal.SIGKILL)
+  assert last >= 60 and process.returncode == -signal.SIGKILL
+  resumed = start(path)
+  assert resumed.payoff.results(MAIN, FIRST).games in (last + 1, last + 2)
+  progress = resumed.progress(MAIN)
+  assert progress.steps in (10 * last, 10 * last + 10)
+  copies = [player for player in resumed.players if player.parent == MAIN]
+  assert progress.snapshots - len(resumed.orders(MAIN)) == len(copies) - 1
+  # The first beats the past at 100 steps; each later copy waits out the timeout, as nobody has
+  # played the one before it and an unknown win rate is not above 0.7.
+  assert [player.steps for player in copies[:4]] == [0, 100, 310, 520]
+
+
+def test_one_order_however_many_threads_report(league):
+  league.set_steps(MAIN, 1000)
+  orders = []
+  def play(prefix):
+    for i in range(10):
+      order = league.report(result(f"{prefix}-{i}", MAIN, FIRST))
+      if order:
+        orders.append(order)
+  threads = [threading.Thread(target=play, args=(i,)) for i in range(4)]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join(timeout=60)
+  assert len(orders) == 1 and league.orders() == orders
+  assert league.payoff.results(MAIN, FIRST).games == 40
+
+
+def test_evaluators_play_the_least_known_pairs(league):
+  rng = np.random.default_rng(0)
+  names = [player.name for player in league.players]
+  for i in range(5 * (len(names) * (len(names) - 1) // 2)):
+    match = league.get_evaluation_match(rng)
+    assert match.home != match.away
+    league.payoff.record(result(i, match.home, match.away))
+  games = league.payoff.games(names, names)
+  games = games[~np.eye(len(names), dtype=bool)]
+  np.testing.assert_allclose(games, 1 + .99 + .99 ** 2 + .99 ** 3 + .99 ** 4)
+
+
+def test_the_league_runs_itself(league):
+  """Random results for a while: copies come, are played, and every match is of the league."""
+  rng = np.random.default_rng(5)
+  steps = dict.fromkeys((MAIN, EXPLOITER, HUNTER), 0)
+  branches = set()
+  for i in range(180):
+    home = (MAIN, EXPLOITER, HUNTER)[i % 3]
+    match = league.get_match(home)
+    branches.add(match.branch)
+    league.player(match.away)
+    steps[home] += 40
+    league.report(result(i, home, match.away, int(rng.integers(-1, 2))), steps[home])
+    for order in league.orders(home):
+      league.complete(order.id)
+  assert {"pfsp", "self_play", "exploit"} <= branches
+  assert len(league.players) > 15
+  for name in steps:
+    copies = matchmaking.snapshots_of(league.player(name), league.players)
+    gaps = np.diff([copy.steps for copy in copies])
+    assert (gaps >= 100).all() and (gaps <= 240).all()

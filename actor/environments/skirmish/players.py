@@ -50,8 +50,8 @@ class Script:
 SCRIPTS = (
   Script("passive", workers=12, most_workers=12),
   Script("rusher", workers=5, most_workers=7, barracks=2, attack=4, reinforce=2),
-  Script("builder", workers=6, most_workers=9, barracks=1, factories=1, attack=8, reinforce=4,
-         mix=(0.5, 0.25, 0.25)),
+  Script("builder", workers=6, most_workers=7, barracks=1, factories=1, attack=7, reinforce=3,
+         mix=(0.4, 0.3, 0.3)),
   Script("random_player", workers=0, most_workers=0),
 )
 SCRIPTED = tuple(script.name for script in SCRIPTS)
@@ -217,7 +217,7 @@ def _spend(rules: tables.Rules, script: dict[str, Array], key: Array, see: View)
   """Workers first, then buildings, then more workers, then the army."""
   types_, names, s = rules.types, rules.types.names, rules.tier.structures
   functions = rules.functions
-  structures, units = see.kind[:s], see.kind[s:]
+  units = see.kind[s:]
   producing = jnp.sum(see.in_training[:, :, None] == jnp.arange(len(names)), axis=(0, 1))
   have = jnp.sum(see.kind[:, None] == jnp.arange(len(names)), axis=0) + producing
   on_the_way = jnp.sum((see.verb == tables.BUILD)[:, None]

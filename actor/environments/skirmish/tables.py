@@ -24,7 +24,7 @@ LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
 LOOPS_PER_SECOND = 16.0  # of "normal" speed, in which speeds and cooldowns are given
 QUEUE_LENGTH = 5
 TRIP_MINERALS = 5
-LINE_HALF_WIDTH = 0.35  # of a flame, map units; a unit's radius is added
+LINE_HALF_WIDTH = 0.55  # of a flame, map units; a unit's radius is added
 
 # What a unit does. A function's verb is what a capable unit then does.
 IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT = range(8)
@@ -56,6 +56,7 @@ class Tier:
   trip_loops: int  # a worker's trip, at the pace of the real game
   tempo: int  # how many times faster than the real game a player mines, builds and trains
   sight_scale: float  # a small map would otherwise have no fog
+  townhall_food: int  # what one gives: without supply depots, all that a tier has
   loop_limit: int  # a draw from then on
 
   @property
@@ -77,7 +78,7 @@ TIERS = {
     patches=((-11.25, -7.5), (-11.25, -5.25), (-7.5, -11.25), (-5.25, -11.25),
              (-11.25, 3.75), (-11.25, 6.0)),
     patch_minerals=900, workers=4, minerals=50, trip_loops=120, tempo=3, sight_scale=0.75,
-    loop_limit=4480),
+    townhall_food=18, loop_limit=4480),
 }
 
 
@@ -177,13 +178,15 @@ def make_types(tier: Tier) -> Types:
     return np.array([False, *(attribute in row["attributes"].split() for row in rows)])
 
   food, structure = column("food", np.int32), has("Structure")
+  townhall = structure & (food < 0)
   builders = {int(row["producer"]) for row in rows if "Structure" in row["attributes"].split()}
   worker = np.array([False, *(int(row["id"]) in builders for row in rows)])
   return Types(
     names=("", *tier.types),
     index=np.array([0, *(vocabulary.UNIT_TYPES.from_id(int(r["id"])) for r in rows)], np.int32),
     cost=column("minerals", np.int32) + column("vespene", np.int32),
-    takes_food=np.maximum(food, 0), gives_food=np.maximum(-food, 0),
+    takes_food=np.maximum(food, 0),
+    gives_food=np.where(townhall, tier.townhall_food, 0).astype(np.int32),
     loops=np.ceil(column("time") / tier.tempo).astype(np.int32),
     health=column("health"), armour=column("armor"),
     sight=column("sight") * np.float32(tier.sight_scale),
@@ -191,7 +194,7 @@ def make_types(tier: Tier) -> Types:
     radius=column("radius"), damage=_damage(rows), range=column("range"),
     cooldown=column("cooldown") * np.float32(LOOPS_PER_SECOND), line=column("line", bool),
     structure=structure, worker=worker, fighter=(column("damage") > 0) & ~worker,
-    townhall=structure & (food < 0), producer=related("producer"),
+    townhall=townhall, producer=related("producer"),
     requirement=related("requirement"))
 
 

@@ -135,6 +135,23 @@ def sample(key: Array, logits: Array) -> Array:
   return jax.random.categorical(key, logits).astype(jnp.int32)
 
 
+def sample_by_rows(key: Array, logits: Array, rows: int) -> Array:
+  """Draws as `sample` does, from few random numbers: first a row of the choices, then one in it.
+
+  Args:
+    key: a random key.
+    logits: [N] masked logits, `rows` rows of equal length one after another.
+    rows: how many; about the square root of N is quickest.
+
+  Returns:
+    [] int32.
+  """
+  grid = logits.reshape(rows, -1)
+  row_key, column_key = jax.random.split(key)
+  row = sample(row_key, jax.nn.logsumexp(grid, axis=-1))
+  return row * grid.shape[1] + sample(column_key, grid[row])
+
+
 def mode(logits: Array) -> Array:
   """[...] int32: the likeliest choice of [..., N] masked logits, the lowest index among equals."""
   return jnp.argmax(logits, axis=-1).astype(jnp.int32)

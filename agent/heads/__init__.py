@@ -85,8 +85,11 @@ def sample(config: AgentConfig, key: Array, inputs: HeadInputs,
   keys = Arguments(*jax.random.split(key, len(Arguments._fields)))
 
   def choose(field: str, logits: Array) -> Array:
-    return distributions.mode(logits) if greedy else distributions.sample(
-      getattr(keys, field), logits)
+    if greedy:
+      return distributions.mode(logits)
+    if field == "location":
+      return distributions.sample_by_rows(keys.location, logits, config.location_size)
+    return distributions.sample(getattr(keys, field), logits)
 
   def pick(embedding: Array, function: Array, used: Array):
     return selected_units.sample(config, keys.units, inputs, embedding, function, used, greedy)

@@ -258,6 +258,18 @@ def test_sampling_frequencies_are_the_probabilities():
   assert int(distributions.mode(logits)) == 4
 
 
+def test_sampling_by_rows_gives_the_same_frequencies():
+  logits = jnp.array([1.0, distributions.NEGATIVE, 0.0, -1.0, 2.0, 0.5])
+  logits = jnp.concatenate([logits, jnp.full(3, distributions.NEGATIVE)])  # a row without choices
+  draws = 20_000
+  samples = jax.vmap(distributions.sample_by_rows, (0, None, None))(
+    jax.random.split(jax.random.key(4), draws), logits, 3)
+  frequencies = np.bincount(samples, minlength=9) / draws
+  p = np.array(jax.nn.softmax(logits))
+  assert (frequencies[p == 0] == 0).all()
+  assert (abs(frequencies - p) <= 4 * np.sqrt(p * (1 - p) / draws)).all()
+
+
 def test_legal_functions():
   available = jnp.zeros(5, bool).at[3].set(True)
   np.testing.assert_array_equal(

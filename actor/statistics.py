@@ -12,6 +12,7 @@ import os
 import pathlib
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -213,7 +214,7 @@ class StatisticsLibrary:
     try:
       with np.load(path, allow_pickle=False) as file:
         data = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError) as error:
       if isinstance(error, FileNotFoundError):
         raise
       raise ValueError(f"{path} is not a readable z library: {error}. Make it again.") from error
@@ -254,9 +255,16 @@ def _check_file(path, data: dict[str, np.ndarray]) -> None:
   if str(data["vocabulary"]) != v.digest():
     raise ValueError(f"{path} numbers unit types by vocabulary {str(data['vocabulary'])[:12]}, "
                      f"this program by {v.digest()[:12]}. Make it again with this version.")
-  size = data["map_index"].shape[0]
-  expected = {name: (size, *spec.shape) for name, spec in types.statistics_spec()._asdict().items()}
-  expected.update(dict.fromkeys(columns, (size,)))
-  for name, shape in expected.items():
+  size = len(np.atleast_1d(data["map_index"]))
+  expected = {name: ((size, *spec.shape), spec.dtype)
+              for name, spec in types.statistics_spec()._asdict().items()}
+  expected["map_index"] = (size,), np.dtype(np.int32)
+  expected["home_race"] = expected["away_race"] = (size,), np.dtype(np.uint8)
+  for name, (shape, dtype) in expected.items():
     if data[name].shape != shape:
       raise ValueError(f"{path}: {name} has shape {data[name].shape}, expected {shape}.")
+    if data[name].dtype != dtype:
+      raise ValueError(f"{path}: {name} is {data[name].dtype}, expected {dtype}.")
+  if size and not 0 <= data["map_index"].min() <= data["map_index"].max() < data["maps"].size:
+    raise ValueError(f"{path}: map_index names map {data['map_index'].max()} of "
+                     f"{data['maps'].size}.")

@@ -29,7 +29,7 @@ class TransposedConvolution(hk.Module):
 
   It is computed as a 3x3 convolution to 4 channels an output channel, one for each place in a 2x2
   block of outputs, whose kernel lays out the same 16 taps between zeros. Measured on a CPU, forward
-  and backward take a fifth of the time of the dilated form, which the compiler runs tap by tap.
+  and backward take under a third of the time of the dilated form, at the sizes of both presets.
   """
 
   def __init__(self, channels: int, name: str):

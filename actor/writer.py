@@ -76,12 +76,17 @@ class Assembler:
       Trajectories. Rewards and discounts of theirs are shifted to the step whose action earned
       them; the last step of one that goes on has reward 0 and discount 1, a terminal one has no
       action, reward 0, discount 0 and weight 0, and fills a game shorter than T.
+
+    Raises:
+      ValueError: a leaf of the steps is not what the AgentConfig gives; names it.
     """
     row = np.asarray(records.row)
     taken = row >= 0 if record is None else (row >= 0) & np.asarray(record)
     step = records.step
     if not isinstance(step, wire.Columns):
-      step = wire.pack_steps(jax.tree.map(np.asarray, step))
+      step = jax.tree.map(np.asarray, step)
+      wire.check_steps(step, self._config)
+      step = wire.pack_steps(step)
     flat = wire.Columns(*[_flat(x) for x in step])
     state = _flat(wire.pack_state(jax.tree.map(np.asarray, records.core_state), row.ndim))
     first, last = np.asarray(records.first).reshape(-1), np.asarray(records.last).reshape(-1)

@@ -241,3 +241,12 @@ def test_cuts_do_not_change_when_the_ring_goes_on():
   before = [x.copy() for x in cut.packed]
   assembler.add(make_records([(0, 0, t, 6) for t in range(3, 7)], 1))
   assert_packed_equal(cut.packed, before)
+
+
+def test_steps_of_another_preset_are_refused():
+  records = make_records([(0, 0, t, 2) for t in range(3)], 1)
+  assembler = writer.Assembler(agent_config.full(), 2, 1)
+  with pytest.raises(ValueError, match=(
+      r"'observation.entities' of the steps: found int16\[3, 1, 64, 48\], "
+      r"expected int16\[3, 1, 512, 48\].*preset 'full'")):
+    assembler.add(records)

@@ -176,3 +176,16 @@ def test_hash_ignores_values_and_kind_of_array():
   zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), PARAMS)
   assert wire.parameters_hash(zeros) == wire.parameters_hash(PARAMS)
   assert len(wire.parameters_hash(PARAMS)) == 32
+
+
+def test_leaf_of_another_dtype_or_shape_is_named():
+  steps = trajectory(0).steps
+  wire.check_steps(steps, CONFIG)
+  wide = steps._replace(action=steps.action._replace(
+    function=steps.action.function.astype(np.int32)))
+  with pytest.raises(ValueError, match=(
+      r"leaf 'action.function' of the steps: found int32\[4\], expected int16\[4\]")):
+    wire.check_steps(wide, CONFIG)
+  short = steps._replace(reward=steps.reward[:, :4])
+  with pytest.raises(ValueError, match=r"'reward' .*float32\[4, 4\], expected float32\[4, 5\]"):
+    wire.check_steps(short, CONFIG)

@@ -1,5 +1,7 @@
 """The replay server as a learner and its actors see it."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -70,7 +72,9 @@ def test_batch_is_time_major_and_exact(serve):
   random = np.random.default_rng(0)
   spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
   sent = wire.Packed(*[random.integers(0, 9, x.shape).astype(x.dtype) for x in spec])
-  make_writer(address).send("main", sent)
+  sender = make_writer(address)
+  sender.send("main", sent)
+  sender.flush()
   with make_dataset(address, 2) as batches:
     batch = next(batches)
   assert batch.state.shape == (2, *spec.state.shape)
@@ -306,3 +310,12 @@ def test_parameters_nobody_publishes_are_not_waited_for_for_ever(serve):
   fetcher = parameters.ParameterFetcher(serve(), "main", PARAMS, deadline_s=1)
   with pytest.raises(parameters.ReplayTimeoutError, match="nobody has published .* of 'main'"):
     fetcher()
+
+
+def test_reverb_is_loaded_only_when_it_is_used():
+  """A learner's losses and an actor's games need neither Reverb nor TensorFlow."""
+  program = (
+    "import sys, starleague.actor.parameters, starleague.actor.writer, starleague.learner.replay; "
+    "print(sorted({'reverb', 'tensorflow'} & set(sys.modules)))")
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+  assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

@@ -116,7 +116,7 @@ def key_figures(tags: Mapping[str, Sequence[Row]]) -> list[tuple[str, str, str]]
                            ("speed/learner", "total/steps_learnt", "learnt a second")):
     if total in last and last[total].seconds > 0:
       mean = last[total].value / last[total].seconds
-      found.append((name, count(mean), "steps, mean of the run"))
+      found.append((name, count(mean), "steps, run average"))
     elif tag in last:
       found.append((name, count(last[tag].value), "steps, at the end"))
   return found

@@ -92,7 +92,7 @@ def test_key_figures_and_standings(run_dir):
   text = _text(report.write_report(run_dir).read_text())
   for expected in (
       "time 5m00s", "agent steps played 240 k", "games 123", "updates 50",
-      "played a second 800 steps, mean of the run",  # 240 000 in 300 s, not the last 900
+      "played a second 800 steps, run average",  # 240 000 in 300 s, not the last 900
       "learnt a second 1 500 steps, at the end",
       "rush 10% 5% to 20% 12% 6% to 25% 75% 62% to 88% +63 points",
       "only trained training games not measured not measured 50% 25% to 75% unknown",

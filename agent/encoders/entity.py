@@ -38,16 +38,23 @@ class FieldEmbedding(hk.Module):
     init = hk.initializers.TruncatedNormal(50 ** -0.5)
     table = hk.get_parameter("classes", (fields.NUM_CLASSES, self._size), dtype, init)
     attributes = hk.get_parameter("attributes", (fields.NUM_ATTRIBUTES, self._size), dtype, init)
-    numbers = hk.Linear(self._size, w_init=init, name="numbers")(
-      fields.numbers(entities).astype(dtype))
+    by_number = hk.get_parameter("numbers", (fields.NUM_NUMBERS, self._size), dtype, init)
+    bias = hk.get_parameter("bias", (self._size,), dtype, jnp.zeros)
     # Attributes belong to the type: joined to its rows, they cost nothing for each entity.
     start = fields.OFFSETS["unit_type"]
     of_type = jnp.asarray(fields.ATTRIBUTES, dtype) @ attributes
     table = table.at[start:start + len(of_type)].add(of_type)
     indices = fields.indices(entities)
-    if self._method == "gather":
-      return numbers + _gather(table, indices)
-    return numbers + _one_hots(indices, dtype) @ table
+    numbers = fields.numbers(entities).astype(dtype)
+    if self._method == "one_hot":
+      inputs = jnp.concatenate([_one_hots(indices, dtype), numbers], axis=-1)
+      return inputs @ jnp.concatenate([table, by_number]) + bias
+    # The sum of the rows passes through the numbers' product by an identity matrix: XLA would fuse
+    # the look-ups into each of their readers, and their gradient into each of 36 scatters, and so
+    # compute them again each time; a matrix product is computed once.
+    inputs = jnp.concatenate([_gather(table, indices), numbers], axis=-1)
+    weights = jnp.concatenate([jnp.eye(self._size, dtype=dtype), by_number])
+    return jnp.matmul(inputs, weights, precision=jax.lax.Precision.HIGHEST) + bias
 
 
 def _gather(table, indices):

@@ -204,7 +204,9 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
   size = config.inference_batch
 
   def init(key, opponents, targets) -> RolloutState:
-    return _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32), targets)
+    state = _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32), targets)
+    # Weakly typed leaves would make the second call of `run` compile it again.
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
 
   def observe_rows(state: RolloutState, rows):
     game = jax.tree.map(lambda x: x[rows // 2], state.environment)

@@ -10,6 +10,7 @@ none" among unit types, upgrades and buffs.
 """
 
 import csv
+import dataclasses
 import functools
 import hashlib
 import pathlib
@@ -38,7 +39,8 @@ class Arguments(NamedTuple):
   location: Any
 
 
-class Table(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
   """Names and game ids of one kind of thing, by dense index.
 
   Several game ids may share an index (the wild animals do); `ids` and `names` then hold the first.
@@ -48,22 +50,17 @@ class Table(NamedTuple):
   ids: np.ndarray  # [N] int32
   lookup: np.ndarray  # [highest id + 1] int16: game id -> index, 0 where unknown
 
+  @functools.cached_property
+  def _index(self) -> dict[str, int]:
+    return {name: i for i, name in enumerate(self.names)}
+
   def index(self, name: str) -> int:
     """The index of a name; KeyError with the name where the table does not have it."""
-    return _name_index(self)[name]
+    return self._index[name]
 
   def from_id(self, game_id: int) -> int:
     """The index of a game id, 0 for one the table does not have."""
     return int(self.lookup[game_id]) if 0 <= game_id < len(self.lookup) else 0
-
-
-@functools.lru_cache(maxsize=None)
-def _name_index_cached(names: tuple[str, ...]) -> dict[str, int]:
-  return {name: i for i, name in enumerate(names)}
-
-
-def _name_index(table: Table) -> dict[str, int]:
-  return _name_index_cached(table.names)
 
 
 def _table(rows: list[dict[str, str]]) -> Table:
@@ -79,8 +76,8 @@ def _table(rows: list[dict[str, str]]) -> Table:
 _FUNCTION_ROWS = _read("functions.csv")
 _ALIAS_ROWS = _read("aliases.csv")
 
-FUNCTIONS = _table(_FUNCTION_ROWS)._replace(
-  lookup=np.array([int(row["index"]) for row in _ALIAS_ROWS], np.int16))
+FUNCTIONS = dataclasses.replace(
+  _table(_FUNCTION_ROWS), lookup=np.array([int(row["index"]) for row in _ALIAS_ROWS], np.int16))
 UNIT_TYPES = _table(_read("unit_types.csv"))
 UPGRADES = _table(_read("upgrades.csv"))
 BUFFS = _table(_read("buffs.csv"))

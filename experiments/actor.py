@@ -91,8 +91,9 @@ class Reporter:
     for opponent in wiring.SCRIPTED:
       found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
-        rows.append(results.Row(seconds, update, f"win_rate/train/{opponent}", found.win_rate,
-                                found.low, found.high))
+        rows += [results.Row(seconds, update, f"win_rate/train/{opponent}", found.win_rate,
+                             found.low, found.high),
+                 results.Row(seconds, update, f"games/{opponent}", found.games)]
     results.append(self._path, rows)
     self._steps = self._games = 0
     self._results, self._since = [], now

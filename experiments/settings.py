@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ml_collections
@@ -117,3 +117,18 @@ def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
   if not isinstance(values, dict):
     raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of settings.")
   return complete(values)
+
+
+def differences(one: ml_collections.ConfigDict, other: ml_collections.ConfigDict,
+                ignored: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
+  """Keys, dots between groups, whose values differ: (key, value in one, value in other)."""
+  left, right = _flat(one.to_dict()), _flat(other.to_dict())
+  return [(key, left[key], right[key]) for key in sorted(left)
+          if key not in ignored and left[key] != right[key]]
+
+
+def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+  found: dict[str, Any] = {}
+  for key, value in values.items():
+    found |= _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
+  return found

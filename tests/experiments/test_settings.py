@@ -27,7 +27,6 @@ def test_the_preset_is_complete():
   ({"seconds": 0}, "'seconds' must be above 0, found 0.0"),
   ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
   ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
-  ({"replay": {"max_size": 10}}, "'replay.max_size' must be above 'replay.min_size'.*found 10"),
 ])
 def test_what_cannot_be_is_refused_by_name(values, message):
   with pytest.raises(settings.SettingsError, match=message):

@@ -1,0 +1,83 @@
+"""Games of a run's agent, and of the random weights it began with, against scripted players.
+
+  python -m starleague.experiments.evaluate --run_dir runs/mini
+
+Writes win rates with 95% intervals into the run's results and prints them.
+"""
+
+import pathlib
+import time
+from collections.abc import Sequence
+
+import jax
+from absl import app, flags
+
+from starleague import league
+from starleague.actor import evaluation
+from starleague.actor.environments.skirmish import players
+from starleague.experiments import learner, results, settings, wiring
+from starleague.learner import checkpoints
+
+_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
+_GAMES = flags.DEFINE_integer(
+  "games", None, "Games against each scripted player, half from each side; the run's own setting "
+  "if not given.", lower_bound=2)
+_OPPONENTS = flags.DEFINE_list(
+  "opponents", list(wiring.SCRIPTED), "Scripted players to meet.")
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
+_ORIGIN = flags.DEFINE_float(
+  "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
+
+
+def opponent_indices(names: Sequence[str]) -> list[int]:
+  """Indices of scripted players.
+
+  Raises:
+    SettingsError: one that does not exist.
+  """
+  for name in names:
+    if name not in wiring.SCRIPTED:
+      raise settings.SettingsError(
+        f"opponent {name!r} does not exist; scripted players are {', '.join(wiring.SCRIPTED)}.")
+  return [wiring.SCRIPTED.index(name) for name in names]
+
+
+def win_rate_rows(scores: dict[int, evaluation.Score], kind: str, seconds: float,
+                  update: int) -> list[results.Row]:
+  """Win rates with their intervals, draws counted as half wins."""
+  rows = []
+  for index, score in scores.items():
+    wins = score.wins + 0.5 * score.draws
+    low, high = league.wilson_interval(wins, score.games)
+    rows.append(results.Row(seconds, update, f"win_rate/{kind}/{wiring.SCRIPTED[index]}",
+                            wins / score.games, low, high))
+  return rows
+
+
+def main(argv: Sequence[str]) -> None:
+  if len(argv) > 1:
+    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+  run_dir = pathlib.Path(_RUN_DIR.value)
+  config = settings.load(run_dir)
+  indices = opponent_indices(_OPPONENTS.value)
+  parts = wiring.make_parts(config)
+  path = run_dir / results.FILE_NAME
+  origin = time.time() - results.last_seconds(path) if _ORIGIN.value is None else _ORIGIN.value
+  evaluator = evaluation.make_evaluator(
+    parts.environment, parts.policy, players.scripted_action, indices,
+    _GAMES.value or config.evaluation.games)
+  agents = {"random": run_dir / learner.INITIAL, "eval": run_dir / "checkpoints"}
+  for kind, where in agents.items():
+    params = checkpoints.load_params(where, parts.config)
+    step = checkpoints.read_manifest(where)["step"]
+    scores = evaluation.evaluate(evaluator, params, jax.random.key(_SEED.value))
+    results.append(path, win_rate_rows(scores, kind, time.time() - origin, step))
+    for index, score in scores.items():
+      low, high = league.wilson_interval(score.wins, score.games)
+      print(f"agent={kind} update={step} opponent={wiring.SCRIPTED[index]} games={score.games} "
+            f"wins={score.wins} draws={score.draws} losses={score.losses} "
+            f"won={score.wins / score.games:.3f} interval=[{low:.3f}, {high:.3f}]", flush=True)
+
+
+if __name__ == "__main__":
+  app.run(main)

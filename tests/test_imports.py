@@ -1,0 +1,207 @@
+"""Who may import whom, one name a module, and the names that users call."""
+
+import ast
+import importlib
+import inspect
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Each room, and the rooms it may import beside itself.
+ROOMS = {
+  "agent": set(),
+  "learner": {"agent"},
+  "actor": {"agent"},
+  "league": set(),
+  "experiments": {"agent", "learner", "actor", "league"},
+}
+HEAVY = {"tensorflow", "reverb", "pysc2"}
+MAY_IMPORT_HEAVY = ("learner/replay.py", "actor/writer.py", "actor/parameters.py",
+                    "actor/environments/sc2/", "experiments/")
+FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
+               for path in (ROOT / room).rglob("*.py"))
+IMPORTING_CALLS = {"import_module", "__import__", "find_spec"}
+
+
+def imported(source):
+  """(dotted name, relative level, line) of everything a source imports, wherever it stands.
+
+  Imports by a call count as well; a name that is not written out there is given as None.
+  """
+  for node in ast.walk(ast.parse(source)):
+    if isinstance(node, ast.Import):
+      yield from ((alias.name, 0, node.lineno) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      for alias in node.names:
+        yield f"{node.module or ''}.{alias.name}".lstrip("."), node.level, node.lineno
+    elif isinstance(node, ast.Call):
+      called = node.func
+      name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+      if name in IMPORTING_CALLS and node.args:
+        argument = node.args[0]
+        literal = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+        yield argument.value if literal else None, 0, node.lineno
+
+
+def breaches(file, source):
+  """What a file's imports break, as texts."""
+  room = file.split("/")[0]
+  for name, level, line in imported(source):
+    if name is None:
+      yield f"{file}:{line} imports a module whose name is not written out"
+      continue
+    parts = name.split(".")
+    if level:
+      yield f"{file}:{line} imports {name} relatively; write starleague.{room}..."
+    elif parts[0] in ROOMS:
+      yield f"{file}:{line} imports {name} under a second name; write starleague.{name}"
+    elif parts[0] == "tests":
+      yield f"{file}:{line} imports {name}: tests import the rooms, not the other way round"
+    elif parts[0] == "starleague" and len(parts) > 1 and parts[1] in ROOMS:
+      if parts[1] not in ROOMS[room] | {room}:
+        yield f"{file}:{line} imports {name}: {room} may import {sorted(ROOMS[room]) or 'no room'}"
+    elif parts[0] in HEAVY and not file.startswith(MAY_IMPORT_HEAVY):
+      yield f"{file}:{line} imports {name}, which only {', '.join(MAY_IMPORT_HEAVY)} may"
+
+
+@pytest.mark.parametrize("file, source, found", [
+  ("agent/core.py", "import jax\nfrom starleague.agent import types", None),
+  ("agent/core.py", "from starleague import learner", "agent may import no room"),
+  ("learner/update.py", "def f():\n  from starleague.actor.rewards import rewards", "learner may"),
+  ("actor/rollouts.py", "import starleague.learner.losses as losses", "actor may import"),
+  ("league/payoff.py", "from starleague.agent import types", "league may import no room"),
+  ("experiments/train.py", "from starleague.league import pfsp\nimport reverb", None),
+  ("agent/core.py", "from . import types", "agent/core.py:1 imports types relatively"),
+  ("agent/core.py", "from ..learner import x", "relatively"),
+  ("agent/core.py", "import agent.types", "under a second name"),
+  ("learner/update.py", "try:\n  import tensorflow.io as t\nexcept ImportError: pass",
+   "learner/update.py:2 imports tensorflow.io"),
+  ("agent/core.py", "importlib.import_module('reverb')", "imports reverb"),
+  ("agent/core.py", "__import__('pysc2.lib')", "imports pysc2.lib"),
+  ("agent/core.py", "importlib.import_module(name)", "not written out"),
+  ("actor/environments/sc2/client.py", "from pysc2 import run_configs", None),
+  ("actor/environments/base.py", "from pysc2 import run_configs", "imports pysc2.run_configs"),
+  ("actor/writer.py", "import reverb", None),
+])
+def test_the_rules_catch(file, source, found):
+  texts = list(breaches(file, source))
+  assert len(texts) == (0 if found is None else 1)
+  assert found is None or found in texts[0]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_keep_to_the_rules(file):
+  assert list(breaches(file, (ROOT / file).read_text())) == []
+
+
+def module_name(file):
+  path = pathlib.PurePosixPath("starleague") / file
+  return ".".join((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts)
+
+
+# Launch files each state their flags, as each is a program of its own: they are taken back between.
+_REPORT = """
+import importlib, json, os, sys
+for name in {names!r}:
+  importlib.import_module(name)
+  if "absl.flags" in sys.modules:
+    stated = sys.modules["absl.flags"].FLAGS
+    for module, flags in stated.flags_by_module_dict().items():
+      if module.startswith("starleague."):
+        for flag in list(flags):
+          if flag.name in stated:
+            delattr(stated, flag.name)
+files = {{}}
+for name, module in list(sys.modules.items()):
+  if getattr(module, "__file__", None) and name != "__main__":
+    files.setdefault(os.path.realpath(module.__file__), []).append(name)
+print(json.dumps({{"modules": sorted(sys.modules), "files": files}}))
+"""
+
+
+def after_importing(names):
+  """Names of the modules, and those of each file, in a fresh process that imported `names`."""
+  run = subprocess.run([sys.executable, "-c", _REPORT.format(names=list(names))], cwd=ROOT,
+                       capture_output=True, text=True, timeout=300)
+  assert run.returncode == 0, run.stderr[-4000:]
+  report = json.loads(run.stdout.splitlines()[-1])
+  return set(report["modules"]), report["files"]
+
+
+@pytest.mark.slow
+def test_no_module_is_loaded_under_two_names():
+  names = [module_name(file) for file in FILES if not file.endswith("__main__.py")]
+  modules, files = after_importing(names)
+  assert set(names) <= modules
+  assert not {name for name in modules if name.split(".")[0] in ROOMS}
+  ours = {path: names for path, names in files.items()
+          if any(path.startswith(f"{ROOT / room}/") for room in ROOMS)}
+  assert len(ours) == len(names)
+  assert {path: names for path, names in ours.items() if len(names) > 1} == {}
+
+
+@pytest.mark.parametrize("names, absent", [
+  (["starleague.agent", "starleague.learner.losses"], HEAVY),
+  (["starleague.actor.rewards", "starleague.actor.statistics"], HEAVY),
+  (["starleague.league"], HEAVY | {"jax", "haiku", "starleague.agent", "starleague.learner",
+                                   "starleague.actor", "starleague.experiments"}),
+])
+def test_light_rooms_stay_light(names, absent):
+  modules, _ = after_importing(names)
+  assert set(names) <= modules
+  assert modules & absent == set()
+
+
+# The stable names, with the leading parameters users pass by place or name.
+PUBLIC = {
+  "starleague.agent": {
+    "full": (), "mini": (), "AgentConfig": None, "make_policy": None, "Policy": None,
+    "Observation": None, "Action": None, "Trajectory": None},
+  "starleague.learner.losses": {
+    "vtrace_advantages": ("v_tm1", "v_t", "r_t", "discount_t", "rho_tm1", "lambda_", "clip_rho",
+                          "clip_pg_rho"),
+    "upgo_returns": ("v_tm1", "v_t", "r_t", "discount_t"),
+    "td_lambda_loss": ("v_tm1", "v_t", "r_t", "discount_t", "lambda_"),
+    "distillation_loss": None, "action_entropy": None, "supervised_loss": None,
+    "self_imitation_loss": None, "coma_advantages": None, "popart_update": None,
+    "policy_distillation_loss": None},
+  "starleague.actor.rewards": {
+    "build_order_distance": ("target", "target_xy", "built", "built_xy"),
+    "hamming_distance": ("target", "built"), "time_factor": ("game_loop",)},
+  "starleague.league": {
+    "pfsp": ("win_rates", "weighting"), "remove_monotonic_suffix": ("win_rates",),
+    "Payoff": None, "Coordinator": None, "elo_expected_score": ("difference",),
+    "nash": ("payoff_matrix",), "relative_population_performance": ("payoff_matrix",)},
+  "starleague.learner.replay": {"make_tables": None, "make_server": None, "dataset": None},
+}
+
+
+@pytest.mark.parametrize("module, name, parameters", [
+  (module, name, parameters) for module, names in PUBLIC.items()
+  for name, parameters in names.items()])
+def test_public_names(module, name, parameters):
+  found = getattr(importlib.import_module(module), name)
+  if parameters is not None:
+    assert tuple(inspect.signature(found).parameters)[:len(parameters)] == parameters
+
+
+@pytest.mark.parametrize("name, parameters", [
+  ("init", ("key",)), ("initial_state", ()), ("step", ("params", "key", "observation", "state")),
+  ("unroll", ("params", "trajectory"))])
+def test_the_policy_has_its_functions(name, parameters):
+  from starleague import agent
+  policy = agent.make_policy(agent.mini())
+  found = tuple(inspect.signature(getattr(policy, name)).parameters)
+  assert found[:len(parameters)] == parameters
+
+
+@pytest.mark.parametrize("output, fields", [
+  ("StepOutput", ("action", "log_prob", "logits", "state")),
+  ("UnrollOutput", ("logits", "baselines", "state"))])
+def test_outputs_have_their_fields(output, fields):
+  agent = importlib.import_module("starleague.agent")
+  assert getattr(agent, output)._fields == fields

@@ -1,0 +1,58 @@
+"""Presets, and what a config refuses."""
+
+import dataclasses
+
+import pytest
+
+from starleague.agent import config, make_policy
+
+
+@pytest.mark.parametrize("name", ["full", "mini"])
+def test_presets_are_valid_and_found_by_name(name):
+  preset = config.preset(name)
+  config.validate(preset)
+  assert preset.name == name
+
+
+def test_an_unknown_preset_names_the_known_ones():
+  with pytest.raises(ValueError, match=r"'huge'.*\['full', 'mini'\]"):
+    config.preset("huge")
+
+
+def test_full_has_the_published_sizes():
+  full = config.full()
+  assert (full.max_entities, full.map_size, full.location_size, full.max_selected) == (
+    512, 128, 256, 64)
+  assert (full.core_layers, full.core_size, full.autoregressive_size) == (3, 384, 1024)
+  assert full.coarse_size == 16
+  assert (full.temperature, full.delay_temperature) == (0.8, 1.0)
+  assert (full.unit_mask, full.function_mask) == ("existing", "none")
+
+
+@pytest.mark.parametrize(("field", "value", "message"), [
+  ("max_entities", 0, "max_entities must be at least 1; found 0"),
+  ("temperature", 0.0, "temperature must be above zero; found 0.0"),
+  ("unit_mask", "all", "unit_mask must be one of"),
+  ("function_mask", "some", "function_mask must be one of"),
+  ("pick_pooling", "mean", "pick_pooling must be one of"),
+  ("entity_embedding", "sparse", "entity_embedding must be one of"),
+  ("dtype", "float16", "dtype must be one of"),
+  ("map_size", 24, "map_size must be a divisor of 256"),
+  ("map_downsamples", (), "map_downsamples must be one or more"),
+  ("map_downsamples", (16,) * 6, "map_downsamples must be at most as many"),
+  ("location_upsamples", (8, 8, 1), "location_upsamples must be as many"),
+  ("location_upsamples", (8, 2), "location_upsamples must be ending in 1 channel"),
+  ("location_channels", 8, "location_channels must be the last of map_downsamples"),
+  ("autoregressive_size", 100, "autoregressive_size must be a multiple of 8 \\* 8"),
+])
+def test_impossible_values_are_refused_with_the_reason(field, value, message):
+  with pytest.raises(ValueError, match=message):
+    make_policy(dataclasses.replace(config.mini(), **{field: value}))
+
+
+@pytest.mark.parametrize(("field", "value"), [
+  ("time", 15), ("player", 0), ("build_order_pooling", "max")])
+def test_impossible_scalar_sizes_are_refused(field, value):
+  scalar = dataclasses.replace(config.mini().scalar, **{field: value})
+  with pytest.raises(ValueError, match=f"scalar.{field} must be"):
+    config.validate(dataclasses.replace(config.mini(), scalar=scalar))

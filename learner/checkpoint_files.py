@@ -61,6 +61,18 @@ def describe(config: Any, step: int, extra: Mapping[str, Any] | None) -> dict[st
   return json.loads(json.dumps(manifest, allow_nan=False))
 
 
+def require_first_host(directory: Path) -> None:
+  """Refuses to write on a run's other hosts: Orbax writes no numpy array there, and does not say so.
+
+  Raises:
+    RuntimeError: this is not the first host.
+  """
+  if jax.process_index() != 0:
+    raise RuntimeError(
+      f"host {jax.process_index()} was asked to write a checkpoint to {directory}; only host 0 of "
+      "a run can: guard the call with jax.process_index() == 0")
+
+
 def write(path: Path, trees: Mapping[str, Tree], manifest: dict[str, Any]) -> None:
   """Writes a whole checkpoint at `path`, down to the disk."""
   path.mkdir()
@@ -212,7 +224,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _checkpointer() -> ocp.Checkpointer:
-  # One process writes or reads by itself: without this, Orbax waits for all of a run's hosts.
+  # A host writes or reads by itself: without this, Orbax waits for all hosts of a run.
   process = jax.process_index()
   alone = ocp.options.MultiprocessingOptions(
     primary_host=process, active_processes={process}, barrier_sync_key_prefix=f"host{process}")

@@ -8,7 +8,7 @@ A checkpoint is a directory, `DIRECTORY/000000001200` for step 1200:
 
 It is written under another name and renamed when it is complete and on disk, so that a process
 killed at any moment leaves the previous checkpoints and never half a one. A directory has one
-writer; anybody may read.
+writer, of a run over several hosts the first; anybody may read.
 """
 
 import glob
@@ -85,7 +85,9 @@ class Checkpoints:
 
     Raises:
       ValueError: a later checkpoint exists; two pasts would mix in one directory.
+      RuntimeError: this is not the first host of a run.
     """
+    files.require_first_host(self.directory)  # before it cleans up what the first is writing
     later = [s for s in self.steps() if s > step and s not in self._damaged]
     if later:
       raise ValueError(f"{self.directory} already holds step {later[-1]}, later than {step}: "
@@ -173,6 +175,7 @@ def save_params(path: str | os.PathLike, params: Tree, config: Any, step: int = 
     FileExistsError: the path exists.
   """
   path = Path(path).absolute()
+  files.require_first_host(path.parent)
   files.require_nested_dicts(params)
   if path.exists():
     raise FileExistsError(f"{path} exists; a snapshot is never overwritten: choose another name")

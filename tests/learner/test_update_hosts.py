@@ -1,0 +1,87 @@
+"""One learner over two hosts; each host is this file, run as a program."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.agent import config
+from starleague.agent.types import Trajectory
+from starleague.learner import update as update_lib
+from starleague.learner.checkpoints import Checkpoints
+
+ROOT = Path(__file__).parents[2]
+OPTIMIZER = update_lib.make_optimizer(1e-2)
+
+
+def toy_loss(params, key, batch):
+  noise = jax.random.normal(key, params["layer"]["w"].shape)
+  x = batch.steps["x"] @ params["layer"]["w"] + batch.initial_state
+  return jnp.square(x).mean() + (noise * params["layer"]["w"]).sum(), {}
+
+
+def train(host, hosts):
+  """Three updates on this host's share of each batch of eight; the host state and the loss."""
+  update = update_lib.make_update(toy_loss, OPTIMIZER, jax.devices()[:4])
+  params = {"layer": {"w": np.arange(6, dtype=np.float32).reshape(3, 2)}}
+  state = update.replicate(update_lib.initial_state(params, OPTIMIZER, jax.random.key(1)))
+  rows = slice(host * 8 // hosts, (host + 1) * 8 // hosts)
+  for step in range(3):
+    rng = np.random.default_rng(step)
+    x, initial_state = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 8, 3), (8, 2)))
+    batch = Trajectory({"x": x[:, rows]}, initial_state[rows])
+    state, metrics = update(state, update.place(batch))
+  return update_lib.unreplicate(state), metrics["loss"]
+
+
+def be_host(host, port, directory):
+  jax.distributed.initialize(f"localhost:{port}", num_processes=2, process_id=host)
+  assert jax.device_count() == 4 and jax.local_device_count() == 2
+  state, loss = train(host, hosts=2)
+  assert np.isfinite(loss)
+  saver = Checkpoints(directory, config.mini())
+  if host == 0:
+    saver.save(3, state)  # with no word to the other: Orbax must not wait for it
+  else:
+    with pytest.raises(RuntimeError, match="host 1 was asked to write a checkpoint .* only host 0"):
+      saver.save(4, state)
+  print(json.dumps(state.params["layer"]["w"].tolist()))
+  jax.distributed.shutdown()
+
+
+@pytest.mark.slow
+def test_two_hosts_learn_what_one_does(tmp_path):
+  with socket.socket() as free:
+    free.bind(("localhost", 0))
+    port = free.getsockname()[1]
+  environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu",
+                 "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+  processes = [
+    subprocess.Popen([sys.executable, __file__, str(host), str(port), str(tmp_path)], cwd=ROOT,
+                     env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for host in range(2)]
+  results = []
+  try:
+    for process in processes:
+      output, errors = process.communicate(timeout=100)
+      assert process.returncode == 0, errors
+      results.append(json.loads(output.splitlines()[-1]))
+  finally:
+    for process in processes:
+      process.kill()
+  expected, _ = train(0, hosts=1)
+  restored = Checkpoints(tmp_path, config.mini()).restore(expected)
+  assert restored.step == 3
+  for found in (*results, restored.state.params["layer"]["w"]):
+    np.testing.assert_allclose(found, expected.params["layer"]["w"], rtol=1e-5)
+
+
+if __name__ == "__main__":
+  be_host(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

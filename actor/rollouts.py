@@ -42,6 +42,7 @@ class RolloutConfig:
     races: indices of types.RACES that match-ups are drawn from.
     maps: how many of the environment's maps match-ups are drawn from.
     pseudo_probability: each pseudo-reward is active in a game with this probability.
+    grid_per_unit: cells of the 256 grid a game unit, for the distances of build orders.
     restart: whether a game that is over is followed by another.
   """
 
@@ -52,6 +53,7 @@ class RolloutConfig:
   races: tuple[int, ...] = (1,)
   maps: int = 1
   pseudo_probability: float = 0.0
+  grid_per_unit: float = 1.0
   restart: bool = True
 
   def __post_init__(self):
@@ -215,7 +217,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     before, active, target = jax.tree.map(
       lambda x: x[rows], _rows((state.executed, state.pseudo_active, state.target)))
     winloss = jnp.take_along_axis(outcome.reward, (rows % 2)[:, None], axis=1)[:, 0]
-    reward = jax.vmap(rewards.rewards)(
+    reward = jax.vmap(functools.partial(rewards.rewards, grid_per_unit=config.grid_per_unit))(
       winloss, before, privileged.executed, target, observation.game_loop, active)
     return observation, privileged, outcome.over, reward, active
 

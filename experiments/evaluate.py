@@ -15,7 +15,7 @@ from absl import app, flags
 from starleague import league
 from starleague.actor import evaluation
 from starleague.actor.environments.skirmish import players
-from starleague.experiments import learner, results, settings, wiring
+from starleague.experiments import results, settings, wiring
 from starleague.learner import checkpoints
 
 _RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> None:
   evaluator = evaluation.make_evaluator(
     parts.environment, parts.policy, players.scripted_action, indices,
     _GAMES.value or config.evaluation.games)
-  agents = {"random": run_dir / learner.INITIAL, "eval": run_dir / "checkpoints"}
+  agents = {"random": run_dir / wiring.INITIAL, "eval": run_dir / wiring.CHECKPOINTS}
   for kind, where in agents.items():
     params = checkpoints.load_params(where, parts.config)
     step = checkpoints.read_manifest(where)["step"]

@@ -33,8 +33,6 @@ _ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.
 _ORIGIN = flags.DEFINE_float(
   "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
 
-INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
-
 
 class Learner(NamedTuple):
   """The learner's parts, made once."""
@@ -72,7 +70,7 @@ def make_optimizer(config):
 
 def initial_snapshot(parts: wiring.Parts, config, run_dir: pathlib.Path) -> Any:
   """The weights that the run began with: what it is compared with, and its teacher."""
-  path = run_dir / INITIAL
+  path = run_dir / wiring.INITIAL
   if not path.exists():
     checkpoints.save_params(path, wiring.initial_params(parts, config), parts.config)
   return checkpoints.load_params(path, parts.config)
@@ -130,7 +128,7 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
   """Learns until it is told to stop or has trained for the run's time; saves at the end."""
   stop = wiring.stop_event()
   settings_ = config.learner
-  saved = checkpoints.Checkpoints(run_dir / "checkpoints", parts.config, settings_.keep_last,
+  saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config, settings_.keep_last,
                                   settings_.keep_every or None)
   learner = make_learner(parts, config, run_dir, saved)
   state, step = learner.state, int(update.unreplicate(learner.state.step))

@@ -105,25 +105,6 @@ def by_tag(rows: Iterable[Row]) -> dict[str, list[Row]]:
   return {tag: sorted(found, key=lambda row: row.seconds) for tag, found in tags.items()}
 
 
-def wilson_interval(wins: float, games: int, z: float = 1.96) -> tuple[float, float]:
-  """The 95% interval of a win rate after `games` games (Wilson 1927), draws counted as half wins.
-
-  Unlike the normal approximation it stays within [0, 1] and is not empty at 0 or all wins. With
-  draws it is wider than it need be: half wins vary less than wins and losses. (0, 1) for no games.
-  """
-  if not 0 <= wins <= games:
-    raise ValueError(f"expected 0 <= wins <= games, found {wins} wins in {games} games")
-  if games == 0:
-    return 0.0, 1.0
-  rate = wins / games
-  centre = rate + z * z / (2 * games)
-  spread = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
-  scale = 1 + z * z / games
-  low, high = (centre - spread) / scale, (centre + spread) / scale
-  # Rounding may step over the rate itself at 0 or all wins.
-  return max(0.0, min(rate, low)), min(1.0, max(rate, high))
-
-
 def _format(row: Row) -> str:
   """A line without its newline, after checks that it can be read back."""
   tag = row.tag

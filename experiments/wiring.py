@@ -11,14 +11,16 @@ import ml_collections
 from starleague import agent
 from starleague.actor import rollouts
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import players, skirmish
+from starleague.actor.environments.skirmish import players, skirmish, tables
 from starleague.agent import config as agent_config
-from starleague.agent import wire
+from starleague.agent import types, wire
 from starleague.agent.policy import Policy
 from starleague.learner import weights
 
 PLAYER = "main"  # the one player that learns
 SCRIPTED = players.SCRIPTED
+INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
+CHECKPOINTS = "checkpoints"
 
 
 class Parts(NamedTuple):
@@ -43,7 +45,8 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
   """The compiled program of one actor process."""
   sizes = rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
-    iterations=config.actor.iterations, pseudo_probability=config.actor.pseudo_probability)
+    iterations=config.actor.iterations, pseudo_probability=config.actor.pseudo_probability,
+    grid_per_unit=types.POSITION_GRID / tables.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
     parts.environment, parts.policy, sizes, players.scripted_action, pack_step=wire.pack_steps)
 

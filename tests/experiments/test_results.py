@@ -159,25 +159,3 @@ def test_last_seconds(tmp_path):
   results.append(path, [Row(5.0, 2, "a/b", 2.0), Row(3.0, 1, "a/b", 2.0)])
   assert results.last_seconds(path) == 5.0
   assert [row.seconds for row in results.by_tag(results.read(path))["a/b"]] == [3.0, 5.0]
-
-
-@pytest.mark.parametrize(("wins", "games", "low", "high"), [
-  # Worked by hand with z = 1.96, e.g. 5 of 10: (0.5 + 0.19208 -+ 0.36355) / 1.38416.
-  (5, 10, 0.23659, 0.76341), (0, 10, 0.0, 0.27754), (10, 10, 0.72246, 1.0), (0, 0, 0.0, 1.0),
-  (0.5, 1, 0.05462, 0.94538)])
-def test_wilson_interval(wins, games, low, high):
-  np.testing.assert_allclose(results.wilson_interval(wins, games), (low, high), atol=2e-5)
-
-
-def test_wilson_interval_refuses_impossible_counts():
-  with pytest.raises(ValueError, match="found 3 wins in 2 games"):
-    results.wilson_interval(3, 2)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 5000), st.floats(0, 1))
-def test_wilson_interval_holds_the_rate_and_can_be_recorded(games, share):
-  wins = round(share * games)
-  low, high = results.wilson_interval(wins, games)
-  rate = wins / games if games else 0.5
-  assert 0 <= low <= rate <= high <= 1

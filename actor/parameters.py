@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from starleague.actor.writer import load_reverb
 from starleague.agent import transport, wire
 from starleague.agent.transport import ReplayServerError, ReplayTimeoutError
 
@@ -42,7 +43,7 @@ class ParameterFetcher:
       ReplayServerError: no server answers within the deadline.
       SignatureMismatchError: the server has no such player.
     """
-    self._client, info = transport.connect(address, deadline_s)
+    self._client, info = transport.connect(load_reverb(), address, deadline_s)
     self._table = transport.parameters_table(player)
     transport.check_signature(info, self._table, address, transport.parameters_spec())
     self._address, self._player, self._template = address, player, template
@@ -108,7 +109,7 @@ class ParameterFetcher:
       wait = min(2 * wait, 5.0)
 
   def _info(self) -> dict[str, Any]:
-    info = transport.server_info(self._client)
+    info = transport.server_info(load_reverb(), self._client)
     if info is None:
       raise ReplayServerError("no answer")
     return info

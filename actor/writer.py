@@ -22,7 +22,14 @@ from starleague.agent.transport import (
 )
 
 __all__ = ["Assembler", "Cut", "Records", "ReplayServerError", "ReplayTimeoutError",
-           "SignatureMismatchError", "Writer"]
+           "SignatureMismatchError", "Writer", "load_reverb"]
+
+
+def load_reverb() -> Any:
+  """The module, imported (with TensorFlow: seconds, 0.5 GB) when it is first needed."""
+  with transport.quiet_imports():
+    import reverb
+  return reverb
 
 
 class Records(NamedTuple):
@@ -195,7 +202,7 @@ class Writer:
     self._players = [player] * num_rows if isinstance(player, str) else list(player)
     if len(self._players) != num_rows:
       raise ValueError(f"one player a row: expected {num_rows} names, found {len(self._players)}.")
-    self._client, info = transport.connect(address, deadline_s)
+    self._client, info = transport.connect(load_reverb(), address, deadline_s)
     self._spec = wire.packed_spec(config, unroll_length)
     for name in sorted(set(self._players)):
       transport.check_signature(info, name, address, self._spec._asdict())
@@ -253,14 +260,14 @@ class Writer:
     Reverb's own client connects again to a server that was restarted and sends what was not
     confirmed; here it is only decided how long to wait for that.
     """
-    reverb = transport.load_reverb()
+    reverb = load_reverb()
     start = answered = time.monotonic()
     wait = 0.5
     while not self._stop.is_set():
       try:
         return self._writer.flush(in_flight, timeout_ms=int(1000 * wait))
       except reverb.errors.DeadlineExceededError:
-        info = transport.server_info(self._client)
+        info = transport.server_info(load_reverb(), self._client)
       except RuntimeError as error:
         raise ReplayServerError(
           f"writing to {sorted(set(self._players))} of {self._address} failed: {error}") from error

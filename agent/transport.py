@@ -1,7 +1,7 @@
 """What both ends of the replay server share: names of tables, errors, patience.
 
-Nothing here imports Reverb until `load_reverb` is called, and only the learner's and the actor's
-replay modules call it.
+Reverb itself is imported by the learner's and the actor's modules only; what needs it here is given
+the module.
 """
 
 import contextlib
@@ -33,8 +33,9 @@ def parameters_table(player: str) -> str:
   return f"parameters/{player}"
 
 
-def load_reverb() -> Any:
-  """Imports Reverb (and with it TensorFlow) without the noise of either; the module.
+@contextlib.contextmanager
+def quiet_imports():
+  """Reverb and TensorFlow are imported inside it without the noise of either.
 
   TensorFlow 2.15 asks a newer protobuf for a method that it never calls, and warns of a missing
   TensorBoard that is left out on purpose.
@@ -43,13 +44,6 @@ def load_reverb() -> Any:
   factory = importlib.import_module("google.protobuf.message_factory")
   if not hasattr(factory.MessageFactory, "GetPrototype"):
     factory.MessageFactory.GetPrototype = lambda _, descriptor: factory.GetMessageClass(descriptor)
-  with _quiet_logging():
-    return importlib.import_module("reverb")
-
-
-@contextlib.contextmanager
-def _quiet_logging():
-  """No warnings, and no handler left behind by somebody's `logging.warning`."""
   root = logging.getLogger()
   handlers, level = root.handlers[:], logging.root.manager.disable
   logging.disable(logging.WARNING)
@@ -57,7 +51,7 @@ def _quiet_logging():
     yield
   finally:
     logging.disable(level)
-    root.handlers[:] = handlers
+    root.handlers[:] = handlers  # a warning would have left one behind
 
 
 def retry(call: Callable[[], Any], *, errors, deadline_s: float, what: str,
@@ -93,9 +87,8 @@ def retry(call: Callable[[], Any], *, errors, deadline_s: float, what: str,
     wait = min(2 * wait, longest_wait_s)
 
 
-def server_info(client, timeout_s: int = 2) -> dict[str, Any] | None:
+def server_info(reverb, client, timeout_s: int = 2) -> dict[str, Any] | None:
   """TableInfo by table; None where the server does not answer within `timeout_s` whole seconds."""
-  reverb = load_reverb()
   try:
     return client.server_info(timeout=timeout_s)
   except (reverb.errors.ReverbError, RuntimeError):
@@ -108,17 +101,17 @@ def unreachable(address: str) -> str:
           "runs, and start it again (it resumes from its checkpoint)")
 
 
-def connect(address: str, deadline_s: float) -> tuple[Any, dict[str, Any]]:
+def connect(reverb, address: str, deadline_s: float) -> tuple[Any, dict[str, Any]]:
   """A client of the server and what its tables are.
 
   Args:
+    reverb: the module.
     address: host:port.
     deadline_s: seconds to keep trying for.
 
   Raises:
     ReplayServerError: the server did not answer by then.
   """
-  reverb = load_reverb()
   client = reverb.Client(address)
   timeout = max(1, min(2, int(deadline_s)))
   info = retry(lambda: client.server_info(timeout=timeout), deadline_s=deadline_s,

@@ -26,12 +26,20 @@ from starleague.agent.transport import (
 )
 
 __all__ = ["Dataset", "ParameterPublisher", "ReplayServerError", "ReplayTimeoutError",
-           "SignatureMismatchError", "dataset", "make_server", "make_tables", "publish"]
+           "SignatureMismatchError", "dataset", "load_reverb", "make_server", "make_tables",
+           "publish"]
 
 # A message of Reverb's is limited to a few hundred MB: a large agent's parameters go in pieces.
 CELL_BYTES = 16 * 2**20
 # Trajectories a sampler asks for ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
+
+
+def load_reverb() -> Any:
+  """The module, imported (with TensorFlow: seconds, 0.5 GB) when it is first needed."""
+  with transport.quiet_imports():
+    import reverb
+  return reverb
 
 
 def _signature(spec: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +77,7 @@ def make_tables(players: Sequence[str], config, unroll_length: int, *, samples_p
     raise ValueError(
       f"max_size must be at least {enough} = samples_per_item * (min_size + tolerance + 1), or "
       f"trajectories would be dropped unseen; found {max_size}: raise it or lower the others.")
-  reverb = transport.load_reverb()
+  reverb = load_reverb()
   tables = []
   for player in players:
     tables.append(reverb.Table(
@@ -108,7 +116,7 @@ def make_server(tables: Sequence[Any], port: int | None = None,
   """
   if port is not None:
     _check_port(port)
-  reverb = transport.load_reverb()
+  reverb = load_reverb()
   checkpointer = None
   if checkpoint_dir is not None:
     from reverb.platform.checkpointers_lib import DefaultCheckpointer
@@ -117,7 +125,7 @@ def make_server(tables: Sequence[Any], port: int | None = None,
 
 
 def _check_port(port: int) -> None:
-  """Raises OSError where a port is taken; Reverb would share it, and clients reach either server."""
+  """OSError where a port is taken: Reverb would share it, and clients reach either server."""
   with socket.socket() as probe:
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Reverb's own, after a restart
     try:
@@ -135,7 +143,7 @@ class Dataset(Iterator[wire.Packed]):
                deadline_s: float, prefetch: int):
     self._address, self._table, self._deadline_s = address, player, deadline_s
     self._spec, self._batch_size = spec, batch_size
-    self._client, info = transport.connect(address, deadline_s)
+    self._client, info = transport.connect(load_reverb(), address, deadline_s)
     transport.check_signature(info, player, address, spec._asdict())
     self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
     self._closed = threading.Event()
@@ -183,7 +191,7 @@ class Dataset(Iterator[wire.Packed]):
       try:
         item = self._ready.get(timeout=wait)
       except queue.Empty:
-        info = transport.server_info(self._client)
+        info = transport.server_info(load_reverb(), self._client)
         now = time.monotonic()
         answered = now if info is not None else answered
         if now - answered > self._deadline_s:
@@ -277,7 +285,7 @@ def _parameters_item(params: Any, step: int) -> dict[str, np.ndarray]:
 
 
 def _send(client: Any, player: str, item: dict[str, np.ndarray], deadline_s: float) -> None:
-  reverb = transport.load_reverb()
+  reverb = load_reverb()
   cells = item["cells"]
   writer = client.trajectory_writer(num_keep_alive_refs=len(cells))
   for part in cells[:-1]:
@@ -315,7 +323,7 @@ class ParameterPublisher:
       ReplayServerError: no server answers within the deadline.
       SignatureMismatchError: the server has no such player.
     """
-    self._client, info = transport.connect(address, deadline_s)
+    self._client, info = transport.connect(load_reverb(), address, deadline_s)
     transport.check_signature(
       info, parameters_table(player), address, transport.parameters_spec())
     self._player, self._deadline_s = player, deadline_s

@@ -145,7 +145,7 @@ def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_lengt
     replay.dataset(address, "main", 1, config, unroll_length)
   with pytest.raises(writer.SignatureMismatchError, match=message):
     writer.Writer(address, "main", config, unroll_length, 1)
-  _, info = transport.connect(address, 5)
+  _, info = transport.connect(replay.load_reverb(), address, 5)
   assert info["main"].num_unique_samples == 0
 
 
@@ -289,7 +289,7 @@ def test_parameters_are_published_and_fetched_at_most_every_interval(serve):
 def test_parameters_travel_in_pieces(serve, monkeypatch):
   monkeypatch.setattr(replay, "CELL_BYTES", 10)  # 28 bytes: three pieces, the last padded
   address = serve()
-  client, info = transport.connect(address, 5)
+  client, info = transport.connect(replay.load_reverb(), address, 5)
   replay.publish(client, "main", PARAMS, 5)
   fetched = parameters.ParameterFetcher(address, "main", PARAMS, deadline_s=5)()
   np.testing.assert_array_equal(fetched.params["torso"]["w"], PARAMS["torso"]["w"])
@@ -298,7 +298,7 @@ def test_parameters_travel_in_pieces(serve, monkeypatch):
 
 def test_parameters_of_another_tree_are_refused(serve):
   address = serve()
-  replay.publish(transport.connect(address, 5)[0], "main", PARAMS, 5)
+  replay.publish(transport.connect(replay.load_reverb(), address, 5)[0], "main", PARAMS, 5)
   template = {"torso": PARAMS["torso"]}
   found, expected = (wire.parameters_hash(x).hex()[:12] for x in (PARAMS, template))
   with pytest.raises(parameters.ParameterMismatchError, match=(

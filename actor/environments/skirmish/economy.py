@@ -20,10 +20,9 @@ from starleague.actor.environments.skirmish.state import (
 MINING_REACH = 1.5  # from a patch's middle
 TOWNHALL_REACH = 7.0  # patches farther from any town hall give nothing
 BUILD_REACH = 0.8  # from a site's edge
-PATCH_RADIUS = 1.0
 FULL_PATCH = 2  # workers that mine a patch without waiting for one another
 TRIP_UNIT = 6  # what a worker's trip grows by a step; shared if the patch is crowded
-FAR = 1e6
+FAR = 1e6  # more than any distance, squared
 
 
 class Births(NamedTuple):
@@ -174,31 +173,6 @@ def mine(rules: tables.Rules, state: State) -> State:
     score=state.score._replace(collected=state.score.collected + income))
 
 
-def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
-  """Whether a structure fits: on the map, clear of structures and of patches. [2] bool.
-
-  Args:
-    rules: the game's constants.
-    state: the game.
-    x: [2] float32, its middle.
-    y: [2].
-    product: [2] int32, local type.
-  """
-  types, s = rules.types, rules.tier.structures
-  radius = look_up(types.radius, product)
-  inside = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
-  patch_x, patch_y = patch_places(rules, state.side)
-  kinds = jnp.concatenate([state.kind[:, :s], flip(state.kind[:, :s])], axis=1)
-  radii = jnp.concatenate([
-    jnp.where(kinds > 0, look_up(types.radius, kinds), -FAR),
-    jnp.where(both_halves(state.patches) > 0, PATCH_RADIUS, -FAR)], axis=1)
-  xs = jnp.concatenate([state.x[:, :s], flip(state.x[:, :s]), patch_x], axis=1)
-  ys = jnp.concatenate([state.y[:, :s], flip(state.y[:, :s]), patch_y], axis=1)
-  apart = jnp.maximum(radius[:, None] + radii, 0.0)
-  clear = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2 >= apart * apart
-  return inside & jnp.all(clear, axis=1)
-
-
 def construct(rules: tables.Rules, state: State) -> tuple[State, Births]:
   """Builds on, begins at most one structure a player, and frees the builders that are done."""
   tier, types, s = rules.tier, rules.types, rules.tier.structures
@@ -221,7 +195,7 @@ def construct(rules: tables.Rules, state: State) -> tuple[State, Births]:
   needed = look_up(types.requirement, product).astype(jnp.int32)
   met = (needed == 0) | jnp.any(finished_kind(rules, state) == needed[:, None], axis=1)
   begins = ((product > 0) & (state.minerals >= cost) & met
-            & placeable(rules, state, x, y, product) & jnp.any(kinds == 0, axis=1))
+            & orders.placeable(rules, state, x, y, product) & jnp.any(kinds == 0, axis=1))
   slot = (kinds == 0) & (jnp.cumsum(kinds == 0, axis=1) == 1) & begins[:, None]
 
   def slots(values, new):

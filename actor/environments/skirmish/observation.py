@@ -205,7 +205,7 @@ def minimap(rules: tables.Rules, state: State) -> Array:
   enemy = cells(rules, enemy)
   patch_x, patch_y = patch_places(rules, state.side)
   patches = cells(rules, discs(
-    rules, patch_x, patch_y, jnp.where(memory.patches > 0, economy.PATCH_RADIUS, 0.0)))
+    rules, patch_x, patch_y, jnp.where(memory.patches > 0, tables.PATCH_RADIUS, 0.0)))
   relative = jnp.where(
     own > 0, types.ALLIANCE_SELF, jnp.where(
       enemy > 0, types.ALLIANCE_ENEMY, types.ALLIANCE_NEUTRAL * patches)).astype(jnp.uint8)

@@ -16,6 +16,8 @@ from starleague.actor.environments.skirmish.state import (
   patch_places,
 )
 
+NOWHERE = -1e6  # the radius of what is not there
+
 
 def available(rules: tables.Rules, state: State) -> Array:
   """Which functions can do something now: [2, C] bool by local function.
@@ -51,6 +53,31 @@ def available(rules: tables.Rules, state: State) -> Array:
   ok &= jnp.where(functions.verb == tables.ATTACK_UNIT, enemy[:, None], True)
   ok &= jnp.where(functions.verb == tables.GATHER, patch[:, None], True)
   return ok.at[:, 0].set(True)
+
+
+def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
+  """Whether a structure fits: on the map, clear of structures and of patches. [2] bool.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    x: [2] float32, its middle.
+    y: [2].
+    product: [2] int32, local type.
+  """
+  types, s = rules.types, rules.tier.structures
+  radius = look_up(types.radius, product)
+  inside = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
+  patch_x, patch_y = patch_places(rules, state.side)
+  kinds = jnp.concatenate([state.kind[:, :s], flip(state.kind[:, :s])], axis=1)
+  radii = jnp.concatenate([
+    jnp.where(kinds > 0, look_up(types.radius, kinds), NOWHERE),
+    jnp.where(both_halves(state.patches) > 0, tables.PATCH_RADIUS, NOWHERE)], axis=1)
+  xs = jnp.concatenate([state.x[:, :s], flip(state.x[:, :s]), patch_x], axis=1)
+  ys = jnp.concatenate([state.y[:, :s], flip(state.y[:, :s]), patch_y], axis=1)
+  apart = jnp.maximum(radius[:, None] + radii, 0.0)
+  clear = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2 >= apart * apart
+  return inside & jnp.all(clear, axis=1)
 
 
 def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
@@ -115,7 +142,8 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   verb = look_up(functions.verb, commands.function).astype(jnp.int32)
   for needy, target in wants.items():
     valid &= (verb != needy) | (commands.target_kind == target)
-  valid &= there
+  product = look_up(functions.product, commands.function).astype(jnp.int32)
+  valid &= there & ((verb != tables.BUILD) | placeable(rules, state, aim_x, aim_y, product))
   smart = look_up(np.array(functions.names) == "Smart_unit", commands.function) > 0
   verb = jnp.where(smart & (commands.target_kind == tables.ENEMY), tables.ATTACK_UNIT, verb)
   executors = _executors(rules, state, commands.function) & valid[:, None]
@@ -130,7 +158,6 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   hidden = (verb == tables.ATTACK_UNIT) & ~jnp.any(
     state.memory.seen & (jnp.arange(tier.slots) == commands.target[:, None]), axis=1)
   verbs = jnp.where(hidden[:, None], tables.ATTACK, verbs)
-  product = look_up(functions.product, commands.function).astype(jnp.int32)
   ones = jnp.ones_like(verbs)
   given = Orders(verbs, aim_x[:, None] * ones, aim_y[:, None] * ones,
                  commands.target[:, None] * ones, product[:, None] * ones)

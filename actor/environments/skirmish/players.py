@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, observation, orders, tables
+from starleague.actor.environments.skirmish import observation, orders, tables
 from starleague.actor.environments.skirmish.skirmish import place_to_location
 from starleague.actor.environments.skirmish.state import (
   Array,
@@ -27,6 +27,7 @@ from starleague.actor.environments.skirmish.state import (
 from starleague.agent import types, vocabulary
 
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
+MOST_QUEUED = 2  # in training at once in a building
 SITES = 12  # places that a builder considers
 DELAYS = (32, 48)  # game loops between two actions
 NOISE = 1.0  # of the aim of an attack, map units
@@ -39,23 +40,34 @@ class Script:
   name: str
   workers: int  # before the first building
   most_workers: int
-  barracks: int = 0
-  factories: int = 0
-  townhalls: int = 1
+  buildings: tuple[str, ...] = ()  # the order in which they are put up, and put up again
   attack: int = 99  # fighters at home that set out together
   reinforce: int = 99  # fighters at home that follow an attack under way
-  mix: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of the army: Marine, Marauder, Hellion
+  army: tuple[tuple[str, float], ...] = ()  # the share of its food for each type
 
 
 SCRIPTS = (
   Script("passive", workers=12, most_workers=12),
-  Script("rusher", workers=5, most_workers=7, barracks=2, attack=4, reinforce=2),
-  Script("builder", workers=6, most_workers=7, barracks=1, factories=1, attack=7, reinforce=3,
-         mix=(0.4, 0.3, 0.3)),
+  Script("rusher", workers=5, most_workers=7, buildings=("Barracks", "Barracks"), attack=4,
+         reinforce=2, army=(("Marine", 1.0),)),
+  Script("builder", workers=6, most_workers=7, buildings=("Barracks", "Factory"), attack=7,
+         reinforce=3, army=(("Marine", 0.4), ("Marauder", 0.3), ("Hellion", 0.3))),
   Script("random_player", workers=0, most_workers=0),
 )
 SCRIPTED = tuple(script.name for script in SCRIPTS)
 RANDOM = SCRIPTED.index("random_player")
+
+
+class Parameters(NamedTuple):
+  """The scripts as arrays; P of them, [P, ...]."""
+
+  workers: Array  # int32
+  most_workers: Array
+  attack: Array
+  reinforce: Array
+  building: Array  # [P, B] int32, local types in order, 0 past the end
+  count: Array  # [P, B] int32: how many of that type there should be by then
+  share: Array  # [P, Y] float32
 
 
 class View(NamedTuple):
@@ -101,7 +113,7 @@ class Choice(NamedTuple):
 
 def view(rules: tables.Rules, state: State, player: Array) -> View:
   """What a player knows, as slots rather than rows."""
-  tier, memory, s = rules.tier, state.memory, rules.tier.structures
+  tier, memory = rules.tier, state.memory
   used, most = food(rules, state)
   sight = observation.rows_of(rules, state)
   patch_x, patch_y = patch_places(rules, state.side)
@@ -116,7 +128,6 @@ def view(rules: tables.Rules, state: State, player: Array) -> View:
     present=sight.present, enemy=memory.seen, enemy_x=flip(state.x), enemy_y=flip(state.y),
     known=memory.kind > 0, known_x=memory.x, known_y=memory.y, home_seen=sees, patch_x=patch_x,
     patch_y=patch_y, patches=memory.patches)
-  del s
   return jax.tree.map(lambda values: jnp.where(player == 0, values[0], values[1]), both)
 
 
@@ -132,9 +143,26 @@ def _choice(rules, wanted, function, slots, x=0.0, y=0.0, target=0, repeat=1) ->
     jnp.asarray(repeat, jnp.int32))
 
 
-def _parameters() -> dict[str, np.ndarray]:
-  return {field.name: np.array([getattr(script, field.name) for script in SCRIPTS])
-          for field in dataclasses.fields(Script) if field.name != "name"}
+def parameters(rules: tables.Rules) -> Parameters:
+  """SCRIPTS as arrays over a tier's local types."""
+  names = rules.types.names
+  longest = max(len(script.buildings) for script in SCRIPTS)
+  shape = (len(SCRIPTS), longest)
+  building, count = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+  share = np.zeros((len(SCRIPTS), len(names)), np.float32)
+  for i, script in enumerate(SCRIPTS):
+    for b, name in enumerate(script.buildings):
+      building[i, b] = names.index(name)
+      count[i, b] = script.buildings[:b + 1].count(name)
+    for name, value in script.army:
+      share[i, names.index(name)] = value
+
+  def column(field):
+    return np.array([getattr(script, field) for script in SCRIPTS], np.int32)
+
+  return Parameters(
+    column("workers"), column("most_workers"), column("attack"), column("reinforce"), building,
+    count, share)
 
 
 def _is(kind: Array, chosen: np.ndarray) -> Array:
@@ -142,7 +170,7 @@ def _is(kind: Array, chosen: np.ndarray) -> Array:
   return jnp.any((kind[..., None] == jnp.arange(len(chosen))) & jnp.asarray(chosen), axis=-1)
 
 
-def _fight(rules: tables.Rules, script: dict[str, Array], key: Array, see: View) -> list[Choice]:
+def _fight(rules: tables.Rules, script: Parameters, key: Array, see: View) -> list[Choice]:
   """Defence, then attack, then more for the attack."""
   s, k = rules.tier.structures, rules.max_selected
   units = see.kind[s:]
@@ -167,13 +195,13 @@ def _fight(rules: tables.Rules, script: dict[str, Array], key: Array, see: View)
   nearest = jnp.argmin(apart)
   keys = jax.random.split(key, 2)
   anywhere = jax.random.uniform(keys[0], (2,), minval=-rules.half + 1, maxval=rules.half - 1)
-  guess = jnp.where(see.home_seen, anywhere, -jnp.stack([home_x, home_y]))
+  guess = jnp.where(see.home_seen, see.side * anywhere, -jnp.stack([home_x, home_y]))
   aim = jnp.where(jnp.any(see.known), jnp.stack([see.known_x[nearest], see.known_y[nearest]]),
                   guess)
-  aim = aim + jax.random.uniform(keys[1], (2,), minval=-NOISE, maxval=NOISE)
+  aim = aim + see.side * jax.random.uniform(keys[1], (2,), minval=-NOISE, maxval=NOISE)
   waiting, under_way = jnp.sum(free), jnp.sum(army & busy)
-  goes = (waiting >= script["attack"]) | (
-    (waiting >= script["reinforce"]) & (under_way >= script["reinforce"]))
+  goes = (waiting >= script.attack) | (
+    (waiting >= script.reinforce) & (under_way >= script.reinforce))
   return [
     _choice(rules, jnp.any(threat), "Attack_pt", slots(free), threat_x, threat_y),
     _choice(rules, goes, "Attack_pt", slots(free), aim[0], aim[1])]
@@ -202,8 +230,8 @@ def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[A
   blocks_x = jnp.concatenate([see.x[:s], see.patch_x])
   blocks_y = jnp.concatenate([see.y[:s], see.patch_y])
   wide = jnp.concatenate([
-    jnp.where(see.kind[:s] > 0, radii[see.kind[:s]], -economy.FAR),
-    jnp.where(see.patches > 0, economy.PATCH_RADIUS, -economy.FAR)])
+    jnp.where(see.kind[:s] > 0, radii[see.kind[:s]], orders.NOWHERE),
+    jnp.where(see.patches > 0, tables.PATCH_RADIUS, orders.NOWHERE)])
   # The aim is rounded to the location grid: leave a cell's width.
   apart = jnp.maximum(radius + wide + 1.0, 0.0)
   square = (x[:, None] - blocks_x) ** 2 + (y[:, None] - blocks_y) ** 2
@@ -213,77 +241,48 @@ def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[A
   return jnp.any(fits), x[best], y[best]
 
 
-def _spend(rules: tables.Rules, script: dict[str, Array], key: Array, see: View) -> list[Choice]:
-  """Workers first, then buildings, then more workers, then the army."""
-  types_, names, s = rules.types, rules.types.names, rules.tier.structures
-  functions = rules.functions
-  units = see.kind[s:]
-  producing = jnp.sum(see.in_training[:, :, None] == jnp.arange(len(names)), axis=(0, 1))
-  have = jnp.sum(see.kind[:, None] == jnp.arange(len(names)), axis=0) + producing
-  on_the_way = jnp.sum((see.verb == tables.BUILD)[:, None]
-                       & (see.product[:, None] == jnp.arange(len(names))), axis=0)
-  have = have + on_the_way
-  worker = names.index("SCV")
-  mining = _is(units, types_.worker) & (
+def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Choice:
+  """Some workers, then the next building, then more workers, then the army."""
+  types_, s = rules.types, rules.tier.structures
+  every = np.arange(len(types_.names))
+  maker = np.zeros(len(every), np.int32)  # the function that makes a type
+  maker[rules.functions.product] = np.arange(len(rules.functions.names))
+  maker[0] = 0
+  on_the_way = (see.verb == tables.BUILD)[:, None] & (see.product[:, None] == every)
+  have = (jnp.sum(see.kind[:, None] == every, axis=0) + jnp.sum(on_the_way, axis=0)
+          + jnp.sum(see.in_training[:, :, None] == every, axis=(0, 1)))
+  makes = (see.standing[:, None] == types_.producer) & (see.queued < MOST_QUEUED)[:, None]
+  cost = jnp.asarray(types_.cost)
+
+  worker = jnp.int32(types_.worker.argmax())
+  missing = (script.building > 0) & (have[script.building] < script.count)
+  building = script.building[jnp.argmax(missing)]
+  needed = jnp.asarray(types_.requirement)[building]
+  saves = jnp.any(missing) & (have[worker] >= script.workers) & (
+    (needed == 0) | jnp.any(see.standing == needed))
+  spare = see.minerals - saves * cost[building]  # the next building goes before what follows
+  # The fighter that the army lacks most, of those that can be trained at once.
+  eaten = have * types_.takes_food * types_.fighter
+  lack = script.share * (jnp.sum(eaten) + 2.0) - eaten
+  trains = (script.share > 0) & jnp.any(makes, axis=0) & see.can[maker] & (spare >= cost)
+  fighter = jnp.argmax(jnp.where(trains, lack, -jnp.inf))
+
+  products = jnp.stack([worker, building, worker, fighter])
+  idle_hall = jnp.any(makes[:, worker])
+  wanted = jnp.stack([
+    (have[worker] < script.workers) & idle_hall, saves,
+    (have[worker] < script.most_workers) & (spare >= cost[worker]) & idle_hall, jnp.any(trains)])
+  wanted &= see.can[jnp.asarray(maker)[products]]
+  product = products[jnp.argmax(wanted)]
+  fits, x, y = _site(rules, key, see, product)
+  built = jnp.asarray(types_.structure)[product]
+  mining = _is(see.kind[s:], types_.worker) & (
     (see.verb == tables.GATHER) | (see.verb == tables.IDLE))
-
-  def train(product, wanted, repeat=1):
-    trains = (see.standing == types_.producer[product]) & (see.queued < 2)
-    # The least busy building only.
-    trains &= see.queued == jnp.min(jnp.where(trains, see.queued, tables.QUEUE_LENGTH))
-    slots = jnp.concatenate([_first(trains, 1), jnp.zeros(rules.tier.units, bool)])
-    return _choice(rules, wanted, "Train_" + names[product] + "_quick", slots, repeat=repeat)
-
-  def build(name, wanted, key_):
-    product = names.index(name)
-    function = functions.names.index("Build_" + name + "_pt")
-    fits, x, y = _site(rules, key_, see, jnp.int32(product))
-    slots = jnp.concatenate([jnp.zeros(s, bool), _first(mining, 1)])
-    return _choice(rules, wanted & fits, function, slots, x, y), wanted
-
-  keys = jax.random.split(key, 3)
-  workers = have[worker]
-  first = train(worker, workers < script["workers"])
-  hall, saves_hall = build(
-    "CommandCenter", have[names.index("CommandCenter")] < script["townhalls"], keys[0])
-  barracks, saves_barracks = build(
-    "Barracks", (have[names.index("Barracks")] < script["barracks"])
-    & (workers >= script["workers"]), keys[1])
-  factory, saves_factory = build(
-    "Factory", (have[names.index("Factory")] < script["factories"])
-    & jnp.any(see.standing == names.index("Barracks")), keys[2])
-  # While it saves for a building a player spends only what is over.
-  saved = jnp.max(jnp.stack([
-    saves_barracks * types_.cost[names.index("Barracks")],
-    saves_factory * types_.cost[names.index("Factory")],
-    saves_hall * types_.cost[names.index("CommandCenter")] * 0]))
-  fighters = [i for i in range(len(names)) if types_.fighter[i]]
-  mix = script["mix"]
-  owned = jnp.stack([have[i] * int(types_.takes_food[i]) for i in fighters]).astype(jnp.float32)
-  # What is most wanting, of what can be trained at once.
-  lack = mix * (jnp.sum(owned) + 2.0) - owned
-  army = []
-  for i, product in enumerate(fighters):
-    rest = see.minerals - saved >= int(types_.cost[product])
-    army.append((lack[i], train(product, rest & (mix[i] > 0), repeat=1)))
-  more = train(worker, (workers < script["most_workers"])
-               & (see.minerals - saved >= int(types_.cost[worker])))
-  return [first, barracks, factory, more, *_by_lack(rules, army), hall]
-
-
-def _by_lack(rules: tables.Rules, army: list[tuple[Array, Choice]]) -> list[Choice]:
-  """The army's choices with the most wanting first among those that are possible."""
-  possible = jnp.stack([c.wanted & _can(rules, c) for _, c in army])
-  lack = jnp.where(possible, jnp.stack([value for value, _ in army]), -jnp.inf)
-  best = jnp.argmax(lack)
-  stacked = jax.tree.map(lambda *values: jnp.stack(values), *[c for _, c in army])
-  chosen = jax.tree.map(lambda values: values[best], stacked)
-  return [chosen._replace(wanted=chosen.wanted & (lack[best] > -jnp.inf))]
-
-
-def _can(rules: tables.Rules, choice: Choice) -> Array:
-  del rules, choice
-  return jnp.array(True)
+  trainers = makes[:, product]
+  least = jnp.min(jnp.where(trainers, see.queued, tables.QUEUE_LENGTH))
+  slots = jnp.concatenate([
+    _first(trainers & (see.queued == least) & ~built, 1), _first(mining & built, 1)])
+  return _choice(rules, jnp.any(wanted) & (fits | ~built), jnp.asarray(maker)[product], slots, x, y)
 
 
 def _write(rules: tables.Rules, see: View, choice: Choice, delay: Array) -> types.Action:
@@ -327,7 +326,7 @@ def _random(rules: tables.Rules, key: Array, see: View) -> Choice:
   candidates &= jnp.where(verb == tables.ATTACK_UNIT, enemy,
                           jnp.where(verb == tables.GATHER, patch, True))
   target = jnp.argmax(jnp.where(candidates, jax.random.uniform(keys[3], candidates.shape), -1.0))
-  place = jax.random.uniform(keys[4], (2,), minval=-rules.half, maxval=rules.half)
+  place = see.side * jax.random.uniform(keys[4], (2,), minval=-rules.half, maxval=rules.half)
   repeat = jax.random.randint(keys[5], (), 1, 4)
   return _choice(rules, True, function, _first(wanted, rules.max_selected), place[0], place[1],
                  target, repeat)
@@ -345,10 +344,10 @@ def decide(rules: tables.Rules, name_index: Array, key: Array, state: State,
     player: [] int32, 0 or 1.
   """
   see = view(rules, state, player)
-  script = {name: jnp.asarray(values)[name_index] for name, values in _parameters().items()}
+  script = jax.tree.map(lambda values: jnp.asarray(values)[name_index], parameters(rules))
   keys = jax.random.split(key, 4)
   choices = [*_fight(rules, script, keys[0], see), _gather(rules, see),
-             *_spend(rules, script, keys[1], see)]
+             _spend(rules, script, keys[1], see)]
   stacked = jax.tree.map(lambda *values: jnp.stack(values), *choices)
   possible = stacked.wanted & see.can[stacked.function]
   chosen = jax.tree.map(lambda values: values[jnp.argmax(possible)], stacked)

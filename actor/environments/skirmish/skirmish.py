@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
@@ -32,7 +33,9 @@ DRAW = 2
 
 def reset(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> State:
   """The first state of a game."""
-  return perception.perceive(rules, initial_state(rules, key, match_up))
+  state = perception.perceive(rules, initial_state(rules, key, match_up))
+  # No weak types: a state from the host would otherwise be another one to the compiler.
+  return jax.tree.map(lambda x: lax.convert_element_type(x, x.dtype), state)
 
 
 def due(state: State) -> Array:

@@ -24,6 +24,7 @@ LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
 LOOPS_PER_SECOND = 16.0  # of "normal" speed, in which speeds and cooldowns are given
 QUEUE_LENGTH = 5
 TRIP_MINERALS = 5
+PATCH_RADIUS = 1.0
 LINE_HALF_WIDTH = 0.55  # of a flame, map units; a unit's radius is added
 
 # What a unit does. A function's verb is what a capable unit then does.

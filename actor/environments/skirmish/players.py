@@ -48,8 +48,8 @@ class Script:
 
 SCRIPTS = (
   Script("passive", workers=12, most_workers=12),
-  Script("rusher", workers=5, most_workers=7, buildings=("Barracks", "Barracks"), attack=4,
-         reinforce=2, army=(("Marine", 1.0),)),
+  Script("rusher", workers=6, most_workers=7, buildings=("Barracks", "Barracks"), attack=4,
+         reinforce=3, army=(("Marine", 1.0),)),
   Script("builder", workers=6, most_workers=7, buildings=("Barracks", "Factory"), attack=7,
          reinforce=3, army=(("Marine", 0.4), ("Marauder", 0.3), ("Hellion", 0.3))),
   Script("random_player", workers=0, most_workers=0),

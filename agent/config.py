@@ -121,9 +121,9 @@ def mini() -> AgentConfig:
   """About 0.2 M parameters: laptops and tests."""
   return AgentConfig(
     name="mini", max_entities=64, map_size=32, location_size=32, max_selected=8,
-    entity_size=32, entity_layers=1, entity_attention_heads=2, entity_key_size=16,
+    entity_size=32, entity_layers=1, entity_attention_heads=2, entity_key_size=8,
     entity_hidden=64,
-    scatter_size=8, map_projection=8, map_downsamples=(16, 16), map_blocks=1,
+    scatter_size=8, map_projection=8, map_downsamples=(8, 16), map_blocks=1,
     spatial_size=32,
     scalar=ScalarConfig(
       player=16, home_race=8, away_race=8, upgrades=16, enemy_upgrades=8, time=16,
@@ -131,7 +131,7 @@ def mini() -> AgentConfig:
       last_queued_repeat=8, score=16, build_order_layers=1, build_order_key_size=4,
       build_order_hidden=16, build_order_pooling="mean"),
     core_layers=1, core_size=64,
-    head_size=64, action_blocks=1, autoregressive_size=128, key_size=16,
+    head_size=32, action_blocks=1, autoregressive_size=128, key_size=16,
     function_embedding=32, location_channels=16, location_upsamples=(8, 1),
     baseline_size=32, baseline_blocks=1, unit_mask="capable", function_mask="available")
 

@@ -235,7 +235,7 @@ def test_shapes_of_the_encoding(preset, core_input, context):
 def test_entities_are_drawn_where_they_stand_and_add_up():
   rows = np.concatenate([_entity(x=0, y=0), _entity(x=255, y=8), _entity(x=250, y=15)])
   vectors = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-  drawn = np.asarray(spatial.draw(MINI, vectors, jnp.asarray(rows)))  # cells of 8 x 8
+  drawn = np.asarray(spatial.draw(jnp.ones((32, 32, 2)), vectors, rows)) - 1  # cells of 8 x 8
   expected = np.zeros((32, 32, 2))
   expected[0, 0] = [1, 2]
   expected[1, 31] = [8, 10]
@@ -251,6 +251,21 @@ def test_planes_are_one_hots_and_a_height():
   assert channels.shape == (2, 2, 18)
   np.testing.assert_allclose(
     channels[0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0], rtol=1e-6)
+
+
+def test_projecting_planes_equals_the_product_with_their_channels():
+  random = np.random.default_rng(0)
+  minimap = random.integers(0, 7, (7, 4, 4)).astype(np.uint8)
+  weights = jnp.asarray(random.normal(size=(spatial.NUM_CHANNELS, 3)), jnp.float32)
+  place = jnp.asarray(random.normal(size=(4, 4, 3)), jnp.float32)
+  def product(weights):
+    return spatial.planes(jnp.asarray(minimap), jnp.float32) @ weights
+  def projected(weights):
+    return spatial.project_planes(jnp.asarray(minimap), weights)
+  np.testing.assert_allclose(projected(weights), product(weights), atol=1e-5)
+  gradients = [jax.grad(lambda w, f=f: (f(w) * place).sum())(weights)
+               for f in (projected, product)]
+  np.testing.assert_allclose(*gradients, atol=1e-5)
 
 
 def test_time_turns_at_all_timescales():

@@ -146,10 +146,10 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
     trained = learner.trained_seconds + (time.time() - begun if begun else 0.0)
     saved.save(step, update.unreplicate(state), {"trained_seconds": trained})
 
-  place = functools.partial(_place, learner.update)
+  put = functools.partial(place, learner.update)
   with replay.dataset(address, wiring.PLAYER, settings_.batch_size, parts.config,
                       config.unroll_length, deadline_s=config.replay.timeout_s) as data, \
-      prefetch.prefetch(data, place, timeout=config.replay.timeout_s) as batches:
+      prefetch.prefetch(data, put, timeout=config.replay.timeout_s) as batches:
     # A learner that is told to stop may be waiting for a batch that never comes.
     threading.Thread(target=lambda: stop.wait() and data.close(), daemon=True).start()
     for batch in batches:
@@ -171,7 +171,7 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
   logging.info("stopped update=%d", step)
 
 
-def _place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
+def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
   return run.place(packed_batch(packed))
 
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from starleague.agent.types import Trajectory
 
@@ -25,7 +26,7 @@ class TrainState(NamedTuple):
   """Everything that a run must remember to go on as if it had never stopped."""
 
   params: Tree
-  opt_state: optax.OptState
+  opt_state: optax.OptState  # of the parameters as one vector
   step: Any  # [] int32: batches taken, those skipped included
   key: Any  # [] typed key, never changed: step t uses fold_in(key, t)
   skipped: Any  # [] int32: updates not applied because something was not finite
@@ -90,7 +91,7 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation, key) ->
       raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
                        "look at its initialiser or at the checkpoint it came from")
   zero = np.zeros((), np.int32)
-  state = TrainState(params, optimizer.init(params), zero, key, zero, zero)
+  state = TrainState(params, optimizer.init(ravel_pytree(params)[0]), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if _is_key(x) else np.asarray(x), state)
 
 
@@ -233,14 +234,20 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
 
   def run(state: TrainState, batch: Trajectory, fixed: tuple):
     key = jax.random.fold_in(state.key, state.step)
-    grads, metrics = jax.lax.pmean(gradients(state.params, key, batch, fixed), AXIS)
-    updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
-    params = optax.apply_updates(state.params, updates)
+    grads, metrics = gradients(state.params, key, batch, fixed)
+    # From here on gradients are one vector: one reduction over devices, one norm, one pass of the
+    # optimizer, whatever the number of layers; a leaf at a time they would be hundreds of small
+    # programs, of which XLA takes minutes to compile the CPU's.
+    grads, unravel = ravel_pytree(grads)
+    grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
+    updates, opt_state = optimizer.update(
+      grads, state.opt_state, ravel_pytree(state.params)[0])
     # The optimizer's state too: the square of a finite gradient may overflow, and never decays.
-    finite = _all_finite((metrics["loss"], grads, params, opt_state))
-    params, opt_state = jax.tree.map(
-      lambda new, old: jnp.where(finite, new, old),
-      (params, opt_state), (state.params, state.opt_state))
+    finite = _all_finite((metrics["loss"], grads, updates, opt_state))
+    opt_state = jax.tree.map(
+      lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
+    updates = jnp.where(finite, updates, 0)
+    params = optax.apply_updates(state.params, unravel(updates))
     skip = 1 - finite.astype(jnp.int32)
     new_state = TrainState(
       params, opt_state, step=state.step + 1, key=state.key, skipped=state.skipped + skip,

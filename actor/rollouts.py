@@ -42,6 +42,7 @@ class RolloutConfig:
     races: indices of types.RACES that match-ups are drawn from.
     maps: how many of the environment's maps match-ups are drawn from.
     pseudo_probability: each pseudo-reward is active in a game with this probability.
+    pseudo_scale: what a unit of distance to z is worth.
     grid_per_unit: cells of the 256 grid a game unit, for the distances of build orders.
     restart: whether a game that is over is followed by another.
   """
@@ -53,6 +54,7 @@ class RolloutConfig:
   races: tuple[int, ...] = (1,)
   maps: int = 1
   pseudo_probability: float = 0.0
+  pseudo_scale: float = 1.0
   grid_per_unit: float = 1.0
   restart: bool = True
 
@@ -79,6 +81,8 @@ class Results(NamedTuple):
   over: Array  # bool: this game ended in this iteration
   opponent: Array  # int32
   reward: Array  # [.., 2] float32: +1, 0, -1
+  executed: types.Statistics  # what player 1 did, as player 0 last saw the game
+  side: Array  # int32: the starting side of player 1
 
 
 class RolloutState(NamedTuple):
@@ -87,7 +91,9 @@ class RolloutState(NamedTuple):
   key: Array
   environment: Any
   core: types.CoreState  # [games, 2, ...]
-  executed: types.Statistics  # [games, 2, ...]: as of each row's last observation
+  executed: types.Statistics  # [games, 2, ...]: as of each row's last observation; a scripted
+  # player's as of its opponent's
+  side: Array  # [games, 2] int32: which of the two starting sides a row has
   pseudo_active: Array  # [games, 2, 4]
   target: types.Statistics  # [games, 2, ...]: z played for, before what is inactive is hidden
   opponent: Array  # [games] int32
@@ -121,31 +127,37 @@ def _select(condition, on_true, on_false):
   return jax.tree.map(one, on_true, on_false)
 
 
-def no_targets() -> types.Statistics:
-  """A library of one unconditional z, [1, ...]."""
-  return jax.tree.map(lambda x: np.zeros((1, *x.shape), x.dtype), types.statistics_spec())
+def no_targets(size: int = 1) -> types.Statistics:
+  """A library of unconditional z, [2, size, ...]."""
+  return jax.tree.map(lambda x: np.zeros((2, size, *x.shape), x.dtype), types.statistics_spec())
 
 
 def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig, key,
                opponents, targets) -> RolloutState:
-  """Freshly started games against `opponents` [games], z drawn from `targets` [M, ...]."""
+  """Freshly started games against `opponents` [games], z drawn from `targets` [2, M, ...].
+
+  Targets are by starting side: where something is to be built depends on where a player begins.
+  """
   games = config.games
   keys = jax.random.split(key, 7)
   races = jnp.asarray(config.races, jnp.int32)
-  target_index = jax.random.randint(keys[0], (games, 2), 0, targets.build_order.shape[0])
-  target = jax.tree.map(lambda x: jnp.asarray(x)[target_index], targets)
+  # Every other game: both starting sides are played equally often, whatever the key.
+  swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
+  side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
+  target_index = jax.random.randint(keys[0], (games, 2), 0, targets.build_order.shape[1])
+  target = jax.tree.map(lambda x: jnp.asarray(x)[side, target_index], targets)
   active = jax.random.bernoulli(
     keys[1], config.pseudo_probability, (games, 2, len(types.PSEUDO_REWARDS)))
   match_up = base.MatchUp(
     races=races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))],
     map_index=jax.random.randint(keys[3], (games,), 0, config.maps),
-    # Every other game: both starting sides are played equally often, whatever the key.
-    swap_sides=(jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1,
+    swap_sides=swap,
     statistics=jax.vmap(jax.vmap(rewards.condition))(target, active))
   state = jax.vmap(environment.reset)(jax.random.split(keys[5], games), match_up)
   core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
   return RolloutState(
-    key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target), pseudo_active=active,
+    key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target), side=side,
+    pseudo_active=active,
     target=target, opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
@@ -217,7 +229,8 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     before, active, target = jax.tree.map(
       lambda x: x[rows], _rows((state.executed, state.pseudo_active, state.target)))
     winloss = jnp.take_along_axis(outcome.reward, (rows % 2)[:, None], axis=1)[:, 0]
-    reward = jax.vmap(functools.partial(rewards.rewards, grid_per_unit=config.grid_per_unit))(
+    reward = jax.vmap(functools.partial(
+      rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
       winloss, before, privileged.executed, target, observation.game_loop, active)
     return observation, privileged, outcome.over, reward, active
 
@@ -241,17 +254,20 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
         discount=1.0 - over.astype(jnp.float32), pseudo_active=active,
         weight=jnp.ones((size,), jnp.float32))))
 
-    def put(tree, values):  # slots that were not filled write out of bounds, which drops them
-      at = jnp.where(valid, rows, 2 * config.games)
+    def put(tree, values, where=valid, rows=rows):
+      # Slots that were not filled write out of bounds, which drops them.
+      at = jnp.where(where, rows, 2 * config.games)
       return _pairs(jax.tree.map(lambda x, y: x.at[at].set(y, mode="drop"), _rows(tree), values))
 
+    scripted = valid & (state.opponent[rows // 2] > SELF_PLAY)
+    seen = put(state.executed, privileged.opponent_executed, scripted, rows ^ 1)
     blank = jax.tree.map(lambda x: jnp.zeros((config.games, 2, *x.shape[1:]), x.dtype),
                          output.action)
     game = jax.vmap(environment.act)(
       game, put(blank, output.action), put(jnp.zeros((config.games, 2), bool), acts))
     state = state._replace(
       environment=game, core=put(state.core, output.state),
-      executed=put(state.executed, privileged.executed),
+      executed=put(seen, privileged.executed),
       first=put(state.first, jnp.zeros_like(valid)), flushed=put(state.flushed, last),
       waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros((size,), jnp.int32)))
     return finish(state, probabilities, targets, opponent_key, game_key, record)
@@ -260,7 +276,8 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     outcome = jax.vmap(environment.outcome)(state.environment)
     done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
     result = Results(over=done & (state.opponent >= 0), opponent=state.opponent,
-                     reward=outcome.reward)
+                     reward=outcome.reward, side=state.side[:, 1],
+                     executed=jax.tree.map(lambda x: x[:, 1], state.executed))
     if config.restart:
       opponents = jax.random.choice(
         opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)

@@ -268,3 +268,33 @@ def _check_file(path, data: dict[str, np.ndarray]) -> None:
   if size and not 0 <= data["map_index"].min() <= data["map_index"].max() < data["maps"].size:
     raise ValueError(f"{path}: map_index names map {data['map_index'].max()} of "
                      f"{data['maps'].size}.")
+
+
+class Recent:
+  """The newest z of a kind of games, by starting side: a source for rollouts' `targets`.
+
+  Until a side has any, its targets are unconditional; until it is full, those it has repeat, so
+  that the arrays keep their shape.
+  """
+
+  def __init__(self, size: int):
+    """Holds the newest `size` of each side."""
+    self._found: list[list[types.Statistics]] = [[], []]
+    self._size = size
+
+  def add(self, side: int, executed: types.Statistics) -> None:
+    """Takes what a player did who began on `side` (0 or 1); numpy arrays, unbatched."""
+    order, places = filter_build_order(executed.build_order, executed.build_order_xy)
+    copied = types.Statistics(*(np.array(x) for x in executed))
+    self._found[side].append(copied._replace(build_order=order, build_order_xy=places))
+    del self._found[side][:-self._size]
+
+  def targets(self) -> types.Statistics:
+    """[2, size, ...]."""
+    empty = types.zeros(types.statistics_spec())
+    sides = []
+    for found in self._found:
+      held = found or [empty]
+      sides.append(jax.tree.map(
+        lambda *x: np.stack(x), *(held[i % len(held)] for i in range(self._size))))
+    return jax.tree.map(lambda *x: np.stack(x), *sides)

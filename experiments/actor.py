@@ -15,7 +15,7 @@ import numpy as np
 from absl import app, flags, logging
 
 from starleague import league
-from starleague.actor import rollouts
+from starleague.actor import rollouts, statistics
 from starleague.actor.parameters import ParameterFetcher
 from starleague.actor.writer import Writer
 from starleague.experiments import results, settings, wiring
@@ -27,6 +27,9 @@ _INDEX = flags.DEFINE_integer("index", 0, "Which of the run's actors this is.", 
 _ORIGIN = flags.DEFINE_float(
   "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
 
+# Scripted players whose games show how to play: what they did when they won becomes z.
+DEMONSTRATORS = ("rusher", "builder")
+TARGETS = 32  # z held for each starting side
 REPORT_INTERVAL_S = 5.0
 WINDOW_S = 60.0  # of the win rates shown while training
 
@@ -58,6 +61,17 @@ def game_results(batch: rollouts.Results, now: float) -> list[payoff.Result]:
                   result=int(outcome), time=now)
     for opponent, outcome in zip(opponents, outcomes, strict=True)
     if opponent != rollouts.SELF_PLAY]
+
+
+def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results) -> bool:
+  """Takes z from games that a demonstrator won; whether there were any."""
+  shown = [1 + wiring.SCRIPTED.index(name) for name in DEMONSTRATORS]
+  won = np.asarray(batch.over) & (np.asarray(batch.reward)[..., 1] > 0)
+  won &= np.isin(np.asarray(batch.opponent), shown)
+  for index in zip(*np.nonzero(won), strict=True):
+    recent.add(int(batch.side[index]), jax.tree.map(lambda x, i=index: np.asarray(x)[i],
+                                                    batch.executed))
+  return bool(won.any())
 
 
 class Reporter:
@@ -116,7 +130,8 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
     address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
     deadline_s=config.replay.timeout_s, stop=stop)
   reporter = Reporter(run_dir, origin)
-  targets = rollouts.no_targets()
+  recent = statistics.Recent(TARGETS)
+  targets = recent.targets()
   # A restarted actor must not play the same games again.
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(wiring.SCRIPTED))
@@ -130,6 +145,8 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
     if before is not None:
       records, finished = before
       writer.write(records)
+      if config.actor.pseudo_probability and add_demonstrations(recent, finished):
+        targets = recent.targets()
       reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
     before = played
   writer.close()

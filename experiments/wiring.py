@@ -46,6 +46,7 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
   sizes = rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
     iterations=config.actor.iterations, pseudo_probability=config.actor.pseudo_probability,
+    pseudo_scale=config.actor.pseudo_scale,
     grid_per_unit=types.POSITION_GRID / tables.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
     parts.environment, parts.policy, sizes, players.scripted_action, pack_step=wire.pack_steps)

@@ -19,7 +19,8 @@ def get_config() -> ml_collections.ConfigDict:
       "self_play": 0.25,  # share of games against the live agent; the rest are scripted players
       "matchmaking": "variance",  # which scripted player: see starleague.league.pfsp
       "parameter_interval_s": 10.0,
-      "pseudo_probability": 0.0,
+      "pseudo_probability": 0.5,  # of each pseudo-reward in a game
+      "pseudo_scale": 0.1,  # what a unit of distance to z is worth
     },
     "replay": {
       "min_size": 64,  # trajectories before any is learnt from
@@ -29,16 +30,16 @@ def get_config() -> ml_collections.ConfigDict:
     },
     "learner": {
       "batch_size": 32,  # sequences
-      "learning_rate": 1e-3,
+      "learning_rate": 5e-4,
       "b1": 0.0,
       "b2": 0.99,
       "eps": 1e-5,
       "max_norm": 1.0,
       "td_lambda": 0.8,
-      "policy_cost": 1.0,
+      "policy_cost": 5.0,
       "baseline_cost": 10.0,
       "upgo_cost": 1.0,
-      "entropy": 1e-2,
+      "entropy": 5e-3,
       "teacher_kl": 0.0,
       "publish_interval_s": 10.0,
       "checkpoint_interval_s": 60.0,

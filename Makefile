@@ -1,6 +1,6 @@
 # Every target sets up what it needs; on a fresh machine the first one takes a few minutes.
 #
-#   make train ARGS="--seconds=600"   trains an agent on this machine and writes a report
+#   make train ARGS="--config.seconds=300"   trains an agent on this machine and writes a report
 #   make test                         the whole test suite, then the agent and losses on the newest JAX
 #   make lint                         ruff and mypy
 

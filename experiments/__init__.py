@@ -1,1 +1,1 @@
-"""."""
+"""Launch files, one a kind of run: `python -m starleague.experiments.NAME --help`."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from absl import app, flags, logging
 
 from starleague.agent import types, wire
@@ -92,6 +93,18 @@ def make_learner(parts: wiring.Parts, config, run_dir: pathlib.Path,
   return Learner(run, run.replicate(state), run.replicate(teacher), trained)
 
 
+def compile_ahead(learner: Learner, parts: wiring.Parts, config) -> None:
+  """Compiles the update while actors compile and play, on a batch that nobody learns from."""
+  spec = wire.packed_spec(parts.config, config.unroll_length)
+  size = config.learner.batch_size
+  columns = [np.zeros((x.shape[0], size, *x.shape[1:]), x.dtype) for x in spec[:-1]]
+  empty = wire.Packed(*columns, np.zeros((size, *spec.state.shape), spec.state.dtype))
+  # The update is given a copy of the state to destroy.
+  copy = learner.update.replicate(update.unreplicate(learner.state))
+  jax.block_until_ready(
+    learner.update(copy, place(learner.update, empty), learner.teacher)[1])
+
+
 class Log:
   """Writes metrics to TensorBoard and the run's figures, every few seconds."""
 
@@ -136,6 +149,7 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
     address, wiring.PLAYER, interval_s=settings_.publish_interval_s,
     deadline_s=config.replay.timeout_s)
   publish(lambda: update.unreplicate(state.params), step)
+  compile_ahead(learner, parts, config)
   log = Log(run_dir, origin, step, settings_.batch_size * config.unroll_length,
             settings_.log_interval_s)
   watch = guard.Guard(run_dir / "diagnosis", settings_.max_skipped)

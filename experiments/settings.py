@@ -10,6 +10,7 @@ from typing import Any
 import ml_collections
 
 from starleague.agent import config as agent_config
+from starleague.agent import types
 from starleague.experiments.configs import mini
 
 CONFIG_FILE = "config.json"
@@ -84,6 +85,10 @@ def check(config: ml_collections.ConfigDict) -> None:
   for key in ("actor.self_play", "actor.pseudo_probability"):
     if not 0.0 <= _lookup(config, key) <= 1.0:
       raise SettingsError(f"config key {key!r} must be in [0, 1], found {_lookup(config, key)!r}.")
+  for name in filter(None, config.actor.pseudo_rewards.split(",")):
+    if name not in types.PSEUDO_REWARDS:
+      raise SettingsError(f"config key 'actor.pseudo_rewards' names {name!r}; expected some of "
+                          f"{', '.join(types.PSEUDO_REWARDS)}, with commas between.")
   if config.actor.inference_batch > 2 * config.actor.games:
     raise SettingsError(
       f"config key 'actor.inference_batch' may be at most twice 'actor.games' "

@@ -54,20 +54,26 @@ def module(name: str, *arguments: str) -> tuple[str, ...]:
   return (sys.executable, "-m", f"starleague.experiments.{name}", *arguments)
 
 
+def environment(run_dir: pathlib.Path) -> dict[str, str]:
+  """What processes find in their environment: a process that starts again need not compile again."""
+  return {"JAX_COMPILATION_CACHE_DIR": str((run_dir.parent / ".compiled").absolute()),
+          "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, port: int,
                    origin: float) -> list[processes.Process]:
   """The run's processes: each may die and is started again, up to a bound."""
   where = ("--run_dir", str(run_dir))
   place = ("--address", f"localhost:{port}", "--origin", repr(origin))
-  logs = run_dir / "logs"
+  logs, env = run_dir / "logs", environment(run_dir)
   actors = [
-    processes.Process(f"actor {i}", module("actor", *where, *place, "--index", str(i)), {},
+    processes.Process(f"actor {i}", module("actor", *where, *place, "--index", str(i)), env,
                       logs / f"actor_{i}.log", restarts=10)
     for i in range(config.actor.processes)]
   return [
-    processes.Process("replay", module("replay_server", *where, "--port", str(port)), {},
+    processes.Process("replay", module("replay_server", *where, "--port", str(port)), env,
                       logs / "replay.log", restarts=3),
-    processes.Process("learner", module("learner", *where, *place), {}, logs / "learner.log",
+    processes.Process("learner", module("learner", *where, *place), env, logs / "learner.log",
                       restarts=3),
     *actors]
 
@@ -109,8 +115,8 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   started = make_processes(config, run_dir, portpicker.pick_unused_port(), origin)
   judge = processes.Process(
-    "evaluation", module("evaluate", "--run_dir", str(run_dir), "--origin", repr(origin)), {},
-    run_dir / "logs" / "evaluation.log")
+    "evaluation", module("evaluate", "--run_dir", str(run_dir), "--origin", repr(origin)),
+    environment(run_dir), run_dir / "logs" / "evaluation.log")
   try:
     with display.Display() as shown:
       watch = Watch(config, run_dir, origin, shown)

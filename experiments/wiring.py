@@ -57,11 +57,16 @@ def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
   learner = config.learner
   published = weights.RLWeights()
   pseudo = config.actor.pseudo_probability > 0
-  rest = len(published.policy) - 1
+  played_for = config.actor.pseudo_rewards.split(",") if pseudo else []
+  earned = [name in played_for for name in types.PSEUDO_REWARDS]
+
+  def costs(winloss: float, others: tuple[float, ...]) -> tuple[float, ...]:
+    return winloss, *(cost * use for cost, use in zip(others[1:], earned, strict=True))
+
   return weights.RLWeights(
-    policy=(learner.policy_cost, *(published.policy[1:] if pseudo else (0.0,) * rest)),
-    baseline=(learner.baseline_cost, *(published.baseline[1:] if pseudo else (0.0,) * rest)),
-    upgo=(learner.upgo_cost, *(0.0,) * rest), entropy=learner.entropy,
+    policy=costs(learner.policy_cost, published.policy),
+    baseline=costs(learner.baseline_cost, published.baseline),
+    upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
     teacher_kl=learner.teacher_kl, action_type_kl=published.action_type_kl if pseudo else 0.0,
     td_lambda=learner.td_lambda)
 

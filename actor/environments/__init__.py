@@ -1,1 +1,1 @@
-"""."""
+"""Games, behind the two-player protocol of `base`."""

@@ -20,6 +20,7 @@ def get_config() -> ml_collections.ConfigDict:
       "matchmaking": "variance",  # which scripted player: see starleague.league.pfsp
       "parameter_interval_s": 10.0,
       "pseudo_probability": 0.5,  # of each pseudo-reward in a game
+      "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects
       "pseudo_scale": 0.1,  # what a unit of distance to z is worth
     },
     "replay": {

@@ -175,4 +175,7 @@ def arrive(rules: tables.Rules, state: State, fight: Fight) -> State:
   target = order.target[:, :, None] == jnp.arange(rules.tier.slots)
   seen = jnp.any(target & (state.memory.seen & (flip(state.kind) > 0))[:, None], axis=2)
   lost = (verb == tables.ATTACK_UNIT) & ~seen
-  return orders.next_order(rules, state, there | lost, jnp.array(False))
+  # Workers that have nothing further to do mine: a beginner's stray order costs a walk, not the rest
+  # of the game's income.
+  worker = look_up(rules.types.worker, state.kind[:, s:]) > 0
+  return orders.next_order(rules, state, there | lost, worker)

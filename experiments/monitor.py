@@ -18,10 +18,7 @@ def _sum_since(tags: Mapping[str, Sequence[results.Row]], tag: str, since: float
 
 def actor_rate(tags: Mapping[str, Sequence[results.Row]], seconds: float) -> float:
   """Agent steps a second that all actors together have produced of late."""
-  rows = tags.get("count/steps", ())
-  if not rows:
-    return 0.0
-  window = min(WINDOW_S, max(seconds - rows[0].seconds, 1.0))
+  window = min(WINDOW_S, max(seconds, 1.0))
   return _sum_since(tags, "count/steps", seconds - window) / window
 
 

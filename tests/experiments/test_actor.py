@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from starleague.actor import rollouts, statistics
+from starleague.agent import types
+from starleague.experiments import actor, wiring
+
+
+def results(opponent, reward, over=True) -> rollouts.Results:
+  """One iteration of as many games as there are opponents; unit type 7 marks the first."""
+  games = len(opponent)
+  executed = types.zeros(types.statistics_spec())
+  executed = types.Statistics(*(np.stack([x] * games)[None] for x in executed))
+  executed.units[0, 0, 7] = True
+  reward = np.array(reward, np.float32)
+  return rollouts.Results(
+    over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
+    reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
+    side=np.zeros((1, games), np.int32))
+
+
+def test_opponents_split_between_self_play_and_the_hard_ones():
+  probabilities = actor.opponent_probabilities(np.array([0.1, 0.5, 0.9]), 0.25, "squared")
+  # 0.75 of (0.757009, 0.233645, 0.009346), the paper's f_hard of these win rates.
+  np.testing.assert_allclose(probabilities, [0.25, 0.567757, 0.175234, 0.007009], atol=1e-5)
+  assert probabilities.dtype == np.float32
+
+
+def test_only_finished_games_against_scripted_players_count():
+  rusher = 1 + wiring.SCRIPTED.index("rusher")
+  batch = results([rollouts.SELF_PLAY, rusher, rusher, rusher], [1, 1, 0, -1],
+                  over=[True, True, True, False])
+  found = actor.game_results(batch, now=5.0)
+  assert [(r.home, r.away, r.result, r.time) for r in found] == [
+    (wiring.PLAYER, "rusher", 1, 5.0), (wiring.PLAYER, "rusher", 0, 5.0)]
+  assert len({r.id for r in found}) == 2
+
+
+@pytest.mark.parametrize("name, reward, taken", [
+  ("rusher", -1, True), ("builder", -1, True), ("rusher", 1, False), ("rusher", 0, False),
+  ("passive", -1, False)])
+def test_z_comes_from_games_that_a_demonstrator_won(name, reward, taken):
+  recent = statistics.Recent(3)
+  batch = results([1 + wiring.SCRIPTED.index(name)], [reward])
+  assert actor.add_demonstrations(recent, batch) is taken
+  units = recent.targets().units
+  assert units.shape == (2, 3, 256)
+  np.testing.assert_array_equal(units[0, :, 7], taken)
+  assert not units[1].any()

@@ -122,13 +122,6 @@ def space_to_depth(x):
   return squares.reshape(height, width, 4 * channels)
 
 
-def depth_to_space(x):
-  """The inverse of `space_to_depth`: [H, W, 4 C] -> [2 H, 2 W, C]."""
-  height, width, channels = x.shape[0], x.shape[1], x.shape[2] // 4
-  squares = x.reshape(height, width, 2, 2, channels).transpose(0, 2, 1, 3, 4)
-  return squares.reshape(2 * height, 2 * width, channels)
-
-
 _FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
 
 
@@ -147,24 +140,6 @@ class Downsample(hk.Module):
     """[H, W, C] -> [H / 2, W / 2, channels]."""
     squares = space_to_depth(jnp.pad(x, _FRAME))
     return hk.Conv2D(self._channels, 2, padding="VALID", name="conv")(squares)
-
-
-class Upsample(hk.Module):
-  """A transposed convolution of kernel 4 and stride 2: doubles the map.
-
-  Written as the same convolution of kernel 2 and stride 1 into squares of 2 x 2 cells.
-  """
-
-  def __init__(self, channels: int, name: str):
-    super().__init__(name=name)
-    self._channels = channels
-
-  def __call__(self, x):
-    """[H, W, C] -> [2 H, 2 W, channels]."""
-    squares = hk.Conv2D(4 * self._channels, 2, padding="VALID", with_bias=False, name="conv")(
-      jnp.pad(x, _FRAME))
-    bias = hk.get_parameter("bias", (self._channels,), x.dtype, jnp.zeros)
-    return depth_to_space(squares)[1:-1, 1:-1] + bias
 
 
 class Transformer(hk.Module):

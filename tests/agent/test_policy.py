@@ -205,29 +205,38 @@ def _loss(output):
     jnp.square(output.baselines).sum())
 
 
-def _gradients(settings, params, trajectory):
-  unroll = jax.vmap(agent.make_policy(settings).unroll, in_axes=(None, types.Trajectory(1, 0)))
-  gradient = jax.jit(jax.grad(lambda params, trajectory: _loss(unroll(params, trajectory))))
-  return {f"{module}/{name}": np.asarray(x)
-          for module, entries in gradient(params, trajectory).items()
-          for name, x in entries.items()}
-
-
 @pytest.mark.slow
-def test_gradient_reaches_every_parameter_and_recomputing_changes_none(mini, played):
-  _, params, _, _, _ = mini
+def test_gradient_reaches_every_parameter(mini, played):
+  policy, params, _, _, _ = mini
   trajectory, _, _ = played
   functions = np.array([[v.FUNCTIONS.index(name) for name in (
     "Attack_pt", "Train_Marine_quick", "Harvest_Gather_unit")]] * (T + 1), np.int16)
   action = trajectory.steps.action._replace(function=functions)
   trajectory = trajectory._replace(steps=trajectory.steps._replace(action=action))
-  gradients = _gradients(MINI, params, trajectory)
+  gradient = jax.jit(jax.grad(lambda params: _loss(jax.vmap(
+    policy.unroll, in_axes=(None, types.Trajectory(1, 0)))(params, trajectory))))
+  gradients = {f"{module}/{name}": np.asarray(x)
+               for module, entries in gradient(params).items() for name, x in entries.items()}
   assert all(np.isfinite(x).all() for x in gradients.values())
   assert [name for name, x in gradients.items() if not x.any()] == []
-  recomputed = _gradients(dataclasses.replace(MINI, remat=True), params, trajectory)
-  for name, x in gradients.items():
-    np.testing.assert_allclose(recomputed[name], x, rtol=1e-3, atol=1e-3 * np.abs(x).max(),
-                               err_msg=name)
+
+
+def _bytes_kept_for_the_backward_pass(settings, trajectory):
+  policy = agent.make_policy(settings)
+  params = jax.eval_shape(policy.init, jax.random.key(0))
+  kept = jax.eval_shape(
+    lambda params: jax.vjp(lambda p: policy.unroll(p, trajectory).logits, params)[1], params)
+  return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(kept))
+
+
+@pytest.mark.slow
+def test_recomputing_keeps_less_for_the_backward_pass(played):
+  trajectory, _, _ = played
+  one = types.Trajectory(jax.tree.map(lambda x: x[:, 0], trajectory.steps),
+                         jax.tree.map(lambda x: x[0], trajectory.initial_state))
+  plain, recomputed = (_bytes_kept_for_the_backward_pass(
+    dataclasses.replace(MINI, remat=remat), one) for remat in (False, True))
+  assert recomputed < plain / 2
 
 
 def _counts(preset):

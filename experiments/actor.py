@@ -18,14 +18,12 @@ from starleague import league
 from starleague.actor import rollouts, statistics
 from starleague.actor.parameters import ParameterFetcher
 from starleague.actor.writer import Writer
-from starleague.experiments import results, settings, wiring
+from starleague.experiments import results, run_flags, settings, wiring
 from starleague.league import payoff
 
-_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
-_ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.", required=True)
+for _name in ("run_dir", "address", "origin"):
+  flags.declare_key_flag(_name)
 _INDEX = flags.DEFINE_integer("index", 0, "Which of the run's actors this is.", lower_bound=0)
-_ORIGIN = flags.DEFINE_float(
-  "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
 
 # Scripted players whose games show how to play: what they did when they won becomes z.
 DEMONSTRATORS = ("rusher", "builder")
@@ -156,11 +154,12 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  config = settings.load(_RUN_DIR.value)
-  origin = time.time() if _ORIGIN.value is None else _ORIGIN.value
-  play(wiring.make_parts(config), config, pathlib.Path(_RUN_DIR.value), _ADDRESS.value,
+  config = settings.load(run_flags.RUN_DIR.value)
+  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
+  play(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value), run_flags.ADDRESS.value,
        _INDEX.value, origin)
 
 
 if __name__ == "__main__":
+  flags.mark_flags_as_required(["run_dir", "address"])
   app.run(main)

@@ -15,18 +15,17 @@ from absl import app, flags
 from starleague import league
 from starleague.actor import evaluation
 from starleague.actor.environments.skirmish import players
-from starleague.experiments import results, settings, wiring
+from starleague.experiments import results, run_flags, settings, wiring
 from starleague.learner import checkpoints
 
-_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
+for _name in ("run_dir", "origin"):
+  flags.declare_key_flag(_name)
 _GAMES = flags.DEFINE_integer(
   "games", None, "Games against each scripted player, half from each side; the run's own setting "
   "if not given.", lower_bound=2)
 _OPPONENTS = flags.DEFINE_list(
   "opponents", list(wiring.SCRIPTED), "Scripted players to meet.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
-_ORIGIN = flags.DEFINE_float(
-  "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
 
 
 def opponent_indices(names: Sequence[str]) -> list[int]:
@@ -57,19 +56,20 @@ def win_rate_rows(scores: dict[int, evaluation.Score], kind: str, seconds: float
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  run_dir = pathlib.Path(_RUN_DIR.value)
+  run_dir = pathlib.Path(run_flags.RUN_DIR.value)
   config = settings.load(run_dir)
   indices = opponent_indices(_OPPONENTS.value)
   parts = wiring.make_parts(config)
   path = run_dir / results.FILE_NAME
-  origin = time.time() - results.last_seconds(path) if _ORIGIN.value is None else _ORIGIN.value
+  origin = time.time() - results.last_seconds(path) if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   evaluator = evaluation.make_evaluator(
     parts.environment, parts.policy, players.scripted_action, indices,
     _GAMES.value or config.evaluation.games)
   agents = {"random": run_dir / wiring.INITIAL, "eval": run_dir / wiring.CHECKPOINTS}
+  trained = checkpoints.Checkpoints(agents["eval"], parts.config).steps()
   for kind, where in agents.items():
     params = checkpoints.load_params(where, parts.config)
-    step = checkpoints.read_manifest(where)["step"]
+    step = trained[-1] if kind == "eval" else 0
     scores = evaluation.evaluate(evaluator, params, jax.random.key(_SEED.value))
     results.append(path, win_rate_rows(scores, kind, time.time() - origin, step))
     for index, score in scores.items():
@@ -80,4 +80,5 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+  flags.mark_flag_as_required("run_dir")
   app.run(main)

@@ -18,7 +18,7 @@ import numpy as np
 from absl import app, flags, logging
 
 from starleague.agent import types, wire
-from starleague.experiments import results, settings, wiring
+from starleague.experiments import results, run_flags, settings, wiring
 from starleague.learner import (
   checkpoints,
   guard,
@@ -29,10 +29,8 @@ from starleague.learner import (
   update,
 )
 
-_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
-_ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.", required=True)
-_ORIGIN = flags.DEFINE_float(
-  "origin", None, "When the run began, in seconds since 1970; what figures' times count from.")
+for _name in ("run_dir", "address", "origin"):
+  flags.declare_key_flag(_name)
 
 
 class Learner(NamedTuple):
@@ -192,10 +190,11 @@ def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  config = settings.load(_RUN_DIR.value)
-  origin = time.time() if _ORIGIN.value is None else _ORIGIN.value
-  learn(wiring.make_parts(config), config, pathlib.Path(_RUN_DIR.value), _ADDRESS.value, origin)
+  config = settings.load(run_flags.RUN_DIR.value)
+  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
+  learn(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value), run_flags.ADDRESS.value, origin)
 
 
 if __name__ == "__main__":
+  flags.mark_flags_as_required(["run_dir", "address"])
   app.run(main)

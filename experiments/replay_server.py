@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from absl import app, flags, logging
 
 from starleague.agent import config as agent_config
-from starleague.experiments import settings, wiring
+from starleague.experiments import run_flags, settings, wiring
 from starleague.learner import replay
 
-_RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.", required=True)
-_PORT = flags.DEFINE_integer("port", None, "Port to listen on.", required=True)
+flags.declare_key_flag("run_dir")
+_PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
 
 
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
   stop = wiring.stop_event()
-  config = settings.load(_RUN_DIR.value)
+  config = settings.load(run_flags.RUN_DIR.value)
   tables = replay.make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.replay.samples_per_item, min_size=config.replay.min_size,
@@ -31,4 +31,5 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+  flags.mark_flags_as_required(["run_dir", "port"])
   app.run(main)

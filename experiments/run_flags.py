@@ -1,0 +1,9 @@
+"""Flags that several launch files have, defined once: launch files may import one another."""
+
+from absl import flags
+
+RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.")
+ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.")
+ORIGIN = flags.DEFINE_float(
+  "origin", None, "When the run began, in seconds since 1970; what figures' times count from. "
+  "The moment of the start if not given.")

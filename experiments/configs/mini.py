@@ -31,7 +31,7 @@ def get_config() -> ml_collections.ConfigDict:
     },
     "learner": {
       "batch_size": 32,  # sequences
-      "learning_rate": 5e-4,
+      "learning_rate": 1e-3,
       "b1": 0.0,
       "b2": 0.99,
       "eps": 1e-5,

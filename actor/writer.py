@@ -176,7 +176,11 @@ def _rounds(row: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
 
 
 class Writer:
-  """Writes the trajectories of an actor's games to its players' tables."""
+  """Writes the trajectories of an actor's games to its players' tables.
+
+  Keep to one a process where the server is another process: two of Reverb 0.14's writers that wait
+  for a server that is gone spoil the process's memory.
+  """
 
   def __init__(self, address: str, player: str | Sequence[str], config, unroll_length: int,
                num_rows: int, *, deadline_s: float = 300.0, max_in_flight: int = 8,

@@ -286,6 +286,12 @@ def _parameters_item(params: Any, step: int) -> dict[str, np.ndarray]:
 
 def _send(client: Any, player: str, item: dict[str, np.ndarray], deadline_s: float) -> None:
   reverb = load_reverb()
+  what = (f"{transport.unreachable(client.server_address)}; the parameters of {player!r} at step "
+          f"{int(item['step'])} were not published within {deadline_s:.0f} s")
+  # Reverb 0.14 spoils the process's memory where two of its writers wait for a server that is
+  # gone, so this one is not made before the server answers.
+  transport.retry(lambda: client.server_info(timeout=2), deadline_s=deadline_s, what=what,
+                  errors=(reverb.errors.ReverbError, RuntimeError))
   cells = item["cells"]
   writer = client.trajectory_writer(num_keep_alive_refs=len(cells))
   for part in cells[:-1]:
@@ -297,9 +303,7 @@ def _send(client: Any, player: str, item: dict[str, np.ndarray], deadline_s: flo
   try:
     writer.flush(timeout_ms=int(1000 * deadline_s))
   except (reverb.errors.ReverbError, RuntimeError) as error:
-    raise ReplayServerError(
-      f"{transport.unreachable(client.server_address)}; the parameters of {player!r} at step "
-      f"{int(item['step'])} were not published within {deadline_s:.0f} s: {error}") from error
+    raise ReplayServerError(f"{what}: {error}") from error
   finally:
     writer.close()
 

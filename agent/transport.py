@@ -98,7 +98,7 @@ def server_info(reverb, client, timeout_s: int = 2) -> dict[str, Any] | None:
 def unreachable(address: str) -> str:
   """What to tell a user whose server is not there."""
   return (f"The replay server at {address} does not answer: check the address and that the server "
-          "runs, and start it again (it resumes from its checkpoint)")
+          "runs, and start it again")
 
 
 def connect(reverb, address: str, deadline_s: float) -> tuple[Any, dict[str, Any]]:

@@ -126,7 +126,7 @@ class Log:
     self._board.write(step, scalars)
     self._board.flush()
     results.append(self._path, [
-      results.Row(now - self._origin, step, name if "/" in name else f"loss/{name}", value)
+      results.Row(now - self._origin, step, name if "/" in name else f"update/{name}", value)
       for name, value in scalars.items()])
     self._step, self._time, self._waiting = step, now, waiting
 

@@ -108,13 +108,6 @@ _REPORT = """
 import importlib, json, os, sys
 for name in {names!r}:
   importlib.import_module(name)
-  if "absl.flags" in sys.modules:
-    stated = sys.modules["absl.flags"].FLAGS
-    for module, flags in stated.flags_by_module_dict().items():
-      if module.startswith("starleague."):
-        for flag in list(flags):
-          if flag.name in stated:
-            delattr(stated, flag.name)
 files = {{}}
 for name, module in list(sys.modules.items()):
   if getattr(module, "__file__", None) and name != "__main__":
@@ -141,7 +134,9 @@ def test_no_module_is_loaded_under_two_names():
   ours = {path: names for path, names in files.items()
           if any(path.startswith(f"{ROOT / room}/") for room in ROOMS)}
   assert len(ours) == len(names)
-  assert {path: names for path, names in ours.items() if len(names) > 1} == {}
+  # A config file is data that ml_collections reads by its path, besides being a module.
+  assert {path: names for path, names in ours.items()
+          if len(names) > 1 and f"{ROOT}/experiments/configs/" not in path} == {}
 
 
 @pytest.mark.parametrize("names, absent", [

@@ -32,13 +32,14 @@ def planes(minimap, dtype):
       channels.append((plane.astype(jnp.float32) / 255.0).astype(dtype)[..., None])
     else:
       classes = PLANE_CLASSES[name]
-      channels.append(jax.nn.one_hot(jnp.minimum(plane, classes - 1), classes, dtype=dtype))
+      index = jnp.minimum(plane, classes - 1).astype(jnp.int32)
+      channels.append(jax.nn.one_hot(index, classes, dtype=dtype))
   return jnp.concatenate(channels, axis=-1)
 
 
 @jax.custom_vjp
 def project_planes(minimap, weights):
-  """The product of `planes` and weights: [7, H, W] uint8, [18, C] -> [H, W, C].
+  """The product of `planes` and weights: [7, H, W], whole numbers as floats, [18, C] -> [H, W, C].
 
   Forward, a channel is added where its class is met, so that one-hots are never stored; backward,
   the gradient of the weights is one matrix product. Either as XLA derives it takes a CPU three
@@ -63,7 +64,7 @@ def _project_planes_forward(minimap, weights):
 
 
 def _project_planes_backward(minimap, gradient):
-  return None, jnp.einsum("hwp,hwc->pc", planes(minimap, gradient.dtype), gradient)
+  return jnp.zeros_like(minimap), jnp.einsum("hwp,hwc->pc", planes(minimap, gradient.dtype), gradient)
 
 
 project_planes.defvjp(_project_planes_forward, _project_planes_backward)
@@ -106,7 +107,9 @@ class MapProjection(hk.Module):
     of_entities = hk.get_parameter(
       "entities", (vectors.shape[-1], self._channels), vectors.dtype, init)
     bias = hk.get_parameter("bias", (self._channels,), vectors.dtype, jnp.zeros)
-    return draw(project_planes(minimap, of_planes) + bias, vectors @ of_entities, entities)
+    # As floats: JAX 0.10 takes no whole numbers that are constants for an argument with a gradient.
+    floats = minimap.astype(jnp.float32)
+    return draw(project_planes(floats, of_planes) + bias, vectors @ of_entities, entities)
 
 
 def encode(config: AgentConfig, minimap, entities, entity_embeddings) -> SpatialEncoding:

@@ -261,7 +261,7 @@ def test_projecting_planes_equals_the_product_with_their_channels():
   def product(weights):
     return spatial.planes(jnp.asarray(minimap), jnp.float32) @ weights
   def projected(weights):
-    return spatial.project_planes(jnp.asarray(minimap), weights)
+    return spatial.project_planes(jnp.asarray(minimap, jnp.float32), weights)
   np.testing.assert_allclose(projected(weights), product(weights), atol=1e-5)
   gradients = [jax.grad(lambda w, f=f: (f(w) * place).sum())(weights)
                for f in (projected, product)]

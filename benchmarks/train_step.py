@@ -53,11 +53,11 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
   server.wait()
 
 
-def rate(run: update.Update, state, batches, updates: int, steps: int):
+def rate(run: update.Update, state, teacher, batches, updates: int, steps: int):
   """(agent steps a second, state) over `updates` updates."""
   start = time.perf_counter()
   for _ in range(updates):
-    state, values = run(state, next(batches), ())
+    state, values = run(state, next(batches), teacher)
   jax.block_until_ready(values)
   return updates * steps / (time.perf_counter() - start), state
 
@@ -80,21 +80,22 @@ def main() -> None:
 
   optimizer = learner.make_optimizer(config)
   run = update.make_update(learner.make_loss(parts, config), optimizer)
-  state = run.replicate(
-    update.initial_state(wiring.initial_params(parts, config), optimizer, jax.random.key(0)))
+  params = jax.device_get(wiring.initial_params(parts, config))
+  teacher = run.replicate(params)
+  state = run.replicate(update.initial_state(params, optimizer, jax.random.key(0)))
   place = functools.partial(learner.place, run)
   with replay.dataset(address, wiring.PLAYER, batch_size, parts.config, config.unroll_length) as data, \
       prefetch.prefetch(data, place) as fed:
     batch = next(fed)
     start = time.perf_counter()
-    state, values = run(state, batch, ())
+    state, values = run(state, batch, teacher)
     jax.block_until_ready(values)
     print(f"compile and first update: {time.perf_counter() - start:.1f} s")
     rates = {"from the table": [], "from the device": []}
     waiting = fed.waiting()
     for _ in range(options.rounds):
       for name, batches in (("from the table", fed), ("from the device", iter(lambda: batch, None))):
-        measured, state = rate(run, state, batches, options.updates, steps)
+        measured, state = rate(run, state, teacher, batches, options.updates, steps)
         rates[name].append(measured)
     waited = fed.waiting().since(waiting)
     data.close()

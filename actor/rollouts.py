@@ -156,9 +156,8 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
   state = jax.vmap(environment.reset)(jax.random.split(keys[5], games), match_up)
   core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
   return RolloutState(
-    key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target), side=side,
-    pseudo_active=active,
-    target=target, opponent=opponents, first=jnp.ones((games, 2), bool),
+    key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target),
+    side=side, pseudo_active=active, target=target, opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 

@@ -74,7 +74,8 @@ def main() -> None:
   trajectories = played(parts, config, 8 * batch_size)
   context = multiprocessing.get_context("spawn")
   parent, child = context.Pipe()
-  server = context.Process(target=serve, args=(trajectories, config.preset, config.unroll_length, child), daemon=True)
+  server = context.Process(
+    target=serve, args=(trajectories, config.preset, config.unroll_length, child), daemon=True)
   server.start()
   address = f"localhost:{parent.recv()}"
 
@@ -84,17 +85,18 @@ def main() -> None:
   teacher = run.replicate(params)
   state = run.replicate(update.initial_state(params, optimizer, jax.random.key(0)))
   place = functools.partial(learner.place, run)
-  with replay.dataset(address, wiring.PLAYER, batch_size, parts.config, config.unroll_length) as data, \
-      prefetch.prefetch(data, place) as fed:
+  with replay.dataset(address, wiring.PLAYER, batch_size, parts.config,
+                      config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
     batch = next(fed)
     start = time.perf_counter()
     state, values = run(state, batch, teacher)
     jax.block_until_ready(values)
     print(f"compile and first update: {time.perf_counter() - start:.1f} s")
-    rates = {"from the table": [], "from the device": []}
     waiting = fed.waiting()
+    rates: dict[str, list[float]] = {"from the table": [], "from the device": []}
+    sources = {"from the table": fed, "from the device": iter(lambda: batch, None)}
     for _ in range(options.rounds):
-      for name, batches in (("from the table", fed), ("from the device", iter(lambda: batch, None))):
+      for name, batches in sources.items():
         measured, state = rate(run, state, teacher, batches, options.updates, steps)
         rates[name].append(measured)
     waited = fed.waiting().since(waiting)

@@ -32,21 +32,21 @@ REPORT_INTERVAL_S = 5.0
 WINDOW_S = 60.0  # of the win rates shown while training
 
 
-
-
-def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str) -> np.ndarray:
+def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
+                           uniform: float) -> np.ndarray:
   """How often the next game is against the live agent, and against each scripted player.
 
   Args:
     win_rates: [scripted players] of the agent against each.
     self_play: share of games against the live agent.
     weighting: of prioritised fictitious self-play, see `starleague.league.pfsp`.
+    uniform: share of the other games that goes to all scripted players alike.
 
   Returns:
     [1 + scripted players] float32.
   """
-  scripted = (1.0 - self_play) * league.pfsp(win_rates, weighting)
-  return np.concatenate([[self_play], scripted]).astype(np.float32)
+  scripted = uniform / len(win_rates) + (1.0 - uniform) * league.pfsp(win_rates, weighting)
+  return np.concatenate([[self_play], (1.0 - self_play) * scripted]).astype(np.float32)
 
 
 def game_results(batch: rollouts.Results, now: float) -> list[payoff.Result]:
@@ -138,7 +138,8 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
   while not stop.is_set():
     fetched = fetch()
     probabilities = opponent_probabilities(
-      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking)
+      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
+      config.actor.uniform)
     state, *played = program.run(fetched.params, state, probabilities, targets)
     if before is not None:
       records, finished = before
@@ -156,8 +157,8 @@ def main(argv: Sequence[str]) -> None:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
   config = settings.load(run_flags.RUN_DIR.value)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  play(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value), run_flags.ADDRESS.value,
-       _INDEX.value, origin)
+  play(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value),
+       run_flags.ADDRESS.value, _INDEX.value, origin)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ def main(argv: Sequence[str]) -> None:
   indices = opponent_indices(_OPPONENTS.value)
   parts = wiring.make_parts(config)
   path = run_dir / results.FILE_NAME
-  origin = time.time() - results.last_seconds(path) if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
+  origin = run_flags.ORIGIN.value
+  if origin is None:
+    origin = time.time() - results.last_seconds(path)
   evaluator = evaluation.make_evaluator(
     parts.environment, parts.policy, players.scripted_action, indices,
     _GAMES.value or config.evaluation.games)

@@ -192,7 +192,8 @@ def main(argv: Sequence[str]) -> None:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
   config = settings.load(run_flags.RUN_DIR.value)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  learn(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value), run_flags.ADDRESS.value, origin)
+  learn(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value),
+        run_flags.ADDRESS.value, origin)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import ml_collections
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.experiments.configs import mini
+from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
 # Keys whose value must be above zero.
@@ -82,9 +83,12 @@ def check(config: ml_collections.ConfigDict) -> None:
   for key in POSITIVE:
     if not _lookup(config, key) > 0:
       raise SettingsError(f"config key {key!r} must be above 0, found {_lookup(config, key)!r}.")
-  for key in ("actor.self_play", "actor.pseudo_probability"):
+  for key in ("actor.self_play", "actor.uniform", "actor.pseudo_probability"):
     if not 0.0 <= _lookup(config, key) <= 1.0:
       raise SettingsError(f"config key {key!r} must be in [0, 1], found {_lookup(config, key)!r}.")
+  if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
+    raise SettingsError(f"config key 'actor.matchmaking' must be one of "
+                        f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
   for name in filter(None, config.actor.pseudo_rewards.split(",")):
     if name not in types.PSEUDO_REWARDS:
       raise SettingsError(f"config key 'actor.pseudo_rewards' names {name!r}; expected some of "

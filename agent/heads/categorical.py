@@ -20,10 +20,22 @@ def logits(config: AgentConfig, autoregressive: Array, size: int, name: str) -> 
     return hk.Linear(size, name="logits")(x)
 
 
-def embedding(config: AgentConfig, choice: Array, size: int, name: str) -> Array:
-  """[] integer -> [autoregressive_size]: what a choice adds to the autoregressive embedding."""
+def embedding(config: AgentConfig, choice: Array, size: int, name: str,
+              used: Array | bool = True) -> Array:
+  """What a choice adds to the autoregressive embedding.
+
+  Args:
+    config: sizes.
+    choice: [] integer.
+    size: number of choices.
+    name: of the head.
+    used: [] bool, whether the function takes the argument.
+
+  Returns:
+    [autoregressive_size] of config.dtype; zero where the argument is not used.
+  """
   with hk.name_scope(f"{name}_embedding"):
     x = jax.nn.one_hot(choice.astype(jnp.int32), size, dtype=config.dtype)
     x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_0")(x))
     x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_1")(x))
-    return hk.Linear(config.autoregressive_size, name="output")(x)
+    return jnp.where(used, hk.Linear(config.autoregressive_size, name="output")(x), 0)

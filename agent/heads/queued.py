@@ -17,12 +17,5 @@ def logits(config: AgentConfig, autoregressive: Array) -> Array:
 
 
 def embedding(config: AgentConfig, queued: Array, used: Array) -> Array:
-  """[] integer -> [autoregressive_size]; zero where the function takes no `queued`.
-
-  Args:
-    config: sizes.
-    queued: [] integer.
-    used: [] bool, whether the function takes the argument.
-  """
-  added = categorical.embedding(config, queued, NUM_QUEUED, "queued")
-  return jnp.where(used, added, 0)
+  """[] integer -> [autoregressive_size]; zero where the function takes no `queued`."""
+  return categorical.embedding(config, queued, NUM_QUEUED, "queued", used)

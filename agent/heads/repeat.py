@@ -23,14 +23,7 @@ def logits(config: AgentConfig, autoregressive: Array) -> Array:
 
 
 def embedding(config: AgentConfig, repeat: Array, used: Array) -> Array:
-  """[] integer -> [autoregressive_size]; zero where the function takes no `repeat`.
-
-  Args:
-    config: sizes.
-    repeat: [] integer.
-    used: [] bool, whether the function takes the argument.
-  """
+  """[] integer -> [autoregressive_size]; zero where the function takes no `repeat`."""
   if not config.repeat:
     return jnp.zeros(config.autoregressive_size, config.dtype)
-  added = categorical.embedding(config, repeat, NUM_REPEATS, "repeat")
-  return jnp.where(used, added, 0)
+  return categorical.embedding(config, repeat, NUM_REPEATS, "repeat", used)

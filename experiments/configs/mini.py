@@ -18,6 +18,7 @@ def get_config() -> ml_collections.ConfigDict:
       "iterations": 32,  # a compiled call plays this many inference batches
       "self_play": 0.25,  # share of games against the live agent; the rest are scripted players
       "matchmaking": "variance",  # which scripted player: see starleague.league.pfsp
+      "uniform": 0.2,  # share of scripted players' games dealt evenly: one never beaten is met too
       "parameter_interval_s": 10.0,
       "pseudo_probability": 0.5,  # of each pseudo-reward in a game
       "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects

@@ -20,10 +20,19 @@ def results(opponent, reward, over=True) -> rollouts.Results:
 
 
 def test_opponents_split_between_self_play_and_the_hard_ones():
-  probabilities = actor.opponent_probabilities(np.array([0.1, 0.5, 0.9]), 0.25, "squared")
+  win_rates = np.array([0.1, 0.5, 0.9])
+  probabilities = actor.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.0)
   # 0.75 of (0.757009, 0.233645, 0.009346), the paper's f_hard of these win rates.
   np.testing.assert_allclose(probabilities, [0.25, 0.567757, 0.175234, 0.007009], atol=1e-5)
   assert probabilities.dtype == np.float32
+  # 0.3 of the others' 0.75 dealt evenly: 0.075 each and 0.7 of the above.
+  mixed = actor.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.3)
+  np.testing.assert_allclose(mixed, [0.25, 0.472430, 0.197664, 0.079906], atol=1e-5)
+
+
+def test_an_opponent_never_beaten_is_met():
+  probabilities = actor.opponent_probabilities(np.array([0.0, 0.5]), 0.5, "variance", uniform=0.2)
+  np.testing.assert_allclose(probabilities, [0.5, 0.05, 0.45], atol=1e-6)
 
 
 def test_only_finished_games_against_scripted_players_count():

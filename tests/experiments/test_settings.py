@@ -26,6 +26,7 @@ def test_the_preset_is_complete():
   ({"actor": {"games": True}}, "'actor.games' takes a int, found True"),
   ({"actor": {"pseudo_rewards": "build_order,fame"}}, "'actor.pseudo_rewards' names 'fame'"),
   ({"seconds": 0}, "'seconds' must be above 0, found 0.0"),
+  ({"actor": {"matchmaking": "kind"}}, "'actor.matchmaking' must be one of .*variance.*found 'kind'"),
   ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
   ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
 ])

@@ -1,0 +1,20 @@
+"""Fixtures of the environments' tests; what is compiled, is compiled once for all of them."""
+
+import pytest
+
+from tests.actor.environments.games import ALL_PAIRS, compile_game, host, play, start
+
+
+@pytest.fixture(scope="session")
+def game():
+  return compile_game()
+
+
+@pytest.fixture(scope="session")
+def played(game):
+  """States of games of every pair of scripted players, every 40 steps."""
+  states, state = [], start(game, 3)
+  for part in range(8):
+    state = play(game, state, ALL_PAIRS, part, 40)
+    states.append(host(state))
+  return states

@@ -1,0 +1,38 @@
+import pathlib
+import re
+
+import pytest
+
+from starleague.agent import config
+from starleague.experiments import describe
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def test_published_sizes_come_to_the_tally():
+  counts = describe.parameter_counts(config.full())
+  for part in describe.PARTS:
+    # The baselines read more than the paper's: scores of both, and what was executed.
+    assert counts[part.name] / 1e6 == pytest.approx(part.tally, rel=0.015, abs=0.01), part.name
+
+
+def test_every_shape_of_the_diagram_is_the_presets():
+  text = "\n".join(describe.diagram(config.mini()))
+  for shape in ("entities [64, 48]", "[7, 32, 32]", "units [8, 65]", "location [1024]",
+                "drawn on the map [64, 32]", "2 x [8, 8, 16]", "state [1, 64]"):
+    assert shape in text
+  arrows = re.findall(r"^  (\w+)", text, re.MULTILINE)
+  assert arrows  # every line is an arrow
+
+
+def test_renewing_replaces_the_generated_part_only():
+  page = f"before\n{describe.BEGIN}\nold\n{describe.END}\nafter\n"
+  renewed = describe.renew(page, "new")
+  assert renewed == page.replace("old", "new")
+  with pytest.raises(ValueError, match="expected .*begin.* and then .*end.* once each"):
+    describe.renew("no marks", "new")
+
+
+def test_the_page_is_up_to_date():
+  page = (ROOT / "docs" / "agent.md").read_text()
+  assert describe.renew(page, describe.page_part(config.full())) == page

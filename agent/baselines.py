@@ -40,10 +40,12 @@ def _features(config: AgentConfig, observation: types.Observation, privileged: t
     scalar.upgrades(sizes.upgrades, p.opponent_upgrades, "opponent_upgrades", dtype),
     scalar.score(sizes, p.cumulative_score, "score", dtype),
     scalar.score(sizes, p.opponent_cumulative_score, "opponent_score", dtype),
-    *(build_order(z, dtype) for z in (o.statistics, p.executed, p.opponent_executed))])
+    *(build_order(z, dtype) for z in (
+      o.statistics, p.executed, p.opponent_statistics, p.opponent_executed))])
   by_part = {part: jnp.concatenate([
     scalar.cumulative(sizes, z, (part,), name, dtype)
     for name, z in (("target", o.statistics), ("executed", p.executed),
+                    ("opponent_target", p.opponent_statistics),
                     ("opponent_executed", p.opponent_executed))]) for part in _ALL}
   return common, by_part
 

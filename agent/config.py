@@ -12,6 +12,7 @@ DTYPES = ("float32", "bfloat16")
 UNIT_MASKS = ("existing", "own", "capable")
 FUNCTION_MASKS = ("none", "available")
 ENTITY_EMBEDDINGS = ("gather", "one_hot")
+TARGET_MASKS = ("existing", "on_screen")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 
@@ -87,6 +88,9 @@ class AgentConfig:
   # chosen function (own ones where there is none such).
   unit_mask: str = "existing"
   function_mask: str = "none"  # "available": only functions that available_actions lists
+  # Targets: every entity and cell, or, for what people aim at the screen (vocabulary.ON_SCREEN), own
+  # entities and what the camera shows. The paper speaks of masks and names "outside camera" once.
+  target_mask: str = "existing"
   # What a picked unit's key is divided by before it joins the autoregressive embedding: the number
   # of entities, 512, or 1. "Mean across the entities" can be read in each of these ways.
   pick_pooling: str = "entities"
@@ -114,7 +118,8 @@ def full() -> AgentConfig:
     core_layers=3, core_size=384,
     head_size=256, action_blocks=16, autoregressive_size=1024, key_size=32,
     function_embedding=256, location_channels=128, location_upsamples=(128, 64, 16, 1),
-    baseline_size=256, baseline_blocks=16, entity_embedding="one_hot", dtype="bfloat16")
+    baseline_size=256, baseline_blocks=16, target_mask="on_screen", entity_embedding="one_hot",
+    dtype="bfloat16")
 
 
 def mini() -> AgentConfig:
@@ -159,6 +164,7 @@ def validate(config: AgentConfig) -> None:
   _check_positive(config)
   _check_choice("unit_mask", config.unit_mask, UNIT_MASKS)
   _check_choice("function_mask", config.function_mask, FUNCTION_MASKS)
+  _check_choice("target_mask", config.target_mask, TARGET_MASKS)
   _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
   _check_choice("dtype", config.dtype, DTYPES)

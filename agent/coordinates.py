@@ -61,3 +61,20 @@ def to_location(column: Array, row: Array, location_size: int) -> Array:
 def from_location(location: Array, location_size: int) -> tuple[Array, Array]:
   """[...] column and row of a location index."""
   return location % location_size, location // location_size
+
+
+def shown(camera: Array, size: int) -> Array:
+  """The cells of a grid over the map whose middles the camera shows.
+
+  Args:
+    camera: [4] integers: left, top, right, bottom on the 256 grid, the last two past it.
+    size: rows and columns of the grid.
+
+  Returns:
+    [size, size] bool.
+  """
+  middles = (np.arange(size) + 0.5) * (POSITION_GRID / size)
+  left, top, right, bottom = camera.astype(np.float32)
+  columns = (left <= middles) & (middles < right)
+  rows = (top <= middles) & (middles < bottom)
+  return rows[:, None] & columns

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import vocabulary
+from starleague.agent import coordinates, vocabulary
 from starleague.agent.types import ALLIANCE_SELF, COLUMN, NUM_DELAYS, Action, Array
 from starleague.agent.vocabulary import Arguments
 
@@ -105,10 +105,49 @@ def legal_picks(units: Array, picked: Array, first: Array, ended: Array) -> Arra
   return jnp.append(free, end)
 
 
-def legal_targets(entity_count: Array, max_entities: int) -> Array:
-  """[E] bool: every entity may be targeted; row 0 stands in where there is none."""
-  existing = existing_entities(entity_count, max_entities)
-  return existing.at[0].set(True)
+def legal_targets(entities: Array, entity_count: Array, function: Array, on_screen: bool) -> Array:
+  """Which entities a function may be aimed at.
+
+  Args:
+    entities: [E, F] integers.
+    entity_count: [] integer.
+    function: [] integer function index.
+    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only the player's own entities and
+      those that the camera shows; else, and where there are none of these, every entity.
+
+  Returns:
+    [E] bool; row 0 stands in where there is no entity.
+  """
+  legal = existing_entities(entity_count, entities.shape[0])
+  if on_screen:
+    own = entities[:, COLUMN["alliance"]] == ALLIANCE_SELF
+    near = legal & (own | (entities[:, COLUMN["is_on_screen"]] != 0))
+    legal = jnp.where(_needs_screen(function) & near.any(), near, legal)
+  return legal.at[0].set(legal[0] | ~legal.any())
+
+
+def legal_locations(camera: Array, function: Array, size: int, on_screen: bool) -> Array:
+  """Which cells of the location grid a function may be aimed at.
+
+  Args:
+    camera: [4] integers: left, top, right, bottom on the 256 grid, the last two past it.
+    function: [] integer function index.
+    size: L.
+    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only cells whose middles the camera
+      shows; else, and where it shows none, every cell.
+
+  Returns:
+    [L * L] bool.
+  """
+  if not on_screen:
+    return jnp.ones(size * size, bool)
+  shown = coordinates.shown(camera, size).reshape(-1)
+  return shown | ~(_needs_screen(function) & shown.any())
+
+
+def _needs_screen(function: Array) -> Array:
+  function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
+  return jnp.asarray(vocabulary.ON_SCREEN)[function]
 
 
 def apply_mask(logits: Array, legal: Array, temperature: float = 1.0) -> Array:

@@ -79,6 +79,9 @@ class Observation(NamedTuple):
   entities: Array  # [E, F] int16, rows past entity_count are zero
   entity_count: Array  # [] int16
   minimap: Array  # [7, H, W] uint8
+  # [4] int16: left, top, right, bottom of what the camera shows, on the 256 grid; the last two
+  # are past it. All zero where the game has no camera.
+  camera: Array
   player: Array  # [10] int32, PLAYER_COLUMNS
   home_race: Array  # [] uint8, an index of RACES
   away_race: Array  # [] uint8, 0 until it is known
@@ -104,6 +107,7 @@ class Privileged(NamedTuple):
   opponent_upgrades: Array  # [U] bool
   opponent_unit_counts: Array  # [N] uint8
   opponent_cumulative_score: Array  # [13] int32
+  opponent_statistics: Statistics  # the opponent's z
   opponent_executed: Statistics
 
 
@@ -157,6 +161,7 @@ def observation_spec(max_entities: int, map_size: int) -> Observation:
     entities=s((max_entities, NUM_ENTITY_COLUMNS), np.int16),
     entity_count=s((), np.int16),
     minimap=s((len(MINIMAP_PLANES), map_size, map_size), np.uint8),
+    camera=s((4,), np.int16),
     player=s((len(PLAYER_COLUMNS),), np.int32),
     home_race=s((), np.uint8),
     away_race=s((), np.uint8),
@@ -183,6 +188,7 @@ def privileged_spec() -> Privileged:
     opponent_upgrades=s((v.NUM_UPGRADES,), np.bool_),
     opponent_unit_counts=s((v.NUM_UNIT_TYPES,), np.uint8),
     opponent_cumulative_score=s((len(SCORE_COLUMNS),), np.int32),
+    opponent_statistics=statistics_spec(),
     opponent_executed=statistics_spec())
 
 

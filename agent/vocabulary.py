@@ -89,6 +89,8 @@ NUM_BUFFS = len(BUFFS.names)
 
 FUNCTION_TYPES = tuple(row["type"] for row in _FUNCTION_ROWS)
 CATEGORIES = tuple(row["category"] for row in _FUNCTION_ROWS)
+# [A] bool: must the target be where the camera looks?
+ON_SCREEN = np.array([row["on_screen"] == "1" for row in _FUNCTION_ROWS])
 
 # Functions whose orders occupy a production queue: what order_2 to order_4 may name. 0 is none.
 TRAINING_FUNCTIONS = np.array(

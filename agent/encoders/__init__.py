@@ -23,7 +23,7 @@ def encode(config: AgentConfig, observation: types.Observation) -> Encoding:
   """Encodes one step's observation; to be called within a transform."""
   entities = entity.encode(config, observation.entities, observation.entity_count)
   maps = spatial.encode(
-    config, observation.minimap, observation.entities, entities.embeddings)
+    config, observation.minimap, observation.camera, observation.entities, entities.embeddings)
   scalars = scalar.encode(config, observation)
   core_input = jnp.concatenate([entities.embedded, maps.embedded, scalars.embedded])
   return Encoding(core_input, scalars.context, entities.embeddings, maps.map_skips)

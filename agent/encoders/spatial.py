@@ -9,12 +9,13 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import blocks, types
+from starleague.agent import blocks, coordinates, types
 from starleague.agent.config import AgentConfig
 
+PLANES = (*types.MINIMAP_PLANES, "camera")
 # How many values each plane takes; the height is a number, not a class.
 PLANE_CLASSES = {"visibility": 4, "creep": 2, "player_relative": 5, "alerts": 2, "pathable": 2,
-                 "buildable": 2}
+                 "buildable": 2, "camera": 2}
 NUM_CHANNELS = sum(PLANE_CLASSES.values()) + 1
 
 
@@ -24,10 +25,10 @@ class SpatialEncoding(NamedTuple):
   map_skips: tuple[jax.Array, ...]
 
 
-def planes(minimap, dtype):
-  """The planes as channels: [7, H, W] uint8 -> [H, W, 18] of dtype."""
+def planes(layers, dtype):
+  """The layers of the map as channels: [8, H, W], PLANES -> [H, W, 20] of dtype."""
   channels = []
-  for plane, name in zip(minimap, types.MINIMAP_PLANES, strict=True):
+  for plane, name in zip(layers, PLANES, strict=True):
     if name == "height_map":
       channels.append((plane.astype(jnp.float32) / 255.0).astype(dtype)[..., None])
     else:
@@ -38,15 +39,15 @@ def planes(minimap, dtype):
 
 
 @jax.custom_vjp
-def project_planes(minimap, weights):
-  """The product of `planes` and weights: [7, H, W], whole numbers as floats, [18, C] -> [H, W, C].
+def project_planes(layers, weights):
+  """The product of `planes` and weights: [8, H, W], whole numbers as floats, [20, C] -> [H, W, C].
 
   Forward, a channel is added where its class is met, so that one-hots are never stored; backward,
   the gradient of the weights is one matrix product. Either as XLA derives it takes a CPU three
   times as long.
   """
   total, at = jnp.zeros((), weights.dtype), 0
-  for plane, name in zip(minimap, types.MINIMAP_PLANES, strict=True):
+  for plane, name in zip(layers, PLANES, strict=True):
     if name == "height_map":
       height = (plane.astype(jnp.float32) / 255.0).astype(weights.dtype)
       total, at = total + height[..., None] * weights[at], at + 1
@@ -59,12 +60,13 @@ def project_planes(minimap, weights):
   return total
 
 
-def _project_planes_forward(minimap, weights):
-  return project_planes(minimap, weights), minimap
+def _project_planes_forward(layers, weights):
+  return project_planes(layers, weights), layers
 
 
-def _project_planes_backward(minimap, gradient):
-  return jnp.zeros_like(minimap), jnp.einsum("hwp,hwc->pc", planes(minimap, gradient.dtype), gradient)
+def _project_planes_backward(layers, gradient):
+  of_weights = jnp.einsum("hwp,hwc->pc", planes(layers, gradient.dtype), gradient)
+  return jnp.zeros_like(layers), of_weights
 
 
 project_planes.defvjp(_project_planes_forward, _project_planes_backward)
@@ -99,25 +101,38 @@ class MapProjection(hk.Module):
     super().__init__(name=name)
     self._channels = channels
 
-  def __call__(self, minimap, entities, vectors):
-    """[7, H, W] uint8, [E, F] int16, [E, scatter_size] -> [H, W, channels] of vectors' dtype."""
-    # One channel of each plane and the entities: about 8 inputs are not zero.
-    init = hk.initializers.TruncatedNormal(8 ** -0.5)
+  def __call__(self, minimap, camera, entities, vectors):
+    """Projects the layers of the map.
+
+    Args:
+      minimap: [7, H, W] uint8.
+      camera: [4] int16.
+      entities: [E, F] int16.
+      vectors: [E, scatter_size].
+
+    Returns:
+      [H, W, channels] of vectors' dtype.
+    """
+    # One channel of each plane and the entities: about 9 inputs are not zero.
+    init = hk.initializers.TruncatedNormal(9 ** -0.5)
     of_planes = hk.get_parameter("planes", (NUM_CHANNELS, self._channels), vectors.dtype, init)
     of_entities = hk.get_parameter(
       "entities", (vectors.shape[-1], self._channels), vectors.dtype, init)
     bias = hk.get_parameter("bias", (self._channels,), vectors.dtype, jnp.zeros)
     # As floats: JAX 0.10 takes no whole numbers that are constants for an argument with a gradient.
-    floats = minimap.astype(jnp.float32)
-    return draw(project_planes(floats, of_planes) + bias, vectors @ of_entities, entities)
+    shown = coordinates.shown(camera, minimap.shape[-1])
+    layers = jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)])
+    return draw(project_planes(layers, of_planes) + bias, vectors @ of_entities, entities)
 
 
-def encode(config: AgentConfig, minimap, entities, entity_embeddings) -> SpatialEncoding:
+def encode(config: AgentConfig, minimap, camera, entities,
+           entity_embeddings) -> SpatialEncoding:
   """Encodes the map; to be called within a transform.
 
   Args:
     config: sizes.
     minimap: [7, H, W] uint8.
+    camera: [4] int16.
     entities: [E, F] int16.
     entity_embeddings: [E, entity_size], zero for the rows that do not exist.
 
@@ -129,7 +144,8 @@ def encode(config: AgentConfig, minimap, entities, entity_embeddings) -> Spatial
     vectors = jax.nn.relu(
       hk.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
     x = jax.nn.relu(
-      MapProjection(config.map_projection, name="projection")(minimap, entities, vectors))
+      MapProjection(config.map_projection, name="projection")(
+        minimap, camera, entities, vectors))
     for i, channels in enumerate(config.map_downsamples):
       x = jax.nn.relu(blocks.Downsample(channels, name=f"downsample_{i}")(x))
     map_skips = [x]

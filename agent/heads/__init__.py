@@ -57,7 +57,7 @@ def _decode(config: AgentConfig, inputs: HeadInputs, choose: _Choose,
 
   units, units_logits, embedding = pick(embedding, function, used.units)
   target_logits = target_unit.logits(config, inputs, embedding, function)
-  location_logits = location.logits(config, inputs, embedding)
+  location_logits = location.logits(config, inputs, embedding, function)
   choices = Arguments(
     function, delay_, queued_, repeat_, units, choose("target_unit", target_logits),
     choose("location", location_logits))

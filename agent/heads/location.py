@@ -52,8 +52,9 @@ class TransposedConvolution(hk.Module):
     return y.reshape(2 * height, 2 * width, channels) + bias
 
 
-def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array) -> Array:
-  """[autoregressive_size] -> [L * L] float32 logits; every cell is legal.
+def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
+           function: Array) -> Array:
+  """[autoregressive_size] -> [L * L] masked float32 logits.
 
   The autoregressive embedding is laid out on the coarse map beside the last skip, meets the other
   skips from last to first in blocks that it modulates, and is upsampled to the grid.
@@ -69,5 +70,6 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array) -> Ar
     for i, channels in enumerate(config.location_upsamples):
       x = x if i == 0 else jax.nn.relu(x)
       x = TransposedConvolution(channels, name=f"upsample_{i}")(x)
-  raw = x.reshape(-1)
-  return distributions.apply_mask(raw, jnp.ones(raw.shape, bool), config.temperature)
+  legal = distributions.legal_locations(
+    inputs.observation.camera, function, config.location_size, config.target_mask == "on_screen")
+  return distributions.apply_mask(x.reshape(-1), legal, config.temperature)

@@ -13,12 +13,14 @@ from starleague.agent.types import Array
 
 def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
            function: Array) -> Array:
-  """[E] masked float32 logits: any existing entity may be targeted."""
+  """[E] masked float32 logits."""
   with hk.name_scope("target_unit"):
     x = hk.Linear(config.function_embedding, name="query_hidden")(autoregressive)
     x = jax.nn.relu(x + executor_embedding(config, function))
     query = hk.Linear(config.key_size, name="query")(x)
     keys = hk.Linear(config.key_size, name="keys")(inputs.entity_embeddings)
   raw = jnp.einsum("ek,k->e", keys, query, preferred_element_type=jnp.float32)
-  legal = distributions.legal_targets(inputs.observation.entity_count, keys.shape[0])
+  observation = inputs.observation
+  legal = distributions.legal_targets(
+    observation.entities, observation.entity_count, function, config.target_mask == "on_screen")
   return distributions.apply_mask(raw, legal, config.temperature)

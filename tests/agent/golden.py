@@ -94,7 +94,7 @@ def modules() -> dict[str, Callable[[], Any]]:
     "entity_encoder": lambda: entity.encode(
       MINI, observation.entities, observation.entity_count),
     "spatial_encoder": lambda: spatial.encode(
-      MINI, observation.minimap, observation.entities, vectors),
+      MINI, observation.minimap, observation.camera, observation.entities, vectors),
     "scalar_encoder": lambda: scalar.encode(MINI, observation),
     "core": lambda: core.unroll(MINI, encodings, np.float32([1, 1, 0]), state),
     "function": lambda: action_type.logits(MINI, inputs)[available],
@@ -108,7 +108,7 @@ def modules() -> dict[str, Callable[[], Any]]:
     "selected_units": lambda: selected_units.teacher_force(
       MINI, inputs, autoregressive, function, yes, action.units)[1],
     "target_unit": lambda: target_unit.logits(MINI, inputs, autoregressive, function)[:20],
-    "location": lambda: location.logits(MINI, inputs, autoregressive),
+    "location": lambda: location.logits(MINI, inputs, autoregressive, function),
     "baselines": lambda: baselines.values(MINI, inputs.core, observation, privileged),
   }
 

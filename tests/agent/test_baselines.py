@@ -58,7 +58,15 @@ def _target(field):
   return change
 
 
-@pytest.mark.parametrize("side", [_executed, _target])
+def _opponents_target(field):
+  def change(observation, privileged):
+    ones = np.ones_like(getattr(privileged.opponent_statistics, field))
+    return observation, privileged._replace(
+      opponent_statistics=privileged.opponent_statistics._replace(**{field: ones}))
+  return change
+
+
+@pytest.mark.parametrize("side", [_executed, _target, _opponents_target])
 @pytest.mark.parametrize(("field", "readers"), [
   ("units", {"winloss", "build_order", "built_units"}),
   ("upgrades", {"build_order", "upgrades"}),

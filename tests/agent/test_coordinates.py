@@ -48,3 +48,11 @@ def test_location_is_row_times_size_plus_column():
   location = np.arange(32 * 32)
   np.testing.assert_array_equal(
     coordinates.to_location(*coordinates.from_location(location, 32), 32), location)
+
+
+def test_the_camera_shows_cells_whose_middles_are_inside():
+  # Middles of a 4 x 4 grid are at 32, 96, 160 and 224: left and top count, right and bottom do not.
+  found = coordinates.shown(np.array([32, 97, 224, 256], np.int16), 4)
+  np.testing.assert_array_equal(found, [[0] * 4, [0] * 4, [1, 1, 1, 0], [1, 1, 1, 0]])
+  assert coordinates.shown(np.array([0, 0, 256, 256], np.int16), 8).all()
+  assert not coordinates.shown(np.zeros(4, np.int16), 8).any()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from starleague.agent import distributions, types, vocabulary
-from starleague.agent.types import COLUMN, Action
+from starleague.agent.types import COLUMN, NUM_ENTITY_COLUMNS, Action
 from starleague.agent.vocabulary import Arguments
 
 E, K, L = 6, 4, 3
@@ -322,5 +322,31 @@ def test_legal_units_by_rule():
 
 
 def test_legal_targets():
-  np.testing.assert_array_equal(distributions.legal_targets(jnp.int16(2), 4), [1, 1, 0, 0])
-  np.testing.assert_array_equal(distributions.legal_targets(jnp.int16(0), 4), [1, 0, 0, 0])
+  entities = np.zeros((5, NUM_ENTITY_COLUMNS), np.int16)
+  entities[:, COLUMN["alliance"]] = [4, 4, 1, 4, 4]
+  entities[:, COLUMN["is_on_screen"]] = [0, 1, 0, 1, 0]
+
+  def legal(name, count=4, on_screen=True, entities=entities):
+    function = jnp.int16(vocabulary.FUNCTIONS.index(name))
+    return np.asarray(distributions.legal_targets(
+      jnp.asarray(entities), jnp.int16(count), function, on_screen)).astype(int).tolist()
+
+  assert legal("Attack_unit", on_screen=False) == [1, 1, 1, 1, 0]
+  assert legal("Attack_unit") == [0, 1, 1, 1, 0]  # on screen, or own
+  assert legal("Move_unit") == [1, 1, 1, 1, 0]  # by the small map too
+  assert legal("Attack_unit", count=1) == [1, 0, 0, 0, 0]  # nothing near: all that exist
+  assert legal("Attack_unit", count=0) == legal("Move_unit", count=0) == [1, 0, 0, 0, 0]
+
+
+def test_legal_locations():
+  camera = jnp.array([64, 0, 192, 128], jnp.int16)  # cells 1 and 2 of the upper half, of 4 x 4
+
+  def legal(name, camera=camera, on_screen=True):
+    function = jnp.int16(vocabulary.FUNCTIONS.index(name))
+    return np.asarray(distributions.legal_locations(camera, function, 4, on_screen)).reshape(4, 4)
+
+  shown = np.zeros((4, 4), bool)
+  shown[:2, 1:3] = True
+  np.testing.assert_array_equal(legal("Build_Barracks_pt"), shown)
+  assert legal("Attack_pt").all() and legal("Build_Barracks_pt", on_screen=False).all()
+  assert legal("Build_Barracks_pt", camera=jnp.zeros(4, jnp.int16)).all()  # no camera

@@ -243,19 +243,32 @@ def test_entities_are_drawn_where_they_stand_and_add_up():
 
 
 def test_planes_are_one_hots_and_a_height():
-  minimap = np.zeros((7, 2, 2), np.uint8)
-  minimap[0, 0, 1] = 51
-  minimap[1, 0, 1] = 3
-  minimap[3, 0, 1] = 9  # out of range: the last class
-  channels = np.asarray(spatial.planes(jnp.asarray(minimap), jnp.float32))
-  assert channels.shape == (2, 2, 18)
+  layers = np.zeros((8, 2, 2), np.uint8)
+  layers[0, 0, 1] = 51
+  layers[1, 0, 1] = 3
+  layers[3, 0, 1] = 9  # out of range: the last class
+  layers[7, 0, 1] = 1
+  channels = np.asarray(spatial.planes(jnp.asarray(layers), jnp.float32))
+  assert channels.shape == (2, 2, 20)
   np.testing.assert_allclose(
-    channels[0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0], rtol=1e-6)
+    channels[0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 0, 1], rtol=1e-6)
+
+
+def test_the_maps_channels_are_the_published_ones():
+  # 18 of the game's planes, 2 of the camera, 32 of entities (detailed architecture).
+  assert spatial.NUM_CHANNELS + config.full().scatter_size == 52
+
+
+def test_the_camera_is_seen(encode):
+  o = observation()
+  here, there = (encode(o._replace(camera=np.int16(corners)))[0]
+                 for corners in ([0, 0, 128, 128], [128, 128, 256, 256]))
+  assert np.abs(here.map_skips[0] - there.map_skips[0]).max() > 1e-3
 
 
 def test_projecting_planes_equals_the_product_with_their_channels():
   random = np.random.default_rng(0)
-  minimap = random.integers(0, 7, (7, 4, 4)).astype(np.uint8)
+  minimap = random.integers(0, 7, (8, 4, 4)).astype(np.uint8)
   weights = jnp.asarray(random.normal(size=(spatial.NUM_CHANNELS, 3)), jnp.float32)
   place = jnp.asarray(random.normal(size=(4, 4, 3)), jnp.float32)
   def product(weights):

@@ -373,7 +373,7 @@ def test_location_index_is_row_times_size_plus_column(built, batch):
   skips[-1] = skips[-1].at[y, x, 0].set(1.0)
   run = hk.without_apply_rng(hk.transform(lambda: location.logits(
     SETTINGS, inputs._replace(map_skips=tuple(skips)),
-    jnp.zeros(SETTINGS.autoregressive_size))))
+    jnp.zeros(SETTINGS.autoregressive_size), jnp.int32(0))))
   grid = np.array(jax.jit(run.apply)(params)).reshape(SETTINGS.location_size, SETTINGS.location_size)
   rows, columns = np.nonzero(grid > 0)
   # Cells 4r to 4r + 3 of the grid lie over coarse cell r; the taps reach three further.

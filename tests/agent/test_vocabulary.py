@@ -40,6 +40,17 @@ def test_sizes():
   assert len(v.TRAINING_FUNCTIONS) == 1 + 49 and v.TRAINING_FUNCTIONS[0] == 0
 
 
+def test_what_is_aimed_at_the_screen():
+  # 64 commands at points and 26 at units in AlphaStar Unplugged; one of the former, the refinery, is
+  # named for a point and takes a unit.
+  aimed = collections.Counter(np.array(v.FUNCTION_TYPES)[v.ON_SCREEN].tolist())
+  assert aimed == {"raw_cmd_pt": 63, "raw_cmd_unit": 27}
+  for name, expected in (("Build_Refinery_pt", True), ("Effect_PsiStorm_pt", True),
+                         ("Attack_unit", True), ("Attack_pt", False), ("Effect_Scan_pt", False),
+                         ("Effect_InjectLarva_unit", False), ("Train_Marine_quick", False)):
+    assert v.ON_SCREEN[v.FUNCTIONS.index(name)] == expected, name
+
+
 def test_aliases_lead_to_general_functions_of_the_same_kind():
   assert v.FUNCTIONS.lookup.shape == (564,)
   assert v.FUNCTIONS.lookup.min() == 0 and v.FUNCTIONS.lookup.max() == 326

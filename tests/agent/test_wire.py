@@ -93,14 +93,14 @@ def test_spec_is_what_pack_makes():
 def test_layout_by_hand():
   layout = wire.layout(CONFIG)
   statistics = 256 + 82 + 90  # units, effects, upgrades
-  bits = 4 * 32 * 32 + 3 * statistics + 3 * 90 + 327 + 4  # planes, z's, upgrades, actions, pseudo
+  bits = 4 * 32 * 32 + 4 * statistics + 3 * 90 + 327 + 4  # planes, z's, upgrades, actions, pseudo
   assert layout.num_bits == bits
   assert layout.widths.bits == -(-bits // 8)
-  # height, visibility, player_relative; 3 build orders of 20 * (1 + 2); 2 unit counts; 2 races,
+  # height, visibility, player_relative; 4 build orders of 20 * (1 + 2); 2 unit counts; 2 races,
   # queued and repeat of the observation and of the action
-  assert layout.widths.uint8 == 3 * 32 * 32 + 3 * 60 + 2 * 256 + 2 + 2 + 2
-  # entities; count, mmr, last delay and function; function, delay, target; units
-  assert layout.widths.int16 == 64 * 48 + 4 + 3 + 8
+  assert layout.widths.uint8 == 3 * 32 * 32 + 4 * 60 + 2 * 256 + 2 + 2 + 2
+  # entities; count, mmr, last delay and function; camera; function, delay, target; units
+  assert layout.widths.int16 == 64 * 48 + 4 + 4 + 3 + 8
   assert layout.widths.int32 == 2 * (10 + 13) + 1 + 1  # player and score twice; loop; location
   assert layout.widths.float32 == 7 + 5 + 1 + 1  # log-probs, reward, discount, weight
 

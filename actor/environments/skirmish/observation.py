@@ -277,6 +277,7 @@ def observe(rules: tables.Rules, state: State, player: Array):
   unit_counts = by_dense(rules.types.index, local, vocabulary.NUM_UNIT_TYPES).astype(jnp.uint8)
   races = state.match_up.races
   none = jnp.zeros(vocabulary.NUM_UPGRADES, bool)
+  whole = jnp.array([0, 0, types.POSITION_GRID, types.POSITION_GRID], jnp.int16)
   both = {
     "entities": rows, "entity_count": count, "minimap": minimap(rules, state),
     "player": columns, "home_race": races.astype(jnp.uint8),
@@ -289,11 +290,12 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "statistics": state.match_up.statistics}
   observation = types.Observation(
     **_of(both, player), upgrades=none, enemy_upgrades=none, game_loop=state.loop,
-    mmr=jnp.int16(6200))
+    mmr=jnp.int16(6200), camera=whole)  # the camera shows the whole of so small a map
   other = 1 - player
   privileged = types.Privileged(
     cumulative_score=_of(score, player), executed=_of(state.executed, player),
     opponent_player=_of(columns, other), opponent_upgrades=none,
     opponent_unit_counts=_of(unit_counts, other), opponent_cumulative_score=_of(score, other),
+    opponent_statistics=_of(state.match_up.statistics, other),
     opponent_executed=_of(state.executed, other))
   return observation, privileged

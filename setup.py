@@ -25,6 +25,7 @@ CORE = [
   "plotly>=6.0",
   "rich>=13.7",
   "rlax>=0.1.8",
+  "scipy>=1.11",
   "tensorboardX>=2.6.2",
 ]
 

@@ -70,7 +70,8 @@ def values(config: AgentConfig, core_output, observation: types.Observation,
       x = jnp.concatenate([core_output, common, *(by_part[part] for part in STATISTICS[reward])])
       x = hk.Linear(config.baseline_size, name=f"{reward}_input")(x)
       for i in range(config.baseline_blocks):
-        x = blocks.ResidualBlock(config.baseline_size, name=f"{reward}_block_{i}")(x)
+        block = blocks.ResidualBlock(config.baseline_size, name=f"{reward}_block_{i}")
+        x = blocks.recompute(block, config.remat)(x)
       x = jax.nn.relu(x).astype(jnp.float32)
       value = hk.Linear(1, name=f"{reward}_value")(x)[0]
       outputs.append(bounded_value(value) if reward == "winloss" else value)

@@ -6,6 +6,8 @@ transform in `float32_parameters()`. Norms and softmax are float32 always.
 """
 
 import contextlib
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import haiku as hk
@@ -26,6 +28,14 @@ def float32_parameters():
 
   with hk.custom_creator(create), hk.custom_getter(read):
     yield
+
+
+def recompute(block: Callable, remat: str) -> Callable:
+  """The block; where `AgentConfig.remat` is "blocks", one that keeps its inputs only.
+
+  Its activations are computed again in the backward pass.
+  """
+  return hk.remat(block) if remat == "blocks" else block
 
 
 class LayerNorm(hk.Module):
@@ -149,8 +159,10 @@ class Transformer(hk.Module):
   by side (Vinyals et al. 2019, detailed architecture). The width is that of the input.
   """
 
-  def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str):
+  def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str,
+               remat: str = "none"):
     super().__init__(name=name)
+    self._remat = remat
     self._layers = layers
     self._attention_heads = attention_heads
     self._key_size = key_size
@@ -167,12 +179,16 @@ class Transformer(hk.Module):
       [E, C] of x's dtype.
     """
     row_mask = mask[:, None].astype(x.dtype)
-    x = x * row_mask
-    for layer in range(self._layers):
+
+    def transform(x, layer: int):
       attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
       x = (x + attended) * row_mask
       y = hk.Linear(self._hidden, name=f"hidden_{layer}")(LayerNorm(name=f"mlp_norm_{layer}")(x))
-      x = (x + hk.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
+      return (x + hk.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
+
+    x = x * row_mask
+    for layer in range(self._layers):
+      x = recompute(functools.partial(transform, layer=layer), self._remat)(x)
     return x
 
   def _attend(self, x, mask, layer: int):

@@ -13,6 +13,7 @@ UNIT_MASKS = ("existing", "own", "capable")
 FUNCTION_MASKS = ("none", "available")
 ENTITY_EMBEDDINGS = ("gather", "one_hot")
 TARGET_MASKS = ("existing", "on_screen")
+REMATS = ("none", "blocks", "parts")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 
@@ -98,7 +99,9 @@ class AgentConfig:
   # suits a CPU, "one_hot" multiplies and suits a matrix unit.
   entity_embedding: str = "gather"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
-  remat: bool = False  # recompute encoders and heads in the backward pass: memory for time
+  # What the backward pass computes again rather than keep, memory for time: "none"; the "blocks" of
+  # encoders, heads and value functions one by one; "parts": all encoders, all heads of a step.
+  remat: str = "none"
 
   @property
   def coarse_size(self) -> int:
@@ -168,6 +171,7 @@ def validate(config: AgentConfig) -> None:
   _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
   _check_choice("dtype", config.dtype, DTYPES)
+  _check_choice("remat", config.remat, REMATS)
   _check_choice("scalar.build_order_pooling", config.scalar.build_order_pooling,
                 BUILD_ORDER_POOLINGS)
   _require(256 % config.map_size == 0, "map_size", "a divisor of 256, the grid of positions",

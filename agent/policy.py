@@ -100,7 +100,7 @@ def make_policy(settings: config.AgentConfig) -> Policy:
   """
   config.validate(settings)
   init_networks, networks = _transform(settings)
-  remat = jax.checkpoint if settings.remat else lambda function: function
+  remat = jax.checkpoint if settings.remat == "parts" else lambda function: function
 
   def init(key) -> Params:
     step = types.zeros(

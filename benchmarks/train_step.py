@@ -9,33 +9,18 @@ update on batches that lie on the device already; the ratio says what feeding it
 
 import argparse
 import functools
+import itertools
 import multiprocessing
 import time
 
 import jax
 import numpy as np
 
-from starleague.actor import rollouts
-from starleague.actor.writer import Assembler, Writer
+from starleague.actor.writer import Writer
 from starleague.agent import config as agent_config
 from starleague.agent import wire
-from starleague.experiments import learner, settings, wiring
+from starleague.experiments import learner, record, settings, wiring
 from starleague.learner import prefetch, replay, update
-
-
-def played(parts, config, count: int) -> list[wire.Packed]:
-  """Trajectories of self-play and of games against scripted players."""
-  program = wiring.make_rollouts(parts, config)
-  params, targets = wiring.initial_params(parts, config), rollouts.no_targets()
-  opponents = 1 + len(wiring.SCRIPTED)
-  state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, targets)
-  probabilities = np.full(opponents, 1 / opponents, np.float32)
-  assembler = Assembler(parts.config, config.unroll_length, 2 * config.actor.games)
-  cuts: list[wire.Packed] = []
-  while len(cuts) < count:
-    state, records, _ = program.run(params, state, probabilities, targets)
-    cuts += [cut.packed for cut in assembler.add(records)]
-  return cuts[:count]
 
 
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
@@ -71,7 +56,8 @@ def main() -> None:
   parts = wiring.make_parts(config)
   batch_size = config.learner.batch_size
   steps = batch_size * config.unroll_length
-  trajectories = played(parts, config, 8 * batch_size)
+  params = wiring.initial_params(parts, config)
+  trajectories = list(itertools.islice(record.play(parts, config, params, 0), 8 * batch_size))
   context = multiprocessing.get_context("spawn")
   parent, child = context.Pipe()
   server = context.Process(
@@ -81,7 +67,7 @@ def main() -> None:
 
   optimizer = learner.make_optimizer(config)
   run = update.make_update(learner.make_loss(parts, config), optimizer)
-  params = jax.device_get(wiring.initial_params(parts, config))
+  params = jax.device_get(params)
   teacher = run.replicate(params)
   state = run.replicate(update.initial_state(params, optimizer, jax.random.key(0)))
   place = functools.partial(learner.place, run)

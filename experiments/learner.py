@@ -108,7 +108,7 @@ class Log:
 
   def __init__(self, run_dir: pathlib.Path, origin: float, step: int, steps_an_update: int,
                interval_s: float):
-    self._board = metrics.Writer(run_dir / "tensorboard", resume_step=step)
+    self._board = metrics.Writer(run_dir / "tensorboard", resume_step=step + 1)
     self._path, self._origin = run_dir / results.FILE_NAME, origin
     self._steps_an_update, self._interval_s = steps_an_update, interval_s
     self._step, self._time = step, time.time()

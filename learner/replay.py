@@ -42,7 +42,7 @@ def load_reverb() -> Any:
   return reverb
 
 
-def _signature(spec: dict[str, Any]) -> dict[str, Any]:
+def signature(spec: dict[str, Any]) -> dict[str, Any]:
   """A spec by field as Reverb states it."""
   import tensorflow as tf  # Reverb has loaded it
   return {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in spec.items()}
@@ -86,12 +86,12 @@ def make_tables(players: Sequence[str], config, unroll_length: int, *, samples_p
       rate_limiter=reverb.rate_limiters.SampleToInsertRatio(
         samples_per_insert=float(samples_per_item), min_size_to_sample=min_size,
         error_buffer=float(samples_per_item * tolerance)),
-      signature=_signature(wire.packed_spec(config, unroll_length)._asdict())))
+      signature=signature(wire.packed_spec(config, unroll_length)._asdict())))
     tables.append(reverb.Table(
       name=parameters_table(player), sampler=reverb.selectors.Lifo(),
       remover=reverb.selectors.Fifo(), max_size=1,
       rate_limiter=reverb.rate_limiters.MinSize(1),
-      signature=_signature(transport.parameters_spec())))
+      signature=signature(transport.parameters_spec())))
   return tables
 
 

@@ -203,6 +203,23 @@ class Update:
     """
     return self._run(state, batch, fixed)
 
+  def lower(self, state: TrainState, batch: Trajectory, *fixed: Tree) -> Any:
+    """The update for arguments of these shapes, to be compiled ahead of time.
+
+    Args:
+      state: shapes of one device's copy.
+      batch: shapes of one device's share, steps `[T + 1, b, ...]`.
+      *fixed: shapes of one device's copies.
+
+    Returns:
+      A jax.stages.Lowered, also for devices that are described only (a TPU topology).
+    """
+    def on_all(tree):
+      return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((len(self.local_devices), *x.shape), x.dtype), tree)
+
+    return self._run.lower(on_all(state), on_all(batch), on_all(fixed))
+
 
 def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
                 devices: Sequence[jax.Device] | None = None, accumulate: int = 1) -> Update:

@@ -97,7 +97,7 @@ def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
     x = FieldEmbedding(config.entity_size, config.entity_embedding, name="fields")(entities, dtype)
     x = blocks.Transformer(
       config.entity_layers, config.entity_attention_heads, config.entity_key_size,
-      config.entity_hidden, name="transformer")(x, mask)
+      config.entity_hidden, name="transformer", remat=config.remat)(x, mask)
     embeddings = jax.nn.relu(hk.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
     rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
     mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # rows that do not exist are zero

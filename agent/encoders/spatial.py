@@ -147,10 +147,12 @@ def encode(config: AgentConfig, minimap, camera, entities,
       MapProjection(config.map_projection, name="projection")(
         minimap, camera, entities, vectors))
     for i, channels in enumerate(config.map_downsamples):
-      x = jax.nn.relu(blocks.Downsample(channels, name=f"downsample_{i}")(x))
+      x = jax.nn.relu(blocks.recompute(
+        blocks.Downsample(channels, name=f"downsample_{i}"), config.remat)(x))
     map_skips = [x]
     for i in range(config.map_blocks):
-      x = blocks.ConvResidualBlock(config.map_downsamples[-1], name=f"block_{i}")(x)
+      block = blocks.ConvResidualBlock(config.map_downsamples[-1], name=f"block_{i}")
+      x = blocks.recompute(block, config.remat)(x)
       map_skips.append(x)
     embedded = jax.nn.relu(hk.Linear(config.spatial_size, name="embedded")(x.reshape(-1)))
   return SpatialEncoding(embedded, tuple(map_skips))

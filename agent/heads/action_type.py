@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from starleague.agent import distributions, vocabulary
-from starleague.agent.blocks import GLU, ResidualBlock
+from starleague.agent.blocks import GLU, ResidualBlock, recompute
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Array
@@ -16,7 +16,7 @@ def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
   with hk.name_scope("function"):
     x = jax.nn.relu(hk.Linear(config.head_size, name="input")(inputs.core))
     for i in range(config.action_blocks):
-      x = ResidualBlock(config.head_size, name=f"block_{i}")(x)
+      x = recompute(ResidualBlock(config.head_size, name=f"block_{i}"), config.remat)(x)
     raw = GLU(vocabulary.NUM_FUNCTIONS, name="logits")(jax.nn.relu(x), inputs.scalar_context)
   legal = distributions.legal_functions(
     inputs.observation.available_actions, config.function_mask == "available")

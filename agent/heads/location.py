@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import distributions
-from starleague.agent.blocks import FilmGatedBlock
+from starleague.agent.blocks import FilmGatedBlock, recompute
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Array
@@ -66,10 +66,11 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
     x = hk.Conv2D(config.location_channels, 1, name="input")(jax.nn.relu(x))
     x = jax.nn.relu(x)
     for i, skip in enumerate(reversed(inputs.map_skips[:-1])):
-      x = FilmGatedBlock(config.location_channels, name=f"block_{i}")(x, skip, autoregressive)
+      block = FilmGatedBlock(config.location_channels, name=f"block_{i}")
+      x = recompute(block, config.remat)(x, skip, autoregressive)
     for i, channels in enumerate(config.location_upsamples):
       x = x if i == 0 else jax.nn.relu(x)
-      x = TransposedConvolution(channels, name=f"upsample_{i}")(x)
+      x = recompute(TransposedConvolution(channels, name=f"upsample_{i}"), config.remat)(x)
   legal = distributions.legal_locations(
     inputs.observation.camera, function, config.location_size, config.target_mask == "on_screen")
   return distributions.apply_mask(x.reshape(-1), legal, config.temperature)

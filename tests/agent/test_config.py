@@ -37,6 +37,8 @@ def test_full_has_the_published_sizes():
   ("pick_pooling", "mean", "pick_pooling must be one of"),
   ("entity_embedding", "sparse", "entity_embedding must be one of"),
   ("dtype", "float16", "dtype must be one of"),
+  ("remat", "some", "remat must be one of .*blocks"),
+  ("target_mask", "near", "target_mask must be one of .*on_screen"),
   ("map_size", 24, "map_size must be a divisor of 256"),
   ("map_downsamples", (), "map_downsamples must be one or more"),
   ("map_downsamples", (16,) * 6, "map_downsamples must be at most as many"),

@@ -235,9 +235,27 @@ def test_recomputing_keeps_less_for_the_backward_pass(played):
   trajectory, _, _ = played
   one = types.Trajectory(jax.tree.map(lambda x: x[:, 0], trajectory.steps),
                          jax.tree.map(lambda x: x[0], trajectory.initial_state))
-  plain, recomputed = (_bytes_kept_for_the_backward_pass(
-    dataclasses.replace(MINI, remat=remat), one) for remat in (False, True))
-  assert recomputed < plain / 2
+  none, blocks, parts = (_bytes_kept_for_the_backward_pass(
+    dataclasses.replace(MINI, remat=remat), one) for remat in config.REMATS)
+  assert parts < blocks < none
+  assert parts < none / 2
+
+
+@pytest.mark.slow
+def test_recomputing_changes_nothing(mini, played):
+  _, params, _, _, _ = mini
+  trajectory, _, _ = played
+  one = types.Trajectory(jax.tree.map(lambda x: x[:, 0], trajectory.steps),
+                         jax.tree.map(lambda x: x[0], trajectory.initial_state))
+  found = []
+  for remat in config.REMATS:
+    policy = agent.make_policy(dataclasses.replace(MINI, remat=remat))
+    shapes = jax.eval_shape(policy.init, jax.random.key(0))
+    assert jax.tree.map(jnp.shape, shapes) == jax.tree.map(jnp.shape, params)
+    found.append(jax.jit(jax.value_and_grad(lambda p, f=policy: _loss(f.unroll(p, one))))(params))
+  for other in found[1:]:
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4),
+                 found[0], other)
 
 
 def _counts(preset):

@@ -203,7 +203,7 @@ def test_another_size_is_refused_and_another_way_to_run_is_not(two):
   with pytest.raises(CheckpointMismatchError, match=r"agent config, scalar\.player: found 16, "
                                                     "expected 17"):
     Checkpoints(two, other).restore(make_state())
-  same = dataclasses.replace(MINI, dtype="bfloat16", temperature=0.5, remat=True)
+  same = dataclasses.replace(MINI, dtype="bfloat16", temperature=0.5, remat="blocks")
   assert Checkpoints(two, same).restore(make_state()).step == 2
 
 

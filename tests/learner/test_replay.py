@@ -133,9 +133,9 @@ def test_steps_become_items(serve):
 
 
 @pytest.mark.parametrize("config, unroll_length, message", [
-  (CONFIG, 5, r"field 'bits' of table 'main' of localhost:\d+: found uint8\[3, 748\], "
-              r"expected uint8\[6, 748\]"),
-  (agent_config.full(), UNROLL_LENGTH, r"field 'bits' .*found uint8\[3, 748\]")])
+  (CONFIG, 5, r"field 'bits' of table 'main' of localhost:\d+: found uint8\[3, 802\], "
+              r"expected uint8\[6, 802\]"),
+  (agent_config.full(), UNROLL_LENGTH, r"field 'bits' .*found uint8\[3, 802\]")])
 def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_length, message):
   address = serve()
   sender = make_writer(address)

@@ -1,0 +1,66 @@
+"""Records trajectories of a run's agent as a dataset on disk.
+
+  python -m starleague.experiments.record --run_dir runs/mini --output data/mini --trajectories 1000
+
+The run's newest weights play as in training: against themselves and against the scripted players.
+`starleague.learner.recordings.dataset` reads what is written.
+"""
+
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from absl import app, flags
+
+from starleague.actor import rollouts
+from starleague.actor.writer import Assembler
+from starleague.agent import wire
+from starleague.experiments import run_flags, settings, wiring
+from starleague.learner import checkpoints, recordings
+
+flags.declare_key_flag("run_dir")
+_OUTPUT = flags.DEFINE_string("output", None, "Folder to write; must not exist.")
+_TRAJECTORIES = flags.DEFINE_integer("trajectories", 1000, "How many.", lower_bound=1)
+_WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
+                             "The run's newest weights or those that it began with.")
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
+
+
+def play(parts: wiring.Parts, config, params: Any, seed: int) -> Iterator[wire.Packed]:
+  """Trajectories of an agent's games without end; opponents, itself too, are dealt evenly."""
+  program = wiring.make_rollouts(parts, config)
+  opponents = 1 + len(wiring.SCRIPTED)
+  targets = rollouts.no_targets()
+  state = program.init(
+    jax.random.key(seed), np.arange(config.actor.games) % opponents, targets)
+  probabilities = np.full(opponents, 1 / opponents, np.float32)
+  assembler = Assembler(parts.config, config.unroll_length, 2 * config.actor.games)
+  while True:
+    state, records, _ = program.run(params, state, probabilities, targets)
+    for cut in assembler.add(records):
+      yield cut.packed
+
+
+def main(argv: Sequence[str]) -> None:
+  if len(argv) > 1:
+    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+  run_dir = pathlib.Path(run_flags.RUN_DIR.value)
+  config = settings.load(run_dir)
+  parts = wiring.make_parts(config)
+  where = run_dir / (wiring.CHECKPOINTS if _WEIGHTS.value == "newest" else wiring.INITIAL)
+  params = checkpoints.load_params(where, parts.config)
+  recording = recordings.save(
+    _OUTPUT.value, play(parts, config, params, _SEED.value), config.preset, config.unroll_length,
+    _TRAJECTORIES.value, f"{_WEIGHTS.value} weights of {run_dir.name}, seed {_SEED.value}")
+  size = sum(file.stat().st_size
+             for file in pathlib.Path(_OUTPUT.value).rglob("*") if file.is_file())
+  steps = recording.trajectories * recording.unroll_length
+  print(f"recorded trajectories={recording.trajectories} steps={steps} megabytes={size / 1e6:.1f} "
+        f"kilobytes_a_step={size / steps / 1e3:.2f} path={_OUTPUT.value}")
+
+
+if __name__ == "__main__":
+  flags.mark_flags_as_required(["run_dir", "output"])
+  app.run(main)

@@ -10,7 +10,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import blocks, types
+from starleague.agent import blocks, linear, types
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import scalar
 
@@ -68,11 +68,11 @@ def values(config: AgentConfig, core_output, observation: types.Observation,
     common, by_part = _features(config, observation, privileged)
     for reward in types.REWARDS:
       x = jnp.concatenate([core_output, common, *(by_part[part] for part in STATISTICS[reward])])
-      x = hk.Linear(config.baseline_size, name=f"{reward}_input")(x)
+      x = linear.Linear(config.baseline_size, name=f"{reward}_input")(x)
       for i in range(config.baseline_blocks):
         block = blocks.ResidualBlock(config.baseline_size, name=f"{reward}_block_{i}")
         x = blocks.recompute(block, config.remat)(x)
       x = jax.nn.relu(x).astype(jnp.float32)
-      value = hk.Linear(1, name=f"{reward}_value")(x)[0]
+      value = linear.Linear(1, name=f"{reward}_value")(x)[0]
       outputs.append(bounded_value(value) if reward == "winloss" else value)
   return jnp.stack(outputs)

@@ -14,6 +14,8 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
+from starleague.agent import linear
+
 
 @contextlib.contextmanager
 def float32_parameters():
@@ -68,8 +70,8 @@ class GLU(hk.Module):
 
   def __call__(self, inputs, context):
     """[C], [context size] -> [output_size]."""
-    gate = jax.nn.sigmoid(hk.Linear(inputs.shape[-1], name="gate")(context))
-    return hk.Linear(self._output_size, name="output")(gate * inputs)
+    gate = jax.nn.sigmoid(linear.Linear(inputs.shape[-1], name="gate")(context))
+    return linear.Linear(self._output_size, name="output")(gate * inputs)
 
 
 class ResidualBlock(hk.Module):
@@ -82,9 +84,9 @@ class ResidualBlock(hk.Module):
   def __call__(self, x):
     """[size] -> [size]."""
     y = jax.nn.relu(LayerNorm(name="norm_0")(x))
-    y = hk.Linear(self._size, name="linear_0")(y)
+    y = linear.Linear(self._size, name="linear_0")(y)
     y = jax.nn.relu(LayerNorm(name="norm_1")(y))
-    return x + hk.Linear(self._size, name="linear_1")(y)
+    return x + linear.Linear(self._size, name="linear_1")(y)
 
 
 class ConvResidualBlock(hk.Module):
@@ -116,9 +118,9 @@ class FilmGatedBlock(hk.Module):
 
   def __call__(self, x, skip, context):
     """[H, W, channels], [H, W, channels], [context size] -> [H, W, channels]."""
-    gamma = 1.0 + hk.Linear(self._channels, name="gamma")(context)
-    beta = hk.Linear(self._channels, name="beta")(context)
-    gate = jax.nn.sigmoid(hk.Linear(self._channels, name="gate")(context))
+    gamma = 1.0 + linear.Linear(self._channels, name="gamma")(context)
+    beta = linear.Linear(self._channels, name="beta")(context)
+    gate = jax.nn.sigmoid(linear.Linear(self._channels, name="gate")(context))
     y = hk.Conv2D(self._channels, 3, name="conv_0")(jax.nn.relu(x))
     y = gamma * y + beta
     y = hk.Conv2D(self._channels, 3, name="conv_1")(jax.nn.relu(y))
@@ -183,8 +185,8 @@ class Transformer(hk.Module):
     def transform(x, layer: int):
       attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
       x = (x + attended) * row_mask
-      y = hk.Linear(self._hidden, name=f"hidden_{layer}")(LayerNorm(name=f"mlp_norm_{layer}")(x))
-      return (x + hk.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
+      y = linear.Linear(self._hidden, name=f"hidden_{layer}")(LayerNorm(name=f"mlp_norm_{layer}")(x))
+      return (x + linear.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
 
     x = x * row_mask
     for layer in range(self._layers):
@@ -193,13 +195,13 @@ class Transformer(hk.Module):
 
   def _attend(self, x, mask, layer: int):
     rows, heads, size = x.shape[0], self._attention_heads, self._key_size
-    projected = hk.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
+    projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
     query, key, value = projected.reshape(rows, 3, heads, size).transpose(1, 2, 0, 3)
     logits = jnp.einsum("hqc,hkc->hqk", query, key).astype(jnp.float32) / jnp.sqrt(float(size))
     weights = jax.nn.softmax(logits + jnp.where(mask, 0.0, -1e9), axis=-1).astype(x.dtype)
     attended = jnp.einsum("hqk,hkc->hqc", weights, value)
     side_by_side = attended.transpose(1, 0, 2).reshape(rows, heads * size)
-    return hk.Linear(x.shape[-1], name=f"aggregate_{layer}")(side_by_side)
+    return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(side_by_side)
 
 
 class LSTMState(NamedTuple):
@@ -234,7 +236,7 @@ class LayerNormLSTM(hk.Module):
     """
     size, dtype = self._size, inputs.dtype
     projected = LayerNorm(name="input_norm")(
-      hk.Linear(4 * size, with_bias=False, name="input")(inputs).astype(jnp.float32))
+      linear.Linear(4 * size, with_bias=False, name="input")(inputs).astype(jnp.float32))
     recurrent = hk.get_parameter(
       "recurrent", (size, 4 * size), dtype, hk.initializers.Orthogonal())
     scale = hk.get_parameter("recurrent_scale", (4 * size,), jnp.float32, jnp.ones)

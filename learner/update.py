@@ -170,7 +170,7 @@ class Update:
 
   devices: tuple[jax.Device, ...]  # of all hosts
   local_devices: tuple[jax.Device, ...]  # of this host
-  _run: Callable
+  _run: jax.stages.Wrapped
 
   def place(self, batch: Trajectory) -> Trajectory:
     """Puts this host's batch `[T + 1, B, ...]` on its devices, without waiting for the transfer.

@@ -9,7 +9,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import blocks
+from starleague.agent import blocks, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import fields
 
@@ -98,8 +98,8 @@ def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
     x = blocks.Transformer(
       config.entity_layers, config.entity_attention_heads, config.entity_key_size,
       config.entity_hidden, name="transformer", remat=config.remat)(x, mask)
-    embeddings = jax.nn.relu(hk.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
+    embeddings = jax.nn.relu(linear.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
     rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
     mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # rows that do not exist are zero
-    embedded = jax.nn.relu(hk.Linear(config.entity_size, name="embedded")(mean))
+    embedded = jax.nn.relu(linear.Linear(config.entity_size, name="embedded")(mean))
   return EntityEncoding(embeddings * mask[:, None].astype(dtype), embedded)

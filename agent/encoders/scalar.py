@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.agent import blocks, types
+from starleague.agent import blocks, linear, types
 from starleague.agent import vocabulary as v
 from starleague.agent.config import AgentConfig, ScalarConfig
 from starleague.agent.encoders import fields
@@ -43,7 +43,7 @@ def log_counts(x):
 
 
 def _dense(x, size: int, name: str, dtype):
-  return jax.nn.relu(hk.Linear(size, name=name)(x.astype(dtype)))
+  return jax.nn.relu(linear.Linear(size, name=name)(x.astype(dtype)))
 
 
 def _one_hot(x, classes: int):
@@ -96,7 +96,7 @@ class BuildOrderEncoder(hk.Module):
     by_type = hk.get_parameter("unit_types", (v.NUM_UNIT_TYPES, width), dtype, init)
     by_place = hk.get_parameter("places", (length, width), dtype, init)
     bits = fields.position_bits(statistics.build_order_xy).reshape(length, -1).astype(dtype)
-    x = by_type[unit_types] + by_place + hk.Linear(width, w_init=init, name="positions")(bits)
+    x = by_type[unit_types] + by_place + linear.Linear(width, w_init=init, name="positions")(bits)
     x = blocks.Transformer(
       sizes.build_order_layers, sizes.build_order_attention_heads, sizes.build_order_key_size,
       sizes.build_order_hidden, name="transformer")(x, mask)

@@ -9,7 +9,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import blocks, coordinates, types
+from starleague.agent import blocks, coordinates, linear, types
 from starleague.agent.config import AgentConfig
 
 PLANES = (*types.MINIMAP_PLANES, "camera")
@@ -142,7 +142,7 @@ def encode(config: AgentConfig, minimap, camera, entities,
   with hk.name_scope("spatial_encoder"):
     # Without a bias, a row that does not exist draws nothing.
     vectors = jax.nn.relu(
-      hk.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
+      linear.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
     x = jax.nn.relu(
       MapProjection(config.map_projection, name="projection")(
         minimap, camera, entities, vectors))
@@ -154,5 +154,5 @@ def encode(config: AgentConfig, minimap, camera, entities,
       block = blocks.ConvResidualBlock(config.map_downsamples[-1], name=f"block_{i}")
       x = blocks.recompute(block, config.remat)(x)
       map_skips.append(x)
-    embedded = jax.nn.relu(hk.Linear(config.spatial_size, name="embedded")(x.reshape(-1)))
+    embedded = jax.nn.relu(linear.Linear(config.spatial_size, name="embedded")(x.reshape(-1)))
   return SpatialEncoding(embedded, tuple(map_skips))

@@ -4,7 +4,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions, vocabulary
+from starleague.agent import distributions, linear, vocabulary
 from starleague.agent.blocks import GLU, ResidualBlock, recompute
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.inputs import HeadInputs
@@ -14,7 +14,7 @@ from starleague.agent.types import Array
 def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
   """[A] masked float32 logits: residual blocks over the core's output, gated by the context."""
   with hk.name_scope("function"):
-    x = jax.nn.relu(hk.Linear(config.head_size, name="input")(inputs.core))
+    x = jax.nn.relu(linear.Linear(config.head_size, name="input")(inputs.core))
     for i in range(config.action_blocks):
       x = recompute(ResidualBlock(config.head_size, name=f"block_{i}"), config.remat)(x)
     raw = GLU(vocabulary.NUM_FUNCTIONS, name="logits")(jax.nn.relu(x), inputs.scalar_context)
@@ -28,7 +28,7 @@ def embedding(config: AgentConfig, inputs: HeadInputs, function: Array) -> Array
   with hk.name_scope("function_embedding"):
     x = jax.nn.one_hot(
       function.astype(jnp.int32), vocabulary.NUM_FUNCTIONS, dtype=config.dtype)
-    x = jax.nn.relu(hk.Linear(config.head_size, name="input")(x))
+    x = jax.nn.relu(linear.Linear(config.head_size, name="input")(x))
     size, context = config.autoregressive_size, inputs.scalar_context
     return GLU(size, name="choice")(x, context) + GLU(size, name="core")(inputs.core, context)
 
@@ -37,4 +37,4 @@ def executor_embedding(config: AgentConfig, function: Array) -> Array:
   """[] integer -> [function_embedding]: the unit types that can execute the function, embedded."""
   function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
   types = jnp.asarray(vocabulary.CAPABLE)[function].astype(config.dtype)
-  return jax.nn.relu(hk.Linear(config.function_embedding, name="executors")(types))
+  return jax.nn.relu(linear.Linear(config.function_embedding, name="executors")(types))

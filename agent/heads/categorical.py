@@ -8,6 +8,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
+from starleague.agent import linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.types import Array
 
@@ -15,9 +16,9 @@ from starleague.agent.types import Array
 def logits(config: AgentConfig, autoregressive: Array, size: int, name: str) -> Array:
   """[autoregressive_size] -> [size]: raw logits of a choice, through two hidden layers."""
   with hk.name_scope(name):
-    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_0")(autoregressive))
-    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_1")(x))
-    return hk.Linear(size, name="logits")(x)
+    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_0")(autoregressive))
+    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_1")(x))
+    return linear.Linear(size, name="logits")(x)
 
 
 def embedding(config: AgentConfig, choice: Array, size: int, name: str,
@@ -36,6 +37,6 @@ def embedding(config: AgentConfig, choice: Array, size: int, name: str,
   """
   with hk.name_scope(f"{name}_embedding"):
     x = jax.nn.one_hot(choice.astype(jnp.int32), size, dtype=config.dtype)
-    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_0")(x))
-    x = jax.nn.relu(hk.Linear(config.head_size, name="hidden_1")(x))
-    return jnp.where(used, hk.Linear(config.autoregressive_size, name="output")(x), 0)
+    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_0")(x))
+    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_1")(x))
+    return jnp.where(used, linear.Linear(config.autoregressive_size, name="output")(x), 0)

@@ -18,7 +18,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions
+from starleague.agent import distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.action_type import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
@@ -63,7 +63,7 @@ def _pointer(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
   size, hidden = config.key_size, config.function_embedding
   observation = inputs.observation
   with hk.name_scope("selected_units"):
-    keys = hk.Linear(size, name="keys")(inputs.entity_embeddings).astype(jnp.float32)
+    keys = linear.Linear(size, name="keys")(inputs.entity_embeddings).astype(jnp.float32)
     end = hk.get_parameter("end_key", (size,), jnp.float32, hk.initializers.TruncatedNormal(1.0))
     embedded = executor_embedding(config, function).astype(jnp.float32)
     hidden_w, hidden_b = _linear_parameters(config.autoregressive_size, hidden, "query_hidden")

@@ -4,7 +4,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions
+from starleague.agent import distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.action_type import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
@@ -15,10 +15,10 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
            function: Array) -> Array:
   """[E] masked float32 logits."""
   with hk.name_scope("target_unit"):
-    x = hk.Linear(config.function_embedding, name="query_hidden")(autoregressive)
+    x = linear.Linear(config.function_embedding, name="query_hidden")(autoregressive)
     x = jax.nn.relu(x + executor_embedding(config, function))
-    query = hk.Linear(config.key_size, name="query")(x)
-    keys = hk.Linear(config.key_size, name="keys")(inputs.entity_embeddings)
+    query = linear.Linear(config.key_size, name="query")(x)
+    keys = linear.Linear(config.key_size, name="keys")(inputs.entity_embeddings)
   raw = jnp.einsum("ek,k->e", keys, query, preferred_element_type=jnp.float32)
   observation = inputs.observation
   legal = distributions.legal_targets(

@@ -26,7 +26,7 @@ def float32_parameters():
     return next_creator(shape, jnp.float32, init)
 
   def read(next_getter, value, context):
-    return next_getter(value.astype(context.original_dtype))
+    return next_getter(jnp.asarray(value, context.original_dtype))
 
   with hk.custom_creator(create), hk.custom_getter(read):
     yield

@@ -18,14 +18,13 @@ from starleague.actor.environments.skirmish import players
 from starleague.experiments import results, run_flags, settings, wiring
 from starleague.learner import checkpoints
 
-for _name in ("run_dir", "origin"):
+for _name in ("run_dir", "origin", "seed"):
   flags.declare_key_flag(_name)
 _GAMES = flags.DEFINE_integer(
   "games", None, "Games against each scripted player, half from each side; the run's own setting "
   "if not given.", lower_bound=2)
 _OPPONENTS = flags.DEFINE_list(
   "opponents", list(wiring.SCRIPTED), "Scripted players to meet.")
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
 
 
 def opponent_indices(names: Sequence[str]) -> list[int]:
@@ -72,7 +71,7 @@ def main(argv: Sequence[str]) -> None:
   for kind, where in agents.items():
     params = checkpoints.load_params(where, parts.config)
     step = trained[-1] if kind == "eval" else 0
-    scores = evaluation.evaluate(evaluator, params, jax.random.key(_SEED.value))
+    scores = evaluation.evaluate(evaluator, params, jax.random.key(run_flags.SEED.value))
     results.append(path, win_rate_rows(scores, kind, time.time() - origin, step))
     for index, score in scores.items():
       low, high = league.wilson_interval(score.wins, score.games)

@@ -1,6 +1,6 @@
 """Records trajectories of a run's agent as a dataset on disk.
 
-  python -m starleague.experiments.record --run_dir runs/mini --output data/mini --trajectories 1000
+  python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini --trajectories 1000
 
 The run's newest weights play as in training: against themselves and against the scripted players.
 `starleague.learner.recordings.dataset` reads what is written.
@@ -20,12 +20,12 @@ from starleague.agent import wire
 from starleague.experiments import run_flags, settings, wiring
 from starleague.learner import checkpoints, recordings
 
-flags.declare_key_flag("run_dir")
-_OUTPUT = flags.DEFINE_string("output", None, "Folder to write; must not exist.")
+for _name in ("run_dir", "seed"):
+  flags.declare_key_flag(_name)
+_DATASET = flags.DEFINE_string("dataset", None, "Folder to write; must not exist.")
 _TRAJECTORIES = flags.DEFINE_integer("trajectories", 1000, "How many.", lower_bound=1)
 _WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
                              "The run's newest weights or those that it began with.")
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
 
 
 def play(parts: wiring.Parts, config, params: Any, seed: int) -> Iterator[wire.Packed]:
@@ -51,16 +51,17 @@ def main(argv: Sequence[str]) -> None:
   parts = wiring.make_parts(config)
   where = run_dir / (wiring.CHECKPOINTS if _WEIGHTS.value == "newest" else wiring.INITIAL)
   params = checkpoints.load_params(where, parts.config)
+  seed = run_flags.SEED.value
   recording = recordings.save(
-    _OUTPUT.value, play(parts, config, params, _SEED.value), config.preset, config.unroll_length,
-    _TRAJECTORIES.value, f"{_WEIGHTS.value} weights of {run_dir.name}, seed {_SEED.value}")
+    _DATASET.value, play(parts, config, params, seed), config.preset, config.unroll_length,
+    _TRAJECTORIES.value, f"{_WEIGHTS.value} weights of {run_dir.name}, seed {seed}")
   size = sum(file.stat().st_size
-             for file in pathlib.Path(_OUTPUT.value).rglob("*") if file.is_file())
+             for file in pathlib.Path(_DATASET.value).rglob("*") if file.is_file())
   steps = recording.trajectories * recording.unroll_length
   print(f"recorded trajectories={recording.trajectories} steps={steps} megabytes={size / 1e6:.1f} "
-        f"kilobytes_a_step={size / steps / 1e3:.2f} path={_OUTPUT.value}")
+        f"kilobytes_a_step={size / steps / 1e3:.2f} path={_DATASET.value}")
 
 
 if __name__ == "__main__":
-  flags.mark_flags_as_required(["run_dir", "output"])
+  flags.mark_flags_as_required(["run_dir", "dataset"])
   app.run(main)

@@ -7,3 +7,4 @@ ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server."
 ORIGIN = flags.DEFINE_float(
   "origin", None, "When the run began, in seconds since 1970; what figures' times count from. "
   "The moment of the start if not given.")
+SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")

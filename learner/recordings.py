@@ -157,7 +157,9 @@ class Batches(Iterator[wire.Packed]):
   def close(self) -> None:
     """Stops the private server."""
     self._dataset.close()
-    self._server.stop()
+    server, self._server = self._server, None
+    if server is not None:
+      server.stop()
 
   def __enter__(self) -> "Batches":
     return self

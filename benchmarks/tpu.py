@@ -1,0 +1,160 @@
+"""What the published agent needs on TPUs, compiled ahead of time on a machine that has none.
+
+  pip install --no-deps -r requirements/tpu.txt
+  python benchmarks/tpu.py                                  # acting and unrolling on one device
+  python benchmarks/tpu.py --programs update                # the learner's update on all of them
+  python benchmarks/tpu.py --topologies v5e:4x4 --remat blocks
+
+XLA's TPU compiler reports each program's memory, floating-point operations and bytes; with the
+chip's published peaks these give the roofline: the least time that a call can take. Nothing runs.
+"""
+
+import argparse
+import dataclasses
+import os
+import re
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_STDERR_LOG_LEVEL": "3"}
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import topologies
+
+from starleague import agent
+from starleague.agent import config as agent_config
+from starleague.agent import core, types
+from starleague.learner import objective, update, weights
+
+
+class Peak(NamedTuple):
+  """What one device of a topology can do at most."""
+
+  flops: float  # a second, bfloat16
+  bandwidth: float  # bytes a second, of its memory
+  memory: float  # bytes
+
+
+# Cloud TPU's published figures; those of a chip of two cores (v3, v4) are halved.
+PEAKS = {
+  "TPU v3": Peak(123e12 / 2, 900e9 / 2, 16 * 2**30),
+  "TPU v4": Peak(275e12 / 2, 1228e9 / 2, 16 * 2**30),
+  "TPU v5 lite": Peak(197e12, 819e9, 16 * 2**30),
+  "TPU v6 lite": Peak(918e12, 1640e9, 32 * 2**30),
+}
+TOPOLOGIES = ("v3:8x8", "v4:4x4x4", "v5e:4x4", "v6e:4x4")
+
+
+class Program(NamedTuple):
+  """A function of the agent, to be compiled for the devices of a topology."""
+
+  name: str
+  steps: int  # agent steps of a call, on one device
+  lower: Callable[[list[jax.Device]], Any]  # devices -> jax.stages.Lowered
+
+
+def batched(spec, size: int, axis: int = 0):
+  """Shapes with a batch axis."""
+  return jax.tree.map(
+    lambda x: jax.ShapeDtypeStruct((*x.shape[:axis], size, *x.shape[axis:]), x.dtype), spec)
+
+
+def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
+  """Lowers a function of shapes for the first device."""
+  def lower(devices):
+    sharding = jax.sharding.SingleDeviceSharding(devices[0])
+    return jax.jit(run).lower(*jax.tree.map(
+      lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), arguments))
+
+  return lower
+
+
+def programs(settings: agent_config.AgentConfig, options) -> dict[str, Program]:
+  """Acting for a batch of players; unrolling trajectories, without and with its gradient; the
+  whole update, a device's share of it."""
+  policy = agent.make_policy(settings)
+  batch, sequences, unroll_length = options.batch, options.sequences, options.unroll_length
+  params = jax.eval_shape(policy.init, jax.random.key(0))
+  keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), batch))
+  observation = types.observation_spec(settings.max_entities, settings.map_size)
+  state = jax.eval_shape(lambda: core.initial_state(settings))
+  spec = types.trajectory_spec(settings, unroll_length)
+  trajectories = types.Trajectory(
+    batched(spec.steps, sequences, 1), batched(spec.initial_state, sequences))
+  unroll = jax.vmap(policy.unroll, (None, types.Trajectory(1, 0)), 0)
+  costs, optimizer = weights.RLWeights(), update.make_optimizer(3e-5)
+
+  def total(params, trajectories):
+    """A sum that every output of the unroll takes part in, so that none is left out."""
+    output = unroll(params, trajectories)
+    return sum(x.sum() for x in jax.tree.leaves((output.logits, output.baselines)))
+
+  def loss(params, key, batch, teacher):
+    del key
+    return objective.rl_loss(policy, costs, params, teacher, batch)
+
+  def lower_update(devices):
+    train_state = jax.eval_shape(
+      lambda: update.initial_state(
+        jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params), optimizer,
+        jax.random.key(0)))
+    run = update.make_update(loss, optimizer, devices, options.accumulate)
+    return run.lower(train_state, trajectories, params)
+
+  acting = jax.vmap(policy.step, (None, 0, 0, 0))
+  steps = sequences * unroll_length
+  return {
+    "step": Program("step", batch, on_one(
+      acting, params, keys, batched(observation, batch), batched(state, batch))),
+    "unroll": Program("unroll", steps, on_one(total, params, trajectories)),
+    "gradient": Program("gradient", steps, on_one(jax.grad(total), params, trajectories)),
+    "update": Program("update", steps, lower_update)}
+
+
+def report(topology: str, devices: list[jax.Device], program: Program) -> None:
+  """Compiles a program and prints what it needs of each device."""
+  peak = PEAKS[devices[0].device_kind]
+  begin = time.perf_counter()
+  compiled = program.lower(devices).compile()
+  seconds = time.perf_counter() - begin
+  memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
+  flops, accessed = cost["flops"], cost["bytes accessed"]
+  held = (memory.argument_size_in_bytes + memory.output_size_in_bytes
+          + memory.temp_size_in_bytes - memory.alias_size_in_bytes)
+  computing, moving = flops / peak.flops, accessed / peak.bandwidth
+  least = max(computing, moving)
+  collectives = len(re.findall(r" all-reduce(?:-start)?\(", compiled.as_text()))
+  print(f"{topology} {program.name} ({program.steps} steps a device): "
+        f"memory {held / 2**30:.2f} of {peak.memory / 2**30:.0f} GiB "
+        f"(temporary {memory.temp_size_in_bytes / 2**30:.2f}), "
+        f"{flops / 1e9:.0f} GFLOP, {accessed / 1e9:.1f} GB, {collectives} all-reduces; "
+        f"computing {1e3 * computing:.1f} ms, memory {1e3 * moving:.1f} ms: at most "
+        f"{program.steps / least:.0f} agent steps/s a device, "
+        f"{len(devices) * program.steps / least:.0f} on all {len(devices)}; "
+        f"compiled in {seconds:.0f} s", flush=True)
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("--preset", default="full")
+  parser.add_argument("--topologies", nargs="+", default=TOPOLOGIES)
+  parser.add_argument("--programs", nargs="+", default=("step", "unroll", "gradient"),
+                      choices=("step", "unroll", "gradient", "update"))
+  parser.add_argument("--batch", type=int, default=256, help="Players that act at once.")
+  parser.add_argument("--sequences", type=int, default=4, help="Trajectories on a device.")
+  parser.add_argument("--unroll_length", type=int, default=64, help="T.")
+  parser.add_argument("--accumulate", type=int, default=1, help="Parts of a device's share.")
+  parser.add_argument("--remat", default="none", choices=agent_config.REMATS)
+  options = parser.parse_args()
+  settings = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat)
+  by_name = programs(settings, options)
+  for topology in options.topologies:
+    devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices
+    for name in options.programs:
+      report(topology, list(devices), by_name[name])
+
+
+if __name__ == "__main__":
+  main()

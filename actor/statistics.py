@@ -6,11 +6,8 @@ Methods). The environments record it as `executed`; a library keeps the z of man
 match-up, and each training game draws its target from those that fit.
 """
 
-import contextlib
 import dataclasses
 import os
-import pathlib
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -19,6 +16,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from starleague.actor import files
 from starleague.agent import types
 from starleague.agent import vocabulary as v
 
@@ -186,22 +184,11 @@ class StatisticsLibrary:
 
   def save(self, path: str | os.PathLike) -> None:
     """Writes an .npz file, whole or not at all."""
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-      with os.fdopen(descriptor, "wb") as file:
-        np.savez_compressed(
-          file, format=np.array(FORMAT), vocabulary=np.array(v.digest()),
-          maps=np.array(self.maps, dtype=np.str_), map_index=self.map_index,
-          home_race=self.home_race, away_race=self.away_race, **self.statistics._asdict())
-        file.flush()
-        os.fsync(file.fileno())
-      os.replace(name, path)
-    except BaseException:
-      with contextlib.suppress(FileNotFoundError):
-        os.unlink(name)
-      raise
+    with files.replacing(path, "wb") as file:
+      np.savez_compressed(
+        file, format=np.array(FORMAT), vocabulary=np.array(v.digest()),
+        maps=np.array(self.maps, dtype=np.str_), map_index=self.map_index,
+        home_race=self.home_race, away_race=self.away_race, **self.statistics._asdict())
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "StatisticsLibrary":

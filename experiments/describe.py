@@ -6,7 +6,6 @@
 Everything is read off the code, by tracing it without running it.
 """
 
-import os
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import jax
 from absl import app, flags
 
 from starleague import agent
+from starleague.actor import files
 from starleague.agent import config as agent_config
 from starleague.agent import encoders, types
 
@@ -153,9 +153,8 @@ def main(argv: Sequence[str]) -> None:
     return
   path = pathlib.Path(_WRITE.value)
   renewed = renew(path.read_text(), part)
-  partial = path.with_suffix(".partial")
-  partial.write_text(renewed)
-  os.replace(partial, path)
+  with files.replacing(path) as file:
+    file.write(renewed)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from plotly.offline import get_plotlyjs
 
+from starleague.actor import files
 from starleague.experiments import report_figures as figures
 from starleague.experiments import results
 from starleague.experiments.display import count, duration
@@ -61,15 +61,8 @@ def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
   rows = results.read(folder / results.FILE_NAME)
   config = _read_config(folder / CONFIG_NAME)
   page = render_page(folder.resolve().name, rows, config)
-  descriptor, temporary = tempfile.mkstemp(prefix=".report-", suffix=".html", dir=folder)
-  try:
-    with open(descriptor, "w", encoding="utf-8") as file:
-      file.write(page)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, folder / FILE_NAME)
-  except BaseException:
-    os.unlink(temporary)
-    raise
+  with files.replacing(folder / FILE_NAME) as file:
+    file.write(page)
   return folder / FILE_NAME
 
 

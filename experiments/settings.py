@@ -3,12 +3,12 @@
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ml_collections
 
+from starleague.actor import files
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.experiments.configs import mini
@@ -102,11 +102,9 @@ def check(config: ml_collections.ConfigDict) -> None:
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
   """Writes a run's settings into its folder, atomically."""
   path = pathlib.Path(run_dir) / CONFIG_FILE
-  path.parent.mkdir(parents=True, exist_ok=True)
-  with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+  with files.replacing(path) as file:
     json.dump(config.to_dict(), file, indent=2)
     file.write("\n")
-  os.replace(file.name, path)
 
 
 def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:

@@ -15,9 +15,9 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 
+from starleague.actor import files
 from starleague.actor.environments.skirmish import players, replays
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import State
@@ -60,15 +60,8 @@ def write_page(path: str | os.PathLike[str], replay: Replay, states: State) -> p
   """Writes the page of a replay whose states were played again, at once."""
   path = pathlib.Path(path)
   page = render_page(replay, states)
-  descriptor, temporary = tempfile.mkstemp(prefix=".watch-", suffix=".html", dir=path.parent)
-  try:
-    with open(descriptor, "w", encoding="utf-8") as file:
-      file.write(page)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
-  except BaseException:
-    os.unlink(temporary)
-    raise
+  with files.replacing(path) as file:
+    file.write(page)
   return path
 
 

@@ -42,12 +42,15 @@ def _changed(values, change):
     types.REWARDS, values(), values(change), strict=True) if before != after}
 
 
-def _executed(field):
-  def change(observation, privileged):
-    ones = np.ones_like(getattr(privileged.executed, field))
-    return observation, privileged._replace(
-      executed=privileged.executed._replace(**{field: ones}))
-  return change
+def _privileged(part):
+  """(field of z) -> a change of that part of the privileged inputs."""
+  def of_field(field):
+    def change(observation, privileged):
+      z = getattr(privileged, part)
+      ones = z._replace(**{field: np.ones_like(getattr(z, field))})
+      return observation, privileged._replace(**{part: ones})
+    return change
+  return of_field
 
 
 def _target(field):
@@ -58,15 +61,8 @@ def _target(field):
   return change
 
 
-def _opponents_target(field):
-  def change(observation, privileged):
-    ones = np.ones_like(getattr(privileged.opponent_statistics, field))
-    return observation, privileged._replace(
-      opponent_statistics=privileged.opponent_statistics._replace(**{field: ones}))
-  return change
-
-
-@pytest.mark.parametrize("side", [_executed, _target, _opponents_target])
+@pytest.mark.parametrize("side", [
+  _privileged("executed"), _target, _privileged("opponent_statistics")])
 @pytest.mark.parametrize(("field", "readers"), [
   ("units", {"winloss", "build_order", "built_units"}),
   ("upgrades", {"build_order", "upgrades"}),

@@ -14,6 +14,7 @@ import pytest
 
 from starleague.experiments import report, report_figures, results
 from starleague.experiments.results import Row
+from tests.experiments.pages import Resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = [
@@ -57,29 +58,13 @@ def _text(page):
   return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", page).split()))
 
 
-class _Resources(html.parser.HTMLParser):
-  """Collects what a page would load, and its open elements."""
-
-  def __init__(self):
-    super().__init__()
-    self.loaded, self.open = [], []
-
-  def handle_starttag(self, tag, attrs):
-    self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
-    if tag != "meta":
-      self.open.append(tag)
-
-  def handle_endtag(self, tag):
-    assert self.open.pop() == tag
-
-
 def test_page_stands_alone_and_is_well_formed(run_dir):
   path = report.write_report(run_dir)
   assert path == run_dir / "report.html"
   assert sorted(file.name for file in run_dir.iterdir()) == [
     "config.json", "report.html", "results.csv"]
   page = path.read_text()
-  parser = _Resources()
+  parser = Resources()
   parser.feed(page)
   assert parser.loaded == [] and parser.open == []
   assert "@import" not in re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
@@ -153,7 +138,7 @@ def test_every_kind_of_tag_is_drawn(run_dir):
 @pytest.mark.parametrize("kept", [None, *sorted({row.tag for row in ROWS})])
 def test_any_tag_may_be_the_only_one(kept):
   page = report.render_page("run", [row for row in ROWS if row.tag == kept], {})
-  parser = _Resources()
+  parser = Resources()
   parser.feed(page)
   assert parser.open == []
   assert ("No figures have been recorded yet." in page) == (kept is None)

@@ -1,7 +1,6 @@
 """The page of a replay: it stands alone, holds the game, and what cannot be shown is refused."""
 
 import base64
-import html.parser
 import io
 import json
 import os
@@ -19,6 +18,7 @@ from rich.console import Console
 from starleague.actor.environments.skirmish import replays, tables
 from starleague.agent import types, vocabulary
 from starleague.experiments import watch, watch_frames, watch_terminal
+from tests.experiments.pages import Resources
 
 RULES = tables.make_rules("mini", 64, 32, 32, 8)
 S = RULES.tier.structures
@@ -59,24 +59,8 @@ def _game(page):
     r'<script type="application/json" id="game">(.*?)</script>', page, re.DOTALL)[1])
 
 
-class _Resources(html.parser.HTMLParser):
-  """Collects what a page would load, and its open elements."""
-
-  def __init__(self):
-    super().__init__()
-    self.loaded, self.open = [], []
-
-  def handle_starttag(self, tag, attrs):
-    self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
-    if tag not in ("meta", "input"):
-      self.open.append(tag)
-
-  def handle_endtag(self, tag):
-    assert self.open.pop() == tag
-
-
 def test_page_stands_alone(page):
-  parser = _Resources()
+  parser = Resources()
   parser.feed(page)
   assert parser.loaded == [] and parser.open == []
   assert "://" not in page and "@import" not in page and "url(" not in page

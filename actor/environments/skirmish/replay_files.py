@@ -7,13 +7,13 @@ The file's array `manifest` is JSON: everything that is a number or a name. `ste
 import json
 import os
 import pathlib
-import tempfile
 import zipfile
 import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from starleague.actor import files
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import tables
 from starleague.agent import types, vocabulary
@@ -83,15 +83,8 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
     "step": replay.step, "player": replay.player,
     **{f"action.{name}": values for name, values in replay.actions._asdict().items()},
     **{f"z.{name}": values for name, values in match_up.statistics._asdict().items()}}
-  descriptor, temporary = tempfile.mkstemp(prefix=".replay-", suffix=".npz", dir=path.parent)
-  try:
-    with open(descriptor, "wb") as file:
-      np.savez_compressed(file, **arrays)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
-  except BaseException:
-    os.unlink(temporary)
-    raise
+  with files.replacing(path, "wb") as file:
+    np.savez_compressed(file, **arrays)
   return path
 
 

@@ -1,6 +1,6 @@
 """Writes the vocabulary's data files, `agent/data/*.csv`, from pysc2's tables and a technology tree.
 
-  python -m starleague.experiments.vocabulary --techtree data.json.xz [--output agent/data]
+  python -m starleague.experiments.vocabulary --techtree data.json.xz [--tables agent/data]
 
 The files are committed, so that `starleague.agent` needs neither source; run this again only when
 the game's tables change. A test holds the committed files against the installed pysc2.
@@ -17,9 +17,9 @@ from absl import app, flags
 
 _TECHTREE = flags.DEFINE_string(
   "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "
-  "which unit types can execute a function.", required=True)
+  "which unit types can execute a function.")
 _OUTPUT = flags.DEFINE_string(
-  "output", str(pathlib.Path(__file__).resolve().parent.parent / "agent" / "data"),
+  "tables", str(pathlib.Path(__file__).resolve().parent.parent / "agent" / "data"),
   "Folder the CSV files are written to.")
 
 # Wild animals differ only in looks. One class for all of them keeps the unit types within the 256
@@ -111,6 +111,14 @@ def id_rows(enum) -> list[list]:
                                 for i, e in enumerate(sorted(enum, key=lambda e: e.value))]
 
 
+# Whatever is under construction or in a queue can be cancelled, whoever makes it: the technology
+# tree knows two special cases only. No executor named means that any type may.
+CANCELS = frozenset({"Cancel_quick", "Cancel_Last_quick"})
+# Skirmish has neither larvae nor add-ons as units: their building executes what they would.
+STANDS_FOR = {"Hatchery": ("Larva",), "Barracks": ("BarracksTechLab",),
+              "Factory": ("FactoryTechLab",)}
+
+
 def capability_rows(functions: Sequence[Sequence], aliases: Iterable[Sequence], units: Sequence,
                     techtree: dict) -> list[list]:
   """Rows of capabilities.csv: function index, the unit type indices that can execute it."""
@@ -131,6 +139,13 @@ def capability_rows(functions: Sequence[Sequence], aliases: Iterable[Sequence], 
       for known in (ability, remaps.get(ability)):
         for function in by_ability.get(known, ()):
           capable[function].add(unit_index[unit["id"]])
+  by_name = {row[2]: row[0] for row in units}
+  for row in functions:
+    if row[2] in CANCELS:
+      capable[row[0]] = set()
+    for building, absent in STANDS_FOR.items():
+      if any(by_name[name] in capable[row[0]] for name in absent):
+        capable[row[0]].add(by_name[building])
   return [[function, " ".join(str(u) for u in sorted(types))]
           for function, types in capable.items()]
 
@@ -199,4 +214,5 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+  flags.mark_flag_as_required("techtree")
   app.run(main)

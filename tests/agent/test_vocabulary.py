@@ -87,11 +87,18 @@ def test_argument_mask_is_the_table():
 
 @pytest.mark.parametrize("function, capable", (
   ("Train_Marine_quick", {"Barracks"}), ("Build_Barracks_pt", {"SCV"}),
-  ("Train_Zergling_quick", {"Larva"}), ("Effect_Stim_quick", {"Marine", "Marauder"}),
+  ("Train_Zergling_quick", {"Larva", "Hatchery"}), ("Train_Marauder_quick", {"Barracks"}),
+  ("Research_Stimpack_quick", {"Barracks", "TechLab", "BarracksTechLab"}),
+  ("Effect_Stim_quick", {"Marine", "Marauder"}),
   ("Harvest_Gather_unit", {"SCV", "MULE", "Probe", "Drone"}), ("Train_Probe_quick", {"Nexus"})))
 def test_who_can_execute(function, capable):
   types = np.flatnonzero(v.CAPABLE[v.FUNCTIONS.index(function)])
   assert {v.UNIT_TYPES.names[i] for i in types} == capable
+
+
+def test_whatever_is_begun_can_be_cancelled():
+  for name in ("Cancel_quick", "Cancel_Last_quick"):
+    assert v.CAPABLE[v.FUNCTIONS.index(name)].all()
 
 
 def test_every_function_has_an_executor():

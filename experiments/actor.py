@@ -8,17 +8,16 @@ It may be killed at any time: nothing but its unfinished games is lost.
 import pathlib
 import time
 import uuid
-from collections.abc import Sequence
 
 import jax
 import numpy as np
-from absl import app, flags, logging
+from absl import flags, logging
 
 from starleague import league
 from starleague.actor import rollouts, statistics
 from starleague.actor.parameters import ParameterFetcher
 from starleague.actor.writer import Writer
-from starleague.experiments import results, run_flags, settings, wiring
+from starleague.experiments import entry, results, run_flags, settings, wiring
 from starleague.league import payoff
 
 for _name in ("run_dir", "address", "origin"):
@@ -152,9 +151,7 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
   logging.info("stopped index=%d", index)
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   config = settings.load(run_flags.RUN_DIR.value)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   play(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value),
@@ -162,5 +159,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flags_as_required(["run_dir", "address"])
-  app.run(main)
+  entry.run(main, required=["run_dir", "address"])

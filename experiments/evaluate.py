@@ -10,12 +10,12 @@ import time
 from collections.abc import Sequence
 
 import jax
-from absl import app, flags
+from absl import flags
 
 from starleague import league
 from starleague.actor import evaluation
 from starleague.actor.environments.skirmish import players
-from starleague.experiments import results, run_flags, settings, wiring
+from starleague.experiments import entry, results, run_flags, settings, wiring
 from starleague.learner import checkpoints
 
 for _name in ("run_dir", "origin", "seed"):
@@ -52,9 +52,7 @@ def win_rate_rows(scores: dict[int, evaluation.Score], kind: str, seconds: float
   return rows
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   run_dir = pathlib.Path(run_flags.RUN_DIR.value)
   config = settings.load(run_dir)
   indices = opponent_indices(_OPPONENTS.value)
@@ -81,5 +79,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flag_as_required("run_dir")
-  app.run(main)
+  entry.run(main, required=["run_dir"])

@@ -10,15 +10,14 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from absl import app, flags, logging
+from absl import flags, logging
 
 from starleague.agent import types, wire
-from starleague.experiments import results, run_flags, settings, wiring
+from starleague.experiments import entry, results, run_flags, settings, wiring
 from starleague.learner import (
   checkpoints,
   guard,
@@ -187,9 +186,7 @@ def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
   return run.place(packed_batch(packed))
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   config = settings.load(run_flags.RUN_DIR.value)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   learn(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value),
@@ -197,5 +194,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flags_as_required(["run_dir", "address"])
-  app.run(main)
+  entry.run(main, required=["run_dir", "address"])

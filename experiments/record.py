@@ -7,17 +7,17 @@ The run's newest weights play as in training: against themselves and against the
 """
 
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
-from absl import app, flags
+from absl import flags
 
 from starleague.actor import rollouts
 from starleague.actor.writer import Assembler
 from starleague.agent import wire
-from starleague.experiments import run_flags, settings, wiring
+from starleague.experiments import entry, run_flags, settings, wiring
 from starleague.learner import checkpoints, recordings
 
 for _name in ("run_dir", "seed"):
@@ -43,9 +43,7 @@ def play(parts: wiring.Parts, config, params: Any, seed: int) -> Iterator[wire.P
       yield cut.packed
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   run_dir = pathlib.Path(run_flags.RUN_DIR.value)
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
@@ -63,5 +61,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flags_as_required(["run_dir", "dataset"])
-  app.run(main)
+  entry.run(main, required=["run_dir", "dataset"])

@@ -3,21 +3,18 @@
   python -m starleague.experiments.replay_server --run_dir runs/mini --port 7000
 """
 
-from collections.abc import Sequence
 
-from absl import app, flags, logging
+from absl import flags, logging
 
 from starleague.agent import config as agent_config
-from starleague.experiments import run_flags, settings, wiring
+from starleague.experiments import entry, run_flags, settings, wiring
 from starleague.learner import replay
 
 flags.declare_key_flag("run_dir")
 _PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   stop = wiring.stop_event()
   config = settings.load(run_flags.RUN_DIR.value)
   tables = replay.make_tables(
@@ -31,5 +28,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flags_as_required(["run_dir", "port"])
-  app.run(main)
+  entry.run(main, required=["run_dir", "port"])

@@ -6,7 +6,6 @@ Reads `results.csv` (see `results` for the tags) and, where there is one, `confi
 object). A run that goes on can be reported at any time; the page is replaced at once.
 """
 
-import argparse
 import html
 import json
 import math
@@ -17,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from absl import app
 from plotly.offline import get_plotlyjs
 
 from starleague.actor import files
@@ -294,17 +294,15 @@ def _config(config: Mapping[str, Any]) -> str:
           f"<div class='card'><table class='config'>{lines}</table></div></details></section>")
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Entry point."""
-  parser = argparse.ArgumentParser(
-    prog="python -m starleague.experiments.report", description="Writes report.html of a run.")
-  parser.add_argument("run_dir", help="folder of the run, as runs/NAME")
-  arguments = parser.parse_args(argv)
+def main(argv: Sequence[str]) -> None:
+  """Entry point: the folder is the one argument."""
+  if len(argv) != 2:
+    raise app.UsageError("name the folder of one run, as runs/NAME")
   try:
-    print(write_report(arguments.run_dir))
+    print(write_report(argv[1]))
   except (OSError, ValueError) as error:
     sys.exit(f"report: {error}")
 
 
 if __name__ == "__main__":
-  main()
+  app.run(main)

@@ -1,5 +1,6 @@
 """A run's settings: read from a config file and flags, checked, kept in the run's folder."""
 
+import difflib
 import json
 import os
 import pathlib
@@ -28,12 +29,31 @@ class SettingsError(ValueError):
   """A setting that cannot be: names the key, what was found and what is allowed."""
 
 
+def require_key(key: str) -> None:
+  """Refuses a key that no config has.
+
+  Args:
+    key: dots between groups, as `learner.batch_size`; a group may be named too.
+
+  Raises:
+    SettingsError: naming the nearest key.
+  """
+  known = list(_flat(mini.get_config().to_dict()))
+  groups = {name.rpartition(".")[0] for name in known if "." in name}
+  if key in known or key in groups:
+    return
+  # A key of the right name in the wrong group, or without one, is nearest too.
+  last = {name.split(".")[-1]: name for name in known}
+  nearest = difflib.get_close_matches(key, known, 1, 0.0)[0]
+  nearest = last.get(key.split(".")[-1], nearest)
+  raise SettingsError(f"config key {key!r} does not exist; the nearest is {nearest!r}.")
+
+
 def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
   for key, value in values.items():
     where = f"{path}{key}"
     if key not in into:
-      raise SettingsError(f"config key {where!r} does not exist; "
-                          f"keys here: {', '.join(sorted(into))}.")
+      require_key(where)
     known = into[key]
     if isinstance(known, dict):
       if not isinstance(value, Mapping):

@@ -14,14 +14,12 @@ from collections.abc import Mapping, Sequence
 
 import ml_collections
 import portpicker
-from absl import app, flags
-from ml_collections import config_flags
+from absl import flags
 
-from starleague.experiments import display, monitor, processes, report, results, settings
+from starleague.experiments import display, entry, monitor, processes, report, results, settings
 
-_CONFIG = config_flags.DEFINE_config_file(
-  "config", str(pathlib.Path(__file__).parent / "configs" / "mini.py"),
-  "Settings of the run; --config.KEY=VALUE changes one.")
+_CONFIG = entry.define_config(pathlib.Path(__file__).parent / "configs" / "mini.py")
+flags.declare_key_flag("config")
 _RUN = flags.DEFINE_string("run", "mini", "Name of the run: its folder in --runs_dir.")
 _RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Where runs are kept.")
 _EVALUATE = flags.DEFINE_bool("evaluate", True, "Play the evaluation games at the end.")
@@ -128,17 +126,26 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
       report.write_report(run_dir)
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def chosen_settings() -> ml_collections.ConfigDict:
+  """The settings that the flags ask for.
+
+  Raises:
+    SettingsError: the file cannot be read, or what it holds cannot be.
+  """
+  try:
+    values = _CONFIG.value.to_dict()
+  except OSError as error:
+    raise settings.SettingsError(f"--config: {' '.join(str(error).split())}") from error
+  return settings.complete(values)
+
+
+def main() -> None:
   processes.interrupt_on_sigterm()
   run_dir = pathlib.Path(_RUNS_DIR.value) / _RUN.value
   try:
-    config = settings.complete(_CONFIG.value.to_dict())
+    config = chosen_settings()
     prepare(config, run_dir)
     train(config, run_dir, _EVALUATE.value)
-  except settings.SettingsError as error:
-    sys.exit(f"error: {error}")
   except processes.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
@@ -148,4 +155,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  app.run(main)
+  entry.run(main)

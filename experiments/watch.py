@@ -8,7 +8,6 @@ The page holds the whole game and needs no network. A replay that does not come 
 recorded is refused.
 """
 
-import argparse
 import html
 import json
 import os
@@ -16,16 +15,44 @@ import pathlib
 import re
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from absl import app, flags
 
 from starleague.actor import files
 from starleague.actor.environments.skirmish import players, replays
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import State
 from starleague.agent import types
-from starleague.experiments import settings, watch_frames, watch_terminal, wiring
+from starleague.experiments import run_flags, settings, watch_frames, watch_terminal, wiring
 from starleague.learner import checkpoints
 
 AGENT = "agent"  # the name that means the run's newest weights
+
+for _name in ("run_dir", "seed"):
+  flags.declare_key_flag(_name)
+_PLAY = flags.DEFINE_bool(
+  "play", False, "Play a game first: the two arguments are the players, of "
+  f"{', '.join(players.SCRIPTED)}, {AGENT} (the newest weights of --run_dir). Without it the one "
+  "argument is a replay, as game.npz.")
+_SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Player 1 starts where player 2 does.")
+_SAVE = flags.DEFINE_string("save", None, "Where the played game's replay goes.")
+_OUTPUT = flags.DEFINE_string("output", None, "Where the page goes; beside the replay if not given.")
+_TERMINAL = flags.DEFINE_bool("terminal", False, "Show it here, as text.")
+_SPEED = flags.DEFINE_float("speed", 4.0, "Of --terminal, times real time.")
+_VIEW = flags.DEFINE_integer(
+  "view", 0, "Of --terminal: what player 1 or 2 sees; 0: everything.", lower_bound=0, upper_bound=2)
+
+
+class Options(NamedTuple):
+  """What is to be shown."""
+
+  replay: str | None = None  # a file, or
+  play: tuple[str, str] | None = None  # two players who are to play first
+  seed: int = 0
+  swap_sides: bool = False
+  run_dir: str | None = None
+  save: str | None = None
 
 
 def render_page(replay: Replay, states: State) -> str:
@@ -65,15 +92,15 @@ def write_page(path: str | os.PathLike[str], replay: Replay, states: State) -> p
   return path
 
 
-def _competitors(arguments: argparse.Namespace) -> tuple[replays.Game, list[replays.Player]]:
+def _competitors(options: Options) -> tuple[replays.Game, list[replays.Player]]:
   """Who is to play, and in which environment."""
-  if AGENT not in arguments.play:
-    if arguments.run_dir is not None:
-      raise ValueError(f"--run_dir is given, but nobody of {' '.join(arguments.play)} is '{AGENT}'")
-    return replays.DEFAULT_GAME, [replays.scripted_player(name) for name in arguments.play]
-  if arguments.run_dir is None:
+  if AGENT not in options.play:
+    if options.run_dir is not None:
+      raise ValueError(f"--run_dir is given, but nobody of {' '.join(options.play)} is '{AGENT}'")
+    return replays.DEFAULT_GAME, [replays.scripted_player(name) for name in options.play]
+  if options.run_dir is None:
     raise ValueError(f"'{AGENT}' is the newest weights of a run: name it with --run_dir")
-  run_dir = pathlib.Path(arguments.run_dir)
+  run_dir = pathlib.Path(options.run_dir)
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
   game = replays.Game(
@@ -81,75 +108,63 @@ def _competitors(arguments: argparse.Namespace) -> tuple[replays.Game, list[repl
   params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
   agent = replays.policy_player(f"agent {run_dir.resolve().name}", parts.policy, params, game)
   return game, [agent if name == AGENT else replays.scripted_player(name, game)
-                for name in arguments.play]
+                for name in options.play]
 
 
-def _game(arguments: argparse.Namespace) -> tuple[Replay, State, pathlib.Path]:
+def _game(options: Options) -> tuple[Replay, State, pathlib.Path]:
   """The game asked for, its states, and where its page goes if nothing else is said."""
-  if arguments.play is None:
-    path = pathlib.Path(arguments.replay)
+  if options.play is None:
+    path = pathlib.Path(options.replay or "")
     replay = replays.load(path)
     try:
       return replay, replays.resimulate(replay), path.with_suffix(".html")
     except replays.ReplayError as error:
       raise replays.ReplayError(f"{path}: {error}") from error
   known = (*players.SCRIPTED, AGENT)
-  for name in arguments.play:
+  for name in options.play:
     if name not in known:
       raise ValueError(f"player {name!r} does not exist; expected one of {', '.join(known)}")
-  game, competitors = _competitors(arguments)
+  game, competitors = _competitors(options)
   replay = replays.record(
-    (competitors[0], competitors[1]), arguments.seed, game=game,
-    match_up=replays.make_match_up(swap_sides=arguments.swap_sides))
-  path = pathlib.Path(f"{'-'.join(arguments.play)}-{arguments.seed}")
-  if arguments.save is not None:
-    path = replays.save(arguments.save, replay)
+    (competitors[0], competitors[1]), options.seed, game=game,
+    match_up=replays.make_match_up(swap_sides=options.swap_sides))
+  path = pathlib.Path(f"{'-'.join(options.play)}-{options.seed}")
+  if options.save is not None:
+    path = replays.save(options.save, replay)
     print(f"replay={path} kilobytes={path.stat().st_size / 1000:.1f} steps={replay.steps}",
           flush=True)
   return replay, replays.resimulate(replay), path.with_suffix(".html")
 
 
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
-    prog="python -m starleague.experiments.watch",
-    description="Shows a game of Skirmish, from a replay or played for it.")
-  parser.add_argument("replay", nargs="?", help="a replay, as game.npz")
-  parser.add_argument("--play", nargs=2, metavar=("ONE", "TWO"),
-                      help=f"play a game first: {', '.join(players.SCRIPTED)}, {AGENT}")
-  parser.add_argument("--seed", type=int, default=0, help="of the game to play")
-  parser.add_argument("--swap_sides", action="store_true", help="player 1 starts where player 2 does")
-  parser.add_argument("--run_dir", help=f"the run whose newest weights '{AGENT}' is, as runs/mini")
-  parser.add_argument("--save", help="where the played game's replay goes")
-  parser.add_argument("--output", help="where the page goes; beside the replay if not given")
-  parser.add_argument("--terminal", action="store_true", help="show it here, as text")
-  parser.add_argument("--speed", type=float, default=4.0, help="of --terminal, times real time")
-  parser.add_argument("--view", type=int, choices=(0, 1, 2), default=0,
-                      help="of --terminal: what player 1 or 2 sees; 0: everything")
-  return parser
+def _options(arguments: Sequence[str]) -> Options:
+  """What the flags and the other arguments ask for."""
+  if len(arguments) != (2 if _PLAY.value else 1):
+    raise app.UsageError("name a replay, or two players with --play")
+  if _SAVE.value is not None and not _PLAY.value:
+    raise app.UsageError("--save is for a game that is played: use it with --play")
+  if not _SPEED.value > 0:
+    raise app.UsageError(f"--speed must be above 0, found {_SPEED.value}")
+  if not _PLAY.value:
+    return Options(replay=arguments[0])
+  return Options(None, (arguments[0], arguments[1]), run_flags.SEED.value, _SWAP_SIDES.value,
+                 run_flags.RUN_DIR.value, _SAVE.value)
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Entry point."""
-  parser = _parser()
-  arguments = parser.parse_args(argv)
-  if (arguments.replay is None) == (arguments.play is None):
-    parser.error("name a replay, or two players with --play")
-  if arguments.save is not None and arguments.play is None:
-    parser.error("--save is for a game that is played: use it with --play")
-  if not arguments.speed > 0:
-    parser.error(f"--speed must be above 0, found {arguments.speed}")
+def main(argv: Sequence[str]) -> None:
+  """Entry point: what is no flag is a replay, or two players."""
+  options = _options(argv[1:])
   try:
-    replay, states, default = _game(arguments)
-    if arguments.output is not None or not arguments.terminal:
-      path = write_page(arguments.output or default, replay, states)
+    replay, states, default = _game(options)
+    if _OUTPUT.value is not None or not _TERMINAL.value:
+      path = write_page(_OUTPUT.value or default, replay, states)
       print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f} "
             f"result={watch_frames.result(replay)!r}", flush=True)
-    if arguments.terminal:
-      watch_terminal.play(replay, states, speed=arguments.speed, view=arguments.view)
+    if _TERMINAL.value:
+      watch_terminal.play(replay, states, speed=_SPEED.value, view=_VIEW.value)
   except (OSError, ValueError, checkpoints.CheckpointDamagedError,
           checkpoints.CheckpointMismatchError) as error:
     sys.exit(f"watch: {error}")
 
 
 if __name__ == "__main__":
-  main()
+  app.run(main)

@@ -1,5 +1,8 @@
 import json
 import pathlib
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -20,7 +23,9 @@ def test_the_preset_is_complete():
 
 @pytest.mark.parametrize("values, message", [
   ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
-  ({"learner": {"learning_rat": 1.0}}, "'learner.learning_rat' does not exist; .*learning_rate"),
+  ({"learner": {"learning_rat": 1.0}}, "'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'"),
+  ({"batch_size": 8}, "'batch_size' does not exist; the nearest is 'learner.batch_size'"),
+  ({"zzz": {"q": 1}}, "'zzz' does not exist; the nearest is '[a-z_.]+'"),
   ({"learner": 3}, "'learner' is a group of keys, found 3"),
   ({"seed": "one"}, "'seed' takes a int, found 'one'"),
   ({"actor": {"games": True}}, "'actor.games' takes a int, found True"),
@@ -51,3 +56,26 @@ def test_stored_settings_of_another_version_are_refused(tmp_path):
   (tmp_path / "config.json").write_text(json.dumps({"gone": 1}))
   with pytest.raises(settings.SettingsError, match="'gone' does not exist"):
     settings.load(tmp_path)
+
+
+def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
+  return subprocess.run(
+    [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
+    capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module, arguments, message", [
+  ("train", ("--config.learner.learning_rat=1",),
+   "config key 'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'."),
+  ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'."),
+  ("train", ("--config=none.py",), "--config: .*none.py.*"),
+  *((module, ("--run_dir", "none", *others), "none/config.json does not exist; expected .*")
+    for module, others in (("evaluate", ()), ("record", ("--dataset", "x")),
+                           ("learner", ("--address", "localhost:1")),
+                           ("actor", ("--address", "localhost:1")),
+                           ("replay_server", ("--port", "1"))))])
+def test_launch_files_tell_what_is_wrong_in_one_line(module, arguments, message):
+  done = main_of(module, *arguments)
+  assert done.returncode == 1 and done.stdout == ""
+  assert re.fullmatch(f"error: {message}\n", done.stderr), done.stderr

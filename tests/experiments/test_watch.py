@@ -13,6 +13,8 @@ import zlib
 import jax
 import numpy as np
 import pytest
+from absl import app, flags
+from absl.testing import flagsaver
 from rich.console import Console
 
 from starleague.actor.environments.skirmish import replays, tables
@@ -47,6 +49,12 @@ def frames(page):
   """The arrays as they stand in the page."""
   return watch_frames.Frames(
     **{name: _unpack(packed) for name, packed in _game(page)["arrays"].items()})
+
+
+def command(arguments):
+  """What the command line does, in this process."""
+  with flagsaver.flagsaver():
+    watch.main(flags.FLAGS(["watch", *arguments]))
 
 
 def _unpack(packed):
@@ -229,10 +237,10 @@ def test_terminal_plays_to_the_end(replay, states):
 
 def test_command_writes_the_page_beside_the_replay(replay, page, tmp_path, capsys):
   path = replays.save(tmp_path / "game.npz", replay)
-  watch.main([str(path)])
+  command([str(path)])
   assert (tmp_path / "game.html").read_text() == page
   assert capsys.readouterr().out.startswith(f"page={tmp_path / 'game.html'} kilobytes=")
-  watch.main([str(path), "--output", str(tmp_path / "other.html")])
+  command([str(path), "--output", str(tmp_path / "other.html")])
   assert (tmp_path / "other.html").read_text() == page
   assert sorted(file.name for file in tmp_path.iterdir()) == ["game.html", "game.npz", "other.html"]
 
@@ -240,7 +248,7 @@ def test_command_writes_the_page_beside_the_replay(replay, page, tmp_path, capsy
 def test_command_plays_a_game_and_keeps_it(tmp_path, monkeypatch):
   record = replays.record
   monkeypatch.setattr(replays, "record", lambda *a, **k: record(*a, **k, max_steps=20))
-  watch.main(["--play", "passive", "rusher", "--seed", "5", "--swap_sides",
+  command(["--play", "passive", "rusher", "--seed", "5", "--swap_sides",
               "--save", str(tmp_path / "new.npz")])
   kept = replays.load(tmp_path / "new.npz")
   assert kept.players == ("passive", "rusher") and kept.seed == 5 and kept.match_up.swap_sides
@@ -253,45 +261,51 @@ def test_agent_is_the_runs_newest_weights(tmp_path, monkeypatch):
   config = watch.settings.complete({})
   watch.settings.save(config, run_dir)
   monkeypatch.setattr(watch.checkpoints, "load_params", lambda path, config: (path, config.name))
-  arguments = watch._parser().parse_args(["--play", "agent", "rusher", "--run_dir", str(run_dir)])
-  game, (agent, script) = watch._competitors(arguments)
+  options = watch.Options(play=("agent", "rusher"), run_dir=str(run_dir))
+  game, (agent, script) = watch._competitors(options)
   assert game == replays.DEFAULT_GAME
   assert agent.name == "agent mini" and agent.params == (run_dir / "checkpoints", "mini")
   assert script.name == "rusher"
   assert jax.tree.leaves(agent.memory)[0].shape
 
 
-@pytest.mark.parametrize(("arguments", "status", "message"), [
-  (["none.npz"], "watch: .*No such file or directory: 'none.npz'", None),
+@pytest.mark.parametrize(("arguments", "message"), [
+  (["none.npz"], "watch: .*No such file or directory: 'none.npz'"),
   (["--play", "rusher", "nobody"], "watch: player 'nobody' does not exist; expected one of "
-   "passive, rusher, .*agent$", None),
+   "passive, rusher, .*agent$"),
   (["--play", "agent", "rusher"], "watch: 'agent' is the newest weights of a run: name it with "
-   "--run_dir", None),
-  (["--play", "rusher", "rusher", "--run_dir", "x"], "nobody of rusher rusher is 'agent'", None),
-  (["--play", "agent", "rusher", "--run_dir", "x"], "x/config.json does not exist", None),
-  (["--play", "rusher", "builder", "--seed", "-1"], "seed must be in", None),
-  ([], 2, "name a replay, or two players with --play"),
-  (["a.npz", "--play", "rusher", "builder"], 2, "name a replay, or two players with --play"),
-  (["a.npz", "--save", "b.npz"], 2, "--save is for a game that is played"),
-  (["a.npz", "--speed", "0"], 2, "--speed must be above 0, found 0.0")])
-def test_what_cannot_be_is_refused(arguments, status, message, tmp_path, monkeypatch, capsys):
+   "--run_dir"),
+  (["--play", "rusher", "rusher", "--run_dir", "x"], "nobody of rusher rusher is 'agent'"),
+  (["--play", "agent", "rusher", "--run_dir", "x"], "x/config.json does not exist"),
+  (["--play", "rusher", "builder", "--seed", "-1"], "seed must be in")])
+def test_what_cannot_be_is_refused(arguments, message, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   with pytest.raises(SystemExit) as raised:
-    watch.main(arguments)
-  if message is None:
-    assert re.search(status, raised.value.code)
-  else:
-    assert raised.value.code == status and message in capsys.readouterr().err
+    command(arguments)
+  assert re.search(message, raised.value.code)
+  assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+  ([], "name a replay, or two players with --play"),
+  (["a.npz", "--play", "rusher", "builder"], "name a replay, or two players with --play"),
+  (["--play", "rusher"], "name a replay, or two players with --play"),
+  (["a.npz", "--save", "b.npz"], "--save is for a game that is played"),
+  (["a.npz", "--speed", "0"], "--speed must be above 0, found 0.0")])
+def test_what_makes_no_sense_is_answered_with_the_usage(arguments, message, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(app.UsageError, match=message):
+    command(arguments)
   assert list(tmp_path.iterdir()) == []
 
 
 def test_damaged_replays_are_refused(replay, tmp_path):
   path = replays.save(tmp_path / "game.npz", replay._replace(hashes=("0" * 64,) * 2))
   with pytest.raises(SystemExit, match="watch: .*game.npz: step 0: the game is not the one"):
-    watch.main([str(path)])
+    command([str(path)])
   path.write_bytes(path.read_bytes()[:500])
   with pytest.raises(SystemExit, match="watch: .*game.npz: not a replay, or cut short"):
-    watch.main([str(path)])
+    command([str(path)])
   assert [file.name for file in tmp_path.iterdir()] == ["game.npz"]
 
 

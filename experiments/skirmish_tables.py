@@ -1,0 +1,222 @@
+"""Writes Skirmish's tables, `units.csv` and `upgrades.csv`, from a technology tree.
+
+  python -m starleague.experiments.skirmish_tables --statistics data.json.xz [--folder FOLDER]
+
+The numbers are StarCraft II's own as python-sc2 publishes them in its `data.json` (MIT licence);
+what Skirmish abridges is listed here and nowhere else, in OVERRIDES and below it. The tables are
+committed, so that the game needs no source; a test holds them against it where it is at hand.
+"""
+
+import json
+import lzma
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from absl import app, flags
+
+from starleague.agent import vocabulary
+from starleague.experiments.vocabulary import write_csv
+
+_STATISTICS = flags.DEFINE_string(
+  "statistics", None, "data.json or data.json.xz of the technology tree.", required=True)
+_FOLDER = flags.DEFINE_string(
+  "folder", str(pathlib.Path(__file__).resolve().parent.parent
+                / "actor" / "environments" / "skirmish"), "Folder the tables are written to.")
+
+UNITS = {
+  "Terran": (
+    "SCV", "Marine", "Marauder", "Reaper", "Hellion", "SiegeTank", "SiegeTankSieged", "Medivac",
+    "VikingFighter", "Banshee", "CommandCenter", "OrbitalCommand", "SupplyDepot", "Refinery",
+    "Barracks", "Factory", "Starport", "EngineeringBay", "Bunker", "MissileTurret", "Armory"),
+  "Protoss": (
+    "Probe", "Zealot", "Stalker", "Immortal", "VoidRay", "Phoenix", "Nexus", "Pylon",
+    "Assimilator", "Gateway", "CyberneticsCore", "RoboticsFacility", "Stargate", "Forge",
+    "PhotonCannon"),
+  "Zerg": (
+    "Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Queen", "Overlord", "Hatchery",
+    "Extractor", "SpawningPool", "RoachWarren", "HydraliskDen", "Spire", "EvolutionChamber",
+    "SpineCrawler", "SporeCrawler"),
+}
+WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
+LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
+MORPHS = {  # what becomes what, by which function
+  "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
+  "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
+}
+
+# Where Skirmish is not the real game, or the source says nothing.
+OVERRIDES: Mapping[str, Mapping[str, object]] = {
+  # The source has no weapon for the beam; damage to armoured targets is that of patch 4.10.
+  "VoidRay": {"ground": (6, 1, 4, "Armored", 6, 0.5), "air": (6, 1, 4, "Armored", 6, 0.5)},
+  # A bunker comes with its crew: two Marines' fire, a step farther than they reach.
+  "Bunker": {"ground": (6, 2, 0, "", 6, 0.86), "air": (6, 2, 0, "", 6, 0.86)},
+  # A command center turned into an orbital one is paid for the difference.
+  "OrbitalCommand": {"minerals": 150},
+  # A larva gives two, which are paid, fed and born together.
+  "Zergling": {"minerals": 50, "brood": 2},
+  # What makes it stands in for technology that Skirmish does not have (Lair, add-ons).
+  "HydraliskDen": {"requirement": "SpawningPool"}, "Spire": {"requirement": "HydraliskDen"},
+  "RoachWarren": {"requirement": "SpawningPool"},
+  "SpineCrawler": {"requirement": "SpawningPool"}, "SporeCrawler": {"requirement": "SpawningPool"},
+  "EvolutionChamber": {"requirement": "Hatchery"},
+  "Queen": {"requirement": "SpawningPool"}, "SiegeTank": {"requirement": "EngineeringBay"},
+  "Banshee": {"requirement": "Armory"}, "Phoenix": {"requirement": "CyberneticsCore"},
+  "Mutalisk": {"requirement": "Spire"}, "Hellion": {"line": 1},
+  "SiegeTankSieged": {"splash": 1.25},
+}
+
+# Line of upgrades: function, who researches it, what a second level needs, what it does to whom.
+LEVELS = (
+  ("TerranInfantryWeapons", "EngineeringBay", "Armory", "damage",
+   "Marine:1 Marauder:1 Reaper:1 Bunker:1"),
+  ("TerranInfantryArmors", "EngineeringBay", "Armory", "armour",
+   "SCV:1 Marine:1 Marauder:1 Reaper:1"),
+  ("TerranVehicleWeapons", "Armory", "Armory", "damage",
+   "Hellion:1 SiegeTank:2 SiegeTankSieged:4"),
+  ("TerranShipWeapons", "Armory", "Armory", "damage", "VikingFighter:1 Banshee:1"),
+  ("TerranVehicleAndShipArmors", "Armory", "Armory", "armour",
+   "Hellion:1 SiegeTank:1 SiegeTankSieged:1 Medivac:1 VikingFighter:1 Banshee:1"),
+  ("ProtossGroundWeapons", "Forge", "Forge", "damage", "Zealot:1 Stalker:1 Immortal:2"),
+  ("ProtossGroundArmors", "Forge", "Forge", "armour", "Probe:1 Zealot:1 Stalker:1 Immortal:1"),
+  ("ProtossShields", "Forge", "Forge", "shield",
+   " ".join(f"{name}:1" for name in UNITS["Protoss"])),
+  ("ProtossAirWeapons", "CyberneticsCore", "Stargate", "damage", "VoidRay:1 Phoenix:1"),
+  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour", "VoidRay:1 Phoenix:1"),
+  ("ZergMeleeWeapons", "EvolutionChamber", "EvolutionChamber", "damage", "Zergling:1"),
+  ("ZergMissileWeapons", "EvolutionChamber", "EvolutionChamber", "damage",
+   "Roach:2 Hydralisk:1 Queen:1"),
+  ("ZergGroundArmors", "EvolutionChamber", "EvolutionChamber", "armour",
+   "Drone:1 Zergling:1 Roach:1 Hydralisk:1 Queen:1"),
+  ("ZergFlyerWeapons", "Spire", "Spire", "damage", "Mutalisk:1"),
+  ("ZergFlyerArmors", "Spire", "Spire", "armour", "Mutalisk:1 Overlord:1"),
+)
+SINGLE = (
+  ("Stimpack", "Barracks", "", "stim", "Marine:1 Marauder:1"),
+  ("CombatShield", "Barracks", "", "health", "Marine:10"),
+  ("InfernalPreigniter", "Factory", "Armory", "bonus", "Hellion:5"),
+  ("MetabolicBoost", "SpawningPool", "", "speed", "Zergling:1.745"),
+  ("GlialReconstitution", "RoachWarren", "HydraliskDen", "speed", "Roach:0.75"),
+  ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
+  ("MuscularAugments", "HydraliskDen", "", "speed", "Hydralisk:0.79"),
+)
+_SOURCE_NAMES = {"CombatShield": "ShieldWall", "MetabolicBoost": "zerglingmovementspeed",
+                 "GroovedSpines": "EvolveGroovedSpines",
+                 "MuscularAugments": "EvolveMuscularAugments"}
+_FUNCTIONS = {"TerranInfantryArmors": "TerranInfantryArmor", "ProtossGroundArmors":
+              "ProtossGroundArmor", "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors":
+              "ZergGroundArmor", "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons":
+              "ZergFlyerAttack", "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
+              "GlialReconstitution": "GlialRegeneration"}
+
+UNIT_COLUMNS = (
+  "id", "name", "race", "minerals", "vespene", "food", "time", "health", "shield", "energy",
+  "armor", "sight", "speed", "radius", "attributes", "flying",
+  *(f"{target}_{column}" for target in ("ground", "air")
+    for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
+  "line", "splash", "brood", "larva", "function", "producer", "requirement")
+UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
+                   "function", "producer", "requirement", "effect", "amounts")
+
+
+def _number(value: float) -> str:
+  return f"{round(value, 4):g}"
+
+
+def _weapon(unit: Mapping, target: str) -> tuple:
+  """damage, attacks, bonus, bonus_against, range, cooldown; zeros where there is none."""
+  for weapon in unit["weapons"]:
+    if weapon["target_type"] in (target, "Any"):
+      bonus = weapon["bonuses"][0] if weapon["bonuses"] else {"damage": 0, "against": ""}
+      return (weapon["damage_per_hit"], weapon["attacks"], bonus["damage"], bonus["against"],
+              round(weapon["range"], 1), round(weapon["cooldown"], 2))
+  return (0, 0, 0, "", 0, 0)
+
+
+def _makers(tree: Mapping) -> dict[int, tuple[int, int]]:
+  """Who makes a unit, and what must stand first: unit id -> (unit id, unit id or 0)."""
+  products = {}
+  for ability in tree["Ability"]:
+    target = ability["target"]
+    if isinstance(target, dict):
+      for way in ("Build", "BuildOnUnit", "Train", "Morph", "MorphPlace"):
+        if way in target:
+          products[ability["id"]] = target[way]["produces"]
+  makers: dict[int, tuple[int, int]] = {}
+  for unit in tree["Unit"]:
+    for entry in unit["abilities"]:
+      product = products.get(entry["ability"])
+      needed = [r["building"] for r in entry.get("requirements", ()) if "building" in r]
+      if product is not None:
+        makers.setdefault(product, (unit["id"], needed[0] if needed else 0))
+  return makers
+
+
+def unit_rows(tree: Mapping) -> list[list]:
+  """Rows of units.csv, races one after the other."""
+  units = {unit["name"]: unit for unit in tree["Unit"]}
+  makers, ids = _makers(tree), {name: unit["id"] for name, unit in units.items()}
+  rows = []
+  for race, names in UNITS.items():
+    hall = next(name for name in names if name in ("CommandCenter", "Nexus", "Hatchery"))
+    for name in names:
+      unit, changed = units[name], OVERRIDES.get(name, {})
+      producer, requirement = makers.get(unit["id"], (0, 0))
+      if unit["is_structure"] and name not in MORPHS:
+        producer = ids[WORKERS[race]]
+      if name in LARVAE_BECOME:
+        producer = ids[hall]
+      if name in MORPHS:
+        producer = ids[MORPHS[name][0]]
+      requirement = ids[str(changed["requirement"])] if "requirement" in changed else requirement
+      function = MORPHS[name][1] if name in MORPHS else next(
+        f for f in (f"Train_{name}_quick", f"Build_{name}_pt", f"Build_{name}_unit")
+        if f in vocabulary.FUNCTIONS.names)
+      weapons = [changed.get(target.lower(), _weapon(unit, target)) for target in ("Ground", "Air")]
+      rows.append([
+        unit["id"], name, race, changed.get("minerals", unit["minerals"]), unit["gas"],
+        _number(unit["supply"]), _number(round(unit["time"])), _number(unit["max_health"]),
+        _number(unit.get("max_shield", 0)), _number(unit.get("max_energy", 0)),
+        _number(unit["armor"]), _number(unit["sight"]), _number(unit.get("speed") or 0),
+        _number(unit["radius"]), " ".join(unit["attributes"]), int(unit["is_flying"]),
+        *(part if isinstance(part, str) else _number(part)
+          for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
+        changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
+        int(name in LARVAE_BECOME), function, producer, requirement])
+  return rows
+
+
+def upgrade_rows(tree: Mapping) -> list[list]:
+  """Rows of upgrades.csv: the levels of each line one after the other."""
+  known = {upgrade["name"]: upgrade for upgrade in tree["Upgrade"]}
+  ids = {unit["name"]: unit["id"] for unit in tree["Unit"]}
+  race_of = {name: race for race, names in UNITS.items() for name in names}
+  lines = [(line, [f"{line}Level{level}" for level in (1, 2, 3)], *rest) for line, *rest in LEVELS]
+  lines += [(line, [line], *rest) for line, *rest in SINGLE]
+  rows = []
+  for line, names, producer, requirement, effect, amounts in lines:
+    for level, name in enumerate(names, 1):
+      upgrade = known[_SOURCE_NAMES.get(name, name)]
+      cost = upgrade["cost"]
+      needs = requirement if level > 1 or len(names) == 1 else ""
+      rows.append([
+        int(vocabulary.UPGRADES.ids[vocabulary.UPGRADES.index(name)]), name, race_of[producer],
+        line, level, cost["minerals"], cost["gas"], _number(cost["time"]),
+        f"Research_{_FUNCTIONS.get(line, line)}_quick", ids[producer],
+        ids[needs] if needs else 0, effect, amounts])
+  return rows
+
+
+def main(argv: Sequence[str]) -> None:
+  if len(argv) > 1:
+    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+  path = pathlib.Path(_STATISTICS.value)
+  opener = lzma.open if path.suffix == ".xz" else open
+  with opener(path, "rt") as file:
+    tree = json.load(file)
+  folder = pathlib.Path(_FOLDER.value)
+  write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
+  write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))
+
+
+if __name__ == "__main__":
+  app.run(main)

@@ -94,8 +94,10 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
   Returns:
     (loss [], metrics). Metrics are scalars. Terms of the loss ("loss/...", "policy/...",
     "upgo/...", "value/...") are averaged as it is and hold their costs; "entropy/..." and "kl/..."
-    do not, and are means over the steps that use the argument; others are means over learnt steps.
-    "policy/..." is there twice, by argument and by reward.
+    do not, and are means over the steps that use the argument, as are "illegal/...", the share of
+    actions that the learner's masks rule out (their ratio is 0; more than none means that actor and
+    learner do not mask alike). Others are means over learnt steps. "policy/..." is there twice, by
+    argument and by reward.
 
   Raises:
     ValueError: when `weights` asks for a teacher and there is none, or T is 0.
@@ -125,6 +127,8 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
     terms |= _teacher_terms(weights, divergence, learnt.used, batch.steps.observation)
     metrics |= _over_used("kl", divergence, learnt.used)
   metrics |= _ratio_metrics(weights, learnt)
+  metrics |= _over_used(
+    "illegal", learnt.log_prob < 0.5 * distributions.NEGATIVE, learnt.used)
   return _reduce(terms, metrics, learnt.weight)
 
 

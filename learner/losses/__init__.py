@@ -7,6 +7,7 @@ from starleague.learner.losses.coma import coma_advantages, coma_loss
 from starleague.learner.losses.distillation import (
   distillation_loss,
   early_game,
+  multi_task_distillation_loss,
   policy_distillation_loss,
 )
 from starleague.learner.losses.entropy import action_entropy, entropy_loss
@@ -53,9 +54,9 @@ __all__ = [
   "PopArtState", "action_entropy", "coma_advantages", "coma_loss", "discounted_returns",
   "distillation_loss", "double_q_errors", "double_q_targets", "early_game", "entropy_loss",
   "explained_variance", "illegal_labels", "joint_ratio", "masked_cross_entropy",
-  "policy_distillation_loss", "policy_gradient_loss", "popart_init", "popart_normalise",
-  "popart_preserve", "popart_statistics", "popart_unnormalise", "popart_update", "rescale_value",
-  "self_imitation_loss", "self_imitation_priority", "sequence_priority", "supervised_loss",
-  "td_lambda_loss", "td_lambda_returns", "unscale_value", "upgo_returns", "vtrace_advantages",
-  "vtrace_targets",
+  "multi_task_distillation_loss", "policy_distillation_loss", "policy_gradient_loss",
+  "popart_init", "popart_normalise", "popart_preserve", "popart_statistics",
+  "popart_unnormalise", "popart_update", "rescale_value", "self_imitation_loss",
+  "self_imitation_priority", "sequence_priority", "supervised_loss", "td_lambda_loss",
+  "td_lambda_returns", "unscale_value", "upgo_returns", "vtrace_advantages", "vtrace_targets",
 ]

@@ -82,3 +82,31 @@ def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
     log_teacher = jax.nn.log_softmax(teacher / temperature, axis=-1)
     return jnp.sum(jnp.exp(log_teacher) * (log_teacher - log_student), axis=-1)
   raise ValueError(f'The kind of policy distillation is {kind!r}; expected "nll", "mse" or "kl".')
+
+
+def multi_task_distillation_loss(teacher: Array, heads: Array, task: Array, kind: str = "kl",
+                                 temperature: float = 0.01) -> Array:
+  """One student of several teachers, with an output head for each task.
+
+  `policy_distillation_loss(teacher, heads[task], kind, temperature)`: each example trains the head
+  of the task it came from, and through it what all heads share.
+
+  Args:
+    teacher: [..., n] float, action values of the teacher of the example's task. Where tasks have
+      fewer choices than n, `distributions.NEGATIVE` fills teacher and head alike.
+    heads: [..., N, n] float, the student's outputs for N tasks.
+    task: [...] integer below N, whose example it is.
+    kind, temperature: as for `policy_distillation_loss`.
+
+  Returns:
+    [...] float; its gradient reaches the head of the task alone.
+
+  Raises:
+    ValueError: as `policy_distillation_loss` does.
+  """
+  chex.assert_rank(heads, teacher.ndim + 1)
+  chex.assert_shape(teacher, (*heads.shape[:-2], heads.shape[-1]))
+  chex.assert_shape(task, heads.shape[:-2])
+  index = task.astype(jnp.int32)[..., None, None]
+  student = jnp.take_along_axis(heads, index, axis=-2)[..., 0, :]
+  return policy_distillation_loss(teacher, student, kind, temperature)

@@ -61,3 +61,120 @@ def entropy(logits):
 def kl(teacher, student):
   teacher, student = log_softmax(teacher), log_softmax(student)
   return (np.exp(teacher) * (teacher - student)).sum(-1)
+
+
+def log_prob(logits, label):
+  """[..., n] and [...] -> [...]."""
+  label = np.asarray(label, int)[..., None]
+  return np.take_along_axis(log_softmax(logits), label, axis=-1)[..., 0]
+
+
+def joint_ratio(log_prob_, behaviour, mask):
+  """[N, T] each -> [T]: the product over used arguments of pi / mu."""
+  ratio = np.ones(log_prob_.shape[1])
+  for pi, mu, used in zip(*(np.asarray(x, np.float64) for x in (log_prob_, behaviour, mask)),
+                          strict=True):
+    ratio *= np.where(used > 0, np.exp(pi) / np.exp(mu), 1.0)
+  return ratio
+
+
+def policy_gradient(log_prob_, advantage, mask):
+  return -np.float64(mask) * np.float64(advantage) * np.float64(log_prob_)
+
+
+def td_loss(v, bootstrap, r, g, lambda_):
+  returns = lambda_returns(np.append(v[1:], bootstrap), r, g, lambda_)
+  return (returns - np.asarray(v, np.float64)) ** 2 / 2
+
+
+def explained_variance(values, returns, weight):
+  values, returns = np.float64(values)[weight > 0], np.float64(returns)[weight > 0]
+  return 1 - (returns - values).var() / returns.var()
+
+
+def early(seconds, conditioned, until=240.0):
+  return np.array([float(s < until and bool(c)) for s, c in zip(seconds, conditioned, strict=True)])
+
+
+def supervised(logits, labels, mask):
+  """An illegal label costs nothing: its logit is -1e9."""
+  legal = np.take_along_axis(np.asarray(logits), labels[:, None], -1)[:, 0] > -5e8
+  return np.where(legal & (mask > 0), -log_prob(logits, labels), 0.0)
+
+
+def discounted_returns(r, g):
+  """R_t = sum over k from t of r_k times the discounts between t and k."""
+  r, g = np.float64(r), np.float64(g)
+  return np.array([sum(np.prod(g[t:k]) * r[k] for k in range(t, len(r))) for t in range(len(r))])
+
+
+def self_imitation(log_prob_, v, returns, value_cost):
+  gain = np.maximum(np.float64(returns) - np.float64(v), 0.0)
+  return -np.float64(log_prob_) * gain + value_cost * gain**2 / 2
+
+
+def coma(q, probabilities):
+  """Q less its mean over what the agent could have done, choice by choice."""
+  q, probabilities = np.float64(q), np.float64(probabilities)
+  return np.array([[row[u] - sum(p * x for p, x in zip(pi, row, strict=True))
+                    for u in range(len(row))] for row, pi in zip(q, probabilities, strict=True)])
+
+
+def coma_loss(q, logits, action):
+  advantage = np.take_along_axis(coma(q, np.exp(log_softmax(logits))), action[:, None], -1)[:, 0]
+  return -advantage * log_prob(logits, action)
+
+
+def policy_distillation(teacher, student, kind, temperature=1.0):
+  teacher, student = np.float64(teacher), np.float64(student)
+  if kind == "nll":
+    return -log_prob(student, teacher.argmax(-1))
+  if kind == "mse":
+    return ((teacher - student) ** 2).sum(-1)
+  return kl(teacher / temperature, student)
+
+
+def popart(w, b, shift, scale, moment, targets, tasks, step_size):
+  """(w, b, shift, scale, second moment) after an update, task by task."""
+  w, b, shift, scale, moment = (np.array(x, np.float64) for x in (w, b, shift, scale, moment))
+  for k in range(len(shift)):
+    mine = np.float64(targets)[tasks == k]
+    if not len(mine):
+      continue
+    mean = (1 - step_size) * shift[k] + step_size * mine.mean()
+    moment[k] = (1 - step_size) * moment[k] + step_size * (mine**2).mean()
+    deviation = np.sqrt(moment[k] - mean**2)
+    w[:, k] *= scale[k] / deviation
+    b[k] = (scale[k] * b[k] + shift[k] - mean) / deviation
+    shift[k], scale[k] = mean, deviation
+  return w, b, shift, scale, moment
+
+
+def rescale(x, epsilon=1e-3):
+  x = np.float64(x)
+  return np.sign(x) * (np.sqrt(np.abs(x) + 1) - 1) + epsilon * x
+
+
+def unscale(x, epsilon=1e-3):
+  x = np.float64(x)
+  root = np.sqrt(1 + 4 * epsilon * (np.abs(x) + 1 + epsilon))
+  return np.sign(x) * (((root - 1) / (2 * epsilon)) ** 2 - 1)
+
+
+def double_q_targets(online, target, r, g, n, epsilon=1e-3):
+  """The n-step return of each step, its end bootstrapped by the other network's choice."""
+  length = len(r)
+  v = unscale([target[t][np.argmax(online[t])] for t in range(length)], epsilon)
+  returns = []
+  for t in range(length):
+    end = min(t + n, length)
+    total = v[end - 1]
+    for k in reversed(range(t, end)):
+      total = np.float64(r[k]) + np.float64(g[k]) * total
+    returns.append(total)
+  return rescale(returns, epsilon)
+
+
+def priority(errors, mask, eta=0.9, exponent=0.9):
+  errors = np.abs(np.float64(errors))[mask > 0]
+  return (eta * errors.max() + (1 - eta) * errors.mean()) ** exponent

@@ -1,0 +1,71 @@
+"""Every loss against its float64 twin and rlax's, under jit and vmap: see `loss_cases`."""
+
+import functools
+import pathlib
+import re
+
+import hypothesis
+import jax
+import numpy as np
+import pytest
+from hypothesis import strategies
+
+from starleague.learner import losses
+from tests.learner import loss_cases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# rlax points to distrax from the functions that these tests compare with.
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+# rlax's inverse of the rescaling cancels in float32; ours, in another form, does not.
+RLAX_BOUNDS = {"unscale_value": 2e-3, "double_q_errors": 2e-3}
+# Parts of others, or not numbers of the input's precision.
+NOT_CASES = {"PopArtState", "popart_init", "popart_preserve", "popart_statistics",
+             "popart_unnormalise", "masked_cross_entropy", "illegal_labels"}
+
+
+@functools.cache
+def compiled(function):
+  return jax.jit(function)
+
+
+def test_every_loss_has_a_twin():
+  assert {case.name.split(",")[0] for case in loss_cases.CASES} | NOT_CASES == set(losses.__all__)
+
+
+@pytest.mark.parametrize("case", loss_cases.CASES, ids=lambda case: case.name)
+@hypothesis.settings(max_examples=20, deadline=None)
+@hypothesis.given(seed=strategies.integers(0, 2**32 - 1))
+def test_twin(case, seed):
+  inputs = case.draw(np.random.default_rng(seed))
+  found = compiled(case.ours)(*inputs)
+  assert loss_cases.error(found, case.twin(*inputs)) <= loss_cases.BOUND
+  if case.rlax is not None:
+    bound = RLAX_BOUNDS.get(case.name, loss_cases.BOUND)
+    assert loss_cases.error(found, compiled(case.rlax)(*inputs)) <= bound
+
+
+@pytest.mark.parametrize("case", loss_cases.CASES, ids=lambda case: case.name)
+def test_vmap_is_one_at_a_time(case):
+  rows = [case.draw(np.random.default_rng(seed)) for seed in range(3)]
+  together = jax.jit(jax.vmap(case.ours))(*(np.stack(x) for x in zip(*rows, strict=True)))
+  for i, row in enumerate(rows):
+    one = compiled(case.ours)(*row)
+    assert loss_cases.error(jax.tree.map(lambda x, i=i: x[i], together), one) <= 1e-6
+
+
+def test_the_measure_is_of_the_worst_entry():
+  assert loss_cases.error((np.array([1.0, 2.0]), 5.0), (np.array([1.0, 2.5]), 4.0)) == 0.25
+  assert loss_cases.error(np.array([np.nan]), np.array([1.0])) == np.inf
+
+
+def test_the_page_has_every_loss_and_names_tests_that_exist():
+  page = (ROOT / "docs" / "losses.md").read_text()
+  for name in losses.__all__:
+    assert f"`{name}`" in page or name in ("PopArtState", "popart_init"), name
+  for case in loss_cases.CASES:
+    name, _, what = case.name.partition(",")
+    assert f"| `{name}`{',' * bool(what)}{what} | " in page, case.name
+  named = re.findall(r"`(tests/\S+/)?(\w+\.py)::(\w+)`", page)
+  assert len(named) >= 8
+  for folder, file, test in named:
+    assert f"def {test}(" in (ROOT / (folder or "tests/learner/") / file).read_text(), test

@@ -95,8 +95,9 @@ class AgentConfig:
   # What a picked unit's key is divided by before it joins the autoregressive embedding: the number
   # of entities, 512, or 1. "Mean across the entities" can be read in each of these ways.
   pick_pooling: str = "entities"
-  # How one-hots meet their linear layer, the same function either way: "gather" looks rows up and
-  # suits a CPU, "one_hot" multiplies and suits a matrix unit.
+  # How one-hots meet their linear layer and entities the map that they are drawn on, the same
+  # function either way: "gather" looks rows up and suits a CPU, "one_hot" multiplies and suits a
+  # matrix unit.
   entity_embedding: str = "gather"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
   # What the backward pass computes again rather than keep, memory for time: "none"; the "blocks" of

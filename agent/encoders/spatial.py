@@ -72,13 +72,16 @@ def _project_planes_backward(layers, gradient):
 project_planes.defvjp(_project_planes_forward, _project_planes_backward)
 
 
-def draw(cells, vectors, entities):
+def draw(cells, vectors, entities, method: str = "gather"):
   """Adds each entity's vector to the cell of the map that it stands in.
 
   Args:
     cells: [H, W, C], the map drawn on.
     vectors: [E, C], zero for the rows that do not exist.
     entities: [E, F] int16, with positions in the 256 grid.
+    method: of config.ENTITY_EMBEDDINGS. "one_hot" multiplies by the entities' rows and columns:
+      TPUs scatter serially, and their compiler lays the maps of a batch out anew for it, in one
+      operation for which alone it takes minutes.
 
   Returns:
     [H, W, C].
@@ -87,6 +90,10 @@ def draw(cells, vectors, entities):
   scale = types.POSITION_GRID // size
   column, row = (jnp.clip(entities[:, types.COLUMN[name]].astype(jnp.int32) // scale, 0, size - 1)
                  for name in ("x", "y"))
+  if method == "one_hot":
+    rows, columns = (jax.nn.one_hot(x, size, dtype=vectors.dtype) for x in (row, column))
+    return cells + jnp.einsum("eh,ewc->hwc", rows, columns[:, :, None] * vectors[:, None],
+                              precision=jax.lax.Precision.HIGHEST)
   drawn = cells.reshape(size * size, -1).at[row * size + column].add(vectors)
   return drawn.reshape(cells.shape)
 
@@ -97,9 +104,10 @@ class MapProjection(hk.Module):
   Being linear, it is applied to the entities before they are scattered: E vectors, not H * W.
   """
 
-  def __init__(self, channels: int, name: str):
+  def __init__(self, channels: int, method: str, name: str):
     super().__init__(name=name)
     self._channels = channels
+    self._method = method
 
   def __call__(self, minimap, camera, entities, vectors):
     """Projects the layers of the map.
@@ -122,7 +130,8 @@ class MapProjection(hk.Module):
     # As floats: JAX 0.10 takes no whole numbers that are constants for an argument with a gradient.
     shown = coordinates.shown(camera, minimap.shape[-1])
     layers = jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)])
-    return draw(project_planes(layers, of_planes) + bias, vectors @ of_entities, entities)
+    cells = project_planes(layers, of_planes) + bias
+    return draw(cells, vectors @ of_entities, entities, self._method)
 
 
 def encode(config: AgentConfig, minimap, camera, entities,
@@ -144,7 +153,7 @@ def encode(config: AgentConfig, minimap, camera, entities,
     vectors = jax.nn.relu(
       linear.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
     x = jax.nn.relu(
-      MapProjection(config.map_projection, name="projection")(
+      MapProjection(config.map_projection, config.entity_embedding, name="projection")(
         minimap, camera, entities, vectors))
     for i, channels in enumerate(config.map_downsamples):
       x = jax.nn.relu(blocks.recompute(

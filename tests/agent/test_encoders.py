@@ -232,10 +232,11 @@ def test_shapes_of_the_encoding(preset, core_input, context):
     assert encoding.scalar_context.shape == (context,)
 
 
-def test_entities_are_drawn_where_they_stand_and_add_up():
+@pytest.mark.parametrize("method", config.ENTITY_EMBEDDINGS)
+def test_entities_are_drawn_where_they_stand_and_add_up(method):
   rows = np.concatenate([_entity(x=0, y=0), _entity(x=255, y=8), _entity(x=250, y=15)])
   vectors = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-  drawn = np.asarray(spatial.draw(jnp.ones((32, 32, 2)), vectors, rows)) - 1  # cells of 8 x 8
+  drawn = np.asarray(spatial.draw(jnp.ones((32, 32, 2)), vectors, rows, method)) - 1
   expected = np.zeros((32, 32, 2))
   expected[0, 0] = [1, 2]
   expected[1, 31] = [8, 10]

@@ -20,7 +20,7 @@ from starleague.actor.writer import Writer
 from starleague.experiments import entry, results, run_flags, settings, wiring
 from starleague.league import payoff
 
-for _name in ("run_dir", "address", "origin"):
+for _name in ("run_dir", "address", "parameters", "origin"):
   flags.declare_key_flag(_name)
 _INDEX = flags.DEFINE_integer("index", 0, "Which of the run's actors this is.", lower_bound=0)
 
@@ -121,8 +121,8 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
   program = wiring.make_rollouts(parts, config)
   template = jax.eval_shape(parts.policy.init, jax.random.key(0))
   fetch = ParameterFetcher(
-    address, wiring.PLAYER, template, interval_s=config.actor.parameter_interval_s,
-    deadline_s=config.replay.timeout_s)
+    run_flags.PARAMETERS.value or address, wiring.PLAYER, template,
+    interval_s=config.actor.parameter_interval_s, deadline_s=config.replay.timeout_s)
   writer = Writer(
     address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
     deadline_s=config.replay.timeout_s, stop=stop)

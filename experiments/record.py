@@ -3,7 +3,7 @@
   python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini --trajectories 1000
 
 The run's newest weights play as in training: against themselves and against the scripted players.
-`starleague.learner.recordings.dataset` reads what is written.
+`starleague.learner.replay.dataset` reads what is written: see docs/datasets.md.
 """
 
 import pathlib
@@ -44,6 +44,7 @@ def play(parts: wiring.Parts, config, params: Any, seed: int) -> Iterator[wire.P
 
 
 def main() -> None:
+  recordings.require_new(_DATASET.value)
   run_dir = pathlib.Path(run_flags.RUN_DIR.value)
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)

@@ -1,7 +1,8 @@
 """Datasets on disk: trajectories as a folder that Reverb restores, for research away from a run.
 
 A recording is a Reverb checkpoint of one table and `recording.json`, which says what it holds. It
-becomes a folder of its name only when it is complete. To read it, a private server restores it.
+becomes a folder of its name only when it is complete. `replay.dataset` reads it: a private server
+restores it.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,12 @@ def _table(config, unroll_length: int, size: int) -> Any:
     signature=replay.signature(wire.packed_spec(config, unroll_length)._asdict()))
 
 
+def require_new(path: str | os.PathLike) -> None:
+  """Raises FileExistsError where there is something already: a recording is written once."""
+  if Path(path).exists():
+    raise FileExistsError(f"{path} exists: a recording is written once; choose another name.")
+
+
 def save(path: str | os.PathLike, trajectories: Iterable[wire.Packed], preset: str,
          unroll_length: int, count: int, origin: str) -> Recording:
   """Writes a recording.
@@ -75,9 +82,8 @@ def save(path: str | os.PathLike, trajectories: Iterable[wire.Packed], preset: s
     FileExistsError: there is something at `path`; raised before any trajectory is taken.
     ValueError: there are fewer than `count`, or one has another shape; nothing is left behind.
   """
+  require_new(path)
   path = Path(path).absolute()
-  if path.exists():
-    raise FileExistsError(f"{path} exists: a recording is written once; choose another name.")
   config = agent_config.preset(preset)
   spec = wire.packed_spec(config, unroll_length)
   path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,48 +144,43 @@ def describe(path: str | os.PathLike) -> Recording:
   return recording
 
 
-class Batches(Iterator[wire.Packed]):
-  """Batches of a recording, without end; close it, or use it as a context."""
+class Recorded(replay.Dataset):
+  """Batches of a recording, without end; see `replay.dataset`. Its server is its own."""
 
-  def __init__(self, path: str | os.PathLike, batch_size: int):
+  def __init__(self, path: str | os.PathLike, batch_size: int, config=None,
+               unroll_length: int | None = None, deadline_s: float = 300.0, prefetch: int = 2):
+    self._server = None
     self.recording = describe(path)
-    self.config = agent_config.preset(self.recording.preset)
-    table = _table(self.config, self.recording.unroll_length, self.recording.trajectories)
+    own = agent_config.preset(self.recording.preset)
+    for what, wanted, found in (
+        ("preset", config and config.name, own.name),
+        ("unroll length", unroll_length, self.recording.unroll_length)):
+      if wanted not in (None, found):
+        raise RecordingError(f"{path} was recorded with another {what}: expected {wanted!r}, found "
+                             f"{found!r}; read it as it is, or record again.")
+    table = _table(own, self.recording.unroll_length, self.recording.trajectories)
     self._server = replay.make_server([table], None, str(Path(path).absolute()))
-    self._dataset = replay.dataset(
-      f"localhost:{self._server.port}", TABLE, batch_size, self.config,
-      self.recording.unroll_length, deadline_s=60.0)
+    try:
+      self._check_size(path)
+      super().__init__(f"localhost:{self._server.port}", TABLE, batch_size, own,
+                       self.recording.unroll_length, deadline_s, prefetch)
+    except BaseException:
+      self._stop()
+      raise
 
-  def __next__(self) -> wire.Packed:
-    """The next batch: columns [T + 1, B, width], state [B, width], as numpy arrays."""
-    return next(self._dataset)
+  def _check_size(self, path: str | os.PathLike) -> None:
+    info = self._server.localhost_client().server_info(timeout=10)  # type: ignore[union-attr]
+    found = info[TABLE].current_size if TABLE in info else 0
+    if found != self.recording.trajectories:
+      raise RecordingError(f"{path} is damaged: expected {self.recording.trajectories} "
+                           f"trajectories, found {found}; copy it again, or record again.")
 
-  def close(self) -> None:
-    """Stops the private server."""
-    self._dataset.close()
+  def _stop(self) -> None:
     server, self._server = self._server, None
     if server is not None:
       server.stop()
 
-  def __enter__(self) -> "Batches":
-    return self
-
-  def __exit__(self, *_) -> None:
-    self.close()
-
-
-def dataset(path: str | os.PathLike, batch_size: int) -> Batches:
-  """Batches of a recording's trajectories, drawn uniformly, without end.
-
-  Args:
-    path: the folder.
-    batch_size: B.
-
-  Returns:
-    An iterator of `wire.Packed` batches with `recording` and `config`; `wire.unpack(batch, config)`
-    makes trajectories of them under jit.
-
-  Raises:
-    RecordingError: as for `describe`; raised before a server is started.
-  """
-  return Batches(path, batch_size)
+  def close(self) -> None:
+    """Ends the iteration and stops the private server."""
+    super().close()
+    self._stop()

@@ -7,7 +7,9 @@ buffered and replayed twice" (Vinyals et al. 2019, Methods). A second table hold
 newest parameters.
 """
 
+import os
 import queue
+import re
 import socket
 import threading
 import time
@@ -137,14 +139,20 @@ def _check_port(port: int) -> None:
 
 
 class Dataset(Iterator[wire.Packed]):
-  """Batches of a player's trajectories, stacked by a thread; see `dataset`."""
+  """Batches of a table's trajectories, stacked by a thread; see `dataset`.
 
-  def __init__(self, address: str, player: str, batch_size: int, spec: wire.Packed,
+  Attributes:
+    config: the AgentConfig that `wire.unpack` needs to make trajectories of them.
+    unroll_length: T.
+  """
+
+  def __init__(self, address: str, player: str, batch_size: int, config, unroll_length: int,
                deadline_s: float, prefetch: int):
     self._address, self._table, self._deadline_s = address, player, deadline_s
-    self._spec, self._batch_size = spec, batch_size
+    self.config, self.unroll_length = config, unroll_length
+    self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
     self._client, info = transport.connect(load_reverb(), address, deadline_s)
-    transport.check_signature(info, player, address, spec._asdict())
+    transport.check_signature(info, player, address, self._spec._asdict())
     self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
     self._closed = threading.Event()
     self._thread = threading.Thread(target=self._fill, name=f"replay-{player}", daemon=True)
@@ -230,29 +238,44 @@ class Dataset(Iterator[wire.Packed]):
     self.close()
 
 
-def dataset(address: str, player: str, batch_size: int, config, unroll_length: int, *,
-            deadline_s: float = 300.0, prefetch: int = 2) -> Dataset:
-  """Batches of a player's trajectories, without end.
+def dataset(source: str | os.PathLike, batch_size: int, player: str | None = None, config=None,
+            unroll_length: int | None = None, *, deadline_s: float = 300.0,
+            prefetch: int = 2) -> Dataset:
+  """Batches of trajectories without end: of a folder that was recorded, or of a live server.
 
   Args:
-    address: host:port of the server.
-    player: whose table.
+    source: a folder that `starleague.experiments.record` wrote, which says itself what it holds;
+      or host:port of a replay server, which needs to be told the next three.
     batch_size: B.
-    config: the AgentConfig of the tables.
-    unroll_length: T of the tables.
+    player: whose table.
+    config: the AgentConfig of the trajectories.
+    unroll_length: T of the trajectories.
     deadline_s: seconds that a batch, or a server that does not answer, is waited for.
     prefetch: batches stacked ahead.
 
   Returns:
     An iterator of `wire.Packed` numpy batches: columns [T + 1, B, width], state [B, width];
-    `wire.unpack` makes trajectories of them on the device. Close it when done.
+    `wire.unpack(batch, dataset.config)` makes trajectories of them on the device. Close it when
+    done, or use it as a context. Draws are uniform; of a folder, with replacement.
 
   Raises:
+    RecordingError: the folder is no recording, is damaged or of another preset, unroll length or
+      version.
     SignatureMismatchError: the table does not hold such trajectories; raised before any is sampled.
     ReplayServerError: no server answers at the address within the deadline.
+    ValueError: there is no such folder and it is no address, or an address lacks what it needs.
   """
-  return Dataset(address, player, batch_size, wire.packed_spec(config, unroll_length), deadline_s,
-                 prefetch)
+  if os.path.isdir(source):
+    from starleague.learner import recordings  # which is made of this module
+    return recordings.Recorded(source, batch_size, config, unroll_length, deadline_s, prefetch)
+  address = os.fspath(source)
+  if not re.fullmatch(r"[^/]+:\d+", address):
+    raise ValueError(f"{address!r} is neither a folder of recorded trajectories nor the host:port of "
+                     "a replay server.")
+  if player is None or config is None or unroll_length is None:
+    raise ValueError(f"a dataset of the server at {address} needs player, config and unroll_length; "
+                     f"found {player!r}, {getattr(config, 'name', config)!r} and {unroll_length!r}.")
+  return Dataset(address, player, batch_size, config, unroll_length, deadline_s, prefetch)
 
 
 def publish(client: Any, player: str, params: Any, step: int, *, deadline_s: float = 300.0) -> None:

@@ -121,7 +121,8 @@ def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
   return _map_batch(split, batch)
 
 
-def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None) -> Tree:
+def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None,
+              from_first: bool = False) -> Tree:
   """Copies a tree of host arrays and typed keys to every device: leaves `[D, ...]`.
 
   The copies are made by a compiled program rather than by `device_put`, for two reasons. Its
@@ -132,6 +133,8 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None) -> Tree:
   Args:
     tree: leaves without the leading axis; the same on every host.
     devices: of all hosts; None: all there are.
+    from_first: every host gets the values of the host of the first device, bit for bit; of the
+      other hosts' trees only shapes and dtypes count.
   """
   devices = _devices(devices)
   count = len(_local(devices))
@@ -142,12 +145,21 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None) -> Tree:
   data = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves]
 
   def place(data):
+    if from_first:
+      data = [_of_first(x) for x in data]
     return [x if impl is None else jax.random.wrap_key_data(x, impl=impl)
             for x, impl in zip(data, implementations, strict=True)]
 
   copies = [np.broadcast_to(x, (count, *x.shape)) for x in data]
   return jax.tree.unflatten(
     treedef, jax.pmap(place, axis_name=AXIS, devices=devices)(copies))
+
+
+def _of_first(x: jax.Array) -> jax.Array:
+  """The first device's copy, on every device: a sum of bits, of which all others are 0."""
+  bits = jax.lax.bitcast_convert_type(x, jnp.dtype(f"uint{8 * x.dtype.itemsize}"))
+  bits = jax.lax.psum(jnp.where(jax.lax.axis_index(AXIS) == 0, bits, 0), AXIS)
+  return jax.lax.bitcast_convert_type(bits, x.dtype)
 
 
 def unreplicate(tree: Tree) -> Tree:
@@ -184,9 +196,27 @@ class Update:
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(AXIS))
     return jax.device_put(shard_batch(batch, len(self.local_devices)), sharding)
 
-  def replicate(self, tree: Tree) -> Tree:
-    """Copies a host tree to this update's devices."""
-    return replicate(tree, self.devices)
+  def replicate(self, tree: Tree, from_first: bool = False) -> Tree:
+    """Copies a host tree to this update's devices; see `replicate`."""
+    return replicate(tree, self.devices, from_first)
+
+  def make_vote(self) -> Callable[[bool], Callable[[], bool]]:
+    """A function by which all hosts agree: it takes this host's word, and gives what to ask later.
+
+    Whoever asks learns whether every host said yes. Every host must call it, as often as the
+    others. It is a program on the devices, in line with the updates: called before an update is
+    started and asked after, it has been answered while that update runs.
+    """
+    if self.local_devices == self.devices:
+      return lambda yes: lambda: yes
+    everybody = jax.pmap(lambda yes: jax.lax.pmin(yes, AXIS), axis_name=AXIS,
+                         devices=self.devices, out_axes=None)
+
+    def vote(yes: bool) -> Callable[[], bool]:
+      answer = everybody(np.full(len(self.local_devices), yes, np.int32))
+      return lambda: bool(answer)
+
+    return vote
 
   def __call__(self, state: TrainState, batch: Trajectory,
                *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array]]:

@@ -31,7 +31,8 @@ def get_config() -> ml_collections.ConfigDict:
       "timeout_s": 300.0,
     },
     "learner": {
-      "batch_size": 32,  # sequences
+      "batch_size": 32,  # sequences, of all hosts together
+      "accumulate": 1,  # parts of a device's share, one after the other: less memory
       "learning_rate": 1e-3,
       "b1": 0.0,
       "b2": 0.99,

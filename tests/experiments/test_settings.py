@@ -79,3 +79,11 @@ def test_launch_files_tell_what_is_wrong_in_one_line(module, arguments, message)
   done = main_of(module, *arguments)
   assert done.returncode == 1 and done.stdout == ""
   assert re.fullmatch(f"error: {message}\n", done.stderr), done.stderr
+
+
+@pytest.mark.slow
+def test_a_dataset_that_exists_is_refused_in_one_line(tmp_path):
+  done = main_of("record", "--run_dir", "none", "--dataset", str(tmp_path))
+  assert done.returncode == 1 and done.stdout == ""
+  assert done.stderr == (
+    f"error: {tmp_path} exists: a recording is written once; choose another name.\n")

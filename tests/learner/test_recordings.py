@@ -1,14 +1,25 @@
 """Datasets on disk: what is written comes back, whole or not at all."""
 
 import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
 
+import jax
 import numpy as np
 import pytest
 
+from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types, wire
-from starleague.learner import recordings
+from starleague.learner import checkpoints, recordings, replay
+from tests.learner import numpy_twins as twins
+from tests.learner.random_batches import random_batch
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = agent_config.mini()
 UNROLL_LENGTH = 2
 
@@ -31,7 +42,7 @@ def recorded(tmp_path_factory):
 
 def test_everything_comes_back_and_again(recorded):
   seen = set()
-  with recordings.dataset(recorded, 4) as batches:
+  with replay.dataset(recorded, 4) as batches:
     assert batches.recording == recordings.describe(recorded)
     assert batches.recording.trajectories == 6 and batches.recording.origin == "a test"
     for _ in range(30):  # without end: far more than there is
@@ -47,7 +58,7 @@ def test_everything_comes_back_and_again(recorded):
 
 
 def test_a_batch_unpacks_to_trajectories(recorded):
-  with recordings.dataset(recorded, 2) as batches:
+  with replay.dataset(recorded, 2) as batches:
     trajectory = wire.unpack(next(batches), batches.config)
   spec = types.trajectory_spec(CONFIG, UNROLL_LENGTH)
   assert trajectory.steps.reward.shape == (UNROLL_LENGTH + 1, 2, 5)
@@ -82,12 +93,70 @@ def test_other_recordings_are_refused(recorded, tmp_path, change, message):
   values = json.loads((recorded / recordings.MANIFEST).read_text()) | change
   (tmp_path / recordings.MANIFEST).write_text(json.dumps(values))
   with pytest.raises(recordings.RecordingError, match=message):
-    recordings.dataset(tmp_path, 2)
+    replay.dataset(tmp_path, 2)
+
+
+@pytest.mark.parametrize(("asked", "message"), [
+  ({"config": agent_config.full()}, "another preset: expected 'full', found 'mini'"),
+  ({"unroll_length": 16}, "another unroll length: expected 16, found 2")])
+def test_another_agent_than_the_recordings_is_refused(recorded, asked, message):
+  with pytest.raises(recordings.RecordingError, match=message):
+    replay.dataset(recorded, 2, **asked)
+
+
+def test_trajectories_of_another_shape_than_the_manifest_says_are_refused(recorded, tmp_path):
+  path = tmp_path / "games"
+  shutil.copytree(recorded, path)
+  values = json.loads((path / recordings.MANIFEST).read_text()) | {"unroll_length": 5}
+  (path / recordings.MANIFEST).write_text(json.dumps(values))
+  with pytest.raises(
+      replay.SignatureMismatchError, match=r"field 'bits' of .*: found uint8\[3, \d+\], expected "
+      r"uint8\[6, \d+\]"):
+    replay.dataset(path, 2)
+
+
+def test_a_folder_that_lost_its_trajectories_is_refused(recorded, tmp_path):
+  (tmp_path / recordings.MANIFEST).write_text((recorded / recordings.MANIFEST).read_text())
+  with pytest.raises(recordings.RecordingError, match="damaged: expected 6 trajectories, found 0"):
+    replay.dataset(tmp_path, 2)
+
+
+@pytest.mark.parametrize(("source", "message"), [
+  ("data/none", "'data/none' is neither a folder of recorded trajectories nor the host:port"),
+  ("localhost:1", "needs player, config and unroll_length; found None, None and None")])
+def test_sources_that_cannot_be_are_refused(source, message):
+  with pytest.raises(ValueError, match=message):
+    replay.dataset(source, 2)
 
 
 def test_what_is_no_recording_is_named(tmp_path):
   with pytest.raises(recordings.RecordingError, match=f"{tmp_path} is not a recording"):
-    recordings.dataset(tmp_path, 2)
+    replay.dataset(tmp_path, 2)
   (tmp_path / recordings.MANIFEST).write_text("{")
   with pytest.raises(recordings.RecordingError, match="recording.json is damaged"):
     recordings.describe(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_loop_of_the_page_runs(tmp_path):
+  """docs/datasets.md's code as it stands there, on copies of one trajectory: all means are one."""
+  code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "datasets.md").read_text(), re.DOTALL)[1]
+  assert len(code.splitlines()) <= 26
+  batch = random_batch(0, CONFIG, UNROLL_LENGTH, 1)
+  trajectory = types.Trajectory(
+    jax.tree.map(lambda x: x[:, 0], batch.steps), jax.tree.map(lambda x: x[0], batch.initial_state))
+  recordings.save(tmp_path / "data" / "mini", [wire.pack(trajectory)] * 3, "mini", UNROLL_LENGTH, 3,
+                  "a test")
+  policy = agent.make_policy(CONFIG)
+  params = jax.jit(policy.init)(jax.random.key(0))
+  checkpoints.save_params(tmp_path / "runs/mini/checkpoints", jax.device_get(params), CONFIG)
+  done = subprocess.run(
+    [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    env={**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}, check=False)
+  assert done.returncode == 0, done.stderr
+  found = [float(line) for line in done.stdout.split()]
+  values = np.asarray(jax.jit(policy.unroll)(params, trajectory).baselines[:, 0], np.float64)
+  returns = twins.upgo(values[:-1], values[-1], trajectory.steps.reward[:-1, 0],
+                       trajectory.steps.discount[:-1])
+  assert len(found) == 10
+  np.testing.assert_allclose(found, np.mean(returns - values[:-1]), rtol=1e-4, atol=1e-5)

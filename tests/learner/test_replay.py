@@ -49,7 +49,7 @@ def make_writer(address, **options):
 
 def make_dataset(address, batch_size, **options):
   return replay.dataset(
-    address, "main", batch_size, CONFIG, UNROLL_LENGTH, **{"deadline_s": 10} | options)
+    address, batch_size, "main", CONFIG, UNROLL_LENGTH, **{"deadline_s": 10} | options)
 
 
 def test_each_trajectory_is_sampled_exactly_twice(serve):
@@ -142,7 +142,7 @@ def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_lengt
   sender.send("main", packed(0))
   sender.flush()
   with pytest.raises(replay.SignatureMismatchError, match=message):
-    replay.dataset(address, "main", 1, config, unroll_length)
+    replay.dataset(address, 1, "main", config, unroll_length)
   with pytest.raises(writer.SignatureMismatchError, match=message):
     writer.Writer(address, "main", config, unroll_length, 1)
   _, info = transport.connect(replay.load_reverb(), address, 5)
@@ -171,7 +171,7 @@ def test_unknown_player_is_told_with_those_there_are(serve):
   address = serve()
   with pytest.raises(replay.SignatureMismatchError, match=(
       r"no table 'zerg' of localhost:\d+; it has \['main', 'parameters/main'\]")):
-    replay.dataset(address, "zerg", 1, CONFIG, UNROLL_LENGTH)
+    replay.dataset(address, 1, "zerg", CONFIG, UNROLL_LENGTH)
 
 
 @pytest.mark.parametrize("connect", [

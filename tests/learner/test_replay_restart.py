@@ -65,7 +65,7 @@ def test_everybody_goes_on_after_the_server_was_killed(tmp_path):
     fetcher = parameters.ParameterFetcher(address, "main", PARAMS, interval_s=0)
     assert fetcher().step == 1
     transport.connect(replay.load_reverb(), address, 5)[0].checkpoint()
-    batches = replay.dataset(address, "main", 2, CONFIG, UNROLL_LENGTH)
+    batches = replay.dataset(address, 2, "main", CONFIG, UNROLL_LENGTH)
 
   def send():
     for number in range(3, 6):

@@ -28,22 +28,40 @@ def toy_loss(params, key, batch):
 
 
 def train(host, hosts):
-  """Three updates on this host's share of each batch of eight; the host state and the loss."""
-  update = update_lib.make_update(toy_loss, OPTIMIZER, jax.devices()[:4])
+  """Three updates on this host's share of each batch of 16; the host state and the loss."""
+  assert jax.device_count() == 8
+  update = update_lib.make_update(toy_loss, OPTIMIZER)
   params = {"layer": {"w": np.arange(6, dtype=np.float32).reshape(3, 2)}}
   state = update.replicate(update_lib.initial_state(params, OPTIMIZER, jax.random.key(1)))
-  rows = slice(host * 8 // hosts, (host + 1) * 8 // hosts)
+  rows = slice(host * 16 // hosts, (host + 1) * 16 // hosts)
   for step in range(3):
     rng = np.random.default_rng(step)
-    x, initial_state = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 8, 3), (8, 2)))
+    x, initial_state = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 16, 3), (16, 2)))
     batch = Trajectory({"x": x[:, rows]}, initial_state[rows])
     state, metrics = update(state, update.place(batch))
   return update_lib.unreplicate(state), metrics["loss"]
 
 
+def check_first_and_votes(host):
+  """The first host's values reach the other bit for bit, and nobody goes on against the other."""
+  update = update_lib.make_update(toy_loss, OPTIMIZER)
+  mine = {"x": np.array([-0.0, np.nan, 1e-45, 0.1], np.float32) if host == 0
+               else np.ones(4, np.float32),
+          "count": np.int32(7 + host), "key": jax.random.key(host)}
+  found = update_lib.unreplicate(update.replicate(mine, from_first=True))
+  assert found["x"].view(np.uint32).tolist() == [2**31, 0x7fc00000, 1, 0x3dcccccd]
+  assert found["count"] == 7
+  assert jax.random.key_data(found["key"]).tolist() == jax.random.key_data(
+    jax.random.key(0)).tolist()
+  vote = update.make_vote()
+  answers = [vote(yes) for yes in (True, host == 0, host == 1, False)]
+  assert [answer() for answer in answers] == [True, False, False, False]
+
+
 def be_host(host, port, directory):
   jax.distributed.initialize(f"localhost:{port}", num_processes=2, process_id=host)
-  assert jax.device_count() == 4 and jax.local_device_count() == 2
+  assert jax.device_count() == 8 and jax.local_device_count() == 4
+  check_first_and_votes(host)
   state, loss = train(host, hosts=2)
   assert np.isfinite(loss)
   saver = Checkpoints(directory, config.mini())
@@ -62,7 +80,7 @@ def test_two_hosts_learn_what_one_does(tmp_path):
     free.bind(("localhost", 0))
     port = free.getsockname()[1]
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu",
-                 "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+                 "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
   processes = [
     subprocess.Popen([sys.executable, __file__, str(host), str(port), str(tmp_path)], cwd=ROOT,
                      env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

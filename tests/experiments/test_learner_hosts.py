@@ -1,0 +1,190 @@
+"""The learner's launch file over two hosts on this machine, each with a replay server of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import portpicker
+import pytest
+
+from starleague.actor.writer import Writer
+from starleague.agent import config as agent_config
+from starleague.agent import types, wire
+from starleague.experiments import learner, results, settings, wiring
+from starleague.learner import checkpoints, replay
+from tests.learner.random_batches import random_batch
+
+MINI = agent_config.mini()
+T = 2
+SETTINGS = {
+  "unroll_length": T, "seconds": 1e6,
+  "learner": {"batch_size": 8, "checkpoint_interval_s": 1.0, "log_interval_s": 0.2,
+              "publish_interval_s": 0.5}}
+DEADLINE_S = 300
+
+
+# What all hosts agree on, with hosts played by hand.
+
+
+def test_all_go_on_while_all_have_a_batch_and_want_to():
+  asked = []
+
+  def vote(yes):
+    asked.append(yes)
+    return lambda: yes and len(asked) < 4  # the other host has three batches
+
+  assert list(learner.agreed(iter("abcdef"), lambda: True, vote)) == ["a", "b", "c"]
+  assert asked == [True] * 4  # one for each batch and one that ended it
+
+  asked.clear()
+  assert list(learner.agreed(iter("ab"), lambda: True, vote)) == ["a", "b"]
+  assert asked == [True, True, False]
+
+  asked.clear()
+  assert list(learner.agreed(iter("abc"), lambda: len(asked) < 1, vote)) == ["a"]
+
+
+def test_the_next_batch_is_voted_on_before_this_one_is_learnt():
+  order = []
+
+  def vote(yes):
+    order.append("vote")
+    return lambda: order.append("ask") or yes
+
+  for batch in learner.agreed(iter("ab"), lambda: True, vote):
+    order.append(batch)
+  assert order == ["vote", "ask", "vote", "a", "ask", "vote", "b", "ask"]
+
+
+@pytest.mark.parametrize("arguments, message", [
+  ((None, 2, 0), "--coordinator is not given"), (("here:1", 2, 2), "--host must be below --hosts")])
+def test_hosts_that_cannot_be_are_refused(arguments, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    learner.join_hosts(*arguments)
+
+
+def test_a_batch_that_devices_do_not_divide_is_refused():
+  assert jax.device_count() == 8
+  with pytest.raises(settings.SettingsError, match="'learner.batch_size' must be a multiple of 8 "
+                     "devices times 'learner.accumulate' = 2, found 24"):
+    learner.check_hosts(settings.complete({"learner": {"batch_size": 24, "accumulate": 2}}))
+
+
+# Two processes.
+
+
+@pytest.fixture(scope="module")
+def servers():
+  """Two replay servers with different trajectories, of which neither runs out."""
+  started = []
+  for host in range(2):
+    server = replay.make_server(replay.make_tables(
+      [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
+    writer = Writer(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
+    batch = random_batch(host, MINI, T, 8)
+    for row in range(8):
+      writer.send(wiring.PLAYER, wire.pack(types.Trajectory(
+        jax.tree.map(lambda x, b=row: x[:, b], batch.steps),
+        jax.tree.map(lambda x, b=row: x[b], batch.initial_state))))
+    writer.flush()
+    writer.close()
+    started.append(server)
+  yield started
+  for server in started:
+    server.stop()
+
+
+def start(run_dirs, servers):
+  coordinator = f"localhost:{portpicker.pick_unused_port()}"
+  environment = {
+    **os.environ, "JAX_PLATFORMS": "cpu",
+    # The tests' own, so that programs are compiled once a machine.
+    "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir or "",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"}
+  return [
+    subprocess.Popen(
+      [sys.executable, "-m", "starleague.experiments.learner", "--run_dir", str(run_dir),
+       "--address", f"localhost:{server.port}", "--coordinator", coordinator, "--hosts", "2",
+       "--host", str(host)],
+      env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for host, (run_dir, server) in enumerate(zip(run_dirs, servers, strict=True))]
+
+
+def finish(processes):
+  """(statuses, outputs); nobody outlives it."""
+  try:
+    outputs = [process.communicate(timeout=DEADLINE_S)[0] for process in processes]
+  finally:
+    for process in processes:
+      process.kill()
+  return [process.returncode for process in processes], outputs
+
+
+def saved_steps(run_dir):
+  folder = run_dir / wiring.CHECKPOINTS
+  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
+
+
+def train_until(processes, run_dir, step):
+  end = time.monotonic() + DEADLINE_S
+  while (saved_steps(run_dir) or [0])[-1] <= step:
+    assert time.monotonic() < end and all(x.poll() is None for x in processes), finish(processes)[1]
+    time.sleep(0.2)
+
+
+def stopped_at(outputs):
+  return [int(re.search(r"stopped update=(\d+)", output)[1]) for output in outputs]
+
+
+@pytest.mark.slow
+def test_two_hosts_train_save_once_end_together_and_go_on(servers, tmp_path):
+  run_dir = tmp_path / "run"
+  config = settings.complete(SETTINGS)
+  settings.save(config, run_dir)
+  processes = start([run_dir] * 2, servers)
+  train_until(processes, run_dir, 2)
+  processes[1].send_signal(signal.SIGTERM)  # one is told; all end
+  statuses, outputs = finish(processes)
+  assert statuses == [0, 0], outputs
+  step, other = stopped_at(outputs)
+  assert step == other == saved_steps(run_dir)[-1] > 2
+
+  # Host 0 alone restores, saves, publishes and logs.
+  info = [server.localhost_client().server_info() for server in servers]
+  assert [x[f"parameters/{wiring.PLAYER}"].current_size for x in info] == [1, 0]
+  assert all(x[wiring.PLAYER].rate_limiter_info.sample_stats.completed >= 4 * step for x in info)
+  assert len(list((run_dir / "tensorboard").iterdir())) == 1
+  rows = results.by_tag(results.read(run_dir / results.FILE_NAME))["loss/total"]
+  assert len({row.update for row in rows}) == len(rows) > 1
+  assert np.isfinite([row.value for row in rows]).all()
+
+  processes = start([run_dir] * 2, servers)
+  train_until(processes, run_dir, step)
+  for process in processes:
+    process.send_signal(signal.SIGTERM)
+  statuses, outputs = finish(processes)
+  assert statuses == [0, 0], outputs
+  assert f"restored update={step} " in outputs[0] and "restored" not in outputs[1]
+  last, other = stopped_at(outputs)
+  assert last == other == saved_steps(run_dir)[-1] > step
+  parts = wiring.make_parts(config)
+  before, after = (
+    checkpoints.load_params(run_dir / path, parts.config)
+    for path in (wiring.INITIAL, wiring.CHECKPOINTS))
+  moved = jax.tree.map(lambda x, y: float(np.abs(x - y).max()), before, after)
+  assert max(jax.tree.leaves(moved)) > 1e-3
+
+
+@pytest.mark.slow
+def test_hosts_with_other_settings_are_refused(servers, tmp_path):
+  run_dirs = [tmp_path / "one", tmp_path / "two"]
+  for seed, run_dir in enumerate(run_dirs):
+    settings.save(settings.complete(SETTINGS | {"seed": seed}), run_dir)
+  statuses, outputs = finish(start(run_dirs, servers))
+  assert statuses == [1, 1]
+  assert all("error: the hosts have read different settings" in output for output in outputs)

@@ -156,16 +156,20 @@ def make_learner(parts: wiring.Parts, config, run_dir: pathlib.Path,
                  run.replicate(teacher, from_first=True), trained)
 
 
-def compile_ahead(learner: Learner, parts: wiring.Parts, config) -> None:
-  """Compiles the update while actors compile and play, on a batch that nobody learns from."""
+def empty_batch(parts: wiring.Parts, config) -> wire.Packed:
+  """This host's share of a batch, all zero: nothing is learnt from it."""
   spec = wire.packed_spec(parts.config, config.unroll_length)
   size = config.learner.batch_size // jax.process_count()
   columns = [np.zeros((x.shape[0], size, *x.shape[1:]), x.dtype) for x in spec[:-1]]
-  empty = wire.Packed(*columns, np.zeros((size, *spec.state.shape), spec.state.dtype))
+  return wire.Packed(*columns, np.zeros((size, *spec.state.shape), spec.state.dtype))
+
+
+def compile_ahead(learner: Learner, parts: wiring.Parts, config) -> None:
+  """Compiles the update while actors compile and play."""
   # The update is given a copy of the state to destroy.
   copy = learner.update.replicate(update.unreplicate(learner.state))
-  jax.block_until_ready(
-    learner.update(copy, place(learner.update, empty), learner.teacher)[1])
+  batch = place(learner.update, empty_batch(parts, config))
+  jax.block_until_ready(learner.update(copy, batch, learner.teacher)[1])
 
 
 class Log:

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from starleague.agent import config, policy
-from starleague.learner import objective, weights
+from starleague.learner import checkpoints, objective, weights
 from starleague.learner import update as update_lib
 from tests.learner.random_batches import random_batch
 
 pytestmark = pytest.mark.slow
 MINI = config.mini()
 T, B = 2, 8
+OPTIMIZER = update_lib.make_optimizer()
 
 
 def random_params(agent, seed):
@@ -31,22 +32,26 @@ def hasty_compiler():
   jax.config.update("jax_disable_most_optimizations", False)
 
 
-@pytest.mark.usefixtures("hasty_compiler")
-def test_eight_devices_and_one_agree_on_the_policy():
-  agent = policy.make_policy(MINI)
-  params, teacher = random_params(agent, 0), random_params(agent, 1)
+def rl_update(policy, devices=8):
+  """The whole objective on the first devices."""
   costs = weights.RLWeights()
 
   def loss_fn(params, key, batch, teacher):
     del key
-    return objective.rl_loss(agent, costs, params, teacher, batch)
+    return objective.rl_loss(policy, costs, params, teacher, batch)
 
+  return update_lib.make_update(loss_fn, OPTIMIZER, jax.devices()[:devices])
+
+
+@pytest.mark.usefixtures("hasty_compiler")
+def test_eight_devices_and_one_agree_on_the_policy():
+  agent = policy.make_policy(MINI)
+  params, teacher = random_params(agent, 0), random_params(agent, 1)
   batch = random_batch(0, MINI, T, B)
-  optimizer = update_lib.make_optimizer()
-  host = update_lib.initial_state(params, optimizer, jax.random.key(0))
+  host = update_lib.initial_state(params, OPTIMIZER, jax.random.key(0))
   found = []
   for devices in (8, 1):
-    update = update_lib.make_update(loss_fn, optimizer, jax.devices()[:devices])
+    update = rl_update(agent, devices)
     state, metrics = update(update.replicate(host), update.place(batch), update.replicate(teacher))
     found.append((update_lib.unreplicate(state), jax.device_get(metrics)))
   (eight, of_eight), (one, of_one) = found
@@ -57,3 +62,30 @@ def test_eight_devices_and_one_agree_on_the_policy():
     np.testing.assert_allclose(of_eight[name], of_one[name], rtol=1e-5)
   for a, b in zip(jax.tree.leaves(eight.params), jax.tree.leaves(one.params), strict=True):
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+@pytest.mark.usefixtures("hasty_compiler")
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
+  """With the agent, the whole objective and a fixed dataset."""
+  agent = policy.make_policy(MINI)
+  params, teacher = random_params(agent, 0), random_params(agent, 1)
+  begin = update_lib.initial_state(params, OPTIMIZER, jax.random.key(0))
+
+  def train(host, steps, saved=None):
+    update = rl_update(agent)  # made anew, as after a restart
+    state, fixed = update.replicate(host), update.replicate(teacher)
+    for step in steps:
+      state, _ = update(state, update.place(random_batch(step, MINI, T, B)), fixed)
+      if saved is not None:
+        saved.save(step + 1, update_lib.unreplicate(state))
+    return update_lib.unreplicate(state)
+
+  uninterrupted = train(begin, range(4))
+  train(begin, range(2), checkpoints.Checkpoints(tmp_path, MINI))
+  restored = checkpoints.Checkpoints(tmp_path, MINI).restore(begin)
+  assert restored.step == 2
+  resumed = train(restored.state, range(2, 4))
+  assert resumed.step == 4 and resumed.skipped == 0
+  for a, b in zip(jax.tree.leaves(resumed._replace(key=())),
+                  jax.tree.leaves(uninterrupted._replace(key=())), strict=True):
+    np.testing.assert_array_equal(a, b)

@@ -38,6 +38,13 @@ UNITS = {
     "SpineCrawler", "SporeCrawler"),
 }
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
+TRAINERS = {
+  "SCV": "CommandCenter", "Marine": "Barracks", "Marauder": "Barracks", "Reaper": "Barracks",
+  "Hellion": "Factory", "SiegeTank": "Factory", "Medivac": "Starport",
+  "VikingFighter": "Starport", "Banshee": "Starport", "Probe": "Nexus", "Zealot": "Gateway",
+  "Stalker": "Gateway", "Immortal": "RoboticsFacility", "VoidRay": "Stargate",
+  "Phoenix": "Stargate", "Queen": "Hatchery",
+  **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
 LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
 MORPHS = {  # what becomes what, by which function
   "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
@@ -56,12 +63,8 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   "Zergling": {"minerals": 50, "brood": 2},
   # What makes it stands in for technology that Skirmish does not have (Lair, add-ons).
   "HydraliskDen": {"requirement": "SpawningPool"}, "Spire": {"requirement": "HydraliskDen"},
-  "RoachWarren": {"requirement": "SpawningPool"},
-  "SpineCrawler": {"requirement": "SpawningPool"}, "SporeCrawler": {"requirement": "SpawningPool"},
-  "EvolutionChamber": {"requirement": "Hatchery"},
-  "Queen": {"requirement": "SpawningPool"}, "SiegeTank": {"requirement": "EngineeringBay"},
-  "Banshee": {"requirement": "Armory"}, "Phoenix": {"requirement": "CyberneticsCore"},
-  "Mutalisk": {"requirement": "Spire"}, "Hellion": {"line": 1},
+  "SiegeTank": {"requirement": "EngineeringBay"}, "Banshee": {"requirement": "Armory"},
+  "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
 }
 
@@ -99,14 +102,15 @@ SINGLE = (
   ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
   ("MuscularAugments", "HydraliskDen", "", "speed", "Hydralisk:0.79"),
 )
-_SOURCE_NAMES = {"CombatShield": "ShieldWall", "MetabolicBoost": "zerglingmovementspeed",
+_SOURCE_NAMES = {"InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall", "MetabolicBoost": "zerglingmovementspeed",
                  "GroovedSpines": "EvolveGroovedSpines",
                  "MuscularAugments": "EvolveMuscularAugments"}
 _FUNCTIONS = {"TerranInfantryArmors": "TerranInfantryArmor", "ProtossGroundArmors":
               "ProtossGroundArmor", "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors":
               "ZergGroundArmor", "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons":
               "ZergFlyerAttack", "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
-              "GlialReconstitution": "GlialRegeneration"}
+              "GlialReconstitution": "GlialRegeneration",
+              "MetabolicBoost": "ZerglingMetabolicBoost"}
 
 UNIT_COLUMNS = (
   "id", "name", "race", "minerals", "vespene", "food", "time", "health", "shield", "energy",
@@ -132,48 +136,36 @@ def _weapon(unit: Mapping, target: str) -> tuple:
   return (0, 0, 0, "", 0, 0)
 
 
-def _makers(tree: Mapping) -> dict[int, tuple[int, int]]:
-  """Who makes a unit, and what must stand first: unit id -> (unit id, unit id or 0)."""
-  products = {}
-  for ability in tree["Ability"]:
-    target = ability["target"]
-    if isinstance(target, dict):
-      for way in ("Build", "BuildOnUnit", "Train", "Morph", "MorphPlace"):
-        if way in target:
-          products[ability["id"]] = target[way]["produces"]
-  makers: dict[int, tuple[int, int]] = {}
-  for unit in tree["Unit"]:
-    for entry in unit["abilities"]:
-      product = products.get(entry["ability"])
-      needed = [r["building"] for r in entry.get("requirements", ()) if "building" in r]
-      if product is not None:
-        makers.setdefault(product, (unit["id"], needed[0] if needed else 0))
-  return makers
+def _requirement(tree: Mapping, maker: str, product: int) -> int:
+  """The id of the building that must stand before `maker` can make the product; 0 for none."""
+  makes = {ability["id"] for ability in tree["Ability"] if isinstance(ability["target"], dict)
+           and any(way.get("produces") == product for way in ability["target"].values())}
+  entries = next(unit for unit in tree["Unit"] if unit["name"] == maker)["abilities"]
+  needed = [requirement["building"] for entry in entries if entry["ability"] in makes
+            for requirement in entry.get("requirements", ()) if "building" in requirement]
+  return needed[0] if needed else 0
 
 
 def unit_rows(tree: Mapping) -> list[list]:
   """Rows of units.csv, races one after the other."""
   units = {unit["name"]: unit for unit in tree["Unit"]}
-  makers, ids = _makers(tree), {name: unit["id"] for name, unit in units.items()}
   rows = []
   for race, names in UNITS.items():
-    hall = next(name for name in names if name in ("CommandCenter", "Nexus", "Hatchery"))
     for name in names:
       unit, changed = units[name], OVERRIDES.get(name, {})
-      producer, requirement = makers.get(unit["id"], (0, 0))
-      if unit["is_structure"] and name not in MORPHS:
-        producer = ids[WORKERS[race]]
-      if name in LARVAE_BECOME:
-        producer = ids[hall]
-      if name in MORPHS:
-        producer = ids[MORPHS[name][0]]
-      requirement = ids[str(changed["requirement"])] if "requirement" in changed else requirement
-      function = MORPHS[name][1] if name in MORPHS else next(
+      builder = WORKERS[race] if unit["is_structure"] else TRAINERS.get(name, "")
+      producer, morph = MORPHS.get(name, (builder, ""))
+      source = "Larva" if name in LARVAE_BECOME else producer
+      requirement = (units[str(changed["requirement"])]["id"] if "requirement" in changed
+                     else _requirement(tree, source, unit["id"]))
+      function = morph or next(
         f for f in (f"Train_{name}_quick", f"Build_{name}_pt", f"Build_{name}_unit")
         if f in vocabulary.FUNCTIONS.names)
+      # The source counts the drone that becomes a building among its cost.
+      drone = units["Drone"]["minerals"] if builder == "Drone" else 0
       weapons = [changed.get(target.lower(), _weapon(unit, target)) for target in ("Ground", "Air")]
       rows.append([
-        unit["id"], name, race, changed.get("minerals", unit["minerals"]), unit["gas"],
+        unit["id"], name, race, changed.get("minerals", unit["minerals"] - drone), unit["gas"],
         _number(unit["supply"]), _number(round(unit["time"])), _number(unit["max_health"]),
         _number(unit.get("max_shield", 0)), _number(unit.get("max_energy", 0)),
         _number(unit["armor"]), _number(unit["sight"]), _number(unit.get("speed") or 0),
@@ -181,7 +173,7 @@ def unit_rows(tree: Mapping) -> list[list]:
         *(part if isinstance(part, str) else _number(part)
           for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
         changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
-        int(name in LARVAE_BECOME), function, producer, requirement])
+        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement])
   return rows
 
 

@@ -15,7 +15,12 @@ import numpy as np
 
 from starleague.actor.environments.skirmish import observation, tables
 from starleague.actor.environments.skirmish.replays import Replay
-from starleague.actor.environments.skirmish.state import State, both_halves, look_up, patch_places
+from starleague.actor.environments.skirmish.state import (
+  State,
+  both_halves,
+  look_up,
+  resource_places,
+)
 from starleague.agent import types, vocabulary
 
 PLACES = 65535  # a place is a fraction of the map's side, in as many parts
@@ -115,14 +120,14 @@ def make_frames(replay: Replay, states: State) -> Frames:
 
 def _frames(rules: tables.Rules, states: State, figures: np.ndarray,
             patches: np.ndarray) -> Frames:
-  types_, s, memory = rules.types, rules.tier.structures, states.memory
+  s, memory = rules.tier.structures, states.memory
 
   def place(values):
     part = (values + rules.half) / rules.tier.map_size
     return np.round(PLACES * np.clip(part, 0, 1)).astype(np.uint16)
 
   def percent(left, kind):
-    loops = np.maximum(types_.loops[kind], 1)
+    loops = np.maximum(rules.products.loops[kind], 1)
     return np.clip(100 - 100 * left / loops, 0, 100).astype(np.uint8) * (kind > 0)
 
   def small(values, dtype):
@@ -135,7 +140,7 @@ def _frames(rules: tables.Rules, states: State, figures: np.ndarray,
     kind=small(states.kind, np.uint8), x=place(states.x), y=place(states.y),
     health=small(np.ceil(states.health), np.uint16), flags=(flags * (states.kind > 0)).astype(
       np.uint8), built=percent(states.unfinished, states.kind[..., :s]),
-    product=small(product, np.uint8), trained=percent(states.training, product),
+    product=small(product, np.uint8), trained=percent(states.timers[..., 0], product),
     figures=small(figures, np.uint16), patches=small(patches, np.uint16),
     visible=memory.visible, known_kind=small(memory.kind, np.uint8), known_x=place(memory.x),
     known_y=place(memory.y), known_patches=small(memory.patches, np.uint16))
@@ -149,7 +154,7 @@ def patch_middles(replay: Replay) -> tuple[np.ndarray, np.ndarray]:
   """
   rules = rules_of(replay)
   first = -1.0 if replay.match_up.swap_sides else 1.0
-  x, y = patch_places(rules, np.array([first, -first], np.float32))
+  x, y = resource_places(rules, np.array([first, -first], np.float32))
   places = np.stack([x, y], axis=-1) / rules.tier.map_size + 0.5
   return places[0], places
 

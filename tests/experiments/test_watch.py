@@ -115,7 +115,7 @@ def test_pictures_are_the_states(replay, states, frames):
 
 def test_construction_and_training_are_shown_in_percent(states, frames):
   barracks = states.kind[..., :S] == LOCAL["Barracks"]
-  loops = RULES.types.loops[LOCAL["Barracks"]]
+  loops = RULES.products.loops[LOCAL["Barracks"]]
   assert barracks.any()
   np.testing.assert_array_equal(
     frames.built[barracks], np.floor(100 - 100 * states.unfinished[barracks] / loops))
@@ -215,7 +215,9 @@ def test_terminal_shows_the_map_the_figures_and_the_log(replay, states):
 
   text = picture(replay.steps, 0)
   assert all(len(line.rstrip()) <= 80 for line in text.splitlines())
-  for expected in ("rusher vs builder", "broken off at 0:53", "0:20 Barracks", "with Marine", "CC"):
+  built = int(np.argmax((states.kind[:, 0, :S] == LOCAL["Barracks"]).any(axis=1)))
+  first = f"{watch_frames.clock(built)} Barracks"
+  for expected in ("rusher vs builder", "broken off at 0:53", first, "with Marine", "CC"):
     assert expected in text, expected
   minerals = next(line for line in text.splitlines() if "minerals" in line).split()[-2:]
   assert minerals == [str(value) for value in states.minerals[-1]]

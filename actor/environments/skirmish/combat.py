@@ -5,89 +5,184 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, tables
-from starleague.actor.environments.skirmish.state import Array, State, flip, look_up, patch_places
+from starleague.actor.environments.skirmish import economy, maps, orders, tables
+from starleague.actor.environments.skirmish.state import (
+  Array,
+  State,
+  bonus,
+  bonuses,
+  flip,
+  look_up,
+  pick,
+  resource_places,
+)
 
 ACQUISITION = 3.5  # beyond a weapon's reach: how far off an enemy is gone for
 ARRIVED = 0.7
 MANY_ARRIVED = 1.5  # an attack that finds nobody ends this near its aim: a crowd takes room
 STRUCTURE_PENALTY, WORKER_PENALTY = 2, 1  # whom a fighter spares for others, in classes
 DEAD_VALUE = 0.01  # less health than this is none
+LEAST_HIT = 0.5  # the real game's
+STIM_SPEED = 1.5
+SPLASH_SHARE = 0.5  # of the damage, for those beside the one aimed at
 NOBODY = np.iinfo(np.int32).max
 
 
 class Fight(NamedTuple):
-  """What stays the same within a step; attackers are units M, targets all n slots."""
+  """What stays the same within a step; attackers are armed structures and units F, targets n."""
 
-  damage: Array  # [2, n, M] float32, of a volley
-  reach: Array  # [2, n, M] float32, squared: how far a volley goes
-  sight: Array  # [2, n, M] float32, squared: how near an enemy must be to be gone for; -1 never
+  damage: Array  # [2, n, F] float32, of a volley
+  reach: Array  # [2, n, F] float32, squared: how far a volley goes
+  sight: Array  # [2, n, F] float32, squared: how near an enemy must be to be gone for; -1 never
   offset: Array  # [2, n, 1] int32: what a target's rank starts with, its class and its slot
-  line: Array  # [2, M] bool
+  line: Array  # [2, F] bool
   width: Array  # [2, n, 1] float32: how far from a flame's middle it is hit
-  length: Array  # [2, M] float32: of a flame
-  period: Array  # [2, M] float32, loops
+  length: Array  # [2, F] float32: of a flame
+  splash: Array  # [2, F] float32: how far from its target a shell hits, 0 for none
+  flying: Array  # [2, n] bool: the targets'
+  period: Array  # [2, F] float32, loops: against the ground and the air alike, of whoever has both
   speed: Array  # [2, M] float32, a tick
-  chases: Array  # [2, M] bool
+  chases: Array  # [2, F] bool
   goal_x: Array  # [2, M] float32: where it goes if nobody is near
   goal_y: Array
 
 
+def volley(rules: tables.Rules, weapon: tables.Weapon, kind: Array, added: Array | None,
+            theirs: Array, armour: Array) -> Array:
+  """Damage of a volley by target and attacker, after bonus and armour: [2, n, F]."""
+  against = look_up(weapon.against, kind)[:, None]
+  attributes = look_up(rules.types.attributes, theirs)[:, :, None]
+  strong = (against >= 0) & ((attributes >> jnp.maximum(against, 0)) & 1 > 0)
+  more = look_up(weapon.bonus, kind) + bonus(added, "bonus", kind) * (
+    look_up(weapon.bonus, kind) > 0)
+  plain = look_up(weapon.damage, kind)
+  plain = plain + bonus(added, "damage", kind) * (plain > 0)
+  hit = plain[:, None] + strong * more[:, None] - armour[:, :, None]
+  return jnp.maximum(hit, LEAST_HIT) * look_up(weapon.attacks, kind)[:, None]
+
+
 def prepare(rules: tables.Rules, state: State) -> Fight:
   """Looks up, once a step, all that a step's ticks need."""
-  tier, types, s = rules.tier, rules.types, rules.tier.structures
-  mine, theirs = state.kind[:, s:], flip(state.kind)
-  table = np.stack([types.range, types.radius, types.cooldown, types.speed, types.line,
-                    types.fighter, types.worker], axis=1)
-  range_, radius, period, speed, line, fighter, worker = jnp.moveaxis(look_up(table, mine), -1, 0)
-  their_radius = look_up(types.radius, theirs)
-  one_hot = (theirs[:, :, None] == jnp.arange(len(types.names))).astype(jnp.float32)
-  damage = one_hot @ jnp.swapaxes(look_up(types.damage, mine), 1, 2)  # [2, n, M]
-  verb = state.orders.verb
-  reach = range_[:, None] + radius[:, None] + their_radius[:, :, None]
-  fights = ((fighter > 0) & ((verb == tables.IDLE) | (verb == tables.HOLD))) | (
-    verb == tables.ATTACK)
+  tier, types, s, p = rules.tier, rules.types, rules.tier.structures, rules.tier.plain
+  mine, theirs = state.kind[:, p:], flip(state.kind)
+  added = bonuses(rules, state)
+  radius, their_radius = look_up(types.radius, mine), look_up(types.radius, theirs)
+  line, fighter = look_up(types.line, mine), look_up(types.fighter, mine)
+  flying = look_up(types.flying, theirs)
+  armour = look_up(types.armour, theirs)
+  if added is not None:
+    armour = armour + bonus(added[::-1], "armour", theirs)
+  ground, air = types.ground, types.air
+  damage = volley(rules, ground, mine, added, theirs, armour)
+  range_ = look_up(ground.range, mine)
+  period = look_up(ground.cooldown, mine)
+  longer = bonus(added, "range", mine)
+  if rules.has_flyers:
+    in_air = flying[:, :, None]
+    damage = jnp.where(in_air, volley(rules, air, mine, added, theirs, armour), damage)
+    air_range = look_up(air.range, mine)
+    volley_range = jnp.where(in_air, (air_range + longer)[:, None], (range_ + longer)[:, None])
+    period = jnp.where(period > 0, period, look_up(air.cooldown, mine))
+    armed = jnp.where(in_air, look_up(air.damage > 0, mine)[:, None],
+                      look_up(ground.damage > 0, mine)[:, None])
+  else:
+    volley_range = (range_ + longer)[:, None] + jnp.zeros_like(damage)
+    armed = look_up(ground.damage > 0, mine)[:, None]
+  verb = jnp.pad(state.orders.verb, ((0, 0), (tier.armed, 0)), constant_values=tables.HOLD)
+  order_target = jnp.pad(state.orders.target, ((0, 0), (tier.armed, 0)))
+  reach = volley_range + radius[:, None] + their_radius[:, :, None]
+  fights = (fighter & ((verb == tables.IDLE) | (verb == tables.HOLD))) | (
+    verb == tables.ATTACK) | (verb == tables.PATROL)
   look = reach + jnp.where(verb == tables.HOLD, 0.0, ACQUISITION)[:, None]
   target = (verb == tables.ATTACK_UNIT)[:, None] & (
-    state.orders.target[:, None] == jnp.arange(tier.slots)[:, None])
+    order_target[:, None] == jnp.arange(tier.slots)[:, None])
   look = jnp.where(target, 4 * tier.map_size, jnp.where(fights[:, None], look, -1.0))
-  possible = state.memory.seen[:, :, None] & (mine > 0)[:, None] & (look > 0)
-  rank = np.where(types.structure, STRUCTURE_PENALTY, np.where(types.worker, WORKER_PENALTY, 0))
-  classes = look_up(rank, theirs).astype(jnp.int32)
-  offset = (classes << 26) + jnp.arange(tier.slots)
-  patch_x, patch_y = patch_places(rules, state.side)
-  at = state.orders.target[:, :, None] == jnp.arange(tier.resources)
-  gathers, rests = verb == tables.GATHER, np.array([tables.IDLE, tables.HOLD, tables.CONSTRUCT])
-  stays = jnp.any(verb[:, :, None] == rests, axis=2) | (verb == tables.ATTACK_UNIT)
-  here_x, here_y = state.x[:, s:], state.y[:, s:]
-
-  def goal(patch, point, here):
-    mined = jnp.sum(at * patch[:, None], axis=2)
-    return jnp.where(gathers, mined, jnp.where(stays, here, point))
-
+  ready = (mine > 0).at[:, :tier.armed].set(
+    (mine[:, :tier.armed] > 0) & (state.unfinished[:, p:] == 0))
+  possible = state.memory.seen[:, :, None] & ready[:, None] & armed & (look > 0)
+  peaceful = types.structure & ~types.fighter
+  rank = np.where(peaceful, STRUCTURE_PENALTY, np.where(
+    types.worker | ~types.fighter, WORKER_PENALTY, 0)).astype(np.int32)
+  rank[0] = 0
+  offset = (look_up(rank, theirs) << 26) + jnp.arange(tier.slots)
+  speed = look_up(types.speed, mine[:, tier.armed:]) + bonus(added, "speed", state.kind[:, s:])
+  if rules.has(tables.STIM):
+    dose = jnp.where(state.stimmed > 0, STIM_SPEED, 1.0)
+    speed = speed * dose
+    period = period.at[:, tier.armed:].set(period[:, tier.armed:] / dose)
+  goal_x, goal_y = _goals(rules, state)
   return Fight(
-    damage=damage, reach=reach * reach, sight=jnp.where(possible, look * look, -1.0),
-    offset=offset[:, :, None], line=line > 0, width=their_radius[:, :, None] + (
-      tables.LINE_HALF_WIDTH), length=range_ + radius, period=period, speed=speed,
-    chases=verb != tables.HOLD, goal_x=goal(patch_x, state.orders.x, here_x),
-    goal_y=goal(patch_y, state.orders.y, here_y))
+    damage=damage * armed, reach=reach * reach, sight=jnp.where(possible, look * look, -1.0),
+    offset=offset[:, :, None], line=line, width=their_radius[:, :, None] + (
+      tables.LINE_HALF_WIDTH), length=range_ + radius, splash=look_up(types.splash, mine),
+    flying=flying, period=period, speed=speed, chases=(verb != tables.HOLD).at[:, :tier.armed].set(
+      False), goal_x=goal_x, goal_y=goal_y)
+
+
+def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array]:
+  """Where units go if nobody is near: x, y [2, M], the next place on their way."""
+  s = rules.tier.structures
+  verb, target = state.orders.verb, state.orders.target
+  patch_x, patch_y = resource_places(rules, state.side)
+  here_x, here_y = state.x[:, s:], state.y[:, s:]
+  stays = ((verb == tables.IDLE) | (verb == tables.HOLD) | (verb == tables.CONSTRUCT)
+           | (verb == tables.ATTACK_UNIT))
+
+  def goal(resources, point, here):
+    return jnp.where((verb == tables.GATHER) & (target >= 0), pick(resources, target), jnp.where(
+      stays | (verb == tables.GATHER), here, point))
+
+  x, y = goal(patch_x, state.orders.x, here_x), goal(patch_y, state.orders.y, here_y)
+  if (rules.functions.verb == tables.REPAIR).any():
+    repairs = verb == tables.REPAIR
+    x, y = jnp.where(repairs, pick(state.x, target), x), jnp.where(
+      repairs, pick(state.y, target), y)
+  terrain = rules.terrain
+  if terrain is None:
+    return x, y
+  row, column = orders.cell_of(rules, state.side, here_x, here_y)
+  to_row, to_column = orders.cell_of(rules, state.side, x, y)
+  g, blocks = terrain.cells, terrain.cells // terrain.block
+  block = to_row // terrain.block * blocks + to_column // terrain.block
+  field = (state.match_up.map_index % len(maps.NAMES)) * blocks * blocks + block
+  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (field * g + row) * g + column,
+                 mode="clip").astype(jnp.int32)
+  walks = ~_crosses_cliffs(rules, state.kind[:, s:])
+  led = walks & (way >= 0) & (way < maps.STRAIGHT) & (verb != tables.IDLE)
+  # To the middle of the next cell but one: it keeps off corners.
+  direction = np.array([*maps.DIRECTIONS, (0, 0)], np.float32)
+  dx, dy = look_up(direction[:, 0], jnp.clip(way, 0, 8)), look_up(
+    direction[:, 1], jnp.clip(way, 0, 8))
+  side = state.side[:, None]
+  middle_x = side * (column + 0.5 + dx - rules.half)
+  middle_y = side * (row + 0.5 + dy - rules.half)
+  return jnp.where(led, middle_x, x), jnp.where(led, middle_y, y)
+
+
+def _crosses_cliffs(rules: tables.Rules, kind: Array) -> Array:
+  """Whom the ground does not stop: flyers, and Reapers, which jump."""
+  free = rules.types.flying.copy()
+  free[rules.types.local("Reaper")] = True
+  free[0] = False
+  return look_up(free, kind)
 
 
 def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
   """Four game loops: each unit fires at the nearest enemy, goes for it, or goes on."""
-  s, slots = rules.tier.structures, rules.tier.slots
-  x, y = state.x[:, s:], state.y[:, s:]
-  dx = flip(state.x)[:, :, None] - x[:, None]  # [2, n, M]
+  s, p, slots, a = (rules.tier.structures, rules.tier.plain, rules.tier.slots, rules.tier.armed)
+  x, y = state.x[:, p:], state.y[:, p:]
+  dx = flip(state.x)[:, :, None] - x[:, None]  # [2, n, F]
   dy = flip(state.y)[:, :, None] - y[:, None]
   square = dx * dx + dy * dy
   alive = state.health > DEAD_VALUE
   # A target's rank is one integer: its class, its distance, its slot. The least of a row is then
   # one minimum, and names one slot however many are equally near.
-  near = (square <= fight.sight) & flip(alive)[:, :, None] & alive[:, None, s:]
+  near = (square <= fight.sight) & flip(alive)[:, :, None] & alive[:, None, p:]
   bits = (slots - 1).bit_length()
+  fine = 1 << max(15 - bits - max(int(np.log2(rules.tier.map_size / 24)), 0) * 2, 0)
   rank = jnp.where(
-    near, fight.offset + ((square * (1 << (15 - bits))).astype(jnp.int32) << bits), NOBODY)
-  best = jnp.min(rank, axis=1)  # [2, M]
+    near, fight.offset + ((square * fine).astype(jnp.int32) << bits), NOBODY)
+  best = jnp.min(rank, axis=1)  # [2, F]
   found = best < NOBODY
   chosen = (rank == best[:, None]) & near
   to_x, to_y = jnp.sum(chosen * dx, axis=1), jnp.sum(chosen * dy, axis=1)
@@ -99,34 +194,68 @@ def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
   ahead_x, ahead_y = to_x * inverse, to_y * inverse
   along = dx * ahead_x[:, None] + dy * ahead_y[:, None]
   aside = jnp.abs(dx * ahead_y[:, None] - dy * ahead_x[:, None])
+  there = flip(alive)[:, :, None]
   burnt = (fight.line[:, None] & (along > 0) & (aside <= fight.width)
-           & (along <= fight.length[:, None] + fight.width) & flip(alive)[:, :, None])
-  dealt = jnp.sum((chosen | burnt) * fires[:, None] * fight.damage, axis=2)  # [2, n]
+           & (along <= fight.length[:, None] + fight.width) & there)
+  if rules.has_flyers:
+    burnt &= ~fight.flying[:, :, None]
+  share = (chosen | burnt).astype(jnp.float32)
+  if rules.types.splash.any():
+    around = (dx - to_x[:, None]) ** 2 + (dy - to_y[:, None]) ** 2
+    beside = (fight.splash[:, None] > 0) & there & ~fight.flying[:, :, None] & (
+      around <= (fight.splash * fight.splash)[:, None])
+    share = jnp.maximum(share, SPLASH_SHARE * beside)
+  dealt = jnp.sum(share * fires[:, None] * fight.damage, axis=2)  # [2, n]
 
+  x, y, to_x, to_y = x[:, a:], y[:, a:], to_x[:, a:], to_y[:, a:]
+  found, in_reach, chases = found[:, a:], in_reach[:, a:], fight.chases[:, a:]
   goes_x = jnp.where(found, to_x, fight.goal_x - x)
   goes_y = jnp.where(found, to_y, fight.goal_y - y)
   distance = jnp.sqrt(goes_x * goes_x + goes_y * goes_y)
-  moves = alive[:, s:] & jnp.where(found, fight.chases & ~in_reach, True)
+  moves = alive[:, s:] & jnp.where(found, chases & ~in_reach, True)
   # Miners stop beside their patch, not in it.
   stop = jnp.where((state.orders.verb == tables.GATHER) & ~found, 0.8 * economy.MINING_REACH, 0.0)
   pace = jnp.clip(distance - stop, 0.0, fight.speed) * moves / jnp.maximum(distance, 1e-3)
-  edge = rules.half - 0.5
+  new_x, new_y = _step(rules, state, x, y, goes_x * pace, goes_y * pace)
   loss = flip(dealt)
-  return state._replace(
-    x=state.x.at[:, s:].set(jnp.clip(x + goes_x * pace, -edge, edge)),
-    y=state.y.at[:, s:].set(jnp.clip(y + goes_y * pace, -edge, edge)),
+  state = state._replace(
+    x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y),
     cooldown=jnp.where(
       fires, state.cooldown + fight.period,
       jnp.maximum(state.cooldown, 1 - tables.LOOPS_PER_TICK)) - tables.LOOPS_PER_TICK,
-    health=state.health - loss, hurt=state.hurt | (loss > 0))
+    hurt=state.hurt | (loss > 0))
+  if rules.has_shields:
+    absorbed = jnp.minimum(loss, state.shield)
+    return state._replace(shield=state.shield - absorbed, health=state.health - (loss - absorbed))
+  return state._replace(health=state.health - loss)
+
+
+def _step(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array, dy: Array):
+  """Moves units [2, M], along cliffs rather than into them."""
+  edge = rules.half - 0.5
+  new_x, new_y = jnp.clip(x + dx, -edge, edge), jnp.clip(y + dy, -edge, edge)
+  if rules.terrain is None:
+    return new_x, new_y
+  free = _crosses_cliffs(rules, state.kind[:, rules.tier.structures:])
+
+  def passable(to_x, to_y):
+    return free | orders.on_terrain(rules, state, rules.terrain.passable, to_x, to_y)
+
+  both = passable(new_x, new_y)
+  # Whoever stands in a cliff, pushed there by others, may walk out of it.
+  stuck = ~passable(x, y)
+  only_x, only_y = passable(new_x, y), passable(x, new_y)
+  go = both | stuck
+  return (jnp.where(go | only_x, new_x, x), jnp.where(go | (only_y & ~only_x), new_y, y))
 
 
 def spread_out(rules: tables.Rules, state: State) -> State:
   """Pushes apart units of a side that stand in one another; miners pass through."""
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
-  solid = (state.kind[:, s:] > 0) & (state.orders.verb != tables.GATHER)
-  radius = look_up(rules.types.radius, state.kind[:, s:])
+  kind = state.kind[:, s:]
+  solid = (kind > 0) & (state.orders.verb != tables.GATHER)
+  radius = look_up(rules.types.radius, kind)
   # Two at the very same place part along a direction that their slots decide.
   angle = np.arange(rules.tier.units, dtype=np.float32) * 2.4
   shift = 1e-3 * state.side[:, None]
@@ -135,10 +264,15 @@ def spread_out(rules: tables.Rules, state: State) -> State:
   distance = jnp.sqrt(dx * dx + dy * dy + 1e-12)
   overlap = jnp.maximum(radius[:, None] + radius[:, :, None] - distance, 0.0)
   pair = solid[:, None] & solid[:, :, None]
+  if rules.has_flyers:
+    flying = look_up(rules.types.flying, kind)
+    pair &= flying[:, None] == flying[:, :, None]
   push = jnp.where(pair, 0.5 * overlap / distance, 0.0)
-  edge = rules.half - 0.5
-  new_x = jnp.clip(x + jnp.clip(jnp.sum(push * dx, axis=1), -0.5, 0.5), -edge, edge)
-  new_y = jnp.clip(y + jnp.clip(jnp.sum(push * dy, axis=1), -0.5, 0.5), -edge, edge)
+  still = kind == rules.types.local("SiegeTankSieged") if rules.has(tables.SIEGE) else False
+  new_x, new_y = _step(
+    rules, state, x, y,
+    jnp.where(still, 0.0, jnp.clip(jnp.sum(push * dx, axis=1), -0.5, 0.5)),
+    jnp.where(still, 0.0, jnp.clip(jnp.sum(push * dy, axis=1), -0.5, 0.5)))
   return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))
 
 
@@ -146,36 +280,41 @@ def bury(rules: tables.Rules, state: State) -> State:
   """Empties the slots of the dead, and credits who killed them."""
   types, s = rules.types, rules.tier.structures
   dead = (state.kind > 0) & (state.health <= DEAD_VALUE)
-  value = (look_up(types.cost, state.kind) * dead).astype(jnp.int32)
+  value = look_up(types.value, state.kind) * dead
   kind = jnp.where(dead, 0, state.kind)
   gone, score = dead[:, :s], state.score
   targeted = state.was_targeted & ~jnp.pad(
     jnp.concatenate([dead, flip(dead)], axis=1), ((0, 0), (0, rules.tier.resources)))
-  return state._replace(
+  state = state._replace(
     kind=kind, health=jnp.where(dead, 0.0, state.health), x=jnp.where(dead, 0.0, state.x),
     y=jnp.where(dead, 0.0, state.y), was_selected=state.was_selected & ~dead,
     was_targeted=targeted, unfinished=jnp.where(gone, 0, state.unfinished),
     queue=jnp.where(gone[:, :, None], 0, state.queue),
-    training=jnp.where(gone, 0, state.training),
+    timers=jnp.where(gone[:, :, None], 0, state.timers),
     orders=state.orders._replace(
       verb=jnp.where(dead[:, s:], tables.IDLE, state.orders.verb)),
+    next_orders=state.next_orders._replace(
+      verb=jnp.where(dead[:, s:], tables.IDLE, state.next_orders.verb)),
+    last_event=jnp.where(jnp.any(state.hurt), state.loop, state.last_event),
     score=score._replace(
       killed_units=score.killed_units + flip(value[:, s:].sum(axis=1)),
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
+  if rules.has_shields:
+    state = state._replace(shield=jnp.where(dead, 0.0, state.shield))
+  return state
 
 
 def arrive(rules: tables.Rules, state: State, fight: Fight) -> State:
   """Ends the orders that are carried out: places reached, targets gone."""
-  s = rules.tier.structures
+  s, a = rules.tier.structures, rules.tier.armed
   verb, order = state.orders.verb, state.orders
   square = (order.x - state.x[:, s:]) ** 2 + (order.y - state.y[:, s:]) ** 2
-  engaged = jnp.any(fight.sight > 0, axis=1) & (state.cooldown > 0)
+  engaged = jnp.any(fight.sight[:, :, a:] > 0, axis=1) & (state.cooldown[:, a:] > 0)
   there = ((verb == tables.MOVE) & (square < ARRIVED ** 2)) | (
-    (verb == tables.ATTACK) & (square < MANY_ARRIVED ** 2) & ~engaged)
-  target = order.target[:, :, None] == jnp.arange(rules.tier.slots)
-  seen = jnp.any(target & (state.memory.seen & (flip(state.kind) > 0))[:, None], axis=2)
+    ((verb == tables.ATTACK) | (verb == tables.PATROL)) & (square < MANY_ARRIVED ** 2) & ~engaged)
+  seen = pick(state.memory.seen & (flip(state.kind) > 0), order.target)
   lost = (verb == tables.ATTACK_UNIT) & ~seen
   # Workers that have nothing further to do mine: a beginner's stray order costs a walk, not the rest
   # of the game's income.
-  worker = look_up(rules.types.worker, state.kind[:, s:]) > 0
+  worker = look_up(rules.types.worker, state.kind[:, s:])
   return orders.next_order(rules, state, there | lost, worker)

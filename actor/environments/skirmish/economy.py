@@ -1,4 +1,4 @@
-"""Mining, building and training: what costs time and minerals. Once a step."""
+"""Mining, building and making things: what costs time and money. Once a step."""
 
 from typing import NamedTuple
 
@@ -7,29 +7,40 @@ import numpy as np
 
 from starleague.actor.environments.skirmish import orders, tables
 from starleague.actor.environments.skirmish.state import (
+  START_ENERGY,
+  TOWNHALL_REACH,
   Array,
   State,
   both_halves,
   finished_kind,
   flip,
   food,
+  geyser_taps,
+  geysers,
+  least,
   look_up,
-  patch_places,
+  pick,
+  resource_places,
+  room,
+  standing_types,
+  tally,
 )
 
 MINING_REACH = 1.5  # from a patch's middle
-TOWNHALL_REACH = 7.0  # patches farther from any town hall give nothing
 BUILD_REACH = 0.8  # from a site's edge
-FULL_PATCH = 2  # workers that mine a patch without waiting for one another
+FULL_PATCH, FULL_GEYSER = 2, 3  # workers that mine one without waiting for one another
 TRIP_UNIT = 6  # what a worker's trip grows by a step; shared if the patch is crowded
 FAR = 1e6  # more than any distance, squared
+LARVA_LOOPS = 176  # at the pace of the real game: 11 seconds
+MOST_LARVAE, HATCHED_LARVAE = 3, 3
+STARTING_HEALTH = 0.1  # of a structure, as a share
 
 
 class Births(NamedTuple):
-  """What appeared on the map in a step: at most one structure and one unit of each structure."""
+  """What appeared on the map in a step: one structure at most, and each structure's units."""
 
-  kind: Array  # [2, 1 + S] int32, local types, 0 for none
-  x: Array  # [2, 1 + S] float32
+  kind: Array  # [2, 1 + broods * S] int32, local types, 0 for none
+  x: Array  # float32
   y: Array
 
 
@@ -38,61 +49,128 @@ def trip_length(tier: tables.Tier) -> int:
   return TRIP_UNIT * round(tier.trip_loops / tier.tempo / tables.LOOPS_PER_STEP)
 
 
-def train(rules: tables.Rules, state: State, trainers: Array) -> State:
-  """Puts the commanded type into queues, as often as it can be paid and fed.
+def train(rules: tables.Rules, state: State, trainers: Array, product: Array) -> State:
+  """Puts the commanded product into queues, as often as it can be paid and fed.
 
   Args:
     rules: the game's constants.
-    state: the game; its commands say what and how often.
-    trainers: [2, S] bool, structures that train it.
+    state: the game; its commands say how often.
+    trainers: [2, S] bool, structures that make it.
+    product: [2] int32.
   """
-  types = rules.types
-  product = look_up(rules.functions.product, state.commands.function).astype(jnp.int32)
-  cost = look_up(types.cost, product).astype(jnp.int32)
-  eats = look_up(types.takes_food, product).astype(jnp.int32)
+  products = rules.products
+  minerals, eats = look_up(products.minerals, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
   length = jnp.sum(state.queue > 0, axis=2)
   want = jnp.minimum(state.commands.repeat[:, None], tables.QUEUE_LENGTH - length) * trainers
-  affordable = jnp.minimum(state.minerals // jnp.maximum(cost, 1),
-                           jnp.maximum(most - used, 0) // jnp.maximum(eats, 1))
+  affordable = jnp.minimum(state.minerals // jnp.maximum(minerals, 1),
+                           jnp.where(eats > 0, jnp.maximum(most - used, 0), 1 << 20)
+                           // jnp.maximum(eats, 1))
+  vespene = look_up(products.vespene, product)
+  if rules.has_gas:
+    affordable = jnp.minimum(affordable, jnp.where(
+      vespene > 0, state.vespene // jnp.maximum(vespene, 1), 1 << 20))
+  brood = look_up(products.brood, product)
+  affordable = jnp.minimum(affordable, jnp.where(
+    brood > 0, jnp.maximum(room(rules, state), 0), 1 << 20) // jnp.maximum(brood, 1))
+  if rules.has_upgrades:  # a level is researched once, and a hall turns into another once
+    affordable = jnp.where((product > 0) & (brood == 0), jnp.minimum(affordable, 1), affordable)
+  larva = look_up(products.larva, product)
+  if rules.has_larvae:
+    want = jnp.where(larva[:, None], jnp.minimum(want, state.larvae), want)
   before = jnp.cumsum(want, axis=1) - want
   got = jnp.clip(affordable[:, None] - before, 0, want)
   place = jnp.arange(tables.QUEUE_LENGTH)
   fill = (place >= length[:, :, None]) & (place < (length + got)[:, :, None])
-  paid = cost * got.sum(axis=1)
-  loops = look_up(types.loops, product).astype(jnp.int32)
-  return state._replace(
+  total = got.sum(axis=1)
+  score = state.score._replace(spent=state.score.spent + minerals * total)
+  state = state._replace(
     queue=jnp.where(fill, product[:, None, None], state.queue),
-    training=jnp.where((length == 0) & (got > 0), loops[:, None], state.training),
-    minerals=state.minerals - paid, score=state.score._replace(spent=state.score.spent + paid))
+    timers=jnp.where(fill, look_up(products.loops, product)[:, None, None], state.timers),
+    minerals=state.minerals - minerals * total)
+  if rules.has_larvae:
+    state = state._replace(larvae=state.larvae - got * larva[:, None])
+  if rules.has_gas:
+    state = state._replace(vespene=state.vespene - vespene * total)
+    score = score._replace(spent_vespene=score.spent_vespene + vespene * total)
+  return state._replace(score=score)
 
 
-def finish_units(rules: tables.Rules, state: State) -> tuple[State, Births]:
-  """Trains on, and puts the finished units beside their building."""
-  types, s = rules.types, rules.tier.structures
-  busy = state.queue[:, :, 0] > 0
-  left = jnp.where(busy, state.training - tables.LOOPS_PER_STEP, 0)
-  done = busy & (left <= 0)
-  product = jnp.where(done, state.queue[:, :, 0], 0)
-  queue = jnp.where(done[:, :, None], jnp.pad(state.queue[:, :, 1:], ((0, 0), (0, 0), (0, 1))),
-                    state.queue)
-  following = look_up(types.loops, queue[:, :, 0]).astype(jnp.int32)
-  free = state.kind[:, s:] == 0
-  # The k-th unit takes the k-th free slot. Food keeps units fewer than slots, so each finds one.
-  match = (free[:, :, None] & done[:, None, :]
-           & (jnp.cumsum(free, axis=1)[:, :, None] == jnp.cumsum(done, axis=1)[:, None, :]))
-  born = jnp.any(match, axis=2)
+def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
+  """Makes a step's progress in all queues; the products that are done, at most one a structure."""
+  s = rules.tier.structures
+  busy = state.queue > 0
+  runs = busy & (jnp.arange(tables.QUEUE_LENGTH) == 0)
+  if rules.has_larvae:
+    runs = jnp.where(look_up(rules.types.larvae, state.kind[:, :s])[:, :, None], busy, runs)
+  pace = jnp.full((2, s), tables.LOOPS_PER_STEP)
+  if rules.has(tables.BOOST):
+    pace = jnp.where(state.boosted > 0, tables.LOOPS_PER_STEP * 3 // 2, pace)
+    state = state._replace(boosted=jnp.maximum(state.boosted - tables.LOOPS_PER_STEP, 0))
+  timers = jnp.where(busy, state.timers - runs * pace[:, :, None], 0)
+  # What waits for a place among the living stays at the end of its time.
+  ready = runs & (timers <= 0)
+  first = jnp.argmax(ready, axis=2)
+  some = jnp.any(ready, axis=2)
+  at = jnp.arange(tables.QUEUE_LENGTH) == first[:, :, None]
+  done = jnp.where(some, jnp.sum(jnp.where(at, state.queue, 0), axis=2), 0)
+  over = jnp.sum(jnp.where(at & some[:, :, None], timers, 0), axis=2)
+  moves = some[:, :, None] & (jnp.arange(tables.QUEUE_LENGTH) >= first[:, :, None])
+
+  def close(values):
+    return jnp.where(moves, jnp.pad(values[:, :, 1:], ((0, 0), (0, 0), (0, 1))), values)
+
+  queue, timers = close(state.queue), close(timers)
+  # What follows in a queue of one after the other gets the time that was left over.
+  carried = (jnp.arange(tables.QUEUE_LENGTH) == 0) & some[:, :, None] & ~(
+    runs[:, :, 1:2]) & (queue > 0)
+  return state._replace(queue=queue, timers=timers + jnp.where(carried, over[:, :, None], 0)), done
+
+
+def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
+  """Makes progress in queues: units appear beside their building, upgrades count from now on."""
+  types, products, s = rules.types, rules.products, rules.tier.structures
+  y = len(types.names)
+  state, done = _work(rules, state)
+  brood = look_up(products.brood, done)
+  if rules.has_upgrades:
+    level = jnp.where(done >= y, done - y, -1)
+    new = tally(level, jnp.ones_like(level), len(rules.upgrades.names)) > 0
+    health = rules.upgrades.effects[:, tables.EFFECTS.index("health")]  # [U, Y]
+    more = pick(new.astype(jnp.float32) @ health, state.kind)
+    turned = (done > 0) & (done < y) & (brood == 0)
+    into = jnp.where(turned, done, state.kind[:, :s])
+    state = state._replace(
+      upgrades=state.upgrades | new, health=state.health + more,
+      kind=state.kind.at[:, :s].set(into),
+      executed=state.executed._replace(upgrades=_flags(
+        state.executed.upgrades, rules.upgrades.index, new)))
+    if rules.has_energy:
+      fresh = jnp.where(turned & (look_up(types.energy, into) > 0), START_ENERGY,
+                        state.energy[:, :s])
+      state = state._replace(energy=state.energy.at[:, :s].set(fresh))
+  kinds = jnp.where(brood > 0, done, 0)
+  most = int(products.brood.max())
+  # A brood's units one after the other: [2, most * S].
+  product = jnp.concatenate([jnp.where(brood > i, kinds, 0) for i in range(most)], axis=1)
+  born_here = product > 0
+  source = _places(state.kind[:, s:] == 0, born_here)
+  born = source >= 0
 
   def spread(values):
-    return jnp.sum(match * values[:, None, :], axis=2)
+    return jnp.where(born, pick(values, source), 0)
 
   radius = look_up(types.radius, state.kind[:, :s]) + 0.7
   angle = np.linspace(0.0, np.pi / 2, s, dtype=np.float32)  # towards the middle of the map
-  birth_x = state.x[:, :s] + state.side[:, None] * radius * np.cos(angle)
-  birth_y = state.y[:, :s] + state.side[:, None] * radius * np.sin(angle)
+  births_x, births_y = [], []
+  for i in range(most):
+    births_x.append(state.x[:, :s] + state.side[:, None] * radius * np.cos(angle + 0.3 * i))
+    births_y.append(state.y[:, :s] + state.side[:, None] * radius * np.sin(angle + 0.3 * i))
+  birth_x, birth_y = jnp.concatenate(births_x, axis=1), jnp.concatenate(births_y, axis=1)
+  several = (1, most)
   kind = spread(product)
-  worker = look_up(types.worker, kind) > 0
-  rallied = spread(state.rally) > 0
+  worker = look_up(types.worker, kind)
+  rallied = spread(jnp.tile(state.rally, several)) > 0
   verb = jnp.where(worker, tables.GATHER, jnp.where(rallied, tables.MOVE, tables.IDLE))
   old = state.orders
 
@@ -101,16 +179,27 @@ def finish_units(rules: tables.Rules, state: State) -> tuple[State, Births]:
 
   state = state._replace(
     kind=slots(state.kind, kind), x=slots(state.x, spread(birth_x)),
-    y=slots(state.y, spread(birth_y)), health=slots(state.health, look_up(types.health, kind)),
+    y=slots(state.y, spread(birth_y)),
+    health=slots(state.health, look_up(types.health, kind) + _added_health(rules, state, kind)),
     was_selected=slots(state.was_selected, False),
-    training=jnp.where(done, following + left, left), queue=queue,
     orders=old._replace(
-      verb=jnp.where(born, verb, old.verb), x=jnp.where(born, spread(state.rally_x), old.x),
-      y=jnp.where(born, spread(state.rally_y), old.y), target=jnp.where(born, -1, old.target)),
+      verb=jnp.where(born, verb, old.verb),
+      x=jnp.where(born, spread(jnp.tile(state.rally_x, several)), old.x),
+      y=jnp.where(born, spread(jnp.tile(state.rally_y, several)), old.y),
+      target=jnp.where(born, -1, old.target)),
     next_orders=state.next_orders._replace(
       verb=jnp.where(born, tables.IDLE, state.next_orders.verb)),
-    cooldown=jnp.where(born, 0.0, state.cooldown), trip=jnp.where(born, 0, state.trip))
-  state = state._replace(training=jnp.where(state.queue[:, :, 0] > 0, state.training, 0))
+    cooldown=state.cooldown.at[:, rules.tier.armed:].set(
+      jnp.where(born, 0.0, state.cooldown[:, rules.tier.armed:])),
+    trip=jnp.where(born, 0, state.trip))
+  if rules.has_shields:
+    state = state._replace(shield=slots(state.shield, look_up(types.shield, kind)),
+                           calm=slots(state.calm, 0))
+  if rules.has_energy:
+    state = state._replace(energy=slots(state.energy, jnp.minimum(
+      look_up(types.energy, kind), START_ENERGY)))
+  if rules.has(tables.STIM):
+    state = state._replace(stimmed=jnp.where(born, 0, state.stimmed))
   none = jnp.zeros((2, 1))
   births = Births(
     jnp.concatenate([none.astype(jnp.int32), product], axis=1),
@@ -118,110 +207,219 @@ def finish_units(rules: tables.Rules, state: State) -> tuple[State, Births]:
   return state, births
 
 
+def _places(free: Array, born: Array) -> Array:
+  """Which birth each slot takes, the k-th free slot the k-th birth, -1 for none.
+
+  There is a slot for every birth: what is in the making has its room (see `state.room`).
+
+  Args:
+    free: [2, M] bool.
+    born: [2, births] bool.
+  """
+  m, players = free.shape[1], jnp.arange(2)[:, None]
+  rank = jnp.where(free, jnp.cumsum(free, axis=1) - 1, m)
+  slot_of = jnp.full((2, m), m).at[players, rank].set(jnp.arange(m), mode="drop")
+  slot = jnp.where(born, pick(slot_of, jnp.cumsum(born, axis=1) - 1), m)
+  return jnp.full((2, m), -1).at[players, slot].set(jnp.arange(born.shape[1]), mode="drop")
+
+
+def _flags(flags: Array, index: np.ndarray, values: Array) -> Array:
+  """Sets flags [2, size] where values [2, m] of dense indices [m] are true."""
+  return flags.at[:, index].max(values)
+
+
+def _added_health(rules: tables.Rules, state: State, kind: Array) -> Array | float:
+  if not rules.has_upgrades:
+    return 0.0
+  health = rules.upgrades.effects[:, tables.EFFECTS.index("health")]
+  return pick(state.upgrades.astype(jnp.float32) @ health, kind)
+
+
+def grow_larvae(rules: tables.Rules, state: State) -> State:
+  """Larvae come with time, up to three a hatchery, and in threes where a queen brought them."""
+  if not rules.has_larvae:
+    return state
+  step, wait = tables.LOOPS_PER_STEP, -(-LARVA_LOOPS // rules.tier.tempo)
+  hatchery = look_up(rules.types.larvae, finished_kind(rules, state))
+  waits = hatchery & (state.larvae < MOST_LARVAE)
+  left = jnp.where(waits, jnp.where(state.larva_loops > 0, state.larva_loops, wait) - step, 0)
+  comes = waits & (left <= 0)
+  injected = jnp.maximum(state.injected - step, 0) * hatchery
+  hatches = hatchery & (state.injected > 0) & (injected == 0)
+  larvae = state.larvae + comes + HATCHED_LARVAE * hatches
+  return state._replace(larvae=jnp.where(hatchery, larvae, 0), larva_loops=jnp.where(comes, 0, left),
+                        injected=injected)
+
+
 def mine(rules: tables.Rules, state: State) -> State:
   """Sends workers to patches, and pays for the trips that they complete."""
   tier, s = rules.tier, rules.tier.structures
-  patch_x, patch_y = patch_places(rules, state.side)
-  hall = look_up(rules.types.townhall, finished_kind(rules, state)) > 0
+  patch_x, patch_y = resource_places(rules, state.side)
+  gas = geysers(rules)
+  hall = look_up(rules.types.townhall, finished_kind(rules, state))
   apart = ((state.x[:, :s, None] - patch_x[:, None]) ** 2
            + (state.y[:, :s, None] - patch_y[:, None]) ** 2)
   served = jnp.any(hall[:, :, None] & (apart < TOWNHALL_REACH ** 2), axis=1)  # [2, R]
   gathers = state.orders.verb == tables.GATHER
-  every = jnp.arange(tier.resources)
-  dx = patch_x[:, None] - state.x[:, s:, None]
-  dy = patch_y[:, None] - state.y[:, s:, None]
-  distance = dx * dx + dy * dy  # [2, M, R]
-  at = gathers[:, :, None] & (state.orders.target[:, :, None] == every)
-  assigned = jnp.sum(at, axis=1)  # [2, R]
+  target = jnp.where(gathers, state.orders.target, -1)
+  assigned = tally(target, jnp.ones_like(target), tier.resources)  # [2, R]
   rich = state.memory.patches > 0
-  cost = jnp.where(rich & served, 4.0 * assigned, jnp.where(rich, FAR, 2 * FAR))
-  nearest = jnp.argmin(distance + cost[:, None], axis=2)
-  lost = gathers & ~jnp.any(at & rich[:, None], axis=2)
-  target = jnp.where(lost, nearest, state.orders.target)
+  ground = rich & ~gas  # what a worker without orders takes to
+  cost = jnp.where(ground & served, 4.0 * assigned, jnp.where(ground, FAR, 2 * FAR))
+  dx = patch_x[:, :, None] - state.x[:, None, s:]
+  dy = patch_y[:, :, None] - state.y[:, None, s:]
+  nearest = least(dx * dx + dy * dy + cost[:, :, None])
+  tapped = rich
+  if rules.has_gas:
+    tapped = rich & (geyser_taps(rules, state) | ~gas)
+  lost = gathers & ((target < 0) | ~pick(tapped, target))
+  target = jnp.where(lost, nearest, target)
   # One worker a step leaves the most crowded patch for one with room.
-  full = jnp.argmax(jnp.where(served, assigned, 0), axis=1)
-  open_ = jnp.argmin(jnp.where(rich & served, assigned, tier.units), axis=1)
-  crowd = jnp.max(jnp.where(served, assigned, 0), axis=1)
-  room = jnp.min(jnp.where(rich & served, assigned, tier.units), axis=1)
+  crowds = jnp.where(served & ~gas, assigned, 0)
+  vacant = jnp.where(ground & served, assigned, tier.units)
+  full, open_ = jnp.argmax(crowds, axis=1), jnp.argmin(vacant, axis=1)
+  crowd, space = jnp.max(crowds, axis=1), jnp.min(vacant, axis=1)
   on_full = gathers & (target == full[:, None])
   moves = on_full & (jnp.cumsum(on_full, axis=1) == 1)
-  moves &= ((crowd > FULL_PATCH) & (room < FULL_PATCH))[:, None]
+  moves &= ((crowd > FULL_PATCH) & (space < FULL_PATCH))[:, None]
   target = jnp.where(moves, open_[:, None], target)
 
-  at = gathers[:, :, None] & (target[:, :, None] == every)
-  working = at & (distance < MINING_REACH ** 2)
-  pays = served & (both_halves(state.patches) > 0)
-  share = (TRIP_UNIT * FULL_PATCH) // jnp.maximum(assigned, FULL_PATCH)
-  trip = state.trip + jnp.sum(working * (share * pays)[:, None], axis=2)
+  apart_x, apart_y = pick(patch_x, target) - state.x[:, s:], pick(patch_y, target) - state.y[:, s:]
+  working = gathers & (apart_x * apart_x + apart_y * apart_y < MINING_REACH ** 2)
+  pays = served & tapped & (both_halves(state.patches) > 0)
+  capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
+  share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
+  trip = state.trip + working * pick(share * pays, target)
   length = trip_length(tier)
   done = trip >= length
-  trips = jnp.sum(working & done[:, :, None], axis=1)  # [2, R]
+  trips = tally(jnp.where(working & done, target, -1), jnp.ones_like(target), tier.resources)
   half = tier.resources // 2
-  own, other = trips[:, :half], flip(trips[:, half:])  # on the patches of one's own half
-  asked = tables.TRIP_MINERALS * (own + other)
+  load = np.where(gas[:half], tables.TRIP_VESPENE, tables.TRIP_MINERALS)
+  own, other = trips[:, :half], flip(trips[:, half:])  # on the resources of one's own half
+  asked = load * (own + other)
   enough = asked <= state.patches
 
   def paid(count):
     fair = state.patches * count // jnp.maximum(own + other, 1)
-    return jnp.where(enough, tables.TRIP_MINERALS * count, fair)
+    return jnp.where(enough, load * count, fair)
 
-  income = jnp.sum(paid(own), axis=1) + flip(jnp.sum(paid(other), axis=1))
-  return state._replace(
+  def income(chosen):
+    brought = (jnp.sum(paid(own) * chosen, axis=1)
+               + flip(jnp.sum(paid(other) * chosen, axis=1)))
+    return brought * state.income // 100
+
+  minerals = income(~gas[:half])
+  score = state.score._replace(collected=state.score.collected + minerals)
+  state = state._replace(
     orders=state.orders._replace(target=jnp.where(gathers, target, state.orders.target)),
     trip=jnp.where(moves | lost, 0, jnp.where(done, trip - length, trip)),
-    patches=state.patches - paid(own) - paid(other), minerals=state.minerals + income,
-    score=state.score._replace(collected=state.score.collected + income))
+    patches=state.patches - paid(own) - paid(other), minerals=state.minerals + minerals)
+  earned = jnp.any(minerals > 0)
+  if rules.has_gas:
+    vespene = income(gas[:half])
+    score = score._replace(collected_vespene=score.collected_vespene + vespene)
+    state = state._replace(vespene=state.vespene + vespene)
+    earned |= jnp.any(vespene > 0)
+  return state._replace(
+    score=score, last_event=jnp.where(earned, state.loop, state.last_event))
 
 
 def construct(rules: tables.Rules, state: State) -> tuple[State, Births]:
   """Builds on, begins at most one structure a player, and frees the builders that are done."""
-  tier, types, s = rules.tier, rules.types, rules.tier.structures
+  tier, types, products = rules.tier, rules.types, rules.products
+  s = tier.structures
   growing = state.unfinished > 0
   kinds = state.kind[:, :s]
-  most, loops = look_up(types.health, kinds), jnp.maximum(look_up(types.loops, kinds), 1.0)
-  grown = jnp.minimum(most, state.health[:, :s] + 0.9 * most * tables.LOOPS_PER_STEP / loops)
+  loops = jnp.maximum(look_up(products.loops, kinds), 1).astype(jnp.float32)
+
+  def grow(values, most):
+    grown = values + (1 - STARTING_HEALTH) * most * tables.LOOPS_PER_STEP / loops
+    return jnp.where(growing, jnp.minimum(most, grown), values)
+
   state = state._replace(
-    health=state.health.at[:, :s].set(jnp.where(growing, grown, state.health[:, :s])),
+    health=state.health.at[:, :s].set(grow(state.health[:, :s], look_up(types.health, kinds))),
     unfinished=jnp.maximum(state.unfinished - tables.LOOPS_PER_STEP, 0))
+  if rules.has_shields:
+    state = state._replace(shield=state.shield.at[:, :s].set(
+      grow(state.shield[:, :s], look_up(types.shield, kinds))))
+  ends = growing & (state.unfinished == 0)
+  if rules.has_energy:
+    state = state._replace(energy=state.energy.at[:, :s].set(jnp.where(
+      ends, jnp.minimum(look_up(types.energy, kinds), START_ENERGY), state.energy[:, :s])))
+  if rules.has_larvae:
+    state = state._replace(larvae=jnp.where(ends & look_up(types.larvae, kinds), 1, state.larvae))
 
   verb, site = state.orders.verb, state.orders
   reach = look_up(types.radius, site.product) + BUILD_REACH
   near = (site.x - state.x[:, s:]) ** 2 + (site.y - state.y[:, s:]) ** 2 <= reach * reach
   ready = (verb == tables.BUILD) & near
   first = ready & (jnp.cumsum(ready, axis=1) == 1)
-  x, y = jnp.sum(first * site.x, axis=1), jnp.sum(first * site.y, axis=1)
+  x = jnp.sum(jnp.where(first, site.x, 0.0), axis=1)
+  y = jnp.sum(jnp.where(first, site.y, 0.0), axis=1)
   product = jnp.sum(first * site.product, axis=1)
-  cost = look_up(types.cost, product).astype(jnp.int32)
-  needed = look_up(types.requirement, product).astype(jnp.int32)
-  met = (needed == 0) | jnp.any(finished_kind(rules, state) == needed[:, None], axis=1)
-  begins = ((product > 0) & (state.minerals >= cost) & met
-            & orders.placeable(rules, state, x, y, product) & jnp.any(kinds == 0, axis=1))
-  slot = (kinds == 0) & (jnp.cumsum(kinds == 0, axis=1) == 1) & begins[:, None]
+  minerals, vespene = look_up(products.minerals, product), look_up(products.vespene, product)
+  needed = look_up(products.requirement, product)
+  stands = pick(standing_types(rules, state), needed[:, None])[:, 0]
+  empty = free_slots(rules, state, product)
+  begins = ((product > 0) & (state.minerals >= minerals) & (state.vespene >= vespene)
+            & ((needed == 0) | stands) & orders.placeable(rules, state, x, y, product)
+            & jnp.any(empty, axis=1))
+  slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
 
   def slots(values, new):
     return values.at[:, :s].set(jnp.where(slot, new[:, None], values[:, :s]))
 
   builder = first & begins[:, None]
-  paid = jnp.where(begins, cost, 0)
-  spawned = look_up(types.loops, product).astype(jnp.int32)
+  paid, gas_paid = jnp.where(begins, minerals, 0), jnp.where(begins, vespene, 0)
+  race = look_up(types.race, product)
+  # A Terran builder stays, a Protoss one goes on, a Zerg one turns into what it builds.
+  stays = builder & (race == tables.RACES.index("Terran"))[:, None]
+  turns = builder & (race == tables.RACES.index("Zerg"))[:, None]
   state = state._replace(
     kind=slots(state.kind, product), x=slots(state.x, x), y=slots(state.y, y),
-    health=slots(state.health, 0.1 * look_up(types.health, product)),
+    health=slots(state.health, STARTING_HEALTH * look_up(types.health, product)),
     was_selected=slots(state.was_selected, jnp.zeros(2, bool)),
-    unfinished=jnp.where(slot, spawned[:, None], state.unfinished),
+    unfinished=jnp.where(slot, look_up(products.loops, product)[:, None], state.unfinished),
     queue=jnp.where(slot[:, :, None], 0, state.queue),
-    training=jnp.where(slot, 0, state.training), rally=state.rally & ~slot,
-    minerals=state.minerals - paid,
-    score=state.score._replace(spent=state.score.spent + paid),
+    timers=jnp.where(slot[:, :, None], 0, state.timers), rally=state.rally & ~slot,
+    minerals=state.minerals - paid, vespene=state.vespene - gas_paid,
+    score=state.score._replace(
+      spent=state.score.spent + paid, spent_vespene=state.score.spent_vespene + gas_paid),
     orders=state.orders._replace(
-      verb=jnp.where(builder, tables.CONSTRUCT, verb),
-      target=jnp.where(builder, jnp.argmax(slot, axis=1)[:, None], state.orders.target)))
-  standing = jnp.any(
-    (state.unfinished > 0)[:, None] & (state.orders.target[:, :, None] == jnp.arange(s)), axis=2)
+      verb=jnp.where(stays, tables.CONSTRUCT, verb),
+      target=jnp.where(stays, jnp.argmax(slot, axis=1)[:, None], state.orders.target)))
+  state = state._replace(cooldown=state.cooldown.at[:, :tier.armed].set(
+    jnp.where(slot[:, tier.plain:], 0.0, state.cooldown[:, :tier.armed])))
+  if rules.has_shields:
+    state = state._replace(
+      shield=slots(state.shield, STARTING_HEALTH * look_up(types.shield, product)),
+      calm=slots(state.calm, jnp.zeros(2, jnp.int32)))
+  if rules.has_energy:
+    state = state._replace(energy=slots(state.energy, jnp.zeros(2)))
+  if rules.has_larvae:
+    state = state._replace(
+      larvae=jnp.where(slot, 0, state.larvae), larva_loops=jnp.where(slot, 0, state.larva_loops),
+      injected=jnp.where(slot, 0, state.injected))
+    state = orders.vanish(rules, state, turns)
+  if rules.has(tables.BOOST):
+    state = state._replace(boosted=jnp.where(slot, 0, state.boosted))
+  standing = pick(state.unfinished > 0, state.orders.target)
   done = (state.orders.verb == tables.CONSTRUCT) & ~standing
-  state = orders.next_order(rules, state, done | (first & ~begins[:, None]), jnp.array(True))
-  none = jnp.zeros((2, tier.structures))
+  leaves = builder & ~stays & ~turns
+  state = orders.next_order(rules, state, done | leaves | (first & ~begins[:, None]),
+                            jnp.array(True))
+  none = jnp.zeros((2, int(products.brood.max()) * s))
   births = Births(
     jnp.concatenate([jnp.where(begins, product, 0)[:, None], none.astype(jnp.int32)], axis=1),
     jnp.concatenate([x[:, None], none], axis=1), jnp.concatenate([y[:, None], none], axis=1))
   return state, births
+
+
+def free_slots(rules: tables.Rules, state: State, product: Array) -> Array:
+  """Which slots a structure [2] can take: [2, S] bool. Those that shoot have their own."""
+  tier = rules.tier
+  empty = state.kind[:, :tier.structures] == 0
+  if not tier.armed:
+    return empty
+  own = jnp.arange(tier.structures) >= tier.plain
+  return empty & (own == look_up(rules.types.fighter, product)[:, None])

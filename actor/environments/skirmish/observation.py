@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, tables
-from starleague.actor.environments.skirmish.perception import cells, discs
+from starleague.actor.environments.skirmish import economy, maps, orders, tables
+from starleague.actor.environments.skirmish.abilities import STIM_LOOPS, most_health
+from starleague.actor.environments.skirmish.perception import cells, high_ground, spans, union
 from starleague.actor.environments.skirmish.state import (
+  TOWNHALL_REACH,
   Array,
   State,
   by_dense,
@@ -16,15 +18,19 @@ from starleague.actor.environments.skirmish.state import (
   finished_kind,
   flip,
   food,
+  geysers,
   look_up,
-  patch_places,
+  pick,
+  present_types,
+  resource_places,
+  tally,
 )
 from starleague.agent import types, vocabulary
 
 CELLS_PER_MAP = types.POSITION_GRID
 DISPLAY_VISIBLE, DISPLAY_SNAPSHOT = 1, 2
 NEUTRAL_OWNER = 16
-HEIGHT = 128  # of the whole map: it is flat
+HEIGHT = 128  # of a map that is flat
 FULL_VIEW = 2  # visibility of a cell in sight; 1 is explored, 0 hidden
 
 
@@ -55,64 +61,106 @@ def _order_functions(rules: tables.Rules, state: State) -> Array:
   """The dense function index of each unit's order: [2, M]."""
   functions = rules.functions
   names = {tables.MOVE: "Move_pt", tables.ATTACK: "Attack_pt", tables.ATTACK_UNIT: "Attack_unit",
-           tables.HOLD: "HoldPosition_quick", tables.GATHER: "Harvest_Gather_unit"}
-  by_verb = np.zeros(8, np.int32)
+           tables.HOLD: "HoldPosition_quick", tables.GATHER: "Harvest_Gather_unit",
+           tables.PATROL: "Patrol_pt", tables.REPAIR: "Effect_Repair_unit"}
+  by_verb = np.zeros(tables.REPAIR + 1, np.int32)
   for verb, name in names.items():
     by_verb[verb] = vocabulary.FUNCTIONS.index(name)
-  maker = np.zeros(len(rules.types.names), np.int32)  # what makes a type
-  maker[functions.product] = functions.index
-  maker[0] = 0
   verb, order = state.orders.verb, state.orders
   builds = (verb == tables.BUILD) | (verb == tables.CONSTRUCT)
-  return jnp.where(builds, look_up(maker, order.product),
-                   look_up(by_verb, verb)).astype(jnp.int32)
+  maker = functions.index[rules.products.function]
+  return jnp.where(builds, look_up(maker, order.product), look_up(by_verb, verb))
+
+
+def _queue_functions(rules: tables.Rules, state: State) -> Array:
+  """The dense function indices of what is in the making: [2, S, 5]."""
+  maker = rules.functions.index[rules.products.function]
+  maker[0] = 0
+  return look_up(maker, state.queue)
 
 
 def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   """What a player knows of its own slots alone, [2, n] each."""
   tier, types_, s = rules.tier, rules.types, rules.tier.structures
-  functions = rules.functions
-  maker = np.zeros(len(types_.names), np.int32)
-  maker[functions.product] = functions.index
-  maker[0] = 0
   order = _order_functions(rules, state)
-  queue = look_up(maker, state.queue)
+  queue = _queue_functions(rules, state)
+  # What comes third and later is named by what trains units only (types.Observation).
+  trains = np.isin(np.arange(vocabulary.NUM_FUNCTIONS), vocabulary.TRAINING_FUNCTIONS)
+  late = jnp.where(look_up(trains, queue), queue, 0)
   queued = jnp.sum(state.queue > 0, axis=2)
-  loops = jnp.maximum(look_up(types_.loops, state.queue[:, :, 0]), 1)
-  progress = jnp.where(queued > 0, 100 - 100 * state.training / loops, 0)
+  loops = jnp.maximum(look_up(rules.products.loops, state.queue[:, :, :2]), 1)
+  progress = jnp.where(state.queue[:, :, :2] > 0, 100 - 100 * state.timers[:, :, :2] / loops, 0)
+  progress = jnp.clip(progress, 0, 100)
   length = (order > 0).astype(jnp.int32) + (state.next_orders.verb != tables.IDLE)
-  hall = look_up(types_.townhall, finished_kind(rules, state)) > 0
-  patch_x, patch_y = patch_places(rules, state.side)
+  hall = look_up(types_.townhall, finished_kind(rules, state))
+  patch_x, patch_y = resource_places(rules, state.side)
   near = ((state.x[:, :s, None] - patch_x[:, None]) ** 2
-          + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < economy.TOWNHALL_REACH ** 2
+          + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < TOWNHALL_REACH ** 2
+  gas = geysers(rules)
   assigned = _assigned(rules, state)
-  ours = near & hall[:, :, None]
+  ours = near & hall[:, :, None] & ~gas
   zero = jnp.zeros((2, tier.units))
-  rest = jnp.zeros((2, s))
+  ideal = economy.FULL_PATCH * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2)
+  mining = jnp.sum(ours * assigned[:, None], axis=2)
+  if rules.has_gas:
+    on_geyser = look_up(types_.gas, finished_kind(rules, state))[:, :, None] & gas & (
+      ((state.x[:, :s, None] - patch_x[:, None]) ** 2
+       + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < 1.0)
+    ideal += economy.FULL_GEYSER * jnp.sum(on_geyser, axis=2)
+    mining += jnp.sum(on_geyser * assigned[:, None], axis=2)
 
   def join(structures, units):
     return jnp.concatenate([structures, units], axis=1)
 
-  return {
-    "assigned_harvesters": join(jnp.sum(ours * assigned[:, None], axis=2), zero),
-    "ideal_harvesters": join(
-      2 * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2), zero),
-    "weapon_cooldown": join(rest, jnp.clip(jnp.ceil(state.cooldown), 0, 127)),
+  columns = {
+    "assigned_harvesters": join(mining, zero),
+    "ideal_harvesters": join(ideal, zero),
+    "weapon_cooldown": jnp.pad(
+      jnp.clip(jnp.ceil(state.cooldown), 0, 127), ((0, 0), (tier.plain, 0))),
     "order_length": join(queued, length),
     "order_id_0": join(queue[:, :, 0], order),
     "order_id_1": join(queue[:, :, 1], zero),
-    "order_id_2": join(queue[:, :, 2], zero),
-    "order_id_3": join(queue[:, :, 3], zero),
-    "order_progress_0": join(progress, zero),
+    "order_id_2": join(late[:, :, 2], zero),
+    "order_id_3": join(late[:, :, 3], zero),
+    "order_progress_0": join(progress[:, :, 0], zero),
     "active": join(queued > 0, order > 0),
     "was_selected": state.was_selected,
   }
+  if rules.has_larvae:
+    columns["order_progress_1"] = join(progress[:, :, 1], zero)
+  if rules.has_energy:
+    most = jnp.maximum(look_up(types_.energy, state.kind), 1)
+    columns["energy"] = jnp.floor(state.energy)
+    columns["energy_ratio"] = jnp.floor(255 * jnp.clip(state.energy / most, 0, 1))
+  if rules.has(tables.STIM):
+    stimmed = state.stimmed > 0
+    marauder = state.kind[:, s:] == types_.local("Marauder")
+    buff = jnp.where(marauder, vocabulary.BUFFS.index("StimpackMarauder"),
+                     vocabulary.BUFFS.index("Stimpack"))
+    structures = jnp.zeros((2, s), jnp.int32)
+    injected = jnp.where(state.injected > 0, vocabulary.BUFFS.index("QueenSpawnLarvaTimer"), 0)
+    boosted = jnp.where(
+      state.boosted > 0, vocabulary.BUFFS.index("ChronoBoostEnergyCost"), injected)
+    columns["buff_id_0"] = join(boosted, jnp.where(stimmed, buff, 0))
+    columns["buff_duration_remain"] = join(structures, state.stimmed)
+    columns["buff_duration_max"] = join(structures, stimmed * STIM_LOOPS)
+  return columns
 
 
 def _assigned(rules: tables.Rules, state: State) -> Array:
-  """How many of a player's workers mine each patch: [2, R]."""
-  at = state.orders.target[:, :, None] == jnp.arange(rules.tier.resources)
-  return jnp.sum(at & (state.orders.verb == tables.GATHER)[:, :, None], axis=1)
+  """How many of a player's workers mine each resource: [2, R]."""
+  target = jnp.where(state.orders.verb == tables.GATHER, state.orders.target, -1)
+  return tally(target, jnp.ones_like(target), rules.tier.resources)
+
+
+def _upgrade_levels(rules: tables.Rules, state: State) -> dict[str, Array]:
+  """How often each type's attack, armour and shields were improved: [2, Y] each."""
+  effects = rules.upgrades.effects
+  columns = {}
+  for name, effect in (("attack", "damage"), ("armor", "armour"), ("shield", "shield")):
+    counts_ = (effects[:, tables.EFFECTS.index(effect)] > 0).astype(np.float32)
+    columns[f"{name}_upgrade_level"] = state.upgrades.astype(jnp.float32) @ counts_
+  return columns
 
 
 def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
@@ -126,25 +174,33 @@ def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     current = flip(current)
     return current.at[:, :s].set(jnp.where(in_sight[:, :s], current[:, :s], remembered))
 
+  def both(values):
+    """What is known of own slots and of the enemy's in sight; zero out of sight."""
+    return jnp.concatenate([values, jnp.where(in_sight, flip(values), 0)], axis=1)
+
   kind = jnp.concatenate([state.kind, known(state.kind, memory.kind)], axis=1)
   health = jnp.concatenate([state.health, known(state.health, memory.health)], axis=1)
-  patch_x, patch_y = patch_places(rules, state.side)
+  patch_x, patch_y = resource_places(rules, state.side)
   x = jnp.concatenate([state.x, known(state.x, memory.x), patch_x], axis=1)
   y = jnp.concatenate([state.y, known(state.y, memory.y), patch_y], axis=1)
-  table = np.stack([types_.index, types_.health, types_.radius, types_.loops], axis=1)
-  dense, most, radius, loops = jnp.moveaxis(look_up(table, kind), -1, 0)
-  unfinished = state.unfinished
-  seen_unfinished = jnp.where(in_sight[:, :s], flip(unfinished), 0)
-  built = jnp.concatenate([
-    jnp.pad(unfinished, ((0, 0), (0, tier.units))),
-    jnp.pad(seen_unfinished, ((0, 0), (0, tier.units)))], axis=1)
+  dense, radius = look_up(types_.index, kind), look_up(types_.radius, kind)
+  loops = look_up(rules.products.loops, kind)
+  most = look_up(types_.health, kind)
+  if rules.has_upgrades:
+    mine = most_health(rules, state)
+    most = jnp.where(both(mine) > 0, both(mine), most)
+  unfinished = jnp.pad(state.unfinished, ((0, 0), (0, tier.units)))
+  built = jnp.concatenate([unfinished, jnp.where(in_sight, flip(unfinished), 0)], axis=1)
   progress = jnp.floor(100 - 100 * built / jnp.maximum(loops, 1))
   snapshot = jnp.concatenate([jnp.ones((2, n)) > 0, in_sight], axis=1)
   r = tier.resources
-  mineral = vocabulary.UNIT_TYPES.index("MineralField")
+  gas = geysers(rules)
+  resource = np.where(gas, vocabulary.UNIT_TYPES.index("VespeneGeyser"),
+                      vocabulary.UNIT_TYPES.index("MineralField"))
 
   def join(units, patches):
-    return jnp.concatenate([units, jnp.full((2, r), patches, units.dtype)], axis=1)
+    rest = jnp.broadcast_to(jnp.asarray(patches, units.dtype), (2, r))
+    return jnp.concatenate([units, rest], axis=1)
 
   alliance = np.repeat([types.ALLIANCE_SELF, types.ALLIANCE_ENEMY], n)[None] + np.zeros((2, 1))
   owner = np.repeat([[1, 2], [2, 1]], n, axis=1)
@@ -153,26 +209,41 @@ def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   def place(values):
     return jnp.clip(jnp.floor(scale * (values + rules.half)), 0, CELLS_PER_MAP - 1)
 
+  def ratio(values, whole):
+    return jnp.floor(255 * jnp.clip(values / jnp.maximum(whole, 1), 0, 1))
+
+  def contents(chosen):
+    return jnp.concatenate([jnp.zeros((2, 2 * n)), memory.patches * chosen], axis=1)
+
   columns = {
-    "unit_type": join(dense, mineral),
+    "unit_type": join(dense, resource),
     "alliance": join(jnp.asarray(alliance), types.ALLIANCE_NEUTRAL),
     "health": join(jnp.ceil(health), 0),
     "build_progress": join(progress, 100),
-    "health_ratio": join(jnp.floor(255 * jnp.clip(health / jnp.maximum(most, 1), 0, 1)), 0),
+    "health_ratio": join(ratio(health, most), 0),
     "display_type": join(jnp.where(snapshot, DISPLAY_VISIBLE, DISPLAY_SNAPSHOT), DISPLAY_VISIBLE),
     "owner": join(jnp.asarray(owner), NEUTRAL_OWNER),
     "x": place(x), "y": place(y),
     "radius": join(jnp.ceil(radius), 1),
     "is_on_screen": join(jnp.ones((2, 2 * n)), 1),
-    "mineral_contents": jnp.concatenate([jnp.zeros((2, 2 * n)), memory.patches], axis=1),
+    "mineral_contents": contents(~gas),
     "tag": jnp.tile(jnp.arange(1, 2 * n + r + 1), (2, 1)),
     "was_targeted": state.was_targeted,
   }
+  if rules.has_gas:
+    columns["vespene_contents"] = contents(gas)
+  if rules.has_shields:
+    shield = both(state.shield)
+    columns["shield"] = join(jnp.ceil(shield), 0)
+    columns["shield_ratio"] = join(ratio(shield, look_up(types_.shield, kind)), 0)
+  if rules.has_upgrades:
+    for name, levels in _upgrade_levels(rules, state).items():
+      columns[name] = join(both(pick(levels, state.kind)), 0)
   for name, values in _own_columns(rules, state).items():
     columns[name] = jnp.pad(values, ((0, 0), (0, n + r)))
-  half = jnp.pad(_assigned(rules, state), ((0, 0), (2 * n, 0)))
-  columns["assigned_harvesters"] += half
-  columns["ideal_harvesters"] += join(jnp.zeros((2, 2 * n)), economy.FULL_PATCH)
+  columns["assigned_harvesters"] += jnp.pad(_assigned(rules, state), ((0, 0), (2 * n, 0)))
+  columns["ideal_harvesters"] += join(
+    jnp.zeros((2, 2 * n)), np.where(gas, economy.FULL_GEYSER, economy.FULL_PATCH))
   return columns
 
 
@@ -180,14 +251,17 @@ def entities(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   """Both players' rows: [2, E, F] int16 and how many they are, [2] int16."""
   columns = _columns(rules, state)
   sight = rows_of(rules, state)
-  used = list(columns)
-  table = jnp.stack([columns[name].astype(jnp.float32) for name in used], axis=-1)
-  rows = jnp.arange(rules.max_entities)
-  match = sight.present[:, None] & (sight.row[:, None] == rows[:, None])  # [2, E, 2 n + R]
-  packed = match.astype(jnp.float32) @ table
-  selector = np.zeros((len(used), types.NUM_ENTITY_COLUMNS), np.float32)
-  selector[np.arange(len(used)), [types.COLUMN[name] for name in used]] = 1
-  return (packed @ selector).astype(jnp.int16), sight.count.astype(jnp.int16)
+  candidates = sight.row.shape[1]
+  # The candidate that each row shows; a last one, all zero, for rows that show nothing.
+  row = jnp.where(sight.present, sight.row, rules.max_entities)
+  source = jnp.full((2, rules.max_entities), candidates, jnp.int32).at[
+    jnp.arange(2)[:, None], row].set(jnp.arange(candidates), mode="drop")
+  empty = jnp.zeros((2, candidates), jnp.int16)
+  table = jnp.stack([columns[name].astype(jnp.int16) if name in columns else empty
+                     for name in types.ENTITY_COLUMNS], axis=-1)
+  table = jnp.pad(table, ((0, 0), (0, 1), (0, 0)))
+  packed = jnp.take_along_axis(table, source[:, :, None], axis=1, mode="clip")
+  return packed, sight.count.astype(jnp.int16)
 
 
 def minimap(rules: tables.Rules, state: State) -> Array:
@@ -198,29 +272,70 @@ def minimap(rules: tables.Rules, state: State) -> Array:
   enough = 0.75 * rules.tier.map_size / rules.map_size  # so that every unit covers a cell's middle
   radius = jnp.maximum(look_up(rules.types.radius, state.kind), enough) * (state.kind > 0)
   remembered = jnp.maximum(look_up(rules.types.radius, memory.kind), enough) * (memory.kind > 0)
-  theirs = jnp.where(memory.seen, flip(radius), 0.0)
-  own = cells(rules, discs(rules, state.x, state.y, radius))
-  enemy = discs(rules, flip(state.x), flip(state.y), theirs)
-  enemy |= discs(rules, memory.x, memory.y, remembered)
+  slots = spans(rules, state.x, state.y, radius)
+  own = cells(rules, union(slots, state.kind > 0))
+  alerts = cells(rules, union(slots, state.hurt))
+  enemy = flip(union(slots, flip(memory.seen)))
+  enemy |= union(spans(rules, memory.x, memory.y, remembered), memory.kind > 0)
   enemy = cells(rules, enemy)
-  patch_x, patch_y = patch_places(rules, state.side)
-  patches = cells(rules, discs(
-    rules, patch_x, patch_y, jnp.where(memory.patches > 0, tables.PATCH_RADIUS, 0.0)))
+  patches = _patch_plane(rules, state)
   relative = jnp.where(
     own > 0, types.ALLIANCE_SELF, jnp.where(
       enemy > 0, types.ALLIANCE_ENEMY, types.ALLIANCE_NEUTRAL * patches)).astype(jnp.uint8)
-  alerts = cells(rules, discs(rules, state.x, state.y, radius * state.hurt))
   shape = relative.shape
+  creep, passable, buildable = jnp.zeros(shape, jnp.uint8), jnp.ones(shape, jnp.uint8), 1 - patches
+  height = jnp.full(shape, HEIGHT, jnp.uint8)
+  if rules.has_larvae:
+    creep = _creep(rules, state, visible)
+  if rules.terrain is not None:
+    height = jnp.where(cells(rules, high_ground(rules, state)) > 0, maps.HIGH, maps.LOW).astype(
+      jnp.uint8)
+    passable = _terrain_plane(rules, state, rules.terrain.passable)
+    buildable = buildable & _terrain_plane(rules, state, rules.terrain.buildable)
   planes = {
-    "height_map": jnp.full(shape, HEIGHT, jnp.uint8),
+    "height_map": height,
     "visibility": jnp.where(visible > 0, FULL_VIEW, explored).astype(jnp.uint8),
-    "creep": jnp.zeros(shape, jnp.uint8),
+    "creep": creep,
     "player_relative": relative,
     "alerts": alerts,
-    "pathable": jnp.ones(shape, jnp.uint8),
-    "buildable": (1 - patches).astype(jnp.uint8),
+    "pathable": passable,
+    "buildable": buildable,
   }
   return jnp.stack([planes[name] for name in types.MINIMAP_PLANES], axis=1)
+
+
+def _creep(rules: tables.Rules, state: State, visible: Array) -> Array:
+  """Creep as a player sees it: its own, and the enemy's in sight. [2, H, W] uint8."""
+  s = rules.tier.structures
+  spreads = look_up(rules.types.larvae, finished_kind(rules, state))
+  radius = jnp.where(spreads, orders.CREEP_RADIUS, 0.0)
+  creep = cells(rules, union(spans(rules, state.x[:, :s], state.y[:, :s], radius), spreads))
+  return creep | (flip(creep) * (visible > 0)).astype(jnp.uint8)
+
+
+def _patch_plane(rules: tables.Rules, state: State) -> Array:
+  """The resources that are remembered to hold something: [2, H, W] uint8, 0 or 1."""
+  tier, size = rules.tier, rules.map_size
+  middles = (np.arange(size) - (size - 1) / 2) * (tier.map_size / size)
+  half = np.array(tier.patches)
+  x, y = np.concatenate([half, -half]).T
+  square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
+  inside = square <= tables.PATCH_RADIUS ** 2  # [R, H, W]
+  index = np.where(inside.any(axis=0), inside.argmax(axis=0), tier.resources)
+  # Whoever began in the second place counts the other half's first.
+  there = state.memory.patches > 0
+  there = jnp.where((state.side > 0)[:, None], there, jnp.roll(there, tier.resources // 2, axis=1))
+  there = jnp.pad(there, ((0, 0), (0, 1))).astype(jnp.uint8)
+  return jnp.take(there, index.reshape(-1), axis=1).reshape(2, size, size)
+
+
+def _terrain_plane(rules: tables.Rules, state: State, table: np.ndarray) -> Array:
+  """A table [K, G, G] of the game's map as a plane for both players: [2, H, W] uint8."""
+  size, g = rules.map_size, table.shape[1]
+  cell = np.minimum(((np.arange(size) + 0.5) * g / size).astype(int), g - 1)
+  planes = jnp.asarray(table[:, cell[:, None], cell].astype(np.uint8))
+  chosen = planes[state.match_up.map_index % len(table)]
+  return jnp.broadcast_to(chosen, (2, *chosen.shape))
 
 
 def player_columns(rules: tables.Rules, state: State) -> Array:
@@ -228,32 +343,51 @@ def player_columns(rules: tables.Rules, state: State) -> Array:
   types_, s = rules.types, rules.tier.structures
   used, most = food(rules, state)
   units = state.kind[:, s:]
-  worker = look_up(types_.worker, units) > 0
-  fighter = look_up(types_.fighter, units) > 0
+  worker, fighter = look_up(types_.worker, units), look_up(types_.fighter, units)
   eats = look_up(types_.takes_food, units)
   zero = jnp.zeros(2)
+  larvae = jnp.sum(state.larvae, axis=1) if rules.has_larvae else zero
   columns = {
-    "minerals": state.minerals, "vespene": zero, "food_used": used, "food_cap": most,
-    "food_army": jnp.sum(fighter * eats, axis=1), "food_workers": jnp.sum(worker * eats, axis=1),
+    "minerals": state.minerals, "vespene": state.vespene, "food_used": (used + 1) // 2,
+    "food_cap": most // 2, "food_army": jnp.sum(fighter * eats, axis=1) // 2,
+    "food_workers": jnp.sum(worker * eats, axis=1) // 2,
     "idle_worker_count": jnp.sum(worker & (state.orders.verb == tables.IDLE), axis=1),
-    "army_count": jnp.sum(fighter, axis=1), "warp_gate_count": zero, "larva_count": zero}
+    "army_count": jnp.sum(fighter, axis=1), "warp_gate_count": zero, "larva_count": larvae}
   return jnp.stack([columns[name] for name in types.PLAYER_COLUMNS], axis=1).astype(jnp.int32)
 
 
 def score_columns(state: State) -> Array:
   """SCORE_COLUMNS of both: [2, 13] int32; idle times in game loops, rates a minute."""
-  score, zero = state.score, jnp.zeros(2, jnp.int32)
+  score = state.score
   minutes = jnp.maximum(state.loop, 1) / (60 * types.GAME_LOOPS_PER_SECOND)
+
+  def rate(amount):
+    return (amount / minutes).astype(jnp.int32)
+
   columns = {
-    "score": state.minerals + score.units + score.structures + score.killed_units + (
-      score.killed_structures),
+    "score": state.minerals + state.vespene + score.units + score.structures
+             + score.killed_units + score.killed_structures,
     "idle_production_time": score.idle_production, "idle_worker_time": score.idle_workers,
     "total_value_units": score.units, "total_value_structures": score.structures,
     "killed_value_units": score.killed_units, "killed_value_structures": score.killed_structures,
-    "collected_minerals": score.collected, "collected_vespene": zero,
-    "collection_rate_minerals": (score.collected / minutes).astype(jnp.int32),
-    "collection_rate_vespene": zero, "spent_minerals": score.spent, "spent_vespene": zero}
+    "collected_minerals": score.collected, "collected_vespene": score.collected_vespene,
+    "collection_rate_minerals": rate(score.collected),
+    "collection_rate_vespene": rate(score.collected_vespene),
+    "spent_minerals": score.spent, "spent_vespene": score.spent_vespene}
   return jnp.stack([columns[name] for name in types.SCORE_COLUMNS], axis=1)
+
+
+def _upgrades(rules: tables.Rules, state: State) -> tuple[Array, Array]:
+  """What each player has researched, and what its sight of the enemy tells: [2, U] bool each."""
+  none = jnp.zeros((2, vocabulary.NUM_UPGRADES), bool)
+  if not rules.has_upgrades:
+    return none, none
+  own = none.at[:, rules.upgrades.index].set(state.upgrades)
+  # Whoever sees a unit sees what was done to it.
+  touched = (rules.upgrades.effects > 0).any(axis=1)  # [U, Y]
+  seen = present_types(rules, jnp.where(state.memory.seen, flip(state.kind), 0))
+  shown = (seen.astype(jnp.float32) @ touched.T.astype(np.float32)) > 0
+  return own, none.at[:, rules.upgrades.index].set(flip(state.upgrades) & shown)
 
 
 def observe(rules: tables.Rules, state: State, player: Array):
@@ -275,13 +409,15 @@ def observe(rules: tables.Rules, state: State, player: Array):
   functions = functions.at[:, 0].set(1) > 0
   local = counts(rules, state, finished=False)
   unit_counts = by_dense(rules.types.index, local, vocabulary.NUM_UNIT_TYPES).astype(jnp.uint8)
-  races = state.match_up.races
-  none = jnp.zeros(vocabulary.NUM_UPGRADES, bool)
+  race_names = [types.RACES.index(race.lower()) for race in tables.RACES]
+  races = look_up(np.array(race_names, np.uint8), state.race)
+  upgrades, enemy_upgrades = _upgrades(rules, state)
   whole = jnp.array([0, 0, types.POSITION_GRID, types.POSITION_GRID], jnp.int16)
   both = {
     "entities": rows, "entity_count": count, "minimap": minimap(rules, state),
-    "player": columns, "home_race": races.astype(jnp.uint8),
+    "player": columns, "home_race": races,
     "away_race": jnp.where(state.memory.met, flip(races), 0).astype(jnp.uint8),
+    "upgrades": upgrades, "enemy_upgrades": enemy_upgrades,
     "available_actions": functions, "unit_counts": unit_counts,
     "last_delay": jnp.minimum(state.loop - state.last_loop, 127).astype(jnp.int16),
     "last_function": state.last_function.astype(jnp.int16),
@@ -289,12 +425,12 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "last_repeat": state.last_repeat.astype(jnp.uint8),
     "statistics": state.match_up.statistics}
   observation = types.Observation(
-    **_of(both, player), upgrades=none, enemy_upgrades=none, game_loop=state.loop,
-    mmr=jnp.int16(6200), camera=whole)  # the camera shows the whole of so small a map
+    **_of(both, player), game_loop=state.loop, mmr=jnp.int16(6200),
+    camera=whole)  # the camera shows the whole of so small a map
   other = 1 - player
   privileged = types.Privileged(
     cumulative_score=_of(score, player), executed=_of(state.executed, player),
-    opponent_player=_of(columns, other), opponent_upgrades=none,
+    opponent_player=_of(columns, other), opponent_upgrades=_of(upgrades, other),
     opponent_unit_counts=_of(unit_counts, other), opponent_cumulative_score=_of(score, other),
     opponent_statistics=_of(state.match_up.statistics, other),
     opponent_executed=_of(state.executed, other))

@@ -1,5 +1,7 @@
 """From what players order to what units do."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,11 +14,74 @@ from starleague.actor.environments.skirmish.state import (
   finished_kind,
   flip,
   food,
+  geysers,
   look_up,
-  patch_places,
+  next_products,
+  pick,
+  present_types,
+  resource_places,
+  room,
+  standing_types,
 )
 
 NOWHERE = -1e6  # the radius of what is not there
+CREEP_RADIUS = 10.0  # around a finished hatchery
+GEYSER_REACH = 3.0  # how far off a geyser a gas structure may be aimed at
+SCAN_ENERGY, BOOST_ENERGY, INJECT_ENERGY = 50.0, 50.0, 25.0
+STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
+
+
+class Given(NamedTuple):
+  """What became of the players' commands besides orders."""
+
+  trainers: Array  # [2, S] bool: structures that make the product
+  product: Array  # [2] int32
+  users: Array  # [2, n] bool: slots that use the ability
+  ability: Array  # [2] int32
+  x: Array  # [2] float32: where it points
+  y: Array
+  target: Array  # [2] int32, an own slot
+
+
+def stim_cost(rules: tables.Rules, kind: Array) -> Array:
+  """Hit points that a dose costs each slot; 0 for those that take none. [2, m] float32."""
+  table = np.array([STIM_COST.get(name, 0.0) for name in rules.types.names], np.float32)
+  return look_up(table, kind)
+
+
+def can_stim(rules: tables.Rules, state: State) -> Array:
+  """Units that can take a dose: [2, M] bool."""
+  s = rules.tier.structures
+  effect = rules.upgrades.effects[:, tables.EFFECTS.index("stim")].max(axis=1) > 0  # [U]
+  cost = stim_cost(rules, state.kind[:, s:])
+  known = jnp.any(state.upgrades & effect, axis=1, keepdims=True)
+  return known & (cost > 0) & (state.health[:, s:] > cost) & (state.stimmed == 0)
+
+
+def repairable(rules: tables.Rules, state: State) -> Array:
+  """Own slots that an SCV can repair: [2, n] bool."""
+  types = rules.types
+  mechanical = (types.attributes >> tables.ATTRIBUTES.index("Mechanical")) & 1 > 0
+  whole = jnp.pad(state.unfinished == 0, ((0, 0), (0, rules.tier.units)), constant_values=True)
+  return look_up(mechanical, state.kind) & whole & (
+    state.health < look_up(types.health, state.kind) - 0.5)
+
+
+def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
+  """Own slots that could use an ability now: [2, n] bool."""
+  tier, s = rules.tier, rules.tier.structures
+  none = jnp.zeros((2, s), bool)
+  standing = jnp.concatenate([finished_kind(rules, state), state.kind[:, s:]], axis=1)
+  able = jnp.any((rules.functions.ability == ability)[:, None] & rules.functions.capable, axis=0)
+  users = look_up(able, standing)
+  if ability == tables.STIM:
+    return jnp.concatenate([none, can_stim(rules, state)], axis=1)
+  if ability == tables.CANCEL:
+    return jnp.pad(state.unfinished > 0, ((0, 0), (0, tier.units)))
+  if ability == tables.CANCEL_LAST:
+    return users & jnp.pad(state.queue[:, :, 0] > 0, ((0, 0), (0, tier.units)))
+  cost = {tables.SCAN: SCAN_ENERGY, tables.BOOST: BOOST_ENERGY, tables.INJECT: INJECT_ENERGY}
+  return users & (state.energy >= cost[ability]) if ability in cost else users
 
 
 def available(rules: tables.Rules, state: State) -> Array:
@@ -25,38 +90,88 @@ def available(rules: tables.Rules, state: State) -> Array:
   A function can if something that executes it is there and free, and, for what is made, if it can
   be paid, fed and put somewhere; for what needs a target, if there is one to see.
   """
-  tier, types, functions = rules.tier, rules.types, rules.functions
+  tier, functions, products = rules.tier, rules.functions, rules.products
+  s = tier.structures
   standing = finished_kind(rules, state)
-  free = jnp.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, tier.structures:])
-  room = jnp.where(state.queue[:, :, -1] == 0, standing, 0)  # can take one more in training
-  every = jnp.arange(len(types.names))
+  free = jnp.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, s:])
+  space = state.queue[:, :, -1] == 0  # can take one more in the making
+  capable = jnp.asarray(functions.capable.T, jnp.float32)
 
-  def present(kind):
-    return jnp.any(kind[:, :, None] == every, axis=1)
+  def some_can(there):
+    return (there @ capable) > 0
 
-  able = present(jnp.concatenate([standing, free], axis=1))  # [2, Y]
-  able_to_train = present(room)
-  executor = (able @ jnp.asarray(functions.capable.T, jnp.float32)) > 0
-  trainer = (able_to_train @ jnp.asarray(functions.capable.T, jnp.float32)) > 0
-  product, kind = functions.product, functions.kind
-  cost = jnp.asarray(types.cost[product])
-  paid = state.minerals[:, None] >= cost
+  executor = some_can(present_types(rules, jnp.concatenate([standing, free], axis=1)))
+  trainer = some_can(present_types(rules, jnp.where(space, standing, 0)))
+  product = next_products(rules, state)  # [2, C]
+  kind = functions.kind
+  paid = state.minerals[:, None] >= look_up(products.minerals, product)
+  if rules.has_gas:
+    paid &= state.vespene[:, None] >= look_up(products.vespene, product)
   used, most = food(rules, state)
-  fed = used[:, None] + jnp.asarray(types.takes_food[product]) <= most[:, None]
-  needed = types.requirement[product]
-  met = able[:, needed] | (needed == 0)
-  slot = jnp.any(state.kind[:, :tier.structures] == 0, axis=1, keepdims=True)
-  ok = jnp.where(kind == tables.BUILDING, executor & paid & met & slot,
-                 jnp.where(kind == tables.TRAINING, trainer & paid & fed & met, executor))
+  eats = look_up(products.takes_food, product)
+  brood = look_up(products.brood, product)
+  fed = (eats == 0) | (used[:, None] + eats <= most[:, None])
+  fed &= (brood == 0) | (brood <= room(rules, state)[:, None])
+  needed = look_up(products.requirement, product)
+  stands = standing_types(rules, state).at[:, 0].set(True)
+  met = pick(stands, needed)
+  if rules.has_upgrades:
+    turns = (product > 0) & (product < len(rules.types.names)) & (brood == 0)
+    idle = some_can(present_types(rules, jnp.where(state.queue[:, :, 0] == 0, standing, 0)))
+    trainer = jnp.where(turns, idle, trainer)
+  if rules.has_larvae:
+    fertile = some_can(present_types(rules, jnp.where(space & (state.larvae > 0), standing, 0)))
+    trainer = jnp.where(look_up(products.larva, product), fertile, trainer)
+  empty = state.kind[:, :s] == 0
+  slot = jnp.any(empty[:, :tier.plain], axis=1, keepdims=True)
+  if tier.armed:
+    shoots = rules.types.fighter[np.where(kind == tables.BUILDING, functions.product, 0)]
+    slot = jnp.where(shoots, jnp.any(empty[:, tier.plain:], axis=1, keepdims=True), slot)
+  makes = (product > 0) & paid & met
+  ok = jnp.where(kind == tables.BUILDING, executor & makes & slot,
+                 jnp.where(kind == tables.TRAINING, trainer & makes & fed, executor))
+  for c in np.flatnonzero(kind == tables.ABILITY):
+    able = able_users(rules, state, int(functions.ability[c]))
+    if functions.ability[c] == tables.RALLY:
+      able = look_up(functions.capable[c], jnp.concatenate([standing, free], axis=1))
+    ok = ok.at[:, c].set(jnp.any(able, axis=1))
+  if rules.has(tables.INJECT):
+    hatchery = jnp.any(look_up(rules.types.larvae, standing), axis=1, keepdims=True)
+    ok &= (functions.ability != tables.INJECT) | hatchery
   enemy = jnp.any(state.memory.seen, axis=1) | jnp.any(state.memory.kind > 0, axis=1)
   patch = jnp.any(state.memory.patches > 0, axis=1)
-  ok &= jnp.where(functions.verb == tables.ATTACK_UNIT, enemy[:, None], True)
-  ok &= jnp.where(functions.verb == tables.GATHER, patch[:, None], True)
+  ok &= (functions.verb != tables.ATTACK_UNIT) | enemy[:, None]
+  ok &= (functions.verb != tables.GATHER) | patch[:, None]
+  if (functions.verb == tables.REPAIR).any():
+    damaged = jnp.any(repairable(rules, state), axis=1, keepdims=True)
+    ok &= (functions.verb != tables.REPAIR) | damaged
   return ok.at[:, 0].set(True)
 
 
+def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
+  """Rows and columns of places [2, m] in each player's own frame, for the tables of the terrain."""
+  assert rules.terrain is not None
+  most = rules.terrain.cells - 1
+
+  def index(values):
+    own = side.reshape(2, *[1] * (values.ndim - 1)) * values + rules.half
+    return jnp.clip(jnp.floor(own).astype(jnp.int32), 0, most)
+
+  return index(y), index(x)
+
+
+def on_terrain(rules: tables.Rules, state: State, table: np.ndarray, x: Array, y: Array) -> Array:
+  """A table [K, G, G] of the game's map at places [2, m]."""
+  row, column = cell_of(rules, state.side, x, y)
+  g = table.shape[1]
+  flat = (state.match_up.map_index % len(table) * g + row) * g + column
+  return jnp.take(jnp.asarray(table.reshape(-1)), flat, mode="clip")
+
+
 def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
-  """Whether a structure fits: on the map, clear of structures and of patches. [2] bool.
+  """Whether a structure fits: on the map, on ground to build on, clear of what stands. [2] bool.
+
+  A gas structure goes exactly on a geyser, a Zerg one on creep.
 
   Args:
     rules: the game's constants.
@@ -67,26 +182,48 @@ def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Ar
   """
   types, s = rules.types, rules.tier.structures
   radius = look_up(types.radius, product)
-  inside = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
-  patch_x, patch_y = patch_places(rules, state.side)
+  fits = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
+  patch_x, patch_y = resource_places(rules, state.side)
   kinds = jnp.concatenate([state.kind[:, :s], flip(state.kind[:, :s])], axis=1)
+  there = both_halves(state.patches) > 0
+  gas = look_up(types.gas, product)
+  if rules.has_gas:
+    fits |= gas
+    there &= ~(gas[:, None] & geysers(rules))
   radii = jnp.concatenate([
     jnp.where(kinds > 0, look_up(types.radius, kinds), NOWHERE),
-    jnp.where(both_halves(state.patches) > 0, tables.PATCH_RADIUS, NOWHERE)], axis=1)
+    jnp.where(there, tables.PATCH_RADIUS, NOWHERE)], axis=1)
+  # A gas structure's neighbours on the map are patches, which it need not keep clear of.
+  radii = radii.at[:, 2 * s:].set(jnp.where(gas[:, None], NOWHERE, radii[:, 2 * s:]))
   xs = jnp.concatenate([state.x[:, :s], flip(state.x[:, :s]), patch_x], axis=1)
   ys = jnp.concatenate([state.y[:, :s], flip(state.y[:, :s]), patch_y], axis=1)
   apart = jnp.maximum(radius[:, None] + radii, 0.0)
-  clear = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2 >= apart * apart
-  return inside & jnp.all(clear, axis=1)
+  square = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2
+  fits &= jnp.all(square >= apart * apart, axis=1)
+  if rules.terrain is not None:
+    corners = 0.8 * np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)], np.float32)
+    ground = on_terrain(rules, state, rules.terrain.buildable,
+                        x[:, None] + radius[:, None] * corners[:, 0],
+                        y[:, None] + radius[:, None] * corners[:, 1])
+    fits &= jnp.all(ground, axis=1) | gas
+  if rules.has_gas:
+    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules)
+                        & (both_halves(state.patches) > 0), axis=1)
+    fits &= ~gas | on_geyser
+  if rules.has_larvae:
+    needs_creep = (types.race == tables.RACES.index("Zerg")) & ~types.gas & ~types.townhall
+    hatchery = look_up(types.larvae, finished_kind(rules, state))
+    creep = jnp.any(hatchery & (square[:, :s] < CREEP_RADIUS ** 2), axis=1)
+    fits &= ~look_up(needs_creep, product) | creep
+  return fits
 
 
 def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
   """Selected slots that can execute the function: [2, n] bool."""
   tier = rules.tier
-  can = look_up(rules.functions.capable.astype("float32"), function)  # [2, Y]
+  can = look_up(rules.functions.capable, function)  # [2, Y]
   kind = jnp.concatenate([finished_kind(rules, state), state.kind[:, tier.structures:]], axis=1)
-  one_hot = kind[:, :, None] == jnp.arange(len(rules.types.names))
-  capable = jnp.any(one_hot & (can[:, None] > 0), axis=2)
+  capable = pick(can, kind)
   locked = jnp.pad(state.orders.verb == tables.CONSTRUCT, ((0, 0), (tier.structures, 0)))
   return state.commands.selected & capable & ~locked
 
@@ -94,7 +231,7 @@ def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
 def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Where a command points, and at what slot: x, y [2], and whether its target is still there."""
   commands = state.commands
-  patch_x, patch_y = patch_places(rules, state.side)
+  patch_x, patch_y = resource_places(rules, state.side)
   memory, s = state.memory, rules.tier.structures
   enemy_kind, enemy_x, enemy_y = flip(state.kind), flip(state.x), flip(state.y)
 
@@ -123,7 +260,26 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   return aim_x, aim_y, pointed | (exists > 0)
 
 
-def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, Array]:
+def _geyser_near(rules: tables.Rules, state: State, x: Array, y: Array):
+  """The geyser nearest to a place: its index [2], x, y, and whether it is near enough."""
+  patch_x, patch_y = resource_places(rules, state.side)
+  square = (patch_x - x[:, None]) ** 2 + (patch_y - y[:, None]) ** 2
+  square = jnp.where(geysers(rules), square, jnp.inf)
+  nearest = jnp.argmin(square, axis=1)
+
+  def at(values):
+    return pick(values, nearest[:, None])[:, 0]
+
+  return nearest, at(patch_x), at(patch_y), at(square) <= GEYSER_REACH ** 2
+
+
+def _own_target(state: State, table: Array) -> Array:
+  """A table [2, n] at the own slot that a command targets, False if it is none: [2] bool."""
+  there = pick(table, state.commands.target[:, None])[:, 0]
+  return there & (state.commands.target_kind == tables.OWN)
+
+
+def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, Given]:
   """The players' commands become their units' orders.
 
   Args:
@@ -132,47 +288,104 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
     can: [2, C] bool, `available(state)`; a command that is not available does nothing.
 
   Returns:
-    The state with new orders and rally points, and the slots that train: [2, S] bool.
+    The state with new orders and rally points, and what else was commanded.
   """
   tier, functions, commands = rules.tier, rules.functions, state.commands
   s = tier.structures
-  valid = jnp.any(can & (commands.function[:, None] == jnp.arange(len(functions.names))), axis=1)
+  function = commands.function
+  valid = pick(can, function[:, None])[:, 0]
   aim_x, aim_y, there = _aim(rules, state)
+  verb, ability = look_up(functions.verb, function), look_up(functions.ability, function)
+  kind = look_up(functions.kind, function)
+  product = pick(next_products(rules, state), function[:, None])[:, 0]
+  target, target_kind = commands.target, commands.target_kind
+  smart = look_up(np.array(functions.names) == "Smart_unit", function)
+  finished = jnp.concatenate([finished_kind(rules, state), state.kind[:, s:]], axis=1)
+  if rules.has_gas:
+    geyser, geyser_x, geyser_y, near = _geyser_near(rules, state, aim_x, aim_y)
+    # Gathering at an own gas structure is gathering at its geyser.
+    taps = _own_target(state, look_up(rules.types.gas, finished)) & near
+    taps &= smart | (verb == tables.GATHER)
+    target = jnp.where(taps, geyser, target)
+    target_kind = jnp.where(taps, tables.RESOURCE, target_kind)
+    on_geyser = (verb == tables.BUILD) & look_up(rules.types.gas, product)
+    valid &= ~on_geyser | near
+    aim_x = jnp.where(on_geyser, geyser_x, aim_x)
+    aim_y = jnp.where(on_geyser, geyser_y, aim_y)
   wants = {tables.ATTACK_UNIT: tables.ENEMY, tables.GATHER: tables.RESOURCE}
-  verb = look_up(functions.verb, commands.function).astype(jnp.int32)
-  for needy, target in wants.items():
-    valid &= (verb != needy) | (commands.target_kind == target)
-  product = look_up(functions.product, commands.function).astype(jnp.int32)
+  for needy, wanted in wants.items():
+    valid &= (verb != needy) | (target_kind == wanted)
   valid &= there & ((verb != tables.BUILD) | placeable(rules, state, aim_x, aim_y, product))
-  smart = look_up(np.array(functions.names) == "Smart_unit", commands.function) > 0
-  verb = jnp.where(smart & (commands.target_kind == tables.ENEMY), tables.ATTACK_UNIT, verb)
-  executors = _executors(rules, state, commands.function) & valid[:, None]
-  units = executors[:, s:]
+  if (functions.verb == tables.REPAIR).any():
+    valid &= (verb != tables.REPAIR) | _own_target(state, repairable(rules, state))
+  if rules.has(tables.INJECT):
+    hatchery = _own_target(state, look_up(rules.types.larvae, finished))
+    valid &= (ability != tables.INJECT) | hatchery
+  if rules.has(tables.BOOST):
+    structure = _own_target(state, look_up(rules.types.structure, finished))
+    valid &= (ability != tables.BOOST) | structure
+  verb = jnp.where(smart & (target_kind == tables.ENEMY), tables.ATTACK_UNIT, verb)
+  executors = _executors(rules, state, function) & valid[:, None]
+  units = executors[:, s:] & ((kind == tables.COMMAND) | (kind == tables.BUILDING))[:, None]
   # A building site takes one worker, the first.
   units &= (verb != tables.BUILD)[:, None] | (jnp.cumsum(units, axis=1) == 1)
-  kind = look_up(functions.kind, commands.function).astype(jnp.int32)
-  gathers = smart & (commands.target_kind == tables.RESOURCE)
-  worker = look_up(rules.types.worker, state.kind[:, s:]) > 0
+  gathers = smart & (target_kind == tables.RESOURCE)
+  worker = look_up(rules.types.worker, state.kind[:, s:])
   verbs = jnp.where(gathers[:, None] & worker, tables.GATHER, verb[:, None])
   # What is remembered but not in sight is not shot at but gone for.
   hidden = (verb == tables.ATTACK_UNIT) & ~jnp.any(
-    state.memory.seen & (jnp.arange(tier.slots) == commands.target[:, None]), axis=1)
+    state.memory.seen & (jnp.arange(tier.slots) == target[:, None]), axis=1)
   verbs = jnp.where(hidden[:, None], tables.ATTACK, verbs)
   ones = jnp.ones_like(verbs)
   given = Orders(verbs, aim_x[:, None] * ones, aim_y[:, None] * ones,
-                 commands.target[:, None] * ones, product[:, None] * ones)
+                 target[:, None] * ones, product[:, None] * ones)
   later = units & commands.queued[:, None] & (state.orders.verb != tables.IDLE)
   now = units & ~later
   orders = Orders(*(jnp.where(now, a, b) for a, b in zip(given, state.orders, strict=True)))
   queued = Orders(*(jnp.where(later, a, b) for a, b in zip(given, state.next_orders, strict=True)))
   queued = queued._replace(verb=jnp.where(now, tables.IDLE, queued.verb))
-  rallied = executors[:, :s] & (kind == tables.COMMAND)[:, None]
+  if (functions.verb == tables.PATROL).any():
+    # A patrol comes back to where it began.
+    back = now & (verb == tables.PATROL)[:, None]
+    queued = queued._replace(
+      verb=jnp.where(back, tables.PATROL, queued.verb),
+      x=jnp.where(back, state.x[:, s:], queued.x), y=jnp.where(back, state.y[:, s:], queued.y))
+  rallied = executors[:, :s] & ((kind == tables.COMMAND) | (ability == tables.RALLY))[:, None]
   state = state._replace(
     orders=orders, next_orders=queued, trip=jnp.where(now, 0, state.trip),
     rally=state.rally | rallied,
     rally_x=jnp.where(rallied, aim_x[:, None], state.rally_x),
     rally_y=jnp.where(rallied, aim_y[:, None], state.rally_y))
-  return state, executors[:, :s] & (kind == tables.TRAINING)[:, None]
+  trainers = executors[:, :s] & (kind == tables.TRAINING)[:, None]
+  if rules.has_upgrades:
+    turns = (product < len(rules.types.names)) & (look_up(rules.products.brood, product) == 0)
+    trainers &= ~turns[:, None] | (state.queue[:, :, 0] == 0)
+  # What is unfinished can be cancelled, though it executes nothing else.
+  users = jnp.where((ability == tables.CANCEL)[:, None], commands.selected & valid[:, None],
+                    executors)
+  users &= (kind == tables.ABILITY)[:, None]
+  return state, Given(trainers=trainers, product=product, users=users, ability=ability, x=aim_x,
+                      y=aim_y, target=target)
+
+
+def vanish(rules: tables.Rules, state: State, gone: Array) -> State:
+  """Empties the slots of units [2, M] that became something else: nobody killed them."""
+  s = rules.tier.structures
+
+  def clear(values, empty):
+    return values.at[:, s:].set(jnp.where(gone, empty, values[:, s:]))
+
+  slots = jnp.pad(gone, ((0, 0), (s, 0)))
+  targeted = jnp.pad(jnp.concatenate([slots, flip(slots)], axis=1),
+                     ((0, 0), (0, rules.tier.resources)))
+  return state._replace(
+    kind=clear(state.kind, 0), health=clear(state.health, 0.0), x=clear(state.x, 0.0),
+    y=clear(state.y, 0.0), was_selected=clear(state.was_selected, False),
+    was_targeted=state.was_targeted & ~targeted,
+    orders=state.orders._replace(verb=jnp.where(gone, tables.IDLE, state.orders.verb)),
+    next_orders=state.next_orders._replace(
+      verb=jnp.where(gone, tables.IDLE, state.next_orders.verb)),
+    trip=jnp.where(gone, 0, state.trip))
 
 
 def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> State:
@@ -190,6 +403,11 @@ def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> S
   follow = state.next_orders._replace(
     verb=verb, target=jnp.where(waiting, state.next_orders.target, -1))
   orders = Orders(*(jnp.where(done, a, b) for a, b in zip(follow, state.orders, strict=True)))
-  queued = state.next_orders._replace(verb=jnp.where(done, tables.IDLE, state.next_orders.verb))
+  # A patrol turns round: where it was going is where it will come back to.
+  turns = done & (state.next_orders.verb == tables.PATROL) & (state.orders.verb == tables.PATROL)
+  queued = state.next_orders._replace(
+    verb=jnp.where(done & ~turns, tables.IDLE, state.next_orders.verb),
+    x=jnp.where(turns, state.orders.x, state.next_orders.x),
+    y=jnp.where(turns, state.orders.y, state.next_orders.y))
   return state._replace(
     orders=orders, next_orders=queued, trip=jnp.where(done, 0, state.trip))

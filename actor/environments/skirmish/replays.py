@@ -26,7 +26,7 @@ import numpy as np
 from jax import lax
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import players, skirmish, tables
+from starleague.actor.environments.skirmish import players, scripts, skirmish, tables
 from starleague.actor.environments.skirmish.replay_files import (
   DEFAULT_GAME,
   STEPS_PER_HASH,
@@ -124,10 +124,18 @@ def rules_digest(tier: str) -> str:
   """16 hex digits that tell apart the numbers of a tier: sizes, pace, statistics, functions."""
   digest = hashlib.sha256(repr(tables.TIERS[tier]).encode())
   types_ = tables.make_types(tables.TIERS[tier])
-  for part in (types_, tables.make_functions(tables.TIERS[tier], types_)):
+  functions, products = tables.make_functions(tables.TIERS[tier], types_)
+  upgrades = tables.make_upgrades(tables.TIERS[tier], types_)
+  parts = [types_, types_.ground, types_.air, functions, products, upgrades]
+  if tables.TIERS[tier].field_block:
+    parts.append(tables.terrain_of(tables.TIERS[tier]))
+  for part in parts:
     for field in dataclasses.fields(part):
       value = getattr(part, field.name)
-      digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+      if isinstance(value, np.ndarray):
+        digest.update(value.tobytes())
+      elif not dataclasses.is_dataclass(value):
+        digest.update(repr(value).encode())
   return digest.hexdigest()[:16]
 
 
@@ -166,10 +174,10 @@ def scripted_player(name: str, game: Game = DEFAULT_GAME) -> Player:
   Raises:
     ValueError: there is none of that name.
   """
-  if name not in players.SCRIPTED:
-    raise ValueError(f"player {name!r} does not exist; expected one of "
-                     f"{', '.join(players.SCRIPTED)}")
-  return Player(name, _scripted_decide(game), np.int32(players.SCRIPTED.index(name)))
+  known = scripts.names_of(game.tier)
+  if name not in known:
+    raise ValueError(f"player {name!r} does not exist; expected one of {', '.join(known)}")
+  return Player(name, _scripted_decide(game), np.int32(known.index(name)))
 
 
 def policy_player(name: str, policy: Policy, params: Any, game: Game = DEFAULT_GAME) -> Player:

@@ -8,6 +8,7 @@ from jax import lax
 
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
+  abilities,
   combat,
   economy,
   observation,
@@ -126,7 +127,8 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
   types_, executed, score = rules.types, state.executed, state.score
   kind, x, y = (jnp.concatenate(parts, axis=1) for parts in zip(*births, strict=True))
   scale = types.POSITION_GRID / rules.tier.map_size
-  counted = (kind > 0) & ~(look_up(types_.worker, kind) > 0)
+  feeds = (types_.gives_food > 0) & ~types_.structure
+  counted = (kind > 0) & ~look_up(types_.worker | feeds, kind)
   length = jnp.sum(executed.build_order > 0, axis=1, keepdims=True)
   place = jnp.where(counted, length + jnp.cumsum(counted, axis=1) - 1, -1)
   match = place[:, None] == jnp.arange(types.BUILD_ORDER_LENGTH)[:, None]  # [2, 20, births]
@@ -139,11 +141,11 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
     return put(jnp.clip(cell, 0, types.POSITION_GRID - 1).astype(jnp.int32))
 
   born = jnp.any(kind[:, :, None] == jnp.arange(len(types_.names)), axis=1)
-  cost = look_up(types_.cost, kind).astype(jnp.int32)
-  structure = look_up(types_.structure, kind) > 0
+  cost = look_up(types_.value, kind)
+  structure = look_up(types_.structure, kind)
   return state._replace(
     executed=executed._replace(
-      build_order=executed.build_order + put(look_up(types_.index, kind).astype(jnp.int32)),
+      build_order=executed.build_order + put(look_up(types_.index, kind)),
       build_order_xy=executed.build_order_xy + jnp.stack([grid(x), grid(y)], axis=-1),
       units=executed.units | by_dense(types_.index, born, vocabulary.NUM_UNIT_TYPES)),
     score=score._replace(
@@ -154,7 +156,7 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
 def _idle_time(rules: tables.Rules, state: State) -> State:
   """Counts the loops that workers and production buildings do nothing."""
   score, s = state.score, rules.tier.structures
-  worker = look_up(rules.types.worker, state.kind[:, s:]) > 0
+  worker = look_up(rules.types.worker, state.kind[:, s:])
   resting = jnp.sum(worker & (state.orders.verb == tables.IDLE), axis=1)
   standing = finished_kind(rules, state)
   unused = jnp.sum((standing > 0) & (state.queue[:, :, 0] == 0), axis=1)
@@ -167,6 +169,8 @@ def _winner(rules: tables.Rules, state: State) -> Array:
   """0 or 1, DRAW, or -1: whoever has no structure left has lost."""
   lost = jnp.all(state.kind[:, :rules.tier.structures] == 0, axis=1)
   late = state.loop >= rules.tier.loop_limit
+  if rules.tier.quiet_loops:
+    late |= state.loop - state.last_event >= rules.tier.quiet_loops
   winner = jnp.where(lost[0], 1, jnp.where(lost[1], 0, jnp.where(late, DRAW, -1)))
   return jnp.where(lost[0] & lost[1], DRAW, winner).astype(jnp.int32)
 
@@ -174,9 +178,11 @@ def _winner(rules: tables.Rules, state: State) -> Array:
 def step(rules: tables.Rules, state: State) -> State:
   """One step of a game that is not over."""
   can = orders.available(rules, state)
-  state, trainers = orders.give_orders(rules, state, can)
-  state = economy.train(rules, state, trainers)
-  state, units = economy.finish_units(rules, state)
+  state, given = orders.give_orders(rules, state, can)
+  state = abilities.use(rules, state, given)
+  state = economy.train(rules, state, given.trainers, given.product)
+  state, units = economy.finish(rules, state)
+  state = economy.grow_larvae(rules, state)
   state = economy.mine(rules, state)
   state, structures = economy.construct(rules, state)
   state = _record(rules, state, [structures, units])
@@ -184,6 +190,7 @@ def step(rules: tables.Rules, state: State) -> State:
   fight = combat.prepare(rules, state)
   for _ in range(tables.TICKS_PER_STEP):
     state = combat.tick(rules, state, fight)
+  state = abilities.recover(rules, state)
   state = combat.bury(rules, state)
   state = combat.spread_out(rules, state)
   state = state._replace(loop=state.loop + tables.LOOPS_PER_STEP)

@@ -1,10 +1,12 @@
 """The state of a game, and how one begins.
 
 Every array is split by player, `[2, ...]`: a fight is then n x n a side. A player's n slots are its
-structures' S first, then its units' M. Positions are counted from the middle of the map in map
-units, x to the right and y downwards, so that turning the map by half a turn is a change of sign
-and a game turned so is the same game to the last bit. Patches are split too, by the half of the map
-that they lie in; a player counts its own half's first.
+structures' S first, those that shoot last, then its units' M. Positions are counted from the middle
+of the map in map units, x to the right and y downwards, so that turning the map by half a turn is a
+change of sign and a game turned so is the same game to the last bit. Resources are split too, by
+the half of the map that they lie in; a player counts its own half's first.
+
+What a tier's rules lack (shields, energy, larvae) has arrays of size zero.
 """
 
 from typing import Any, NamedTuple
@@ -18,15 +20,17 @@ from starleague.actor.environments.skirmish import tables
 from starleague.agent import types
 
 Array = Any
+START_ENERGY = 50.0
+TOWNHALL_REACH = 7.0  # resources farther from any town hall give nothing
 
 
 class Orders(NamedTuple):
   """What units do; [2, M] each."""
 
-  verb: Array  # int32, tables.IDLE to tables.CONSTRUCT
+  verb: Array  # int32, tables.IDLE to tables.REPAIR
   x: Array  # float32: where to
   y: Array
-  target: Array  # int32: a slot of the enemy, a patch or an own structure, as the verb says
+  target: Array  # int32: a slot of the enemy, a resource or an own slot, as the verb says
   product: Array  # int32, local type: what to build
 
 
@@ -54,6 +58,8 @@ class Score(NamedTuple):
   killed_structures: Array
   collected: Array
   spent: Array
+  collected_vespene: Array
+  spent_vespene: Array
 
 
 class Memory(NamedTuple):
@@ -71,32 +77,48 @@ class Memory(NamedTuple):
 
 
 class State(NamedTuple):
-  """A game. n slots a player, S of them structures, M units; R patches."""
+  """A game. n slots a player, S of them structures, M units; R resources."""
 
   loop: Array  # [] int32
   side: Array  # [2] float32: +1 for the first place, -1 for the one opposite
   match_up: base.MatchUp
+  race: Array  # [2] int32, indices of tables.RACES
   # Slots.
   kind: Array  # [2, n] int32: local types, 0 where empty
   x: Array  # [2, n] float32
   y: Array
-  health: Array  # [2, n] float32, whole numbers and halves
+  health: Array  # [2, n] float32
+  shield: Array  # [2, n] or [2, 0] float32
+  energy: Array  # [2, n] or [2, 0] float32
   hurt: Array  # [2, n] bool: in the last step
+  calm: Array  # [2, n] or [2, 0] int32: loops since it was hurt, for shields
   # Structures.
   unfinished: Array  # [2, S] int32: loops of construction left
-  queue: Array  # [2, S, 5] int32: local types in training, 0 past the end
-  training: Array  # [2, S] int32: loops left of the first
+  queue: Array  # [2, S, 5] int32: products in the making, 0 past the end
+  timers: Array  # [2, S, 5] int32: loops left of each
   rally: Array  # [2, S] bool: whether the next two count
   rally_x: Array  # [2, S] float32
   rally_y: Array
+  larvae: Array  # [2, S] or [2, 0] int32
+  larva_loops: Array  # [2, S] or [2, 0] int32: until the next one
+  injected: Array  # [2, S] or [2, 0] int32: loops until a queen's larvae hatch, 0 for none
+  boosted: Array  # [2, S] or [2, 0] int32: loops that it works faster for
   # Units.
   orders: Orders
   next_orders: Orders  # verb IDLE where there is none
-  cooldown: Array  # [2, M] float32: loops until the weapon is ready
+  cooldown: Array  # [2, F] float32: loops until the weapon is ready; F: S's armed ones, then M
   trip: Array  # [2, M] int32: how far a mining trip is, of trip_length
+  stimmed: Array  # [2, M] or [2, 0] int32: loops left
   # Players.
   minerals: Array  # [2] int32
-  patches: Array  # [2, R / 2] int32: contents
+  vespene: Array  # [2] int32
+  income: Array  # [2] int32: percent of what its workers bring that a player gets
+  upgrades: Array  # [2, U] bool
+  repair_debt: Array  # [2] float32: minerals below one that repairs still cost
+  scan_x: Array  # [2] float32: what is looked at from above
+  scan_y: Array
+  scan_loops: Array  # [2] int32, 0 for none
+  patches: Array  # [2, R / 2] int32: contents, of geysers too
   commands: Commands
   next_loop: Array  # [2] int32: when it may act again
   last_loop: Array  # [2] int32: when it acted last
@@ -104,10 +126,11 @@ class State(NamedTuple):
   last_queued: Array  # [2] int32
   last_repeat: Array  # [2] int32, 0 to 2
   was_selected: Array  # [2, n] bool
-  was_targeted: Array  # [2, 2 n + R] bool: own slots, the enemy's, patches
+  was_targeted: Array  # [2, 2 n + R] bool: own slots, the enemy's, resources
   memory: Memory
   score: Score
   executed: types.Statistics  # [2, ...]
+  last_event: Array  # [] int32: the loop of the last income, product or damage
   winner: Array  # [] int32: 0 or 1, 2 for a draw, -1 while it goes on
 
 
@@ -117,24 +140,54 @@ def flip(values: Array) -> Array:
 
 
 def look_up(table: np.ndarray, index: Array) -> Array:
-  """Rows of a small constant table, as a product of one-hots: a gather is slower on every device.
+  """Rows of a small constant table, in the table's own type (booleans as they are).
 
   Args:
-    table: [Y] or [Y, C] numbers that float32 holds exactly.
+    table: [Y] or [Y, C].
     index: [...] integers in 0..Y-1.
 
   Returns:
-    [...] or [..., C] float32.
+    [...] or [..., C].
   """
-  one_hot = (index[..., None] == jnp.arange(table.shape[0])).astype(jnp.float32)
-  return one_hot @ jnp.asarray(table, jnp.float32)
+  return jnp.take(jnp.asarray(table), index, axis=0, mode="clip")
 
 
-def patch_places(rules: tables.Rules, side: Array) -> tuple[Array, Array]:
-  """Where each player's patches lie, its own half's first: x, y [2, R] float32."""
+def pick(values: Array, index: Array) -> Array:
+  """Each player's values [2, m] at its own indices [2, k]; negative ones count as the first."""
+  return jnp.take_along_axis(values, jnp.maximum(index, 0), axis=1, mode="clip")
+
+
+def least(values: Array) -> Array:
+  """`argmin` over the axis before the last, as two minima: several times as fast on CPUs.
+
+  Args:
+    values: [2, m, k].
+
+  Returns:
+    [2, k] int32, the first of the least.
+  """
+  best = jnp.min(values, axis=1, keepdims=True)
+  rows = jnp.arange(values.shape[1])[:, None]
+  return jnp.min(jnp.where(values == best, rows, values.shape[1] - 1), axis=1)
+
+
+def tally(index: Array, amount: Array, size: int) -> Array:
+  """Sums amounts [2, k] by each player's own indices [2, k], negative ones left out: [2, size]."""
+  index = jnp.where(index < 0, size, index)
+  return jnp.zeros((2, size), amount.dtype).at[jnp.arange(2)[:, None], index].add(
+    amount, mode="drop")
+
+
+def resource_places(rules: tables.Rules, side: Array) -> tuple[Array, Array]:
+  """Where each player's resources lie, its own half's first: x, y [2, R] float32."""
   half = np.array(rules.tier.patches, np.float32)
   both = jnp.asarray(np.concatenate([half, -half]))
   return side[:, None] * both[:, 0], side[:, None] * both[:, 1]
+
+
+def geysers(rules: tables.Rules) -> np.ndarray:
+  """Which resources are geysers, as every player counts them: [R] bool."""
+  return np.tile(np.array(rules.tier.geysers), 2)
 
 
 def both_halves(patches: Array) -> Array:
@@ -157,6 +210,12 @@ def no_commands(rules: tables.Rules) -> Commands:
     target_kind=integers, target=integers, queued=jnp.zeros(2, bool), repeat=integers + 1)
 
 
+def _full(rules: tables.Rules) -> np.ndarray:
+  """What each resource of a half holds at the start: [R / 2]."""
+  tier = rules.tier
+  return np.where(tier.geysers, tier.geyser_vespene, tier.patch_minerals).astype(np.int32)
+
+
 def _memory(rules: tables.Rules) -> Memory:
   tier = rules.tier
   bits = jnp.zeros((2, rules.map_size, rules.map_size // 32), jnp.uint32)
@@ -164,8 +223,22 @@ def _memory(rules: tables.Rules) -> Memory:
   return Memory(
     seen=jnp.zeros((2, tier.slots), bool), visible=bits, explored=bits,
     kind=structures.astype(jnp.int32), x=structures, y=structures, health=structures,
-    patches=jnp.full((2, tier.resources), tier.patch_minerals, jnp.int32),
-    met=jnp.zeros(2, bool))
+    patches=jnp.tile(jnp.asarray(_full(rules)), (2, 2)), met=jnp.zeros(2, bool))
+
+
+def _openings(rules: tables.Rules) -> np.ndarray:
+  """What each race begins with: local types [races, n]."""
+  tier, types_ = rules.tier, rules.types
+  opening = np.zeros((len(tables.RACES), tier.slots), np.int32)
+  for race in rules.races:
+    own = types_.race == race
+    opening[race, 0] = np.argmax(own & types_.townhall)
+    first = tier.structures
+    opening[race, first:first + tier.workers] = np.argmax(own & types_.worker)
+    feeds = own & (types_.gives_food > 0) & ~types_.structure
+    if feeds.any():
+      opening[race, first + tier.workers] = np.argmax(feeds)
+  return opening
 
 
 def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> State:
@@ -174,47 +247,83 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
   Args:
     rules: the game's constants.
     key: where the workers stand is drawn from it, the same for both players but for half a turn.
-    match_up: who plays where; its races must be Terran at the tiers that have no other.
+    match_up: who plays where; a race that the tier does not have counts as its first.
   """
-  tier, s = rules.tier, rules.tier.structures
-  townhall = rules.types.townhall.argmax()
-  worker = rules.types.worker.argmax()
+  tier, types_, s = rules.tier, rules.types, rules.tier.structures
   first = jnp.where(match_up.swap_sides, -1.0, 1.0)
   side = jnp.stack([first, -first])
-  kind = np.zeros(tier.slots, np.int32)
-  kind[0], kind[s:s + tier.workers] = townhall, worker
-  present = jnp.asarray(kind > 0)
+  asked = jnp.asarray(tables.race_index(np.arange(len(types.RACES))))[match_up.races]
+  has = np.isin(np.arange(len(tables.RACES)), rules.races)
+  race = jnp.where(look_up(has, asked), asked, rules.races[0]).astype(jnp.int32)
+  kind = look_up(_openings(rules), race)  # [2, n]
+  worker = look_up(types_.worker, kind)
   spread = jax.random.uniform(key, (2, tier.slots), minval=-0.5, maxval=0.5)
   places = np.zeros((2, tier.slots), np.float32)
   places[:, 0] = tier.home
-  # Workers start between the town hall and the patches, which lie outwards from it.
-  places[:, s:s + tier.workers] = np.array(tier.home)[:, None] * 1.3
-  x, y = side[:, None] * (places + spread * jnp.asarray(kind == worker))[:, None] * present
-  kind = jnp.tile(kind, (2, 1))
+  # Units start between the town hall and the patches, which lie outwards from it.
+  places[:, s:s + tier.workers + 1] = np.array(tier.home)[:, None] - 1.95
+  x, y = side[:, None] * (places[:, None] + spread[:, None] * worker) * (kind > 0)
   structures = jnp.zeros((2, s), jnp.int32)
   idle = idle_orders(rules)
-  mining = kind[:, s:] == worker
-  near = np.argsort([np.hypot(*(np.array(p) - tier.home)) for p in tier.patches])[:tier.workers]
+  mining = worker[:, s:]
+  minerals = np.flatnonzero(~np.array(tier.geysers))
+  apart = [np.hypot(*(np.array(tier.patches[i]) - tier.home)) for i in minerals]
+  near = [i for far, i in sorted(zip(apart, minerals, strict=True)) if far < TOWNHALL_REACH]
   target = jnp.asarray(np.resize(near, tier.units), jnp.int32)
   orders = idle._replace(
-    verb=jnp.where(mining, tables.GATHER, tables.IDLE),
-    target=jnp.where(mining, target, 0))
+    verb=jnp.where(mining, tables.GATHER, tables.IDLE), target=jnp.where(mining, target, 0))
   zero = jnp.zeros(2, jnp.int32)
+  nowhere = jnp.zeros(2, jnp.float32)
   statistics = jax.tree.map(
     lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
+  energy = jnp.minimum(look_up(types_.energy, kind), START_ENERGY)
+  larvae = jnp.where(look_up(types_.larvae, kind[:, :s]), 3, 0)
+  wide = tier.slots if rules.has_shields else 0
+  hatching = s if rules.has_larvae else 0
   return State(
-    loop=jnp.int32(0), side=side, match_up=match_up, kind=kind, x=x, y=y,
-    health=look_up(rules.types.health, kind), hurt=jnp.zeros((2, tier.slots), bool),
-    unfinished=structures, queue=jnp.zeros((2, s, tables.QUEUE_LENGTH), jnp.int32),
-    training=structures, rally=structures > 0, rally_x=structures.astype(jnp.float32),
-    rally_y=structures.astype(jnp.float32), orders=orders, next_orders=idle,
-    cooldown=jnp.zeros((2, tier.units), jnp.float32),
-    trip=jnp.zeros((2, tier.units), jnp.int32), minerals=jnp.full(2, tier.minerals, jnp.int32),
-    patches=jnp.full((2, tier.resources // 2), tier.patch_minerals, jnp.int32),
-    commands=no_commands(rules), next_loop=zero, last_loop=zero, last_function=zero,
-    last_queued=zero, last_repeat=zero, was_selected=jnp.zeros((2, tier.slots), bool),
+    loop=jnp.int32(0), side=side, match_up=match_up, race=race, kind=kind, x=x, y=y,
+    health=look_up(types_.health, kind), shield=look_up(types_.shield, kind)[:, :wide],
+    energy=energy if rules.has_energy else energy[:, :0], hurt=jnp.zeros((2, tier.slots), bool),
+    calm=jnp.zeros((2, wide), jnp.int32), unfinished=structures,
+    queue=jnp.zeros((2, s, tables.QUEUE_LENGTH), jnp.int32),
+    timers=jnp.zeros((2, s, tables.QUEUE_LENGTH), jnp.int32), rally=structures > 0,
+    rally_x=structures.astype(jnp.float32), rally_y=structures.astype(jnp.float32),
+    larvae=larvae[:, :hatching], larva_loops=structures[:, :hatching],
+    injected=structures[:, :hatching],
+    boosted=structures[:, :s if rules.has(tables.BOOST) else 0], orders=orders, next_orders=idle,
+    cooldown=jnp.zeros((2, tier.armed + tier.units), jnp.float32),
+    trip=jnp.zeros((2, tier.units), jnp.int32),
+    stimmed=jnp.zeros((2, tier.units if rules.has(tables.STIM) else 0), jnp.int32),
+    minerals=jnp.full(2, tier.minerals, jnp.int32), vespene=zero, income=zero + 100,
+    upgrades=jnp.zeros((2, len(rules.upgrades.names)), bool), repair_debt=nowhere,
+    scan_x=nowhere, scan_y=nowhere, scan_loops=zero,
+    patches=jnp.tile(jnp.asarray(_full(rules)), (2, 1)), commands=no_commands(rules),
+    next_loop=zero, last_loop=zero, last_function=zero, last_queued=zero, last_repeat=zero,
+    was_selected=jnp.zeros((2, tier.slots), bool),
     was_targeted=jnp.zeros((2, 2 * tier.slots + tier.resources), bool), memory=_memory(rules),
-    score=Score(*[zero] * len(Score._fields)), executed=statistics, winner=jnp.int32(-1))
+    score=Score(*[zero] * len(Score._fields)), executed=statistics, last_event=jnp.int32(0),
+    winner=jnp.int32(-1))
+
+
+def finished_kind(rules: tables.Rules, state: State) -> Array:
+  """Local types of the structures that stand, 0 for the others: [2, S]."""
+  return jnp.where(state.unfinished > 0, 0, state.kind[:, :rules.tier.structures])
+
+
+def present_types(rules: tables.Rules, kind: Array) -> Array:
+  """Which local types are there: [2, m] to [2, Y] bool, false for the empty one."""
+  none = jnp.zeros((2, len(rules.types.names)), bool)
+  return none.at[jnp.arange(2)[:, None], kind].set(True).at[:, 0].set(False)
+
+
+def standing_types(rules: tables.Rules, state: State) -> Array:
+  """Which local types stand finished, and those whose place they take: [2, Y] bool."""
+  standing = finished_kind(rules, state)
+  there = present_types(rules, standing)
+  counts_as = rules.types.counts_as
+  if (counts_as == np.arange(len(counts_as))).all():
+    return there
+  return there | present_types(rules, look_up(counts_as, standing))
 
 
 def counts(rules: tables.Rules, state: State, *, finished: bool) -> Array:
@@ -227,24 +336,71 @@ def counts(rules: tables.Rules, state: State, *, finished: bool) -> Array:
   """
   kind = state.kind
   if finished:
-    kind = kind.at[:, :rules.tier.structures].set(
-      jnp.where(state.unfinished > 0, 0, kind[:, :rules.tier.structures]))
-  every = jnp.arange(len(rules.types.names))
-  return jnp.sum((kind[:, :, None] == every) & (every > 0), axis=1, dtype=jnp.int32)
+    kind = jnp.concatenate([finished_kind(rules, state), kind[:, rules.tier.structures:]], axis=1)
+  return tally(kind, jnp.ones_like(kind), len(rules.types.names)).at[:, 0].set(0)
 
 
 def food(rules: tables.Rules, state: State) -> tuple[Array, Array]:
-  """Food taken, with what is in training, and the most: [2] int32 each."""
-  whole = look_up(rules.types.takes_food, state.kind).sum(axis=1)
-  queued = look_up(rules.types.takes_food, state.queue).sum(axis=(1, 2))
-  given = look_up(rules.types.gives_food, finished_kind(rules, state)).sum(axis=1)
-  most = jnp.minimum(given, rules.tier.units)
-  return (whole + queued).astype(jnp.int32), most.astype(jnp.int32)
+  """Food taken, with what is in the making, and the most: [2] int32 each, in halves."""
+  types_, s = rules.types, rules.tier.structures
+  whole = look_up(types_.takes_food, state.kind).sum(axis=1)
+  queued = look_up(rules.products.takes_food, state.queue).sum(axis=(1, 2))
+  given = look_up(types_.gives_food, finished_kind(rules, state)).sum(axis=1)
+  if types_.gives_food[~types_.structure].any():
+    given = given + look_up(types_.gives_food, state.kind[:, s:]).sum(axis=1)
+  return whole + queued, jnp.minimum(given, 2 * rules.tier.food_cap)
 
 
-def finished_kind(rules: tables.Rules, state: State) -> Array:
-  """Local types of the structures that stand, 0 for the others: [2, S]."""
-  return jnp.where(state.unfinished > 0, 0, state.kind[:, :rules.tier.structures])
+def room(rules: tables.Rules, state: State) -> Array:
+  """Slots for units that neither a unit has nor one in the making will take: [2] int32."""
+  taken = jnp.sum(state.kind[:, rules.tier.structures:] > 0, axis=1)
+  coming = look_up(rules.products.brood, state.queue).sum(axis=(1, 2))
+  return rules.tier.units - taken - coming
+
+
+def next_products(rules: tables.Rules, state: State) -> Array:
+  """What each function makes now, 0 for nothing: [2, C] local products.
+
+  A level of an upgrade follows on the one before it, and is researched once at a time.
+  """
+  functions, products = rules.functions, rules.products
+  if not rules.has_upgrades:
+    return jnp.tile(jnp.asarray(functions.product), (2, 1))
+  y = len(rules.types.names)
+  line = (functions.product >= y)[:, None] & (
+    products.function[None, y:] == np.arange(len(functions.names))[:, None])  # [C, U]
+  owned = state.upgrades.astype(jnp.float32) @ jnp.asarray(line.T, jnp.float32)
+  researched = look_up(np.where(np.arange(len(products.function)) >= y, products.function, 0),
+                       state.queue).reshape(2, -1)
+  busy = jnp.zeros((2, len(functions.names)), bool).at[
+    jnp.arange(2)[:, None], researched].set(True).at[:, 0].set(False)
+  owned = owned.astype(jnp.int32)
+  left = (owned < functions.levels) & ~busy
+  product = functions.product + owned * (functions.product >= y)
+  return jnp.where((functions.product > 0) & (left | (functions.product < y)), product, 0)
+
+
+def bonuses(rules: tables.Rules, state: State) -> Array | None:
+  """What the players' upgrades add to EFFECTS of each type: [2, Z, Y], None without upgrades."""
+  if not rules.has_upgrades:
+    return None
+  return jnp.einsum("pu,uzy->pzy", state.upgrades.astype(jnp.float32), rules.upgrades.effects)
+
+
+def bonus(added: Array | None, effect: str, kind: Array) -> Array | float:
+  """What upgrades add to one of EFFECTS of each slot: [2, m] local types to [2, m] float32."""
+  if added is None:
+    return 0.0
+  return pick(added[:, tables.EFFECTS.index(effect)], kind)
+
+
+def geyser_taps(rules: tables.Rules, state: State) -> Array:
+  """Which resources have a player's own finished gas structure on them: [2, R] bool."""
+  s = rules.tier.structures
+  x, y = resource_places(rules, state.side)
+  gas = look_up(rules.types.gas, finished_kind(rules, state))
+  apart = ((state.x[:, :s, None] - x[:, None]) ** 2 + (state.y[:, :s, None] - y[:, None]) ** 2)
+  return jnp.any(gas[:, :, None] & (apart < 1.0), axis=1) & geysers(rules)
 
 
 def by_dense(index: np.ndarray, values: Array, size: int) -> Array:

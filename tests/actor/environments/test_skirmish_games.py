@@ -35,19 +35,19 @@ def invariants(state):
     tier.resources * tier.patch_minerals)
   assert (np.asarray(state.patches) >= 0).all()
   eaten = types_.takes_food[kind].sum(-1) + types_.takes_food[np.asarray(state.queue)].sum((2, 3))
-  assert (eaten <= tier.units).all()
+  assert (eaten <= 2 * tier.food_cap).all()  # counted in halves
   assert (types_.structure[kind[..., :S]] == (kind[..., :S] > 0)).all()
   assert not types_.structure[kind[..., S:]].any()
   health = np.asarray(state.health)
   assert (health <= types_.health[kind] + 1e-3).all() and (health[kind > 0] > 0).all()
   assert (health[kind == 0] == 0).all()
   assert np.abs(state.x).max() <= RULES.half and np.abs(state.y).max() <= RULES.half
-  value = types_.cost[kind] * (kind > 0)
+  value = types_.value[kind] * (kind > 0)
   made = np.asarray(state.score.units) + 50 * tier.workers
   lost = np.asarray(state.score.killed_units)[:, ::-1]
   np.testing.assert_array_equal(value[..., S:].sum(-1), made - lost)
   # What was paid has appeared or is in training, but for what burnt with its building.
-  accounted = np.asarray(state.score.units) + np.asarray(state.score.structures) + types_.cost[
+  accounted = np.asarray(state.score.units) + np.asarray(state.score.structures) + types_.value[
     np.asarray(state.queue)].sum((2, 3))
   burnt = np.asarray(state.score.spent) - accounted
   assert (burnt >= 0).all()
@@ -169,7 +169,7 @@ def test_each_fighter_beats_one_and_loses_to_another_at_equal_cost(game):
     state = army(start(game), kinds, [[bought[a], bought[b]] for a, b in chosen], seed)
     for _ in range(100):
       state = game.advance(state)
-    left = (RULES.types.cost[np.asarray(state.kind)[:, :, S:]]).sum(-1)
+    left = (RULES.types.value[np.asarray(state.kind)[:, :, S:]]).sum(-1)
     for g in range(15):
       wins[g % 3] += left[g, 0] > left[g, 1]
   assert (wins >= 8).all(), wins  # of 10

@@ -85,7 +85,8 @@ def test_discs_are_the_cells_whose_middles_they_hold():
   rng = np.random.default_rng(0)
   x, y = rng.uniform(-12, 12, (2, 3, 5)).astype(np.float32)
   radius = rng.uniform(-1, 9, (3, 5)).astype(np.float32)
-  found = np.asarray(perception.cells(RULES, perception.discs(RULES, x, y, radius)))
+  found = np.asarray(perception.cells(
+    RULES, perception.union(perception.spans(RULES, x, y, radius), radius > -np.inf)))
   middles = (np.arange(32) - 15.5) * 0.75
   square = ((middles[None, :, None] - x[:, None, None]) ** 2
             + (middles[:, None, None] - y[:, None, None]) ** 2)
@@ -124,7 +125,7 @@ def test_nobody_sees_what_is_hidden(game, played):
       kind=put(state.kind, kinds), x=put(state.x, rng.uniform(-9, 9, (GAMES, N))),
       y=put(state.y, rng.uniform(-9, 9, (GAMES, N))), health=put(state.health, 30.0),
       hurt=renew(state.hurt), minerals=renew(state.minerals), queue=renew(state.queue),
-      training=renew(state.training), cooldown=renew(state.cooldown),
+      timers=renew(state.timers), cooldown=renew(state.cooldown),
       orders=jax.tree.map(renew, state.orders), trip=renew(state.trip),
       score=state.score._replace(collected=renew(state.score.collected)))
     for a, b in zip(jax.tree.leaves(host(game.observe(state)[0])),

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor.environments.skirmish import make_skirmish, tables
+from starleague.actor.environments.skirmish import combat, make_skirmish, tables
 from starleague.agent import types, vocabulary
 from tests.actor.environments.games import (
   BARRACKS,
@@ -31,10 +31,12 @@ def test_the_tables_hold_the_games_numbers():
   assert (types_.health[MARINE], types_.health[HALL]) == (45, 1500)
   # 6 damage, 5 against a point of armour; 10 and 10 more against armoured; 8 and 6 against light.
   marauder, hellion = LOCAL["Marauder"], LOCAL["Hellion"]
-  assert types_.damage[MARINE, MARINE] == 6 and types_.damage[MARINE, marauder] == 5
-  assert types_.damage[marauder, marauder] == 19 and types_.damage[marauder, hellion] == 10
-  assert types_.damage[hellion, MARINE] == 14 and types_.damage[hellion, BARRACKS] == 7
-  assert types_.loops[MARINE] == 134  # 400 loops, three times as fast
+  attackers = jnp.array([[MARINE, marauder, hellion]] * 2)
+  targets = jnp.array([[MARINE, marauder, hellion, BARRACKS]] * 2)
+  damage = combat.volley(
+    RULES, types_.ground, attackers, None, targets, jnp.asarray(types_.armour)[targets])
+  np.testing.assert_array_equal(damage[0], [[6, 10, 14], [5, 19, 7], [6, 10, 14], [5, 19, 7]])
+  assert RULES.products.loops[MARINE] == 134  # 400 loops, three times as fast
   assert types_.speed[MARINE] * 4 == 2.25  # four ticks are a second
   np.testing.assert_array_equal(np.flatnonzero(types_.fighter), [MARINE, marauder, hellion])
 
@@ -167,7 +169,7 @@ def test_what_is_available_is_exactly_what_can_be_done(game):
     done = host(game.advance(game.act(state, chosen, game.due(state))))
     idle = host(game.advance(game.act(state, actions({}), game.due(state))))
     changed = np.zeros(GAMES, bool)
-    for name in ("orders", "queue", "training", "minerals", "rally"):
+    for name in ("orders", "queue", "timers", "minerals", "rally"):
       for a, b in zip(jax.tree.leaves(getattr(done, name)), jax.tree.leaves(getattr(idle, name)),
                       strict=True):
         changed |= (a != b).reshape(GAMES, -1).any(axis=1)

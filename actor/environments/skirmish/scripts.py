@@ -1,0 +1,230 @@
+"""The manners of the scripted players: what each builds, trains and researches, and when it attacks.
+
+A plan is for one race. A script has a plan for each race that its tier has, and a skill: how often
+it acts, how well it aims, how often it does nothing at all. The names are those of the field: a rush
+comes before the other is ready, a timing when its own army is at its best, a macro player later
+and with more.
+"""
+
+import dataclasses
+
+from starleague.actor.environments.skirmish import tables
+
+NEVER = 99
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+  """What a player of one race wants to have. Counts include what is under way."""
+
+  workers: int  # before the first building
+  most_workers: int
+  buildings: tuple[tuple[str, int], ...] = ()  # in order: a type, and the workers to have first
+  attack: int = NEVER  # fighters at home that set out together
+  reinforce: int = NEVER  # fighters at home that follow an attack under way
+  army: tuple[tuple[str, float], ...] = ()  # the share of its food for each type
+  upgrades: tuple[str, ...] = ()  # in order
+  harass: bool = False  # goes for workers rather than for the nearest structure
+
+
+@dataclasses.dataclass(frozen=True)
+class Skill:
+  """How well a script is played."""
+
+  delays: tuple[int, int]  # game loops between two actions
+  noise: float  # of the aim of an attack, map units
+  mistakes: float = 0.0  # share of decisions that come to nothing
+  abilities: bool = False  # doses, sieges, larvae, boosts
+  vision: bool = False  # sees everything, as the real game's cheating levels do
+  income: int = 100  # percent
+
+
+@dataclasses.dataclass(frozen=True)
+class Script:
+  """A scripted player."""
+
+  name: str
+  plans: tuple[tuple[str, Plan], ...]  # by race
+  skill: Skill
+  random: bool = False  # any legal action
+
+
+def _order(*items: str | tuple[str, int]) -> tuple[tuple[str, int], ...]:
+  return tuple((item, 0) if isinstance(item, str) else item for item in items)
+
+
+_MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
+_MINI = (
+  Script("passive", (("Terran", Plan(workers=12, most_workers=12)),), _MINI_SKILL),
+  Script("rusher", (("Terran", Plan(
+    workers=6, most_workers=7, buildings=_order("Barracks", "Barracks"), attack=4, reinforce=3,
+    army=(("Marine", 1.0),))),), _MINI_SKILL),
+  Script("builder", (("Terran", Plan(
+    workers=6, most_workers=7, buildings=_order("Barracks", "Factory"), attack=7, reinforce=3,
+    army=(("Marine", 0.4), ("Marauder", 0.3), ("Hellion", 0.3)))),), _MINI_SKILL),
+  Script("random_player", (("Terran", Plan(workers=0, most_workers=0)),), _MINI_SKILL,
+         random=True),
+)
+
+ECONOMY = {
+  "Terran": Plan(workers=10, most_workers=18, buildings=_order("Refinery", ("CommandCenter", 10))),
+  "Protoss": Plan(workers=10, most_workers=18, buildings=_order("Assimilator", ("Nexus", 10))),
+  "Zerg": Plan(workers=10, most_workers=18, buildings=_order("Extractor", ("Hatchery", 10))),
+}
+WEAK = {
+  "Terran": Plan(workers=8, most_workers=10, buildings=_order("Barracks"), attack=6, reinforce=6,
+                 army=(("Marine", 1.0),)),
+  "Protoss": Plan(workers=8, most_workers=10, buildings=_order("Gateway"), attack=4, reinforce=4,
+                  army=(("Zealot", 1.0),)),
+  "Zerg": Plan(workers=8, most_workers=10, buildings=_order("SpawningPool"), attack=8, reinforce=8,
+               army=(("Zergling", 1.0),)),
+}
+RUSH = {
+  "Terran": Plan(
+    workers=8, most_workers=10, buildings=_order("Barracks", "Barracks", "Barracks"), attack=6,
+    reinforce=4, army=(("Marine", 1.0),)),
+  "Protoss": Plan(
+    workers=8, most_workers=10, buildings=_order("Gateway", "Gateway", "Gateway"), attack=4,
+    reinforce=3, army=(("Zealot", 1.0),)),
+  "Zerg": Plan(
+    workers=7, most_workers=9, buildings=_order("SpawningPool", ("Hatchery", 9)), attack=8,
+    reinforce=6, army=(("Zergling", 1.0),)),
+}
+TIMING = {
+  "Terran": Plan(
+    workers=10, most_workers=14,
+    buildings=_order("Barracks", "Refinery", "Barracks", "Barracks", "EngineeringBay"), attack=12,
+    reinforce=6, army=(("Marine", 0.6), ("Marauder", 0.4)), upgrades=("Stimpack", "CombatShield")),
+  "Protoss": Plan(
+    workers=10, most_workers=14,
+    buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Gateway", "Gateway"), attack=9,
+    reinforce=5, army=(("Zealot", 0.4), ("Stalker", 0.6))),
+  "Zerg": Plan(
+    workers=11, most_workers=15,
+    buildings=_order("SpawningPool", "Extractor", ("Hatchery", 10), "RoachWarren"), attack=9,
+    reinforce=5, army=(("Roach", 0.8), ("Zergling", 0.2)), upgrades=("GlialReconstitution",)),
+}
+DEFENCE = {
+  "Terran": Plan(
+    workers=9, most_workers=20,
+    buildings=_order("Barracks", "Bunker", "Refinery", "Bunker", ("CommandCenter", 9), "Bunker",
+                     "Bunker", "Factory", "EngineeringBay", "Barracks", "MissileTurret"),
+    attack=16, reinforce=8, army=(("Marine", 0.5), ("SiegeTank", 0.5))),
+  "Protoss": Plan(
+    workers=9, most_workers=20,
+    buildings=_order("Forge", "PhotonCannon", "PhotonCannon", ("Nexus", 9), "Gateway",
+                     "Assimilator", "PhotonCannon", "CyberneticsCore", "RoboticsFacility",
+                     "PhotonCannon", "Gateway"),
+    attack=12, reinforce=6, army=(("Stalker", 0.5), ("Immortal", 0.5))),
+  "Zerg": Plan(
+    workers=9, most_workers=22,
+    buildings=_order("SpawningPool", "SpineCrawler", "SpineCrawler", ("Hatchery", 9), "Extractor",
+                     "SpineCrawler", "RoachWarren", "SpineCrawler", "HydraliskDen",
+                     "SporeCrawler"),
+    attack=14, reinforce=7, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4))),
+}
+MACRO = {
+  "Terran": Plan(
+    workers=11, most_workers=24,
+    buildings=_order(("CommandCenter", 10), "Barracks", "Refinery", "Barracks", "EngineeringBay",
+                     "Refinery", "Barracks", "Factory", "Barracks", "Armory", "Starport"),
+    attack=18, reinforce=8, army=(("Marine", 0.5), ("Marauder", 0.35), ("Medivac", 0.15)),
+    upgrades=("Stimpack", "CombatShield", "TerranInfantryWeaponsLevel1",
+              "TerranInfantryArmorsLevel1")),
+  "Protoss": Plan(
+    workers=11, most_workers=24,
+    buildings=_order(("Nexus", 10), "Gateway", "Assimilator", "CyberneticsCore", "Assimilator",
+                     "RoboticsFacility", "Gateway", "Forge", "Gateway"),
+    attack=13, reinforce=6, army=(("Zealot", 0.3), ("Stalker", 0.35), ("Immortal", 0.35)),
+    upgrades=("ProtossGroundWeaponsLevel1", "ProtossGroundArmorsLevel1")),
+  "Zerg": Plan(
+    workers=11, most_workers=26,
+    buildings=_order(("Hatchery", 10), "SpawningPool", "Extractor", "RoachWarren", "Extractor",
+                     "EvolutionChamber", "HydraliskDen", ("Hatchery", 18)),
+    attack=18, reinforce=8, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4)),
+    upgrades=("ZergMissileWeaponsLevel1", "GlialReconstitution", "GroovedSpines")),
+}
+SIEGE = {
+  "Terran": Plan(
+    workers=11, most_workers=20,
+    buildings=_order("Barracks", "Refinery", "Bunker", "Factory", "EngineeringBay",
+                     ("CommandCenter", 12), "Factory", "Refinery", "Armory"),
+    attack=14, reinforce=7, army=(("Marine", 0.35), ("SiegeTank", 0.65)),
+    upgrades=("TerranVehicleWeaponsLevel1",)),
+  "Protoss": Plan(
+    workers=11, most_workers=20,
+    buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "RoboticsFacility",
+                     "Assimilator", ("Nexus", 12), "RoboticsFacility", "Forge"),
+    attack=9, reinforce=4, army=(("Zealot", 0.25), ("Immortal", 0.75)),
+    upgrades=("ProtossGroundWeaponsLevel1",)),
+  "Zerg": Plan(
+    workers=12, most_workers=20,
+    buildings=_order("SpawningPool", "Extractor", "SpineCrawler", ("Hatchery", 11), "Extractor",
+                     "HydraliskDen", "SpineCrawler", "EvolutionChamber"),
+    attack=14, reinforce=7, army=(("Queen", 0.15), ("Hydralisk", 0.85)),
+    upgrades=("GroovedSpines", "ZergMissileWeaponsLevel1")),
+}
+AIR = {
+  "Terran": Plan(
+    workers=11, most_workers=18,
+    buildings=_order("Barracks", "Refinery", "Factory", "Bunker", "Refinery", "Starport",
+                     "Armory", "Starport"),
+    attack=4, reinforce=3, army=(("Marine", 0.3), ("Banshee", 0.55), ("VikingFighter", 0.15)),
+    upgrades=("TerranShipWeaponsLevel1",), harass=True),
+  "Protoss": Plan(
+    workers=11, most_workers=18,
+    buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Assimilator", "Stargate",
+                     "Forge", "PhotonCannon", "Stargate"),
+    attack=4, reinforce=3, army=(("Zealot", 0.2), ("VoidRay", 0.65), ("Phoenix", 0.15)),
+    upgrades=("ProtossAirWeaponsLevel1",), harass=True),
+  "Zerg": Plan(
+    workers=12, most_workers=20,
+    buildings=_order("SpawningPool", "Extractor", "SpineCrawler", "Extractor", "HydraliskDen",
+                     ("Hatchery", 12), "Spire"),
+    attack=6, reinforce=4, army=(("Queen", 0.1), ("Zergling", 0.1), ("Mutalisk", 0.8)),
+    upgrades=("ZergFlyerWeaponsLevel1",), harass=True),
+}
+STRATEGIES = {"rush": RUSH, "timing": TIMING, "defence": DEFENCE, "macro": MACRO, "siege": SIEGE,
+              "air": AIR}
+
+FULL = Skill(delays=(16, 24), noise=1.0, abilities=True)
+HALF = Skill(delays=(32, 48), noise=1.5, mistakes=0.1, abilities=True)
+QUARTER = Skill(delays=(64, 96), noise=2.0, mistakes=0.2)
+_BEGINNER = Skill(delays=(100, 127), noise=3.0, mistakes=0.4)
+_NOTHING = {race: Plan(workers=0, most_workers=0) for race in tables.RACES}
+
+
+def _script(name: str, plans: dict[str, Plan], skill: Skill, random: bool = False) -> Script:
+  return Script(name, tuple(plans.items()), skill, random)
+
+
+# A ladder: each level is meant to beat the one two below nearly always.
+LEVELS = (
+  _script("L0", _NOTHING, FULL, random=True),
+  _script("L1", ECONOMY, QUARTER),
+  _script("L2", WEAK, _BEGINNER),
+  _script("L3", WEAK, QUARTER),
+  _script("L4", RUSH, QUARTER),
+  _script("L5", TIMING, QUARTER),
+  _script("L6", TIMING, HALF),
+  _script("L7", TIMING, FULL),
+  _script("L8", MACRO, FULL),
+  _script("L9", MACRO, dataclasses.replace(FULL, income=150)),
+  _script("L10", MACRO, dataclasses.replace(FULL, income=150, vision=True)),
+)
+_WHOLE = (
+  *LEVELS,
+  *(_script(name, plans, FULL) for name, plans in STRATEGIES.items()),
+  *(_script(f"{name}_half", plans, HALF) for name, plans in STRATEGIES.items()),
+  *(_script(f"{name}_quarter", plans, QUARTER) for name, plans in STRATEGIES.items()),
+)
+
+
+def scripts_of(tier: str) -> tuple[Script, ...]:
+  """The scripted players of a tier."""
+  return _MINI if tier == "mini" else _WHOLE
+
+
+def names_of(tier: str) -> tuple[str, ...]:
+  """Their names; an index into these is what `players.decide` takes."""
+  return tuple(script.name for script in scripts_of(tier))

@@ -109,17 +109,17 @@ def check_hosts(config) -> None:
   Raises:
     SettingsError: they have other settings, or devices that do not divide the batch.
   """
-  size, devices = config.learner.batch_size, jax.device_count()
-  if size % (devices * config.learner.accumulate):
-    raise settings.SettingsError(
-      f"config key 'learner.batch_size' must be a multiple of {devices} devices times "
-      f"'learner.accumulate' = {config.learner.accumulate}, found {size}.")
   text = json.dumps(config.to_dict(), sort_keys=True)
   digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
   if (multihost_utils.process_allgather(digest).reshape(-1, digest.size) != digest).any():
     raise settings.SettingsError(
       "the hosts have read different settings: give all the same --run_dir, or copies of its "
       f"{settings.CONFIG_FILE}.")
+  size, devices = config.learner.batch_size, jax.device_count()
+  if size % (devices * config.learner.accumulate):
+    raise settings.SettingsError(
+      f"config key 'learner.batch_size' must be a multiple of {devices} devices times "
+      f"'learner.accumulate' = {config.learner.accumulate}, found {size}.")
 
 
 def initial_snapshot(parts: wiring.Parts, config, run_dir: pathlib.Path) -> Any:

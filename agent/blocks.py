@@ -194,13 +194,18 @@ class Transformer(hk.Module):
     return x
 
   def _attend(self, x, mask, layer: int):
-    rows, heads, size = x.shape[0], self._attention_heads, self._key_size
+    heads, size = self._attention_heads, self._key_size
     projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
-    query, key, value = projected.reshape(rows, 3, heads, size).transpose(1, 2, 0, 3)
-    logits = jnp.einsum("hqc,hkc->hqk", query, key).astype(jnp.float32) / jnp.sqrt(float(size))
-    weights = jax.nn.softmax(logits + jnp.where(mask, 0.0, -1e9), axis=-1).astype(x.dtype)
-    attended = jnp.einsum("hqk,hkc->hqc", weights, value)
-    side_by_side = attended.transpose(1, 0, 2).reshape(rows, heads * size)
+    bias = jnp.where(mask, 0.0, -1e9)
+    attended = []
+    # One head after another, each on its columns: an axis of heads would have all be laid out anew.
+    for head in range(heads):
+      query, key, value = (
+        projected[:, (part * heads + head) * size:][:, :size] for part in range(3))
+      logits = jnp.einsum("qc,kc->qk", query, key).astype(jnp.float32) / jnp.sqrt(float(size))
+      weights = jax.nn.softmax(logits + bias, axis=-1).astype(x.dtype)
+      attended.append(weights @ value)
+    side_by_side = jnp.concatenate(attended, axis=-1)
     return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(side_by_side)
 
 

@@ -85,10 +85,9 @@ def acting(settings: agent_config.AgentConfig, params, batch: int, rounds: int) 
 def unrolling(settings, params, trajectories, count: int, rounds: int) -> dict[str, float]:
   """Agent steps a second of the unroll, and of it with its gradient; prints them."""
   policy = agent.make_policy(settings)
-  unroll = jax.vmap(policy.unroll, (None, types.Trajectory(1, 0)), 0)
 
   def total(params, trajectories):
-    output = unroll(params, trajectories)
+    output = policy.unroll_batch(params, trajectories)
     return sum(x.sum() for x in jax.tree.leaves((output.logits, output.baselines)))
 
   rates = {}
@@ -162,7 +161,7 @@ def main() -> None:
   if peak:
     batch = jax.device_put(trajectories)
     policy = agent.make_policy(settings)
-    total = compiled(jax.vmap(policy.unroll, (None, types.Trajectory(1, 0)), 0), params, batch)
+    total = compiled(policy.unroll_batch, params, batch)
     forward = total.cost_analysis()["flops"]
     # Backward is twice forward, and the teacher's unroll one more forward without baselines.
     print(f"model FLOP/s over the peak of {peak / 1e12:.0f} TFLOP/s: "

@@ -89,7 +89,7 @@ def programs(settings: agent_config.AgentConfig, options) -> dict[str, Program]:
   spec = types.trajectory_spec(settings, unroll_length)
   trajectories = types.Trajectory(
     batched(spec.steps, sequences, 1), batched(spec.initial_state, sequences))
-  unroll = jax.vmap(policy.unroll, (None, types.Trajectory(1, 0)), 0)
+  unroll = policy.unroll_batch
   costs, optimizer = weights.RLWeights(), update.make_optimizer(3e-5)
 
   def total(params, trajectories):

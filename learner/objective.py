@@ -56,7 +56,10 @@ class Unrollable(Protocol):
 
   @property
   def unroll(self) -> Any:
-    """`unroll(params, trajectory)` -> logits, baselines and state of one trajectory."""
+    """`unroll(params, trajectory)` -> logits, baselines and state of one trajectory.
+
+    Where there is an `unroll_batch(params, batch)` too, it is preferred.
+    """
 
 
 class Learnt(NamedTuple):
@@ -272,12 +275,12 @@ def _check(batch: Trajectory) -> None:
 
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:
   """Logits [T + 1, B, ...] and baselines [T + 1, B, 5] of a batch."""
-  def one(trajectory):
-    output = policy.unroll(params, trajectory)
-    return output.logits, output.baselines
-
-  axes: Any = Trajectory(steps=1, initial_state=0)  # type: ignore[arg-type]
-  return jax.vmap(one, in_axes=(axes,), out_axes=1)(batch)
+  unroll = getattr(policy, "unroll_batch", None)
+  if unroll is None:
+    axes: Any = Trajectory(steps=1, initial_state=0)  # type: ignore[arg-type]
+    unroll = jax.vmap(policy.unroll, (None, axes), 1)
+  output = unroll(params, batch)
+  return output.logits, output.baselines
 
 
 def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:

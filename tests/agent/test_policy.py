@@ -126,6 +126,20 @@ def test_unroll_reproduces_behaviour_log_probs(mini, played):
                                getattr(trajectory.steps.log_prob, name), atol=1e-5, err_msg=name)
 
 
+def test_a_batch_is_unrolled_as_its_trajectories_are(mini, played):
+  policy, params, _, unroll, _ = mini
+  trajectory, _, _ = played
+  discount = np.array(trajectory.steps.discount)
+  discount[1, 0] = 0.0  # a game ends within
+  trajectory = trajectory._replace(steps=trajectory.steps._replace(discount=discount))
+  expected, output = unroll(params, trajectory), jax.jit(policy.unroll_batch)(params, trajectory)
+  for name in ("logits", "baselines"):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, jnp.swapaxes(y, 0, 1), atol=1e-4),
+                 getattr(output, name), getattr(expected, name))
+  jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5),
+               output.state, expected.state)
+
+
 def test_trajectories_continue_from_the_state_before_the_bootstrap(mini, played):
   """Learning from two overlapping pieces sees the same logits as from the whole."""
   _, params, _, unroll, _ = mini

@@ -31,9 +31,13 @@ CONFIG_NAME = "config.json"
 # Kinds of tags whose curves share a panel, in order. A kind that is named nowhere here is drawn
 # too, last, each tag in a panel of its own.
 _SHARED = {
-  "entropy": "Entropy by argument, nats",
-  "kl": "KL divergence by argument, nats",
-  "value": "Values by reward, mean prediction",
+  "entropy": "Entropy by argument, of the largest possible",
+  "kl": "KL divergence from the teacher by argument, nats",
+  "mean_value": "Values by reward, mean prediction",
+  "value": "Loss of the values by reward",
+  "explained_variance": "Variance of the returns that values explain, by reward",
+  "clipped_fraction": "Ratios that are clipped, share by group of arguments",
+  "illegal": "Actions that masks rule out, share by argument",
 }
 _DRAWN_BY_NAME = ("win_rate", "loss", *_SHARED, "speed", "total")
 

@@ -171,7 +171,8 @@ PUBLIC = {
     "pfsp": ("win_rates", "weighting"), "remove_monotonic_suffix": ("win_rates",),
     "Payoff": None, "Coordinator": None, "elo_expected_score": ("difference",),
     "nash": ("payoff_matrix",), "relative_population_performance": ("payoff_matrix",)},
-  "starleague.learner.replay": {"make_tables": None, "make_server": None, "dataset": None},
+  "starleague.learner.replay": {
+    "make_tables": None, "make_server": None, "dataset": ("source", "batch_size")},
 }
 
 

@@ -143,6 +143,8 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
   born = jnp.any(kind[:, :, None] == jnp.arange(len(types_.names)), axis=1)
   cost = look_up(types_.value, kind)
   structure = look_up(types_.structure, kind)
+  if rules.tier.quiet_loops:  # what is made is an event
+    state = state._replace(last_event=jnp.where(jnp.any(kind > 0), state.loop, state.last_event))
   return state._replace(
     executed=executed._replace(
       build_order=executed.build_order + put(look_up(types_.index, kind)),

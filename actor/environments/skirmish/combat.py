@@ -72,6 +72,8 @@ def prepare(rules: tables.Rules, state: State) -> Fight:
   armour = look_up(types.armour, theirs)
   if added is not None:
     armour = armour + bonus(added[::-1], "armour", theirs)
+    if rules.has_shields:
+      armour = armour + bonus(added[::-1], "shield", theirs) * (flip(state.shield) > 0)
   ground, air = types.ground, types.air
   damage = volley(rules, ground, mine, added, theirs, armour)
   range_ = look_up(ground.range, mine)

@@ -184,17 +184,18 @@ def _heal(rules: tables.Rules, state: State) -> State:
   most = most_health(rules, state)[:, s:]
   health = state.health[:, s:]
   hurt = look_up(body & ~types.structure, kind) & (health > 0) & (health < most)
-  medic = (kind == types.local("Medivac")) & (state.energy[:, s:] >= 1.0)
+  amount = HEAL_PER_LOOP * tables.LOOPS_PER_STEP
+  cost = amount / HEALTH_PER_ENERGY
+  medic = (kind == types.local("Medivac")) & (state.energy[:, s:] >= cost)
   square = (x[:, :, None] - x[:, None]) ** 2 + (y[:, :, None] - y[:, None]) ** 2  # body, medic
   near = medic[:, None] & hurt[:, :, None] & (square <= HEAL_REACH ** 2)
   nearest = least(jnp.where(near, square, jnp.inf))
   works = jnp.any(near, axis=1)
-  amount = HEAL_PER_LOOP * tables.LOOPS_PER_STEP
   helped = tally(jnp.where(works, nearest, -1), jnp.ones_like(x), rules.tier.units)
   healed = jnp.minimum(health + amount * helped, most)
   return state._replace(
     health=state.health.at[:, s:].set(jnp.where(hurt, healed, health)),
-    energy=state.energy.at[:, s:].add(works * (-amount / HEALTH_PER_ENERGY)))
+    energy=state.energy.at[:, s:].add(works * -cost))
 
 
 def _repair(rules: tables.Rules, state: State) -> State:

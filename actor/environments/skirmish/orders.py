@@ -63,7 +63,7 @@ def repairable(rules: tables.Rules, state: State) -> Array:
   types = rules.types
   mechanical = (types.attributes >> tables.ATTRIBUTES.index("Mechanical")) & 1 > 0
   whole = jnp.pad(state.unfinished == 0, ((0, 0), (0, rules.tier.units)), constant_values=True)
-  return look_up(mechanical, state.kind) & whole & (
+  return look_up(mechanical, state.kind) & whole & (state.health > 0) & (
     state.health < look_up(types.health, state.kind) - 0.5)
 
 

@@ -161,7 +161,8 @@ def _idle_time(rules: tables.Rules, state: State) -> State:
   worker = look_up(rules.types.worker, state.kind[:, s:])
   resting = jnp.sum(worker & (state.orders.verb == tables.IDLE), axis=1)
   standing = finished_kind(rules, state)
-  unused = jnp.sum((standing > 0) & (state.queue[:, :, 0] == 0), axis=1)
+  produces = rules.functions.capable[rules.functions.kind == tables.TRAINING].any(axis=0)
+  unused = jnp.sum(look_up(produces, standing) & (state.queue[:, :, 0] == 0), axis=1)
   return state._replace(score=score._replace(
     idle_workers=score.idle_workers + resting * tables.LOOPS_PER_STEP,
     idle_production=score.idle_production + unused * tables.LOOPS_PER_STEP))

@@ -209,7 +209,9 @@ def _repair(rules: tables.Rules, state: State) -> State:
             + (state.y[:, s:] - pick(state.y, target)) ** 2)
   works = repairs & pick(can, target) & (square <= reach * reach)
   hands = tally(jnp.where(works, target, -1), jnp.ones_like(target), rules.tier.slots)
-  loops = jnp.maximum(look_up(products.loops, state.kind), 1)
+  made_as = np.arange(len(types.names))  # a sieged tank was made as a tank
+  made_as[types.local("SiegeTankSieged")] = types.local("SiegeTank")
+  loops = jnp.maximum(look_up(products.loops[made_as], state.kind), 1)
   price = look_up(products.minerals, state.kind)
   share = hands * tables.LOOPS_PER_STEP / loops
   pays = state.minerals > 0

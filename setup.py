@@ -35,6 +35,7 @@ EXTRAS = {
   "replay": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "numpy<2", "chex<0.1.92"],
   "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
   "launch": ["ray>=2.40"],
+  "gif": ["pillow>=10.1"],
   "test": ["hypothesis>=6.100", "pytest>=8.3"],
   "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "ruff>=0.12"],
 }

@@ -1,8 +1,9 @@
 """Watches a game of Skirmish: one page that plays a replay, or the terminal.
 
   python -m starleague.experiments.watch game.npz
-  python -m starleague.experiments.watch --play rusher builder --seed 3 --save game.npz
+  python -m starleague.experiments.watch --play L7 macro --races protoss,zerg --map ramps --seed 3
   python -m starleague.experiments.watch --play agent rusher --run_dir runs/mini --terminal
+  python -m starleague.experiments.watch game.npz --gif game.gif
 
 The page holds the whole game and needs no network. A replay that does not come out as it was
 recorded is refused.
@@ -20,24 +21,32 @@ from typing import NamedTuple
 from absl import app, flags
 
 from starleague.actor import files
-from starleague.actor.environments.skirmish import players, replays
+from starleague.actor.environments.skirmish import replays
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import State
 from starleague.agent import types
-from starleague.experiments import run_flags, settings, watch_frames, watch_terminal, wiring
+from starleague.experiments import (
+  competitors,
+  run_flags,
+  watch_frames,
+  watch_gif,
+  watch_terminal,
+)
+from starleague.experiments.competitors import AGENT
 from starleague.learner import checkpoints
 
-AGENT = "agent"  # the name that means the run's newest weights
-
-for _name in ("run_dir", "seed"):
+for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)
 _PLAY = flags.DEFINE_bool(
-  "play", False, "Play a game first: the two arguments are the players, of "
-  f"{', '.join(players.SCRIPTED)}, {AGENT} (the newest weights of --run_dir). Without it the one "
-  "argument is a replay, as game.npz.")
+  "play", False, "Play a game first: the two arguments are the players, scripted ones as L7 or "
+  f"macro, or {AGENT} (the newest weights of --run_dir). Without it the one argument is a replay, "
+  "as game.npz.")
 _SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Player 1 starts where player 2 does.")
 _SAVE = flags.DEFINE_string("save", None, "Where the played game's replay goes.")
 _OUTPUT = flags.DEFINE_string("output", None, "Where the page goes; beside the replay if not given.")
+_GIF = flags.DEFINE_string("gif", None, "Make a moving picture of the game, as game.gif.")
+_GIF_VIEW = flags.DEFINE_integer(
+  "gif_view", 0, "Of --gif: what player 1 or 2 sees; 0: everything.", lower_bound=0, upper_bound=2)
 _TERMINAL = flags.DEFINE_bool("terminal", False, "Show it here, as text.")
 _SPEED = flags.DEFINE_float("speed", 4.0, "Of --terminal, times real time.")
 _VIEW = flags.DEFINE_integer(
@@ -53,6 +62,9 @@ class Options(NamedTuple):
   swap_sides: bool = False
   run_dir: str | None = None
   save: str | None = None
+  tier: str | None = None
+  races: tuple[str, ...] = ("random", "random")
+  map_name: str = "random"
 
 
 def render_page(replay: Replay, states: State) -> str:
@@ -61,6 +73,7 @@ def render_page(replay: Replay, states: State) -> str:
   game = json.dumps(watch_frames.page_data(replay, states), ensure_ascii=False)
   parts = {
     "TITLE": html.escape(" vs ".join(replay.players)), "HEADER": _header(replay),
+    "SHAPES": (data / "watch_shapes.json").read_text(encoding="utf-8").replace("\n", ""),
     "MAP": (data / "watch_map.js").read_text(encoding="utf-8"),
     "SCRIPT": (data / "watch.js").read_text(encoding="utf-8"),
     # Inside a script element nothing but "</" could end the data.
@@ -74,7 +87,7 @@ def _header(replay: Replay) -> str:
   one, two = (html.escape(name) for name in replay.players)
   match_up = replay.match_up
   races = "-".join(types.RACES[race] for race in match_up.races)
-  brief = {"tier": replay.game.tier, "map": str(int(match_up.map_index)), "races": races,
+  brief = {"tier": replay.game.tier, "map": watch_frames.map_name(replay), "races": races,
            "seed": str(replay.seed), "steps": str(replay.steps),
            "result": watch_frames.result(replay)}
   spans = " ".join(f"<span><b>{name}</b> {html.escape(value)}</span>"
@@ -92,25 +105,6 @@ def write_page(path: str | os.PathLike[str], replay: Replay, states: State) -> p
   return path
 
 
-def _competitors(options: Options) -> tuple[replays.Game, list[replays.Player]]:
-  """Who is to play, and in which environment."""
-  if AGENT not in options.play:
-    if options.run_dir is not None:
-      raise ValueError(f"--run_dir is given, but nobody of {' '.join(options.play)} is '{AGENT}'")
-    return replays.DEFAULT_GAME, [replays.scripted_player(name) for name in options.play]
-  if options.run_dir is None:
-    raise ValueError(f"'{AGENT}' is the newest weights of a run: name it with --run_dir")
-  run_dir = pathlib.Path(options.run_dir)
-  config = settings.load(run_dir)
-  parts = wiring.make_parts(config)
-  game = replays.Game(
-    config.environment.tier, *(getattr(parts.config, size) for size in replays.Game._fields[1:]))
-  params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
-  agent = replays.policy_player(f"agent {run_dir.resolve().name}", parts.policy, params, game)
-  return game, [agent if name == AGENT else replays.scripted_player(name, game)
-                for name in options.play]
-
-
 def _game(options: Options) -> tuple[Replay, State, pathlib.Path]:
   """The game asked for, its states, and where its page goes if nothing else is said."""
   if options.play is None:
@@ -120,14 +114,11 @@ def _game(options: Options) -> tuple[Replay, State, pathlib.Path]:
       return replay, replays.resimulate(replay), path.with_suffix(".html")
     except replays.ReplayError as error:
       raise replays.ReplayError(f"{path}: {error}") from error
-  known = (*players.SCRIPTED, AGENT)
-  for name in options.play:
-    if name not in known:
-      raise ValueError(f"player {name!r} does not exist; expected one of {', '.join(known)}")
-  game, competitors = _competitors(options)
-  replay = replays.record(
-    (competitors[0], competitors[1]), options.seed, game=game,
-    match_up=replays.make_match_up(swap_sides=options.swap_sides))
+  game, players = competitors.choose(options.play, run_dir=options.run_dir, tier=options.tier)
+  setting = competitors.make_setting(
+    game, options.seed, options.races, options.map_name, options.swap_sides)
+  replay = replays.record((players[0], players[1]), setting.seed, game=game,
+                          match_up=setting.match_up)
   path = pathlib.Path(f"{'-'.join(options.play)}-{options.seed}")
   if options.save is not None:
     path = replays.save(options.save, replay)
@@ -147,7 +138,8 @@ def _options(arguments: Sequence[str]) -> Options:
   if not _PLAY.value:
     return Options(replay=arguments[0])
   return Options(None, (arguments[0], arguments[1]), run_flags.SEED.value, _SWAP_SIDES.value,
-                 run_flags.RUN_DIR.value, _SAVE.value)
+                 run_flags.RUN_DIR.value, _SAVE.value, run_flags.TIER.value,
+                 tuple(run_flags.RACES.value), run_flags.MAP.value)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -155,7 +147,10 @@ def main(argv: Sequence[str]) -> None:
   options = _options(argv[1:])
   try:
     replay, states, default = _game(options)
-    if _OUTPUT.value is not None or not _TERMINAL.value:
+    if _GIF.value is not None:
+      path = watch_gif.write(_GIF.value, replay, states, view=_GIF_VIEW.value)
+      print(f"gif={path} kilobytes={path.stat().st_size / 1000:.1f}", flush=True)
+    if _OUTPUT.value is not None or not (_TERMINAL.value or _GIF.value):
       path = write_page(_OUTPUT.value or default, replay, states)
       print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f} "
             f"result={watch_frames.result(replay)!r}", flush=True)

@@ -13,19 +13,22 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from starleague.actor.environments.skirmish import observation, tables
+from starleague.actor.environments.skirmish import maps, observation, orders, tables
+from starleague.actor.environments.skirmish.abilities import SCAN_RADIUS
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import (
   State,
   both_halves,
+  geysers,
   look_up,
   resource_places,
 )
 from starleague.agent import types, vocabulary
 
 PLACES = 65535  # a place is a fraction of the map's side, in as many parts
-HURT, SEEN = 1, 2  # bits of Frames.flags
-FIGURES = ("minerals", "food_used", "food_cap", "workers", "army", "mined", "destroyed")
+HURT, SEEN, FIRED, STIMMED, BOOSTED, INJECTED = (1 << bit for bit in range(6))  # Frames.flags
+FIGURES = ("minerals", "vespene", "food_used", "food_cap", "workers", "army", "mined",
+           "mined_vespene", "destroyed")
 _SLICE = 256  # states looked at by one call of a compiled function
 
 
@@ -36,9 +39,10 @@ class Frames(NamedTuple):
   x: np.ndarray  # [T, 2, n] uint16: fraction of the map's side, of PLACES, from its left
   y: np.ndarray  # [T, 2, n] uint16: from its top
   health: np.ndarray  # [T, 2, n] uint16, rounded up
-  flags: np.ndarray  # [T, 2, n] uint8: HURT in the step before, SEEN by the enemy
+  shield: np.ndarray  # [T, 2, n] uint16, rounded up
+  flags: np.ndarray  # [T, 2, n] uint8: HURT or FIRED in the step before, SEEN by the enemy, ...
   built: np.ndarray  # [T, 2, S] uint8: percent of its construction
-  product: np.ndarray  # [T, 2, S] uint8: the local type in training, 0 for none
+  product: np.ndarray  # [T, 2, S] uint8: the product in the making, 0 for none
   trained: np.ndarray  # [T, 2, S] uint8: percent
   figures: np.ndarray  # [T, 2, FIGURES] uint16
   patches: np.ndarray  # [T, R] uint16: contents
@@ -47,6 +51,7 @@ class Frames(NamedTuple):
   known_x: np.ndarray  # [T, 2, S] uint16
   known_y: np.ndarray  # [T, 2, S] uint16
   known_patches: np.ndarray  # [T, 2, R] uint16: contents as a player last saw them
+  scan: np.ndarray  # [T, 2, 3] uint16: x, y, game loops left of what is looked at from above
 
 
 class Line(NamedTuple):
@@ -61,6 +66,31 @@ class Line(NamedTuple):
 def words(name: str) -> str:
   """A name of the game in words: CommandCenter is Command Center."""
   return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name)
+
+
+def function_words(name: str) -> str:
+  """A function's name in words: Effect_Stim_quick is Stim."""
+  name = re.sub(r"_(pt|unit|quick|autocast)$", "", name)
+  name = re.sub(r"^(Harvest|Effect|Morph)_", "", name)
+  return {"HoldPosition": "Hold position", "SiegeMode": "Siege mode", "Rally_Units": "Rally",
+          "ChronoBoostEnergyCost": "Chrono boost", "InjectLarva": "Inject larvae",
+          "Rally_Workers": "Rally workers", "Cancel_Last": "Cancel last"}.get(name, words(name))
+
+
+def upgrade_words(name: str) -> str:
+  """An upgrade's name in words: TerranInfantryWeaponsLevel1 is Infantry Weapons 1."""
+  return words(re.sub(r"^(Terran|Protoss|Zerg)", "", name)).replace(" Level", " ")
+
+
+def product_words(rules: tables.Rules) -> list[str]:
+  """The names of all that can be made, by local product."""
+  return [*map(words, rules.types.names), *map(upgrade_words, rules.upgrades.names)]
+
+
+def map_name(replay: Replay) -> str:
+  """The name of a game's map."""
+  flat = rules_of(replay).terrain is None
+  return maps.NAMES[0 if flat else int(replay.match_up.map_index) % len(maps.NAMES)]
 
 
 def clock(step: float) -> str:
@@ -95,8 +125,9 @@ def _looker(rules: tables.Rules):
     score = state.score
     value = dict(zip(types.PLAYER_COLUMNS, columns.T, strict=True))
     workers = look_up(rules.types.worker, state.kind).sum(axis=1).astype("int32")
-    figures = (value["minerals"], value["food_used"], value["food_cap"], workers,
-               value["army_count"], score.collected, score.killed_units + score.killed_structures)
+    figures = (value["minerals"], value["vespene"], value["food_used"], value["food_cap"], workers,
+               value["army_count"], score.collected, score.collected_vespene,
+               score.killed_units + score.killed_structures)
     return jax.numpy.stack(figures, axis=1), both_halves(state.patches)[0], observation.rows_of(
       rules, state)
 
@@ -134,11 +165,23 @@ def _frames(rules: tables.Rules, states: State, figures: np.ndarray,
     return np.clip(values, 0, np.iinfo(dtype).max).astype(dtype)
 
   product = states.queue[..., 0]
+  # A cooldown that grew: it shot.
+  fired = np.diff(states.cooldown, axis=0, prepend=states.cooldown[:1]) > 0.5
+  flags = HURT * states.hurt + FIRED * np.pad(
+    fired, ((0, 0), (0, 0), (rules.tier.plain, 0))).astype(np.uint8)
   # A player's `seen` tells the enemy's slots that it sees.
-  flags = HURT * states.hurt + SEEN * memory.seen[:, ::-1]
+  flags += SEEN * memory.seen[:, ::-1]
+  for bit, loops, first in ((STIMMED, states.stimmed, s), (BOOSTED, states.boosted, 0),
+                            (INJECTED, states.injected, 0)):
+    if loops.size:
+      flags[..., first:first + loops.shape[-1]] |= (bit * (loops > 0)).astype(np.uint8)
+  shield = states.shield if rules.has_shields else np.zeros_like(states.health)
+  scan = np.stack([place(states.scan_x), place(states.scan_y),
+                   small(states.scan_loops, np.uint16)], axis=-1)
   return Frames(
     kind=small(states.kind, np.uint8), x=place(states.x), y=place(states.y),
-    health=small(np.ceil(states.health), np.uint16), flags=(flags * (states.kind > 0)).astype(
+    health=small(np.ceil(states.health), np.uint16), shield=small(np.ceil(shield), np.uint16),
+    scan=scan, flags=(flags * (states.kind > 0)).astype(
       np.uint8), built=percent(states.unfinished, states.kind[..., :s]),
     product=small(product, np.uint8), trained=percent(states.timers[..., 0], product),
     figures=small(figures, np.uint16), patches=small(patches, np.uint16),
@@ -189,8 +232,7 @@ def _in_words(rules: tables.Rules, action: types.Action, rows: np.ndarray, own: 
   n, s, functions = rules.tier.slots, rules.tier.structures, rules.functions
   function = int(action.function)
   local = functions.local[function]
-  name = re.sub(r"_(pt|unit|quick|autocast)$", "", vocabulary.FUNCTIONS.names[function])
-  what = words(name).replace("Harvest Gather", "Gather").replace("HoldPosition", "Hold position")
+  what = function_words(vocabulary.FUNCTIONS.names[function])
   uses = vocabulary.ARGUMENT_TABLE[function]
   details = []
   if uses[5]:
@@ -198,7 +240,7 @@ def _in_words(rules: tables.Rules, action: types.Action, rows: np.ndarray, own: 
     if not slot.size:
       details.append("nothing")
     elif slot[0] >= 2 * n:
-      details.append("minerals")
+      details.append("vespene" if geysers(rules)[slot[0] - 2 * n] else "minerals")
     else:
       theirs = np.where(np.arange(n) < s, np.pad(remembered, (0, n - s)), 0)
       kind = own[slot[0]] if slot[0] < n else enemy[slot[0] - n] or theirs[slot[0] - n]
@@ -234,20 +276,54 @@ def build_orders(states: State) -> list[Line]:
   return lines
 
 
-def pack(array: np.ndarray) -> dict[str, Any]:
-  """An array as JSON holds it: type, shape, and base64 of its bytes, little-endian, deflated.
+def researched(rules: tables.Rules, states: State) -> list[Line]:
+  """What each player has researched, and when."""
+  lines = []
+  for player, upgrade in np.argwhere(states.upgrades[-1]):
+    step = int(np.argmax(states.upgrades[:, player, upgrade]))
+    lines.append(Line(step, int(player), upgrade_words(rules.upgrades.names[upgrade])))
+  return sorted(lines)
 
-  Deflated they are a twentieth: from one step to the next hardly anything changes.
+
+def pack(array: np.ndarray) -> dict[str, Any]:
+  """An array [T, ...] of integers as JSON holds it: type, shape, and base64 of its bytes, deflated.
+
+  The bytes are little-endian, of what each value grew by since the time before, wrapping round, with
+  time as the last axis: from one step to the next hardly anything changes.
   """
-  little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+  late = np.moveaxis(array, 0, -1)
+  growth = late.copy()
+  growth[..., 1:] -= late[..., :-1]
+  little = np.ascontiguousarray(growth, array.dtype.newbyteorder("<"))
   return {"type": array.dtype.name, "shape": list(array.shape),
           "data": base64.b64encode(zlib.compress(little.tobytes(), 9)).decode()}
+
+
+def terrain(replay: Replay) -> dict[str, Any] | None:
+  """The map's cliffs and high ground, a line of 0 and 1 a row; None where it is flat and open."""
+  rules = rules_of(replay)
+  if rules.terrain is None:
+    return None
+  at = int(replay.match_up.map_index) % len(rules.terrain.passable)
+  return {name: ["".join("01"[int(cell)] for cell in row) for row in table[at]]
+          for name, table in (("passable", rules.terrain.passable), ("high", rules.terrain.high))}
+
+
+def page_types(rules: tables.Rules) -> list[dict[str, Any]]:
+  """What a page needs to know of each local type."""
+  types_ = rules.types
+  return [{"name": words(name), "shape": name, "structure": bool(types_.structure[i]),
+           "worker": bool(types_.worker[i]), "fighter": bool(types_.fighter[i]),
+           "flying": bool(types_.flying[i]), "race": int(types_.race[i]),
+           "radius": float(types_.radius[i]), "health": float(types_.health[i]),
+           "shield": float(types_.shield[i]), "creep": bool(types_.larvae[i]),
+           "reach": float(max(types_.ground.range[i], types_.air.range[i]))}
+          for i, name in enumerate(types_.names)]
 
 
 def page_data(replay: Replay, states: State) -> dict[str, Any]:
   """Everything that a page needs to show a game, as JSON holds it."""
   rules = rules_of(replay)
-  types_ = rules.types
   figures, contents, _ = _look(rules, states)
   places, own_places = patch_middles(replay)
   return {
@@ -255,12 +331,13 @@ def page_data(replay: Replay, states: State) -> dict[str, Any]:
     "steps": replay.steps,
     "secondsPerStep": tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND,
     "mapSize": rules.tier.map_size, "figures": FIGURES,
-    "types": [{"name": words(name), "structure": bool(types_.structure[i]),
-               "worker": bool(types_.worker[i]), "fighter": bool(types_.fighter[i]),
-               "radius": float(types_.radius[i]), "health": float(types_.health[i])}
-              for i, name in enumerate(types_.names)],
+    "races": [types.RACES[race] for race in replay.match_up.races],
+    "types": page_types(rules), "products": product_words(rules),
     "patches": places.tolist(), "knownPatches": own_places.tolist(),
-    "patchMinerals": rules.tier.patch_minerals,
+    "geysers": geysers(rules).tolist(), "patchMinerals": rules.tier.patch_minerals,
+    "geyserVespene": rules.tier.geyser_vespene, "terrain": terrain(replay),
+    "scanRadius": SCAN_RADIUS * rules.tier.sight_scale, "creepRadius": orders.CREEP_RADIUS,
+    "upgrades": _rows(researched(rules, states)),
     "log": _rows(action_log(replay, states)), "builds": _rows(build_orders(states)),
     "arrays": {name: pack(values)
                for name, values in _frames(rules, states, figures, contents)._asdict().items()}}

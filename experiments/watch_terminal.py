@@ -14,7 +14,7 @@ from rich.text import Text
 
 from starleague.actor.environments.skirmish import tables
 from starleague.actor.environments.skirmish.replays import Replay
-from starleague.actor.environments.skirmish.state import State
+from starleague.actor.environments.skirmish.state import State, geysers
 from starleague.agent import types
 from starleague.experiments import watch_frames
 from starleague.experiments.watch_frames import PLACES, SEEN, Frames, Line
@@ -75,11 +75,18 @@ def _map(show: Show, step: int, view: int) -> Text:
     cells = _cells(frames.visible[:step + 1, view - 1])
     text[:], style[:] = np.where(cells[-1], "  ", "··"), "grey37"
     text[~cells.any(axis=0)] = "░░"
+  ground = watch_frames.terrain(show.replay)
+  for row, column in np.ndindex(CELLS, CELLS) if ground else ():
+    cliff = ground["passable"][row * len(ground["passable"]) // CELLS]
+    if cliff[column * len(cliff) // CELLS] == "0":
+      text[row, column], style[row, column] = "▒▒", "grey50"
   middles, own_middles = watch_frames.patch_middles(show.replay)
   contents = frames.known_patches[step, view - 1] if view else frames.patches[step]
-  for (x, y), left in zip(own_middles[view - 1] if view else middles, contents, strict=True):
+  for (x, y), left, gas in zip(own_middles[view - 1] if view else middles, contents,
+                               geysers(rules), strict=True):
     if left:
-      text[int(y * CELLS), int(x * CELLS)], style[int(y * CELLS), int(x * CELLS)] = "◆◆", "cyan"
+      at = int(y * CELLS), int(x * CELLS)
+      text[at], style[at] = ("●●", "green") if gas else ("◆◆", "cyan")
 
   def block(player, kind, x, y, how):
     radius = int(rules.types.radius[kind] * CELLS / rules.tier.map_size)
@@ -128,7 +135,8 @@ def _figures(frames: Frames, step: int) -> Table:
     table.add_column(f"player {player + 1}", justify="right", header_style=_COLOURS[player])
   values = [dict(zip(watch_frames.FIGURES, map(int, row), strict=True))
             for row in frames.figures[step]]
-  for name in ("minerals", "supply", "workers", "army", "mined", "destroyed"):
+  vespene = ("vespene",) if frames.figures[..., 1].any() else ()
+  for name in ("minerals", *vespene, "supply", "workers", "army", "mined", "destroyed"):
     table.add_row(name, *(f"{row['food_used']}/{row['food_cap']}" if name == "supply"
                           else str(row[name]) for row in values))
   return table

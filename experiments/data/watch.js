@@ -6,10 +6,10 @@ const $ = id => document.getElementById(id);
 const game = JSON.parse($("game").textContent);
 const INK = ["#2563eb", "#d97706"], CLASS = ["one", "two"];
 const SPEEDS = [1, 2, 4, 8, 16], VIEWS = ["all", "player 1", "player 2"];
-const PLACES = 65535, HURT = 1, SEEN = 2, FAR = 4 / game.mapSize, FADE = 5;
+const PLACES = 65535, SEEN = 2, FAR = 4 / game.mapSize, FADE = 5;
 const figure = Object.fromEntries(game.figures.map((name, i) => [name, i]));
-const fighters = game.types.filter(type => type.fighter);
-for (const type of game.types) type.order = fighters.indexOf(type);
+const RACES = {terran: "Terran", protoss: "Protoss", zerg: "Zerg"};
+const BITS = {hurt: 1, seen: 2, fired: 4, stimmed: 8, boosted: 16, injected: 32};
 
 let arrays, slots, structures, facing, explored, deaths;
 let now = 0, playing = false, speed = 4, view = 0, shownStep = -1, lastTime = 0, pointer = null;
@@ -18,7 +18,13 @@ async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), letter => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const kinds = {uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array};
-  return new kinds[packed.type](await new Response(stream).arrayBuffer());
+  const growth = new kinds[packed.type](await new Response(stream).arrayBuffer());
+  // Time is the last axis of what is packed, and each value what it grew by: undo both.
+  const total = packed.shape[0], each = growth.length / total, values = growth.slice();
+  for (let i = 0; i < each; i++)
+    for (let t = 0; t < total; t++)
+      values[t * each + i] = growth[i * total + t] + (t ? values[(t - 1) * each + i] : 0);
+  return values;
 }
 
 function clock(step) {
@@ -72,8 +78,10 @@ function things(step, part) {  // structures and units, `part` of the way to the
       const moves = kind[j] === kind[i] && Math.hypot(dx, dy) < FAR * PLACES;
       const s = slot < structures ? (2 * step + player) * structures + slot : -1;
       found.push({
-        player, type: game.types[kind[i]], health: health[i], facing: facing[i],
-        hurt: flags[i] & HURT, x: (x[i] + (moves ? part * dx : 0)) / PLACES,
+        player, type: game.types[kind[i]], health: health[i], shield: arrays.shield[i],
+        facing: facing[i], hurt: flags[i] & BITS.hurt, fired: flags[i] & BITS.fired,
+        stimmed: flags[i] & BITS.stimmed, boosted: flags[i] & BITS.boosted,
+        injected: flags[i] & BITS.injected, x: (x[i] + (moves ? part * dx : 0)) / PLACES,
         y: (y[i] + (moves ? part * dy : 0)) / PLACES, built: s < 0 ? 100 : arrays.built[s],
         product: s < 0 ? 0 : arrays.product[s], trained: s < 0 ? 0 : arrays.trained[s]});
     }
@@ -93,6 +101,38 @@ function ghosts(step) {  // the enemy's structures that the chosen player rememb
   return found;
 }
 
+// Who shot at whom is not recorded: the nearest enemy that was hit and is within reach.
+function shotsOf(shown) {
+  const shots = [], hit = shown.filter(thing => thing.hurt);
+  for (const shooter of shown) {
+    if (!shooter.fired) continue;
+    let best = null, least = Infinity;
+    for (const thing of hit) {
+      if (thing.player === shooter.player) continue;
+      const apart = Math.hypot(thing.x - shooter.x, thing.y - shooter.y) * game.mapSize
+        - thing.type.radius - shooter.type.radius;
+      if (apart < least && apart < shooter.type.reach + 1) [best, least] = [thing, apart];
+    }
+    if (best) shots.push({x: shooter.x, y: shooter.y, toX: best.x, toY: best.y,
+                          player: shooter.player});
+  }
+  return shots;
+}
+
+function scansOf(step) {
+  const found = [];
+  for (let player = 0; player < 2; player++) {
+    const [x, y, left] = arrays.scan.subarray(3 * (2 * step + player), 3 * (2 * step + player) + 3);
+    if (left && (!view || view - 1 === player))
+      found.push({x: x / PLACES, y: y / PLACES, player, radius: game.scanRadius});
+  }
+  return found;
+}
+
+const terrain = game.terrain && {
+  cells: game.terrain.high.length, passable: (row, column) => game.terrain.passable[row][column] > 0,
+  high: (row, column) => game.terrain.high[row][column] > 0};
+
 function drawMap() {
   const step = Math.min(Math.floor(now), game.steps);
   const places = view ? game.knownPatches[view - 1] : game.patches;
@@ -107,7 +147,11 @@ function drawMap() {
   const shown = things(step, now - step);
   const size = drawScene($("map"), {
     mapSize: game.mapSize, things: shown, ghosts: ghosts(step), cells, shade: view ? shade : null,
-    patches: places.map(([x, y], i) => ({x, y, share: left(i) / game.patchMinerals}))
+    terrain, shots: shotsOf(shown), scans: scansOf(step),
+    creep: shown.filter(({type, built}) => type.creep && built === 100)
+      .map(({x, y}) => ({x, y, radius: game.creepRadius})),
+    patches: places.map(([x, y], i) => ({x, y, geyser: game.geysers[i], share: left(i)
+      / (game.geysers[i] ? game.geyserVespene : game.patchMinerals)}))
       .filter(patch => patch.share > 0),
     deaths: deaths.map(death => ({...death, age: (now - death.t) / FADE}))
       .filter(({age, player, seen}) => age > 0 && age < 1 && sees(player, seen))});
@@ -125,9 +169,10 @@ function point(shown, size) {  // what is under the pointer, named
     if (near < least) [best, least] = [thing, near];
   }
   if (!best) return;
-  let text = `${best.type.name} ${best.health}/${best.type.health}`;
+  let text = `${best.type.name} ${best.health}/${Math.max(best.health, best.type.health)}`;
+  if (best.type.shield) text += ` + ${best.shield}/${best.type.shield}`;
   if (best.built < 100) text += `, ${best.built}% built`;
-  if (best.product) text += `, ${game.types[best.product].name} ${best.trained}%`;
+  if (best.product) text += `, ${game.products[best.product]} ${best.trained}%`;
   tip.textContent = text;
   tip.hidden = false;
   tip.style.left = `${Math.min(Math.max(4, best.x * size - tip.offsetWidth / 2),
@@ -139,9 +184,12 @@ function point(shown, size) {  // what is under the pointer, named
 
 // ---- Beside the map ----
 
-const CARDS = [["minerals", "minerals"], ["supply", "food_used"], ["workers", "workers"],
-               ["army", "army"], ["mined", "mined"], ["destroyed", "destroyed"]];
-const cells = [{}, {}], builds = [[], []], logRows = [];
+const hasGas = game.geysers.includes(true);
+const CARDS = [["minerals", "minerals"], ["vespene", "vespene"], ["supply", "food_used"],
+               ["workers", "workers"], ["army", "army"], ["destroyed", "destroyed"],
+               ["mined", "mined"], ["mined gas", "mined_vespene"]]
+  .filter(([, key]) => hasGas || !key.includes("vespene"));
+const cells = [{}, {}], builds = [[], []], upgrades = [], logRows = [];
 
 function thousands(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, " ");
@@ -151,7 +199,7 @@ function makePanels() {
   game.players.forEach((name, player) => {
     const card = element("div", `card player ${CLASS[player]}`);
     const title = element("div", "name", name);
-    title.append(element("small", "", `player ${player + 1}`));
+    title.append(element("small", "", `player ${player + 1}, ${RACES[game.races[player]] || "Terran"}`));
     const list = element("dl");
     for (const [label, key] of CARDS) {
       const pair = element("div");
@@ -160,6 +208,13 @@ function makePanels() {
       list.append(pair);
     }
     card.append(title, list);
+    for (const [step, who, what] of game.upgrades) {
+      if (who !== player) continue;
+      const chip = element("span", "chip", what);
+      chip.hidden = true;
+      upgrades.push({step, chip});
+      card.append(chip);
+    }
     $("players").append(card);
 
     const build = element("div", "card"), order = element("ol", "build");
@@ -196,6 +251,7 @@ function showFigures(step) {
       cells[player][key].textContent = key === "food_used"
         ? `${value}/${arrays.figures[first + figure.food_cap]}` : value;
     }
+    for (const {step: done, chip} of upgrades) chip.hidden = done > step;
     for (const {what, steps, row, label} of builds[player]) {
       const made = steps.filter(begun => begun <= step).length;
       row.classList.toggle("later", !made);
@@ -332,16 +388,14 @@ function pressed(event) {
 }
 
 function makeLegend() {
-  const met = [...new Set(arrays.kind)].filter(kind => kind).sort((a, b) => a - b);
-  for (const kind of [...met, 0]) {
+  const met = [...new Set(arrays.kind)].filter(kind => kind && !game.types[kind].structure)
+    .sort((a, b) => a - b);
+  for (const kind of met) {
     const item = element("span"), canvas = element("canvas");
-    item.append(canvas, kind ? game.types[kind].name : "minerals");
+    item.append(canvas, game.types[kind].name);
     $("legend").append(item);
     const [context] = sized(canvas);
-    const type = game.types[kind];
-    if (!kind) patchShape(context, 11, 12, 11, 1);
-    else if (type.structure) structureShape(context, type.name, 11, 11, 12, "#94a3b8");
-    else unitShape(context, type.order, 11, 11, 6.5, -Math.PI / 2, "#cbd5e1", DARK);
+    unitShape(context, game.types[kind].shape, 11, 11, 6.5, -Math.PI / 2, "#cbd5e1", DARK);
   }
 }
 

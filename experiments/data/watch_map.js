@@ -1,5 +1,5 @@
 "use strict";
-// How a game's map is drawn: shapes, fog, bars. What is drawn comes from `scene` in watch.js.
+// How a game's map is drawn: shapes, fog, bars. What is drawn is a `scene`: see drawScene.
 
 const TEAM = ["#60a5fa", "#fbbf24"];
 const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
@@ -16,29 +16,16 @@ function sized(canvas) {  // a canvas's context, in units of the page's pixels
   return [context, width, height];
 }
 
-const SHAPES = [  // of fighters by their order, looking to the right
-  [[1.25, 0], [-0.8, 0.95], [-0.8, -0.95]],
-  [[1.05, 0], [0.5, 0.9], [-0.5, 0.9], [-1.05, 0], [-0.5, -0.9], [0.5, -0.9]],
-  [[1.4, 0], [-0.9, 0.9], [-0.4, 0], [-0.9, -0.9]],
-  [[1.2, 0], [0, 0.8], [-1.2, 0], [0, -0.8]],
-  [[0.9, 0.8], [-0.9, 0.8], [-0.9, -0.8], [0.9, -0.8]],
-  [[1.1, 0], [0.3, 1], [-0.9, 0.65], [-0.9, -0.65], [0.3, -1]],
-  [[1.3, 0], [0.3, 0.4], [-0.9, 0.9], [-0.4, 0], [-0.9, -0.9], [0.3, -0.4]],
-];
-
-function unitShape(context, order, x, y, radius, angle, fill, line) {  // order -1: a worker
+// Outlines of units that look to the right, by type; SHAPES stands before this in the page.
+function unitShape(context, shape, x, y, radius, angle, fill, line) {
+  const cos = Math.cos(angle) * radius, sin = Math.sin(angle) * radius;
   context.beginPath();
-  if (order < 0) {
-    context.arc(x, y, radius * 0.8, 0, 2 * Math.PI);
-  } else {
-    const cos = Math.cos(angle) * radius, sin = Math.sin(angle) * radius;
-    SHAPES[order % SHAPES.length].forEach(([a, b], i) =>
-      context[i ? "lineTo" : "moveTo"](x + a * cos - b * sin, y + a * sin + b * cos));
-    context.closePath();
-  }
+  (SHAPES[shape] || SHAPES.Probe).forEach(([a, b], i) =>
+    context[i ? "lineTo" : "moveTo"](x + a * cos - b * sin, y + a * sin + b * cos));
+  context.closePath();
   context.fillStyle = fill;
   context.strokeStyle = line;
-  context.lineWidth = 1.5;
+  context.lineWidth = Math.min(1.5, 0.3 + radius / 8);
   context.lineJoin = "round";
   context.fill();
   context.stroke();
@@ -49,13 +36,32 @@ function initials(name) {
   return parts.length > 1 ? parts.map(part => part[0]).join("") : parts[0].slice(0, 2);
 }
 
+// Each race builds in its own style: rounded squares, cut corners, blobs.
+function structureOutline(context, race, x, y, half) {
+  context.beginPath();
+  if (race === 1) {
+    const cut = half * 0.55;
+    for (const [dx, dy] of [[-1, -cut / half], [-cut / half, -1], [cut / half, -1],
+                            [1, -cut / half], [1, cut / half], [cut / half, 1],
+                            [-cut / half, 1], [-1, cut / half]])
+      context.lineTo(x + dx * half, y + dy * half);
+  } else if (race === 2) {
+    for (let i = 0; i < 36; i++) {
+      const angle = i * Math.PI / 18, far = half * (1.02 + 0.09 * Math.cos(6 * angle));
+      context.lineTo(x + far * Math.cos(angle), y + far * Math.sin(angle));
+    }
+  } else {
+    context.roundRect(x - half, y - half, 2 * half, 2 * half, Math.min(6, half / 2));
+  }
+  context.closePath();
+}
+
 // A structure, filled up to the part of it that is built; a ghost is remembered, not seen.
-function structureShape(context, name, x, y, radius, colour, done = 1, ghost = false) {
+function structureShape(context, {name, race}, x, y, radius, colour, done = 1, ghost = false) {
   const half = radius * 0.86;
   context.save();
   context.globalAlpha = ghost ? 0.45 : 1;
-  context.beginPath();
-  context.roundRect(x - half, y - half, 2 * half, 2 * half, Math.min(6, half / 2));
+  structureOutline(context, race, x, y, half);
   context.fillStyle = DARK;
   context.fill();
   context.save();
@@ -69,7 +75,7 @@ function structureShape(context, name, x, y, radius, colour, done = 1, ghost = f
   context.lineWidth = 2;
   context.stroke();
   context.fillStyle = "#f8fafc";
-  context.font = `600 ${Math.max(9, Math.min(17, radius * 0.6))}px ${FONT}`;
+  context.font = `600 ${Math.max(7, Math.min(17, radius * 0.62))}px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillText(initials(name), x, y + 0.5);
@@ -97,6 +103,25 @@ function patchShape(context, x, y, scale, share) {  // fewer crystals as it is m
   }
 }
 
+function geyserShape(context, x, y, scale, share) {
+  const radius = 1.05 * scale;
+  context.beginPath();
+  for (let i = 0; i < 9; i++) {
+    const angle = i * 2 * Math.PI / 9, far = radius * (i % 2 ? 0.86 : 1);
+    context.lineTo(x + far * Math.cos(angle), y + far * Math.sin(angle));
+  }
+  context.closePath();
+  context.fillStyle = "#334b3d";
+  context.strokeStyle = "#6b8f71";
+  context.lineWidth = 1;
+  context.fill();
+  context.stroke();
+  context.beginPath();
+  context.arc(x, y, radius * 0.5, 0, 2 * Math.PI);
+  context.fillStyle = `rgba(74, 222, 128, ${0.25 + 0.6 * share})`;
+  context.fill();
+}
+
 function bar(context, x, y, width, share, colour) {
   context.fillStyle = "rgba(2, 6, 23, .85)";
   context.fillRect(x - width / 2 - 1, y - 1, width + 2, 5);
@@ -108,13 +133,62 @@ function healthColour(share) {
   return share > 0.6 ? "#4ade80" : share > 0.3 ? "#facc15" : "#f87171";
 }
 
-function drawGround(context, size, mapSize) {
+// Cells of a mask as a smooth area: (row, column) -> 0 or 1; `paint` gives a colour by how far in.
+function area(cells, inside, paint) {
+  const fine = cells > 64 ? 6 : 10, size = cells * fine;
+  const canvas = document.createElement("canvas"), mask = new Uint8Array(cells * cells);
+  for (let i = 0; i < mask.length; i++) mask[i] = inside(Math.floor(i / cells), i % cells);
+  canvas.width = canvas.height = size;
+  const context = canvas.getContext("2d"), image = context.createImageData(size, size);
+  const clip = i => Math.min(cells - 1, Math.max(0, i));
+  for (let y = 0; y < size; y++) {
+    const v = (y + 0.5) / fine - 0.5, row = Math.floor(v), q = v - row;
+    for (let x = 0; x < size; x++) {
+      const u = (x + 0.5) / fine - 0.5, column = Math.floor(u), p = u - column;
+      const at = (r, c) => mask[clip(r) * cells + clip(c)];
+      const share = (1 - q) * ((1 - p) * at(row, column) + p * at(row, column + 1))
+        + q * ((1 - p) * at(row + 1, column) + p * at(row + 1, column + 1));
+      const alpha = Math.min(1, Math.max(0, (share - 0.5) * fine / 2 + 0.5));
+      if (alpha) image.data.set([...paint(share), 255 * alpha], 4 * (y * size + x));
+    }
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+// Terrain is {cells, passable, high}: functions of row and column. What nobody can pass is a cliff
+// where it borders on high ground, else water.
+function terrainLayers({cells, passable, high}) {
+  const near = (row, column) => {
+    for (let dy = -2; dy <= 2; dy++)
+      for (let dx = -2; dx <= 2; dx++) {
+        const r = row + dy, c = column + dx;
+        if (r >= 0 && c >= 0 && r < cells && c < cells && high(r, c)) return 1;
+      }
+    return 0;
+  };
+  const wet = (row, column) => passable(row, column) || near(row, column) ? 0 : 1;
+  const cliff = (row, column) => !passable(row, column) && near(row, column) ? 1 : 0;
+  return [
+    area(cells, (row, column) => high(row, column) ? 1 : 0, () => [57, 76, 104]),
+    area(cells, wet, share => share < 0.75 ? [56, 116, 158] : [17, 66, 110]),
+    area(cells, cliff, share => share < 0.72 ? [148, 163, 184] : [15, 21, 33])];
+}
+
+let layersOf = null, layers = [];
+
+function drawGround(context, size, mapSize, terrain) {
   context.fillStyle = GROUND;
   context.fillRect(0, 0, size, size);
-  context.strokeStyle = "rgba(148, 163, 184, .09)";
+  if (terrain) {
+    if (layersOf !== terrain) [layersOf, layers] = [terrain, terrainLayers(terrain)];
+    for (const layer of layers) context.drawImage(layer, 0, 0, size, size);
+  }
+  context.strokeStyle = "rgba(148, 163, 184, .08)";
   context.lineWidth = 1;
   context.beginPath();
-  for (let line = 2; line < mapSize; line += 2) {
+  const apart = mapSize > 30 ? 4 : 2;
+  for (let line = apart; line < mapSize; line += apart) {
     const at = line * size / mapSize;
     context.moveTo(at, 0);
     context.lineTo(at, size);
@@ -145,39 +219,110 @@ function drawFog(context, size, cells, shade) {
   context.restore();
 }
 
+function disc(context, x, y, radius) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+}
+
+function drawCreep(context, size, scale, creep) {
+  context.save();
+  context.beginPath();
+  for (const {x, y, radius} of creep) {
+    context.moveTo(x * size + radius * scale, y * size);
+    context.arc(x * size, y * size, radius * scale, 0, 2 * Math.PI);
+  }
+  context.fillStyle = "rgba(126, 58, 138, .26)";
+  context.fill("nonzero");
+  context.restore();
+}
+
+function drawUnit(context, size, scale, {type, x, y, player, facing, hurt, stimmed}) {
+  const radius = Math.max(3.2, type.radius * scale * 1.05), lift = type.flying ? 0.35 * radius : 0;
+  if (type.flying)
+    unitShape(context, type.shape, x * size + lift, y * size + 2 * lift + 2, radius, facing,
+              "rgba(2, 6, 23, .45)", "transparent");
+  if (stimmed) {
+    disc(context, x * size, y * size, radius * 1.5);
+    context.strokeStyle = "rgba(248, 113, 113, .9)";
+    context.lineWidth = 1.5;
+    context.stroke();
+  }
+  unitShape(context, type.shape, x * size, y * size, radius, facing, TEAM[player],
+            hurt ? "#ffffff" : DARK);
+}
+
+function drawShots(context, size, shots) {  // from whoever fired to whom it hit
+  for (const {x, y, toX, toY, player} of shots) {
+    context.beginPath();
+    context.moveTo(x * size, y * size);
+    context.lineTo(toX * size, toY * size);
+    context.strokeStyle = player ? "rgba(254, 215, 130, .75)" : "rgba(186, 220, 255, .75)";
+    context.lineWidth = 1.2;
+    context.stroke();
+    disc(context, toX * size, toY * size, 2);
+    context.fillStyle = "#fff7ed";
+    context.fill();
+  }
+}
+
+function drawBars(context, size, scale, thing) {
+  const {type, x, y, health, product, trained, shield = 0, most = type.health} = thing;
+  const radius = type.radius * scale, width = Math.max(12, radius * 1.6), share = health / most;
+  let top = y * size - radius - (type.structure ? 5 : 7);
+  if (type.structure || share < 1 || shield < type.shield) {
+    bar(context, x * size, top, width, share, healthColour(share));
+    if (type.shield) bar(context, x * size, top - 4, width, shield / type.shield, "#7dd3fc");
+  }
+  if (product)
+    bar(context, x * size, y * size + radius * 0.86 + 4, width, trained / 100, "#e2e8f0");
+}
+
+// scene: mapSize, terrain or null, creep, patches, things, ghosts, shots, deaths, scans, and with a
+// view cells and shade(row, column).
 function drawScene(canvas, scene) {
   const [context, size] = sized(canvas), scale = size / scene.mapSize;
-  drawGround(context, size, scene.mapSize);
-  for (const {x, y, share} of scene.patches) patchShape(context, x * size, y * size, scale, share);
+  drawGround(context, size, scene.mapSize, scene.terrain);
+  drawCreep(context, size, scale, scene.creep);
+  for (const {x, y, share, geyser} of scene.patches)
+    (geyser ? geyserShape : patchShape)(context, x * size, y * size, scale, share);
   if (scene.shade) drawFog(context, size, scene.cells, scene.shade);
   for (const {type, x, y, player} of scene.ghosts)
-    structureShape(context, type.name, x * size, y * size, type.radius * scale, TEAM[player], 1,
-                   true);
-  for (const {type, x, y, player, built} of scene.things)
-    if (type.structure)
-      structureShape(context, type.name, x * size, y * size, type.radius * scale, TEAM[player],
-                     built / 100);
-  for (const {type, x, y, player, facing, hurt} of scene.things)
-    if (!type.structure)
-      unitShape(context, type.order, x * size, y * size, Math.max(4, type.radius * scale * 1.05),
-                facing, TEAM[player], hurt ? "#ffffff" : DARK);
+    structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player], 1, true);
+  for (const {type, x, y, player, built, boosted, injected} of scene.things) {
+    if (!type.structure) continue;
+    structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player],
+                   built / 100);
+    if (!boosted && !injected) continue;
+    disc(context, x * size, y * size, type.radius * scale * 1.08);
+    context.strokeStyle = boosted ? "#fde047" : "#e879f9";
+    context.setLineDash([3, 4]);
+    context.lineWidth = 2;
+    context.stroke();
+    context.setLineDash([]);
+  }
+  for (const flying of [false, true])
+    for (const thing of scene.things)
+      if (!thing.type.structure && thing.type.flying === flying)
+        drawUnit(context, size, scale, thing);
+  drawShots(context, size, scene.shots);
   for (const {type, x, y, player, age} of scene.deaths) {
     context.globalAlpha = 1 - age;
     context.strokeStyle = TEAM[player];
     context.lineWidth = 2;
-    context.beginPath();
-    context.arc(x * size, y * size, type.radius * scale * (0.8 + age), 0, 2 * Math.PI);
+    disc(context, x * size, y * size, type.radius * scale * (0.8 + age));
     context.stroke();
     context.globalAlpha = 1;
   }
-  for (const {type, x, y, health, product, trained} of scene.things) {
-    const radius = type.radius * scale, width = Math.max(14, radius * 1.6);
-    const share = health / type.health;
-    if (type.structure || share < 1)
-      bar(context, x * size, y * size - radius - (type.structure ? 5 : 8), width, share,
-          healthColour(share));
-    if (product)
-      bar(context, x * size, y * size + radius * 0.86 + 4, width, trained / 100, "#e2e8f0");
+  for (const {x, y, player, radius} of scene.scans) {
+    disc(context, x * size, y * size, radius * scale);
+    context.fillStyle = "rgba(125, 211, 252, .07)";
+    context.fill();
+    context.strokeStyle = TEAM[player];
+    context.setLineDash([6, 6]);
+    context.lineWidth = 1.5;
+    context.stroke();
+    context.setLineDash([]);
   }
+  for (const thing of scene.things) drawBars(context, size, scale, thing);
   return size;
 }

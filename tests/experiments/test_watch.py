@@ -19,7 +19,7 @@ from rich.console import Console
 
 from starleague.actor.environments.skirmish import replays, tables
 from starleague.agent import types, vocabulary
-from starleague.experiments import watch, watch_frames, watch_terminal
+from starleague.experiments import competitors, watch, watch_frames, watch_gif, watch_terminal
 from tests.experiments.pages import Resources
 
 RULES = tables.make_rules("mini", 64, 32, 32, 8)
@@ -59,7 +59,9 @@ def command(arguments):
 
 def _unpack(packed):
   raw = zlib.decompress(base64.b64decode(packed["data"]))
-  return np.frombuffer(raw, np.dtype(packed["type"]).newbyteorder("<")).reshape(packed["shape"])
+  total, *rest = packed["shape"]
+  growth = np.frombuffer(raw, np.dtype(packed["type"]).newbyteorder("<")).reshape(*rest, total)
+  return np.moveaxis(np.cumsum(growth, axis=-1, dtype=packed["type"]), -1, 0)
 
 
 def _game(page):
@@ -260,21 +262,36 @@ def test_command_plays_a_game_and_keeps_it(tmp_path, monkeypatch):
 def test_agent_is_the_runs_newest_weights(tmp_path, monkeypatch):
   """Which weights play, and for which environment; the policy itself is not run."""
   run_dir = tmp_path / "mini"
-  config = watch.settings.complete({})
-  watch.settings.save(config, run_dir)
-  monkeypatch.setattr(watch.checkpoints, "load_params", lambda path, config: (path, config.name))
-  options = watch.Options(play=("agent", "rusher"), run_dir=str(run_dir))
-  game, (agent, script) = watch._competitors(options)
+  config = competitors.settings.complete({})
+  competitors.settings.save(config, run_dir)
+  monkeypatch.setattr(
+    competitors.checkpoints, "load_params", lambda path, config: (path, config.name))
+  game, (agent, script) = competitors.choose(("agent", "rusher"), run_dir=run_dir)
   assert game == replays.DEFAULT_GAME
   assert agent.name == "agent mini" and agent.params == (run_dir / "checkpoints", "mini")
   assert script.name == "rusher"
   assert jax.tree.leaves(agent.memory)[0].shape
+  with pytest.raises(ValueError, match=f"--tier is large, but {run_dir} plays at mini"):
+    competitors.choose(("agent", "rusher"), run_dir=run_dir, tier="large")
+
+
+def test_the_tier_is_one_that_has_the_players():
+  assert competitors.choose(("L7", "macro"))[0].tier == "default"
+  assert competitors.choose(("rusher", "builder"))[0].tier == "mini"
+  assert competitors.choose(("L7", "macro"), tier="large")[0] == competitors.live.GAMES["large"]
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
   (["none.npz"], "watch: .*No such file or directory: 'none.npz'"),
-  (["--play", "rusher", "nobody"], "watch: player 'nobody' does not exist; expected one of "
-   "passive, rusher, .*agent$"),
+  (["--play", "rusher", "nobody"], "watch: player 'nobody' does not exist in tier mini; expected "
+   "one of passive, rusher, .*agent$"),
+  (["--play", "L7", "rusher"], "watch: player 'rusher' does not exist in tier default; expected"),
+  (["--play", "L7", "L7", "--tier", "huge"], "watch: tier 'huge' does not exist; expected one of "
+   "mini, default, large"),
+  (["--play", "L7", "L7", "--races", "zerg,orc"], "watch: race 'orc': expected one of terran, "
+   "protoss, zerg in tier default"),
+  (["--play", "L7", "L7", "--races", "zerg"], "watch: races: expected 2, found 1"),
+  (["--play", "L7", "L7", "--map", "moon"], "watch: map 'moon': expected one of open, ramps, river"),
   (["--play", "agent", "rusher"], "watch: 'agent' is the newest weights of a run: name it with "
    "--run_dir"),
   (["--play", "rusher", "rusher", "--run_dir", "x"], "nobody of rusher rusher is 'agent'"),
@@ -301,6 +318,31 @@ def test_what_makes_no_sense_is_answered_with_the_usage(arguments, message, tmp_
   assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("view", [0, 2])
+def test_a_gif_shows_the_whole_game(replay, states, view, tmp_path, monkeypatch):
+  image = pytest.importorskip("PIL.Image")
+  monkeypatch.setattr(watch_gif, "MOST_PICTURES", 10)
+  path = watch_gif.write(tmp_path / "game.gif", replay, states, size=96, view=view)
+  assert path.stat().st_size < watch_gif.MOST_BYTES
+  with image.open(path) as shown:
+    assert shown.size == (96, 96 + 26) and 2 <= shown.n_frames <= 11 and "loop" in shown.info
+    first = np.asarray(shown.convert("RGB"), int)
+    shown.seek(shown.n_frames - 1)
+    last = np.asarray(shown.convert("RGB"), int)
+    assert shown.info["duration"] == watch_gif.LAST_MILLISECONDS
+  assert np.abs(last - first).max() > 60
+  blue = (first[:96, :, 2] > 190) & (first[:96, :, 0] < 180)  # player 1's, top left, hidden from player 2
+  assert blue[:48, :48].any() == (view == 0)
+
+
+def test_a_gif_is_made_smaller_than_its_limit(replay, states, tmp_path, monkeypatch):
+  pytest.importorskip("PIL.Image")
+  path = watch_gif.write(tmp_path / "game.gif", replay, states, size=64)
+  before = path.stat().st_size
+  monkeypatch.setattr(watch_gif, "MOST_BYTES", before // 2)
+  assert watch_gif.write(path, replay, states, size=64).stat().st_size <= before // 2
+
+
 def test_damaged_replays_are_refused(replay, tmp_path):
   path = replays.save(tmp_path / "game.npz", replay._replace(hashes=("0" * 64,) * 2))
   with pytest.raises(SystemExit, match="watch: .*game.npz: step 0: the game is not the one"):
@@ -309,6 +351,56 @@ def test_damaged_replays_are_refused(replay, tmp_path):
   with pytest.raises(SystemExit, match="watch: .*game.npz: not a replay, or cut short"):
     command([str(path)])
   assert [file.name for file in tmp_path.iterdir()] == ["game.npz"]
+
+
+@pytest.fixture(scope="module")
+def whole():
+  """A game of Protoss and Zerg on a map with cliffs, and its states."""
+  game = competitors.live.GAMES["default"]
+  setting = competitors.make_setting(game, 1, ("protoss", "zerg"), "ramps", False)
+  pair = (replays.scripted_player("L7", game), replays.scripted_player("macro", game))
+  replay = replays.record(pair, 1, game=game, match_up=setting.match_up, max_steps=400)
+  return replay, replays.resimulate(replay)
+
+
+@pytest.mark.slow
+def test_the_whole_game_is_shown(whole):
+  """Races, shields, vespene, cliffs, whole food, what is researched, who fires."""
+  replay, states = whole
+  page = watch.render_page(replay, states)
+  game = _game(page)
+  rules = watch_frames.rules_of(replay)
+  frames = {name: _unpack(packed) for name, packed in game["arrays"].items()}
+  assert len(page) < 200_000
+  assert "<b>map</b> ramps</span>" in page and game["races"] == ["protoss", "zerg"]
+  np.testing.assert_array_equal(frames["shield"], np.ceil(states.shield))
+  figures = dict(zip(game["figures"], np.moveaxis(frames["figures"], -1, 0), strict=True))
+  np.testing.assert_array_equal(figures["vespene"], states.vespene)
+  assert figures["food_used"][0].tolist() == [6, 6] and figures["food_cap"][0].tolist() == [15, 14]
+  high = np.array([[cell == "1" for cell in row] for row in game["terrain"]["high"]])
+  np.testing.assert_array_equal(high, rules.terrain.high[1])
+  assert sum(game["geysers"]) == 8
+  counted = {player: np.count_nonzero(states.upgrades[-1, player]) for player in range(2)}
+  for player in range(2):
+    assert sum(line[1] == player for line in game["upgrades"]) == counted[player]
+  fired = frames["flags"] & watch_frames.FIRED > 0
+  assert fired.any() and np.all(frames["kind"][fired] > 0)
+  shapes = json.loads(re.search(r"const SHAPES = (\{.*?\});", page)[1])
+  units = {name for i, name in enumerate(rules.types.names) if i and not rules.types.structure[i]}
+  assert units == set(shapes)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+  ("Effect_Stim_quick", "Stim"), ("Train_SCV_quick", "Train SCV"), ("Smart_unit", "Smart"),
+  ("Effect_ChronoBoostEnergyCost_unit", "Chrono boost"), ("Harvest_Gather_unit", "Gather"),
+  ("Cancel_Last_quick", "Cancel last"), ("Morph_OrbitalCommand_quick", "Orbital Command")])
+def test_functions_in_words(name, expected):
+  assert watch_frames.function_words(name) == expected
+
+
+def test_upgrades_in_words():
+  assert watch_frames.upgrade_words("TerranInfantryWeaponsLevel1") == "Infantry Weapons 1"
+  assert watch_frames.upgrade_words("Stimpack") == "Stimpack"
 
 
 @pytest.mark.slow

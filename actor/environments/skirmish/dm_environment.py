@@ -61,6 +61,32 @@ def map_index(name: str, tier: str) -> int:
   return known.index(name)
 
 
+def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (RANDOM, RANDOM),
+                  map_name: str = RANDOM, swap_sides: bool | None = None) -> base.MatchUp:
+  """A match-up whose races, map and sides are as named, or drawn.
+
+  Args:
+    rng: what is not named is drawn from it.
+    tier: a name of `tables.TIERS`.
+    races: player 0's and player 1's, or "random".
+    map_name: one of `map_names(tier)`, or "random".
+    swap_sides: player 0 starts in the second place; None: drawn.
+
+  Raises:
+    ValueError: a name that does not exist.
+  """
+  if len(races) != 2:
+    raise ValueError(f"races: expected 2, found {len(races)}")
+  # All is drawn, whatever is named: to name the map does not change the races.
+  drawn = [str(rng.choice(playable(tier))) for _ in range(2)]
+  place, swap = str(rng.choice(map_names(tier))), bool(rng.integers(2))
+  named = [found if race == RANDOM else race for found, race in zip(drawn, races, strict=True)]
+  return replays.make_match_up(
+    races=(race_index(named[0], tier), race_index(named[1], tier)),
+    map_index=map_index(place if map_name == RANDOM else map_name, tier),
+    swap_sides=swap if swap_sides is None else swap_sides)
+
+
 def action_spec(game: replays.Game) -> types.Action:
   """Specs of an action with the least and the greatest value of each argument."""
   most = types.Action(
@@ -135,13 +161,7 @@ class SkirmishEnvironment(dm_env.Environment):
     tables.make_rules(*game)
     if player not in (0, 1):
       raise ValueError(f"player: expected 0 or 1, found {player}")
-    if len(races) != 2:
-      raise ValueError(f"races: expected 2, found {len(races)}")
-    for race in races:
-      if race != RANDOM:
-        race_index(race, game.tier)
-    if map_name != RANDOM:
-      map_index(map_name, game.tier)
+    draw_match_up(np.random.default_rng(0), game.tier, races, map_name)
     self._game, self._player, self._seed = game, player, seed
     self._races = tuple(races) if player == 0 else tuple(races)[::-1]
     self._map, self._swap = map_name, swap_sides
@@ -154,23 +174,11 @@ class SkirmishEnvironment(dm_env.Environment):
     self._live: live.LiveGame | None = None
     self._over = True
 
-  def _match_up(self, rng: np.random.Generator) -> base.MatchUp:
-    tier = self._game.tier
-    drawn = [str(rng.choice(playable(tier))) for _ in range(2)]
-    place = str(rng.choice(map_names(tier)))
-    swap = bool(rng.integers(2))
-    races = [found if race == RANDOM else race
-             for found, race in zip(drawn, self._races, strict=True)]
-    return replays.make_match_up(
-      races=(race_index(races[0], tier), race_index(races[1], tier)),
-      map_index=map_index(place if self._map == RANDOM else self._map, tier),
-      swap_sides=swap if self._swap is None else self._swap)
-
   def reset(self) -> dm_env.TimeStep:
     """Begins the next game."""
     rng = np.random.default_rng([self._seed, self._games])
     self._games += 1
-    match_up = self._match_up(rng)
+    match_up = draw_match_up(rng, self._game.tier, self._races, self._map, self._swap)
     self._live = live.LiveGame(self._game, match_up, int(rng.integers(2 ** 31)))
     if self._seat:
       self._seat.reset()

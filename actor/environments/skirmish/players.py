@@ -59,9 +59,11 @@ class Parameters(NamedTuple):
   building: Array  # [P, N, B] int32, local types in order, 0 past the end
   count: Array  # [P, N, B] int32: how many of that type there should be by then
   at_workers: Array  # [P, N, B] int32: workers to have first
+  at_fighters: Array  # [P, N, B] int32: and fighters, those of static defence left out
   share: Array  # [P, N, Y] float32
   upgrade: Array  # [P, N, G] int32, products in order, 0 past the end
   harass: Array  # [P, N] bool
+  greedy: Array  # [P, N] bool
   delays: Array  # [P, 2] int32
   noise: Array  # [P] float32
   mistakes: Array  # [P] float32
@@ -197,7 +199,7 @@ def parameters(rules: tables.Rules) -> Parameters:
     return len(names) + rules.upgrades.names.index(name)
 
   def count(plan):
-    made = [name for name, _ in plan.buildings]
+    made = [name for name, *_ in plan.buildings]
     # The town hall that a player begins with is one of those it wants.
     return [made[:i + 1].count(name) + bool(rules.types.townhall[local(name)])
             for i, name in enumerate(made)]
@@ -215,12 +217,14 @@ def parameters(rules: tables.Rules) -> Parameters:
   return Parameters(
     workers=column(lambda plan: plan.workers), most_workers=column(lambda plan: plan.most_workers),
     attack=column(lambda plan: plan.attack), reinforce=column(lambda plan: plan.reinforce),
-    building=listed(lambda plan: [local(name) for name, _ in plan.buildings], longest),
+    building=listed(lambda plan: [local(name) for name, *_ in plan.buildings], longest),
     count=listed(count, longest),
-    at_workers=listed(lambda plan: [workers for _, workers in plan.buildings], longest),
+    at_workers=listed(lambda plan: [workers for _, workers, _ in plan.buildings], longest),
+    at_fighters=listed(lambda plan: [fighters for *_, fighters in plan.buildings], longest),
     share=column(share, np.float32),
     upgrade=listed(lambda plan: [upgrade(name) for name in plan.upgrades], most_upgrades),
     harass=column(lambda plan: plan.harass, bool),
+    greedy=column(lambda plan: plan.greedy, bool),
     delays=np.array([s.delays for s in skill], np.int32),
     noise=np.array([s.noise for s in skill], np.float32),
     mistakes=np.array([s.mistakes for s in skill], np.float32),
@@ -470,9 +474,15 @@ def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Ch
   worker = _race_types(rules, types_.worker, see.race)
   missing = (script.building > 0) & (have[script.building] < script.count)
   building = script.building[jnp.argmax(missing)]
-  needed = jnp.asarray(products.requirement)[building]
-  saves = jnp.any(missing) & (have[worker] >= script.workers) & (
-    have[worker] >= script.at_workers[jnp.argmax(missing)]) & (
+  # What must stand first comes first.
+  needed = look_up(products.requirement, building)
+  absent = (needed > 0) & (have[needed] == 0) & ~jnp.any(counts_as == needed)
+  building = jnp.where(absent & ~look_up(types_.townhall, needed), needed, building)
+  needed = look_up(products.requirement, building)
+  mobile = rules.types.fighter & ~rules.types.structure
+  ready = (have[worker] >= script.at_workers[jnp.argmax(missing)]) & (
+    jnp.sum(have * mobile) >= script.at_fighters[jnp.argmax(missing)])
+  saves = jnp.any(missing) & (have[worker] >= script.workers) & ready & (
     (needed == 0) | jnp.any(counts_as == needed))
   # The next building goes before what follows.
   spare = see.minerals - saves * minerals[building]
@@ -510,10 +520,15 @@ def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Ch
       see.in_training.reshape(-1) == script.upgrade[:, None], axis=1)
     upgrade = script.upgrade[jnp.argmax(open_)]
     improves = jnp.any(open_) & affords(upgrade)
-  wanted_products = jnp.stack([worker, supply, building, upgrade, worker, fighter])
+  # More workers than its bases hold bring nothing; one who thinks of later has those first.
+  minerals_per_base = sum(not gas for gas in rules.tier.geysers) // len(rules.tier.homes)
+  filled = economy.FULL_PATCH * minerals_per_base * jnp.sum(
+    look_up(types_.townhall, see.kind[:s])) + economy.FULL_GEYSER * jnp.sum(see.tapped)
+  useful = have[worker] < jnp.minimum(filled, script.most_workers)
+  wanted_products = jnp.stack([worker, supply, worker, building, upgrade, worker, fighter])
   wanted = jnp.stack([
-    (have[worker] < script.workers) & idle_hall, hungry, saves, improves,
-    (have[worker] < script.most_workers) & affords(worker) & idle_hall, jnp.any(trains)])
+    (have[worker] < script.workers) & idle_hall, hungry, script.greedy & useful & idle_hall, saves, improves,
+    useful & affords(worker) & idle_hall, jnp.any(trains)])
   wanted &= (wanted_products > 0) & see.can[jnp.asarray(makers)[wanted_products]]
   product = wanted_products[jnp.argmax(wanted)]
   structure = np.append(types_.structure, np.zeros(len(makers) - y_, bool))

@@ -19,12 +19,14 @@ class Plan:
 
   workers: int  # before the first building
   most_workers: int
-  buildings: tuple[tuple[str, int], ...] = ()  # in order: a type, and the workers to have first
+  # In order: a type, and the workers and fighters to have first.
+  buildings: tuple[tuple[str, int, int], ...] = ()
   attack: int = NEVER  # fighters at home that set out together
   reinforce: int = NEVER  # fighters at home that follow an attack under way
   army: tuple[tuple[str, float], ...] = ()  # the share of its food for each type
   upgrades: tuple[str, ...] = ()  # in order
   harass: bool = False  # goes for workers rather than for the nearest structure
+  greedy: bool = False  # fills its bases with workers before it builds anything else
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +51,10 @@ class Script:
   random: bool = False  # any legal action
 
 
-def _order(*items: str | tuple[str, int]) -> tuple[tuple[str, int], ...]:
-  return tuple((item, 0) if isinstance(item, str) else item for item in items)
+def _order(*items: str | tuple[str, int] | tuple[str, int, int],
+           ) -> tuple[tuple[str, int, int], ...]:
+  filled = [(item,) if isinstance(item, str) else item for item in items]
+  return tuple((*item, 0, 0)[:3] for item in filled)  # type: ignore[misc]
 
 
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
@@ -67,120 +71,123 @@ _MINI = (
 )
 
 ECONOMY = {
-  "Terran": Plan(workers=10, most_workers=18, buildings=_order("Refinery", ("CommandCenter", 10))),
-  "Protoss": Plan(workers=10, most_workers=18, buildings=_order("Assimilator", ("Nexus", 10))),
-  "Zerg": Plan(workers=10, most_workers=18, buildings=_order("Extractor", ("Hatchery", 10))),
+  "Terran": Plan(workers=8, most_workers=19, buildings=_order("Refinery", ("CommandCenter", 8))),
+  "Protoss": Plan(workers=8, most_workers=19, buildings=_order("Assimilator", ("Nexus", 8))),
+  "Zerg": Plan(workers=8, most_workers=19, buildings=_order("Extractor", ("Hatchery", 8))),
 }
 WEAK = {
-  "Terran": Plan(workers=8, most_workers=10, buildings=_order("Barracks"), attack=6, reinforce=6,
+  "Terran": Plan(workers=7, most_workers=8, buildings=_order("Barracks"), attack=6, reinforce=6,
                  army=(("Marine", 1.0),)),
-  "Protoss": Plan(workers=8, most_workers=10, buildings=_order("Gateway"), attack=4, reinforce=4,
+  "Protoss": Plan(workers=7, most_workers=8, buildings=_order("Gateway"), attack=4, reinforce=4,
                   army=(("Zealot", 1.0),)),
-  "Zerg": Plan(workers=8, most_workers=10, buildings=_order("SpawningPool"), attack=8, reinforce=8,
+  "Zerg": Plan(workers=7, most_workers=8, buildings=_order("SpawningPool"), attack=8, reinforce=8,
                army=(("Zergling", 1.0),)),
 }
 RUSH = {
   "Terran": Plan(
-    workers=8, most_workers=10, buildings=_order("Barracks", "Barracks", "Barracks"), attack=6,
-    reinforce=4, army=(("Marine", 1.0),)),
+    workers=7, most_workers=8, buildings=_order("Barracks", "Barracks"), attack=5,
+    reinforce=3, army=(("Marine", 1.0),)),
   "Protoss": Plan(
-    workers=8, most_workers=10, buildings=_order("Gateway", "Gateway", "Gateway"), attack=4,
-    reinforce=3, army=(("Zealot", 1.0),)),
+    workers=7, most_workers=8, buildings=_order("Gateway", "Gateway", "Gateway"), attack=3,
+    reinforce=2, army=(("Zealot", 1.0),)),
   "Zerg": Plan(
-    workers=7, most_workers=9, buildings=_order("SpawningPool", ("Hatchery", 9)), attack=8,
-    reinforce=6, army=(("Zergling", 1.0),)),
+    workers=7, most_workers=8, buildings=_order("SpawningPool"), attack=6, reinforce=4,
+    army=(("Zergling", 1.0),)),
 }
 TIMING = {
   "Terran": Plan(
-    workers=10, most_workers=14,
-    buildings=_order("Barracks", "Refinery", "Barracks", "Barracks", "EngineeringBay"), attack=12,
-    reinforce=6, army=(("Marine", 0.6), ("Marauder", 0.4)), upgrades=("Stimpack", "CombatShield")),
+    workers=8, most_workers=19,
+    buildings=_order("Barracks", "Refinery", "Barracks", "Barracks", "EngineeringBay",
+                     ("CommandCenter", 10)), attack=12,
+    reinforce=6, army=(("Marine", 0.6), ("Marauder", 0.4)), upgrades=("Stimpack", "CombatShield"),
+    greedy=True),
   "Protoss": Plan(
-    workers=10, most_workers=14,
-    buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Gateway", "Gateway"), attack=9,
-    reinforce=5, army=(("Zealot", 0.4), ("Stalker", 0.6))),
+    workers=8, most_workers=19,
+    buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Gateway", "Gateway",
+                     ("Nexus", 10)), attack=9,
+    reinforce=5, army=(("Zealot", 0.4), ("Stalker", 0.6)), greedy=True),
   "Zerg": Plan(
-    workers=11, most_workers=15,
-    buildings=_order("SpawningPool", "Extractor", ("Hatchery", 10), "RoachWarren"), attack=9,
-    reinforce=5, army=(("Roach", 0.8), ("Zergling", 0.2)), upgrades=("GlialReconstitution",)),
+    workers=8, most_workers=19,
+    buildings=_order("SpawningPool", "Extractor", "RoachWarren", ("Hatchery", 10)), attack=9,
+    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.7), ("Zergling", 0.2)),
+    upgrades=("GlialReconstitution",), greedy=True),
 }
 DEFENCE = {
   "Terran": Plan(
-    workers=9, most_workers=20,
-    buildings=_order("Barracks", "Bunker", "Refinery", "Bunker", ("CommandCenter", 9), "Bunker",
-                     "Bunker", "Factory", "EngineeringBay", "Barracks", "MissileTurret"),
-    attack=16, reinforce=8, army=(("Marine", 0.5), ("SiegeTank", 0.5))),
+    workers=6, most_workers=16, greedy=True,
+    buildings=_order("Barracks", "Bunker", "Bunker", "Bunker", "Bunker", ("CommandCenter", 8, 3),
+                     "EngineeringBay", "Bunker", "MissileTurret", "Barracks", "Refinery"),
+    attack=18, reinforce=9, army=(("Marine", 0.8), ("Marauder", 0.2))),
   "Protoss": Plan(
-    workers=9, most_workers=20,
-    buildings=_order("Forge", "PhotonCannon", "PhotonCannon", ("Nexus", 9), "Gateway",
-                     "Assimilator", "PhotonCannon", "CyberneticsCore", "RoboticsFacility",
+    workers=7, most_workers=16, greedy=True,
+    buildings=_order("Forge", "PhotonCannon", "PhotonCannon", "PhotonCannon", "Gateway",
+                     "PhotonCannon", ("Nexus", 8, 1), "Assimilator", "CyberneticsCore",
                      "PhotonCannon", "Gateway"),
-    attack=12, reinforce=6, army=(("Stalker", 0.5), ("Immortal", 0.5))),
+    attack=12, reinforce=6, army=(("Zealot", 0.5), ("Stalker", 0.5))),
   "Zerg": Plan(
-    workers=9, most_workers=22,
-    buildings=_order("SpawningPool", "SpineCrawler", "SpineCrawler", ("Hatchery", 9), "Extractor",
-                     "SpineCrawler", "RoachWarren", "SpineCrawler", "HydraliskDen",
-                     "SporeCrawler"),
-    attack=14, reinforce=7, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4))),
+    workers=7, most_workers=16, greedy=True,
+    buildings=_order("SpawningPool", "SpineCrawler", "SpineCrawler", "SpineCrawler",
+                     "SpineCrawler", ("Hatchery", 8, 2), "SpineCrawler", "SporeCrawler"),
+    attack=20, reinforce=10, army=(("Queen", 0.3), ("Zergling", 0.7))),
 }
 MACRO = {
   "Terran": Plan(
-    workers=11, most_workers=24,
-    buildings=_order(("CommandCenter", 10), "Barracks", "Refinery", "Barracks", "EngineeringBay",
-                     "Refinery", "Barracks", "Factory", "Barracks", "Armory", "Starport"),
-    attack=18, reinforce=8, army=(("Marine", 0.5), ("Marauder", 0.35), ("Medivac", 0.15)),
+    workers=8, most_workers=18, greedy=True,
+    buildings=_order("CommandCenter", "Barracks", "Barracks", "Refinery", "Barracks",
+                     "EngineeringBay", "Barracks", "Refinery", "Factory", "Armory", "Starport"),
+    attack=14, reinforce=7, army=(("Marine", 0.5), ("Marauder", 0.4), ("Medivac", 0.1)),
     upgrades=("Stimpack", "CombatShield", "TerranInfantryWeaponsLevel1",
               "TerranInfantryArmorsLevel1")),
   "Protoss": Plan(
-    workers=11, most_workers=24,
-    buildings=_order(("Nexus", 10), "Gateway", "Assimilator", "CyberneticsCore", "Assimilator",
-                     "RoboticsFacility", "Gateway", "Forge", "Gateway"),
-    attack=13, reinforce=6, army=(("Zealot", 0.3), ("Stalker", 0.35), ("Immortal", 0.35)),
+    workers=8, most_workers=18, greedy=True,
+    buildings=_order("Nexus", "Gateway", "Assimilator", "CyberneticsCore", "Gateway",
+                     "RoboticsFacility", "Assimilator", "Gateway", "Forge"),
+    attack=9, reinforce=5, army=(("Zealot", 0.3), ("Stalker", 0.35), ("Immortal", 0.35)),
     upgrades=("ProtossGroundWeaponsLevel1", "ProtossGroundArmorsLevel1")),
   "Zerg": Plan(
-    workers=11, most_workers=26,
-    buildings=_order(("Hatchery", 10), "SpawningPool", "Extractor", "RoachWarren", "Extractor",
-                     "EvolutionChamber", "HydraliskDen", ("Hatchery", 18)),
-    attack=18, reinforce=8, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4)),
+    workers=8, most_workers=18, greedy=True,
+    buildings=_order("Hatchery", "SpawningPool", "Extractor", "RoachWarren", "Extractor",
+                     ("Hatchery", 14), "EvolutionChamber", "HydraliskDen"),
+    attack=12, reinforce=6, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4)),
     upgrades=("ZergMissileWeaponsLevel1", "GlialReconstitution", "GroovedSpines")),
 }
 SIEGE = {
   "Terran": Plan(
-    workers=11, most_workers=20,
+    workers=8, most_workers=19, greedy=True,
     buildings=_order("Barracks", "Refinery", "Bunker", "Factory", "EngineeringBay",
-                     ("CommandCenter", 12), "Factory", "Refinery", "Armory"),
+                     ("CommandCenter", 10), "Factory", "Refinery", "Armory"),
     attack=14, reinforce=7, army=(("Marine", 0.35), ("SiegeTank", 0.65)),
     upgrades=("TerranVehicleWeaponsLevel1",)),
   "Protoss": Plan(
-    workers=11, most_workers=20,
+    workers=8, most_workers=19, greedy=True,
     buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "RoboticsFacility",
-                     "Assimilator", ("Nexus", 12), "RoboticsFacility", "Forge"),
+                     "Assimilator", ("Nexus", 10), "RoboticsFacility", "Forge"),
     attack=9, reinforce=4, army=(("Zealot", 0.25), ("Immortal", 0.75)),
     upgrades=("ProtossGroundWeaponsLevel1",)),
   "Zerg": Plan(
-    workers=12, most_workers=20,
-    buildings=_order("SpawningPool", "Extractor", "SpineCrawler", ("Hatchery", 11), "Extractor",
+    workers=8, most_workers=19, greedy=True,
+    buildings=_order("SpawningPool", "Extractor", "SpineCrawler", ("Hatchery", 10), "Extractor",
                      "HydraliskDen", "SpineCrawler", "EvolutionChamber"),
     attack=14, reinforce=7, army=(("Queen", 0.15), ("Hydralisk", 0.85)),
     upgrades=("GroovedSpines", "ZergMissileWeaponsLevel1")),
 }
 AIR = {
   "Terran": Plan(
-    workers=11, most_workers=18,
-    buildings=_order("Barracks", "Refinery", "Factory", "Bunker", "Refinery", "Starport",
-                     "Armory", "Starport"),
+    workers=8, most_workers=19, greedy=True,
+    buildings=_order("Barracks", "Refinery", "Bunker", "Factory", "Refinery", "Starport",
+                     "Armory", "Starport", ("CommandCenter", 10)),
     attack=4, reinforce=3, army=(("Marine", 0.3), ("Banshee", 0.55), ("VikingFighter", 0.15)),
     upgrades=("TerranShipWeaponsLevel1",), harass=True),
   "Protoss": Plan(
-    workers=11, most_workers=18,
+    workers=8, most_workers=19, greedy=True,
     buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Assimilator", "Stargate",
-                     "Forge", "PhotonCannon", "Stargate"),
+                     "Forge", "PhotonCannon", "Stargate", ("Nexus", 10)),
     attack=4, reinforce=3, army=(("Zealot", 0.2), ("VoidRay", 0.65), ("Phoenix", 0.15)),
     upgrades=("ProtossAirWeaponsLevel1",), harass=True),
   "Zerg": Plan(
-    workers=12, most_workers=20,
+    workers=8, most_workers=19, greedy=True,
     buildings=_order("SpawningPool", "Extractor", "SpineCrawler", "Extractor", "HydraliskDen",
-                     ("Hatchery", 12), "Spire"),
+                     ("Hatchery", 10), "Spire"),
     attack=6, reinforce=4, army=(("Queen", 0.1), ("Zergling", 0.1), ("Mutalisk", 0.8)),
     upgrades=("ZergFlyerWeaponsLevel1",), harass=True),
 }

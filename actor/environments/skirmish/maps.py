@@ -183,7 +183,8 @@ def make_terrain(cells: int, block: int) -> Terrain:
   passable, high = (np.stack(parts) for parts in zip(*(shape(x, y) for shape in _SHAPES),
                                                       strict=True))
   # Ramps are neither high nor low ground to build on.
-  near_cliff = np.stack([~p | (h != _spread(h)) for p, h in zip(passable, high, strict=True)])
+  near_cliff = np.stack([~p | (_spread(h) & _spread(~h)) for p, h in zip(
+    passable, high, strict=True)])
   return Terrain(
     cells=cells, block=block, passable=passable, buildable=~near_cliff, high=high,
     fields=np.stack([_fields(p, block) for p in passable]))

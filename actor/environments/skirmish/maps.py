@@ -18,7 +18,7 @@ from scipy.sparse import csgraph
 
 NAMES = ("open", "ramps", "river")
 UNIT = 48.0  # the side of the map that places are given for
-BASES = ((-16.0, -16.0), (-17.0, -2.5), (-2.5, -17.0), (-17.5, 11.0))  # home first, then by nearness
+BASES = ((-16.0, -16.0), (-17.0, -2.25), (-2.25, -17.0), (-17.5, 11.0))  # home first, then by nearness
 PLATEAU = -8.0  # a home lies higher than the rest: up to here in both directions
 RAMPS = ((-15.0, -11.0), (-15.0, -11.0))  # where the two edges of a plateau can be passed
 RIVER = 2.0  # of the middle line, in x + y: how far its banks are from it

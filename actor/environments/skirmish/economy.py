@@ -20,6 +20,7 @@ from starleague.actor.environments.skirmish.state import (
   least,
   look_up,
   pick,
+  present_types,
   resource_places,
   room,
   standing_types,
@@ -140,11 +141,15 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
     more = pick(new.astype(jnp.float32) @ health, state.kind)
     turned = (done > 0) & (done < y) & (brood == 0)
     into = jnp.where(turned, done, state.kind[:, :s])
+    gained = look_up(types.value, into) - look_up(types.value, state.kind[:, :s])
+    turned_types = present_types(rules, jnp.where(turned, into, 0))
     state = state._replace(
       upgrades=state.upgrades | new, health=state.health + more,
       kind=state.kind.at[:, :s].set(into),
-      executed=state.executed._replace(upgrades=_flags(
-        state.executed.upgrades, rules.upgrades.index, new)))
+      score=state.score._replace(structures=state.score.structures + jnp.sum(gained, axis=1)),
+      executed=state.executed._replace(
+        upgrades=_flags(state.executed.upgrades, rules.upgrades.index, new),
+        units=_flags(state.executed.units, types.index, turned_types)))
     if rules.has_energy:
       fresh = jnp.where(turned & (look_up(types.energy, into) > 0), START_ENERGY,
                         state.energy[:, :s])

@@ -168,7 +168,7 @@ class Types:
   race: np.ndarray  # int32: index of RACES
   takes_food: np.ndarray  # int32, in halves
   gives_food: np.ndarray  # int32, in halves
-  value: np.ndarray  # int32: minerals and vespene of one
+  value: np.ndarray  # int32: minerals and vespene of one, and of what it was before
   health: np.ndarray
   shield: np.ndarray
   energy: np.ndarray  # the most
@@ -359,13 +359,18 @@ def make_types(tier: Tier) -> Types:
     given = np.where(townhall, 2 * tier.townhall_food, 0)
   ground, air = weapon("ground"), weapon("air")
   larvae = {row["producer"] for row in rows if int(row["larva"])}
+  counts_as = np.array([0, *(tier.types.index(_COUNTS_AS.get(row["name"], row["name"])) + 1
+                             for row in rows)], np.int32)
+  value = ((column("minerals") + column("vespene"))
+           / np.maximum(column("brood"), 1)).astype(np.int32)
+  # What another one turned into was paid twice.
+  value += value[counts_as] * (counts_as != np.arange(len(counts_as)))
   return Types(
     names=("", *tier.types),
     index=np.array([0, *(vocabulary.UNIT_TYPES.from_id(int(r["id"])) for r in rows)], np.int32),
     race=np.array([0, *(RACES.index(row["race"]) for row in rows)], np.int32),
     takes_food=np.maximum(food, 0), gives_food=given.astype(np.int32),
-    value=((column("minerals") + column("vespene"))
-           / np.maximum(column("brood"), 1)).astype(np.int32),
+    value=value,
     health=column("health"), shield=column("shield"), energy=column("energy"),
     armour=column("armor"), sight=column("sight") * np.float32(tier.sight_scale),
     speed=column("speed") * np.float32(LOOPS_PER_TICK / LOOPS_PER_SECOND),
@@ -375,8 +380,7 @@ def make_types(tier: Tier) -> Types:
     splash=column("splash"), structure=structure, worker=worker,
     fighter=((ground.damage > 0) | (air.damage > 0)) & ~worker, townhall=townhall,
     gas=named(_GAS), larvae=np.array([False, *(row["id"] in larvae for row in rows)]),
-    counts_as=np.array([0, *(
-      tier.types.index(_COUNTS_AS.get(row["name"], row["name"])) + 1 for row in rows)], np.int32))
+    counts_as=counts_as)
 
 
 def make_upgrades(tier: Tier, types: Types) -> Upgrades:

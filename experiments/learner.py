@@ -64,14 +64,18 @@ def packed_batch(packed: wire.Packed) -> types.Trajectory:
   return types.Trajectory(steps=wire.Columns(*packed[:-1]), initial_state=packed.state)
 
 
+def unpack(batch: types.Trajectory, parts: wiring.Parts) -> types.Trajectory:
+  """The trajectories of a batch in the form of `packed_batch`."""
+  return wire.unpack(wire.Packed(*batch.steps, state=batch.initial_state), parts.config)
+
+
 def make_loss(parts: wiring.Parts, config) -> update.LossFn:
   """The RL objective of a batch as it comes from the wire; it is unpacked on the device."""
   costs = wiring.make_weights(config)
 
   def loss(params, key, batch, teacher):
     del key  # nothing in the objective is random
-    trajectory = wire.unpack(wire.Packed(*batch.steps, state=batch.initial_state), parts.config)
-    return objective.rl_loss(parts.policy, costs, params, teacher or None, trajectory)
+    return objective.rl_loss(parts.policy, costs, params, teacher or None, unpack(batch, parts))
 
   return loss
 
@@ -209,7 +213,7 @@ class FirstHost:
   def __init__(self, config, run_dir: pathlib.Path, address: str, origin: float,
                saved: checkpoints.Checkpoints | None):
     self._saved, self._config = saved, config.learner
-    self._saved_at = time.time()
+    self._saved_at: float | None = None  # or when the first update was done
     if saved is None:
       return
     self._publish = replay.ParameterPublisher(
@@ -234,6 +238,7 @@ class FirstHost:
   def save(self, state: update.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:
     """Saves a checkpoint if it is time, or in any case where `now`."""
+    self._saved_at = self._saved_at or time.time()
     due = now or time.time() - self._saved_at >= self._config.checkpoint_interval_s
     if self._saved is not None and due:
       self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
@@ -276,7 +281,9 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
   first_host = FirstHost(config, run_dir, address, origin, saved)
   first_host.publish(state, step)
   compile_ahead(learner, parts, config)
-  watch = guard.Guard(run_dir / "diagnosis", settings_.max_skipped)
+  watch = guard.Guard(
+    run_dir / "diagnosis", settings_.max_skipped,
+    readable=jax.vmap(functools.partial(unpack, parts=parts)))  # over devices
   begun: float | None = None  # of the training: when the first update was done
 
   def trained() -> float:

@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,16 @@ class Guard:
   Args:
     directory: where the diagnosis goes.
     limit: updates skipped in a row that end the run.
+    readable: makes of a batch, its leaves as numpy arrays, what is saved: where batches travel
+      packed, so that the diagnosis names the fields that are wrong. None: as it is.
   """
 
-  def __init__(self, directory: str | os.PathLike, limit: int = 10):
+  def __init__(self, directory: str | os.PathLike, limit: int = 10,
+               readable: Callable[[Any], Any] | None = None):
     if limit < 1:
       raise ValueError(f"limit: expected at least 1, found {limit}")
     self._directory, self._limit = Path(directory), limit
+    self._readable = readable or (lambda batch: batch)
     self._pending: tuple[Mapping[str, Any], Any] | None = None
 
   def check(self, metrics: Mapping[str, Any], batch: Any) -> None:
@@ -66,7 +70,8 @@ class Guard:
     _logger.warning("update skipped: step=%d in_a_row=%d not_finite=%s", step, skipped, bad)
     if skipped < self._limit:
       return
-    diagnosis, arrays = _save_diagnosis(self._directory, step, values, bad, batch)
+    readable = self._readable(jax.tree.map(np.asarray, batch))
+    diagnosis, arrays = _save_diagnosis(self._directory, step, values, bad, readable)
     raise NonFiniteError(
       f"{skipped} updates in a row were not finite, the last at step {step}; not finite in it: "
       f"{', '.join(bad) if bad else 'no metric, but the optimizer state'}. See {diagnosis}; the "

@@ -1,5 +1,6 @@
 """The learner's launch file over two hosts on this machine, each with a replay server of its own."""
 
+import json
 import os
 import re
 import signal
@@ -25,7 +26,7 @@ SETTINGS = {
   "unroll_length": T, "seconds": 1e6,
   "learner": {"batch_size": 8, "checkpoint_interval_s": 1.0, "log_interval_s": 0.2,
               "publish_interval_s": 0.5}}
-DEADLINE_S = 300
+DEADLINE_S = 900
 
 
 # What all hosts agree on, with hosts played by hand.
@@ -78,22 +79,24 @@ def test_a_batch_that_devices_do_not_divide_is_refused():
 # Two processes.
 
 
+def serve(batch):
+  """A replay server with a batch's trajectories, of which it never runs out."""
+  server = replay.make_server(replay.make_tables(
+    [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
+  writer = Writer(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
+  for row in range(8):
+    writer.send(wiring.PLAYER, wire.pack(types.Trajectory(
+      jax.tree.map(lambda x, b=row: x[:, b], batch.steps),
+      jax.tree.map(lambda x, b=row: x[b], batch.initial_state))))
+  writer.flush()
+  writer.close()
+  return server
+
+
 @pytest.fixture(scope="module")
 def servers():
-  """Two replay servers with different trajectories, of which neither runs out."""
-  started = []
-  for host in range(2):
-    server = replay.make_server(replay.make_tables(
-      [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
-    writer = Writer(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
-    batch = random_batch(host, MINI, T, 8)
-    for row in range(8):
-      writer.send(wiring.PLAYER, wire.pack(types.Trajectory(
-        jax.tree.map(lambda x, b=row: x[:, b], batch.steps),
-        jax.tree.map(lambda x, b=row: x[b], batch.initial_state))))
-    writer.flush()
-    writer.close()
-    started.append(server)
+  """Two, with different trajectories."""
+  started = [serve(random_batch(host, MINI, T, 8)) for host in range(2)]
   yield started
   for server in started:
     server.stop()
@@ -131,9 +134,13 @@ def saved_steps(run_dir):
 
 
 def train_until(processes, run_dir, step):
+  """Waits for a checkpoint after a step."""
   end = time.monotonic() + DEADLINE_S
   while (saved_steps(run_dir) or [0])[-1] <= step:
-    assert time.monotonic() < end and all(x.poll() is None for x in processes), finish(processes)[1]
+    if time.monotonic() > end or any(process.poll() is not None for process in processes):
+      for process in processes:
+        process.kill()
+      pytest.fail(f"no checkpoint after step {step}: {finish(processes)}")
     time.sleep(0.2)
 
 
@@ -178,6 +185,34 @@ def test_two_hosts_train_save_once_end_together_and_go_on(servers, tmp_path):
     for path in (wiring.INITIAL, wiring.CHECKPOINTS))
   moved = jax.tree.map(lambda x, y: float(np.abs(x - y).max()), before, after)
   assert max(jax.tree.leaves(moved)) > 1e-3
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_stops_all_hosts_with_a_diagnosis(servers, tmp_path):
+  """One host's trajectories are spoilt: both skip the same updates, stop, and say what they saw."""
+  run_dir = tmp_path / "run"
+  spoilt = random_batch(2, MINI, T, 8)
+  spoilt.steps.weight[:] = 1.0
+  spoilt.steps.reward[1, :, 0] = np.nan
+  learner_settings = SETTINGS["learner"] | {"max_skipped": 3, "checkpoint_interval_s": 1e6}
+  settings.save(settings.complete(SETTINGS | {"learner": learner_settings}), run_dir)
+  server = serve(spoilt)
+  statuses, outputs = finish(start([run_dir] * 2, [servers[0], server]))
+  server.stop()
+  assert statuses == [1, 1], outputs
+  for output in outputs:
+    assert "error: 3 updates in a row were not finite, the last at step 3" in output
+    assert "Traceback" not in output
+  fine, bad = (
+    json.loads((run_dir / "diagnosis" / f"not_finite_step_3_process_{host}.json").read_text())
+    for host in range(2))
+  assert fine["not_finite_batch_leaves"] == {}
+  assert bad["not_finite_batch_leaves"] == {
+    ".steps.reward": {"count": 4, "first_index": [0, 1, 0, 0]}}  # device, step, row, winloss
+  for found in (fine, bad):  # the terms that rewards reach, and no others
+    assert {"loss/policy", "loss/value", "value/winloss"} <= set(found["not_finite_metrics"])
+    assert "loss/entropy" not in found["not_finite_metrics"]
+  assert saved_steps(run_dir) == []
 
 
 @pytest.mark.slow

@@ -63,6 +63,16 @@ def test_guard_looks_one_update_behind(tmp_path):
     np.testing.assert_array_equal(arrays["['x']"], [7.0, 7.0])
 
 
+def test_a_packed_batch_is_saved_as_what_it_holds(tmp_path):
+  guard = guard_lib.Guard(tmp_path, limit=1, readable=lambda x: {"a": x[:, 0], "b": x[:, 1]})
+  skipped = {"consecutive_skipped": np.int32(1), "step": np.int32(9), "loss": np.float32(np.nan)}
+  guard.check(skipped, np.array([[1.0, 2.0], [3.0, np.nan]]))
+  with pytest.raises(guard_lib.NonFiniteError, match="not finite in it: loss"):
+    guard.finish()
+  report = json.loads((tmp_path / "not_finite_step_9_process_0.json").read_text())
+  assert report["not_finite_batch_leaves"] == {"['b']": {"count": 1, "first_index": [1]}}
+
+
 def test_guard_refuses_a_limit_of_nothing(tmp_path):
   with pytest.raises(ValueError, match="limit: expected at least 1, found 0"):
     guard_lib.Guard(tmp_path, limit=0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.actor.environments import default_games
 from tests.actor.environments.games import ALL_PAIRS, compile_game, host, play, start
 
 
@@ -18,3 +19,14 @@ def played(game):
     state = play(game, state, ALL_PAIRS, part, 40)
     states.append(host(state))
   return states
+
+
+@pytest.fixture(scope="session")
+def default_game():
+  return default_games.compile_game()
+
+
+@pytest.fixture(scope="session")
+def default_record(default_game):
+  """500 steps of the default tier: states now and then, and single steps to compare with."""
+  return default_games.record(default_game, steps=500, every=12)

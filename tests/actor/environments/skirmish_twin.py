@@ -1,0 +1,726 @@
+"""One step of Skirmish as its rules say, for one game, unit by unit: what the engine is held to."""
+
+import math
+
+import numpy as np
+
+from starleague.agent import vocabulary
+from tests.actor.environments.skirmish_twin_state import (
+  ATTACK,
+  ATTACK_UNIT,
+  BUILD,
+  CONSTRUCT,
+  COUNTS_AS,
+  GAS,
+  GATHER,
+  HALLS,
+  HOLD,
+  IDLE,
+  MOVE,
+  PATROL,
+  REPAIR,
+  Body,
+  Order,
+  dense_type,
+  grid,
+)
+
+VERBS = {
+  "Smart_pt": MOVE, "Smart_unit": MOVE, "Attack_pt": ATTACK, "Attack_unit": ATTACK_UNIT,
+  "Move_pt": MOVE, "Move_unit": MOVE, "Stop_quick": IDLE, "HoldPosition_quick": HOLD,
+  "Harvest_Gather_unit": GATHER, "Patrol_pt": PATROL, "Effect_Repair_unit": REPAIR}
+ABILITIES = {
+  "Effect_Stim_quick": {"Marine", "Marauder"}, "Morph_SiegeMode_quick": {"SiegeTank"},
+  "Morph_Unsiege_quick": {"SiegeTankSieged"}, "Effect_Scan_pt": {"OrbitalCommand"},
+  "Effect_InjectLarva_unit": {"Queen"}, "Effect_ChronoBoostEnergyCost_unit": {"Nexus"}}
+ENERGY = {"Effect_Scan_pt": 50.0, "Effect_InjectLarva_unit": 25.0,
+          "Effect_ChronoBoostEnergyCost_unit": 50.0}
+STIM_COST = {"Marine": 10.0, "Marauder": 20.0}
+STEP, QUEUE = 8, 5
+OWN, ENEMY, RESOURCE = 1, 2, 3
+DEAD = 0.01
+
+
+class Twin:
+  """The rules; `step` and `act` change a Game in place."""
+
+  def __init__(self, table):
+    self.table, self.tier = table, table.tier
+    tier = table.tier
+    self.n, self.s = tier.slots, tier.structures
+    places = np.array(tier.patches)
+    self.places = [*map(tuple, places), *map(tuple, -places)]
+    self.geyser = list(tier.geysers) * 2
+    self.functions = {}  # function: its products, one level after the other
+    for name in table.names:
+      if name != "SiegeTankSieged":
+        self.functions.setdefault(table.unit[name]["function"], []).append(name)
+    for name in table.upgrades:
+      self.functions.setdefault(table.upgrade[name]["function"], []).append(name)
+
+  # What is where.
+
+  def place(self, player, resource):
+    x, y = self.places[resource]
+    return player.side * x, player.side * y
+
+  def contents(self, game, p, resource):
+    half = len(self.places) // 2
+    owner = p if resource < half else 1 - p
+    return game.players[owner].patches[resource % half]
+
+  def row(self, body):
+    return self.table.unit[body.name]
+
+  def row_of_making(self, body):
+    """What making one takes: a sieged tank was made as a tank."""
+    return self.table.unit["SiegeTank" if body.name == "SiegeTankSieged" else body.name]
+
+  def produces(self, body):
+    """Whether a structure makes units or upgrades."""
+    return body.name in self.makers() or body.name in {
+      u["producer"] for u in self.table.upgrade.values()}
+
+  def structures(self, player):
+    return [player.bodies[i] for i in sorted(player.bodies) if i < self.s]
+
+  def units(self, player):
+    return [player.bodies[i] for i in sorted(player.bodies) if i >= self.s]
+
+  def cell(self, player, x, y):
+    cells = self.table.rules.terrain.cells
+    return tuple(min(max(math.floor(player.side * v + cells / 2), 0), cells - 1) for v in (y, x))
+
+  def on(self, game, player, layer, x, y):
+    """A layer of the terrain at a place, False on flat open ground."""
+    terrain = self.table.rules.terrain
+    for value in (x, y):
+      if 0 < abs(value - round(value)) < 1e-4:
+        game.close += 1
+    return bool(getattr(terrain, layer)[(game.map, *self.cell(player, x, y))])
+
+  def stands(self, player, name):
+    return name is None or any(
+      name in (b.name, COUNTS_AS.get(b.name)) for b in self.structures(player) if not b.unfinished)
+
+  def food(self, player):
+    """Food taken, with what is in the making, and the most that there may be."""
+    taken = sum(self.row(b)["food"] for b in player.bodies.values())
+    for body in self.structures(player):
+      for product, _ in body.queue:
+        taken += self.table.makes(product)["food"] * max(self.table.makes(product)["brood"], 1)
+    given = sum(self.row(b)["gives"] for b in player.bodies.values() if not b.unfinished)
+    return taken, min(given, self.tier.food_cap)
+
+  def room(self, player):
+    coming = sum(self.table.makes(product)["brood"] for b in self.structures(player)
+                 for product, _ in b.queue)
+    return self.tier.units - len(self.units(player)) - coming
+
+  def added(self, player, effect, name):
+    """What a player's upgrades add to a type."""
+    return sum(self.table.upgrade[u]["amounts"].get(name, 0.0) for u in sorted(player.upgrades)
+               if self.table.upgrade[u]["effect"] == effect)
+
+  def most_health(self, player, body):
+    return self.row(body)["health"] + self.added(player, "health", body.name)
+
+  def tapped(self, player, resource):
+    """Whether it can be mined: a geyser only under an own finished gas structure."""
+    if not self.geyser[resource]:
+      return True
+    x, y = self.place(player, resource)
+    return any(b.name in GAS and not b.unfinished and (b.x - x) ** 2 + (b.y - y) ** 2 < 1
+               for b in self.structures(player))
+
+  def served(self, player, resource):
+    x, y = self.place(player, resource)
+    return any(b.name in HALLS and not b.unfinished and (b.x - x) ** 2 + (b.y - y) ** 2 < 49
+               for b in self.structures(player))
+
+  # What can be ordered.
+
+  def capable(self, function, name):
+    """Whether a type can execute a function."""
+    row = self.table.unit[name]
+    dense = vocabulary.FUNCTIONS.index(function)
+    if not vocabulary.CAPABLE[dense, dense_type(name)]:
+      return False
+    if function in self.functions:
+      product = self.functions[function][0]
+      maker = self.table.makes(product)["producer"]
+      return name == maker or (COUNTS_AS.get(name) == maker and product != name)
+    mobile = row["speed"] > 0 and not row["structure"]
+    if function == "Harvest_Gather_unit":
+      return row["worker"]
+    if function == "Effect_Repair_unit":
+      return name == "SCV"
+    if function in ("Stop_quick", "Attack_pt", "Attack_unit"):
+      return mobile or name == "SiegeTankSieged"
+    if function in ("Smart_pt", "Smart_unit"):
+      return mobile or name in self.makers()
+    if function in VERBS:
+      return mobile
+    if function.startswith("Rally_"):
+      hall = any(u["worker"] and u["producer"] in (name, COUNTS_AS.get(name))
+                 for u in self.table.unit.values())
+      return name in self.makers() and hall == ("Workers" in function)
+    if function == "Cancel_quick":
+      return row["structure"]
+    if function == "Cancel_Last_quick":
+      researches = {u["producer"] for u in self.table.upgrade.values()}
+      return name in self.makers() or name in researches
+    return name in ABILITIES[function]
+
+  def makers(self):
+    return self.table.makers | {n for n, o in COUNTS_AS.items() if o in self.table.makers}
+
+  def product(self, player, function):
+    """What a function would make now: of upgrades the next level, unless it is under way."""
+    products = self.functions.get(function, [])
+    if not products or products[0] in self.table.unit:
+      return products[0] if products else None
+    busy = any(product in products for b in self.structures(player) for product, _ in b.queue)
+    left = [product for product in products if product not in player.upgrades]
+    return left[0] if left and not busy else None
+
+  def turns(self, product):
+    """Whether a structure becomes it, as an Orbital Command."""
+    return (product in self.table.unit and self.table.unit[product]["structure"]
+            and product not in self._built())
+
+  def _built(self):
+    return {n for n, u in self.table.unit.items()
+            if u["structure"] and self.table.unit[u["producer"]]["worker"]}
+
+  def stimmable(self, player, body):
+    return (any(self.table.upgrade[u]["effect"] == "stim" for u in player.upgrades)
+            and body.name in STIM_COST and body.health > STIM_COST[body.name]
+            and not body.stimmed)
+
+  def repairable(self, body):
+    row = self.row(body)
+    return ("Mechanical" in row["tags"] and not body.unfinished and body.health > 0
+            and body.health < row["health"] - 0.5)
+
+  def can_use(self, player, function, body):
+    """Whether a body could use an ability now."""
+    if function == "Cancel_quick":
+      return body.unfinished > 0
+    if body.unfinished or not self.capable(function, body.name):
+      return False
+    if function == "Cancel_Last_quick":
+      return bool(body.queue)
+    if function == "Effect_Stim_quick":
+      return self.stimmable(player, body)
+    return body.energy >= ENERGY.get(function, 0.0)
+
+  def available(self, game, p, function):
+    """Whether a function can do something now."""
+    player, table = game.players[p], self.table
+    ready = [b for b in player.bodies.values()
+             if not b.unfinished and b.order.verb != CONSTRUCT]
+    executors = [b for b in ready if self.capable(function, b.name)]
+    if function in self.functions:
+      product = self.product(player, function)
+      if product is None:
+        return False
+      row = table.makes(product)
+      if (player.minerals < row["minerals"] or player.vespene < row["vespene"]
+          or not self.stands(player, row["requirement"])):
+        return False
+      if product in self._built():
+        taken = {b.slot for b in self.structures(player)}
+        slots = (range(self.tier.plain, self.s) if row["armed"] else range(self.tier.plain))
+        return bool(executors) and any(i not in taken for i in slots)
+      taken, most = self.food(player)
+      if row["food"] and taken + row["food"] * max(row["brood"], 1) > most:
+        return False
+      if row["brood"] and row["brood"] > self.room(player):
+        return False
+      return any(
+        not b.queue if self.turns(product) else len(b.queue) < QUEUE and (
+          b.larvae > 0 or not row["larva"]) for b in executors)
+    if function in ABILITIES or function.startswith("Cancel"):
+      if not any(self.can_use(player, function, b) for b in player.bodies.values()):
+        return False
+      return function != "Effect_InjectLarva_unit" or any(
+        b.name in table.hatcheries and not b.unfinished for b in self.structures(player))
+    if not executors:
+      return False
+    if function == "Attack_unit":
+      return bool(player.seen or player.memory)
+    if function == "Harvest_Gather_unit":
+      return any(player.known_patches)
+    if function == "Effect_Repair_unit":
+      return any(self.repairable(b) for b in player.bodies.values())
+    return True
+
+  # From an action to a command.
+
+  def act(self, game, p, action, due):
+    """Notes an action, if its player is due: rows of its observation become slots."""
+    player = game.players[p]
+    if not due:
+      return
+    n = self.n
+    shown = [("own", i) for i in sorted(player.bodies)]
+    shown += [("enemy", i) for i in sorted(player.seen | player.memory.keys())]
+    shown += [("patch", i) for i, left in enumerate(player.known_patches) if left > 0]
+    dense = int(action.function)
+    names = {int(i): name for name, i in zip(
+      self.table.rules.functions.names, self.table.rules.functions.index, strict=True)}
+    function = names.get(dense, "no_op")
+    arguments = dict(zip(("function", "delay", "queued", "repeat", "units", "target", "location"),
+                         vocabulary.ARGUMENT_TABLE[dense], strict=True))
+    selected = {shown[row][1] for row in action.units.tolist()
+                if row < len(shown) and shown[row][0] == "own"}
+    target = (shown[int(action.target_unit)] if arguments["target"]
+              and int(action.target_unit) < len(shown) else None)
+    size = self.table.rules.location_size
+    at = [(int(v) + 0.5) * self.tier.map_size / size - self.tier.map_size / 2
+          for v in (action.location % size, action.location // size)]
+    kinds = {"own": OWN, "enemy": ENEMY, "patch": RESOURCE}
+    player.command = None
+    if function != "no_op" and not (arguments["target"] and target is None):
+      player.command = {
+        "function": function, "slots": selected, "x": at[0], "y": at[1],
+        "kind": kinds[target[0]] if target else 0,
+        "target": target[1] if target else None, "queued": bool(action.queued),
+        "repeat": min(int(action.repeat) + 1, 3)}
+    player.next_loop = math.ceil((game.loop + max(int(action.delay), 1)) / STEP) * STEP
+    player.last = [game.loop, dense, int(action.queued) * int(arguments["queued"]),
+                   int(action.repeat) * int(arguments["repeat"])]
+    if arguments["units"]:
+      for body in player.bodies.values():
+        body.selected = body.slot in selected
+      player.targeted = set()
+      if target:
+        player.targeted = {target[1] + {"own": 0, "enemy": n, "patch": 2 * n}[target[0]]}
+
+  # Orders.
+
+  def placeable(self, game, p, x, y, product):
+    player, row, half = game.players[p], self.table.unit[product], self.tier.map_size / 2
+    gas, radius = product in GAS, row["radius"]
+    if not gas and not game.at_most(max(abs(x), abs(y)) + radius, half):
+      return False
+    for q in range(2):
+      for b in self.structures(game.players[q]):
+        if not game.at_most((radius + self.row(b)["radius"]) ** 2,
+                            (b.x - x) ** 2 + (b.y - y) ** 2):
+          return False
+    if gas:
+      return any(self.geyser[r] and self.contents(game, p, r) > 0
+                 and (x - self.place(player, r)[0]) ** 2
+                 + (y - self.place(player, r)[1]) ** 2 < 0.01 for r in range(len(self.places)))
+    for r in range(len(self.places)):
+      px, py = self.place(player, r)
+      if self.contents(game, p, r) > 0 and not game.at_most(
+          (radius + 1.0) ** 2, (px - x) ** 2 + (py - y) ** 2):
+        return False
+    if self.table.rules.terrain is not None:
+      for dx in (-0.8, 0.0, 0.8):
+        for dy in (-0.8, 0.0, 0.8):
+          if not self.on(game, player, "buildable", x + radius * dx, y + radius * dy):
+            return False
+    if row["race"] == "Zerg" and product not in HALLS:
+      return any(b.name == "Hatchery" and not b.unfinished
+                 and game.less((b.x - x) ** 2 + (b.y - y) ** 2, 100.0)
+                 for b in self.structures(player))
+    return True
+
+  def aim(self, game, p, command):
+    """x, y and whether the target is there."""
+    player, enemy = game.players[p], game.players[1 - p]
+    target, kind = command["target"], command["kind"]
+    if kind == OWN:
+      body = player.bodies.get(target)
+      return (body.x, body.y, True) if body else (0.0, 0.0, False)
+    if kind == ENEMY:
+      if target in player.seen and target in enemy.bodies:
+        return enemy.bodies[target].x, enemy.bodies[target].y, True
+      if target in player.seen:  # it was there a moment ago
+        return 0.0, 0.0, False
+      if target in player.memory:
+        return *player.memory[target][1:3], True
+      return 0.0, 0.0, False
+    if kind == RESOURCE:
+      return *self.place(player, target), self.contents(game, p, target) > 0
+    return command["x"], command["y"], True
+
+  def give_orders(self, game, p, can):
+    """Carries out a command as far as units and rally points go; what else it is."""
+    player, command = game.players[p], game.players[p].command
+    if command is None or not can:
+      return None
+    function = command["function"]
+    verb = VERBS.get(function)
+    product = self.product(player, function)
+    builds = product in self._built()
+    verb = BUILD if builds else verb
+    x, y, there = self.aim(game, p, command)
+    target, kind = command["target"], command["kind"]
+    own = player.finished(target) if kind == OWN else None
+    smart = function == "Smart_unit"
+    if any(self.geyser):
+      apart = [(self.place(player, r)[0] - x) ** 2 + (self.place(player, r)[1] - y) ** 2
+               if self.geyser[r] else math.inf for r in range(len(self.places))]
+      nearest = int(np.argmin(apart))
+      if own is not None and own.name in GAS and apart[nearest] <= 9 and (
+          smart or verb == GATHER):
+        target, kind, own = nearest, RESOURCE, None
+      if builds and product in GAS:
+        if not game.at_most(apart[nearest], 9.0):
+          return None
+        x, y = self.place(player, nearest)
+    if not there:
+      return None
+    if (verb == ATTACK_UNIT and kind != ENEMY) or (verb == GATHER and kind != RESOURCE):
+      return None
+    if builds and not self.placeable(game, p, x, y, product):
+      return None
+    if verb == REPAIR and (kind != OWN or target not in player.bodies
+                           or not self.repairable(player.bodies[target])):
+      return None
+    if function == "Effect_InjectLarva_unit" and (
+        own is None or own.name not in self.table.hatcheries):
+      return None
+    if function == "Effect_ChronoBoostEnergyCost_unit" and (
+        own is None or not self.row(own)["structure"]):
+      return None
+    given = {"function": function, "product": product, "x": x, "y": y, "target": target,
+             "repeat": command["repeat"]}
+    if function == "Cancel_quick":
+      given["bodies"] = [player.bodies[i] for i in sorted(command["slots"] & player.bodies.keys())]
+      return given
+    bodies = [b for b in (player.bodies.get(i) for i in sorted(command["slots"])) if b is not None
+              and not b.unfinished and b.order.verb != CONSTRUCT
+              and self.capable(function, b.name)]
+    given["bodies"] = bodies
+    if verb is None and not function.startswith("Rally_"):
+      return given
+    if smart and kind == ENEMY:
+      verb = ATTACK_UNIT
+    if verb == ATTACK_UNIT and target not in player.seen:
+      verb = ATTACK
+    for body in bodies:
+      if body.slot < self.s:
+        body.rally = (x, y)
+        continue
+      does = GATHER if smart and kind == RESOURCE and self.row(body)["worker"] else verb
+      order = Order(does, x, y, target if target is not None else 0, product)
+      if command["queued"] and body.order.verb != IDLE:
+        body.later = order
+      else:
+        body.order, body.trip = order, 0
+        body.later = Order(PATROL, body.x, body.y) if does == PATROL else Order()
+      if builds:
+        break
+    return None
+
+  def next_order(self, body, mines):
+    """What was queued, else to mine or to rest."""
+    now = body.order
+    body.trip = 0
+    if body.later.verb == IDLE:
+      body.order = Order(GATHER if mines else IDLE, target=-1)
+      return
+    body.order = body.later
+    body.later = Order(PATROL, now.x, now.y) if (
+      now.verb == PATROL and body.order.verb == PATROL) else Order()
+
+  # What happens at once.
+
+  def leave(self, game, p, body):
+    """Takes a body off the map."""
+    del game.players[p].bodies[body.slot]
+    game.players[p].targeted.discard(body.slot)
+    game.players[1 - p].targeted.discard(self.n + body.slot)
+
+  def use(self, game, p, given):
+    """Abilities."""
+    player, function = game.players[p], given["function"]
+    users = [b for b in given["bodies"] if self.can_use(player, function, b)]
+    flag = vocabulary.FUNCTIONS.index(function)
+    place = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == flag)
+    if users and len(place):
+      player.effects.add(int(place[0]))
+    if function == "Effect_Stim_quick":
+      for body in users:
+        body.stimmed, body.health = 176, body.health - STIM_COST[body.name]
+    elif function.startswith("Morph_"):
+      for body in users:
+        body.name = "SiegeTankSieged" if "SiegeMode" in function else "SiegeTank"
+        body.cooldown, body.order, body.later = 43.0, Order(), Order()
+    elif function in ENERGY and users:
+      users[0].energy -= ENERGY[function]
+      target = player.bodies.get(given["target"])
+      if function == "Effect_Scan_pt":
+        player.scan = [given["x"], given["y"], 196]
+      elif function == "Effect_InjectLarva_unit":
+        target.injected = target.injected or 464 // self.tier.tempo
+      else:
+        target.boosted = 320 // self.tier.tempo
+    elif function == "Cancel_quick":
+      for body in users:
+        row = self.row(body)
+        self.pay(player, -int(0.75 * row["minerals"]), -int(0.75 * row["vespene"]))
+        self.leave(game, p, body)
+    elif function == "Cancel_Last_quick":
+      for body in users:
+        row = self.table.makes(body.queue.pop()[0])
+        self.pay(player, -row["minerals"], -row["vespene"])
+
+  def pay(self, player, minerals, vespene):
+    player.minerals -= minerals
+    player.vespene -= vespene
+    player.score["spent"] += minerals
+    player.score["spent_vespene"] += vespene
+
+  def train(self, player, given):
+    """As often as it can be paid, fed and housed, building after building."""
+    product = given["product"]
+    if product is None:
+      return
+    row, once = self.table.makes(product), False
+    for body in given["bodies"]:
+      if self.turns(product) and body.queue:
+        continue
+      for _ in range(given["repeat"]):
+        taken, most = self.food(player)
+        eats = row["food"] * max(row["brood"], 1)
+        if (len(body.queue) == QUEUE or player.minerals < row["minerals"]
+            or player.vespene < row["vespene"] or (eats and taken + eats > most)
+            or self.room(player) < row["brood"] or (row["larva"] and not body.larvae)
+            or (once and not row["brood"])):
+          break
+        once = True
+        self.pay(player, row["minerals"], row["vespene"])
+        body.larvae -= row["larva"]
+        body.queue.append([product, row["loops"]])
+
+  # Time goes on.
+
+  def finish(self, player):
+    """A step of all queues; what is born: [(name, x, y)]."""
+    done = []
+    for body in self.structures(player):
+      pace = STEP * 3 // 2 if body.boosted else STEP
+      body.boosted = max(body.boosted - STEP, 0)
+      together = body.name in self.table.hatcheries
+      for entry in body.queue if together else body.queue[:1]:
+        entry[1] -= pace
+      ready = [i for i, entry in enumerate(body.queue if together else body.queue[:1])
+               if entry[1] <= 0]
+      if ready:
+        product, over = body.queue.pop(ready[0])
+        if not together and body.queue:
+          body.queue[0][1] += over
+        done.append((body, product))
+    old = {unit.slot: self.added(player, "health", unit.name) for unit in self.units(player)}
+    for body, product in done:
+      if product in self.table.upgrade:
+        player.upgrades.add(product)
+        player.researched.add(vocabulary.UPGRADES.index(product))
+      elif self.turns(product):
+        player.score["structures"] += self.table.unit[product]["value"] - self.row(body)["value"]
+        player.made.add(dense_type(product))
+        body.name, body.energy = product, 50.0 if self.table.unit[product]["energy"] else (
+          body.energy)
+    for unit in self.units(player):
+      unit.health += self.added(player, "health", unit.name) - old[unit.slot]
+    births = []
+    for i in range(2):
+      for body, product in done:
+        if product in self.table.unit and self.table.unit[product]["brood"] > i:
+          angle = np.linspace(0.0, np.pi / 2, self.s)[body.slot] + 0.3 * i
+          radius = self.row(body)["radius"] + 0.7
+          births.append((product, body.x + player.side * radius * math.cos(angle),
+                         body.y + player.side * radius * math.sin(angle), body.rally))
+    free = [i for i in range(self.s, self.n) if i not in player.bodies]
+    assert len(births) <= len(free)
+    for slot, (name, x, y, rally) in zip(free, births, strict=False):
+      row = self.table.unit[name]
+      unit = Body(slot, name, x, y, row["health"] + self.added(player, "health", name),
+                  row["shield"], min(row["energy"], 50.0))
+      unit.order = Order(GATHER, target=-1) if row["worker"] else (
+        Order(MOVE, *rally) if rally else Order())
+      player.bodies[slot] = unit
+    return [birth[:3] for birth in births]
+
+  def grow_larvae(self, player):
+    for body in self.structures(player):
+      if body.unfinished or body.name not in self.table.hatcheries:
+        body.larvae = body.larva_loops = body.injected = 0
+        continue
+      hatches = 0 < body.injected <= STEP
+      body.injected = max(body.injected - STEP, 0)
+      if body.larvae < 3:
+        body.larva_loops = (body.larva_loops or math.ceil(176 / self.tier.tempo)) - STEP
+        if body.larva_loops <= 0:
+          body.larva_loops = 0
+          body.larvae += 1
+      else:
+        body.larva_loops = 0
+      body.larvae += 3 * hatches
+
+  def _miners(self, game, p):
+    """Sends miners, moves them along their trips; resources to the trips that ended there."""
+    player = game.players[p]
+    miners = [b for b in self.units(player) if b.order.verb == GATHER]
+    count = len(self.places)
+    assigned = [sum(b.order.target == r for b in miners) for r in range(count)]
+    rich = [left > 0 for left in player.known_patches]
+    served = [self.served(player, r) for r in range(count)]
+    tapped = [self.tapped(player, r) for r in range(count)]
+    open_ = [rich[r] and served[r] and not self.geyser[r] for r in range(count)]
+    crowds = [(assigned[r], -r) for r in range(count) if served[r] and not self.geyser[r]]
+    vacant = [(assigned[r], r) for r in range(count) if open_[r]]
+    crowd, full = max(crowds, default=(0, 0))
+    space, empty = min(vacant, default=(self.tier.units, 0))
+    longest = 6 * round(self.tier.trip_loops / self.tier.tempo / STEP)
+    moved, trips = False, [0] * count
+    for body in miners:
+      target = body.order.target
+      lost = target < 0 or not (rich[target] and tapped[target])
+      if lost:
+        costs = []
+        for r in range(count):
+          x, y = self.place(player, r)
+          cost = 4.0 * assigned[r] if open_[r] else (
+            1e6 if rich[r] and not self.geyser[r] else 2e6)
+          costs.append((x - body.x) ** 2 + (y - body.y) ** 2 + cost)
+        target = int(np.argmin(costs))
+        # A float32 near a million counts in sixteenths.
+        near = sorted(costs)[1] - costs[target]
+        game.close += near < (0.2 if costs[target] > 1e5 else 1e-3)
+      moves = (crowd > 2 and space < 2 and target == -full and not moved)
+      if moves:
+        moved, target = True, empty
+      body.order.target = target
+      x, y = self.place(player, target)
+      working = game.less((x - body.x) ** 2 + (y - body.y) ** 2, 2.25)
+      trip = body.trip
+      if working and served[target] and rich[target] and tapped[target] and (
+          self.contents(game, p, target) > 0):
+        capacity = 3 if self.geyser[target] else 2
+        trip += 6 * capacity // max(assigned[target], capacity)
+      if working and trip >= longest:
+        trips[target] += 1
+      body.trip = 0 if moves or lost else trip - longest if trip >= longest else trip
+    return trips
+
+  def mine(self, game):
+    trips = [self._miners(game, p) for p in range(2)]
+    half, brought = len(self.places) // 2, np.zeros((2, 2), int)
+    for owner in range(2):
+      for r in range(half):
+        left, load = game.players[owner].patches[r], 4 if self.geyser[r] else 5
+        hands = [trips[owner][r], trips[1 - owner][half + r]]
+        for q, number in zip((owner, 1 - owner), hands, strict=True):
+          paid = load * number if load * sum(hands) <= left else (
+            left * number // max(sum(hands), 1))
+          brought[q, int(self.geyser[r])] += paid
+          game.players[owner].patches[r] -= paid
+    for q, player in enumerate(game.players):
+      minerals, vespene = (int(b) * player.income // 100 for b in brought[q])
+      player.minerals += minerals
+      player.vespene += vespene
+      player.score["collected"] += minerals
+      player.score["collected_vespene"] += vespene
+      if minerals or vespene:
+        game.last_event = game.loop
+
+  def construct(self, game):
+    """What is under construction grows; a builder at its site begins. What begins."""
+    for player in game.players:
+      for body in self.structures(player):
+        if body.unfinished:
+          row = self.row(body)
+          share = 0.9 * STEP / row["loops"]
+          body.health = min(row["health"], body.health + share * row["health"])
+          body.shield = min(row["shield"], body.shield + share * row["shield"])
+          body.unfinished = max(body.unfinished - STEP, 0)
+          if not body.unfinished:
+            body.energy = min(row["energy"], 50.0)
+            body.larvae = 1 if body.name in self.table.hatcheries else body.larvae
+    plans = [self._begin(game, p) for p in range(2)]  # both from the same map
+    for p, (builder, slot) in enumerate(plans):
+      player = game.players[p]
+      if slot is not None:
+        order = builder.order
+        row = self.table.unit[order.product]
+        self.pay(player, row["minerals"], row["vespene"])
+        player.bodies[slot] = Body(
+          slot, order.product, order.x, order.y, 0.1 * row["health"], 0.1 * row["shield"],
+          unfinished=row["loops"])
+        if row["race"] == "Terran":
+          order.verb, order.target = CONSTRUCT, slot
+        elif row["race"] == "Zerg":
+          self.leave(game, p, builder)
+      for body in self.units(player):
+        if body.order.verb == CONSTRUCT:
+          site = player.bodies.get(body.order.target)
+          if site is None or not site.unfinished:
+            self.next_order(body, True)
+        elif body is builder:
+          self.next_order(body, True)
+    return [(b.order.product if slot is None else game.players[p].bodies[slot].name,
+             game.players[p].bodies[slot].x, game.players[p].bodies[slot].y)
+            if slot is not None else None for p, (b, slot) in enumerate(plans)]
+
+  def _begin(self, game, p):
+    """The first builder at its site, None if there is none, and the slot that it fills."""
+    player = game.players[p]
+    for body in self.units(player):
+      order = body.order
+      if order.verb != BUILD:
+        continue
+      row = self.table.unit[order.product]
+      if not game.at_most((order.x - body.x) ** 2 + (order.y - body.y) ** 2,
+                          (row["radius"] + 0.8) ** 2):
+        continue
+      slots = range(self.tier.plain, self.s) if row["fighter"] else range(self.tier.plain)
+      free = [i for i in slots if i not in player.bodies]
+      if (free and player.minerals >= row["minerals"] and player.vespene >= row["vespene"]
+          and self.stands(player, row["requirement"])
+          and self.placeable(game, p, order.x, order.y, order.product)):
+        return body, free[0]
+      return body, None
+    return None, None
+
+  def record(self, game, p, begun, births):
+    player = game.players[p]
+    if begun or births:
+      game.last_event = game.loop if self.tier.quiet_loops else game.last_event
+    for name, x, y in ([begun] if begun else []) + births:
+      row = self.table.unit[name]
+      player.made.add(dense_type(name))
+      player.score["structures" if row["structure"] else "units"] += row["value"]
+      feeds = row["gives"] and not row["structure"]
+      if not row["worker"] and not feeds and len(player.build_order) < 20:
+        player.build_order.append((dense_type(name), grid(self.table, x), grid(self.table, y)))
+
+  # Fighting: in a file of its own.
+
+  def step(self, game):
+    """8 game loops."""
+    from tests.actor.environments import skirmish_twin_fight as fight
+    can = [game.players[p].command is not None and self.available(
+      game, p, game.players[p].command["function"]) for p in range(2)]
+    given = [self.give_orders(game, p, can[p]) for p in range(2)]
+    for p, each in enumerate(given):
+      if each is not None and each["function"] not in self.functions:
+        self.use(game, p, each)
+    for p, each in enumerate(given):
+      if each is not None and each["function"] in self.functions:
+        self.train(game.players[p], each)
+    births = [self.finish(player) for player in game.players]
+    for player in game.players:
+      self.grow_larvae(player)
+    self.mine(game)
+    begun = self.construct(game)
+    for p in range(2):
+      self.record(game, p, begun[p], births[p])
+    fight.fight_and_see(self, game)

@@ -125,31 +125,34 @@ class Session:
     """Ends the game as it stands."""
     self.control({"leave": True})
 
-  def _wait(self, begun: float) -> bool:
-    """Waits until a step that began then is over; whether the game goes on."""
+  def _wait(self, begun: float) -> str:
+    """Waits until a step that began then is over, or the page is to show something else.
+
+    Returns:
+      "step", "show" or, where the person has left, "".
+    """
     with self._changed:
-      paused = self._paused
+      shown = self._paused, self._speed
       while not self._left:
         now = time.monotonic()
-        absent = now - self._seen_at > ABSENT_SECONDS
-        if self._paused != paused:  # the page is to show it
-          return True
-        if self._paused or absent:
+        if (self._paused, self._speed) != shown:
+          return "show"
+        if self._paused or now - self._seen_at > ABSENT_SECONDS:
           self._changed.wait(1.0)
           continue
         left = begun + _SECONDS_PER_STEP / self._speed - now
         if left <= 0:
-          return True
+          return "step"
         self._changed.wait(left)
-      return False
+      return ""
 
   def run(self) -> None:
     """Plays to the end, or until the person leaves."""
     try:
       begun = time.monotonic()
-      while self._game.winner < 0 and self._wait(begun):
-        begun = time.monotonic()
-        if not self._paused:
+      while self._game.winner < 0 and (does := self._wait(begun)):
+        if does == "step":
+          begun = time.monotonic()
           self.step()
         self._publish()
     finally:
@@ -234,6 +237,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     url = urllib.parse.urlsplit(self.path)
     if url.path == "/":
       self._answer(200, self.server.page, "text/html; charset=utf-8")
+    elif url.path == "/favicon.ico":  # browsers ask for it by themselves
+      self._answer(204, b"")
     elif url.path == "/frame":
       after = urllib.parse.parse_qs(url.query).get("after", ["-1"])[0]
       if not re.fullmatch(r"-?\d{1,9}", after):

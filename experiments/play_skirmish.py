@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> None:
   try:
     if not path.parent.is_dir():  # before a game is lost
       raise ValueError(f"--save_replay: folder {path.parent} does not exist")
-    print("compiling: this takes a minute", flush=True)
+    print("compiling: this takes a minute or two", flush=True)
     session = make_session(
       opponent, seed=seed, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
       races=run_flags.RACES.value, map_name=run_flags.MAP.value, speed=_GAME_SPEED.value)

@@ -306,7 +306,7 @@ function showCommands() {
       aiming === command ? "aim" : ""}`);
     const prices = [command.minerals, command.vespene && `${command.vespene}g`,
                     command.food && `${command.food}f`].filter(price => price);
-    button.append(element("kbd", "", command.key), element("span", "", command.label),
+    button.append(element("kbd", "", command.key), element("span", "", command.label.replace(/^(Build|Train|Research) /, "")),
                   element("small", "", prices.join(" ")));
     button.title = command.label;
     button.onclick = () => choose(command);

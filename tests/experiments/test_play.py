@@ -196,7 +196,7 @@ def test_the_game_ends_and_its_replay_is_the_game(tmp_path, monkeypatch):
   """Without a clock: the person does nothing and loses to a rush."""
   played = session(seed=1)
   with monkeypatch.context() as patch:
-    patch.setattr(played, "_wait", lambda begun: True)
+    patch.setattr(played, "_wait", lambda begun: "step")
     played.run()
   assert played.result() == "You lost" and json.loads(played.frame(-1))["over"] == "You lost"
   replay = replays.load(replays.save(tmp_path / "game.npz", played.replay()))

@@ -101,6 +101,42 @@ def one(tree, g):
   return jax.tree.map(lambda values: values[g], tree)
 
 
+def furnish(state, games):
+  """Gives both players of some games one of all that their race has, and money, on the books.
+
+  Args:
+    state: [G, ...]; a copy is returned.
+    games: indices.
+  """
+  state = jax.tree.map(np.array, state)
+  for g in games:
+    for p in range(2):
+      side = state.side[g, p]
+      own = [i for i in range(1, len(TYPES.names)) if TYPES.race[i] == state.race[g, p]]
+      plain = [i for i in own if TYPES.structure[i] and not TYPES.fighter[i]]
+      armed = [i for i in own if TYPES.structure[i] and TYPES.fighter[i]]
+      units = [i for i in own if not TYPES.structure[i]]
+      feeds = [i for i in own if TYPES.gives_food[i] and not TYPES.townhall[i]][0]
+      plain.remove(state.kind[g, p, 0])
+      free = S + int((state.kind[g, p, S:] > 0).sum())
+      slots = {**{1 + i: kind for i, kind in enumerate(plain)},
+               **{TIER.plain + i: kind for i, kind in enumerate(armed)},
+               **{free + i: kind for i, kind in enumerate(units)}}
+      for i in range(2):  # food for as many again
+        slots[len(plain) + 1 + i if TYPES.structure[feeds] else free + len(units) + i] = feeds
+      for i, (slot, kind) in enumerate(slots.items()):
+        state.kind[g, p, slot] = kind
+        state.x[g, p, slot] = side * (-12.0 + 3.7 * (i % 4))
+        state.y[g, p, slot] = side * (-13.0 + 3.7 * (i // 4))
+        state.health[g, p, slot], state.shield[g, p, slot] = TYPES.health[kind], TYPES.shield[kind]
+        state.energy[g, p, slot] = min(TYPES.energy[kind], 150)
+      state.minerals[g, p] += 2000
+      state.score.spent[g, p] -= 2000
+      state.vespene[g, p] += 2000
+      state.score.spent_vespene[g, p] -= 2000
+  return state
+
+
 def mixed_names(step, rng):
   """Who decides at a step: a script that the game keeps, or now and then any legal action.
 
@@ -108,20 +144,29 @@ def mixed_names(step, rng):
   """
   strategies = [i for i, name in enumerate(NAMES) if name in scripts.STRATEGIES]
   kept = np.random.default_rng(5).choice(strategies, (GAMES, 2))
-  return np.where(rng.random((GAMES, 2)) < (0.3 if step < 300 else 0.5), NAMES.index("L0"), kept)
+  return np.where(rng.random((GAMES, 2)) < (0.1 if step < 300 else 0.3), NAMES.index("L0"), kept)
 
 
 def record(game, steps, every, seed=0) -> Record:
-  """Plays GAMES games; keeps each one's every n-th step, and all games every 25 steps."""
-  rng, state = np.random.default_rng(seed), start(game, seed)
+  """Plays GAMES games; keeps each one's every n-th step, and all games every 25 steps.
+
+  Besides, the first three steps of each function.
+
+  In every other pair of races both begin with one of everything.
+  """
+  rng = np.random.default_rng(seed)
+  state = furnish(host(start(game, seed)), [g for g in range(GAMES) if g // 3 % 2 == 0])
   found, states = [], []
+  times = np.zeros(len(FUNCTION), int)
   for step in range(steps):
     actions, due = choose(game, state, mixed_names(step, rng), seed + 1, step), game.due(state)
     acted = game.act(state, actions, due)
     after = game.advance(acted)
     before, chosen, turn, noted, later = host((state, actions, due, acted, after))
-    for g in range((-step) % every, GAMES, every):
-      if before.winner[g] < 0:
+    for g in np.flatnonzero(before.winner < 0):
+      new = [f for f in noted.commands.function[g] if f and times[f] < 3]
+      times[new] += 1
+      if new or (step + g) % every == 0:
         found.append(jax.tree.map(np.copy, Step(
           *(one(tree, g) for tree in (before, chosen, turn, noted, later)))))
     if step % 25 == 24:

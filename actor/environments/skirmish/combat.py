@@ -303,6 +303,8 @@ def bury(rules: tables.Rules, state: State) -> State:
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
   if rules.has_shields:
     state = state._replace(shield=jnp.where(dead, 0.0, state.shield))
+  if rules.has_larvae:
+    state = state._replace(larvae=jnp.where(gone, 0, state.larvae))
   return state
 
 

@@ -484,9 +484,25 @@ def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Ch
     jnp.sum(have * mobile) >= script.at_fighters[jnp.argmax(missing)])
   saves = jnp.any(missing) & (have[worker] >= script.workers) & ready & (
     (needed == 0) | jnp.any(counts_as == needed))
-  # The next building goes before what follows.
-  spare = see.minerals - saves * minerals[building]
-  spare_gas = see.vespene - saves * vespene[building]
+  supply, hungry = jnp.int32(0), jnp.array(False)
+  if not rules.tier.townhall_food:
+    gives = (types_.gives_food > 0) & ~types_.townhall
+    supply = _race_types(rules, gives, see.race)
+    coming = (have[supply] - jnp.sum(see.standing == supply) - jnp.sum(see.kind[s:] == supply))
+    trainers = jnp.sum(look_up(np.isin(every, products.producer[products.brood > 0]),
+                               see.standing))
+    margin = SUPPLY_MARGIN + SUPPLY_PER_PRODUCER * trainers
+    hungry = (see.food_left + coming * 16 < margin) & (
+      see.food_most + coming * 16 < 2 * rules.tier.food_cap)
+
+  def left(have_, prices):
+    """What of the money is not promised: to builders on their way, supply, the next building."""
+    promised = jnp.sum(jnp.where(see.verb == tables.BUILD, prices[see.product], 0))
+    if rules.tier.at_par:
+      promised = 0
+    return have_ - promised - hungry * prices[supply] - saves * prices[building]
+
+  spare, spare_gas = left(see.minerals, minerals), left(see.vespene, vespene)
 
   def affords(product):
     return (spare >= minerals[product]) & (spare_gas >= vespene[product])
@@ -501,18 +517,7 @@ def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Ch
   trains = (script.share > 0) & jnp.any(makes, axis=0) & see.can[makers[:y_]] & (
     affords(every))
   fighter = jnp.argmax(jnp.where(trains, lack, -jnp.inf))
-
   idle_hall = jnp.any(jnp.where((jnp.arange(y_) == worker), makes, False))
-  supply, hungry = jnp.int32(0), jnp.array(False)
-  if not rules.tier.townhall_food:
-    gives = (types_.gives_food > 0) & ~types_.townhall
-    supply = _race_types(rules, gives, see.race)
-    coming = (have[supply] - jnp.sum(see.standing == supply) - jnp.sum(see.kind[s:] == supply))
-    trainers = jnp.sum(look_up(np.isin(every, products.producer[products.brood > 0]),
-                               see.standing))
-    margin = SUPPLY_MARGIN + SUPPLY_PER_PRODUCER * trainers
-    hungry = (see.food_left + coming * 16 < margin) & (
-      see.food_most + coming * 16 < 2 * rules.tier.food_cap)
   upgrade, improves = jnp.int32(0), jnp.array(False)
   if rules.has_upgrades:
     level = jnp.maximum(script.upgrade - y_, 0)
@@ -527,7 +532,8 @@ def _spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Ch
   useful = have[worker] < jnp.minimum(filled, script.most_workers)
   wanted_products = jnp.stack([worker, supply, worker, building, upgrade, worker, fighter])
   wanted = jnp.stack([
-    (have[worker] < script.workers) & idle_hall, hungry, script.greedy & useful & idle_hall, saves, improves,
+    (have[worker] < script.workers) & idle_hall, hungry, script.greedy & useful & idle_hall, saves,
+    improves,
     useful & affords(worker) & idle_hall, jnp.any(trains)])
   wanted &= (wanted_products > 0) & see.can[jnp.asarray(makers)[wanted_products]]
   product = wanted_products[jnp.argmax(wanted)]

@@ -85,13 +85,13 @@ WEAK = {
 }
 RUSH = {
   "Terran": Plan(
-    workers=7, most_workers=8, buildings=_order("Barracks", "Barracks"), attack=5,
-    reinforce=3, army=(("Marine", 1.0),)),
+    workers=7, most_workers=8, buildings=_order("Barracks", "Barracks", ("Barracks", 0, 10), ("Barracks", 0, 14)), attack=6,
+    reinforce=4, army=(("Marine", 1.0),)),
   "Protoss": Plan(
-    workers=7, most_workers=8, buildings=_order("Gateway", "Gateway", "Gateway"), attack=3,
+    workers=7, most_workers=8, buildings=_order("Gateway", "Gateway", "Gateway", ("Gateway", 0, 8)), attack=3,
     reinforce=2, army=(("Zealot", 1.0),)),
   "Zerg": Plan(
-    workers=7, most_workers=8, buildings=_order("SpawningPool"), attack=6, reinforce=4,
+    workers=7, most_workers=8, buildings=_order("SpawningPool", ("Hatchery", 0, 20)), attack=6, reinforce=4,
     army=(("Zergling", 1.0),)),
 }
 TIMING = {
@@ -115,7 +115,8 @@ TIMING = {
 DEFENCE = {
   "Terran": Plan(
     workers=6, most_workers=16, greedy=True,
-    buildings=_order("Barracks", "Bunker", "Bunker", "Bunker", "Bunker", ("CommandCenter", 8, 3),
+    buildings=_order("Barracks", "Bunker", "Bunker", "Bunker", "Bunker", "Bunker",
+                     ("CommandCenter", 8, 3),
                      "EngineeringBay", "Bunker", "MissileTurret", "Barracks", "Refinery"),
     attack=18, reinforce=9, army=(("Marine", 0.8), ("Marauder", 0.2))),
   "Protoss": Plan(
@@ -127,8 +128,8 @@ DEFENCE = {
   "Zerg": Plan(
     workers=7, most_workers=16, greedy=True,
     buildings=_order("SpawningPool", "SpineCrawler", "SpineCrawler", "SpineCrawler",
-                     "SpineCrawler", ("Hatchery", 8, 2), "SpineCrawler", "SporeCrawler"),
-    attack=20, reinforce=10, army=(("Queen", 0.3), ("Zergling", 0.7))),
+                     "SpineCrawler", ("Hatchery", 8, 2), "SporeCrawler"),
+    attack=16, reinforce=8, army=(("Queen", 0.2), ("Zergling", 0.8))),
 }
 MACRO = {
   "Terran": Plan(
@@ -148,7 +149,7 @@ MACRO = {
     workers=8, most_workers=18, greedy=True,
     buildings=_order("Hatchery", "SpawningPool", "Extractor", "RoachWarren", "Extractor",
                      ("Hatchery", 14), "EvolutionChamber", "HydraliskDen"),
-    attack=12, reinforce=6, army=(("Queen", 0.1), ("Roach", 0.5), ("Hydralisk", 0.4)),
+    attack=9, reinforce=5, army=(("Roach", 0.5), ("Hydralisk", 0.5)),
     upgrades=("ZergMissileWeaponsLevel1", "GlialReconstitution", "GroovedSpines")),
 }
 SIEGE = {
@@ -195,9 +196,12 @@ STRATEGIES = {"rush": RUSH, "timing": TIMING, "defence": DEFENCE, "macro": MACRO
               "air": AIR}
 
 FULL = Skill(delays=(16, 24), noise=1.0, abilities=True)
-HALF = Skill(delays=(32, 48), noise=1.5, mistakes=0.1, abilities=True)
-QUARTER = Skill(delays=(64, 96), noise=2.0, mistakes=0.2)
-_BEGINNER = Skill(delays=(100, 127), noise=3.0, mistakes=0.4)
+HALF = Skill(delays=(32, 48), noise=1.5, mistakes=0.25, abilities=True)
+QUARTER = Skill(delays=(64, 96), noise=2.0, mistakes=0.3)
+_FAST = dataclasses.replace(FULL, delays=(8, 12))
+_BEGINNER = Skill(delays=(110, 127), noise=3.0, mistakes=0.6)
+_LEARNER = Skill(delays=(90, 120), noise=3.0, mistakes=0.4)
+_AVERAGE = Skill(delays=(48, 72), noise=2.0, mistakes=0.3, abilities=True)
 _NOTHING = {race: Plan(workers=0, most_workers=0) for race in tables.RACES}
 
 
@@ -205,19 +209,20 @@ def _script(name: str, plans: dict[str, Plan], skill: Skill, random: bool = Fals
   return Script(name, tuple(plans.items()), skill, random)
 
 
-# A ladder: each level is meant to beat the one two below nearly always.
+# A ladder: each level is meant to beat the one two below nearly always. From L4 on all play the
+# same opening, so that only skill decides, and then only what the cheaters get for nothing.
 LEVELS = (
   _script("L0", _NOTHING, FULL, random=True),
   _script("L1", ECONOMY, QUARTER),
   _script("L2", WEAK, _BEGINNER),
-  _script("L3", WEAK, QUARTER),
+  _script("L3", WEAK, _LEARNER),
   _script("L4", RUSH, QUARTER),
-  _script("L5", TIMING, QUARTER),
-  _script("L6", TIMING, HALF),
-  _script("L7", TIMING, FULL),
-  _script("L8", MACRO, FULL),
-  _script("L9", MACRO, dataclasses.replace(FULL, income=150)),
-  _script("L10", MACRO, dataclasses.replace(FULL, income=150, vision=True)),
+  _script("L5", RUSH, _AVERAGE),
+  _script("L6", RUSH, HALF),
+  _script("L7", RUSH, FULL),
+  _script("L8", RUSH, _FAST),
+  _script("L9", RUSH, dataclasses.replace(_FAST, income=150)),
+  _script("L10", RUSH, dataclasses.replace(_FAST, income=150, vision=True)),
 )
 _WHOLE = (
   *LEVELS,

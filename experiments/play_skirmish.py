@@ -9,6 +9,7 @@ Prints an address on this machine; open it. When the game is over its replay is 
 """
 
 import pathlib
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -61,6 +62,18 @@ def _warm_up(setting: competitors.Setting, seat: live.Seat) -> None:
   seat.reset()
 
 
+def _play(session: play_server.Session) -> None:
+  """Plays to the end, or until the terminal or the system says stop: the game is left then."""
+  numbers = (signal.SIGINT, signal.SIGTERM)
+  before = [signal.signal(number, lambda *_: session.leave()) for number in numbers]
+  try:
+    session.run()
+    session.wait_until_told(_TOLD_SECONDS)
+  finally:
+    for number, handler in zip(numbers, before, strict=True):
+      signal.signal(number, handler)
+
+
 def main(argv: Sequence[str]) -> None:
   """Entry point."""
   if len(argv) > 1:
@@ -81,11 +94,7 @@ def main(argv: Sequence[str]) -> None:
   threading.Thread(target=server.serve_forever, daemon=True).start()
   race = types.RACES[int(session.replay().match_up.races[0])]
   print(f"url={server.url} race={race} opponent={opponent}", flush=True)
-  try:
-    session.run()
-    session.wait_until_told(_TOLD_SECONDS)
-  except KeyboardInterrupt:  # the game ends here
-    pass
+  _play(session)
   replay = session.replay()
   replays.save(path, replay)
   server.shutdown()

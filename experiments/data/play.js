@@ -7,6 +7,7 @@ const $ = id => document.getElementById(id);
 const setup = JSON.parse($("setup").textContent);
 const SELF = 1, ENEMY = 4, MINERALS = -1, SPEEDS = [0.5, 1, 2, 4], FADE = 1.6;
 const {mapSize, types, commands} = setup, MOST = setup.most, FAR = 4 / mapSize;
+const SMART = commands.find(({label}) => label === "Smart");
 
 let frame = null, before = new Map(), arrived = 0, facing = new Map();
 let selected = [], groups = {}, aiming = null, queue = false, repeat = 1, deaths = [], flashes = [];
@@ -49,7 +50,8 @@ function take(next) {
     const moved = same ? Math.hypot(row.x - last.x, row.y - last.y) : 0;
     row.hurt = same && row.health + row.shield < last.health + last.shield;
     row.fired = same && row.cooldown > last.cooldown;
-    if (moved > 0.002 && moved < FAR) facing.set(row.tag, Math.atan2(row.y - last.y, row.x - last.x));
+    if (moved > 0.002 && moved < FAR)
+      facing.set(row.tag, Math.atan2(row.y - last.y, row.x - last.x));
     else if (!same) facing.set(row.tag, Math.atan2(0.5 - row.y, 0.5 - row.x));
   }
   const there = new Set(next.rows.map(row => row.tag)), cells = next.visibility.length;
@@ -57,7 +59,8 @@ function take(next) {
     if (there.has(tag) || isResource(row) || row.ghost) continue;
     const seen = next.visibility[Math.floor(row.y * cells)][Math.floor(row.x * cells)] === "2";
     if (row.side === SELF || seen)
-      deaths.push({time: now, x: row.x, y: row.y, type: typeOf(row), player: row.side === SELF ? 0 : 1});
+      deaths.push({time: now, x: row.x, y: row.y, type: typeOf(row),
+                   player: row.side === SELF ? 0 : 1});
   }
   before = old;
   frame = next;
@@ -70,7 +73,8 @@ function take(next) {
 function placed(row, part) {  // between the picture before and this one
   const last = before.get(row.tag);
   const near = last && last.type === row.type && Math.hypot(row.x - last.x, row.y - last.y) < FAR;
-  return near ? [last.x + part * (row.x - last.x), last.y + part * (row.y - last.y)] : [row.x, row.y];
+  if (!near) return [row.x, row.y];
+  return [last.x + part * (row.x - last.x), last.y + part * (row.y - last.y)];
 }
 
 function thingsNow() {
@@ -101,7 +105,8 @@ function shotsOf(shown) {
 }
 
 const terrain = setup.terrain && {
-  cells: setup.terrain.high.length, passable: (row, column) => setup.terrain.passable[row][column] > 0,
+  cells: setup.terrain.high.length,
+  passable: (row, column) => setup.terrain.passable[row][column] > 0,
   high: (row, column) => setup.terrain.high[row][column] > 0};
 
 function draw() {
@@ -226,7 +231,8 @@ function describe(row) {
 }
 
 function showTip(shown, size) {
-  const tip = $("tip"), row = pointer && !drag && near(pointer.x / size, pointer.y / size, () => true);
+  const tip = $("tip"), shows = pointer && !drag;
+  const row = shows && near(pointer.x / size, pointer.y / size, () => true);
   tip.hidden = !row;
   if (!row) return;
   tip.textContent = describe(row);
@@ -306,7 +312,8 @@ function showCommands() {
       aiming === command ? "aim" : ""}`);
     const prices = [command.minerals, command.vespene && `${command.vespene}g`,
                     command.food && `${command.food}f`].filter(price => price);
-    button.append(element("kbd", "", command.key), element("span", "", command.label.replace(/^(Build|Train|Research) /, "")),
+    const name = command.label.replace(/^(Build|Train|Research) /, "");
+    button.append(element("kbd", "", command.key), element("span", "", name),
                   element("small", "", prices.join(" ")));
     button.title = command.label;
     button.onclick = () => choose(command);
@@ -329,7 +336,8 @@ function select(tags) {
 }
 
 function order(functionIndex, extra, shift) {
-  post("/order", {function: functionIndex, units: selected, queued: queue || shift, repeat, ...extra});
+  post("/order", {function: functionIndex, units: selected, queued: queue || shift, repeat,
+                  ...extra});
 }
 
 function choose(command, shift = false) {  // at once, or aimed by the next click
@@ -363,7 +371,7 @@ function pressedMap(event) {
   pointer = at;
   if (event.button === 2) {
     if (aiming) aiming = null;
-    else if (selected.length) aimAt(commands.find(({label}) => label === "Smart"), x, y, event.shiftKey);
+    else if (selected.length) aimAt(SMART, x, y, event.shiftKey);
     showCommands();
   } else if (event.button === 0 && aiming) {
     aimAt(aiming, x, y, event.shiftKey);
@@ -437,7 +445,8 @@ function pressedKey(event) {
 }
 
 function makeButtons() {
-  $("title").append(element("b", "", `you (${setup.race})`), " vs ", element("i", "", setup.names[1]));
+  $("title").append(element("b", "", `you (${setup.race})`), " vs ",
+                    element("i", "", setup.names[1]));
   SPEEDS.forEach((value, i) => {
     const button = element("button", "", `${value}×`);
     button.onclick = () => setSpeed(i);

@@ -130,7 +130,8 @@ function scansOf(step) {
 }
 
 const terrain = game.terrain && {
-  cells: game.terrain.high.length, passable: (row, column) => game.terrain.passable[row][column] > 0,
+  cells: game.terrain.high.length,
+  passable: (row, column) => game.terrain.passable[row][column] > 0,
   high: (row, column) => game.terrain.high[row][column] > 0};
 
 function drawMap() {

@@ -237,7 +237,8 @@ function drawCreep(context, size, scale, creep) {
 }
 
 function drawUnit(context, size, scale, {type, x, y, player, facing, hurt, stimmed}) {
-  const radius = Math.max(3.2, type.radius * scale * 1.05), lift = type.flying ? 0.35 * radius : 0;
+  const radius = Math.max(type.worker ? 3.2 : 4.4, type.radius * scale * 1.05);
+  const lift = type.flying ? 0.35 * radius : 0;
   if (type.flying)
     unitShape(context, type.shape, x * size + lift, y * size + 2 * lift + 2, radius, facing,
               "rgba(2, 6, 23, .45)", "transparent");

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import signal
 import threading
 
 import jax
@@ -248,6 +250,19 @@ def test_command_saves_the_replay(tmp_path, monkeypatch, capsys):
   replay = replays.load(tmp_path / "play-rusher-3.npz")
   assert replay.steps == 9 and replay.winner == -1
   assert replays.resimulate(replay).loop[-1] == 72
+
+
+def test_a_stopped_game_is_kept(tmp_path, monkeypatch, capsys):
+  """Nobody opens the page, and the system says stop."""
+  monkeypatch.setattr(play_skirmish, "_TOLD_SECONDS", 0.0)
+  path = tmp_path / "game.npz"
+  timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+  run = play_server.Session.run
+  monkeypatch.setattr(
+    play_server.Session, "run", lambda self: (timer.start(), self.step(), run(self)))
+  command(["--opponent", "rusher", "--save_replay", str(path)])
+  assert replays.load(path).steps == 1
+  assert "result='broken off at 0:00'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

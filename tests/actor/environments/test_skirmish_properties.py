@@ -266,6 +266,7 @@ def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
     assert len(replay.step) > 4
 
 
+@pytest.mark.slow
 def test_observations_have_the_shapes_of_the_contract(default_game):
   state = start(default_game)
   observation, _ = default_game.observe(state)

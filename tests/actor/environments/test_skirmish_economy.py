@@ -1,0 +1,291 @@
+"""The whole game's economy: gas, supply, larvae, building, held to numbers by hand."""
+
+import numpy as np
+import pytest
+
+from starleague.actor.environments.skirmish import tables
+from starleague.agent import vocabulary
+from tests.actor.environments.default_games import (
+  LOCAL,
+  TIER,
+  TYPES,
+  S,
+  give,
+  host,
+)
+from tests.actor.environments.scenes import (
+  BUNKER,
+  GEYSER,
+  GEYSER_PLACE,
+  HOME,
+  PROTOSS,
+  TERRAN,
+  UNIT,
+  ZERG,
+  close,
+  put,
+  run,
+  same,
+  scene,
+)
+
+pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
+
+# Mining.
+
+@pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
+def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
+  state = scene(default_game, race)
+  names = {TERRAN: ("Refinery", "SCV"), PROTOSS: ("Assimilator", "Probe"),
+           ZERG: ("Extractor", "Drone")}[race]
+  put(state, 1, names[0], GEYSER_PLACE)
+  hands = [1, 2, 3, 4, 6]
+  for g, count in enumerate(hands):
+    for i in range(count):
+      put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
+          verb=tables.GATHER, target=GEYSER)
+  state = run(default_game, state, 60)
+  # A trip takes 40 loops, 5 steps; more than three share the three's income: a trip of four
+  # workers takes 30 / 4 = 7.5 steps.
+  trips = [12 * 1, 12 * 2, 12 * 3, 8 * 4, 6 * 6]
+  same(state.vespene[:5, 0], 4 * np.array(trips))
+  same(state.score.collected_vespene[:5, 0], 4 * np.array(trips))
+  same(state.patches[:5, 0, GEYSER], 1500 - 4 * np.array(trips))
+  same(state.minerals[:5, 0], 0)
+
+
+def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game):
+  state = scene(default_game, TERRAN, PROTOSS)
+  put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=tables.GATHER, target=GEYSER)
+  for g, player in ((1, 0), (2, 1)):
+    put(state, 1, ("Refinery", "Assimilator")[player], GEYSER_PLACE, player=player, games=g)
+  state.unfinished[1, 0, 1] = 4000
+  state = run(default_game, state, 1)
+  # They mine the nearest patch of minerals instead.
+  square = ((np.array(TIER.patches)[:GEYSER] - np.add(GEYSER_PLACE, (0.0, 1.2))) ** 2).sum(-1)
+  same(state.orders.target[:3, 0, 0], square.argmin())
+  same(run(default_game, state, 30).vespene[:3, 0], 0)
+
+
+def test_cheats_get_half_as_much_again(default_game):
+  state = scene(default_game)
+  put(state, UNIT, "SCV", TIER.patches[0], verb=tables.GATHER, target=0)
+  state.income[1] = 150
+  state = run(default_game, state, 50)
+  same(state.minerals[:2, 0], [10 * 5, 10 * 7])  # 7.5 a trip, rounded down
+  same(state.patches[:2, 0, 0], 900 - 50)  # the patch gives as much
+
+
+def test_the_last_minerals_of_a_patch_are_shared_fairly(default_game):
+  """Two workers of the one and one of the other end a trip at a patch that holds 8."""
+  state = scene(default_game)
+  place = TIER.patches[0]
+  for i in range(2):
+    put(state, UNIT + i, "SCV", place, verb=tables.GATHER, target=0)
+  half = TIER.resources // 2
+  put(state, UNIT, "SCV", place, player=1, verb=tables.GATHER, target=half)
+  put(state, 1, "CommandCenter", HOME, player=1)  # another's hall at the same place
+  state.patches[:, 0, 0] = 8
+  state.memory.patches[:, 0, 0] = state.memory.patches[:, 1, half] = 8
+  state = run(default_game, state, 5)
+  # 15 are asked for: 8 * 2 // 3 = 5 and 8 * 1 // 3 = 2.
+  same(state.minerals, [5, 2])
+  same(state.patches[:, 0, 0], 1)
+
+
+# Supply, larvae, training.
+
+def test_supply_depots_feed(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 100
+  for i in range(15):  # as many as a command center feeds
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  for g in (1, 2):
+    put(state, 1, "SupplyDepot", (-10.0, -10.0), games=g)
+  state.unfinished[1, 0, 1] = 4000
+  can = host(default_game.observe(state)[0].available_actions)[:, 0]
+  train = vocabulary.FUNCTIONS.index("Train_SCV_quick")
+  same(can[:3, train], [False, False, True])
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:3, 0, 0] > 0).sum(-1), [0, 0, 2])  # two can be paid
+  same(state.minerals[:3, 0], [100, 100, 0])
+
+
+def test_what_is_in_the_making_takes_food(default_game):
+  """14 of 15, and one in the queue: there is no food for another."""
+  state = scene(default_game)
+  state.minerals[:] = 500
+  for i in range(13):
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:, 0, 0] > 0).sum(-1), 2)
+  same(state.minerals[:, 0], 400)
+
+
+def test_food_never_exceeds_the_tiers_cap(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 500
+  for i in range(1, 8):
+    put(state, i, "SupplyDepot", (4.0 * i - 16, 0.0))
+  for i in range(39):
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:, 0, 0] > 0).sum(-1), 1)  # the fortieth
+
+
+def test_larvae_come_with_time_up_to_three(default_game):
+  state = scene(default_game, ZERG)
+  state.larvae[:] = 0
+  found = []
+  run(default_game, state, 40, lambda s: found.append(s.larvae[:, 0, 0]))
+  # 176 loops at tempo 3 are 59, which the eighth step completes.
+  same(np.array(found).T, np.minimum((np.arange(40) + 1) // 8, 3))
+
+
+def test_a_queen_brings_three_larvae(default_game):
+  state = scene(default_game, ZERG)
+  put(state, UNIT, "Queen", HOME)
+  state.energy[:, 0, UNIT] = 25.0
+  state.energy[1, 0, UNIT] = 24.9
+  same(state.larvae[:, 0, 0], 3)
+  state = give(state, "Effect_InjectLarva_unit", slots=[UNIT], target=0, kind=tables.OWN)
+  found = []
+  last = run(default_game, state, 25, lambda s: found.append(s.larvae[:2, 0, 0]))
+  # 464 loops at tempo 3 are 154, which the twentieth step completes.
+  same(np.array(found)[:, 0], [3] * 19 + [6] * 6)
+  same(np.array(found)[:, 1], 3)
+  # 0.5625 a second of 16 loops: 25 steps give 7.03.
+  close(last.energy[:2, 0, UNIT], [25 * 8 * 0.5625 / 16, 24.9 + 25 * 8 * 0.5625 / 16])
+  effect = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == vocabulary.FUNCTIONS.index(
+    "Effect_InjectLarva_unit"))
+  same(last.executed.effects[:2, 0, effect[0]], [True, False])
+
+
+def test_zerglings_come_in_pairs_from_one_larva(default_game):
+  state = scene(default_game, ZERG)
+  put(state, 1, "SpawningPool", (-10.0, -14.0))
+  state.minerals[:] = 75
+  state = run(default_game, give(state, "Train_Zergling_quick", slots=[0], repeat=3))
+  same(state.minerals[:, 0], 25)
+  same(state.larvae[:, 0, 0], 2)
+  player = host(default_game.observe(state)[0].player)[:, 0]
+  same(player[:, 2], 1)  # food used: two halves
+  state = run(default_game, state, 14)
+  same(state.kind[:, 0, S:], 0)
+  state = run(default_game, state)  # 384 loops at tempo 3 are 128, 16 steps
+  same((state.kind[:, 0, S:] == LOCAL["Zergling"]).sum(-1), 2)
+  same(state.score.units[:, 0], 50)
+
+
+def test_a_hatchery_makes_several_at_once_and_others_one_after_the_other(default_game):
+  state = scene(default_game, ZERG, PROTOSS)
+  state.minerals[:] = 1000
+  order = give(give(state, "Train_Drone_quick", slots=[0], repeat=3),
+               "Train_Probe_quick", slots=[0], repeat=3, player=1)
+  state = run(default_game, order, 15)  # 272 loops at tempo 3 are 91: 12 steps
+  same((state.kind[:, :, S:] > 0).sum(-1), [3, 1])
+
+
+# Building.
+
+def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_game):
+  for race, worker, name, cost, loops in (
+      (ZERG, "Drone", "SpawningPool", 200, 347), (PROTOSS, "Probe", "Pylon", 100, 134),
+      (TERRAN, "SCV", "SupplyDepot", 100, 160)):
+    state = scene(default_game, race)
+    state.minerals[:] = 210
+    site = (-12.0, -10.5)
+    put(state, UNIT, worker, site)
+    put(state, UNIT + 1, worker, (5.0, 5.0))
+    state = run(default_game, give(
+      state, f"Build_{name}_pt", slots=[UNIT, UNIT + 1], x=site[0], y=site[1]))
+    same(state.kind[:, 0, 1], LOCAL[name])
+    same(state.minerals[:, 0], 210 - cost)
+    same(state.unfinished[:, 0, 1], loops)
+    close(state.health[:, 0, 1], 0.1 * TYPES.health[LOCAL[name]])
+    close(state.shield[:, 0, 1], 0.1 * TYPES.shield[LOCAL[name]])
+    same((state.kind[:, 0, S:] > 0).sum(-1), 1 if race == ZERG else 2)
+    same(state.orders.verb[:, 0, 0], {
+      ZERG: tables.IDLE, PROTOSS: tables.GATHER, TERRAN: tables.CONSTRUCT}[race])
+    same(state.orders.verb[:, 0, 1], tables.IDLE)  # a site takes one
+    same(state.score.killed_units, 0)
+    steps = -(-loops // 8)
+    state = run(default_game, state, steps - 1)
+    same(state.unfinished[:, 0, 1] > 0, True)
+    state = run(default_game, state)
+    same(state.unfinished[:, 0, 1], 0)
+    close(state.health[:, 0, 1], TYPES.health[LOCAL[name]])
+    close(state.shield[:, 0, 1], TYPES.shield[LOCAL[name]])
+    same(state.orders.verb[:, 0, 0], tables.IDLE if race == ZERG else tables.GATHER)
+
+
+def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
+  state = scene(default_game, ZERG)
+  state.minerals[:] = 1000
+  put(state, UNIT, "Drone", HOME)
+  far = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-5.9, y=-16.0)  # 10.1 from the hall
+  same(run(default_game, far).orders.verb[:, 0, 0], tables.IDLE)
+  near = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-6.1, y=-16.0)
+  same(run(default_game, near).orders.verb[:, 0, 0], tables.BUILD)
+  hall = give(state, "Build_Hatchery_pt", slots=[UNIT], x=0.0, y=0.0)
+  same(run(default_game, hall).orders.verb[:, 0, 0], tables.BUILD)
+  gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=tables.RESOURCE)
+  found = run(default_game, gas)
+  same(found.orders.verb[:, 0, 0], tables.BUILD)
+  same(found.orders.x[:, 0, 0], GEYSER_PLACE[0])
+  patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=tables.RESOURCE)
+  found = run(default_game, patch)  # 4.9 from the geyser: too far
+  same(found.orders.verb[:, 0, 0], tables.IDLE)
+
+
+def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
+  state = scene(default_game)
+  put(state, 1, "Barracks", (-8.0, -16.0))
+  put(state, 2, "Factory", (-8.0, -8.0))
+  state.unfinished[:, 0, 2] = 100
+  state.queue[:, 0, 1, :2] = [LOCAL["Marine"], LOCAL["Marauder"]]
+  state.timers[:, 0, 1, :2] = 100
+  found = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
+  # 150 minerals and 100 vespene; the Barracks stands finished and stays.
+  same(found.minerals[:, 0], 112)
+  same(found.vespene[:, 0], 75)
+  same(found.kind[:, 0, :3], [LOCAL["CommandCenter"], LOCAL["Barracks"], 0])
+  same(found.score.spent[:, 0], -112)
+  found = run(default_game, give(state, "Cancel_Last_quick", slots=[0, 1]))
+  same(found.minerals[:, 0], 100)
+  same(found.vespene[:, 0], 25)
+  same(found.queue[:, 0, 1], [LOCAL["Marine"], 0, 0, 0, 0])
+  same(found.timers[:, 0, 1], [92, 0, 0, 0, 0])
+
+
+def test_an_orbital_command_comes_of_a_command_center(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 400
+  put(state, 1, "Barracks", (-8.0, -16.0))
+  state.unfinished[1, 0, 1] = 4000  # without one there is none
+  state = run(default_game, give(state, "Morph_OrbitalCommand_quick", slots=[0], repeat=3))
+  same(state.minerals[:2, 0], [250, 400])
+  state = run(default_game, state, 22)  # 560 loops at tempo 3 are 187, 24 steps
+  same(state.kind[:2, 0, 0], LOCAL["CommandCenter"])
+  state = run(default_game, state)
+  same(state.kind[:2, 0, 0], [LOCAL["OrbitalCommand"], LOCAL["CommandCenter"]])
+  # Fifty, and what the rest of the step adds.
+  close(state.energy[0, 0, 0], 50 + 8 * 0.5625 / 16)
+  # It is worth both prices, and trains as before, but does not turn again.
+  assert TYPES.value[LOCAL["OrbitalCommand"]] == 550
+  same(state.score.structures[:2, 0], [150, 0])
+  orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
+  same(state.executed.units[:2, 0, orbital], [True, False])
+  can = host(default_game.observe(state)[0].available_actions)[0, 0]
+  names = {name: can[vocabulary.FUNCTIONS.index(name)] for name in (
+    "Train_SCV_quick", "Effect_Scan_pt", "Morph_OrbitalCommand_quick")}
+  assert list(names.values()) == [True, True, False]
+
+
+def test_only_what_produces_is_ever_idle(default_game):
+  state = scene(default_game)
+  put(state, 1, "SupplyDepot", (-8.0, -16.0))
+  put(state, 2, "Barracks", (-8.0, -8.0))
+  put(state, BUNKER, "Bunker", (0.0, 0.0))
+  state = run(default_game, state, 5)
+  same(state.score.idle_production, [2 * 5 * 8, 5 * 8])

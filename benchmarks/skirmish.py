@@ -1,10 +1,11 @@
 """How fast Skirmish plays: a batch of games under one jit, against one game at a time.
 
-  python -m benchmarks.skirmish
+  python -m benchmarks.skirmish --tiers mini default large
 
-Prints agent steps a second (a step of a game is two: both players are shown what they see and act)
-for several batch sizes, compile times, and the ratio to a jitted loop over a single game. Run from
-the repository's root.
+Prints, for each tier, environment and agent steps a second (a step of a game is two agent steps:
+both players are shown what they see and act) for several batch sizes, compile times, and the ratio
+to a jitted loop over a single game. Races and maps are mixed in a batch: none needs a program of its
+own. Run from the repository's root; `taskset -c 0` measures one core.
 """
 
 import argparse
@@ -14,35 +15,39 @@ import jax
 import jax.numpy as jnp
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import make_skirmish
+from starleague.actor.environments.skirmish import make_skirmish, maps, tournament
+from starleague.actor.environments.skirmish.replay_files import Game
 from starleague.agent import types
 
 BOTH = jnp.arange(2)
 
 
 def _start(environment: base.Environment, key):
+  """A game of races and a map drawn at random: a tier that has one of each takes that."""
   statistics = jax.tree.map(
     lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
+  keys = jax.random.split(key)
   return environment.reset(key, base.MatchUp(
-    jnp.ones(2, jnp.int32), jnp.int32(0), jnp.array(False), statistics))
+    jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES)),
+    jnp.array(False), statistics))
 
 
-def _actions(observation: types.Observation, key) -> types.Action:
+def _actions(game: Game, observation: types.Observation, key) -> types.Action:
   """Something legal for every player: rows and places at random, as cheaply as can be."""
   keys = jax.random.split(key, 3)
   function = jax.random.categorical(
     keys[0], jnp.where(observation.available_actions, 0.0, -jnp.inf)).astype(jnp.int16)
-  units = jax.random.randint(keys[1], (2, 8), 0, 12).astype(jnp.int16)
-  location = jax.random.randint(keys[2], (2,), 0, 1024)
+  units = jax.random.randint(keys[1], (2, game.max_selected), 0, 12).astype(jnp.int16)
+  location = jax.random.randint(keys[2], (2,), 0, game.location_size ** 2)
   return types.Action(
     function=function, delay=jnp.full(2, 8, jnp.int16), queued=jnp.zeros(2, jnp.uint8),
     repeat=jnp.zeros(2, jnp.uint8), units=units, target_unit=jnp.zeros(2, jnp.int16),
     location=location)
 
 
-def _step(environment: base.Environment, state, key):
+def _step(environment: base.Environment, game: Game, state, key):
   observation, privileged = jax.vmap(environment.observe, (None, 0))(state, BOTH)
-  actions = _actions(observation, key)
+  actions = _actions(game, observation, key)
   state = environment.advance(environment.act(state, actions, environment.due(state)))
   return state, (observation, privileged)
 
@@ -56,12 +61,12 @@ def _seconds(function, *arguments, repeats: int = 3) -> float:
   return best
 
 
-def measure(games: int, steps: int) -> tuple[float, float]:
-  """Agent steps a second of a batch, and the seconds it took to compile."""
-  environment = make_skirmish()
+def measure(game: Game, games: int, steps: int) -> tuple[float, float]:
+  """Environment steps a second of a batch, and the seconds it took to compile."""
+  environment = make_skirmish(**game._asdict())
   keys = jax.random.split(jax.random.key(0), games)
   states = jax.jit(jax.vmap(lambda key: _start(environment, key)))(keys)
-  one = jax.vmap(lambda state, key: _step(environment, state, key))
+  one = jax.vmap(lambda state, key: _step(environment, game, state, key))
   begin = time.perf_counter()
   compiled = jax.jit(one).lower(states, keys).compile()
   compile_seconds = time.perf_counter() - begin
@@ -72,15 +77,16 @@ def measure(games: int, steps: int) -> tuple[float, float]:
     return states, seen
 
   run(states)
-  return 2 * games * steps / _seconds(run, states), compile_seconds
+  return games * steps / _seconds(run, states), compile_seconds
 
 
-def measure_single(steps: int) -> float:
-  """Agent steps a second of one game in a jitted, unbatched loop."""
-  environment = make_skirmish()
+def measure_single(game: Game, steps: int) -> float:
+  """Environment steps a second of one game in a jitted, unbatched loop."""
+  environment = make_skirmish(**game._asdict())
   key = jax.random.key(0)
   state = jax.jit(lambda key: _start(environment, key))(key)
-  compiled = jax.jit(lambda state, key: _step(environment, state, key)).lower(state, key).compile()
+  compiled = jax.jit(lambda state, key: _step(environment, game, state, key)).lower(
+    state, key).compile()
 
   def run(state):
     for _ in range(steps):
@@ -88,20 +94,25 @@ def measure_single(steps: int) -> float:
     return state, seen
 
   run(state)
-  return 2 * steps / _seconds(run, state)
+  return steps / _seconds(run, state)
 
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--games", type=int, nargs="+", default=[64, 256, 1024])
+  parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(tournament.GAMES))
+  parser.add_argument("--games", type=int, nargs="+", default=[32, 64, 256])
   parser.add_argument("--steps", type=int, default=4096, help="game steps a measurement")
   options = parser.parse_args()
-  single = measure_single(max(options.steps // 8, 1))
-  print(f"games=1 agent_steps_per_second={single:.0f} ratio=1.0")
-  for games in options.games:
-    speed, compile_seconds = measure(games, max(options.steps // games, 1))
-    print(f"games={games} agent_steps_per_second={speed:.0f} ratio={speed / single:.1f} "
-          f"compile_seconds={compile_seconds:.1f}")
+  for tier in options.tiers:
+    game = tournament.GAMES[tier]
+    single = measure_single(game, max(options.steps // 8, 1))
+    print(f"tier={tier} games=1 environment_steps_per_second={single:.0f} "
+          f"agent_steps_per_second={2 * single:.0f} ratio=1.0", flush=True)
+    for games in options.games:
+      speed, compile_seconds = measure(game, games, max(options.steps // games, 1))
+      print(f"tier={tier} games={games} environment_steps_per_second={speed:.0f} "
+            f"agent_steps_per_second={2 * speed:.0f} ratio={speed / single:.1f} "
+            f"compile_seconds={compile_seconds:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -179,7 +179,8 @@ def test_what_is_available_in_rich_games_does_something(default_record, effect, 
   checked = 0
   for i, state in enumerate(default_record.states[4::5]):
     allowed = np.asarray(can(state))[:, 0]
-    pairs = [(g, c) for g in range(i % 2, GAMES, 2) for c in range(1, len(FUNCTION))
+    going = np.flatnonzero(state.winner < 0)[i % 2::2]
+    pairs = [(g, c) for g in going for c in range(1, len(FUNCTION))
              if allowed[g, c] and FUNCTIONS.kind[c] != tables.BUILDING]
     works = possible(effect, state, pairs)
     assert works.all(), [(g, FUNCTIONS.names[c]) for (g, c), w in zip(pairs, works, strict=True)
@@ -201,7 +202,7 @@ def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, e
     # Building is forbidden to whoever cannot pay yet, though the way there costs nothing.
     free = np.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
     commands = []
-    for g in range(GAMES):
+    for g in np.flatnonzero(state.winner < 0):
       standing = np.where(state.unfinished[g, 0] > 0, 0, state.kind[g, 0, :S])
       stands = {0, *standing.tolist(), *TYPES.counts_as[standing].tolist()}
       for c in range(1, len(FUNCTION)):
@@ -223,7 +224,8 @@ def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, e
 def test_the_gate_holds_back_all_that_is_not_available(default_record, effect, can):
   rng, state = np.random.default_rng(1), default_record.states[8]
   allowed = np.asarray(can(state))[:, 0]
-  commands = [attempts(state, g, c, sparse=True, rng=rng)[0] for g in range(GAMES)
+  going = np.flatnonzero(state.winner < 0)
+  commands = [attempts(state, g, c, sparse=True, rng=rng)[0] for g in going
               for c in range(1, len(FUNCTION)) if not allowed[g, c]]
   assert len(commands) > 1000
   assert not tried(effect, state, commands, True).any()

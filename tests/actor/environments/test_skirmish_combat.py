@@ -366,7 +366,9 @@ def test_bunkers_shoot_once_they_are_finished(default_game):
   put(state, UNIT, "Marauder", (7.5, 0.0), player=1, verb=tables.HOLD)
   state.unfinished[1, 0, BUNKER] = 500
   state = run(default_game, state)
-  close(state.health[:2, 1, UNIT], [125 - 2 * (6 - 1), 125])
+  crew = TYPES.ground.attacks[LOCAL["Bunker"]]  # Marines, of 6 less a point of armour each
+  assert crew >= 2
+  close(state.health[:2, 1, UNIT], [125 - crew * 5, 125])
 
 
 def test_weapons_against_the_air_and_the_ground(default_game):

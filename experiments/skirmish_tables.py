@@ -55,8 +55,8 @@ MORPHS = {  # what becomes what, by which function
 OVERRIDES: Mapping[str, Mapping[str, object]] = {
   # The source has no weapon for the beam; damage to armoured targets is that of patch 4.10.
   "VoidRay": {"ground": (6, 1, 4, "Armored", 6, 0.5), "air": (6, 1, 4, "Armored", 6, 0.5)},
-  # A bunker comes with its crew: two Marines' fire, a step farther than they reach.
-  "Bunker": {"ground": (6, 2, 0, "", 6, 0.86), "air": (6, 2, 0, "", 6, 0.86)},
+  # A bunker comes with its crew: three Marines' fire, a step farther than they reach.
+  "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
   # A command center turned into an orbital one is paid for the difference.
   "OrbitalCommand": {"minerals": 150},
   # A larva gives two, which are paid, fed and born together.

@@ -399,7 +399,7 @@ def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[A
     where = jnp.where(where < len(homes), look_up(own, where) * where, 0)
     base = jnp.where(shoots, newest, where)
     around_x, around_y = look_up(homes[:, 0], base), look_up(homes[:, 1], base)
-    spread = jnp.where(shoots, 0.6 * spread, spread)
+    spread = jnp.where(shoots, 0.85 * spread, spread)
   x = see.side * (around_x + spread[:, 0])
   y = see.side * (around_y + spread[:, 1])
   if len(tier.homes) > 1:
@@ -409,11 +409,13 @@ def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[A
     x = jnp.where(is_hall, see.side * jnp.asarray(homes)[free, 0], x)
     y = jnp.where(is_hall, see.side * jnp.asarray(homes)[free, 1], y)
   radius = look_up(types_.radius, product)
+  # A geyser is kept free for what stands on it.
+  ground = np.where(geysers(rules), types_.radius[types_.gas].max(initial=0.0), tables.PATCH_RADIUS)
   blocks_x = jnp.concatenate([see.x[:s], see.patch_x])
   blocks_y = jnp.concatenate([see.y[:s], see.patch_y])
   wide = jnp.concatenate([
     jnp.where(see.kind[:s] > 0, look_up(types_.radius, see.kind[:s]), orders.NOWHERE),
-    jnp.where(see.patches > 0, tables.PATCH_RADIUS, orders.NOWHERE)])
+    jnp.where(see.patches > 0, ground, orders.NOWHERE)])
   # The aim is rounded to the location grid: leave a cell's width, and a way through.
   apart = jnp.maximum(radius + wide + 0.25 + tier.map_size / rules.location_size, 0.0)
   square = (x[:, None] - blocks_x) ** 2 + (y[:, None] - blocks_y) ** 2

@@ -85,7 +85,7 @@ WEAK = {
 }
 RUSH = {
   "Terran": Plan(
-    workers=7, most_workers=8, buildings=_order("Barracks", "Barracks", ("Barracks", 0, 10), ("Barracks", 0, 14)), attack=6,
+    workers=7, most_workers=8, buildings=_order("Barracks", "Barracks", ("Barracks", 0, 14)), attack=6,
     reinforce=4, army=(("Marine", 1.0),)),
   "Protoss": Plan(
     workers=7, most_workers=8, buildings=_order("Gateway", "Gateway", "Gateway", ("Gateway", 0, 8)), attack=3,
@@ -157,7 +157,7 @@ SIEGE = {
     workers=8, most_workers=19, greedy=True,
     buildings=_order("Barracks", "Refinery", "Bunker", "Factory", "EngineeringBay",
                      ("CommandCenter", 10), "Factory", "Refinery", "Armory"),
-    attack=14, reinforce=7, army=(("Marine", 0.35), ("SiegeTank", 0.65)),
+    attack=11, reinforce=6, army=(("Marine", 0.3), ("SiegeTank", 0.7)),
     upgrades=("TerranVehicleWeaponsLevel1",)),
   "Protoss": Plan(
     workers=8, most_workers=19, greedy=True,

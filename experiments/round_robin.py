@@ -1,7 +1,7 @@
 """What Skirmish's scripted players are worth against one another.
 
   python -m starleague.experiments.round_robin --games_a_kind 2
-  python -m starleague.experiments.round_robin --entrants L0,L1,L2,L3,L4,L5,L6,L7,L8 --games_a_kind 1
+  python -m starleague.experiments.round_robin --entrants L0,L1,L2,L3,L4,L5,L6,L7,L8 --apart 2
 
 Everyone meets everyone, from both sides, on all maps, in each race's mirror match (or, with
 --cross, each pair of different races). Prints the shares of points, the ratings with 95% intervals
@@ -34,6 +34,10 @@ _GAMES = flags.DEFINE_integer(
   "games_a_kind", 2, "Games of each pair, races, map and side.", lower_bound=1)
 _CROSS = flags.DEFINE_boolean("cross", False, "Different races instead of mirror matches.")
 _OUTPUT = flags.DEFINE_string("tables_folder", "runs/round_robin", "Folder of the table and the page.")
+
+_APART = flags.DEFINE_integer(
+  "apart", None, "Only pairs so many places apart in --entrants: 2 for a ladder's levels against the "
+  "one two below.", lower_bound=1)
 
 RESAMPLES = 200  # of the results, for the ratings' intervals
 EDGE = 0.6  # share of points from which a pair counts as decided
@@ -86,7 +90,8 @@ def lines(title: str, table: Standing) -> list[str]:
   found = [f"**{title}**", "", f"| | {' | '.join(table.names)} | Elo |",
            f"|---|{'---|' * (len(table.names) + 1)}"]
   for i, name in enumerate(table.names):
-    cells = ["" if i == j else f"{100 * share:.0f}%" for j, share in enumerate(table.share[i])]
+    cells = [f"{100 * share:.0f}%" if table.games[i, j] else "" for j, share in enumerate(
+      table.share[i])]
     rating = f"{table.ratings[i]:+.0f} [{table.low[i]:+.0f}, {table.high[i]:+.0f}]"
     found.append(f"| {name} | {' | '.join(cells)} | {rating} |")
   for triple in cycles(table):
@@ -98,6 +103,20 @@ def lines(title: str, table: Standing) -> list[str]:
       edges.append(f"{a} beats {b} {100 * table.share[i, j]:.0f}% [{100 * low:.0f}, "
                    f"{100 * high:.0f}]")
     found.append(f"\nCycle: {', '.join(edges)}.")
+  return found
+
+
+def race_lines(fixtures: tournament.Fixture, result: tournament.Result) -> list[str]:
+  """Each race's share of points against each other one, over all entrants and both sides."""
+  points, games = tournament.payoff(
+    fixtures._replace(players=fixtures.races), result, len(types.RACES))
+  found = ["**Races**", ""]
+  for i, j in itertools.combinations(range(len(types.RACES)), 2):
+    if games[i, j]:
+      low, high = league.wilson_interval(points[i, j], games[i, j])
+      found.append(f"- {types.RACES[i].capitalize()} against {types.RACES[j].capitalize()}: "
+                   f"{100 * points[i, j] / games[i, j]:.0f}% [{100 * low:.0f}, {100 * high:.0f}] of "
+                   f"{int(games[i, j])} games")
   return found
 
 
@@ -154,6 +173,12 @@ def main() -> None:
     raise settings.SettingsError(f"entrants: expected two or more, found {names}")
   races = tournament.race_pairs(tier, mirrors=not _CROSS.value)
   fixtures = tournament.round_robin(len(names), races, range(len(maps.NAMES)), _GAMES.value)
+  if _APART.value is not None:
+    kept = fixtures.players[:, 1] - fixtures.players[:, 0] == _APART.value
+    fixtures = tournament.Fixture(*(values[kept] for values in fixtures))
+    if not len(fixtures.map_index):
+      raise settings.SettingsError(f"apart: expected less than {len(names)} entrants, found "
+                                   f"{_APART.value}")
   begin = time.perf_counter()
   result = tournament.play(
     fixtures._replace(players=players[fixtures.players]), run_flags.SEED.value, tier=tier)
@@ -166,6 +191,8 @@ def main() -> None:
       tournament.Result(*(values[mine] for values in result)), run_flags.SEED.value)
   for title, table in tables.items():
     print("\n".join(lines(title, table)), end="\n\n")
+  if _CROSS.value:
+    print("\n".join(race_lines(fixtures, result)), end="\n\n")
   print(f"games={len(result.winner)} draws={np.mean(result.winner == 2):.2f} "
         f"game_loops={result.loops.mean():.0f} seconds={seconds:.0f}")
   output = pathlib.Path(_OUTPUT.value)

@@ -72,6 +72,15 @@ def test_the_page_and_the_table_hold_the_shares(fixtures):
     "races": "All", "row": "rock", "column": "paper", "games": "24", "points": "0"}
 
 
+def test_races_share_the_points_of_their_games():
+  races = np.array([[TERRAN, ZERG], [ZERG, TERRAN], [TERRAN, ZERG], [TERRAN, PROTOSS]])
+  fixtures = tournament.Fixture(np.tile([[0, 1]], (4, 1)), races, np.zeros(4), np.zeros(4))
+  result = tournament.Result(np.array([0, 0, 2, 1]), np.zeros(4))
+  assert round_robin.race_lines(fixtures, result)[2:] == [
+    "- Terran against Zerg: 50% [13, 87] of 3 games",
+    "- Terran against Protoss: 0% [0, 79] of 1 games"]
+
+
 def test_names_are_known():
   found = tournament.indices("default", ["L0", "macro"])
   assert [scripts.names_of("default")[i] for i in found] == ["L0", "macro"]

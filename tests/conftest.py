@@ -2,8 +2,13 @@
 
 import getpass
 import os
+import signal
 import tempfile
 from pathlib import Path
+
+# Whoever starts the tests in the background has Ctrl-C ignored, and so would what they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+  signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Read when the backend starts, so before any test module can import JAX.
 _DEVICES = "--xla_force_host_platform_device_count"

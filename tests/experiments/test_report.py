@@ -239,4 +239,4 @@ def test_browser_draws_every_plot(run_dir, tmp_path):
      "--virtual-time-budget=5000", "--dump-dom", path.as_uri()],
     capture_output=True, text=True, timeout=120)
   plots = _plots(path.read_text())
-  assert len(re.findall(r"class=\"plot js-plotly-plot\"", done.stdout)) == len(plots) == 9
+  assert len(re.findall(r"class=\"plot js-plotly-plot\"", done.stdout)) == len(plots) == 11

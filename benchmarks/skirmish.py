@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import make_skirmish, maps, tournament
-from starleague.actor.environments.skirmish.replay_files import Game
+from starleague.actor.environments.skirmish import make_skirmish, maps
+from starleague.actor.environments.skirmish.replay_files import GAMES, Game
 from starleague.agent import types
 
 BOTH = jnp.arange(2)
@@ -99,12 +99,12 @@ def measure_single(game: Game, steps: int) -> float:
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(tournament.GAMES))
+  parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(GAMES))
   parser.add_argument("--games", type=int, nargs="+", default=[32, 64, 256])
   parser.add_argument("--steps", type=int, default=4096, help="game steps a measurement")
   options = parser.parse_args()
   for tier in options.tiers:
-    game = tournament.GAMES[tier]
+    game = GAMES[tier]
     single = measure_single(game, max(options.steps // 8, 1))
     print(f"tier={tier} games=1 environment_steps_per_second={single:.0f} "
           f"agent_steps_per_second={2 * single:.0f} ratio=1.0", flush=True)

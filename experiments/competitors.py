@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import dm_environment, live, replays, scripts, tables
+from starleague.actor.environments.skirmish import dm_environment, replays, scripts, tables
 from starleague.experiments import settings, wiring
 from starleague.learner import checkpoints
 
@@ -53,7 +53,7 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   if AGENT not in names:
     if run_dir is not None:
       raise ValueError(f"--run_dir is given, but nobody of {' '.join(names)} is '{AGENT}'")
-    game = live.GAMES[_tier(names, tier)]
+    game = replays.GAMES[_tier(names, tier)]
     _check(names, game.tier)
     return game, [replays.scripted_player(name, game) for name in names]
   if run_dir is None:

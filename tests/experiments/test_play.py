@@ -17,20 +17,20 @@ from starleague.agent import types, vocabulary
 from starleague.experiments import play_orders, play_server, play_skirmish
 from tests.experiments.pages import Resources
 
-RULES = tables.make_rules(*live.GAMES["mini"])
-WHOLE = tables.make_rules(*live.GAMES["default"])
+RULES = tables.make_rules(*replays.GAMES["mini"])
+WHOLE = tables.make_rules(*replays.GAMES["default"])
 LOCAL = {name: i for i, name in enumerate(RULES.functions.names)}
 
 
 @pytest.fixture(scope="module")
 def begun():
   """A game at its start, and what the person sees of it."""
-  game = live.LiveGame(live.GAMES["mini"], replays.make_match_up(), 2)
+  game = live.LiveGame(replays.GAMES["mini"], replays.make_match_up(), 2)
   return game, live.observe(game, 0)
 
 
 def session(seed=2, opponent="rusher"):
-  game = live.GAMES["mini"]
+  game = replays.GAMES["mini"]
   seat = live.Seat(replays.scripted_player(opponent, game), game)
   return play_server.Session(live.LiveGame(game, replays.make_match_up(), seed), seat, speed=8.0)
 

@@ -278,7 +278,7 @@ def test_agent_is_the_runs_newest_weights(tmp_path, monkeypatch):
 def test_the_tier_is_one_that_has_the_players():
   assert competitors.choose(("L7", "macro"))[0].tier == "default"
   assert competitors.choose(("rusher", "builder"))[0].tier == "mini"
-  assert competitors.choose(("L7", "macro"), tier="large")[0] == competitors.live.GAMES["large"]
+  assert competitors.choose(("L7", "macro"), tier="large")[0] == competitors.replays.GAMES["large"]
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -356,7 +356,7 @@ def test_damaged_replays_are_refused(replay, tmp_path):
 @pytest.fixture(scope="module")
 def whole():
   """A game of Protoss and Zerg on a map with cliffs, and its states."""
-  game = competitors.live.GAMES["default"]
+  game = competitors.replays.GAMES["default"]
   setting = competitors.make_setting(game, 1, ("protoss", "zerg"), "ramps", False)
   pair = (replays.scripted_player("L7", game), replays.scripted_player("macro", game))
   replay = replays.record(pair, 1, game=game, match_up=setting.match_up, max_steps=400)

@@ -40,7 +40,7 @@ def playable(tier: str) -> tuple[str, ...]:
   """Names of the races of a tier."""
   if tier not in tables.TIERS:
     raise ValueError(f"unknown tier {tier!r}: choose one of {', '.join(tables.TIERS)}")
-  rules = tables.make_rules(*live.GAMES[tier])
+  rules = tables.make_rules(*replays.GAMES[tier])
   return tuple(tables.RACES[race].lower() for race in rules.races)
 
 
@@ -140,7 +140,7 @@ def check_action(action: types.Action, spec: types.Action) -> types.Action:
 class SkirmishEnvironment(dm_env.Environment):
   """A player's games. The same arguments give the same games, to the last bit."""
 
-  def __init__(self, opponent: Opponent = "L5", *, game: replays.Game = live.GAMES["default"],
+  def __init__(self, opponent: Opponent = "L5", *, game: replays.Game = replays.GAMES["default"],
                races: Sequence[str] = (RANDOM, RANDOM), map_name: str = RANDOM,
                player: int = 0, swap_sides: bool | None = None, seed: int = 0):
     """Makes the environment; `reset` begins a game.
@@ -148,7 +148,7 @@ class SkirmishEnvironment(dm_env.Environment):
     Args:
       opponent: a scripted player's name, a `replays.Player` made for `game`, or a function of its
         observation. A function keeps its own memory; an observation at loop 0 is a new game.
-      game: the sizes; see `live.GAMES`.
+      game: the sizes; see `replays.GAMES`.
       races: the user's and the opponent's, or "random".
       map_name: one of `map_names(tier)`, or "random".
       player: which of the two the user is; it matters for replays only.

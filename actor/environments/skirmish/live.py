@@ -4,25 +4,35 @@ What is played is a replay at any moment: the engine is the same compiled progra
 replays again, so that `replays.resimulate` comes to the same states, to the last bit.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import observation, replays, tables
-from starleague.actor.environments.skirmish.replays import Game, Player, Replay
+from starleague.actor.environments.skirmish import engine, observation, tables
+from starleague.actor.environments.skirmish.engine import make_match_up
+from starleague.actor.environments.skirmish.replay_files import (
+  DEFAULT_GAME,
+  STEPS_PER_HASH,
+  Game,
+  Replay,
+  hash_steps,
+)
 from starleague.actor.environments.skirmish.state import Array, State
 from starleague.agent import types
 
-# The sizes that an agent's interface needs at each tier; `mini` is that of the preset `mini`.
-GAMES = {
-  "mini": replays.DEFAULT_GAME,
-  "default": Game("default", max_entities=192, map_size=64, location_size=128, max_selected=16),
-  "large": Game("large", max_entities=384, map_size=128, location_size=256, max_selected=16),
-}
+
+class Player(NamedTuple):
+  """Someone who plays; make one with `replays.scripted_player` or `replays.policy_player`."""
+
+  name: str
+  # (params, key, state, player, memory) -> (Action, memory), unbatched.
+  decide: Callable[[Any, Array, State, Array, Any], tuple[types.Action, Any]]
+  params: Any = ()
+  memory: Any = ()  # before the first observation
 
 
 class LiveGame:
@@ -33,7 +43,7 @@ class LiveGame:
 
     Args:
       game: the arguments of the environment.
-      match_up: of numpy arrays; see `replays.make_match_up`.
+      match_up: of numpy arrays; see `make_match_up`.
       seed: of where units stand at the start, and of the players' noise; 0 to 2^31 - 1.
 
     Raises:
@@ -44,21 +54,21 @@ class LiveGame:
     self.game, self.match_up, self.seed, self.steps = game, match_up, seed, 0
     self._cpu = jax.devices("cpu")[0]
     with jax.default_device(self._cpu):
-      self._program = replays._program(game)
-      start, self._noise = replays._keys(seed)
+      self._program = engine.make_program(game)
+      start, self._noise = engine.keys_of(seed)
       self.state: State = self._program.reset(start, match_up)
-      self._track = replays._track(self.state)
+      self._track = engine.make_track(self.state)
       self._stand()
-    self._actions, self._acts = replays._nothing(game, replays.STEPS_PER_HASH)
+    self._actions, self._acts = engine.nothing_done(game, STEPS_PER_HASH)
     self._taken: list[tuple] = []
-    self._hashes = [replays.state_hash(self.state)]
+    self._hashes = [engine.state_hash(self.state)]
 
   def _stand(self) -> None:
     self.due, winner = (np.asarray(x) for x in self._program.stand(self.state))
     self.winner = int(winner)  # 0 or 1, 2 for a draw, -1 while it goes on
 
   def key(self, player: int) -> Array:
-    """What a player's noise at this step is drawn from; the same as in `replays.record`."""
+    """What a player's noise at this step is drawn from."""
     return jax.random.fold_in(jax.random.fold_in(self._noise, self.steps), player)
 
   def step(self, actions: Mapping[int, types.Action]) -> None:
@@ -85,8 +95,8 @@ class LiveGame:
         self._track, self.state, self._actions, self._acts, 1)
       self._stand()
     self.steps += 1
-    if self.steps % replays.STEPS_PER_HASH == 0:
-      self._hashes.append(replays.state_hash(self.state))
+    if self.steps % STEPS_PER_HASH == 0:
+      self._hashes.append(engine.state_hash(self.state))
 
   def replay(self, names: tuple[str, str]) -> Replay:
     """The game up to now.
@@ -99,17 +109,17 @@ class LiveGame:
     actions = (np.array(values, like.dtype).reshape(-1, *like.shape[2:])
                for values, like in zip(done, self._actions, strict=True))
     hashes = list(self._hashes)
-    if len(hashes) < len(replays.hash_steps(self.steps)):  # step 0 is the start and the end
-      hashes.append(replays.state_hash(self.state))
+    if len(hashes) < len(hash_steps(self.steps)):  # step 0 is the start and the end
+      hashes.append(engine.state_hash(self.state))
     return Replay(
       game=self.game, match_up=jax.tree.map(np.asarray, self.match_up), seed=self.seed,
       players=names, steps=self.steps, winner=self.winner, step=np.array(step, np.int32),
       player=np.array(player, np.uint8), actions=types.Action(*actions), hashes=tuple(hashes),
-      rules=replays.rules_digest(self.game.tier), recorded_with=replays._here())
+      rules=engine.rules_digest(self.game.tier), recorded_with=engine.recorded_with())
 
 
 class Seat:
-  """A `replays.Player` in a live game: what it does when it is due, and its memory."""
+  """A `Player` in a live game: what it does when it is due, and its memory."""
 
   def __init__(self, player: Player, game: Game):
     self.name, self._player, self._memory = player.name, player, player.memory
@@ -146,6 +156,30 @@ def _compiled(decide, max_selected: int):
 
     _DECISIONS[decide, max_selected] = jax.jit(cast)
   return _DECISIONS[decide, max_selected]
+
+
+def record(competitors: tuple[Player, Player], seed: int, *, game: Game = DEFAULT_GAME,
+           match_up: base.MatchUp | None = None, max_steps: int | None = None) -> Replay:
+  """Plays a game and notes what was done.
+
+  Args:
+    competitors: player 0 and player 1, made for `game`.
+    seed: of the game and of its players' noise; 0 to 2^31 - 1. The same one gives the same game.
+    game: the arguments of the environment.
+    match_up: of numpy arrays; `make_match_up()` if not given.
+    max_steps: where to break off; the tier's own limit if not given.
+
+  Raises:
+    ValueError: a seed out of range, or what `make_skirmish` refuses.
+  """
+  live = LiveGame(game, make_match_up() if match_up is None else match_up, seed)
+  seats = [Seat(player, game) for player in competitors]
+  limit = tables.TIERS[game.tier].loop_limit // tables.LOOPS_PER_STEP + 1
+  limit = limit if max_steps is None else min(max_steps, limit)
+  while live.winner < 0 and live.steps < limit:
+    live.step({player: seats[player].act(live, player)
+               for player in np.flatnonzero(live.due).tolist()})
+  return live.replay((competitors[0].name, competitors[1].name))
 
 
 _OBSERVERS: dict[Game, Any] = {}

@@ -39,6 +39,12 @@ class Game(NamedTuple):
 
 
 DEFAULT_GAME = Game()
+# The sizes that an agent's interface needs at each tier; `mini` is that of the preset `mini`.
+GAMES = {
+  "mini": DEFAULT_GAME,
+  "default": Game("default", max_entities=192, map_size=64, location_size=128, max_selected=16),
+  "large": Game("large", max_entities=384, map_size=128, location_size=256, max_selected=16),
+}
 
 
 class Replay(NamedTuple):

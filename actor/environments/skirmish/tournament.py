@@ -10,15 +10,9 @@ import numpy as np
 
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import players, scripts, skirmish, tables
-from starleague.actor.environments.skirmish.replay_files import Game
+from starleague.actor.environments.skirmish.replay_files import GAMES, Game
 from starleague.agent import types
 
-# Sizes of observations and actions that suit a tier; scripted players need no more.
-GAMES = {
-  "mini": Game("mini", max_entities=64, map_size=32, location_size=32, max_selected=8),
-  "default": Game("default", max_entities=192, map_size=64, location_size=128, max_selected=16),
-  "large": Game("large", max_entities=384, map_size=128, location_size=256, max_selected=32),
-}
 STEPS_PER_CALL = 64
 
 

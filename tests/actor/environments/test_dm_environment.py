@@ -7,10 +7,10 @@ from absl.testing import absltest
 from dm_env import test_utils
 
 from starleague.actor.environments.skirmish import dm_environment as wrapper
-from starleague.actor.environments.skirmish import live, replays
+from starleague.actor.environments.skirmish import engine, live, replays
 from starleague.agent import types, vocabulary
 
-MINI = live.GAMES["mini"]
+MINI = replays.GAMES["mini"]
 ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
 
 
@@ -163,9 +163,9 @@ def test_all_races_and_maps_are_one_program():
     observation = play(environment, 3, delay=24)[-1].observation
     met.add((types.RACES[int(observation.home_race)],
              int(environment._live.match_up.map_index)))
-    program = replays._program(live.GAMES["default"])
+    program = engine.make_program(replays.GAMES["default"])
     functions = (program.reset, program.run, program.stand, environment._seat._decide,
-                 live._OBSERVERS[live.GAMES["default"]])
+                 live._OBSERVERS[replays.GAMES["default"]])
     compiled.append([function._cache_size() for function in functions])
   assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3
   assert compiled[-1] == compiled[0]

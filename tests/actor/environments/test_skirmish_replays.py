@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor.environments.skirmish import replay_files, replays, tables
+from starleague.actor.environments.skirmish import engine, replay_files, replays, tables
 from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 
@@ -75,7 +75,7 @@ def test_file_gives_back_the_same_replay_and_it_the_same_game(replay, states, pa
 
 
 def test_recording_and_playing_again_run_one_compiled_program(replay, states):
-  assert replays._program(replay.game).run._cache_size() == 1
+  assert engine.make_program(replay.game).run._cache_size() == 1
 
 
 def test_players_act_when_their_delays_are_over(replay):

@@ -49,7 +49,7 @@ class Policy(NamedTuple):
   initial_state: Callable[[], types.CoreState]
   step: Callable[[Params, jax.Array, types.Observation, types.CoreState], StepOutput]
   unroll: Callable[[Params, types.Trajectory], UnrollOutput]
-  unroll_batch: Callable[[Params, types.Trajectory], UnrollOutput] | None = None
+  unroll_batch: Callable[[Params, types.Trajectory], UnrollOutput]
 
 
 class _Networks(NamedTuple):

@@ -7,15 +7,13 @@ what Skirmish abridges is listed here and nowhere else, in OVERRIDES and below i
 committed, so that the game needs no source; a test holds them against it where it is at hand.
 """
 
-import json
-import lzma
 import pathlib
 from collections.abc import Mapping, Sequence
 
 from absl import app, flags
 
 from starleague.agent import vocabulary
-from starleague.experiments.vocabulary import write_csv
+from starleague.experiments.vocabulary import read_tree, write_csv
 
 _STATISTICS = flags.DEFINE_string(
   "statistics", None, "data.json or data.json.xz of the technology tree.", required=True)
@@ -201,10 +199,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  path = pathlib.Path(_STATISTICS.value)
-  opener = lzma.open if path.suffix == ".xz" else open
-  with opener(path, "rt") as file:
-    tree = json.load(file)
+  tree = read_tree(pathlib.Path(_STATISTICS.value))
   folder = pathlib.Path(_FOLDER.value)
   write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
   write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))

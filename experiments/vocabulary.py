@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 
 from absl import app, flags
 
+from starleague.actor import files
+
 _TECHTREE = flags.DEFINE_string(
   "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "
   "which unit types can execute a function.")
@@ -181,21 +183,23 @@ def attribute_rows(units: Iterable[Sequence], techtree: dict) -> list[list]:
 
 def write_csv(path: pathlib.Path, header: Sequence[str], rows: Iterable[Sequence]) -> None:
   """Writes a table atomically."""
-  partial = path.with_suffix(".partial")
-  with partial.open("w", newline="") as file:
+  with files.replacing(path) as file:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-  partial.replace(path)
+
+
+def read_tree(path: pathlib.Path) -> dict:
+  """A technology tree, data.json or data.json.xz."""
+  opener = lzma.open if path.suffix == ".xz" else open
+  with opener(path, "rt") as file:
+    return json.load(file)
 
 
 def main(argv: Sequence[str]) -> None:
   if len(argv) > 1:
     raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  path = pathlib.Path(_TECHTREE.value)
-  opener = lzma.open if path.suffix == ".xz" else open
-  with opener(path, "rt") as file:
-    techtree = json.load(file)
+  techtree = read_tree(pathlib.Path(_TECHTREE.value))
   actions, units, upgrades, buffs = import_pysc2_tables()
   output = pathlib.Path(_OUTPUT.value)
   functions, aliases = function_rows(actions)

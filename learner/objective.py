@@ -55,11 +55,8 @@ class Unrollable(Protocol):
   """The part of a policy that learning needs."""
 
   @property
-  def unroll(self) -> Any:
-    """`unroll(params, trajectory)` -> logits, baselines and state of one trajectory.
-
-    Where there is an `unroll_batch(params, batch)` too, it is preferred.
-    """
+  def unroll_batch(self) -> Any:
+    """`unroll_batch(params, batch)` -> logits, baselines and states of a batch of trajectories."""
 
 
 class Learnt(NamedTuple):
@@ -275,11 +272,7 @@ def _check(batch: Trajectory) -> None:
 
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:
   """Logits [T + 1, B, ...] and baselines [T + 1, B, 5] of a batch."""
-  unroll = getattr(policy, "unroll_batch", None)
-  if unroll is None:
-    axes: Any = Trajectory(steps=1, initial_state=0)  # type: ignore[arg-type]
-    unroll = jax.vmap(policy.unroll, (None, axes), 1)
-  output = unroll(params, batch)
+  output = policy.unroll_batch(params, batch)
   return output.logits, output.baselines
 
 

@@ -4,6 +4,7 @@ import types as python_types
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
@@ -34,13 +35,13 @@ class LinearPolicy:
              for field, size in zip(Arguments._fields, SIZES, strict=True)}
     return {"heads": heads, "values": rng.normal(size=(FEATURES, 5)).astype(np.float32)}
 
-  def unroll(self, params, trajectory):
-    features = trajectory.steps.observation.player[:, :FEATURES] / 100.0
+  def unroll_batch(self, params, batch):
+    features = batch.steps.observation.player[..., :FEATURES] / 100.0
     logits = {field: features @ w for field, w in params["heads"].items()}
-    logits["units"] = logits["units"].reshape(-1, K, E + 1)
-    values = features @ params["values"]
-    values = values.at[:, 0].add(trajectory.initial_state.hidden[0, 0])
-    return Output(Arguments(**logits), values, trajectory.initial_state)
+    logits["units"] = logits["units"].reshape(*features.shape[:2], K, E + 1)
+    values = jnp.asarray(features @ params["values"])
+    values = values.at[..., 0].add(batch.initial_state.hidden[:, 0, 0])
+    return Output(Arguments(**logits), values, batch.initial_state)
 
 
 POLICY = LinearPolicy()

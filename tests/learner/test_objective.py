@@ -180,9 +180,9 @@ class CountingPolicy(LinearPolicy):
   def __init__(self):
     self.unrolls = 0
 
-  def unroll(self, params, trajectory):
+  def unroll_batch(self, params, batch):
     self.unrolls += 1
-    return super().unroll(params, trajectory)
+    return super().unroll_batch(params, batch)
 
 
 def test_terms_of_no_weight_are_left_out():
@@ -204,8 +204,8 @@ def test_terms_of_no_weight_are_left_out():
 class MaskingPolicy(LinearPolicy):
   """Rules out the delay of five game loops."""
 
-  def unroll(self, params, trajectory):
-    output = super().unroll(params, trajectory)
+  def unroll_batch(self, params, batch):
+    output = super().unroll_batch(params, batch)
     delay = output.logits.delay.at[..., 5].set(distributions.NEGATIVE)
     return output._replace(logits=output.logits._replace(delay=delay))
 

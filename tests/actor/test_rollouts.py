@@ -75,7 +75,7 @@ def counting_policy() -> Policy:
   def initial_state():
     return types.CoreState(hidden=jnp.zeros((1, 2)), cell=jnp.zeros((1, 2)))
 
-  return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None)
+  return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None, unroll_batch=None)
 
 
 def scripted(index, key, state, player):

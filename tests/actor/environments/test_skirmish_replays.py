@@ -237,7 +237,7 @@ def test_a_policy_plays_either_side_and_remembers():
       units=jnp.full(8, 64, jnp.int16))
     return StepOutput(action, None, None, state + 1)
 
-  policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None)
+  policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None, unroll_batch=None)
   agent = replays.policy_player("counter", policy, tables.LOOPS_PER_STEP)
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12)
   assert replay.players == ("passive", "counter")

@@ -7,17 +7,17 @@ Everything is read off the code, by tracing it without running it.
 """
 
 import pathlib
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import haiku as hk
 import jax
-from absl import app, flags
+from absl import flags
 
 from starleague import agent
 from starleague.actor import files
 from starleague.agent import config as agent_config
 from starleague.agent import encoders, types
+from starleague.experiments import entry
 
 _PRESET = flags.DEFINE_string("preset", "full", "Which agent.")
 _WRITE = flags.DEFINE_string(
@@ -144,9 +144,7 @@ def renew(text: str, part: str) -> str:
   return f"{before}{BEGIN}\n{part}\n{END}{after}"
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   part = page_part(agent_config.preset(_PRESET.value))
   if _WRITE.value is None:
     print(part)
@@ -158,4 +156,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  app.run(main)
+  entry.run(main)

@@ -8,15 +8,16 @@ committed, so that the game needs no source; a test holds them against it where 
 """
 
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from absl import app, flags
+from absl import flags
 
 from starleague.agent import vocabulary
+from starleague.experiments import entry
 from starleague.experiments.vocabulary import read_tree, write_csv
 
 _STATISTICS = flags.DEFINE_string(
-  "statistics", None, "data.json or data.json.xz of the technology tree.", required=True)
+  "statistics", None, "data.json or data.json.xz of the technology tree.")
 _FOLDER = flags.DEFINE_string(
   "folder", str(pathlib.Path(__file__).resolve().parent.parent
                 / "actor" / "environments" / "skirmish"), "Folder the tables are written to.")
@@ -196,9 +197,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
   return rows
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
+def main() -> None:
   tree = read_tree(pathlib.Path(_STATISTICS.value))
   folder = pathlib.Path(_FOLDER.value)
   write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
@@ -206,4 +205,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  app.run(main)
+  entry.run(main, required=["statistics"])

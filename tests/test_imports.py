@@ -103,11 +103,13 @@ def module_name(file):
   return ".".join((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts)
 
 
-# Launch files each state their flags, as each is a program of its own: they are taken back between.
+# A launch file asks for its own flags only when it is the program: parsing none must pass.
 _REPORT = """
 import importlib, json, os, sys
 for name in {names!r}:
   importlib.import_module(name)
+if "absl.flags" in sys.modules:
+  sys.modules["absl.flags"].FLAGS(["nothing"])
 files = {{}}
 for name, module in list(sys.modules.items()):
   if getattr(module, "__file__", None) and name != "__main__":

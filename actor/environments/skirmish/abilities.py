@@ -7,13 +7,12 @@ from starleague.actor.environments.skirmish import orders, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
-  bonus,
-  bonuses,
-  flip,
   least,
   look_up,
+  most_health,
   pick,
   tally,
+  vacate,
 )
 from starleague.agent import vocabulary
 
@@ -107,20 +106,11 @@ def _cancel(rules: tables.Rules, state: State, gone: Array) -> State:
 
   minerals, vespene = refund(products.minerals), refund(products.vespene)
 
-  def clear(values, empty):
-    return values.at[:, :s].set(jnp.where(gone, empty, values[:, :s]))
-
-  slots = jnp.pad(gone, ((0, 0), (0, rules.tier.units)))
-  targeted = jnp.pad(jnp.concatenate([slots, flip(slots)], axis=1),
-                     ((0, 0), (0, rules.tier.resources)))
-  state = state._replace(
-    kind=clear(state.kind, 0), health=clear(state.health, 0.0), x=clear(state.x, 0.0),
-    y=clear(state.y, 0.0), was_selected=clear(state.was_selected, False),
-    was_targeted=state.was_targeted & ~targeted,
-    unfinished=jnp.where(gone, 0, state.unfinished), minerals=state.minerals + minerals,
-    vespene=state.vespene + vespene, score=state.score._replace(
+  state = vacate(rules, state, jnp.pad(gone, ((0, 0), (0, rules.tier.units))))
+  return state._replace(
+    minerals=state.minerals + minerals, vespene=state.vespene + vespene,
+    score=state.score._replace(
       spent=state.score.spent - minerals, spent_vespene=state.score.spent_vespene - vespene))
-  return state._replace(shield=clear(state.shield, 0.0)) if rules.has_shields else state
 
 
 def _cancel_last(rules: tables.Rules, state: State, structures: Array) -> State:
@@ -156,7 +146,7 @@ def recover(rules: tables.Rules, state: State) -> State:
       whole & alive & (calm >= SHIELD_REST), grown, jnp.minimum(state.shield, most)))
   if rules.has_larvae:
     zerg = look_up(types.race == tables.RACES.index("Zerg"), state.kind)
-    most = most_health(rules, state)
+    most = most_health(rules, state, state.kind)
     state = state._replace(health=jnp.where(
       zerg & alive & whole, jnp.minimum(state.health + step * REGENERATION, most), state.health))
   if rules.has(tables.STIM):
@@ -170,18 +160,12 @@ def recover(rules: tables.Rules, state: State) -> State:
   return state
 
 
-def most_health(rules: tables.Rules, state: State) -> Array:
-  """The health of each slot when unhurt: [2, n] float32."""
-  return look_up(rules.types.health, state.kind) + bonus(
-    bonuses(rules, state), "health", state.kind)
-
-
 def _heal(rules: tables.Rules, state: State) -> State:
   """Each Medivac heals the nearest hurt body within reach, for energy."""
   types, s = rules.types, rules.tier.structures
   kind, x, y = state.kind[:, s:], state.x[:, s:], state.y[:, s:]
   body = (types.attributes >> tables.ATTRIBUTES.index("Biological")) & 1 > 0
-  most = most_health(rules, state)[:, s:]
+  most = most_health(rules, state, kind)
   health = state.health[:, s:]
   hurt = look_up(body & ~types.structure, kind) & (health > 0) & (health < most)
   amount = HEAL_PER_LOOP * tables.LOOPS_PER_STEP

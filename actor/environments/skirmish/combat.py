@@ -15,6 +15,7 @@ from starleague.actor.environments.skirmish.state import (
   look_up,
   pick,
   resource_places,
+  vacate,
 )
 
 ACQUISITION = 3.5  # beyond a weapon's reach: how far off an enemy is gone for
@@ -283,29 +284,13 @@ def bury(rules: tables.Rules, state: State) -> State:
   types, s = rules.types, rules.tier.structures
   dead = (state.kind > 0) & (state.health <= DEAD_VALUE)
   value = look_up(types.value, state.kind) * dead
-  kind = jnp.where(dead, 0, state.kind)
-  gone, score = dead[:, :s], state.score
-  targeted = state.was_targeted & ~jnp.pad(
-    jnp.concatenate([dead, flip(dead)], axis=1), ((0, 0), (0, rules.tier.resources)))
+  score = state.score
   state = state._replace(
-    kind=kind, health=jnp.where(dead, 0.0, state.health), x=jnp.where(dead, 0.0, state.x),
-    y=jnp.where(dead, 0.0, state.y), was_selected=state.was_selected & ~dead,
-    was_targeted=targeted, unfinished=jnp.where(gone, 0, state.unfinished),
-    queue=jnp.where(gone[:, :, None], 0, state.queue),
-    timers=jnp.where(gone[:, :, None], 0, state.timers),
-    orders=state.orders._replace(
-      verb=jnp.where(dead[:, s:], tables.IDLE, state.orders.verb)),
-    next_orders=state.next_orders._replace(
-      verb=jnp.where(dead[:, s:], tables.IDLE, state.next_orders.verb)),
     last_event=jnp.where(jnp.any(state.hurt), state.loop, state.last_event),
     score=score._replace(
       killed_units=score.killed_units + flip(value[:, s:].sum(axis=1)),
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
-  if rules.has_shields:
-    state = state._replace(shield=jnp.where(dead, 0.0, state.shield))
-  if rules.has_larvae:
-    state = state._replace(larvae=jnp.where(gone, 0, state.larvae))
-  return state
+  return vacate(rules, state, dead)
 
 
 def arrive(rules: tables.Rules, state: State, fight: Fight) -> State:

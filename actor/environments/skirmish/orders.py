@@ -149,12 +149,19 @@ def available(rules: tables.Rules, state: State) -> Array:
 
 
 def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
-  """Rows and columns of places [2, m] in each player's own frame, for the tables of the terrain."""
+  """Rows and columns of places in each player's own frame, for the tables of the terrain.
+
+  Args:
+    rules: the game's constants.
+    side: [2], or [] of one player.
+    x: [*side's, ...] float32.
+    y: likewise.
+  """
   assert rules.terrain is not None
   most = rules.terrain.cells - 1
 
   def index(values):
-    own = side.reshape(2, *[1] * (values.ndim - 1)) * values + rules.half
+    own = jnp.expand_dims(side, range(side.ndim, values.ndim)) * values + rules.half
     return jnp.clip(jnp.floor(own).astype(jnp.int32), 0, most)
 
   return index(y), index(x)
@@ -166,6 +173,19 @@ def on_terrain(rules: tables.Rules, state: State, table: np.ndarray, x: Array, y
   g = table.shape[1]
   flat = (state.match_up.map_index % len(table) * g + row) * g + column
   return jnp.take(jnp.asarray(table.reshape(-1)), flat, mode="clip")
+
+
+def footprint(x: Array, y: Array, radius: Array) -> tuple[Array, Array]:
+  """Places that a structure stands on: its middle, and eight around it, [..., 9] each.
+
+  Args:
+    x: [...] float32.
+    y: [...].
+    radius: [...] or [].
+  """
+  corners = 0.8 * np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)], np.float32)
+  return (x[..., None] + radius[..., None] * corners[:, 0],
+          y[..., None] + radius[..., None] * corners[:, 1])
 
 
 def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
@@ -201,10 +221,7 @@ def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Ar
   square = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2
   fits &= jnp.all(square >= apart * apart, axis=1)
   if rules.terrain is not None:
-    corners = 0.8 * np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)], np.float32)
-    ground = on_terrain(rules, state, rules.terrain.buildable,
-                        x[:, None] + radius[:, None] * corners[:, 0],
-                        y[:, None] + radius[:, None] * corners[:, 1])
+    ground = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
     fits &= jnp.all(ground, axis=1) | gas
   if rules.has_gas:
     on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules)
@@ -366,26 +383,6 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   users &= (kind == tables.ABILITY)[:, None]
   return state, Given(trainers=trainers, product=product, users=users, ability=ability, x=aim_x,
                       y=aim_y, target=target)
-
-
-def vanish(rules: tables.Rules, state: State, gone: Array) -> State:
-  """Empties the slots of units [2, M] that became something else: nobody killed them."""
-  s = rules.tier.structures
-
-  def clear(values, empty):
-    return values.at[:, s:].set(jnp.where(gone, empty, values[:, s:]))
-
-  slots = jnp.pad(gone, ((0, 0), (s, 0)))
-  targeted = jnp.pad(jnp.concatenate([slots, flip(slots)], axis=1),
-                     ((0, 0), (0, rules.tier.resources)))
-  return state._replace(
-    kind=clear(state.kind, 0), health=clear(state.health, 0.0), x=clear(state.x, 0.0),
-    y=clear(state.y, 0.0), was_selected=clear(state.was_selected, False),
-    was_targeted=state.was_targeted & ~targeted,
-    orders=state.orders._replace(verb=jnp.where(gone, tables.IDLE, state.orders.verb)),
-    next_orders=state.next_orders._replace(
-      verb=jnp.where(gone, tables.IDLE, state.next_orders.verb)),
-    trip=jnp.where(gone, 0, state.trip))
 
 
 def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> State:

@@ -104,14 +104,21 @@ def _eyes(rules: tables.Rules, state: State) -> _Eyes:
   return _Eyes(x, y, sight, above)
 
 
+def on_planes(rules: tables.Rules, table: np.ndarray) -> np.ndarray:
+  """Tables of the terrain [K, G, G] at the middles of the planes' cells: [K, H, W].
+
+  They are the same in both players' frames: a map turned by half a turn is the same map.
+  """
+  size, g = rules.map_size, table.shape[1]
+  cell = np.minimum(((np.arange(size) + 0.5) * g / size).astype(int), g - 1)
+  return table[:, cell[:, None], cell]
+
+
 def high_ground(rules: tables.Rules, state: State) -> Array | None:
   """The cells of the planes that lie high, a bit each: [2, H, W / 32] uint32; None on flat maps."""
   if rules.terrain is None:
     return None
-  # Both players' frames are the map turned by half a turn, which is the same map.
-  size, g = rules.map_size, rules.terrain.cells
-  cell = np.minimum(((np.arange(size) + 0.5) * g / size).astype(int), g - 1)
-  planes = rules.terrain.high[:, cell[:, None], cell]
+  size, planes = rules.map_size, on_planes(rules, rules.terrain.high)
   words = planes.reshape(len(planes), size, size // 32, 32)
   bits = np.sum(words.astype(np.uint64) << np.arange(32, dtype=np.uint64), axis=-1)
   chosen = jnp.asarray(bits.astype(np.uint32))[state.match_up.map_index % len(planes)]

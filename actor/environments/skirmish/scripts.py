@@ -7,8 +7,13 @@ and with more.
 """
 
 import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
 
 from starleague.actor.environments.skirmish import tables
+from starleague.actor.environments.skirmish.state import Array
 
 NEVER = 99
 
@@ -240,3 +245,95 @@ def scripts_of(tier: str) -> tuple[Script, ...]:
 def names_of(tier: str) -> tuple[str, ...]:
   """Their names; an index into these is what `players.decide` takes."""
   return tuple(script.name for script in scripts_of(tier))
+
+
+class Parameters(NamedTuple):
+  """The scripts as arrays: P of them, each with a plan for N races; [P, N, ...] or [P]."""
+
+  workers: Array  # int32
+  most_workers: Array
+  attack: Array
+  reinforce: Array
+  building: Array  # [P, N, B] int32, local types in order, 0 past the end
+  count: Array  # [P, N, B] int32: how many of that type there should be by then
+  at_workers: Array  # [P, N, B] int32: workers to have first
+  at_fighters: Array  # [P, N, B] int32: and fighters, those of static defence left out
+  share: Array  # [P, N, Y] float32
+  upgrade: Array  # [P, N, G] int32, products in order, 0 past the end
+  harass: Array  # [P, N] bool
+  greedy: Array  # [P, N] bool
+  delays: Array  # [P, 2] int32
+  noise: Array  # [P] float32
+  mistakes: Array  # [P] float32
+  abilities: Array  # [P] bool
+  vision: Array  # [P] bool
+  random: Array  # [P] bool
+
+
+@functools.cache
+def parameters(rules: tables.Rules) -> Parameters:
+  """A tier's scripts as arrays over its local types and products."""
+  players, names = scripts_of(rules.tier.name), rules.types.names
+  races = max(rules.races) + 1
+  plans = [[dict(script.plans).get(tables.RACES[race]) for race in range(races)]
+           for script in players]
+
+  def column(get, kind=np.int32):
+    return np.array([[get(plan) for plan in row] for row in plans], kind)
+
+  def listed(get, length):
+    """Lists of different lengths, padded with zeros."""
+    return column(lambda plan: (get(plan) + [0] * length)[:length])
+
+  def local(name):
+    return names.index(name)
+
+  def upgrade(name):
+    return len(names) + rules.upgrades.names.index(name)
+
+  def count(plan):
+    made = [name for name, *_ in plan.buildings]
+    # The town hall that a player begins with is one of those it wants.
+    return [made[:i + 1].count(name) + bool(rules.types.townhall[local(name)])
+            for i, name in enumerate(made)]
+
+  def share(plan):
+    row = np.zeros(len(names), np.float32)
+    for name, value in plan.army:
+      row[local(name)] = value
+    return row
+
+  every = [plan for row in plans for plan in row]
+  longest = max(1, *(len(plan.buildings) for plan in every))
+  most_upgrades = max(1, *(len(plan.upgrades) for plan in every))
+  skill = [script.skill for script in players]
+  return Parameters(
+    workers=column(lambda plan: plan.workers), most_workers=column(lambda plan: plan.most_workers),
+    attack=column(lambda plan: plan.attack), reinforce=column(lambda plan: plan.reinforce),
+    building=listed(lambda plan: [local(name) for name, *_ in plan.buildings], longest),
+    count=listed(count, longest),
+    at_workers=listed(lambda plan: [workers for _, workers, _ in plan.buildings], longest),
+    at_fighters=listed(lambda plan: [fighters for *_, fighters in plan.buildings], longest),
+    share=column(share, np.float32),
+    upgrade=listed(lambda plan: [upgrade(name) for name in plan.upgrades], most_upgrades),
+    harass=column(lambda plan: plan.harass, bool),
+    greedy=column(lambda plan: plan.greedy, bool),
+    delays=np.array([s.delays for s in skill], np.int32),
+    noise=np.array([s.noise for s in skill], np.float32),
+    mistakes=np.array([s.mistakes for s in skill], np.float32),
+    abilities=np.array([s.abilities for s in skill]),
+    vision=np.array([s.vision for s in skill]),
+    random=np.array([script.random for script in players]))
+
+
+def incomes(tier: str) -> np.ndarray:
+  """Percent of what is mined that each scripted player gets: [P] int32, for `State.income`."""
+  return np.array([script.skill.income for script in scripts_of(tier)], np.int32)
+
+
+def army_types(rules: tables.Rules) -> np.ndarray:
+  """Types [Y] bool that attack together: those that fight, and those that heal them."""
+  flags = rules.types.fighter & ~rules.types.structure
+  flags[rules.types.local("Medivac")] = True
+  flags[0] = False
+  return flags

@@ -10,6 +10,7 @@ from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
   abilities,
   combat,
+  construction,
   economy,
   observation,
   orders,
@@ -187,7 +188,7 @@ def step(rules: tables.Rules, state: State) -> State:
   state, units = economy.finish(rules, state)
   state = economy.grow_larvae(rules, state)
   state = economy.mine(rules, state)
-  state, structures = economy.construct(rules, state)
+  state, structures = construction.construct(rules, state)
   state = _record(rules, state, [structures, units])
   state = state._replace(hurt=jnp.zeros_like(state.hurt), commands=no_commands(rules))
   fight = combat.prepare(rules, state)

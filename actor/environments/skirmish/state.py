@@ -394,6 +394,35 @@ def bonus(added: Array | None, effect: str, kind: Array) -> Array | float:
   return pick(added[:, tables.EFFECTS.index(effect)], kind)
 
 
+def most_health(rules: tables.Rules, state: State, kind: Array) -> Array:
+  """The health of local types [2, m] when unhurt, with what upgrades add: [2, m] float32."""
+  return look_up(rules.types.health, kind) + bonus(bonuses(rules, state), "health", kind)
+
+
+def vacate(rules: tables.Rules, state: State, gone: Array) -> State:
+  """Empties slots [2, n]: of the dead, the cancelled, and those that became something else."""
+  s = rules.tier.structures
+  structures, units = gone[:, :s], gone[:, s:]
+  targeted = jnp.pad(jnp.concatenate([gone, flip(gone)], axis=1),
+                     ((0, 0), (0, rules.tier.resources)))
+  state = state._replace(
+    kind=jnp.where(gone, 0, state.kind), x=jnp.where(gone, 0.0, state.x),
+    y=jnp.where(gone, 0.0, state.y), health=jnp.where(gone, 0.0, state.health),
+    was_selected=state.was_selected & ~gone, was_targeted=state.was_targeted & ~targeted,
+    unfinished=jnp.where(structures, 0, state.unfinished),
+    queue=jnp.where(structures[:, :, None], 0, state.queue),
+    timers=jnp.where(structures[:, :, None], 0, state.timers),
+    orders=state.orders._replace(verb=jnp.where(units, tables.IDLE, state.orders.verb)),
+    next_orders=state.next_orders._replace(
+      verb=jnp.where(units, tables.IDLE, state.next_orders.verb)),
+    trip=jnp.where(units, 0, state.trip))
+  if rules.has_shields:
+    state = state._replace(shield=jnp.where(gone, 0.0, state.shield))
+  if rules.has_larvae:
+    state = state._replace(larvae=jnp.where(structures, 0, state.larvae))
+  return state
+
+
 def geyser_taps(rules: tables.Rules, state: State) -> Array:
   """Which resources have a player's own finished gas structure on them: [2, R] bool."""
   s = rules.tier.structures

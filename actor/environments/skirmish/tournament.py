@@ -41,7 +41,7 @@ class _Program(NamedTuple):
 def _program(game: Game) -> _Program:
   environment = skirmish.make_skirmish(**game._asdict())
   script = players.make_scripted(**game._asdict())
-  incomes = players.incomes(game.tier)
+  incomes = scripts.incomes(game.tier)
   nothing = jax.tree.map(
     lambda spec: np.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
 

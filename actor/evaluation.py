@@ -33,7 +33,8 @@ class Evaluator(NamedTuple):
 
 def make_evaluator(environment: base.Environment, policy: Policy,
                    scripted_player: rollouts.ScriptedPlayer, opponents: Sequence[int], games: int,
-                   inference_batch: int = 128, races: tuple[int, ...] = (1,)) -> Evaluator:
+                   inference_batch: int = 128, races: tuple[int, ...] = (1,),
+                   maps: int = 1) -> Evaluator:
   """Compiles nothing yet; the first `evaluate` does.
 
   Args:
@@ -43,7 +44,8 @@ def make_evaluator(environment: base.Environment, policy: Policy,
     opponents: indices of the scripted players to meet.
     games: against each; even, so that both sides are played equally often.
     inference_batch: rows inferred at once.
-    races: indices of types.RACES.
+    races: indices of types.RACES that match-ups are drawn from.
+    maps: how many of the environment's maps they are drawn from.
 
   Raises:
     ValueError: an odd number of games.
@@ -53,7 +55,7 @@ def make_evaluator(environment: base.Environment, policy: Policy,
   each = np.repeat(np.asarray(opponents, np.int32), games)
   config = rollouts.RolloutConfig(
     games=len(each), inference_batch=min(inference_batch, 2 * len(each)), iterations=16,
-    races=races, restart=False)
+    races=races, maps=maps, restart=False)
   return Evaluator(
     # Nobody learns from these games: steps stay on the device.
     play=rollouts.make_rollouts(

@@ -82,6 +82,7 @@ class Results(NamedTuple):
   opponent: Array  # int32
   reward: Array  # [.., 2] float32: +1, 0, -1
   executed: types.Statistics  # what player 1 did, as player 0 last saw the game
+  race: Array  # int32: that of player 1, an index of types.RACES
   side: Array  # int32: the starting side of player 1
 
 
@@ -93,6 +94,7 @@ class RolloutState(NamedTuple):
   core: types.CoreState  # [games, 2, ...]
   executed: types.Statistics  # [games, 2, ...]: as of each row's last observation; a scripted
   # player's as of its opponent's
+  race: Array  # [games, 2] int32
   side: Array  # [games, 2] int32: which of the two starting sides a row has
   pseudo_active: Array  # [games, 2, 4]
   target: types.Statistics  # [games, 2, ...]: z played for, before what is inactive is hidden
@@ -128,15 +130,17 @@ def _select(condition, on_true, on_false):
 
 
 def no_targets(size: int = 1) -> types.Statistics:
-  """A library of unconditional z, [2, size, ...]."""
-  return jax.tree.map(lambda x: np.zeros((2, size, *x.shape), x.dtype), types.statistics_spec())
+  """A library of unconditional z, [races, 2, size, ...]."""
+  return jax.tree.map(lambda x: np.zeros((len(types.RACES), 2, size, *x.shape), x.dtype),
+                      types.statistics_spec())
 
 
 def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig, key,
                opponents, targets) -> RolloutState:
-  """Freshly started games against `opponents` [games], z drawn from `targets` [2, M, ...].
+  """Freshly started games against `opponents` [games], z drawn from `targets` [races, 2, M, ...].
 
-  Targets are by starting side: where something is to be built depends on where a player begins.
+  Targets are by race, and by starting side: where something is to be built depends on where a
+  player begins.
   """
   games = config.games
   keys = jax.random.split(key, 7)
@@ -144,12 +148,13 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
   # Every other game: both starting sides are played equally often, whatever the key.
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
-  target_index = jax.random.randint(keys[0], (games, 2), 0, targets.build_order.shape[1])
-  target = jax.tree.map(lambda x: jnp.asarray(x)[side, target_index], targets)
+  race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
+  target_index = jax.random.randint(keys[0], (games, 2), 0, targets.build_order.shape[2])
+  target = jax.tree.map(lambda x: jnp.asarray(x)[race, side, target_index], targets)
   active = jax.random.bernoulli(
     keys[1], config.pseudo_probability, (games, 2, len(types.PSEUDO_REWARDS)))
   match_up = base.MatchUp(
-    races=races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))],
+    races=race,
     map_index=jax.random.randint(keys[3], (games,), 0, config.maps),
     swap_sides=swap,
     statistics=jax.vmap(jax.vmap(rewards.condition))(target, active))
@@ -157,7 +162,8 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
   core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
   return RolloutState(
     key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target),
-    side=side, pseudo_active=active, target=target, opponent=opponents, first=jnp.ones((games, 2), bool),
+    race=race, side=side, pseudo_active=active, target=target, opponent=opponents,
+    first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 
@@ -275,7 +281,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     outcome = jax.vmap(environment.outcome)(state.environment)
     done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
     result = Results(over=done & (state.opponent >= 0), opponent=state.opponent,
-                     reward=outcome.reward, side=state.side[:, 1],
+                     reward=outcome.reward, race=state.race[:, 1], side=state.side[:, 1],
                      executed=jax.tree.map(lambda x: x[:, 1], state.executed))
     if config.restart:
       opponents = jax.random.choice(

@@ -258,30 +258,40 @@ def _check_file(path, data: dict[str, np.ndarray]) -> None:
 
 
 class Recent:
-  """The newest z of a kind of games, by starting side: a source for rollouts' `targets`.
+  """The newest z of a kind of games, by race and starting side: a source for rollouts' `targets`.
 
-  Until a side has any, its targets are unconditional; until it is full, those it has repeat, so
-  that the arrays keep their shape.
+  Until a race has any on a side, its targets there are unconditional; until it is full, those it
+  has repeat, so that the arrays keep their shape.
   """
 
   def __init__(self, size: int):
-    """Holds the newest `size` of each side."""
-    self._found: list[list[types.Statistics]] = [[], []]
+    """Holds the newest `size` of each race and side."""
+    self._found: list[list[list[types.Statistics]]] = [[[], []] for _ in types.RACES]
     self._size = size
 
-  def add(self, side: int, executed: types.Statistics) -> None:
-    """Takes what a player did who began on `side` (0 or 1); numpy arrays, unbatched."""
+  def add(self, race: int, side: int, executed: types.Statistics) -> None:
+    """Takes what a player did.
+
+    Args:
+      race: its index in types.RACES.
+      side: 0 or 1, where it began.
+      executed: numpy arrays, unbatched.
+    """
     order, places = filter_build_order(executed.build_order, executed.build_order_xy)
     copied = types.Statistics(*(np.array(x) for x in executed))
-    self._found[side].append(copied._replace(build_order=order, build_order_xy=places))
-    del self._found[side][:-self._size]
+    found = self._found[race][side]
+    found.append(copied._replace(build_order=order, build_order_xy=places))
+    del found[:-self._size]
 
   def targets(self) -> types.Statistics:
-    """[2, size, ...]."""
+    """[races, 2, size, ...]."""
     empty = types.zeros(types.statistics_spec())
-    sides = []
-    for found in self._found:
+
+    def stack(trees):
+      return jax.tree.map(lambda *x: np.stack(x), *trees)
+
+    def repeated(found):
       held = found or [empty]
-      sides.append(jax.tree.map(
-        lambda *x: np.stack(x), *(held[i % len(held)] for i in range(self._size))))
-    return jax.tree.map(lambda *x: np.stack(x), *sides)
+      return stack([held[i % len(held)] for i in range(self._size)])
+
+    return stack([stack([repeated(found) for found in sides]) for sides in self._found])

@@ -1,6 +1,6 @@
 """The agent: observations in, actions out. Pure functions over JAX and Haiku."""
 
-from starleague.agent.config import AgentConfig, full, mini, preset
+from starleague.agent.config import AgentConfig, full, medium, mini, preset
 from starleague.agent.policy import Policy, StepOutput, UnrollOutput, make_policy
 from starleague.agent.types import (
   Action,
@@ -14,4 +14,4 @@ from starleague.agent.types import (
 
 __all__ = ["Action", "AgentConfig", "CoreState", "Observation", "Policy", "Privileged",
            "Statistics", "Step", "StepOutput", "Trajectory", "UnrollOutput", "full",
-           "make_policy", "mini", "preset"]
+           "make_policy", "medium", "mini", "preset"]

@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 from starleague.actor import rollouts
-from starleague.actor.environments.skirmish import players
 from starleague.agent import types, wire
 from starleague.experiments import settings, wiring
 
@@ -45,8 +44,8 @@ def main() -> None:
   program = wiring.make_rollouts(parts, config)
   size, games = config.actor.inference_batch, config.actor.games
   params = wiring.initial_params(parts, config)
-  targets, opponents = rollouts.no_targets(), np.arange(games) % (1 + len(wiring.SCRIPTED))
-  probabilities = np.full(1 + len(wiring.SCRIPTED), 1 / (1 + len(wiring.SCRIPTED)), np.float32)
+  targets, opponents = rollouts.no_targets(), np.arange(games) % (1 + len(parts.opponents))
+  probabilities = np.full(1 + len(parts.opponents), 1 / (1 + len(parts.opponents)), np.float32)
 
   start = time.perf_counter()
   state = program.init(jax.random.key(0), opponents, targets)
@@ -77,7 +76,7 @@ def main() -> None:
   step = jax.vmap(parts.policy.step, in_axes=(None, 0, 0, 0))
   record = jax.tree.map(lambda x: np.zeros((size, *x.shape), x.dtype), types.step_spec(
     parts.config.max_entities, parts.config.map_size, parts.config.max_selected))
-  scripted = jax.vmap(functools.partial(players.scripted_action, player=1))
+  scripted = jax.vmap(functools.partial(parts.scripted, player=1))
   stages = {
     "inference": timed(lambda *a: step(*a)[:2], params, keys, observation, core),
     "observe": timed(jax.vmap(parts.environment.observe), some, rows % 2),

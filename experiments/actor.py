@@ -8,6 +8,7 @@ It may be killed at any time: nothing but its unfinished games is lost.
 import pathlib
 import time
 import uuid
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -24,9 +25,7 @@ for _name in ("run_dir", "address", "parameters", "origin"):
   flags.declare_key_flag(_name)
 _INDEX = flags.DEFINE_integer("index", 0, "Which of the run's actors this is.", lower_bound=0)
 
-# Scripted players whose games show how to play: what they did when they won becomes z.
-DEMONSTRATORS = ("rusher", "builder")
-TARGETS = 32  # z held for each starting side
+TARGETS = 32  # z held for each race and starting side
 REPORT_INTERVAL_S = 5.0
 WINDOW_S = 60.0  # of the win rates shown while training
 
@@ -48,49 +47,57 @@ def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: s
   return np.concatenate([[self_play], (1.0 - self_play) * scripted]).astype(np.float32)
 
 
-def game_results(batch: rollouts.Results, now: float) -> list[payoff.Result]:
-  """Results of games against scripted players, as the payoff counts them."""
+def game_results(batch: rollouts.Results, names: Sequence[str],
+                 now: float) -> list[payoff.Result]:
+  """Results of games against the scripted players named, as the payoff counts them."""
   over = np.asarray(batch.over)
   opponents = np.asarray(batch.opponent)[over]
   outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
   return [
-    payoff.Result(id=uuid.uuid4().hex, home=wiring.PLAYER, away=wiring.SCRIPTED[opponent - 1],
+    payoff.Result(id=uuid.uuid4().hex, home=wiring.PLAYER, away=names[opponent - 1],
                   result=int(outcome), time=now)
     for opponent, outcome in zip(opponents, outcomes, strict=True)
     if opponent != rollouts.SELF_PLAY]
 
 
-def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results) -> bool:
-  """Takes z from games that a demonstrator won; whether there were any."""
-  shown = [1 + wiring.SCRIPTED.index(name) for name in DEMONSTRATORS]
+def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results,
+                       demonstrators: Sequence[int]) -> bool:
+  """Takes z from games that a demonstrator won; whether there were any.
+
+  Args:
+    recent: what is held, changed in place.
+    batch: games that ended.
+    demonstrators: indices of scripted players.
+  """
+  shown = 1 + np.asarray(demonstrators, int)
   won = np.asarray(batch.over) & (np.asarray(batch.reward)[..., 1] > 0)
   won &= np.isin(np.asarray(batch.opponent), shown)
   for index in zip(*np.nonzero(won), strict=True):
-    recent.add(int(batch.side[index]), jax.tree.map(lambda x, i=index: np.asarray(x)[i],
-                                                    batch.executed))
+    recent.add(int(batch.race[index]), int(batch.side[index]),
+               jax.tree.map(lambda x, i=index: np.asarray(x)[i], batch.executed))
   return bool(won.any())
 
 
 class Reporter:
   """Tells the league who won and the run's folder how fast it goes."""
 
-  def __init__(self, run_dir: pathlib.Path, origin: float):
+  def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
     self._payoff = league.Payoff(run_dir / "league.sqlite")
-    self._path, self._origin = run_dir / results.FILE_NAME, origin
+    self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
     self._steps = self._games = 0
     self._results: list[payoff.Result] = []
     self._since = time.time()
 
   def win_rates(self) -> np.ndarray:
     """Of the agent against each scripted player, as the league knows them."""
-    return self._payoff.win_rates(wiring.PLAYER, wiring.SCRIPTED)
+    return self._payoff.win_rates(wiring.PLAYER, self._opponents)
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts what a call of the program played; reports every few seconds."""
     now = time.time()
     self._steps += steps
     self._games += int(np.asarray(batch.over).sum())
-    self._results += game_results(batch, now)
+    self._results += game_results(batch, self._opponents, now)
     if now - self._since >= REPORT_INTERVAL_S:
       self._report(now, update)
 
@@ -99,7 +106,7 @@ class Reporter:
     seconds = now - self._origin
     rows = [results.Row(seconds, update, "count/steps", self._steps),
             results.Row(seconds, update, "count/games", self._games)]
-    for opponent in wiring.SCRIPTED:
+    for opponent in self._opponents:
       found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
         rows += [results.Row(seconds, update, f"win_rate/train/{opponent}", found.win_rate,
@@ -126,12 +133,14 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
   writer = Writer(
     address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
     deadline_s=config.replay.timeout_s, stop=stop)
-  reporter = Reporter(run_dir, origin)
+  reporter = Reporter(run_dir, parts.opponents, origin)
+  demonstrators = [parts.opponents.index(name)
+                   for name in filter(None, config.actor.demonstrators.split(","))]
   recent = statistics.Recent(TARGETS)
   targets = recent.targets()
   # A restarted actor must not play the same games again.
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
-  opponents = np.arange(config.actor.games) % (1 + len(wiring.SCRIPTED))
+  opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
   state = program.init(key, opponents, targets)
   before = None
   while not stop.is_set():
@@ -143,7 +152,8 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
     if before is not None:
       records, finished = before
       writer.write(records)
-      if config.actor.pseudo_probability and add_demonstrations(recent, finished):
+      if config.actor.pseudo_probability and add_demonstrations(
+          recent, finished, demonstrators):
         targets = recent.targets()
       reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
     before = played

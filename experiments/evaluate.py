@@ -14,7 +14,6 @@ from absl import flags
 
 from starleague import league
 from starleague.actor import evaluation
-from starleague.actor.environments.skirmish import players
 from starleague.experiments import entry, results, run_flags, settings, wiring
 from starleague.learner import checkpoints
 
@@ -24,30 +23,30 @@ _GAMES = flags.DEFINE_integer(
   "games", None, "Games against each scripted player, half from each side; the run's own setting "
   "if not given.", lower_bound=2)
 _OPPONENTS = flags.DEFINE_list(
-  "opponents", list(wiring.SCRIPTED), "Scripted players to meet.")
+  "opponents", None, "Scripted players to meet, of the run's own; all of them if not given.")
 
 
-def opponent_indices(names: Sequence[str]) -> list[int]:
-  """Indices of scripted players.
+def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
+  """Indices of scripted players among a run's opponents.
 
   Raises:
-    SettingsError: one that does not exist.
+    SettingsError: one that is not among them.
   """
   for name in names:
-    if name not in wiring.SCRIPTED:
+    if name not in opponents:
       raise settings.SettingsError(
-        f"opponent {name!r} does not exist; scripted players are {', '.join(wiring.SCRIPTED)}.")
-  return [wiring.SCRIPTED.index(name) for name in names]
+        f"opponent {name!r} is not one of the run's: {', '.join(opponents)}.")
+  return [opponents.index(name) for name in names]
 
 
-def win_rate_rows(scores: dict[int, evaluation.Score], kind: str, seconds: float,
+def win_rate_rows(scores: dict[str, evaluation.Score], kind: str, seconds: float,
                   update: int) -> list[results.Row]:
-  """Win rates with their intervals, draws counted as half wins."""
+  """Win rates by opponent with their intervals, draws counted as half wins."""
   rows = []
-  for index, score in scores.items():
+  for name, score in scores.items():
     wins = score.wins + 0.5 * score.draws
     low, high = league.wilson_interval(wins, score.games)
-    rows.append(results.Row(seconds, update, f"win_rate/{kind}/{wiring.SCRIPTED[index]}",
+    rows.append(results.Row(seconds, update, f"win_rate/{kind}/{name}",
                             wins / score.games, low, high))
   return rows
 
@@ -55,25 +54,26 @@ def win_rate_rows(scores: dict[int, evaluation.Score], kind: str, seconds: float
 def main() -> None:
   run_dir = pathlib.Path(run_flags.RUN_DIR.value)
   config = settings.load(run_dir)
-  indices = opponent_indices(_OPPONENTS.value)
   parts = wiring.make_parts(config)
+  indices = opponent_indices(_OPPONENTS.value or parts.opponents, parts.opponents)
   path = run_dir / results.FILE_NAME
   origin = run_flags.ORIGIN.value
   if origin is None:
     origin = time.time() - results.last_seconds(path)
   evaluator = evaluation.make_evaluator(
-    parts.environment, parts.policy, players.scripted_action, indices,
-    _GAMES.value or config.evaluation.games)
+    parts.environment, parts.policy, parts.scripted, indices,
+    _GAMES.value or config.evaluation.games, races=parts.races, maps=parts.maps)
   agents = {"random": run_dir / wiring.INITIAL, "eval": run_dir / wiring.CHECKPOINTS}
   trained = checkpoints.Checkpoints(agents["eval"], parts.config).steps()
   for kind, where in agents.items():
     params = checkpoints.load_params(where, parts.config)
     step = trained[-1] if kind == "eval" else 0
-    scores = evaluation.evaluate(evaluator, params, jax.random.key(run_flags.SEED.value))
+    found = evaluation.evaluate(evaluator, params, jax.random.key(run_flags.SEED.value))
+    scores = {parts.opponents[index]: score for index, score in found.items()}
     results.append(path, win_rate_rows(scores, kind, time.time() - origin, step))
-    for index, score in scores.items():
+    for name, score in scores.items():
       low, high = league.wilson_interval(score.wins, score.games)
-      print(f"agent={kind} update={step} opponent={wiring.SCRIPTED[index]} games={score.games} "
+      print(f"agent={kind} update={step} opponent={name} games={score.games} "
             f"wins={score.wins} draws={score.draws} losses={score.losses} "
             f"won={score.wins / score.games:.3f} interval=[{low:.3f}, {high:.3f}]", flush=True)
 

@@ -31,7 +31,7 @@ _WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
 def play(parts: wiring.Parts, config, params: Any, seed: int) -> Iterator[wire.Packed]:
   """Trajectories of an agent's games without end; opponents, itself too, are dealt evenly."""
   program = wiring.make_rollouts(parts, config)
-  opponents = 1 + len(wiring.SCRIPTED)
+  opponents = 1 + len(parts.opponents)
   targets = rollouts.no_targets()
   state = program.init(
     jax.random.key(seed), np.arange(config.actor.games) % opponents, targets)

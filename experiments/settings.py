@@ -10,6 +10,7 @@ from typing import Any
 import ml_collections
 
 from starleague.actor import files
+from starleague.actor.environments.skirmish import scripts, tables
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.experiments.configs import mini
@@ -97,9 +98,15 @@ def check(config: ml_collections.ConfigDict) -> None:
     SettingsError: naming the key, the value found and those allowed.
   """
   try:
-    agent_config.preset(config.preset)
+    preset = agent_config.preset(config.preset)
   except ValueError as error:
     raise SettingsError(f"config key 'preset': {error}") from error
+  try:
+    tables.make_rules(config.environment.tier, preset.max_entities, preset.map_size,
+                      preset.location_size, preset.max_selected)
+  except ValueError as error:
+    raise SettingsError(f"config key 'environment.tier': {error}") from error
+  _check_players(config)
   for key in POSITIVE:
     if not _lookup(config, key) > 0:
       raise SettingsError(f"config key {key!r} must be above 0, found {_lookup(config, key)!r}.")
@@ -117,6 +124,20 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(
       f"config key 'actor.inference_batch' may be at most twice 'actor.games' "
       f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
+
+
+def _check_players(config: ml_collections.ConfigDict) -> None:
+  """Refuses opponents that the tier lacks, or that are given more than an agent is."""
+  fair = [script.name for script in scripts.scripts_of(config.environment.tier)
+          if script.skill.income == 100 and not script.skill.vision]
+  opponents = config.environment.opponents.split(",")
+  for key, names, known in (
+      ("environment.opponents", opponents, fair),
+      ("actor.demonstrators", filter(None, config.actor.demonstrators.split(",")), opponents)):
+    for name in names:
+      if name not in known:
+        raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
+                            f"{', '.join(known)}, with commas between.")
 
 
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:

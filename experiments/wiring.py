@@ -6,19 +6,26 @@ import threading
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import ml_collections
+import numpy as np
 
 from starleague import agent
 from starleague.actor import rollouts
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import players, skirmish, tables
+from starleague.actor.environments.skirmish import (
+  dm_environment,
+  players,
+  scripts,
+  skirmish,
+  tables,
+)
 from starleague.agent import config as agent_config
 from starleague.agent import types, wire
 from starleague.agent.policy import Policy
 from starleague.learner import weights
 
 PLAYER = "main"  # the one player that learns
-SCRIPTED = players.SCRIPTED
 INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
 CHECKPOINTS = "checkpoints"
 
@@ -29,27 +36,41 @@ class Parts(NamedTuple):
   config: agent_config.AgentConfig
   policy: Policy
   environment: base.Environment
+  opponents: tuple[str, ...]  # the scripted players that the run meets
+  scripted: rollouts.ScriptedPlayer  # they, by their place in `opponents`
+  races: tuple[int, ...]  # indices of types.RACES
+  maps: int
 
 
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
-  """The agent and the environment that a run's settings ask for."""
-  settings = agent_config.preset(config.preset)
+  """The agent, the environment and the opponents that a run's settings ask for."""
+  settings, tier = agent_config.preset(config.preset), config.environment.tier
+  sizes = {name: getattr(settings, name)
+           for name in ("max_entities", "map_size", "location_size", "max_selected")}
+  opponents = tuple(config.environment.opponents.split(","))
+  known = scripts.names_of(tier)
+  indices = np.array([known.index(name) for name in opponents], np.int32)
+  every = players.make_scripted(tier, **sizes)
+
+  def scripted(index, key, state, player):
+    return every(jnp.asarray(indices)[index], key, state, player)
+
   return Parts(
     config=settings, policy=agent.make_policy(settings),
-    environment=skirmish.make_skirmish(
-      config.environment.tier, max_entities=settings.max_entities, map_size=settings.map_size,
-      location_size=settings.location_size, max_selected=settings.max_selected))
+    environment=skirmish.make_skirmish(tier, **sizes), opponents=opponents, scripted=scripted,
+    races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
+    maps=len(dm_environment.map_names(tier)))
 
 
 def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
   """The compiled program of one actor process."""
   sizes = rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
-    iterations=config.actor.iterations, pseudo_probability=config.actor.pseudo_probability,
-    pseudo_scale=config.actor.pseudo_scale,
+    iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
+    pseudo_probability=config.actor.pseudo_probability, pseudo_scale=config.actor.pseudo_scale,
     grid_per_unit=types.POSITION_GRID / tables.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
-    parts.environment, parts.policy, sizes, players.scripted_action, pack_step=wire.pack_steps)
+    parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
 
 
 def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:

@@ -10,7 +10,11 @@ def get_config() -> ml_collections.ConfigDict:
     "seed": 0,
     "seconds": 600.0,  # training time, evaluation and start-up not counted
     "unroll_length": 16,  # T
-    "environment": {"tier": "mini"},
+    "environment": {
+      "tier": "mini",
+      # Scripted players of the tier, met in training and in evaluation.
+      "opponents": "passive,rusher,builder,random_player",
+    },
     "actor": {
       "processes": 1,
       "games": 128,  # played at once by one process
@@ -22,6 +26,7 @@ def get_config() -> ml_collections.ConfigDict:
       "parameter_interval_s": 10.0,
       "pseudo_probability": 0.5,  # of each pseudo-reward in a game
       "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects
+      "demonstrators": "rusher,builder",  # opponents of whose won games z is taken
       "pseudo_scale": 0.1,  # what a unit of distance to z is worth
     },
     "replay": {

@@ -75,7 +75,8 @@ def counting_policy() -> Policy:
   def initial_state():
     return types.CoreState(hidden=jnp.zeros((1, 2)), cell=jnp.zeros((1, 2)))
 
-  return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None, unroll_batch=None)
+  return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None,
+                unroll_batch=None)
 
 
 def scripted(index, key, state, player):
@@ -214,3 +215,18 @@ def test_evaluation_counts_every_game_once():
 def test_evaluation_plays_both_sides_equally_often():
   with pytest.raises(ValueError, match="games must be even.*found 3"):
     evaluation.make_evaluator(clockwork(), counting_policy(), scripted, opponents=(0,), games=3)
+
+
+def test_targets_are_those_of_the_race_and_the_starting_side():
+  targets = rollouts.no_targets(3)
+  for race in range(len(types.RACES)):
+    for side in range(2):
+      targets.units[race, side, :, 2 * race + side] = True
+  config = CONFIG.replace(games=64, races=(1, 3), maps=3, pseudo_probability=1.0)
+  run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
+  state = run.init(jax.random.key(5), jnp.ones(64, jnp.int32), targets)
+  race, side = np.asarray(state.race), np.asarray(state.side)
+  assert set(race.reshape(-1)) == {1, 3} and (race[:, 0] != race[:, 1]).any()
+  np.testing.assert_array_equal(
+    np.argmax(state.target.units, axis=-1), 2 * race + side)
+  assert np.asarray(state.target.units).sum() == 128

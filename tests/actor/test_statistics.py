@@ -243,16 +243,17 @@ def test_a_killed_save_leaves_the_previous_file(tmp_path):
 
 def test_recent_targets_repeat_until_full_and_then_forget_the_oldest():
   marine = v.UNIT_TYPES.index("Marine")
-  recent = statistics.Recent(2)
+  recent, zerg = statistics.Recent(2), types.RACES.index("zerg")
   empty = types.zeros(types.statistics_spec())
   for x in (3, 5, 9):
     order = np.zeros(types.BUILD_ORDER_LENGTH, np.uint8)
     order[:2] = v.UNIT_TYPES.index("SCV"), marine
     places = np.full((types.BUILD_ORDER_LENGTH, 2), x, np.uint8)
-    recent.add(1, empty._replace(build_order=order, build_order_xy=places))
+    recent.add(zerg, 1, empty._replace(build_order=order, build_order_xy=places))
     if x == 3:
-      np.testing.assert_array_equal(recent.targets().build_order_xy[1, :, 0], [[3, 3]] * 2)
+      np.testing.assert_array_equal(recent.targets().build_order_xy[zerg, 1, :, 0], [[3, 3]] * 2)
   targets = recent.targets()
-  np.testing.assert_array_equal(targets.build_order_xy[1, :, 0], [[5, 5], [9, 9]])
-  np.testing.assert_array_equal(targets.build_order[1, :, :2], [[marine, 0]] * 2)  # no workers
-  assert not targets.build_order[0].any()
+  np.testing.assert_array_equal(targets.build_order_xy[zerg, 1, :, 0], [[5, 5], [9, 9]])
+  np.testing.assert_array_equal(targets.build_order[zerg, 1, :, :2], [[marine, 0]] * 2)  # no workers
+  targets.build_order[zerg, 1] = 0
+  assert not targets.build_order.any()

@@ -5,6 +5,9 @@ from starleague.actor import rollouts, statistics
 from starleague.agent import types
 from starleague.experiments import actor, wiring
 
+NAMES = ("passive", "rusher", "builder")
+ZERG = types.RACES.index("zerg")
+
 
 def results(opponent, reward, over=True) -> rollouts.Results:
   """One iteration of as many games as there are opponents; unit type 7 marks the first."""
@@ -16,7 +19,7 @@ def results(opponent, reward, over=True) -> rollouts.Results:
   return rollouts.Results(
     over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
     reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
-    side=np.zeros((1, games), np.int32))
+    race=np.full((1, games), ZERG), side=np.zeros((1, games), np.int32))
 
 
 def test_opponents_split_between_self_play_and_the_hard_ones():
@@ -36,10 +39,10 @@ def test_an_opponent_never_beaten_is_met():
 
 
 def test_only_finished_games_against_scripted_players_count():
-  rusher = 1 + wiring.SCRIPTED.index("rusher")
+  rusher = 1 + NAMES.index("rusher")
   batch = results([rollouts.SELF_PLAY, rusher, rusher, rusher], [1, 1, 0, -1],
                   over=[True, True, True, False])
-  found = actor.game_results(batch, now=5.0)
+  found = actor.game_results(batch, NAMES, now=5.0)
   assert [(r.home, r.away, r.result, r.time) for r in found] == [
     (wiring.PLAYER, "rusher", 1, 5.0), (wiring.PLAYER, "rusher", 0, 5.0)]
   assert len({r.id for r in found}) == 2
@@ -50,9 +53,10 @@ def test_only_finished_games_against_scripted_players_count():
   ("passive", -1, False)])
 def test_z_comes_from_games_that_a_demonstrator_won(name, reward, taken):
   recent = statistics.Recent(3)
-  batch = results([1 + wiring.SCRIPTED.index(name)], [reward])
-  assert actor.add_demonstrations(recent, batch) is taken
+  batch = results([1 + NAMES.index(name)], [reward])
+  assert actor.add_demonstrations(recent, batch, [1, 2]) is taken
   units = recent.targets().units
-  assert units.shape == (2, 3, 256)
-  np.testing.assert_array_equal(units[0, :, 7], taken)
-  assert not units[1].any()
+  assert units.shape == (len(types.RACES), 2, 3, 256)
+  np.testing.assert_array_equal(units[ZERG, 0, :, 7], taken)
+  units[ZERG, 0] = False
+  assert not units.any()

@@ -101,7 +101,7 @@ def test_the_run_leaves_what_it_promises(finished):
                "initial", "logs/actor_0.log"):
     assert (run_dir / name).exists(), name
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
-  for opponent in wiring.SCRIPTED:
+  for opponent in settings.load(run_dir).environment.opponents.split(","):
     for kind in ("random", "eval"):
       row = tags[f"win_rate/{kind}/{opponent}"][-1]
       assert row.low <= row.value <= row.high

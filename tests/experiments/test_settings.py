@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from starleague.experiments import settings
-from starleague.experiments.configs import mini
+from starleague.experiments import settings, wiring
+from starleague.experiments.configs import medium, mini
 
 
 def test_settings_survive_the_round_trip(tmp_path: pathlib.Path):
@@ -21,8 +21,24 @@ def test_the_preset_is_complete():
   assert settings.complete({}).to_dict() == mini.get_config().to_dict()
 
 
+def test_the_other_preset_changes_some_keys():
+  config = settings.complete(medium.get_config().to_dict())
+  assert config.to_dict() == medium.get_config().to_dict()
+  assert {key for key, *_ in settings.differences(config, mini.get_config())} >= {
+    "preset", "environment.tier", "environment.opponents", "actor.demonstrators"}
+  assert wiring.make_parts(config).maps == 3
+
+
 @pytest.mark.parametrize("values, message", [
   ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
+  ({"environment": {"tier": "huge"}}, "'environment.tier': unknown tier 'huge'"),
+  ({"environment": {"tier": "default"}}, "tier default: max_entities is 64, but a player may see 16[0-9]"),
+  ({"environment": {"opponents": "rusher,nobody"}},
+   "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
+  ({"preset": "medium", "environment": {"tier": "default", "opponents": "L8,L9"}},
+   "'environment.opponents' names 'L9'; expected some of L0, .*L8, rush"),
+  ({"environment": {"opponents": "passive"}},
+   "'actor.demonstrators' names 'rusher'; expected some of passive, with"),
   ({"learner": {"learning_rat": 1.0}}, "'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'"),
   ({"batch_size": 8}, "'batch_size' does not exist; the nearest is 'learner.batch_size'"),
   ({"zzz": {"q": 1}}, "'zzz' does not exist; the nearest is '[a-z_.]+'"),

@@ -1,0 +1,29 @@
+"""The `medium` preset: three races on three maps, for a workstation or one TPU core."""
+
+import ml_collections
+
+from starleague.experiments.configs import mini
+
+
+def get_config() -> ml_collections.ConfigDict:
+  """Every setting of a run; `--config.KEY=VALUE` changes one, an unknown key is refused."""
+  config = mini.get_config()
+  config.update({
+    "preset": "medium",
+    "seconds": 8 * 3600.0,
+    "unroll_length": 32,
+    "environment": {
+      "tier": "default",
+      "opponents": "L0,L1,L2,L3,L4,L5,L6,rush,timing,defence,macro,siege,air",
+    },
+    "actor": {
+      "games": 64,
+      "inference_batch": 32,
+      "iterations": 16,
+      "pseudo_rewards": "build_order,built_units,upgrades,effects",
+      "demonstrators": "rush,timing,defence,macro,siege,air",
+    },
+    "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
+    "evaluation": {"games": 20},
+  })
+  return config

@@ -272,14 +272,19 @@ def categorical_kl(teacher_logits: Array, student_logits: Array) -> Array:
 # A whole action.
 
 
-def _per_argument(one: Callable, many: Callable, action: Action,
+def _per_argument(one: Callable, reduce: Callable, logits: Arguments, action: Action,
                   unused: float | bool = 0.0) -> Arguments:
-  """Applies `one` to each single choice's field and `many` to the units' field."""
+  """Applies `one` to each argument's name; `reduce` makes one value of all picks' and which count."""
+  executed = executed_picks(action.units, logits.units.shape[-1] - 1)
   function = jnp.clip(action.function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
   used = vocabulary.argument_mask(function)
-  values = Arguments(*(
-    many(field) if field == "units" else one(field) for field in Arguments._fields))
+  values = Arguments(*map(one, Arguments._fields))
+  values = values._replace(units=reduce(values.units, executed))
   return jax.tree.map(lambda value, use: jnp.where(use, value, unused), values, used)
+
+
+def _sum_over_picks(values: Array, executed: Array) -> Array:
+  return jnp.sum(jnp.where(executed, values, 0.0))
 
 
 def log_prob(logits: Arguments, action: Action) -> Arguments:
@@ -297,11 +302,7 @@ def log_prob(logits: Arguments, action: Action) -> Arguments:
   def one(field):
     return categorical_log_prob(getattr(logits, field), getattr(action, field))
 
-  def many(field):
-    executed = executed_picks(action.units, logits.units.shape[-1] - 1)
-    return jnp.sum(jnp.where(executed, one(field), 0.0))
-
-  return _per_argument(one, many, action)
+  return _per_argument(one, _sum_over_picks, logits, action)
 
 
 def entropy(logits: Arguments, action: Action) -> Arguments:
@@ -315,13 +316,11 @@ def entropy(logits: Arguments, action: Action) -> Arguments:
     Arguments of [] float32; units is the mean over executed picks; 0 where the function does not
     take the argument or leaves it one choice.
   """
-  def many(field):
-    del field
-    executed = executed_picks(action.units, logits.units.shape[-1] - 1)
-    total = jnp.sum(jnp.where(executed, categorical_entropy(logits.units), 0.0))
-    return total / jnp.sum(executed)  # the first pick is always executed
+  def mean(values, executed):
+    return _sum_over_picks(values, executed) / jnp.sum(executed)  # the first is always executed
 
-  return _per_argument(lambda field: categorical_entropy(getattr(logits, field)), many, action)
+  return _per_argument(
+    lambda field: categorical_entropy(getattr(logits, field)), mean, logits, action)
 
 
 def kl(teacher_logits: Arguments, student_logits: Arguments, action: Action) -> Arguments:
@@ -339,11 +338,7 @@ def kl(teacher_logits: Arguments, student_logits: Arguments, action: Action) -> 
   def one(field):
     return categorical_kl(getattr(teacher_logits, field), getattr(student_logits, field))
 
-  def many(field):
-    executed = executed_picks(action.units, student_logits.units.shape[-1] - 1)
-    return jnp.sum(jnp.where(executed, one(field), 0.0))
-
-  return _per_argument(one, many, action)
+  return _per_argument(one, _sum_over_picks, student_logits, action)
 
 
 def is_legal(logits: Arguments, action: Action) -> Arguments:
@@ -362,8 +357,7 @@ def is_legal(logits: Arguments, action: Action) -> Arguments:
     inside = (label >= 0) & (label < value.shape[-1])
     return inside & jnp.any(_is_label(value, label) & (value > _ILLEGAL_BELOW), axis=-1)
 
-  def many(field):
-    executed = executed_picks(action.units, logits.units.shape[-1] - 1)
-    return jnp.all(one(field) | ~executed)
+  def every(values, executed):
+    return jnp.all(values | ~executed)
 
-  return _per_argument(one, many, action, unused=True)
+  return _per_argument(one, every, logits, action, unused=True)

@@ -3,10 +3,10 @@
   python -m benchmarks.datasets                       # games of random weights
   python -m benchmarks.datasets --run_dir runs/mini   # of a run's newest
 
-Three recordings of the same games of Skirmish: as they are, in `mini`; and embedded in the arrays of
-`full`, since nothing here plays games of that size. An embedded observation has the map drawn four
-times as wide, and the entities of one game, or of eight at once, which is what fills most of the 512
-rows. The peer is the size of the unpacked arrays.
+Two recordings: games of the agent `mini`, and games of scripted players at Skirmish's `large` tier, as
+the agent `full` would see them, with its 512 rows, 128 x 128 cells and 64 picks. What those players
+do not have, the log-probabilities and the core's state of an agent, is random: it does not compress.
+The peer is the size of the unpacked arrays.
 """
 
 import argparse
@@ -18,51 +18,56 @@ import jax
 import numpy as np
 
 from starleague import agent
+from starleague.actor.environments.skirmish import (
+  dm_environment,
+  live,
+  replays,
+  scripts,
+  skirmish,
+)
 from starleague.agent import types, wire
 from starleague.experiments import record, settings, wiring
 from starleague.learner import checkpoints, recordings
 
 MINI, FULL = agent.mini(), agent.full()
+LARGE = replays.Game("large", *(getattr(FULL, size) for size in replays.Game._fields[1:]))
 
 
-def embed(games: list[types.Trajectory], rng: np.random.Generator) -> types.Trajectory:
-  """The first trajectory in arrays of the full preset, with the entities of all.
+def scripted_games(games: int, length: int) -> list[types.Trajectory]:
+  """Trajectories of player 0 in games of the six strategies at `large`, of T = `length` steps."""
+  rng = np.random.default_rng(0)
+  observe = jax.jit(jax.vmap(skirmish.make_skirmish(**LARGE._asdict()).observe, (0, None)))
+  names = list(scripts.STRATEGIES)
+  found = []
+  for i in range(games):
+    competitors = tuple(replays.scripted_player(names[(i + j) % len(names)], LARGE)
+                        for j in (0, 1))
+    replay = live.record(competitors, i, game=LARGE, match_up=dm_environment.draw_match_up(
+      np.random.default_rng(i), LARGE.tier))
+    states, own = replays.resimulate(replay), replay.player == 0
+    steps, actions = replay.step[own], jax.tree.map(lambda x, own=own: x[own], replay.actions)
+    for first in range(0, len(steps) - length, length):
+      part = slice(first, first + length + 1)
+      seen = jax.tree.map(lambda x, at=steps[part]: x[at], states)
+      found.append(_trajectory(
+        jax.device_get(observe(seen, 0)), jax.tree.map(lambda x, part=part: x[part], actions), rng))
+    print(f"game {i + 1} of {games}: {' against '.join(replay.players)}, {replay.steps} steps, "
+          f"{len(steps)} of them player 0's", flush=True)
+  return found
 
-  Args:
-    games: of mini, T alike; at most eight.
-    rng: draws the core's state, which does not compress.
-  """
-  length = len(games[0].steps.weight)
+
+def _trajectory(seen, actions: types.Action, rng: np.random.Generator) -> types.Trajectory:
+  observation, privileged = seen
+  length = len(actions.function)
   spec = types.trajectory_spec(FULL, length - 1)
-  wide = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), spec)
-
-  def corner(out, x):
-    if out.shape == x.shape:
-      return x
-    out[tuple(slice(n) for n in x.shape)] = x
-    return out
-
-  first = games[0].steps
-  steps = jax.tree.map(corner, wide.steps, first)
-  factor = FULL.map_size // MINI.map_size
-  minimap = first.observation.minimap.repeat(factor, axis=-2).repeat(factor, axis=-1)
-  entities = np.zeros_like(wide.steps.observation.entities)
-  for t in range(length):
-    rows = np.concatenate([
-      game.steps.observation.entities[t, :int(game.steps.observation.entity_count[t])]
-      for game in games])
-    entities[t, :len(rows)] = rows
-  count = sum(game.steps.observation.entity_count for game in games).astype(np.int16)
-  units = np.full(wide.steps.action.units.shape, FULL.max_entities, np.int16)
-  picked = first.action.units
-  units[:, :picked.shape[1]] = np.where(picked == MINI.max_entities, FULL.max_entities, picked)
-  y, x = np.divmod(first.action.location, MINI.location_size)
-  factor = FULL.location_size // MINI.location_size
-  action = steps.action._replace(units=units, location=(y * FULL.location_size + x) * factor)
-  observation = steps.observation._replace(minimap=minimap, entities=entities, entity_count=count)
+  empty = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), spec.steps)
+  log_prob = types.Arguments(*(
+    rng.normal(-2.0, size=length).astype(np.float32) for _ in types.Arguments._fields))
   state = jax.tree.map(
     lambda s: rng.normal(scale=0.1, size=s.shape).astype(s.dtype), spec.initial_state)
-  return types.Trajectory(steps._replace(observation=observation, action=action), state)
+  return types.Trajectory(empty._replace(
+    observation=observation, privileged=privileged, action=actions, log_prob=log_prob,
+    discount=np.ones_like(empty.discount), weight=np.ones_like(empty.weight)), state)
 
 
 def measure(name: str, config, trajectories: list[types.Trajectory]) -> None:
@@ -86,7 +91,8 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--run_dir", help="a run whose newest weights play; random ones if not given")
   parser.add_argument("--unroll_length", type=int, default=64)
-  parser.add_argument("--trajectories", type=int, default=64, help="of mini; full has an eighth")
+  parser.add_argument("--trajectories", type=int, default=64, help="of mini")
+  parser.add_argument("--games", type=int, default=6, help="of full size")
   options = parser.parse_args()
   config = settings.complete({"unroll_length": options.unroll_length})
   parts = wiring.make_parts(config)
@@ -99,12 +105,8 @@ def main() -> None:
   # Trajectories of one length of game each: those that come late are of long games.
   games = [jax.device_get(unpack(packed)) for packed in itertools.islice(
     record.play(parts, config, params, 0), 4 * options.trajectories)][-options.trajectories:]
-  rng = np.random.default_rng(0)
   measure("mini as played", MINI, games)
-  measure("full, one game embedded", FULL, [
-    embed([game], rng) for game in games[::8]])
-  measure("full, eight games' entities", FULL, [
-    embed(games[i:i + 8], rng) for i in range(0, len(games) - 7, 8)])
+  measure("full, scripted games at large", FULL, scripted_games(options.games, options.unroll_length))
 
 
 if __name__ == "__main__":

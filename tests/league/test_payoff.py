@@ -1,6 +1,5 @@
 """The payoff: decay, ids, validation, intervals, and that nothing is lost."""
 
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from starleague.league.payoff import DRAW, LOSS, WIN, Payoff, Result, clear, wilson_interval
+from tests.processes import start_together
 
 
 @pytest.fixture
@@ -204,21 +204,9 @@ def _record(path, prefix, number, started):
     payoff.record(result)
 
 
-def _processes(target, arguments):
-  context = multiprocessing.get_context("spawn")  # a fork would carry JAX's threads along
-  started = [context.Event() for _ in arguments]
-  processes = [context.Process(target=target, args=(*args, event))
-               for args, event in zip(arguments, started, strict=True)]
-  for process in processes:
-    process.start()
-  for event in started:
-    assert event.wait(60)
-  return processes
-
-
 def test_two_processes_lose_nothing(tmp_path):
   path = tmp_path / "payoff.sqlite"
-  processes = _processes(_record, [(path, "one", 100), (path, "two", 100)])
+  processes = start_together(_record, [(path, "one", 100), (path, "two", 100)])
   for process in processes:
     process.join(60)
     assert process.exitcode == 0
@@ -229,7 +217,7 @@ def test_two_processes_lose_nothing(tmp_path):
 
 def test_a_killed_process_leaves_whole_transactions(tmp_path):
   path = tmp_path / "payoff.sqlite"
-  process, = _processes(_record, [(path, "victim", 100_000)])
+  process, = start_together(_record, [(path, "victim", 100_000)])
   deadline = time.monotonic() + 60
   payoff = Payoff(path)
   while payoff.results("a", "b").games < 20 and time.monotonic() < deadline:

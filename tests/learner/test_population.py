@@ -1,7 +1,6 @@
 """Population-based training: the store under several workers, and a toy."""
 
 import math
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -20,6 +19,7 @@ from starleague.learner.evolution import (
   truncation_selection,
 )
 from starleague.learner.population import Change, Exploit, Population
+from tests.processes import start_together
 
 RANGES = {"learning_rate": Range(1e-5, 1e-1), "entropy": Range(-1., 3., LINEAR)}
 
@@ -231,18 +231,6 @@ def _work(directory, name, number, value, started):
       population.adopt(name, exploit, saved(directory, f"{name}-copied", step))
 
 
-def _processes(arguments):
-  context = multiprocessing.get_context("spawn")  # a fork would carry JAX's threads along
-  started = [context.Event() for _ in arguments]
-  processes = [context.Process(target=_work, args=(*args, event))
-               for args, event in zip(arguments, started, strict=True)]
-  for process in processes:
-    process.start()
-  for event in started:
-    assert event.wait(120)
-  return processes
-
-
 def _reports(path):
   with sqlite3.connect(path) as connection:
     return connection.execute("SELECT reports FROM population").fetchone()[0]
@@ -250,8 +238,8 @@ def _reports(path):
 
 def test_processes_lose_nothing_and_a_killed_one_stops_nobody(tmp_path):
   """Three at once, from making the file on; the worst of them is killed in the middle."""
-  victim, *others = _processes([(tmp_path, "victim", 100_000, 0.), (tmp_path, "one", 80, 1.),
-                                (tmp_path, "two", 80, 1.)])
+  victim, *others = start_together(_work, [
+    (tmp_path, "victim", 100_000, 0.), (tmp_path, "one", 80, 1.), (tmp_path, "two", 80, 1.)])
   population = Population(tmp_path / "p.sqlite", "toy", RANGES, interval=5, window=10_000)
   deadline = time.monotonic() + 120
   while len(population.history()) < 5 and time.monotonic() < deadline:  # three join, two copy

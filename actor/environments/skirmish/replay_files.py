@@ -39,7 +39,7 @@ class Game(NamedTuple):
 
 
 DEFAULT_GAME = Game()
-# The sizes that an agent's interface needs at each tier; `mini` is that of the preset `mini`.
+# The sizes of an agent's interface at each tier: the first two are the presets' `mini` and `medium`.
 GAMES = {
   "mini": DEFAULT_GAME,
   "default": Game("default", max_entities=192, map_size=64, location_size=128, max_selected=16),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from starleague.actor.environments.skirmish import maps, observation, orders, tables
+from starleague.actor.environments.skirmish import maps, observation, placement, tables
 from starleague.actor.environments.skirmish.abilities import SCAN_RADIUS
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import (
@@ -336,7 +336,7 @@ def page_data(replay: Replay, states: State) -> dict[str, Any]:
     "patches": places.tolist(), "knownPatches": own_places.tolist(),
     "geysers": geysers(rules).tolist(), "patchMinerals": rules.tier.patch_minerals,
     "geyserVespene": rules.tier.geyser_vespene, "terrain": terrain(replay),
-    "scanRadius": SCAN_RADIUS * rules.tier.sight_scale, "creepRadius": orders.CREEP_RADIUS,
+    "scanRadius": SCAN_RADIUS * rules.tier.sight_scale, "creepRadius": placement.CREEP_RADIUS,
     "upgrades": _rows(researched(rules, states)),
     "log": _rows(action_log(replay, states)), "builds": _rows(build_orders(states)),
     "arrays": {name: pack(values)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from starleague.actor import files
-from starleague.actor.environments.skirmish import orders, tables
+from starleague.actor.environments.skirmish import placement, tables
 from starleague.actor.environments.skirmish.abilities import SCAN_RADIUS
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import State, geysers
@@ -219,7 +219,7 @@ def _creep(scene: _Scene, image, things: list, scale: float) -> None:
   draw = ImageDraw.Draw(mask)
   for thing in things:
     if scene.rules.types.larvae[thing["kind"]] and thing["built"] >= 1:
-      draw.ellipse(_box(thing["x"], thing["y"], orders.CREEP_RADIUS * scale), fill=66)
+      draw.ellipse(_box(thing["x"], thing["y"], placement.CREEP_RADIUS * scale), fill=66)
   image.paste((126, 58, 138), (0, 0), mask)
 
 

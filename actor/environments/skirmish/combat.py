@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, maps, orders, tables
+from starleague.actor.environments.skirmish import economy, maps, orders, placement, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
@@ -143,8 +143,8 @@ def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   terrain = rules.terrain
   if terrain is None:
     return x, y
-  row, column = orders.cell_of(rules, state.side, here_x, here_y)
-  to_row, to_column = orders.cell_of(rules, state.side, x, y)
+  row, column = placement.cell_of(rules, state.side, here_x, here_y)
+  to_row, to_column = placement.cell_of(rules, state.side, x, y)
   g, blocks = terrain.cells, terrain.cells // terrain.block
   block = to_row // terrain.block * blocks + to_column // terrain.block
   field = (state.match_up.map_index % len(maps.NAMES)) * blocks * blocks + block
@@ -242,7 +242,7 @@ def _step(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array, dy: 
   free = _crosses_cliffs(rules, state.kind[:, rules.tier.structures:])
 
   def passable(to_x, to_y):
-    return free | orders.on_terrain(rules, state, rules.terrain.passable, to_x, to_y)
+    return free | placement.on_terrain(rules, state, rules.terrain.passable, to_x, to_y)
 
   both = passable(new_x, new_y)
   # Whoever stands in a cliff, pushed there by others, may walk out of it.

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from starleague.actor.environments.skirmish import orders, tables
+from starleague.actor.environments.skirmish import orders, placement, tables
 from starleague.actor.environments.skirmish.economy import Births
 from starleague.actor.environments.skirmish.state import (
   START_ENERGY,
@@ -56,7 +56,7 @@ def construct(rules: tables.Rules, state: State) -> tuple[State, Births]:
   stands = pick(standing_types(rules, state), needed[:, None])[:, 0]
   empty = free_slots(rules, state, product)
   begins = ((product > 0) & (state.minerals >= minerals) & (state.vespene >= vespene)
-            & ((needed == 0) | stands) & orders.placeable(rules, state, x, y, product)
+            & ((needed == 0) | stands) & placement.placeable(rules, state, x, y, product)
             & jnp.any(empty, axis=1))
   slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import tables
+from starleague.actor.environments.skirmish import placement, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   Orders,
@@ -24,8 +24,6 @@ from starleague.actor.environments.skirmish.state import (
   standing_types,
 )
 
-NOWHERE = -1e6  # the radius of what is not there
-CREEP_RADIUS = 10.0  # around a finished hatchery
 GEYSER_REACH = 3.0  # how far off a geyser a gas structure may be aimed at
 SCAN_ENERGY, BOOST_ENERGY, INJECT_ENERGY = 50.0, 50.0, 25.0
 STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
@@ -148,93 +146,6 @@ def available(rules: tables.Rules, state: State) -> Array:
   return ok.at[:, 0].set(True)
 
 
-def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
-  """Rows and columns of places in each player's own frame, for the tables of the terrain.
-
-  Args:
-    rules: the game's constants.
-    side: [2], or [] of one player.
-    x: [*side's, ...] float32.
-    y: likewise.
-  """
-  assert rules.terrain is not None
-  most = rules.terrain.cells - 1
-
-  def index(values):
-    own = jnp.expand_dims(side, range(side.ndim, values.ndim)) * values + rules.half
-    return jnp.clip(jnp.floor(own).astype(jnp.int32), 0, most)
-
-  return index(y), index(x)
-
-
-def on_terrain(rules: tables.Rules, state: State, table: np.ndarray, x: Array, y: Array) -> Array:
-  """A table [K, G, G] of the game's map at places [2, m]."""
-  row, column = cell_of(rules, state.side, x, y)
-  g = table.shape[1]
-  flat = (state.match_up.map_index % len(table) * g + row) * g + column
-  return jnp.take(jnp.asarray(table.reshape(-1)), flat, mode="clip")
-
-
-def footprint(x: Array, y: Array, radius: Array) -> tuple[Array, Array]:
-  """Places that a structure stands on: its middle, and eight around it, [..., 9] each.
-
-  Args:
-    x: [...] float32.
-    y: [...].
-    radius: [...] or [].
-  """
-  corners = 0.8 * np.array([(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)], np.float32)
-  return (x[..., None] + radius[..., None] * corners[:, 0],
-          y[..., None] + radius[..., None] * corners[:, 1])
-
-
-def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
-  """Whether a structure fits: on the map, on ground to build on, clear of what stands. [2] bool.
-
-  A gas structure goes exactly on a geyser, a Zerg one on creep.
-
-  Args:
-    rules: the game's constants.
-    state: the game.
-    x: [2] float32, its middle.
-    y: [2].
-    product: [2] int32, local type.
-  """
-  types, s = rules.types, rules.tier.structures
-  radius = look_up(types.radius, product)
-  fits = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
-  patch_x, patch_y = resource_places(rules, state.side)
-  kinds = jnp.concatenate([state.kind[:, :s], flip(state.kind[:, :s])], axis=1)
-  there = both_halves(state.patches) > 0
-  gas = look_up(types.gas, product)
-  if rules.has_gas:
-    fits |= gas
-    there &= ~(gas[:, None] & geysers(rules))
-  radii = jnp.concatenate([
-    jnp.where(kinds > 0, look_up(types.radius, kinds), NOWHERE),
-    jnp.where(there, tables.PATCH_RADIUS, NOWHERE)], axis=1)
-  # A gas structure's neighbours on the map are patches, which it need not keep clear of.
-  radii = radii.at[:, 2 * s:].set(jnp.where(gas[:, None], NOWHERE, radii[:, 2 * s:]))
-  xs = jnp.concatenate([state.x[:, :s], flip(state.x[:, :s]), patch_x], axis=1)
-  ys = jnp.concatenate([state.y[:, :s], flip(state.y[:, :s]), patch_y], axis=1)
-  apart = jnp.maximum(radius[:, None] + radii, 0.0)
-  square = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2
-  fits &= jnp.all(square >= apart * apart, axis=1)
-  if rules.terrain is not None:
-    ground = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
-    fits &= jnp.all(ground, axis=1) | gas
-  if rules.has_gas:
-    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules)
-                        & (both_halves(state.patches) > 0), axis=1)
-    fits &= ~gas | on_geyser
-  if rules.has_larvae:
-    needs_creep = (types.race == tables.RACES.index("Zerg")) & ~types.gas & ~types.townhall
-    hatchery = look_up(types.larvae, finished_kind(rules, state))
-    creep = jnp.any(hatchery & (square[:, :s] < CREEP_RADIUS ** 2), axis=1)
-    fits &= ~look_up(needs_creep, product) | creep
-  return fits
-
-
 def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
   """Selected slots that can execute the function: [2, n] bool."""
   tier = rules.tier
@@ -332,7 +243,7 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   wants = {tables.ATTACK_UNIT: tables.ENEMY, tables.GATHER: tables.RESOURCE}
   for needy, wanted in wants.items():
     valid &= (verb != needy) | (target_kind == wanted)
-  valid &= there & ((verb != tables.BUILD) | placeable(rules, state, aim_x, aim_y, product))
+  valid &= there & ((verb != tables.BUILD) | placement.placeable(rules, state, aim_x, aim_y, product))
   if (functions.verb == tables.REPAIR).any():
     valid &= (verb != tables.REPAIR) | _own_target(state, repairable(rules, state))
   if rules.has(tables.INJECT):

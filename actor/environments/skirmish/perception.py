@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from starleague.actor.environments.skirmish import orders, tables
+from starleague.actor.environments.skirmish import placement, tables
 from starleague.actor.environments.skirmish.abilities import SCAN_RADIUS
 from starleague.actor.environments.skirmish.state import (
   Array,
@@ -86,7 +86,7 @@ def _high(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
   """Whether places [2, m] lie where those below see nothing."""
   if rules.terrain is None:
     return jnp.zeros(x.shape, bool)
-  return orders.on_terrain(rules, state, rules.terrain.high, x, y)
+  return placement.on_terrain(rules, state, rules.terrain.high, x, y)
 
 
 def _eyes(rules: tables.Rules, state: State) -> _Eyes:

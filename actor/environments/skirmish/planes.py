@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import maps, orders, tables
+from starleague.actor.environments.skirmish import maps, placement, tables
 from starleague.actor.environments.skirmish.perception import (
   cells,
   high_ground,
@@ -62,7 +62,7 @@ def _creep(rules: tables.Rules, state: State, visible: Array) -> Array:
   """Creep as a player sees it: its own, and the enemy's in sight. [2, H, W] uint8."""
   s = rules.tier.structures
   spreads = look_up(rules.types.larvae, finished_kind(rules, state))
-  radius = jnp.where(spreads, orders.CREEP_RADIUS, 0.0)
+  radius = jnp.where(spreads, placement.CREEP_RADIUS, 0.0)
   creep = cells(rules, union(spans(rules, state.x[:, :s], state.y[:, :s], radius), spreads))
   return creep | (flip(creep) * (visible > 0)).astype(jnp.uint8)
 

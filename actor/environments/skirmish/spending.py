@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, tables
+from starleague.actor.environments.skirmish import economy, placement, tables
 from starleague.actor.environments.skirmish.scripts import Parameters, army_types
 from starleague.actor.environments.skirmish.state import Array, geysers, look_up
 from starleague.actor.environments.skirmish.views import Choice, View, choose, first
@@ -87,19 +87,19 @@ def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[A
   blocks_x = jnp.concatenate([see.x[:s], see.patch_x])
   blocks_y = jnp.concatenate([see.y[:s], see.patch_y])
   wide = jnp.concatenate([
-    jnp.where(see.kind[:s] > 0, look_up(types_.radius, see.kind[:s]), orders.NOWHERE),
-    jnp.where(see.patches > 0, ground, orders.NOWHERE)])
+    jnp.where(see.kind[:s] > 0, look_up(types_.radius, see.kind[:s]), placement.NOWHERE),
+    jnp.where(see.patches > 0, ground, placement.NOWHERE)])
   # The aim is rounded to the location grid: leave a cell's width, and a way through.
   apart = jnp.maximum(radius + wide + 0.25 + tier.map_size / rules.location_size, 0.0)
   square = (x[:, None] - blocks_x) ** 2 + (y[:, None] - blocks_y) ** 2
   fits = jnp.all(square >= apart * apart, axis=1)
   fits &= jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius + 0.5 <= rules.half
   if rules.terrain is not None:
-    row, column = orders.cell_of(rules, see.side, *orders.footprint(x, y, radius))
+    row, column = placement.cell_of(rules, see.side, *placement.footprint(x, y, radius))
     fits &= jnp.all(see.buildable[row, column], axis=1)
   if rules.has_larvae:
     creep = look_up(types_.larvae, see.standing)
-    on_creep = jnp.any(creep & (square[:, :s] < (orders.CREEP_RADIUS - 0.75) ** 2), axis=1)
+    on_creep = jnp.any(creep & (square[:, :s] < (placement.CREEP_RADIUS - 0.75) ** 2), axis=1)
     needs = look_up((types_.race == tables.RACES.index("Zerg")) & ~types_.townhall, product)
     fits &= on_creep | ~needs
   best = jnp.argmax(fits)

@@ -82,8 +82,8 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
         boosted=jnp.where(slot, BOOST_LOOPS // tier.tempo, state.boosted))
       used.append(("Effect_ChronoBoostEnergyCost_unit", done))
     else:
-      state = state._replace(injected=jnp.where(
-        slot & (state.injected == 0), INJECT_LOOPS // tier.tempo, state.injected))
+      state = state._replace(
+        injected=jnp.where(slot, INJECT_LOOPS // tier.tempo, state.injected))
       used.append(("Effect_InjectLarva_unit", done))
   if rules.has(tables.CANCEL):
     state = _cancel(rules, state, users(tables.CANCEL)[:, :s])

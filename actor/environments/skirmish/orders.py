@@ -65,6 +65,12 @@ def repairable(rules: tables.Rules, state: State) -> Array:
     state.health < look_up(types.health, state.kind) - 0.5)
 
 
+def injectable(rules: tables.Rules, state: State) -> Array:
+  """Own slots that a queen can bring larvae to: one injection at a time. [2, n] bool."""
+  waits = look_up(rules.types.larvae, finished_kind(rules, state)) & (state.injected == 0)
+  return jnp.pad(waits, ((0, 0), (0, rules.tier.units)))
+
+
 def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
   """Own slots that could use an ability now: [2, n] bool."""
   tier, s = rules.tier, rules.tier.structures
@@ -134,8 +140,8 @@ def available(rules: tables.Rules, state: State) -> Array:
       able = look_up(functions.capable[c], jnp.concatenate([standing, free], axis=1))
     ok = ok.at[:, c].set(jnp.any(able, axis=1))
   if rules.has(tables.INJECT):
-    hatchery = jnp.any(look_up(rules.types.larvae, standing), axis=1, keepdims=True)
-    ok &= (functions.ability != tables.INJECT) | hatchery
+    waits = jnp.any(injectable(rules, state), axis=1, keepdims=True)
+    ok &= (functions.ability != tables.INJECT) | waits
   enemy = jnp.any(state.memory.seen, axis=1) | jnp.any(state.memory.kind > 0, axis=1)
   patch = jnp.any(state.memory.patches > 0, axis=1)
   ok &= (functions.verb != tables.ATTACK_UNIT) | enemy[:, None]
@@ -247,8 +253,8 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   if (functions.verb == tables.REPAIR).any():
     valid &= (verb != tables.REPAIR) | _own_target(state, repairable(rules, state))
   if rules.has(tables.INJECT):
-    hatchery = _own_target(state, look_up(rules.types.larvae, finished))
-    valid &= (ability != tables.INJECT) | hatchery
+    waits = _own_target(state, injectable(rules, state))
+    valid &= (ability != tables.INJECT) | waits
   if rules.has(tables.BOOST):
     structure = _own_target(state, look_up(rules.types.structure, finished))
     valid &= (ability != tables.BOOST) | structure

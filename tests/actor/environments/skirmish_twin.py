@@ -166,8 +166,7 @@ class Twin(Known):
     if verb == REPAIR and (kind != OWN or target not in player.bodies
                            or not self.repairable(player.bodies[target])):
       return None
-    if function == "Effect_InjectLarva_unit" and (
-        own is None or own.name not in self.table.hatcheries):
+    if function == "Effect_InjectLarva_unit" and not (own and self.injectable(own)):
       return None
     if function == "Effect_ChronoBoostEnergyCost_unit" and (
         own is None or not self.row(own)["structure"]):
@@ -242,7 +241,7 @@ class Twin(Known):
       if function == "Effect_Scan_pt":
         player.scan = [given["x"], given["y"], 196]
       elif function == "Effect_InjectLarva_unit":
-        target.injected = target.injected or 464 // self.tier.tempo
+        target.injected = 464 // self.tier.tempo
       else:
         target.boosted = 320 // self.tier.tempo
     elif function == "Cancel_quick":

@@ -198,6 +198,9 @@ class Known:
     return ("Mechanical" in row["tags"] and not body.unfinished and body.health > 0
             and body.health < row["health"] - 0.5)
 
+  def injectable(self, body):
+    return body.name in self.table.hatcheries and not body.unfinished and not body.injected
+
   def can_use(self, player, function, body):
     """Whether a body could use an ability now."""
     if function == "Cancel_quick":
@@ -240,7 +243,7 @@ class Known:
       if not any(self.can_use(player, function, b) for b in player.bodies.values()):
         return False
       return function != "Effect_InjectLarva_unit" or any(
-        b.name in table.hatcheries and not b.unfinished for b in self.structures(player))
+        self.injectable(b) for b in self.structures(player))
     if not executors:
       return False
     if function == "Attack_unit":

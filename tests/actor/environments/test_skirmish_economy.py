@@ -161,6 +161,27 @@ def test_a_queen_brings_three_larvae(default_game):
   same(last.executed.effects[:2, 0, effect[0]], [True, False])
 
 
+def test_a_hatchery_takes_one_injection_at_a_time(default_game):
+  state = scene(default_game, ZERG)
+  put(state, 1, "Hatchery", (-8.0, -8.0), games=2)
+  put(state, UNIT, "Queen", HOME)
+  state.energy[:, 0, UNIT] = 60.0
+  state.injected[1:3, 0, 0] = 16
+  inject = vocabulary.FUNCTIONS.index("Effect_InjectLarva_unit")
+  can = host(default_game.observe(state)[0].available_actions)[:3, 0, inject]
+  same(can, [True, False, True])  # the third has another hatchery, that waits
+  order = {"slots": [UNIT], "kind": tables.OWN}
+  found = run(default_game, give(state, "Effect_InjectLarva_unit", target=0, **order))
+  step = 8 * 0.5625 / 16
+  close(found.energy[:3, 0, UNIT], [35 + step, 60 + step, 60 + step])
+  same(found.injected[:3, 0, 0], [154 - 8, 8, 8])
+  # It waits again as soon as the larvae have come.
+  found = run(default_game, give(run(default_game, found), "Effect_InjectLarva_unit", target=0,
+                                 **order))
+  close(found.energy[:3, 0, UNIT], [35 + 3 * step, 35 + 3 * step, 35 + 3 * step])
+  same(found.larvae[:3, 0, 0], [3, 6, 6])
+
+
 def test_zerglings_come_in_pairs_from_one_larva(default_game):
   state = scene(default_game, ZERG)
   put(state, 1, "SpawningPool", (-10.0, -14.0))

@@ -33,6 +33,7 @@ TRIP_UNIT = 6  # what a worker's trip grows by a step; shared if the patch is cr
 FAR = 1e6  # more than any distance, squared
 LARVA_LOOPS = 176  # at the pace of the real game: 11 seconds
 MOST_LARVAE, HATCHED_LARVAE = 3, 3
+MOST_HATCHED = 19  # a hatchery has no more larvae however many queens there are
 
 
 class Births(NamedTuple):
@@ -232,7 +233,7 @@ def _flags(flags: Array, index: np.ndarray, values: Array) -> Array:
 
 
 def grow_larvae(rules: tables.Rules, state: State) -> State:
-  """Larvae come with time, up to three a hatchery, and in threes where a queen brought them."""
+  """Larvae come with time, up to three a hatchery, and in threes where a queen brought them, to 19."""
   if not rules.has_larvae:
     return state
   step, wait = tables.LOOPS_PER_STEP, -(-LARVA_LOOPS // rules.tier.tempo)
@@ -242,7 +243,7 @@ def grow_larvae(rules: tables.Rules, state: State) -> State:
   comes = waits & (left <= 0)
   injected = jnp.maximum(state.injected - step, 0) * hatchery
   hatches = hatchery & (state.injected > 0) & (injected == 0)
-  larvae = state.larvae + comes + HATCHED_LARVAE * hatches
+  larvae = jnp.minimum(state.larvae + comes + HATCHED_LARVAE * hatches, MOST_HATCHED)
   return state._replace(larvae=jnp.where(hatchery, larvae, 0), larva_loops=jnp.where(comes, 0, left),
                         injected=injected)
 

@@ -345,7 +345,7 @@ class Twin(Known):
           body.larvae += 1
       else:
         body.larva_loops = 0
-      body.larvae += 3 * hatches
+      body.larvae = min(body.larvae + 3 * hatches, 19)
 
   def _miners(self, game, p):
     """Sends miners, moves them along their trips; resources to the trips that ended there."""

@@ -161,6 +161,14 @@ def test_a_queen_brings_three_larvae(default_game):
   same(last.executed.effects[:2, 0, effect[0]], [True, False])
 
 
+def test_a_hatchery_has_nineteen_larvae_at_most(default_game):
+  state = scene(default_game, ZERG)
+  before = [2, 15, 16, 17, 18, 19]
+  state.larvae[:6, 0, 0] = before
+  state.injected[:, 0, 0] = 8
+  same(run(default_game, state).larvae[:6, 0, 0], [5, 18, 19, 19, 19, 19])
+
+
 def test_a_hatchery_takes_one_injection_at_a_time(default_game):
   state = scene(default_game, ZERG)
   put(state, 1, "Hatchery", (-8.0, -8.0), games=2)

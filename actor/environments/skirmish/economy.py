@@ -100,9 +100,18 @@ def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
   """Makes a step's progress in all queues; the products that are done, at most one a structure."""
   s = rules.tier.structures
   busy = state.queue > 0
-  runs = busy & (jnp.arange(tables.QUEUE_LENGTH) == 0)
+
+  def next_in_line(queue):
+    """What is made one after the other, all but what larvae become: the first of it [2, S, 5]."""
+    if not rules.has_larvae:
+      return (queue > 0) & (jnp.arange(tables.QUEUE_LENGTH) == 0)
+    waits = (queue > 0) & ~look_up(rules.products.larva, queue)
+    return waits & (jnp.cumsum(waits, axis=2) == 1)
+
+  in_line = next_in_line(state.queue)
+  runs = in_line
   if rules.has_larvae:
-    runs = jnp.where(look_up(rules.types.larvae, state.kind[:, :s])[:, :, None], busy, runs)
+    runs |= look_up(rules.products.larva, state.queue)
   pace = jnp.full((2, s), tables.LOOPS_PER_STEP)
   if rules.has(tables.BOOST):
     pace = jnp.where(state.boosted > 0, tables.LOOPS_PER_STEP * 3 // 2, pace)
@@ -121,9 +130,8 @@ def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
     return jnp.where(moves, jnp.pad(values[:, :, 1:], ((0, 0), (0, 0), (0, 1))), values)
 
   queue, timers = close(state.queue), close(timers)
-  # What follows in a queue of one after the other gets the time that was left over.
-  carried = (jnp.arange(tables.QUEUE_LENGTH) == 0) & some[:, :, None] & ~(
-    runs[:, :, 1:2]) & (queue > 0)
+  # What follows one after the other gets the time that was left over.
+  carried = next_in_line(queue) & jnp.any(at & in_line & ready, axis=2, keepdims=True)
   return state._replace(queue=queue, timers=timers + jnp.where(carried, over[:, :, None], 0)), done
 
 

@@ -290,15 +290,18 @@ class Twin(Known):
     for body in self.structures(player):
       pace = STEP * 3 // 2 if body.boosted else STEP
       body.boosted = max(body.boosted - STEP, 0)
-      together = body.name in self.table.hatcheries
-      for entry in body.queue if together else body.queue[:1]:
+      # Larvae become what they become side by side; all else waits for what is before it.
+      in_line = [entry for entry in body.queue if not self.table.makes(entry[0])["larva"]]
+      runs = [entry for entry in body.queue
+              if self.table.makes(entry[0])["larva"] or entry is in_line[0]]
+      for entry in runs:
         entry[1] -= pace
-      ready = [i for i, entry in enumerate(body.queue if together else body.queue[:1])
-               if entry[1] <= 0]
+      ready = [entry for entry in runs if entry[1] <= 0]
       if ready:
-        product, over = body.queue.pop(ready[0])
-        if not together and body.queue:
-          body.queue[0][1] += over
+        product, over = ready[0]
+        body.queue = [entry for entry in body.queue if entry is not ready[0]]
+        if in_line[1:] and ready[0] is in_line[0]:
+          in_line[1][1] += over
         done.append((body, product))
     old = {unit.slot: self.added(player, "health", unit.name) for unit in self.units(player)}
     for body, product in done:

@@ -215,6 +215,24 @@ def test_a_hatchery_makes_several_at_once_and_others_one_after_the_other(default
   same((state.kind[:, :, S:] > 0).sum(-1), [3, 1])
 
 
+def test_a_hatchery_makes_queens_one_after_the_other_beside_its_drones(default_game):
+  state = scene(default_game, ZERG)
+  queue = [LOCAL[name] for name in ("Queen", "Drone", "Queen", "Drone")]
+  state.queue[:, 0, 0, :4] = queue
+  state.timers[:, 0, 0, :4] = [20, 30, 100, 60]
+  found = run(default_game, state, 2)
+  same(found.timers[:, 0, 0, :4], [4, 14, 100, 44])
+  # The first queen is done after 20 loops; the second begins with the 4 that are left of the step.
+  found = run(default_game, found)
+  same(found.queue[:, 0, 0], [queue[1], queue[2], queue[3], 0, 0])
+  same(found.timers[:, 0, 0], [6, 96, 36, 0, 0])
+  # A drone takes no time from the queen nor gives any.
+  found = run(default_game, found)
+  same(found.queue[:, 0, 0], [queue[2], queue[3], 0, 0, 0])
+  same(found.timers[:, 0, 0], [88, 28, 0, 0, 0])
+  same(np.sort(found.kind[:, 0, S:], axis=-1)[..., -2:], [LOCAL["Drone"], LOCAL["Queen"]])
+
+
 # Building.
 
 def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_game):

@@ -294,7 +294,8 @@ def mine(rules: tables.Rules, state: State) -> State:
   pays = served & tapped & (both_halves(state.patches) > 0)
   capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
   share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
-  trip = state.trip + working * pick(share * pays, target)
+  # Whoever is sent to another resource brings nothing of the old one along.
+  trip = jnp.where(moves | lost, 0, state.trip) + working * pick(share * pays, target)
   length = trip_length(tier)
   done = trip >= length
   trips = tally(jnp.where(working & done, target, -1), jnp.ones_like(target), tier.resources)
@@ -317,7 +318,7 @@ def mine(rules: tables.Rules, state: State) -> State:
   score = state.score._replace(collected=state.score.collected + minerals)
   state = state._replace(
     orders=state.orders._replace(target=jnp.where(gathers, target, state.orders.target)),
-    trip=jnp.where(moves | lost, 0, jnp.where(done, trip - length, trip)),
+    trip=jnp.where(done, trip - length, trip),
     patches=state.patches - paid(own) - paid(other), minerals=state.minerals + minerals)
   earned = jnp.any(minerals > 0)
   if rules.has_gas:

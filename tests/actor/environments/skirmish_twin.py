@@ -386,14 +386,14 @@ class Twin(Known):
       body.order.target = target
       x, y = self.place(player, target)
       working = game.less((x - body.x) ** 2 + (y - body.y) ** 2, 2.25)
-      trip = body.trip
+      trip = 0 if moves or lost else body.trip
       if working and served[target] and rich[target] and tapped[target] and (
           self.contents(game, p, target) > 0):
         capacity = 3 if self.geyser[target] else 2
         trip += 6 * capacity // max(assigned[target], capacity)
       if working and trip >= longest:
         trips[target] += 1
-      body.trip = 0 if moves or lost else trip - longest if trip >= longest else trip
+      body.trip = trip - longest if trip >= longest else trip
     return trips
 
   def mine(self, game):

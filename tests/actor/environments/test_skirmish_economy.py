@@ -67,6 +67,24 @@ def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game
   same(run(default_game, state, 30).vespene[:3, 0], 0)
 
 
+def test_a_worker_sent_elsewhere_begins_its_trip_anew(default_game):
+  """One whose geyser is lost; one of three on a patch; one that stays."""
+  state = scene(default_game)
+  place, other = TIER.patches[0], TIER.patches[1]
+  between = np.add(place, other) / 2
+  assert np.hypot(*np.subtract(place, other)) < 3.0  # both in reach from there
+  put(state, UNIT, "SCV", between, games=0, verb=tables.GATHER, target=GEYSER)
+  for i in range(3):
+    put(state, UNIT + i, "SCV", between, games=1, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", between, games=2, verb=tables.GATHER, target=0)
+  state.trip[:3, 0, 0] = 24  # a step short of a whole one
+  state = run(default_game, state)
+  same(state.orders.target[:3, 0, 0] == GEYSER, False)
+  same(state.orders.target[1, 0, :3], [1, 0, 0])
+  same(state.minerals[:3, 0], [0, 0, 5])
+  same(state.trip[:3, 0, 0], [6, 6, 0])
+
+
 def test_cheats_get_half_as_much_again(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", TIER.patches[0], verb=tables.GATHER, target=0)

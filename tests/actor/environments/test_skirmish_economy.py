@@ -1,4 +1,4 @@
-"""The whole game's economy: gas, supply, larvae, building, held to numbers by hand."""
+"""The whole game's economy: gas, supply, larvae, held to numbers by hand."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from starleague.agent import vocabulary
 from tests.actor.environments.default_games import (
   LOCAL,
   TIER,
-  TYPES,
   S,
   give,
   host,
@@ -249,102 +248,6 @@ def test_a_hatchery_makes_queens_one_after_the_other_beside_its_drones(default_g
   same(found.queue[:, 0, 0], [queue[2], queue[3], 0, 0, 0])
   same(found.timers[:, 0, 0], [88, 28, 0, 0, 0])
   same(np.sort(found.kind[:, 0, S:], axis=-1)[..., -2:], [LOCAL["Drone"], LOCAL["Queen"]])
-
-
-# Building.
-
-def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_game):
-  for race, worker, name, cost, loops in (
-      (ZERG, "Drone", "SpawningPool", 200, 347), (PROTOSS, "Probe", "Pylon", 100, 134),
-      (TERRAN, "SCV", "SupplyDepot", 100, 160)):
-    state = scene(default_game, race)
-    state.minerals[:] = 210
-    site = (-12.0, -10.5)
-    put(state, UNIT, worker, site)
-    put(state, UNIT + 1, worker, (5.0, 5.0))
-    state = run(default_game, give(
-      state, f"Build_{name}_pt", slots=[UNIT, UNIT + 1], x=site[0], y=site[1]))
-    same(state.kind[:, 0, 1], LOCAL[name])
-    same(state.minerals[:, 0], 210 - cost)
-    same(state.unfinished[:, 0, 1], loops)
-    close(state.health[:, 0, 1], 0.1 * TYPES.health[LOCAL[name]])
-    close(state.shield[:, 0, 1], 0.1 * TYPES.shield[LOCAL[name]])
-    same((state.kind[:, 0, S:] > 0).sum(-1), 1 if race == ZERG else 2)
-    same(state.orders.verb[:, 0, 0], {
-      ZERG: tables.IDLE, PROTOSS: tables.GATHER, TERRAN: tables.CONSTRUCT}[race])
-    same(state.orders.verb[:, 0, 1], tables.IDLE)  # a site takes one
-    same(state.score.killed_units, 0)
-    steps = -(-loops // 8)
-    state = run(default_game, state, steps - 1)
-    same(state.unfinished[:, 0, 1] > 0, True)
-    state = run(default_game, state)
-    same(state.unfinished[:, 0, 1], 0)
-    close(state.health[:, 0, 1], TYPES.health[LOCAL[name]])
-    close(state.shield[:, 0, 1], TYPES.shield[LOCAL[name]])
-    same(state.orders.verb[:, 0, 0], tables.IDLE if race == ZERG else tables.GATHER)
-
-
-def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
-  state = scene(default_game, ZERG)
-  state.minerals[:] = 1000
-  put(state, UNIT, "Drone", HOME)
-  far = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-5.9, y=-16.0)  # 10.1 from the hall
-  same(run(default_game, far).orders.verb[:, 0, 0], tables.IDLE)
-  near = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-6.1, y=-16.0)
-  same(run(default_game, near).orders.verb[:, 0, 0], tables.BUILD)
-  hall = give(state, "Build_Hatchery_pt", slots=[UNIT], x=0.0, y=0.0)
-  same(run(default_game, hall).orders.verb[:, 0, 0], tables.BUILD)
-  gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=tables.RESOURCE)
-  found = run(default_game, gas)
-  same(found.orders.verb[:, 0, 0], tables.BUILD)
-  same(found.orders.x[:, 0, 0], GEYSER_PLACE[0])
-  patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=tables.RESOURCE)
-  found = run(default_game, patch)  # 4.9 from the geyser: too far
-  same(found.orders.verb[:, 0, 0], tables.IDLE)
-
-
-def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
-  state = scene(default_game)
-  put(state, 1, "Barracks", (-8.0, -16.0))
-  put(state, 2, "Factory", (-8.0, -8.0))
-  state.unfinished[:, 0, 2] = 100
-  state.queue[:, 0, 1, :2] = [LOCAL["Marine"], LOCAL["Marauder"]]
-  state.timers[:, 0, 1, :2] = 100
-  found = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
-  # 150 minerals and 100 vespene; the Barracks stands finished and stays.
-  same(found.minerals[:, 0], 112)
-  same(found.vespene[:, 0], 75)
-  same(found.kind[:, 0, :3], [LOCAL["CommandCenter"], LOCAL["Barracks"], 0])
-  same(found.score.spent[:, 0], -112)
-  found = run(default_game, give(state, "Cancel_Last_quick", slots=[0, 1]))
-  same(found.minerals[:, 0], 100)
-  same(found.vespene[:, 0], 25)
-  same(found.queue[:, 0, 1], [LOCAL["Marine"], 0, 0, 0, 0])
-  same(found.timers[:, 0, 1], [92, 0, 0, 0, 0])
-
-
-def test_an_orbital_command_comes_of_a_command_center(default_game):
-  state = scene(default_game)
-  state.minerals[:] = 400
-  put(state, 1, "Barracks", (-8.0, -16.0))
-  state.unfinished[1, 0, 1] = 4000  # without one there is none
-  state = run(default_game, give(state, "Morph_OrbitalCommand_quick", slots=[0], repeat=3))
-  same(state.minerals[:2, 0], [250, 400])
-  state = run(default_game, state, 22)  # 560 loops at tempo 3 are 187, 24 steps
-  same(state.kind[:2, 0, 0], LOCAL["CommandCenter"])
-  state = run(default_game, state)
-  same(state.kind[:2, 0, 0], [LOCAL["OrbitalCommand"], LOCAL["CommandCenter"]])
-  # Fifty, and what the rest of the step adds.
-  close(state.energy[0, 0, 0], 50 + 8 * 0.5625 / 16)
-  # It is worth both prices, and trains as before, but does not turn again.
-  assert TYPES.value[LOCAL["OrbitalCommand"]] == 550
-  same(state.score.structures[:2, 0], [150, 0])
-  orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
-  same(state.executed.units[:2, 0, orbital], [True, False])
-  can = host(default_game.observe(state)[0].available_actions)[0, 0]
-  names = {name: can[vocabulary.FUNCTIONS.index(name)] for name in (
-    "Train_SCV_quick", "Effect_Scan_pt", "Morph_OrbitalCommand_quick")}
-  assert list(names.values()) == [True, True, False]
 
 
 def test_only_what_produces_is_ever_idle(default_game):

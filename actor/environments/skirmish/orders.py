@@ -147,8 +147,12 @@ def available(rules: tables.Rules, state: State) -> Array:
   ok &= (functions.verb != tables.ATTACK_UNIT) | enemy[:, None]
   ok &= (functions.verb != tables.GATHER) | patch[:, None]
   if (functions.verb == tables.REPAIR).any():
-    damaged = jnp.any(repairable(rules, state), axis=1, keepdims=True)
-    ok &= (functions.verb != tables.REPAIR) | damaged
+    # Nobody repairs itself: there must be another one.
+    repairs = functions.capable[functions.verb == tables.REPAIR].any(axis=0)
+    hands = look_up(repairs, jnp.concatenate([standing, free], axis=1))
+    hurt = repairable(rules, state)
+    pairs = jnp.sum(hands, axis=1) * jnp.sum(hurt, axis=1) - jnp.sum(hands & hurt, axis=1)
+    ok &= (functions.verb != tables.REPAIR) | (pairs > 0)[:, None]
   return ok.at[:, 0].set(True)
 
 
@@ -263,6 +267,9 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   units = executors[:, s:] & ((kind == tables.COMMAND) | (kind == tables.BUILDING))[:, None]
   # A building site takes one worker, the first.
   units &= (verb != tables.BUILD)[:, None] | (jnp.cumsum(units, axis=1) == 1)
+  if (functions.verb == tables.REPAIR).any():
+    itself = jnp.arange(s, tier.slots) == target[:, None]
+    units &= (verb != tables.REPAIR)[:, None] | ~itself
   gathers = smart & (target_kind == tables.RESOURCE)
   worker = look_up(rules.types.worker, state.kind[:, s:])
   verbs = jnp.where(gathers[:, None] & worker, tables.GATHER, verb[:, None])

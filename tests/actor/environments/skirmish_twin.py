@@ -190,6 +190,8 @@ class Twin(Known):
       if body.slot < self.s:
         body.rally = (x, y)
         continue
+      if verb == REPAIR and body.slot == target:
+        continue
       does = GATHER if smart and kind == RESOURCE and self.row(body)["worker"] else verb
       order = Order(does, x, y, target if target is not None else 0, product)
       if command["queued"] and body.order.verb != IDLE:

@@ -251,5 +251,6 @@ class Known:
     if function == "Harvest_Gather_unit":
       return any(player.known_patches)
     if function == "Effect_Repair_unit":
-      return any(self.repairable(b) for b in player.bodies.values())
+      return any(self.repairable(b) and b is not hand
+                 for b in player.bodies.values() for hand in executors)
     return True

@@ -158,6 +158,28 @@ def test_a_repair_costs_a_quarter_and_takes_as_long_as_making_one(default_game):
   close(state.repair_debt[:, 0], 0.5)
 
 
+def test_nobody_repairs_itself(default_game):
+  """One hurt alone; one that another can repair; two hurt, that repair one another."""
+  state = scene(default_game)
+  state.minerals[:] = 1000
+  put(state, UNIT, "SCV", (0.0, 0.0))
+  put(state, UNIT + 1, "SCV", (0.8, 0.0), games=[1, 2])
+  state.health[:3, 0, UNIT] = 20.0
+  state.health[2, 0, UNIT + 1] = 20.0
+  repair = vocabulary.FUNCTIONS.index("Effect_Repair_unit")
+  can = host(default_game.observe(state)[0].available_actions)[:3, 0, repair]
+  same(can, [False, True, True])
+  state = run(default_game, give(
+    state, "Effect_Repair_unit", slots=[UNIT, UNIT + 1], target=UNIT, kind=tables.OWN))
+  same(state.orders.verb[:3, 0, :2], [
+    [tables.IDLE, tables.IDLE], [tables.IDLE, tables.REPAIR], [tables.IDLE, tables.REPAIR]])
+  # 272 loops at tempo 3 are 91, for 45 hit points.
+  close(state.health[:3, 0, UNIT], [20, 20 + 45 * 8 / 91, 20 + 45 * 8 / 91])
+  found = run(default_game, give(
+    state, "Effect_Repair_unit", slots=[UNIT], target=UNIT + 1, kind=tables.OWN))
+  same(found.orders.verb[:3, 0, 0], [tables.IDLE, tables.IDLE, tables.REPAIR])
+
+
 def test_a_sieged_tank_is_repaired_as_slowly_as_a_tank(default_game):
   state = scene(default_game)
   state.minerals[:] = 1000

@@ -3,14 +3,16 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import orders, tables
+from starleague.actor.environments.skirmish import economy, orders, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
+  food,
   least,
   look_up,
   most_health,
   pick,
+  room,
   tally,
   vacate,
 )
@@ -97,16 +99,29 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
 
 
 def _cancel(rules: tables.Rules, state: State, gone: Array) -> State:
-  """Takes down what is under construction, for three quarters of its price."""
-  s, products = rules.tier.structures, rules.products
+  """Takes down what is under construction, for three quarters of its price.
+
+  What a Drone became gives it back, if there is a slot for it and the map's food allows one more.
+  """
+  s, types, products = rules.tier.structures, rules.types, rules.products
   kind = jnp.where(gone, state.kind[:, :s], 0)
 
   def refund(prices):
     return jnp.sum(jnp.floor(REFUND * look_up(prices, kind)).astype(jnp.int32), axis=1)
 
   minerals, vespene = refund(products.minerals), refund(products.vespene)
-
+  x, y = state.x[:, :s], state.y[:, :s]
   state = vacate(rules, state, jnp.pad(gone, ((0, 0), (0, rules.tier.units))))
+  if rules.has_larvae:
+    zerg = types.structure & (types.race == tables.RACES.index("Zerg"))
+    builder = look_up(np.where(zerg, products.producer[:len(types.names)], 0), kind)
+    back = builder > 0
+    used, _ = food(rules, state)
+    fed = (2 * rules.tier.food_cap - used)[:, None] // jnp.maximum(
+      look_up(types.takes_food, builder), 1)
+    back &= jnp.cumsum(back, axis=1) <= jnp.minimum(fed, room(rules, state)[:, None])
+    state = economy.appear(rules, state, jnp.where(back, builder, 0), x, y,
+                           jnp.zeros_like(back), x, y)
   return state._replace(
     minerals=state.minerals + minerals, vespene=state.vespene + vespene,
     score=state.score._replace(

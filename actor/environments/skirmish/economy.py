@@ -165,13 +165,6 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
   most = int(products.brood.max())
   # A brood's units one after the other: [2, most * S].
   product = jnp.concatenate([jnp.where(brood > i, kinds, 0) for i in range(most)], axis=1)
-  born_here = product > 0
-  source = _places(state.kind[:, s:] == 0, born_here)
-  born = source >= 0
-
-  def spread(values):
-    return jnp.where(born, pick(values, source), 0)
-
   radius = look_up(types.radius, state.kind[:, :s]) + 0.7
   angle = np.linspace(0.0, np.pi / 2, s, dtype=np.float32)  # towards the middle of the map
   births_x, births_y = [], []
@@ -180,9 +173,39 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
     births_y.append(state.y[:, :s] + state.side[:, None] * radius * np.sin(angle + 0.3 * i))
   birth_x, birth_y = jnp.concatenate(births_x, axis=1), jnp.concatenate(births_y, axis=1)
   several = (1, most)
+  state = appear(rules, state, product, birth_x, birth_y, jnp.tile(state.rally, several),
+                 jnp.tile(state.rally_x, several), jnp.tile(state.rally_y, several))
+  none = jnp.zeros((2, 1))
+  births = Births(
+    jnp.concatenate([none.astype(jnp.int32), product], axis=1),
+    jnp.concatenate([none, birth_x], axis=1), jnp.concatenate([none, birth_y], axis=1))
+  return state, births
+
+
+def appear(rules: tables.Rules, state: State, product: Array, x: Array, y: Array, rally: Array,
+           rally_x: Array, rally_y: Array) -> State:
+  """Puts units on the map: workers, who go and mine, and others, who go where they are rallied.
+
+  Args:
+    rules: the game's constants.
+    state: the game; it has a free slot for each of them, see `state.room`.
+    product: [2, births] int32, local types, 0 for none.
+    x: [2, births] float32, where.
+    y: likewise.
+    rally: [2, births] bool, whether the next two count.
+    rally_x: [2, births] float32.
+    rally_y: likewise.
+  """
+  types, s = rules.types, rules.tier.structures
+  source = _places(state.kind[:, s:] == 0, product > 0)
+  born = source >= 0
+
+  def spread(values):
+    return jnp.where(born, pick(values, source), 0)
+
   kind = spread(product)
   worker = look_up(types.worker, kind)
-  rallied = spread(jnp.tile(state.rally, several)) > 0
+  rallied = spread(rally) > 0
   verb = jnp.where(worker, tables.GATHER, jnp.where(rallied, tables.MOVE, tables.IDLE))
   old = state.orders
 
@@ -190,14 +213,12 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
     return values.at[:, s:].set(jnp.where(born, new, values[:, s:]))
 
   state = state._replace(
-    kind=slots(state.kind, kind), x=slots(state.x, spread(birth_x)),
-    y=slots(state.y, spread(birth_y)),
+    kind=slots(state.kind, kind), x=slots(state.x, spread(x)), y=slots(state.y, spread(y)),
     health=slots(state.health, most_health(rules, state, kind)),
     was_selected=slots(state.was_selected, False),
     orders=old._replace(
       verb=jnp.where(born, verb, old.verb),
-      x=jnp.where(born, spread(jnp.tile(state.rally_x, several)), old.x),
-      y=jnp.where(born, spread(jnp.tile(state.rally_y, several)), old.y),
+      x=jnp.where(born, spread(rally_x), old.x), y=jnp.where(born, spread(rally_y), old.y),
       target=jnp.where(born, -1, old.target)),
     next_orders=state.next_orders._replace(
       verb=jnp.where(born, tables.IDLE, state.next_orders.verb)),
@@ -212,11 +233,7 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
       look_up(types.energy, kind), START_ENERGY)))
   if rules.has(tables.STIM):
     state = state._replace(stimmed=jnp.where(born, 0, state.stimmed))
-  none = jnp.zeros((2, 1))
-  births = Births(
-    jnp.concatenate([none.astype(jnp.int32), product], axis=1),
-    jnp.concatenate([none, birth_x], axis=1), jnp.concatenate([none, birth_y], axis=1))
-  return state, births
+  return state
 
 
 def _places(free: Array, born: Array) -> Array:

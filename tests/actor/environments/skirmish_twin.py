@@ -251,6 +251,13 @@ class Twin(Known):
         row = self.row(body)
         self.pay(player, -int(0.75 * row["minerals"]), -int(0.75 * row["vespene"]))
         self.leave(game, p, body)
+      for body in users:  # what a Drone became is one again
+        free = [i for i in range(self.s, self.n) if i not in player.bodies]
+        drone = self.table.unit["Drone"] if self.row(body)["race"] == "Zerg" else None
+        if drone and self.room(player) > 0 and (
+            self.food(player)[0] + drone["food"] <= self.tier.food_cap):
+          player.bodies[free[0]] = Body(free[0], "Drone", body.x, body.y, drone["health"],
+                                        order=Order(GATHER, target=-1))
     elif function == "Cancel_Last_quick":
       for body in users:
         row = self.table.makes(body.queue.pop()[0])

@@ -1,11 +1,13 @@
 """The whole game's structures: building, cancelling, turning; held to numbers by hand."""
 
+import numpy as np
 import pytest
 
 from starleague.actor.environments.skirmish import tables
 from starleague.agent import vocabulary
 from tests.actor.environments.default_games import (
   LOCAL,
+  TIER,
   TYPES,
   S,
   give,
@@ -97,6 +99,35 @@ def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_ga
   same(found.vespene[:, 0], 25)
   same(found.queue[:, 0, 1], [LOCAL["Marine"], 0, 0, 0, 0])
   same(found.timers[:, 0, 1], [92, 0, 0, 0, 0])
+
+
+def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
+  """One; two of which there is a slot for one; none for want of food."""
+  state = scene(default_game, ZERG)
+  site, other = (-12.0, -10.0), (-8.0, -14.0)
+  for i, place in enumerate((site, other), 1):
+    put(state, i, "SpawningPool", place, games=slice(0 if i == 1 else 1, None))
+    state.unfinished[0 if i == 1 else 1:, 0, i] = 300
+  for i in range(TIER.units - 1):  # of what eats nothing
+    put(state, UNIT + 1 + i, "Overlord", (0.0, 0.0), games=1)
+  put(state, UNIT, "Overlord", (0.0, 0.0), games=1)
+  state.kind[1, 0, UNIT + 7] = 0
+  for i in range(TIER.food_cap // 2):
+    put(state, UNIT + i, "Queen", (0.0, 0.0), games=2)
+  drone = LOCAL["Drone"]
+  state = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
+  same(state.kind[:3, 0, 1:3], 0)
+  same(state.minerals[:3, 0], [150, 300, 300])
+  same((state.kind[:3, 0, S:] == drone).sum(-1), [1, 1, 0])
+  same(state.kind[0, 0, UNIT], drone)
+  same(state.kind[1, 0, UNIT + 7], drone)
+  for g, slot in ((0, UNIT), (1, UNIT + 7)):
+    close(state.health[g, 0, slot], 40)
+    same(state.orders.verb[g, 0, slot - S], tables.GATHER)
+    assert np.hypot(state.x[g, 0, slot] - site[0], state.y[g, 0, slot] - site[1]) < 2.0
+  # It had been counted when it was born.
+  same(state.score.units[:3, 0], 0)
+  same(state.score.spent[:3, 0], [-150, -300, -300])
 
 
 def test_an_orbital_command_comes_of_a_command_center(default_game):

@@ -56,8 +56,8 @@ def construct(rules: tables.Rules, state: State) -> tuple[State, Births]:
   stands = pick(standing_types(rules, state), needed[:, None])[:, 0]
   empty = free_slots(rules, state, product)
   begins = ((product > 0) & (state.minerals >= minerals) & (state.vespene >= vespene)
-            & ((needed == 0) | stands) & placement.placeable(rules, state, x, y, product)
-            & jnp.any(empty, axis=1))
+            & ((needed == 0) | stands) & jnp.any(empty, axis=1) & placement.placeable(
+              rules, state, placement.true_ground(rules, state), x, y, product))
   slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
 
   def slots(values, new):

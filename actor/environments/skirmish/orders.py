@@ -10,9 +10,7 @@ from starleague.actor.environments.skirmish.state import (
   Array,
   Orders,
   State,
-  both_halves,
   finished_kind,
-  flip,
   food,
   geysers,
   look_up,
@@ -167,21 +165,13 @@ def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
 
 
 def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
-  """Where a command points, and at what slot: x, y [2], and whether its target is still there."""
+  """Where a command points: x, y [2], and whether its target is there as far as is known."""
   commands = state.commands
   patch_x, patch_y = resource_places(rules, state.side)
-  memory, s = state.memory, rules.tier.structures
-  enemy_kind, enemy_x, enemy_y = flip(state.kind), flip(state.x), flip(state.y)
-
-  def known(current, remembered):
-    """The enemy's slots as the player knows them: in sight, or as last seen."""
-    return current.at[:, :s].set(jnp.where(memory.seen[:, :s], current[:, :s], remembered))
-
-  there = (jnp.where(memory.seen, enemy_kind, 0) > 0).at[:, :s].set(
-    jnp.where(memory.seen[:, :s], enemy_kind[:, :s], memory.kind) > 0)
-  x = jnp.stack([state.x, known(enemy_x, memory.x)], axis=1)  # [2, 2, n]
-  y = jnp.stack([state.y, known(enemy_y, memory.y)], axis=1)
-  here = jnp.stack([state.kind > 0, there], axis=1)
+  enemy_kind, enemy_x, enemy_y = placement.known_enemies(rules, state)
+  x = jnp.stack([state.x, enemy_x], axis=1)  # [2, 2, n]
+  y = jnp.stack([state.y, enemy_y], axis=1)
+  here = jnp.stack([state.kind, enemy_kind], axis=1) > 0
   slots = jnp.arange(rules.tier.slots) == commands.target[:, None]
   patches = jnp.arange(rules.tier.resources) == commands.target[:, None]
 
@@ -194,7 +184,7 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   pointed = commands.target_kind == tables.NO_TARGET
   aim_x = jnp.where(pointed, commands.x, chosen(x, patch_x))
   aim_y = jnp.where(pointed, commands.y, chosen(y, patch_y))
-  exists = chosen(here.astype(jnp.float32), (both_halves(state.patches) > 0).astype(jnp.float32))
+  exists = chosen(here.astype(jnp.float32), (state.memory.patches > 0).astype(jnp.float32))
   return aim_x, aim_y, pointed | (exists > 0)
 
 
@@ -253,7 +243,9 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   wants = {tables.ATTACK_UNIT: tables.ENEMY, tables.GATHER: tables.RESOURCE}
   for needy, wanted in wants.items():
     valid &= (verb != needy) | (target_kind == wanted)
-  valid &= there & ((verb != tables.BUILD) | placement.placeable(rules, state, aim_x, aim_y, product))
+  # An order tells nothing that its player does not know: whether it fails shows on the spot.
+  valid &= there & ((verb != tables.BUILD) | placement.placeable(
+    rules, state, placement.known_ground(rules, state), aim_x, aim_y, product))
   if (functions.verb == tables.REPAIR).any():
     valid &= (verb != tables.REPAIR) | _own_target(state, repairable(rules, state))
   if rules.has(tables.INJECT):

@@ -1,5 +1,7 @@
 """The ground, and what structures fit on it."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -59,7 +61,53 @@ def footprint(x: Array, y: Array, radius: Array) -> tuple[Array, Array]:
           y[..., None] + radius[..., None] * corners[:, 1])
 
 
-def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Array:
+class Ground(NamedTuple):
+  """What a structure may be in the way of; [2, ...]."""
+
+  kind: Array  # [2, 2 S] int32: the player's own structures, then the enemy's, 0 for none
+  x: Array  # [2, 2 S] float32
+  y: Array
+  patches: Array  # [2, R] int32: contents of resources
+
+
+def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+  """The enemy's slots as a player knows them: local types, 0 for none, x and y; [2, n] each.
+
+  What is in sight is where it is, structures else where they were last seen.
+  """
+  s, memory = rules.tier.structures, state.memory
+  here = memory.seen[:, :s]
+
+  def known(current, remembered):
+    return current.at[:, :s].set(jnp.where(here, current[:, :s], remembered))
+
+  kind = jnp.where(memory.seen, flip(state.kind), 0)
+  return known(kind, memory.kind), known(flip(state.x), memory.x), known(flip(state.y), memory.y)
+
+
+def _with_own(rules: tables.Rules, state: State, kind: Array, x: Array, y: Array,
+              patches: Array) -> Ground:
+  s = rules.tier.structures
+
+  def both(own, enemy):
+    return jnp.concatenate([own[:, :s], enemy[:, :s]], axis=1)
+
+  return Ground(both(state.kind, kind), both(state.x, x), both(state.y, y), patches)
+
+
+def known_ground(rules: tables.Rules, state: State) -> Ground:
+  """What a player can tell of the ground: on this an order is given."""
+  return _with_own(rules, state, *known_enemies(rules, state), state.memory.patches)
+
+
+def true_ground(rules: tables.Rules, state: State) -> Ground:
+  """What is there, known or not: on this a builder meets what it was sent for."""
+  return _with_own(rules, state, flip(state.kind), flip(state.x), flip(state.y),
+                   both_halves(state.patches))
+
+
+def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
+              product: Array) -> Array:
   """Whether a structure fits: on the map, on ground to build on, clear of what stands. [2] bool.
 
   A gas structure goes exactly on a geyser, a Zerg one on creep.
@@ -67,6 +115,7 @@ def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Ar
   Args:
     rules: the game's constants.
     state: the game.
+    ground: `known_ground` or `true_ground`.
     x: [2] float32, its middle.
     y: [2].
     product: [2] int32, local type.
@@ -75,28 +124,24 @@ def placeable(rules: tables.Rules, state: State, x: Array, y: Array, product: Ar
   radius = look_up(types.radius, product)
   fits = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
   patch_x, patch_y = resource_places(rules, state.side)
-  kinds = jnp.concatenate([state.kind[:, :s], flip(state.kind[:, :s])], axis=1)
-  there = both_halves(state.patches) > 0
+  there = ground.patches > 0
   gas = look_up(types.gas, product)
   if rules.has_gas:
     fits |= gas
-    there &= ~(gas[:, None] & geysers(rules))
-  radii = jnp.concatenate([
-    jnp.where(kinds > 0, look_up(types.radius, kinds), NOWHERE),
-    jnp.where(there, tables.PATCH_RADIUS, NOWHERE)], axis=1)
   # A gas structure's neighbours on the map are patches, which it need not keep clear of.
-  radii = radii.at[:, 2 * s:].set(jnp.where(gas[:, None], NOWHERE, radii[:, 2 * s:]))
-  xs = jnp.concatenate([state.x[:, :s], flip(state.x[:, :s]), patch_x], axis=1)
-  ys = jnp.concatenate([state.y[:, :s], flip(state.y[:, :s]), patch_y], axis=1)
+  radii = jnp.concatenate([
+    jnp.where(ground.kind > 0, look_up(types.radius, ground.kind), NOWHERE),
+    jnp.where(there & ~gas[:, None], tables.PATCH_RADIUS, NOWHERE)], axis=1)
+  xs = jnp.concatenate([ground.x, patch_x], axis=1)
+  ys = jnp.concatenate([ground.y, patch_y], axis=1)
   apart = jnp.maximum(radius[:, None] + radii, 0.0)
   square = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2
   fits &= jnp.all(square >= apart * apart, axis=1)
   if rules.terrain is not None:
-    ground = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
-    fits &= jnp.all(ground, axis=1) | gas
+    firm = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
+    fits &= jnp.all(firm, axis=1) | gas
   if rules.has_gas:
-    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules)
-                        & (both_halves(state.patches) > 0), axis=1)
+    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules) & there, axis=1)
     fits &= ~gas | on_geyser
   if rules.has_larvae:
     needs_creep = (types.race == tables.RACES.index("Zerg")) & ~types.gas & ~types.townhall

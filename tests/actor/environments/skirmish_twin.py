@@ -83,23 +83,27 @@ class Twin(Known):
 
   # Orders.
 
-  def placeable(self, game, p, x, y, product):
+  def placeable(self, game, p, x, y, product, ordered):
+    """Whether a structure fits: as its player knows when it is ordered, else as it is."""
     player, row, half = game.players[p], self.table.unit[product], self.tier.map_size / 2
     gas, radius = product in GAS, row["radius"]
     if not gas and not game.at_most(max(abs(x), abs(y)) + radius, half):
       return False
-    for q in range(2):
-      for b in self.structures(game.players[q]):
-        if not game.at_most((radius + self.row(b)["radius"]) ** 2,
-                            (b.x - x) ** 2 + (b.y - y) ** 2):
-          return False
+    theirs = [(b.name, b.x, b.y) for b in self.structures(game.players[1 - p])]
+    left = [self.contents(game, p, r) for r in range(len(self.places))]
+    if ordered:
+      theirs, left = self.known_structures(game, p), player.known_patches
+    for name, bx, by in [(b.name, b.x, b.y) for b in self.structures(player)] + theirs:
+      if not game.at_most((radius + self.table.unit[name]["radius"]) ** 2,
+                          (bx - x) ** 2 + (by - y) ** 2):
+        return False
     if gas:
-      return any(self.geyser[r] and self.contents(game, p, r) > 0
+      return any(self.geyser[r] and left[r] > 0
                  and (x - self.place(player, r)[0]) ** 2
                  + (y - self.place(player, r)[1]) ** 2 < 0.01 for r in range(len(self.places)))
     for r in range(len(self.places)):
       px, py = self.place(player, r)
-      if self.contents(game, p, r) > 0 and not game.at_most(
+      if left[r] > 0 and not game.at_most(
           (radius + 1.0) ** 2, (px - x) ** 2 + (py - y) ** 2):
         return False
     if self.table.rules.terrain is not None:
@@ -129,7 +133,7 @@ class Twin(Known):
         return *player.memory[target][1:3], True
       return 0.0, 0.0, False
     if kind == RESOURCE:
-      return *self.place(player, target), self.contents(game, p, target) > 0
+      return *self.place(player, target), player.known_patches[target] > 0
     return command["x"], command["y"], True
 
   def give_orders(self, game, p, can):
@@ -161,7 +165,7 @@ class Twin(Known):
       return None
     if (verb == ATTACK_UNIT and kind != ENEMY) or (verb == GATHER and kind != RESOURCE):
       return None
-    if builds and not self.placeable(game, p, x, y, product):
+    if builds and not self.placeable(game, p, x, y, product, ordered=True):
       return None
     if verb == REPAIR and (kind != OWN or target not in player.bodies
                            or not self.repairable(player.bodies[target])):
@@ -479,7 +483,7 @@ class Twin(Known):
       free = [i for i in slots if i not in player.bodies]
       if (free and player.minerals >= row["minerals"] and player.vespene >= row["vespene"]
           and self.stands(player, row["requirement"])
-          and self.placeable(game, p, order.x, order.y, order.product)):
+          and self.placeable(game, p, order.x, order.y, order.product, ordered=False)):
         return body, free[0]
       return body, None
     return None, None

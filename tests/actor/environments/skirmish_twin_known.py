@@ -79,6 +79,14 @@ class Known:
   def structures(self, player):
     return [player.bodies[i] for i in sorted(player.bodies) if i < self.s]
 
+  def known_structures(self, game, p):
+    """The enemy's as a player knows them: [(name, x, y)]."""
+    player, enemy = game.players[p], game.players[1 - p]
+    seen = [enemy.bodies[i] for i in sorted(player.seen) if i < self.s and i in enemy.bodies]
+    return [(b.name, b.x, b.y) for b in seen] + [
+      tuple(remembered[:3]) for slot, remembered in sorted(player.memory.items())
+      if slot not in player.seen]
+
   def units(self, player):
     return [player.bodies[i] for i in sorted(player.bodies) if i >= self.s]
 

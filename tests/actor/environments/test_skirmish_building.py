@@ -81,6 +81,41 @@ def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
   same(found.orders.verb[:, 0, 0], tables.IDLE)
 
 
+def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_game):
+  """A site that is free, in sight of a Barracks, hiding one, remembered with one; and at arrival."""
+  state = scene(default_game)
+  state.minerals[:] = 100
+  site = (2.0, 2.0)
+  put(state, UNIT, "SCV", (-12.0, 0.0))
+  put(state, UNIT, "SCV", site, games=4)
+  for g in (1, 2, 4):
+    put(state, 1, "Barracks", (3.0, 3.0), player=1, games=g)
+  state.memory.seen[[2, 4], 0, 1] = False
+  state.memory.kind[3, 0, 1] = LOCAL["Barracks"]
+  state.memory.x[3, 0, 1] = state.memory.y[3, 0, 1] = 3.0
+  found = run(default_game, give(
+    state, "Build_SupplyDepot_pt", slots=[UNIT], x=site[0], y=site[1]))
+  # Who meets what it did not know of goes back to mine; nothing is paid.
+  same(found.orders.verb[:5, 0, 0], [
+    tables.BUILD, tables.IDLE, tables.BUILD, tables.IDLE, tables.GATHER])
+  same(found.kind[:5, 0, 1], 0)
+  same(found.minerals[:5, 0], 100)
+  found = run(default_game, found, 60)
+  same(found.kind[:5, 0, 1], [LOCAL["SupplyDepot"], 0, 0, 0, 0])
+  same(found.orders.verb[2, 0, 0], tables.GATHER)
+
+
+def test_a_patch_is_gone_when_that_is_seen(default_game):
+  state = scene(default_game)
+  put(state, UNIT, "SCV", (0.0, 0.0))
+  half = TIER.resources // 2
+  state.patches[:2, 1, 0] = 0  # the enemy's first patch, out of sight
+  state.memory.patches[1, 0, half] = 0
+  found = run(default_game, give(
+    state, "Harvest_Gather_unit", slots=[UNIT], target=half, kind=tables.RESOURCE))
+  same(found.orders.verb[:3, 0, 0], [tables.GATHER, tables.IDLE, tables.GATHER])
+
+
 def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
   state = scene(default_game)
   put(state, 1, "Barracks", (-8.0, -16.0))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor.environments.skirmish import replays, scripts, tables
+from starleague.actor.environments.skirmish import orders, replays, scripts, tables
 from starleague.agent import types
 from tests.actor.environments.default_games import (
   GAMES,
@@ -247,6 +247,34 @@ def test_nobody_sees_what_is_hidden(default_game, default_record):
                     strict=True):
       told += int((np.asarray(a)[:, 0] != np.asarray(b)[:, 0]).sum())
   assert told > 0
+
+
+@pytest.mark.slow
+def test_no_order_tells_what_is_hidden(default_record):
+  """What units are ordered to do hangs only on what is known, even where a builder is refused."""
+  order = jax.jit(jax.vmap(lambda state: orders.give_orders(
+    RULES, state, jnp.ones((2, len(RULES.functions.names)), bool))[0].orders))
+  builds = np.flatnonzero(RULES.functions.kind == tables.BUILDING)
+  rng, accepted, refused = np.random.default_rng(1), 0, 0
+  for state in default_record.states[::4]:
+    one, other = hide(state, rng), hide(state, rng)
+    # At or beside what is hidden in one of the two games.
+    slot, g = rng.integers(0, S, GAMES), np.arange(GAMES)
+    function = np.array([rng.choice([c for c in builds if RULES.functions.capable[c][
+      state.kind[i, 0, S:]].any()] or builds) for i in g])
+    commands = jax.tree.map(np.array, state.commands)
+    for values, new in ((commands.function, function), (commands.selected, True),
+                        (commands.x, one.x[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
+                        (commands.y, one.y[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
+                        (commands.target_kind, tables.NO_TARGET), (commands.queued, False)):
+      values[:, 0] = np.reshape(new, (-1, *[1] * (values.ndim - 2)))
+    found = [host(order(game._replace(commands=commands))) for game in (one, other)]
+    for a, b in zip(*found, strict=True):
+      np.testing.assert_array_equal(a[:, 0], b[:, 0])
+    sets_out = (found[0].verb[:, 0] == tables.BUILD) & (state.orders.verb[:, 0] != tables.BUILD)
+    accepted += int(sets_out.any(axis=1).sum())
+    refused += int((~sets_out.any(axis=1)).sum())
+  assert accepted > 10 and refused > 10
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def available(rules: tables.Rules, state: State) -> Array:
   """Which functions can do something now: [2, C] bool by local function.
 
   A function can if something that executes it is there and free, and, for what is made, if it can
-  be paid, fed and put somewhere; for what needs a target, if there is one to see.
+  be paid, fed and put somewhere; for what needs a target, if there is one that the player knows.
   """
   tier, functions, products = rules.tier, rules.functions, rules.products
   s = tier.structures
@@ -124,10 +124,11 @@ def available(rules: tables.Rules, state: State) -> Array:
   if rules.has_larvae:
     fertile = some_can(present_types(rules, jnp.where(space & (state.larvae > 0), standing, 0)))
     trainer = jnp.where(look_up(products.larva, product), fertile, trainer)
+  built = np.where(kind == tables.BUILDING, functions.product, 0)
   empty = state.kind[:, :s] == 0
   slot = jnp.any(empty[:, :tier.plain], axis=1, keepdims=True)
   if tier.armed:
-    shoots = rules.types.fighter[np.where(kind == tables.BUILDING, functions.product, 0)]
+    shoots = rules.types.fighter[built]
     slot = jnp.where(shoots, jnp.any(empty[:, tier.plain:], axis=1, keepdims=True), slot)
   makes = (product > 0) & paid & met
   ok = jnp.where(kind == tables.BUILDING, executor & makes & slot,
@@ -140,6 +141,11 @@ def available(rules: tables.Rules, state: State) -> Array:
   if rules.has(tables.INJECT):
     waits = jnp.any(injectable(rules, state), axis=1, keepdims=True)
     ok &= (functions.ability != tables.INJECT) | waits
+  if rules.has_gas:
+    ground = placement.known_ground(rules, state)
+    for c in np.flatnonzero((kind == tables.BUILDING) & rules.types.gas[built]):
+      radius = float(rules.types.radius[functions.product[c]])
+      ok = ok.at[:, c].min(placement.free_geyser(rules, state, ground, radius))
   enemy = jnp.any(state.memory.seen, axis=1) | jnp.any(state.memory.kind > 0, axis=1)
   patch = jnp.any(state.memory.patches > 0, axis=1)
   ok &= (functions.verb != tables.ATTACK_UNIT) | enemy[:, None]

@@ -106,6 +106,16 @@ def true_ground(rules: tables.Rules, state: State) -> Ground:
                    both_halves(state.patches))
 
 
+def free_geyser(rules: tables.Rules, state: State, ground: Ground, radius: float) -> Array:
+  """Whether any geyser has room for a gas structure of a radius: [2] bool."""
+  at = np.flatnonzero(geysers(rules))
+  x, y = (values[:, at, None] for values in resource_places(rules, state.side))
+  apart = radius + look_up(rules.types.radius, ground.kind)[:, None]
+  square = (x - ground.x[:, None]) ** 2 + (y - ground.y[:, None]) ** 2  # [2, geysers, 2 S]
+  clear = jnp.all((ground.kind == 0)[:, None] | (square >= apart * apart), axis=2)
+  return jnp.any(clear & (ground.patches[:, at] > 0), axis=1)
+
+
 def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
               product: Array) -> Array:
   """Whether a structure fits: on the map, on ground to build on, clear of what stands. [2] bool.

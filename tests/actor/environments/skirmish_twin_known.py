@@ -87,6 +87,17 @@ class Known:
       tuple(remembered[:3]) for slot, remembered in sorted(player.memory.items())
       if slot not in player.seen]
 
+  def free_geyser(self, game, p, radius):
+    """Whether any that a player may know of has room for a gas structure."""
+    player = game.players[p]
+    stand = self.known_structures(game, p) + [
+      (b.name, b.x, b.y) for b in self.structures(player)]
+    return any(
+      left > 0 and self.geyser[r] and all(game.at_most(
+        (radius + self.table.unit[name]["radius"]) ** 2,
+        (x - self.place(player, r)[0]) ** 2 + (y - self.place(player, r)[1]) ** 2)
+        for name, x, y in stand) for r, left in enumerate(player.known_patches))
+
   def units(self, player):
     return [player.bodies[i] for i in sorted(player.bodies) if i >= self.s]
 
@@ -238,6 +249,8 @@ class Known:
       if product in self._built():
         taken = {b.slot for b in self.structures(player)}
         slots = (range(self.tier.plain, self.s) if row["armed"] else range(self.tier.plain))
+        if product in GAS and not self.free_geyser(game, p, row["radius"]):
+          return False
         return bool(executors) and any(i not in taken for i in slots)
       taken, most = self.food(player)
       if row["food"] and taken + row["food"] * max(row["brood"], 1) > most:

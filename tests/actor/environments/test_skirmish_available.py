@@ -23,6 +23,7 @@ from tests.actor.environments.default_games import (
 
 FUNCTIONS, PRODUCTS = RULES.functions, RULES.products
 ROWS = 64  # commands tried at once
+GAS = TYPES.gas[np.where(FUNCTIONS.product < len(TYPES.names), FUNCTIONS.product, 0)]
 SITES = [(x, y) for x in np.arange(-22, 23, 1.5) for y in np.arange(-22, 23, 1.5)]
 SITES += [tuple(place) for place in TIER.homes[1:]]
 
@@ -96,7 +97,7 @@ def attempts(state, g, function, sparse=False, rng=None):
   return found
 
 
-def possible(effect, state, pairs):
+def possible(effect, state, pairs, gated=True):
   """For each (game, function), whether some choice of executors and targets has an effect."""
   result = np.zeros(len(pairs), bool)
   commands, owner = [], []
@@ -104,7 +105,7 @@ def possible(effect, state, pairs):
     ways = attempts(state, g, function)
     commands += ways
     owner += [i] * len(ways)
-  np.logical_or.at(result, owner, tried(effect, state, commands, True))
+  np.logical_or.at(result, owner, tried(effect, state, commands, gated))
   return result
 
 
@@ -175,18 +176,37 @@ def test_every_function_is_available_somewhere_and_then_does_something(
 
 @pytest.mark.slow
 def test_what_is_available_in_rich_games_does_something(default_record, effect, can):
-  """All but buildings, for which there may be no place left near enough to any tried."""
+  """All but buildings on the ground, for which there may be no place left that is tried."""
   checked = 0
   for i, state in enumerate(default_record.states[4::5]):
     allowed = np.asarray(can(state))[:, 0]
     going = np.flatnonzero(state.winner < 0)[i % 2::2]
     pairs = [(g, c) for g in going for c in range(1, len(FUNCTION))
-             if allowed[g, c] and FUNCTIONS.kind[c] != tables.BUILDING]
+             if allowed[g, c] and (FUNCTIONS.kind[c] != tables.BUILDING or GAS[c])]
     works = possible(effect, state, pairs)
     assert works.all(), [(g, FUNCTIONS.names[c]) for (g, c), w in zip(pairs, works, strict=True)
                          if not w]
     checked += len(pairs)
   assert checked > 300
+
+
+@pytest.mark.slow
+def test_gas_structures_are_available_exactly_where_a_geyser_is_left(default_record, effect, can):
+  """In late games of which most geysers are remembered as empty."""
+  rng, found = np.random.default_rng(3), []
+  for state in default_record.states[9::5]:
+    state = jax.tree.map(np.array, state)
+    state.minerals[:] = 1000
+    state.memory.patches[:, 0] *= ~np.array(TIER.geysers * 2) | (rng.random((GAMES, R)) < 0.25)
+    allowed = np.asarray(can(state))[:, 0]
+    free = np.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
+    pairs = [(g, c) for g in np.flatnonzero(state.winner < 0) for c in np.flatnonzero(GAS)
+             if FUNCTIONS.capable[c][free[g]].any() and (state.kind[g, 0, :TIER.plain] == 0).any()]
+    works = possible(effect, state, pairs, gated=False)
+    found += works.tolist()
+    wrong = [pair for pair, work in zip(pairs, works, strict=True) if allowed[pair] != work]
+    assert not wrong
+  assert np.sum(found) > 10 and np.sum(~np.array(found)) > 5
 
 
 @pytest.mark.slow

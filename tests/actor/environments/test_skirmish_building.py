@@ -81,6 +81,36 @@ def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
   same(found.orders.verb[:, 0, 0], tables.IDLE)
 
 
+@pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
+def test_gas_structures_need_a_geyser_that_may_be_free(default_game, race):
+  """None is left, as is known; one hides an enemy's; one is depleted unseen; one is blocked."""
+  name, takes, worker, pylon = {
+    TERRAN: ("Refinery", "pt", "SCV", "SupplyDepot"),
+    PROTOSS: ("Assimilator", "unit", "Probe", "Pylon"),
+    ZERG: ("Extractor", "unit", "Drone", "SporeCrawler")}[race]
+  state = scene(default_game, race)
+  state.minerals[:] = 100
+  put(state, UNIT, worker, HOME)
+  places = np.flatnonzero(TIER.geysers * 2)
+  last, half = places[-1], TIER.resources // 2
+  state.memory.patches[:, 0, places[:-1]] = 0
+  x, y = -np.array(TIER.patches[last - half])
+  state.memory.patches[0, 0, last] = 0
+  put(state, 1, "Refinery", (x, y), player=1, games=[1, 2])
+  state.memory.seen[2, 0, 1] = False
+  state.patches[3, 1, last - half] = 0
+  wide = TYPES.radius[LOCAL[name]] + TYPES.radius[LOCAL[pylon]]
+  put(state, 1, pylon, (x, y - wide + 0.1), games=4)
+  put(state, 1, pylon, (x, y - wide - 0.1), games=5)
+  function = f"Build_{name}_{takes}"
+  can = host(default_game.observe(state)[0].available_actions)[
+    :6, 0, vocabulary.FUNCTIONS.index(function)]
+  same(can, [False, False, True, True, False, True])
+  aim = {"pt": {"x": x, "y": y}, "unit": {"target": last, "kind": tables.RESOURCE}}[takes]
+  found = run(default_game, give(state, function, slots=[UNIT], **aim))
+  same(found.orders.verb[:6, 0, 0] == tables.BUILD, can)
+
+
 def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_game):
   """A site that is free, in sight of a Barracks, hiding one, remembered with one; and at arrival."""
   state = scene(default_game)

@@ -21,7 +21,6 @@ from starleague.actor.environments.skirmish.state import (
   look_up,
   most_health,
   pick,
-  present_types,
   resource_places,
   room,
   tally,
@@ -37,7 +36,10 @@ MOST_HATCHED = 19  # a hatchery has no more larvae however many queens there are
 
 
 class Births(NamedTuple):
-  """What appeared on the map in a step: one structure at most, and each structure's units."""
+  """What appeared on the map in a step: one structure at most, and what each structure made.
+
+  That is its units, or what it has turned into itself.
+  """
 
   kind: Array  # [2, 1 + broods * S] int32, local types, 0 for none
   x: Array  # float32
@@ -147,16 +149,15 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
     health = rules.upgrades.effects[:, tables.EFFECTS.index("health")]  # [U, Y]
     more = pick(new.astype(jnp.float32) @ health, state.kind)
     turned = (done > 0) & (done < y) & (brood == 0)
-    into = jnp.where(turned, done, state.kind[:, :s])
-    gained = look_up(types.value, into) - look_up(types.value, state.kind[:, :s])
-    turned_types = present_types(rules, jnp.where(turned, into, 0))
+    into = jnp.where(turned, done, 0)
+    # What it turns into counts as born, for what both cost; what it was has been counted.
+    was = jnp.where(turned, look_up(types.value, state.kind[:, :s]), 0)
     state = state._replace(
       upgrades=state.upgrades | new, health=state.health + more,
-      kind=state.kind.at[:, :s].set(into),
-      score=state.score._replace(structures=state.score.structures + jnp.sum(gained, axis=1)),
+      kind=state.kind.at[:, :s].set(jnp.where(turned, done, state.kind[:, :s])),
+      score=state.score._replace(structures=state.score.structures - jnp.sum(was, axis=1)),
       executed=state.executed._replace(
-        upgrades=_flags(state.executed.upgrades, rules.upgrades.index, new),
-        units=_flags(state.executed.units, types.index, turned_types)))
+        upgrades=_flags(state.executed.upgrades, rules.upgrades.index, new)))
     if rules.has_energy:
       fresh = jnp.where(turned & (look_up(types.energy, into) > 0), START_ENERGY,
                         state.energy[:, :s])
@@ -175,6 +176,10 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
   several = (1, most)
   state = appear(rules, state, product, birth_x, birth_y, jnp.tile(state.rally, several),
                  jnp.tile(state.rally_x, several), jnp.tile(state.rally_y, several))
+  if rules.has_upgrades:
+    product = product.at[:, :s].add(into)
+    birth_x = birth_x.at[:, :s].set(jnp.where(turned, state.x[:, :s], birth_x[:, :s]))
+    birth_y = birth_y.at[:, :s].set(jnp.where(turned, state.y[:, :s], birth_y[:, :s]))
   none = jnp.zeros((2, 1))
   births = Births(
     jnp.concatenate([none.astype(jnp.int32), product], axis=1),

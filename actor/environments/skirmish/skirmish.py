@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from starleague.actor import statistics
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
   abilities,
@@ -128,8 +129,7 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
   types_, executed, score = rules.types, state.executed, state.score
   kind, x, y = (jnp.concatenate(parts, axis=1) for parts in zip(*births, strict=True))
   scale = types.POSITION_GRID / rules.tier.map_size
-  feeds = (types_.gives_food > 0) & ~types_.structure
-  counted = (kind > 0) & ~look_up(types_.worker | feeds, kind)
+  counted = (kind > 0) & look_up(statistics.IN_BUILD_ORDER[types_.index], kind)
   length = jnp.sum(executed.build_order > 0, axis=1, keepdims=True)
   place = jnp.where(counted, length + jnp.cumsum(counted, axis=1) - 1, -1)
   match = place[:, None] == jnp.arange(types.BUILD_ORDER_LENGTH)[:, None]  # [2, 20, births]

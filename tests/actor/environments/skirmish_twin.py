@@ -29,6 +29,7 @@ from tests.actor.environments.skirmish_twin_state import (
   MOVE,
   PATROL,
   REPAIR,
+  SUPPLY,
   Body,
   Order,
   dense_type,
@@ -322,8 +323,7 @@ class Twin(Known):
         player.upgrades.add(product)
         player.researched.add(vocabulary.UPGRADES.index(product))
       elif self.turns(product):
-        player.score["structures"] += self.table.unit[product]["value"] - self.row(body)["value"]
-        player.made.add(dense_type(product))
+        player.score["structures"] -= self.row(body)["value"]
         body.name, body.energy = product, 50.0 if self.table.unit[product]["energy"] else (
           body.energy)
     for unit in self.units(player):
@@ -331,14 +331,17 @@ class Twin(Known):
     births = []
     for i in range(2):
       for body, product in done:
+        if i == 0 and self.turns(product):
+          births.append((product, body.x, body.y, None))
         if product in self.table.unit and self.table.unit[product]["brood"] > i:
           angle = np.linspace(0.0, np.pi / 2, self.s)[body.slot] + 0.3 * i
           radius = self.row(body)["radius"] + 0.7
           births.append((product, body.x + player.side * radius * math.cos(angle),
                          body.y + player.side * radius * math.sin(angle), body.rally))
     free = [i for i in range(self.s, self.n) if i not in player.bodies]
-    assert len(births) <= len(free)
-    for slot, (name, x, y, rally) in zip(free, births, strict=False):
+    born = [birth for birth in births if not self.turns(birth[0])]
+    assert len(born) <= len(free)
+    for slot, (name, x, y, rally) in zip(free, born, strict=False):
       row = self.table.unit[name]
       unit = Body(slot, name, x, y, row["health"] + self.added(player, "health", name),
                   row["shield"], min(row["energy"], 50.0))
@@ -496,8 +499,7 @@ class Twin(Known):
       row = self.table.unit[name]
       player.made.add(dense_type(name))
       player.score["structures" if row["structure"] else "units"] += row["value"]
-      feeds = row["gives"] and not row["structure"]
-      if not row["worker"] and not feeds and len(player.build_order) < 20:
+      if not row["worker"] and name not in SUPPLY and len(player.build_order) < 20:
         player.build_order.append((dense_type(name), grid(self.table, x), grid(self.table, y)))
 
   def step(self, game):

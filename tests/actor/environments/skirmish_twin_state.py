@@ -16,6 +16,7 @@ FOLDER = pathlib.Path(skirmish.__file__).parent
 IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR = range(10)
 HALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery")
 GAS = ("Refinery", "Assimilator", "Extractor")
+SUPPLY = ("SupplyDepot", "Pylon", "Overlord")
 WORKERS = ("SCV", "Probe", "Drone")
 COUNTS_AS = {"OrbitalCommand": "CommandCenter"}
 

@@ -195,6 +195,26 @@ def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
   same(state.score.spent[:3, 0], [-150, -300, -300])
 
 
+def test_workers_and_supply_stay_out_of_the_build_order(default_game):
+  for race, worker, name, gas, aim in (
+      (TERRAN, "SCV", "SupplyDepot", "Refinery_pt",
+       {"x": GEYSER_PLACE[0], "y": GEYSER_PLACE[1]}),
+      (PROTOSS, "Probe", "Pylon", "Assimilator_unit",
+       {"target": GEYSER, "kind": tables.RESOURCE})):
+    state = scene(default_game, race)
+    state.minerals[:] = 1000
+    state.queue[:, 0, 0, 0], state.timers[:, 0, 0, 0] = LOCAL[worker], 8
+    put(state, UNIT, worker, (-12.0, -10.5))
+    state = run(default_game, give(state, f"Build_{name}_pt", slots=[UNIT], x=-12.0, y=-10.5))
+    put(state, UNIT + 1, worker, np.add(GEYSER_PLACE, (0.0, 2.0)))
+    state = run(default_game, give(state, f"Build_{gas}", slots=[UNIT + 1], **aim))
+    gas = gas.split("_")[0]
+    same(state.kind[:, 0, 1:3], [LOCAL[name], LOCAL[gas]])
+    same(state.executed.build_order[:, 0], [vocabulary.UNIT_TYPES.index(gas), *[0] * 19])
+    for each in (worker, name, gas):
+      same(state.executed.units[:, 0, vocabulary.UNIT_TYPES.index(each)], True)
+
+
 def test_an_orbital_command_comes_of_a_command_center(default_game):
   state = scene(default_game)
   state.minerals[:] = 400
@@ -213,6 +233,10 @@ def test_an_orbital_command_comes_of_a_command_center(default_game):
   same(state.score.structures[:2, 0], [150, 0])
   orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
   same(state.executed.units[:2, 0, orbital], [True, False])
+  # The Barracks was there before; the hall that has turned enters the build order where it stands.
+  same(state.executed.build_order[0, 0], [orbital, *[0] * 19])
+  same(state.executed.build_order_xy[0, 0, 0], np.floor((np.array(HOME) + 24) * 256 / 48))
+  same(state.executed.build_order[1, 0], 0)
   can = host(default_game.observe(state)[0].available_actions)[0, 0]
   names = {name: can[vocabulary.FUNCTIONS.index(name)] for name in (
     "Train_SCV_quick", "Effect_Scan_pt", "Morph_OrbitalCommand_quick")}

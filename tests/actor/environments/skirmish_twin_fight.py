@@ -17,6 +17,7 @@ from tests.actor.environments.skirmish_twin_state import (
 )
 
 DEAD, STEP = 0.01, 8
+PLACE_ROUNDING = 4e-6  # of the difference of two places in float32, map units
 DIRECTIONS = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
 
 
@@ -331,6 +332,8 @@ def _spread_out(twin, game):
         if overlap > 0:
           push_x += 0.5 * overlap * dx / far
           push_y += 0.5 * overlap * dy / far
+          # Two at nearly one place part along a direction that their places' last bits decide.
+          body.blur += 0.5 * overlap * PLACE_ROUNDING / far
       moved[body.slot] = _move(twin, game, p, body, *(
         min(max(push, -0.5), 0.5) for push in (push_x, push_y)))
     for slot, (x, y) in moved.items():

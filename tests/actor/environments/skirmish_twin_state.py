@@ -141,6 +141,7 @@ class Body:
   later: Order = dataclasses.field(default_factory=Order)
   trip: int = 0
   stimmed: int = 0
+  blur: float = 0.0  # how far its place hangs on rounding, map units
 
 
 @dataclasses.dataclass
@@ -299,8 +300,8 @@ def differences(found, expected):
     if one != other:
       wrong.append(f"{what}: twin {one}, engine {other}")
 
-  def near(what, one, other):
-    if not abs(one - other) <= 1e-3:
+  def near(what, one, other, blur=0.0):
+    if not abs(one - other) <= 1e-3 + blur:
       wrong.append(f"{what}: twin {one}, engine {other}")
 
   same("loop", found.loop, expected.loop)
@@ -332,7 +333,9 @@ def differences(found, expected):
       for name in ("hurt", "selected", "calm", "unfinished", "queue", "larvae", "larva_loops",
                    "injected", "boosted", "trip", "stimmed"):
         same(f"{where} {name}", getattr(one, name), getattr(other, name))
-      for name in ("x", "y", "health", "shield", "energy", "cooldown"):
+      for name in ("x", "y"):
+        near(f"{where} {name}", getattr(one, name), getattr(other, name), one.blur)
+      for name in ("health", "shield", "energy", "cooldown"):
         near(f"{where} {name}", getattr(one, name), getattr(other, name))
       same(f"{where} rally", one.rally is None, other.rally is None)
       for i in range(2 if one.rally and other.rally else 0):

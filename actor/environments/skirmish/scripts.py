@@ -114,7 +114,7 @@ TIMING = {
   "Zerg": Plan(
     workers=8, most_workers=19,
     buildings=_order("SpawningPool", "Extractor", "RoachWarren", ("Hatchery", 10)), attack=9,
-    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.7), ("Zergling", 0.2)),
+    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.55), ("Zergling", 0.35)),
     upgrades=("GlialReconstitution",), greedy=True),
 }
 DEFENCE = {
@@ -139,15 +139,16 @@ DEFENCE = {
 MACRO = {
   "Terran": Plan(
     workers=8, most_workers=18, greedy=True,
-    buildings=_order("CommandCenter", "Barracks", "Barracks", "Refinery", "Barracks",
-                     "EngineeringBay", "Barracks", "Refinery", "Factory", "Armory", "Starport"),
-    attack=14, reinforce=7, army=(("Marine", 0.5), ("Marauder", 0.4), ("Medivac", 0.1)),
-    upgrades=("Stimpack", "CombatShield", "TerranInfantryWeaponsLevel1",
-              "TerranInfantryArmorsLevel1")),
+    # Technology waits for the first army: before it, it loses to whatever comes early.
+    buildings=_order("CommandCenter", "Barracks", "Barracks", "Refinery", "Barracks", "Barracks",
+                     "Barracks", ("EngineeringBay", 0, 12), ("Refinery", 0, 14),
+                     ("Factory", 0, 14), ("Starport", 0, 14)),
+    attack=16, reinforce=8, army=(("Marine", 0.55), ("Marauder", 0.35), ("Medivac", 0.1)),
+    upgrades=("CombatShield", "Stimpack", "TerranInfantryWeaponsLevel1")),
   "Protoss": Plan(
     workers=8, most_workers=18, greedy=True,
-    buildings=_order("Nexus", "Gateway", "Assimilator", "CyberneticsCore", "Gateway",
-                     "RoboticsFacility", "Assimilator", "Gateway", "Forge"),
+    buildings=_order("Nexus", "Gateway", "Gateway", "Assimilator", "CyberneticsCore", "Gateway",
+                     "RoboticsFacility", "Assimilator", ("Forge", 0, 10)),
     attack=9, reinforce=5, army=(("Zealot", 0.3), ("Stalker", 0.35), ("Immortal", 0.35)),
     upgrades=("ProtossGroundWeaponsLevel1", "ProtossGroundArmorsLevel1")),
   "Zerg": Plan(

@@ -338,7 +338,7 @@ def observe(rules: tables.Rules, state: State, player: Array):
   upgrades, enemy_upgrades = _upgrades(rules, state)
   whole = jnp.array([0, 0, types.POSITION_GRID, types.POSITION_GRID], jnp.int16)
   both = {
-    "entities": rows, "entity_count": count, "minimap": planes.minimap(rules, state),
+    "entities": rows, "entity_count": count,
     "player": columns, "home_race": races,
     "away_race": jnp.where(state.memory.met, flip(races), 0).astype(jnp.uint8),
     "upgrades": upgrades, "enemy_upgrades": enemy_upgrades,
@@ -348,8 +348,11 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "last_queued": state.last_queued.astype(jnp.uint8),
     "last_repeat": state.last_repeat.astype(jnp.uint8),
     "statistics": state.match_up.statistics}
+  shown = _of(both, player)
+  # By index: a select would be made part of the unpacking, and keep that from being vectorised.
+  shown["minimap"] = planes.unpack(rules, planes.bits(rules, state)[player])
   observation = types.Observation(
-    **_of(both, player), game_loop=state.loop, mmr=jnp.int16(6200),
+    **shown, game_loop=state.loop, mmr=jnp.int16(6200),
     camera=whole)  # the camera shows the whole of so small a map
   other = 1 - player
   privileged = types.Privileged(

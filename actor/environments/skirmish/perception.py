@@ -17,60 +17,82 @@ from starleague.actor.environments.skirmish.state import (
   resource_places,
 )
 
+ROUNDING = 0.01  # squares of distances in cells are integers, those of radii need not be
 
-def spans(rules: tables.Rules, x: Array, y: Array, radius: Array) -> list[Array]:
-  """The cells of the map's planes whose middles lie in discs, a bit each.
 
-  A row of 32 cells is one word, so that a disc costs one operation a row, not one a cell.
+class Discs(NamedTuple):
+  """Discs around the middles of cells of the planes."""
+
+  column: Array  # [..., m] int32
+  half: Array  # [..., m, H] float32: the ceiling is how far a row reaches, its own column counted
+
+
+def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
+  """Rows and columns of the planes' cells that places lie in, those off the map clipped.
+
+  On the line between two cells it is side that decides: in a map turned by half a turn, the cells
+  are those turned.
 
   Args:
     rules: the game's constants.
-    x: [..., m] float32, map units from the middle.
-    y: [..., m].
-    radius: [..., m]; 0 or less for none.
-
-  Returns:
-    W / 32 words [..., m, H] uint32; bit i of word w is the cell in column 32 w + i.
+    side: [2] float32.
+    x: [2, m] float32, map units from the middle.
+    y: [2, m].
   """
-  size = rules.map_size
-  cell = rules.tier.map_size / size
-  middles = (np.arange(size, dtype=np.float32) - (size - 1) / 2) * cell
-  height = middles - y[..., None]
-  chord = radius[..., None] ** 2 - height * height
-  half = jnp.sqrt(jnp.maximum(chord, 0.0))
-  first = jnp.ceil((x[..., None] - half) / cell + (size - 1) / 2)
-  last = jnp.floor((x[..., None] + half) / cell + (size - 1) / 2)
-  crossed = (chord >= 0) & (radius > 0)[..., None] & (last >= first)
+  size, side = rules.map_size, side[:, None]
 
-  def below(limit):  # bits under a limit, 0 to 32
-    limit = jnp.clip(limit, 0, 32).astype(jnp.uint32)
-    return jnp.where(limit >= 32, jnp.uint32(0xFFFFFFFF),
-                     (jnp.uint32(1) << jnp.minimum(limit, 31)) - jnp.uint32(1))
+  def index(values):
+    own = jnp.floor(side * values * (size / rules.tier.map_size)).astype(jnp.int32)
+    return jnp.clip(jnp.where(side > 0, own, -1 - own) + size // 2, 0, size - 1)
 
-  return [jnp.where(crossed, below(last + 1 - 32 * word) & ~below(first - 32 * word), jnp.uint32(0))
-          for word in range(size // 32)]
+  return index(y), index(x)
 
 
-def union(discs: list[Array], chosen: Array) -> Array:
-  """The cells in any of the chosen discs.
+def square_of(rules: tables.Rules, radius: Array) -> Array:
+  """Radii in map units to what squares of distances in cells, integers, are below if inside."""
+  return jnp.square(radius * (rules.map_size / rules.tier.map_size)) + ROUNDING
+
+
+def discs(rules: tables.Rules, side: Array, x: Array, y: Array, radius: Array) -> Discs:
+  """Discs around the middles of the cells that places lie in.
 
   Args:
-    discs: `spans`.
-    chosen: [..., m] bool.
+    rules: the game's constants.
+    side: [2] float32.
+    x: [2, m] float32.
+    y: [2, m].
+    radius: [2, m], map units.
+  """
+  row, column = cell_of(rules, side, x, y)
+  apart = np.arange(rules.map_size) - row[..., None]
+  # The root comes last: XLA keeps its values, and works out anew for each word what follows them.
+  return Discs(column, jnp.sqrt(jnp.maximum(
+    square_of(rules, radius)[..., None] - (apart * apart).astype(jnp.float32), 0.0)))
+
+
+def union(discs: Discs, chosen: Array, but: Array | None = None) -> Array:
+  """The cells in any of some discs, a bit each: one operation for 32 of a row.
+
+  Args:
+    discs: of m slots.
+    chosen: [..., m] bool: which of them.
+    but: [..., m, H, W / 32] uint32, cells that each disc leaves out.
 
   Returns:
-    [..., H, W / 32] uint32.
+    [..., H, W / 32] uint32; bit i of word w is the cell in column 32 w + i.
   """
-  words = [lax.reduce(jnp.where(chosen[..., None], word, jnp.uint32(0)), np.uint32(0),
-                      lax.bitwise_or, (word.ndim - 2,)) for word in discs]
-  # Else XLA works the discs out again for each cell that is unpacked.
-  return lax.optimization_barrier(jnp.stack(words, axis=-1))
-
-
-def cells(rules: tables.Rules, bits: Array) -> Array:
-  """Unpacks `union`: [..., H, W / 32] uint32 to [..., H, W] uint8, 0 or 1."""
-  unpacked = (bits[..., None] >> jnp.arange(32, dtype=jnp.uint32)) & jnp.uint32(1)
-  return unpacked.reshape(*bits.shape[:-1], rules.map_size).astype(jnp.uint8)
+  words, full = [], jnp.uint32(0xFFFFFFFF)
+  reach = jnp.where(chosen[..., None], jnp.ceil(discs.half), 0.0).astype(jnp.int32)
+  for word in range(discs.half.shape[-1] // 32):
+    column = discs.column[..., None] - 32 * word
+    # All bits from a column on; none of this word's if it lies beyond.
+    first, end = (full << jnp.maximum(limit, 0).astype(jnp.uint32)
+                  for limit in (column + 1 - reach, column + reach))
+    bits = first & ~end
+    if but is not None:
+      bits &= ~but[..., word]
+    words.append(lax.reduce(bits, np.uint32(0), lax.bitwise_or, (bits.ndim - 2,)))
+  return jnp.stack(words, axis=-1)
 
 
 class _Eyes(NamedTuple):
@@ -114,15 +136,12 @@ def on_planes(rules: tables.Rules, table: np.ndarray) -> np.ndarray:
   return table[:, cell[:, None], cell]
 
 
-def high_ground(rules: tables.Rules, state: State) -> Array | None:
-  """The cells of the planes that lie high, a bit each: [2, H, W / 32] uint32; None on flat maps."""
-  if rules.terrain is None:
-    return None
-  size, planes = rules.map_size, on_planes(rules, rules.terrain.high)
+def terrain_bits(rules: tables.Rules, state: State, table: np.ndarray) -> Array:
+  """A table [K, G, G] of the game's map on the planes, a bit a cell: [H, W / 32] uint32."""
+  size, planes = rules.map_size, on_planes(rules, table)
   words = planes.reshape(len(planes), size, size // 32, 32)
   bits = np.sum(words.astype(np.uint64) << np.arange(32, dtype=np.uint64), axis=-1)
-  chosen = jnp.asarray(bits.astype(np.uint32))[state.match_up.map_index % len(planes)]
-  return jnp.broadcast_to(chosen, (2, *chosen.shape))
+  return jnp.asarray(bits.astype(np.uint32))[state.match_up.map_index % len(planes)]
 
 
 def perceive(rules: tables.Rules, state: State) -> State:
@@ -147,12 +166,12 @@ def perceive(rules: tables.Rules, state: State) -> State:
   still = in_sight(memory.x, memory.y, look_up(types.radius, memory.kind),
                    _high(rules, state, memory.x, memory.y))
   now = seen[:, :s]
-  high = high_ground(rules, state)
-  around = spans(rules, eyes.x, eyes.y, eyes.sight)
-  if high is None:
-    visible = union(around, eyes.sight > 0)
-  else:
-    visible = union(around, eyes.above) | (union(around, ~eyes.above) & ~high)
+  around = discs(rules, state.side, eyes.x, eyes.y, eyes.sight)
+  unseen = None
+  if rules.terrain is not None:
+    high = terrain_bits(rules, state, rules.terrain.high)
+    unseen = jnp.where(eyes.above[:, :, None, None], jnp.uint32(0), high)
+  visible = union(around, eyes.sight > 0, unseen)
   patch_x, patch_y = resource_places(rules, state.side)
   patches_seen = in_sight(patch_x, patch_y, jnp.zeros_like(patch_x),
                           _high(rules, state, patch_x, patch_y))

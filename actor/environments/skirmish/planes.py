@@ -1,90 +1,148 @@
-"""The planes of the map that a player is shown."""
+"""The planes of the map that a player is shown.
+
+They are put together as bits, 32 cells a word, and become bytes at the very end: to handle bytes
+costs several times as much.
+"""
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from starleague.actor.environments.skirmish import maps, placement, tables
 from starleague.actor.environments.skirmish.perception import (
-  cells,
-  high_ground,
-  on_planes,
-  spans,
+  cell_of,
+  discs,
+  square_of,
+  terrain_bits,
   union,
 )
 from starleague.actor.environments.skirmish.state import Array, State, finished_kind, flip, look_up
 from starleague.agent import types
 
 HEIGHT = 128  # of a map that is flat
-FULL_VIEW = 2  # visibility of a cell in sight; 1 is explored, 0 hidden
+# What a plane holds where nothing is set, and what its two layers of bits add. Visibility is 1 where
+# a cell was explored and 2 in sight; an enemy's 4 is what self and neutral add up to.
+_VALUES = {
+  "height_map": (maps.LOW, maps.HIGH - maps.LOW, 0),
+  "visibility": (0, 1, 1),
+  "creep": (0, 1, 0),
+  "player_relative": (0, types.ALLIANCE_SELF, types.ALLIANCE_NEUTRAL),
+  "alerts": (0, 1, 0),
+  "pathable": (0, 1, 0),
+  "buildable": (0, 1, 0),
+}
+_ENEMY, _OWN, _HURT = 1, 2, 3  # what is drawn; the greater covers the less
 
 
-def minimap(rules: tables.Rules, state: State) -> Array:
-  """Both players' planes: [2, 7, H, W] uint8, MINIMAP_PLANES."""
-  memory = state.memory
-  visible = cells(rules, memory.visible)
-  explored = cells(rules, memory.explored)
-  enough = 0.75 * rules.tier.map_size / rules.map_size  # so that every unit covers a cell's middle
-  radius = jnp.maximum(look_up(rules.types.radius, state.kind), enough) * (state.kind > 0)
-  remembered = jnp.maximum(look_up(rules.types.radius, memory.kind), enough) * (memory.kind > 0)
-  slots = spans(rules, state.x, state.y, radius)
-  own = cells(rules, union(slots, state.kind > 0))
-  alerts = cells(rules, union(slots, state.hurt))
-  enemy = flip(union(slots, flip(memory.seen)))
-  enemy |= union(spans(rules, memory.x, memory.y, remembered), memory.kind > 0)
-  enemy = cells(rules, enemy)
-  patches = _patch_plane(rules, state)
-  relative = jnp.where(
-    own > 0, types.ALLIANCE_SELF, jnp.where(
-      enemy > 0, types.ALLIANCE_ENEMY, types.ALLIANCE_NEUTRAL * patches)).astype(jnp.uint8)
-  shape = relative.shape
-  creep, passable, buildable = jnp.zeros(shape, jnp.uint8), jnp.ones(shape, jnp.uint8), 1 - patches
-  height = jnp.full(shape, HEIGHT, jnp.uint8)
-  if rules.has_larvae:
-    creep = _creep(rules, state, visible)
+def bits(rules: tables.Rules, state: State) -> Array:
+  """Both players' planes: [2, 7, 2, H, W / 32] uint32, two layers of bits of each."""
+  none = jnp.zeros_like(state.memory.visible)
+  every = ~none
+  patches = _patches(rules, state)
+  enemy, own, hurt = _drawn(rules, state)
+  neutral = patches & ~own & ~enemy
+  high, passable, buildable = none, every, every
   if rules.terrain is not None:
-    height = jnp.where(cells(rules, high_ground(rules, state)) > 0, maps.HIGH, maps.LOW).astype(
-      jnp.uint8)
-    passable = _terrain_plane(rules, state, rules.terrain.passable)
-    buildable = buildable & _terrain_plane(rules, state, rules.terrain.buildable)
-  planes = {
-    "height_map": height,
-    "visibility": jnp.where(visible > 0, FULL_VIEW, explored).astype(jnp.uint8),
-    "creep": creep,
-    "player_relative": relative,
-    "alerts": alerts,
-    "pathable": passable,
-    "buildable": buildable,
+    high, passable, buildable = (
+      jnp.broadcast_to(terrain_bits(rules, state, table), none.shape)
+      for table in (rules.terrain.high, rules.terrain.passable, rules.terrain.buildable))
+  layers = {
+    "height_map": (high, none),
+    "visibility": (state.memory.explored, state.memory.visible),
+    "creep": (_creep(rules, state) if rules.has_larvae else none, none),
+    "player_relative": (own | enemy, enemy | neutral),
+    "alerts": (hurt, none),
+    "pathable": (passable, none),
+    "buildable": (buildable & ~patches, none),
   }
-  return jnp.stack([planes[name] for name in types.MINIMAP_PLANES], axis=1)
+  return jnp.stack([jnp.stack(layers[name], axis=1) for name in types.MINIMAP_PLANES], axis=1)
 
 
-def _creep(rules: tables.Rules, state: State, visible: Array) -> Array:
-  """Creep as a player sees it: its own, and the enemy's in sight. [2, H, W] uint8."""
+def unpack(rules: tables.Rules, layers: Array) -> Array:
+  """A player's planes: [7, 2, H, W / 32] uint32, of `bits`, to [7, H, W] uint8, MINIMAP_PLANES."""
+  values = dict(_VALUES)
+  if rules.terrain is None:
+    values["height_map"] = (HEIGHT, 0, 0)
+  base, *steps = np.array(
+    [values[name] for name in types.MINIMAP_PLANES], np.uint8).T[..., None, None, None]
+  there = [(layers[:, i, :, :, None] >> np.arange(32, dtype=np.uint32)).astype(jnp.uint8) & 1
+           for i in range(2)]
+  planes = base + there[0] * steps[0] + there[1] * steps[1]
+  return planes.reshape(-1, rules.map_size, rules.map_size)
+
+
+def _offsets(rules: tables.Rules, radius: float) -> np.ndarray:
+  """Rows and columns from a cell to those that a disc around it may hold: [2, k]."""
+  cells = radius * rules.map_size / rules.tier.map_size
+  around = np.arange(-int(cells), int(cells) + 1)
+  rows, columns = (values.reshape(-1) for values in np.meshgrid(around, around, indexing="ij"))
+  inside = rows ** 2 + columns ** 2 <= cells ** 2
+  return np.stack([rows[inside], columns[inside]])
+
+
+def _drawn(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+  """The cells of the enemy as far as it is known, of own slots and of those hurt.
+
+  Each slot is a disc around its cell, of its own cell at least; own ones cover the enemy's.
+
+  Returns:
+    Three times [2, H, W / 32] uint32.
+  """
+  size, s, memory, radii = rules.map_size, rules.tier.structures, state.memory, rules.types.radius
+  words = size // 32
+  own = jnp.where(state.kind > 0, jnp.where(state.hurt, _HURT, _OWN), 0)
+  seen = jnp.where(memory.seen, _ENEMY, 0)
+  drawn = jnp.zeros(2 * size * size, jnp.uint8)
+  start = np.array([[[0]], [[size * size]]])
+  for kind, x, y, code, among in (
+      (state.kind[:, :s], state.x[:, :s], state.y[:, :s], own[:, :s], rules.types.structure),
+      (state.kind[:, s:], state.x[:, s:], state.y[:, s:], own[:, s:], ~rules.types.structure),
+      (memory.kind, memory.x, memory.y, jnp.where(memory.kind > 0, _ENEMY, 0),
+       rules.types.structure),
+      (flip(state.kind)[:, s:], flip(state.x)[:, s:], flip(state.y)[:, s:], seen[:, s:],
+       ~rules.types.structure)):
+    rows, columns = _offsets(rules, radii[among].max())
+    row, column = cell_of(rules, state.side, x, y)
+    inside = rows ** 2 + columns ** 2 < square_of(rules, look_up(radii, kind))[:, :, None]
+    row, column = row[:, :, None] + rows, column[:, :, None] + columns
+    inside &= (row >= 0) & (row < size) & (column >= 0) & (column < size)
+    # Bits of a word lie apart, so that words are put together by whole rows of memory.
+    place = ((column & 31) * size + row) * words + (column >> 5)
+    drawn = drawn.at[jnp.where(inside, place + start, drawn.size)].max(
+      code.astype(jnp.uint8)[:, :, None], mode="drop")
+  drawn = drawn.reshape(2, 32, size, words)
+  place = np.arange(32, dtype=np.uint32)[:, None, None]
+
+  def pack(there):
+    return lax.reduce(there.astype(jnp.uint32) << place, np.uint32(0), lax.bitwise_or, (1,))
+
+  return pack(drawn == _ENEMY), pack(drawn >= _OWN), pack(drawn == _HURT)
+
+
+def _creep(rules: tables.Rules, state: State) -> Array:
+  """Creep as a player sees it: its own, and the enemy's in sight. [2, H, W / 32] uint32."""
   s = rules.tier.structures
   spreads = look_up(rules.types.larvae, finished_kind(rules, state))
-  radius = jnp.where(spreads, placement.CREEP_RADIUS, 0.0)
-  creep = cells(rules, union(spans(rules, state.x[:, :s], state.y[:, :s], radius), spreads))
-  return creep | (flip(creep) * (visible > 0)).astype(jnp.uint8)
+  radius = jnp.full(spreads.shape, placement.CREEP_RADIUS, jnp.float32)
+  creep = union(discs(rules, state.side, state.x[:, :s], state.y[:, :s], radius), spreads)
+  return creep | (flip(creep) & state.memory.visible)
 
 
-def _patch_plane(rules: tables.Rules, state: State) -> Array:
-  """The resources that are remembered to hold something: [2, H, W] uint8, 0 or 1."""
+def _patches(rules: tables.Rules, state: State) -> Array:
+  """The resources that are remembered to hold something: [2, H, W / 32] uint32."""
   tier, size = rules.tier, rules.map_size
   middles = (np.arange(size) - (size - 1) / 2) * (tier.map_size / size)
   half = np.array(tier.patches)
   x, y = np.concatenate([half, -half]).T
   square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
   inside = square <= tables.PATCH_RADIUS ** 2  # [R, H, W]
-  index = np.where(inside.any(axis=0), inside.argmax(axis=0), tier.resources)
+  inside &= np.cumsum(inside, axis=0) == 1  # a cell is of one patch, so that bits can be added
+  masks = np.sum(inside.reshape(len(x), -1, 32).astype(np.uint64) << np.arange(
+    32, dtype=np.uint64), axis=-1).astype(np.uint32)  # [R, H W / 32]
+  patch, word = np.nonzero(masks)
   # Whoever began in the second place counts the other half's first.
   there = state.memory.patches > 0
   there = jnp.where((state.side > 0)[:, None], there, jnp.roll(there, tier.resources // 2, axis=1))
-  there = jnp.pad(there, ((0, 0), (0, 1))).astype(jnp.uint8)
-  return jnp.take(there, index.reshape(-1), axis=1).reshape(2, size, size)
-
-
-def _terrain_plane(rules: tables.Rules, state: State, table: np.ndarray) -> Array:
-  """A table [K, G, G] of the game's map as a plane for both players: [2, H, W] uint8."""
-  planes = jnp.asarray(on_planes(rules, table).astype(np.uint8))
-  chosen = planes[state.match_up.map_index % len(table)]
-  return jnp.broadcast_to(chosen, (2, *chosen.shape))
+  masks = jnp.where(there[:, patch], jnp.asarray(masks[patch, word]), jnp.uint32(0))
+  flat = jnp.zeros((2, size * size // 32), jnp.uint32).at[:, word].add(masks)
+  return flat.reshape(2, size, size // 32)

@@ -351,6 +351,16 @@ def _eyes(twin, game, p):
   return eyes
 
 
+def _plane_cell(twin, game, player, value):
+  """The row or column of the planes that a coordinate lies in; a player's own frame rounds."""
+  size = twin.table.rules.map_size
+  own = player.side * value * size / twin.tier.map_size + size / 2
+  if 0 < abs(own - round(own)) < 1e-4:
+    game.close += 1
+  index = math.floor(own) if player.side > 0 else size - 1 - math.floor(own)
+  return min(max(index, 0), size - 1)
+
+
 def _perceive(twin, game, p):
   player, enemy = game.players[p], game.players[1 - p]
   eyes = _eyes(twin, game, p)
@@ -383,19 +393,19 @@ def _perceive(twin, game, p):
   player.met |= bool(player.seen)
   size = twin.table.rules.map_size
   middles = (np.arange(size) + 0.5) * twin.tier.map_size / size - twin.tier.map_size / 2
-  xs, ys = np.meshgrid(middles, middles)
   if terrain is None:
     low = np.ones((size, size), bool)
   else:
     low = np.array([[not terrain.high[(game.map, *twin.cell(player, x, y))] for x in middles]
                     for y in middles]) if game.map == 1 else np.ones((size, size), bool)
   player.visible = np.zeros((size, size), bool)
-  player.doubtful = np.zeros((size, size), bool)
+  rows, columns = np.indices((size, size))
   for x, y, sight, above in eyes:
-    square = (xs - x) ** 2 + (ys - y) ** 2
+    row, column = _plane_cell(twin, game, player, y), _plane_cell(twin, game, player, x)
+    reach = sight * size / twin.tier.map_size
     lit = low if not above else np.ones((size, size), bool)
-    player.visible |= lit & (square <= sight * sight)
-    player.doubtful |= np.abs(square - sight * sight) < 1e-3 * sight
+    square = (rows - row) ** 2 + (columns - column) ** 2
+    player.visible |= lit & (square <= reach * reach + 1e-3)
   player.explored = player.explored | player.visible
 
 

@@ -164,7 +164,6 @@ class Player:
   seen: set
   visible: np.ndarray  # [H, W] bool
   explored: np.ndarray
-  doubtful: np.ndarray  # [H, W] bool: cells on the very edge of sight
   memory: dict  # slot: [name, x, y, health]
   known_patches: list
   met: bool
@@ -241,7 +240,6 @@ class Game:
       targeted=set(np.flatnonzero(state.was_targeted[p]).tolist()),
       seen=set(np.flatnonzero(memory.seen[p]).tolist()),
       visible=unpack(memory.visible[p], size), explored=unpack(memory.explored[p], size),
-      doubtful=np.zeros((size, size), bool),
       memory={int(slot): [table.names[memory.kind[p, slot] - 1], float(memory.x[p, slot]),
                           float(memory.y[p, slot]), float(memory.health[p, slot])]
               for slot in np.flatnonzero(memory.kind[p])},
@@ -318,7 +316,7 @@ def differences(found, expected):
       near(f"{p} scan x", mine.scan[0], theirs.scan[0])
       near(f"{p} scan y", mine.scan[1], theirs.scan[1])
     for name in ("visible", "explored"):
-      differs = (getattr(mine, name) != getattr(theirs, name)) & ~mine.doubtful
+      differs = getattr(mine, name) != getattr(theirs, name)
       same(f"{p} {name}", np.argwhere(differs).tolist(), [])
     same(f"{p} memory", {k: v[0] for k, v in mine.memory.items()},
          {k: v[0] for k, v in theirs.memory.items()})

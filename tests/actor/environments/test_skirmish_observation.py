@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import perception
 from starleague.actor.environments.skirmish.skirmish import location_to_place, place_to_location
 from starleague.agent import types, vocabulary
 from tests.actor.environments.games import (
@@ -79,19 +78,6 @@ def test_what_was_last_done_is_observed(game):
     np.argwhere(rows[:, :, column["was_targeted"]])[:, 1], [6] * GAMES)
   assert (observation.last_queued[:, 0] == 1).all()
   assert (observation.last_repeat[:, 0] == 0).all()
-
-
-def test_discs_are_the_cells_whose_middles_they_hold():
-  rng = np.random.default_rng(0)
-  x, y = rng.uniform(-12, 12, (2, 3, 5)).astype(np.float32)
-  radius = rng.uniform(-1, 9, (3, 5)).astype(np.float32)
-  found = np.asarray(perception.cells(
-    RULES, perception.union(perception.spans(RULES, x, y, radius), radius > -np.inf)))
-  middles = (np.arange(32) - 15.5) * 0.75
-  square = ((middles[None, :, None] - x[:, None, None]) ** 2
-            + (middles[:, None, None] - y[:, None, None]) ** 2)
-  inside = (square <= radius[:, None, None] ** 2) & (radius > 0)[:, None, None]
-  np.testing.assert_array_equal(found, inside.any(axis=-1))
 
 
 def test_locations_and_places_agree():

@@ -81,18 +81,16 @@ def union(discs: Discs, chosen: Array, but: Array | None = None) -> Array:
   Returns:
     [..., H, W / 32] uint32; bit i of word w is the cell in column 32 w + i.
   """
-  words, full = [], jnp.uint32(0xFFFFFFFF)
-  reach = jnp.where(chosen[..., None], jnp.ceil(discs.half), 0.0).astype(jnp.int32)
-  for word in range(discs.half.shape[-1] // 32):
-    column = discs.column[..., None] - 32 * word
-    # All bits from a column on; none of this word's if it lies beyond.
-    first, end = (full << jnp.maximum(limit, 0).astype(jnp.uint32)
-                  for limit in (column + 1 - reach, column + reach))
-    bits = first & ~end
-    if but is not None:
-      bits &= ~but[..., word]
-    words.append(lax.reduce(bits, np.uint32(0), lax.bitwise_or, (bits.ndim - 2,)))
-  return jnp.stack(words, axis=-1)
+  size, full = discs.half.shape[-1], jnp.uint32(0xFFFFFFFF)
+  reach = jnp.where(chosen[..., None], jnp.ceil(discs.half), 0.0).astype(jnp.int32)[..., None, :]
+  column = (discs.column[..., None] - np.arange(0, size, 32))[..., None]
+  # All bits from a column on; none of a word if it lies beyond.
+  first, end = (full << jnp.maximum(limit, 0).astype(jnp.uint32)
+                for limit in (column + 1 - reach, column + reach))
+  bits = first & ~end  # [..., m, W / 32, H]
+  if but is not None:
+    bits &= ~jnp.swapaxes(but, -1, -2)
+  return jnp.swapaxes(lax.reduce(bits, np.uint32(0), lax.bitwise_or, (bits.ndim - 3,)), -1, -2)
 
 
 class _Eyes(NamedTuple):

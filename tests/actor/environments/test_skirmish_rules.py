@@ -35,7 +35,7 @@ def test_the_tables_hold_the_games_numbers():
   targets = jnp.array([[MARINE, marauder, hellion, BARRACKS]] * 2)
   damage = combat.volley(
     RULES, types_.ground, attackers, None, targets, jnp.asarray(types_.armour)[targets])
-  np.testing.assert_array_equal(damage[0], [[6, 10, 14], [5, 19, 7], [6, 10, 14], [5, 19, 7]])
+  np.testing.assert_array_equal(damage[0], [[6, 5, 6, 5], [10, 19, 10, 19], [14, 7, 14, 7]])
   assert RULES.products.loops[MARINE] == 134  # 400 loops, three times as fast
   assert types_.speed[MARINE] * 4 == 2.25  # four ticks are a second
   np.testing.assert_array_equal(np.flatnonzero(types_.fighter), [MARINE, marauder, hellion])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from starleague.actor.environments.skirmish import economy, orders, planes, tables
 from starleague.actor.environments.skirmish.abilities import STIM_LOOPS
@@ -255,10 +256,12 @@ def entities(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   source = jnp.full((2, rules.max_entities), candidates, jnp.int32).at[
     jnp.arange(2)[:, None], row].set(jnp.arange(candidates), mode="drop")
   empty = jnp.zeros((2, candidates), jnp.int16)
+  # Columns first until the end: side by side, they would be put together number by number.
   table = jnp.stack([columns[name].astype(jnp.int16) if name in columns else empty
-                     for name in types.ENTITY_COLUMNS], axis=-1)
-  table = jnp.pad(table, ((0, 0), (0, 1), (0, 0)))
-  packed = jnp.take_along_axis(table, source[:, :, None], axis=1, mode="clip")
+                     for name in types.ENTITY_COLUMNS], axis=1)
+  table = jnp.pad(table, ((0, 0), (0, 0), (0, 1)))
+  packed = jnp.swapaxes(
+    jnp.take_along_axis(table, source[:, None], axis=2, mode="clip"), 1, 2)
   return packed, sight.count.astype(jnp.int16)
 
 

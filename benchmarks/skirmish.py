@@ -6,18 +6,26 @@ Prints, for each tier, environment and agent steps a second (a step of a game is
 both players are shown what they see and act) for several batch sizes, compile times, and the ratio
 to a jitted loop over a single game. Races and maps are mixed in a batch: none needs a program of its
 own. Run from the repository's root; `taskset -c 0` measures one core.
+
+Two others for comparison, in the same run: the numpy twin that the engine is tested against (one
+game, no observations), and SMAX, 20 units against 20, where `jaxmarl` is installed: each `ratio` is
+how many times as many steps the fastest batch of each tier made.
 """
 
 import argparse
+import contextlib
+import io
 import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import make_skirmish, maps
+from starleague.actor.environments.skirmish import make_skirmish, maps, tables
 from starleague.actor.environments.skirmish.replay_files import GAMES, Game
 from starleague.agent import types
+from tests.actor.environments import skirmish_twin, skirmish_twin_state
 
 BOTH = jnp.arange(2)
 
@@ -97,12 +105,60 @@ def measure_single(game: Game, steps: int) -> float:
   return steps / _seconds(run, state)
 
 
+def measure_twin(game: Game, steps: int) -> float:
+  """Environment steps a second of one game of the numpy twin, which shows no observations."""
+  table = skirmish_twin_state.Table(tables.make_rules(**game._asdict()))
+  environment, twin = make_skirmish(**game._asdict()), skirmish_twin.Twin(table)
+  state = jax.jit(lambda key: _start(environment, key))(jax.random.key(0))
+  found = skirmish_twin_state.Game(table, jax.tree.map(np.asarray, state))
+
+  def run():
+    for _ in range(steps):
+      twin.step(found)
+
+  return steps / _seconds(run, repeats=1)
+
+
+def measure_smax(games: int, steps: int) -> float | None:
+  """Environment steps a second of a batch of SMAX, 20 against 20, None if it is not there.
+
+  A step is half a second of its game, of Skirmish's a third; all forty units are shown what they
+  see and do something random.
+  """
+  try:
+    from jaxmarl.environments.smax import SMAX, map_name_to_scenario
+  except ImportError:
+    return None
+  with contextlib.redirect_stdout(io.StringIO()):
+    environment = SMAX(scenario=map_name_to_scenario("smacv2_20_units"))
+  keys = jax.random.split(jax.random.key(0), games)
+
+  def one(state, key):
+    actions = {
+      agent: jax.random.randint(jax.random.fold_in(key, i), (), 0, environment.action_space(agent).n)
+      for i, agent in enumerate(environment.agents)}
+    observation, state, reward, done, _ = environment.step(key, state, actions)
+    return state, (observation, reward, done)
+
+  states = jax.jit(jax.vmap(environment.reset))(keys)[1]
+  compiled = jax.jit(jax.vmap(one)).lower(states, keys).compile()
+
+  def run(states):
+    for _ in range(steps):
+      states, seen = compiled(states, keys)
+    return states, seen
+
+  run(states)
+  return games * steps / _seconds(run, states)
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(GAMES))
   parser.add_argument("--games", type=int, nargs="+", default=[32, 64, 256])
   parser.add_argument("--steps", type=int, default=4096, help="game steps a measurement")
   options = parser.parse_args()
+  fastest = {}
   for tier in options.tiers:
     game = GAMES[tier]
     single = measure_single(game, max(options.steps // 8, 1))
@@ -110,9 +166,21 @@ def main() -> None:
           f"agent_steps_per_second={2 * single:.0f} ratio=1.0", flush=True)
     for games in options.games:
       speed, compile_seconds = measure(game, games, max(options.steps // games, 1))
+      fastest[tier] = max(fastest.get(tier, 0.0), speed)
       print(f"tier={tier} games={games} environment_steps_per_second={speed:.0f} "
             f"agent_steps_per_second={2 * speed:.0f} ratio={speed / single:.1f} "
             f"compile_seconds={compile_seconds:.1f}", flush=True)
+    twin = measure_twin(game, 200)
+    print(f"tier={tier} twin=numpy games=1 environment_steps_per_second={twin:.0f} "
+          f"ratio={fastest[tier] / twin:.1f}", flush=True)
+  for games in options.games:
+    smax = measure_smax(games, max(options.steps // games, 1))
+    if smax is None:
+      print("smax: not measured, for there is no jaxmarl here (pip install jaxmarl)", flush=True)
+      break
+    ratios = " ".join(f"{tier}_ratio={speed / smax:.2f}" for tier, speed in fastest.items())
+    print(f"smax=smacv2_20_units games={games} environment_steps_per_second={smax:.0f} {ratios}",
+          flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from starleague.actor.environments.skirmish import economy, orders, planes, tables
 from starleague.actor.environments.skirmish.abilities import STIM_LOOPS

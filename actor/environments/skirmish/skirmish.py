@@ -28,6 +28,8 @@ from starleague.actor.environments.skirmish.state import (
   initial_state,
   look_up,
   no_commands,
+  present_types,
+  tally,
 )
 from starleague.agent import types, vocabulary
 
@@ -132,16 +134,14 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
   counted = (kind > 0) & look_up(statistics.IN_BUILD_ORDER[types_.index], kind)
   length = jnp.sum(executed.build_order > 0, axis=1, keepdims=True)
   place = jnp.where(counted, length + jnp.cumsum(counted, axis=1) - 1, -1)
-  match = place[:, None] == jnp.arange(types.BUILD_ORDER_LENGTH)[:, None]  # [2, 20, births]
 
   def put(values):
-    return jnp.sum(match * values[:, None], axis=2).astype(jnp.uint8)
+    return tally(place, values, types.BUILD_ORDER_LENGTH).astype(jnp.uint8)
 
   def grid(values):
     cell = jnp.floor(scale * (values + rules.half))
     return put(jnp.clip(cell, 0, types.POSITION_GRID - 1).astype(jnp.int32))
 
-  born = jnp.any(kind[:, :, None] == jnp.arange(len(types_.names)), axis=1)
   cost = look_up(types_.value, kind)
   structure = look_up(types_.structure, kind)
   if rules.tier.quiet_loops:  # what is made is an event
@@ -150,7 +150,8 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
     executed=executed._replace(
       build_order=executed.build_order + put(look_up(types_.index, kind)),
       build_order_xy=executed.build_order_xy + jnp.stack([grid(x), grid(y)], axis=-1),
-      units=executed.units | by_dense(types_.index, born, vocabulary.NUM_UNIT_TYPES)),
+      units=executed.units | by_dense(
+        types_.index, present_types(rules, kind), vocabulary.NUM_UNIT_TYPES)),
     score=score._replace(
       units=score.units + jnp.sum(jnp.where(structure, 0, cost), axis=1),
       structures=score.structures + jnp.sum(jnp.where(structure, cost, 0), axis=1)))

@@ -13,8 +13,6 @@ many times as many steps a tier's fastest batch made as the other's fastest.
 """
 
 import argparse
-import contextlib
-import io
 import time
 
 import jax
@@ -106,7 +104,7 @@ def measure_single(game: Game, steps: int) -> float:
 
 
 def measure_twin(game: Game, steps: int) -> float:
-  """Environment steps a second of one game of the numpy twin, which shows no observations."""
+  """Environment steps a second of one game of the numpy twin: its first ones, unobserved."""
   table = skirmish_twin_state.Table(tables.make_rules(**game._asdict()))
   environment, twin = make_skirmish(**game._asdict()), skirmish_twin.Twin(table)
   state = jax.jit(lambda key: _start(environment, key))(jax.random.key(0))
@@ -126,8 +124,7 @@ def measure_smax(games: int, steps: int) -> float | None:
   see and do something random.
   """
   try:
-    with contextlib.redirect_stdout(io.StringIO()):  # it tells what of its own is not there
-      from jaxmarl.environments.smax import SMAX, map_name_to_scenario
+    from jaxmarl.environments.smax import SMAX, map_name_to_scenario
   except ImportError:
     return None
   environment = SMAX(scenario=map_name_to_scenario("smacv2_20_units"))

@@ -10,6 +10,7 @@ from starleague.actor import statistics
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
   abilities,
+  beginning,
   combat,
   construction,
   economy,
@@ -25,7 +26,6 @@ from starleague.actor.environments.skirmish.state import (
   by_dense,
   finished_kind,
   flip,
-  initial_state,
   look_up,
   no_commands,
   present_types,
@@ -38,7 +38,7 @@ DRAW = 2
 
 def reset(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> State:
   """The first state of a game."""
-  state = perception.perceive(rules, initial_state(rules, key, match_up))
+  state = perception.perceive(rules, beginning.initial_state(rules, key, match_up))
   # No weak types: a state from the host would otherwise be another one to the compiler.
   return jax.tree.map(lambda x: lax.convert_element_type(x, x.dtype), state)
 

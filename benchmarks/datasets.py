@@ -30,7 +30,7 @@ from starleague.experiments import record, settings, wiring
 from starleague.learner import checkpoints, recordings
 
 MINI, FULL = agent.mini(), agent.full()
-LARGE = replays.Game("large", *(getattr(FULL, size) for size in replays.Game._fields[1:]))
+LARGE = replays.game_of("large", FULL)
 
 
 def scripted_games(games: int, length: int) -> list[types.Trajectory]:

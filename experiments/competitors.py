@@ -64,8 +64,7 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
     raise ValueError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _check(names, config.environment.tier)
   parts = wiring.make_parts(config)
-  game = replays.Game(
-    config.environment.tier, *(getattr(parts.config, size) for size in replays.Game._fields[1:]))
+  game = parts.game
   params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
   agent = replays.policy_player(f"agent {run_dir.resolve().name}", parts.policy, params, game)
   return game, [agent if name == AGENT else replays.scripted_player(name, game) for name in names]

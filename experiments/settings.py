@@ -10,7 +10,7 @@ from typing import Any
 import ml_collections
 
 from starleague.actor import files
-from starleague.actor.environments.skirmish import scripts, tables
+from starleague.actor.environments.skirmish import replay_files, scripts, tables
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.experiments.configs import mini
@@ -102,8 +102,7 @@ def check(config: ml_collections.ConfigDict) -> None:
   except ValueError as error:
     raise SettingsError(f"config key 'preset': {error}") from error
   try:
-    tables.make_rules(config.environment.tier, preset.max_entities, preset.map_size,
-                      preset.location_size, preset.max_selected)
+    tables.make_rules(*replay_files.game_of(config.environment.tier, preset))
   except ValueError as error:
     raise SettingsError(f"config key 'environment.tier': {error}") from error
   _check_players(config)

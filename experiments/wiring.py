@@ -16,6 +16,7 @@ from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
   dm_environment,
   players,
+  replays,
   scripts,
   skirmish,
   tables,
@@ -35,6 +36,7 @@ class Parts(NamedTuple):
 
   config: agent_config.AgentConfig
   policy: Policy
+  game: replays.Game  # the environment's arguments
   environment: base.Environment
   opponents: tuple[str, ...]  # the scripted players that the run meets
   scripted: rollouts.ScriptedPlayer  # they, by their place in `opponents`
@@ -45,19 +47,19 @@ class Parts(NamedTuple):
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
   """The agent, the environment and the opponents that a run's settings ask for."""
   settings, tier = agent_config.preset(config.preset), config.environment.tier
-  sizes = {name: getattr(settings, name)
-           for name in ("max_entities", "map_size", "location_size", "max_selected")}
+  game = replays.game_of(tier, settings)
   opponents = tuple(config.environment.opponents.split(","))
   known = scripts.names_of(tier)
   indices = np.array([known.index(name) for name in opponents], np.int32)
-  every = players.make_scripted(tier, **sizes)
+  every = players.make_scripted(**game._asdict())
 
   def scripted(index, key, state, player):
     return every(jnp.asarray(indices)[index], key, state, player)
 
   return Parts(
     config=settings, policy=agent.make_policy(settings),
-    environment=skirmish.make_skirmish(tier, **sizes), opponents=opponents, scripted=scripted,
+    game=game, environment=skirmish.make_skirmish(**game._asdict()), opponents=opponents,
+    scripted=scripted,
     races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
     maps=len(dm_environment.map_names(tier)))
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, planes, tables
+from starleague.actor.environments.skirmish import economy, orders, placement, planes, tables
 from starleague.actor.environments.skirmish.abilities import STIM_LOOPS
 from starleague.actor.environments.skirmish.state import (
   TOWNHALL_REACH,
@@ -163,24 +163,20 @@ def _upgrade_levels(rules: tables.Rules, state: State) -> dict[str, Array]:
 
 def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   """Columns of the candidates for rows, [2, 2 n + R] each; those not named are zero."""
-  tier, types_, s = rules.tier, rules.types, rules.tier.structures
+  tier, types_ = rules.tier, rules.types
   n, memory = tier.slots, state.memory
   in_sight = memory.seen
-
-  def known(current, remembered):
-    """The enemy's structures where out of sight are as they were last seen."""
-    current = flip(current)
-    return current.at[:, :s].set(jnp.where(in_sight[:, :s], current[:, :s], remembered))
 
   def both(values):
     """What is known of own slots and of the enemy's in sight; zero out of sight."""
     return jnp.concatenate([values, jnp.where(in_sight, flip(values), 0)], axis=1)
 
-  kind = jnp.concatenate([state.kind, known(state.kind, memory.kind)], axis=1)
-  health = jnp.concatenate([state.health, known(state.health, memory.health)], axis=1)
+  enemy_kind, enemy_x, enemy_y, enemy_health = placement.known_enemies(rules, state)
+  kind = jnp.concatenate([state.kind, enemy_kind], axis=1)
+  health = jnp.concatenate([state.health, enemy_health], axis=1)
   patch_x, patch_y = resource_places(rules, state.side)
-  x = jnp.concatenate([state.x, known(state.x, memory.x), patch_x], axis=1)
-  y = jnp.concatenate([state.y, known(state.y, memory.y), patch_y], axis=1)
+  x = jnp.concatenate([state.x, enemy_x, patch_x], axis=1)
+  y = jnp.concatenate([state.y, enemy_y, patch_y], axis=1)
   dense, radius = look_up(types_.index, kind), look_up(types_.radius, kind)
   loops = look_up(rules.products.loops, kind)
   most = look_up(types_.health, kind)

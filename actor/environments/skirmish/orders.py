@@ -174,7 +174,7 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Where a command points: x, y [2], and whether its target is there as far as is known."""
   commands = state.commands
   patch_x, patch_y = resource_places(rules, state.side)
-  enemy_kind, enemy_x, enemy_y = placement.known_enemies(rules, state)
+  enemy_kind, enemy_x, enemy_y, _ = placement.known_enemies(rules, state)
   x = jnp.stack([state.x, enemy_x], axis=1)  # [2, 2, n]
   y = jnp.stack([state.y, enemy_y], axis=1)
   here = jnp.stack([state.kind, enemy_kind], axis=1) > 0

@@ -70,8 +70,8 @@ class Ground(NamedTuple):
   patches: Array  # [2, R] int32: contents of resources
 
 
-def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
-  """The enemy's slots as a player knows them: local types, 0 for none, x and y; [2, n] each.
+def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Array, Array]:
+  """The enemy's slots as a player knows them: local types, 0 for none, x, y, health; [2, n] each.
 
   What is in sight is where it is, structures else where they were last seen.
   """
@@ -82,7 +82,8 @@ def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Arra
     return current.at[:, :s].set(jnp.where(here, current[:, :s], remembered))
 
   kind = jnp.where(memory.seen, flip(state.kind), 0)
-  return known(kind, memory.kind), known(flip(state.x), memory.x), known(flip(state.y), memory.y)
+  return (known(kind, memory.kind), known(flip(state.x), memory.x), known(flip(state.y), memory.y),
+          known(flip(state.health), memory.health))
 
 
 def _with_own(rules: tables.Rules, state: State, kind: Array, x: Array, y: Array,
@@ -97,7 +98,7 @@ def _with_own(rules: tables.Rules, state: State, kind: Array, x: Array, y: Array
 
 def known_ground(rules: tables.Rules, state: State) -> Ground:
   """What a player can tell of the ground: on this an order is given."""
-  return _with_own(rules, state, *known_enemies(rules, state), state.memory.patches)
+  return _with_own(rules, state, *known_enemies(rules, state)[:3], state.memory.patches)
 
 
 def true_ground(rules: tables.Rules, state: State) -> Ground:

@@ -32,8 +32,6 @@ from starleague.agent import types, vocabulary
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
 SIEGE_RANGE, SIEGE_GIVES_UP = 12.0, 15.0  # an enemy this near, none this near
 IN_COMBAT = 7.0  # an enemy this near: time for a dose
-SCRIPTED = scripts.names_of("mini")
-RANDOM = SCRIPTED.index("random_player")
 
 
 def _near_enemy(see: View, x: Array, y: Array, radius: float, chosen: Array | None = None) -> Array:
@@ -234,8 +232,3 @@ def make_scripted(tier: str = "mini", *, max_entities: int = 64, map_size: int =
   """
   rules = tables.make_rules(tier, max_entities, map_size, location_size, max_selected)
   return functools.partial(decide, rules)
-
-
-def scripted_action(name_index: Array, key: Array, state: State, player: Array) -> types.Action:
-  """The action of a scripted player in a `mini` game of the default sizes; see `decide`."""
-  return make_scripted()(name_index, key, state, player)

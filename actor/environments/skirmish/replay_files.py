@@ -47,6 +47,11 @@ GAMES = {
 }
 
 
+def game_of(tier: str, config: Any) -> Game:
+  """A tier's game in the sizes of an agent's config, of which it takes those that Game names."""
+  return Game(tier, *(getattr(config, size) for size in Game._fields[1:]))
+
+
 class Replay(NamedTuple):
   """A game; N actions. All arrays are numpy's."""
 

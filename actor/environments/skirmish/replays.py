@@ -27,6 +27,7 @@ from starleague.actor.environments.skirmish.replay_files import (
   Game,
   Replay,
   ReplayError,
+  game_of,
   hash_steps,
   load,
   save,
@@ -35,7 +36,7 @@ from starleague.actor.environments.skirmish.state import State
 from starleague.agent import types
 from starleague.agent.policy import Policy
 
-__all__ = ["DEFAULT_GAME", "GAMES", "Game", "Player", "Replay", "ReplayError", "load", "make_match_up",
+__all__ = ["DEFAULT_GAME", "GAMES", "Game", "Player", "Replay", "ReplayError", "game_of", "load", "make_match_up",
            "policy_player", "record", "resimulate", "save", "scripted_player", "state_hash"]
 
 

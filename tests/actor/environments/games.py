@@ -48,7 +48,7 @@ def compile_game() -> Compiled:
     act=jax.jit(jax.vmap(environment.act)), advance=jax.jit(jax.vmap(environment.advance)),
     due=jax.jit(jax.vmap(environment.due)), outcome=jax.jit(jax.vmap(environment.outcome)),
     script=jax.jit(jax.vmap(lambda names, keys, state: jax.vmap(
-      players.scripted_action, (0, 0, None, 0))(names, keys, state, both))))
+      players.make_scripted(), (0, 0, None, 0))(names, keys, state, both))))
 
 
 def start(game, seed=0, swap_sides=False):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor.environments.skirmish import players, tables
+from starleague.actor.environments.skirmish import scripts, tables
 from tests.actor.environments.games import (
   ALL_PAIRS,
   GAMES,
@@ -18,6 +18,8 @@ from tests.actor.environments.games import (
   play,
   start,
 )
+
+RANDOM = scripts.names_of("mini").index("random_player")
 
 
 def invariants(state):
@@ -58,7 +60,7 @@ def invariants(state):
 @hypothesis.given(seed=st.integers(0, 2**30))
 def test_nothing_is_lost_in_games_at_random(game, seed):
   rng = np.random.default_rng(seed)
-  names = np.where(rng.random((GAMES, 2)) < 0.7, players.RANDOM, rng.integers(0, 4, (GAMES, 2)))
+  names = np.where(rng.random((GAMES, 2)) < 0.7, RANDOM, rng.integers(0, 4, (GAMES, 2)))
   play(game, start(game, seed), names, seed, 60, invariants)
 
 

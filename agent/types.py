@@ -96,6 +96,9 @@ class Observation(NamedTuple):
   last_queued: Array  # [] uint8, 0 or 1
   last_repeat: Array  # [] uint8, 0 to 2
   statistics: Statistics  # z
+  # [] uint8: why the last action did nothing, an ActionResult of the game's protocol; 0 if it did
+  # something. Networks do not read it, as the published agent's do not.
+  action_result: Array
 
 
 class Privileged(NamedTuple):
@@ -175,7 +178,8 @@ def observation_spec(max_entities: int, map_size: int) -> Observation:
     last_function=s((), np.int16),
     last_queued=s((), np.uint8),
     last_repeat=s((), np.uint8),
-    statistics=statistics_spec())
+    statistics=statistics_spec(),
+    action_result=s((), np.uint8))
 
 
 def privileged_spec() -> Privileged:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from starleague.actor.environments.skirmish import tables
+from starleague.actor.environments.skirmish import refusals, tables
 from starleague.agent import types, vocabulary
 from starleague.experiments import watch_frames
 
@@ -18,13 +18,16 @@ MINERALS, GEYSER = -1, -2  # in place of a local type
 QUICK, POINT, UNIT = "quick", "point", "unit"  # what a command's functions take
 _FIXED = {
   "Attack": "a", "Move": "m", "Stop": "s", "HoldPosition": "h", "Patrol": "p",
-  "Harvest_Gather": "g", "Effect_Repair": "r", "Effect_Stim": "t", "Morph_SiegeMode": "e",
+  "Harvest_Gather": "g", "Harvest_Return": "c", "Effect_Repair": "r", "Effect_Stim": "t", "Morph_SiegeMode": "e",
   "Morph_Unsiege": "d", "Effect_Scan": "c", "Effect_InjectLarva": "v",
   "Effect_ChronoBoostEnergyCost": "c", "Rally_Units": "y", "Rally_Workers": "y", "Cancel": "x",
   "Cancel_Last": "l"}
 _RESERVED = "qwz"  # the page's own
 _BUFFS = {"Stimpack": "stimmed", "StimpackMarauder": "stimmed", "ChronoBoostEnergyCost": "boosted",
-          "QueenSpawnLarvaTimer": "injected"}
+          "QueenSpawnLarvaTimer": "injected", "CarryMineralFieldMinerals": "minerals",
+          "CarryHarvestableVespeneGeyserGas": "vespene",
+          "CarryHarvestableVespeneGeyserGasProtoss": "vespene",
+          "CarryHarvestableVespeneGeyserGasZerg": "vespene"}
 
 
 class OrderError(ValueError):
@@ -235,6 +238,14 @@ def to_action(rules: tables.Rules, observation: types.Observation,
     function=np.int16(dense), delay=np.int16(1), queued=np.uint8(order["queued"]),
     repeat=np.uint8(order["repeat"] - 1 if repeats else 0), units=units,
     target_unit=np.int16(target), location=np.int32(location))
+
+
+def told(observation: types.Observation) -> str:
+  """What the game says of the last order if it was refused, else nothing."""
+  if not observation.action_result:
+    return ""
+  what = watch_frames.function_words(vocabulary.FUNCTIONS.names[int(observation.last_function)])
+  return f"{what}: {refusals.WORDS[int(observation.action_result)]}"
 
 
 def _why_not(rules: tables.Rules, observation: types.Observation, function: int) -> str:

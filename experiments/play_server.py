@@ -167,6 +167,7 @@ class Session:
       actions[other] = self._opponent.act(game, other)
     game.step(actions)
     self._observation = live.observe(game, self._me)
+    self._message = play_orders.told(self._observation) or self._message
 
   def _next_action(self) -> types.Action:
     """The first order that waits and can be carried out."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from starleague.actor.environments.skirmish import maps, observation, placement, tables
+from starleague.actor.environments.skirmish import maps, observation, placement, refusals, tables
 from starleague.actor.environments.skirmish.abilities import SCAN_RADIUS
 from starleague.actor.environments.skirmish.replays import Replay
 from starleague.actor.environments.skirmish.state import (
@@ -26,7 +26,8 @@ from starleague.actor.environments.skirmish.state import (
 from starleague.agent import types, vocabulary
 
 PLACES = 65535  # a place is a fraction of the map's side, in as many parts
-HURT, SEEN, FIRED, STIMMED, BOOSTED, INJECTED = (1 << bit for bit in range(6))  # Frames.flags
+HURT, SEEN, FIRED, STIMMED, BOOSTED, INJECTED, MINERALS, VESPENE = (  # Frames.flags
+  1 << bit for bit in range(8))
 FIGURES = ("minerals", "vespene", "food_used", "food_cap", "workers", "army", "mined",
            "mined_vespene", "destroyed")
 _SLICE = 256  # states looked at by one call of a compiled function
@@ -74,7 +75,7 @@ def function_words(name: str) -> str:
   name = re.sub(r"^(Harvest|Effect|Morph)_", "", name)
   return {"HoldPosition": "Hold position", "SiegeMode": "Siege mode", "Rally_Units": "Rally",
           "ChronoBoostEnergyCost": "Chrono boost", "InjectLarva": "Inject larvae",
-          "Rally_Workers": "Rally workers", "Cancel_Last": "Cancel last"}.get(name, words(name))
+          "Rally_Workers": "Rally workers", "Cancel_Last": "Cancel last", "Return": "Return cargo"}.get(name, words(name))
 
 
 def upgrade_words(name: str) -> str:
@@ -175,6 +176,9 @@ def _frames(rules: tables.Rules, states: State, figures: np.ndarray,
                             (INJECTED, states.injected, 0)):
     if loops.size:
       flags[..., first:first + loops.shape[-1]] |= (bit * (loops > 0)).astype(np.uint8)
+  vespene = states.cargo_gas if rules.has_gas else np.zeros_like(states.cargo, bool)
+  load = np.where(vespene, VESPENE, MINERALS).astype(np.uint8)
+  flags[..., s:] |= np.where(states.cargo > 0, load, 0).astype(np.uint8)
   shield = states.shield if rules.has_shields else np.zeros_like(states.health)
   scan = np.stack([place(states.scan_x), place(states.scan_y),
                    small(states.scan_loops, np.uint16)], axis=-1)
@@ -203,7 +207,7 @@ def patch_middles(replay: Replay) -> tuple[np.ndarray, np.ndarray]:
 
 
 def action_log(replay: Replay, states: State) -> list[Line]:
-  """The actions in words, in order; those that do nothing are left out."""
+  """The actions in words, in order, with why if they were refused; those of nothing left out."""
   rules = rules_of(replay)
   sight = _look(rules, states)[2]
   lines = []
@@ -213,7 +217,10 @@ def action_log(replay: Replay, states: State) -> list[Line]:
       rows = np.where(sight.present[step, player], sight.row[step, player], -1)
       kinds = (states.kind[step, player], states.kind[step, 1 - player],
                states.memory.kind[step, player])
-      lines.append(Line(int(step), int(player), *_in_words(rules, action, rows, *kinds)))
+      what, detail = _in_words(rules, action, rows, *kinds)
+      refused = int(states.refused[min(step + 1, len(states.refused) - 1), player])
+      detail += f" ({refusals.WORDS[refused]})" if refused else ""
+      lines.append(Line(int(step), int(player), what, detail))
   return lines
 
 

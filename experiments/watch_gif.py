@@ -174,8 +174,14 @@ def _picture(scene: _Scene, step: int):
   for thing in structures:
     _structure(scene, draw, thing, scale)
   for thing in sorted(units, key=lambda thing: thing["flying"]):
-    _polygon(draw, _shapes()[thing["name"]], thing, max(3.4 * _SHARP, thing["radius"] * scale),
-             _TEAM[thing["player"]], (255, 255, 255) if thing["hurt"] else _DARK)
+    radius = max(3.4 * _SHARP, thing["radius"] * scale)
+    _polygon(draw, _shapes()[thing["name"]], thing, radius, _TEAM[thing["player"]],
+             (255, 255, 255) if thing["hurt"] else _DARK)
+    if thing["minerals"] or thing["vespene"]:
+      x = thing["x"] + math.cos(thing["facing"]) * radius
+      y = thing["y"] + math.sin(thing["facing"]) * radius
+      draw.ellipse(_box(x, y, 0.5 * radius),
+                   fill=(94, 234, 212) if thing["minerals"] else (134, 239, 172))
   _shots(draw, things, tier.map_size, size)
   _deaths(scene, draw, step, scale)
   for player in range(2):
@@ -205,6 +211,7 @@ def _things(scene: _Scene, step: int) -> list[dict[str, Any]]:
       "structure": bool(types_.structure[kind]), "flying": bool(types_.flying[kind]),
       "reach": float(max(types_.ground.range[kind], types_.air.range[kind])),
       "race": int(types_.race[kind]), "facing": float(scene.facing[step, player, slot]),
+      "minerals": flags & watch_frames.MINERALS, "vespene": flags & watch_frames.VESPENE,
       "hurt": flags & watch_frames.HURT, "fired": flags & watch_frames.FIRED,
       "health": frames.health[step, player, slot] / max(1, types_.health[kind]),
       "shield": frames.shield[step, player, slot] / types_.shield[kind]

@@ -86,7 +86,8 @@ function thingsNow() {
       most: row.ratio ? Math.max(row.health, Math.round(row.health * 255 / row.ratio)) : 1,
       shield: row.shield, facing: facing.get(row.tag) || 0, hurt: row.hurt, fired: row.fired,
       stimmed: row.buff === "stimmed", boosted: row.buff === "boosted",
-      injected: row.buff === "injected", built: row.built,
+      injected: row.buff === "injected", minerals: row.buff === "minerals",
+      vespene: row.buff === "vespene", built: row.built,
       product: typeOf(row).structure && row.orders.length, trained: row.progress};
   });
 }

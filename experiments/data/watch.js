@@ -9,7 +9,7 @@ const SPEEDS = [1, 2, 4, 8, 16], VIEWS = ["all", "player 1", "player 2"];
 const PLACES = 65535, SEEN = 2, FAR = 4 / game.mapSize, FADE = 5;
 const figure = Object.fromEntries(game.figures.map((name, i) => [name, i]));
 const RACES = {terran: "Terran", protoss: "Protoss", zerg: "Zerg"};
-const BITS = {hurt: 1, seen: 2, fired: 4, stimmed: 8, boosted: 16, injected: 32};
+const BITS = {hurt: 1, seen: 2, fired: 4, stimmed: 8, boosted: 16, injected: 32, minerals: 64, vespene: 128};
 
 let arrays, slots, structures, facing, explored, deaths;
 let now = 0, playing = false, speed = 4, view = 0, shownStep = -1, lastTime = 0, pointer = null;
@@ -81,7 +81,8 @@ function things(step, part) {  // structures and units, `part` of the way to the
         player, type: game.types[kind[i]], health: health[i], shield: arrays.shield[i],
         facing: facing[i], hurt: flags[i] & BITS.hurt, fired: flags[i] & BITS.fired,
         stimmed: flags[i] & BITS.stimmed, boosted: flags[i] & BITS.boosted,
-        injected: flags[i] & BITS.injected, x: (x[i] + (moves ? part * dx : 0)) / PLACES,
+        injected: flags[i] & BITS.injected, minerals: flags[i] & BITS.minerals,
+        vespene: flags[i] & BITS.vespene, x: (x[i] + (moves ? part * dx : 0)) / PLACES,
         y: (y[i] + (moves ? part * dy : 0)) / PLACES, built: s < 0 ? 100 : arrays.built[s],
         product: s < 0 ? 0 : arrays.product[s], trained: s < 0 ? 0 : arrays.trained[s]});
     }

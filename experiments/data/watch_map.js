@@ -236,7 +236,8 @@ function drawCreep(context, size, scale, creep) {
   context.restore();
 }
 
-function drawUnit(context, size, scale, {type, x, y, player, facing, hurt, stimmed}) {
+function drawUnit(context, size, scale, thing) {
+  const {type, x, y, player, facing, hurt, stimmed, minerals, vespene} = thing;
   const radius = Math.max(type.worker ? 3.2 : 4.4, type.radius * scale * 1.05);
   const lift = type.flying ? 0.35 * radius : 0;
   if (type.flying)
@@ -250,6 +251,12 @@ function drawUnit(context, size, scale, {type, x, y, player, facing, hurt, stimm
   }
   unitShape(context, type.shape, x * size, y * size, radius, facing, TEAM[player],
             hurt ? "#ffffff" : DARK);
+  if (minerals || vespene) {
+    disc(context, x * size + Math.cos(facing) * radius, y * size + Math.sin(facing) * radius,
+         0.5 * radius);
+    context.fillStyle = minerals ? "#5eead4" : "#86efac";
+    context.fill();
+  }
 }
 
 function drawShots(context, size, shots) {  // from whoever fired to whom it hit

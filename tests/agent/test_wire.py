@@ -97,8 +97,8 @@ def test_layout_by_hand():
   assert layout.num_bits == bits
   assert layout.widths.bits == -(-bits // 8)
   # height, visibility, player_relative; 4 build orders of 20 * (1 + 2); 2 unit counts; 2 races,
-  # queued and repeat of the observation and of the action
-  assert layout.widths.uint8 == 3 * 32 * 32 + 4 * 60 + 2 * 256 + 2 + 2 + 2
+  # queued and repeat of the observation and of the action; the action's result
+  assert layout.widths.uint8 == 3 * 32 * 32 + 4 * 60 + 2 * 256 + 2 + 2 + 2 + 1
   # entities; count, mmr, last delay and function; camera; function, delay, target; units
   assert layout.widths.int16 == 64 * 48 + 4 + 4 + 3 + 8
   assert layout.widths.int32 == 2 * (10 + 13) + 1 + 1  # player and score twice; loop; location

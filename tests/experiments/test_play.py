@@ -12,7 +12,7 @@ import pytest
 from absl import app, flags
 from absl.testing import flagsaver
 
-from starleague.actor.environments.skirmish import live, replays, tables
+from starleague.actor.environments.skirmish import live, refusals, replays, tables
 from starleague.agent import types, vocabulary
 from starleague.experiments import play_orders, play_server, play_skirmish
 from tests.experiments.pages import Resources
@@ -146,6 +146,15 @@ def test_orders_become_actions(begun):
 def test_what_cannot_be_carried_out_is_told(begun, order, message):
   with pytest.raises(play_orders.OrderError, match=message):
     play_orders.to_action(RULES, begun[1], play_orders.check_order(order, RULES))
+
+
+def test_what_the_game_refuses_is_told(begun):
+  seen = begun[1]
+  assert play_orders.told(seen) == ""
+  refused = seen._replace(
+    action_result=np.uint8(refusals.CANT_BUILD_LOCATION_INVALID),
+    last_function=np.int16(vocabulary.FUNCTIONS.index("Build_Barracks_pt")))
+  assert play_orders.told(refused) == "Build Barracks: cannot be built there"
 
 
 @pytest.mark.parametrize(("order", "message"), [

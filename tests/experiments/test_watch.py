@@ -107,6 +107,9 @@ def test_pictures_are_the_states(replay, states, frames):
   for player in range(2):
     np.testing.assert_array_equal(
       frames.flags[:, 1 - player] & watch_frames.SEEN > 0, states.memory.seen[:, player])
+  np.testing.assert_array_equal(
+    frames.flags[..., S:] & watch_frames.MINERALS > 0, states.cargo > 0)
+  assert (states.cargo > 0).any()
   np.testing.assert_array_equal(frames.visible, states.memory.visible)
   np.testing.assert_array_equal(frames.known_kind, states.memory.kind)
   np.testing.assert_array_equal(frames.known_patches, states.memory.patches)
@@ -149,10 +152,12 @@ def test_patches_lie_where_they_are_mined(replay):
   np.testing.assert_allclose(watch_frames.patch_middles(swapped)[0], 1 - places)
 
 
-def test_actions_are_told_in_words(replay, page):
+def test_actions_are_told_in_words(replay, states, page):
   log = _game(page)["log"]
   assert len(log) == np.count_nonzero(replay.actions.function)
   assert log[0] == [0, 0, "Train SCV", "at Command Center"]
+  refused = [states.refused[line[0] + 1, line[1]] for line in log]
+  assert [line[3].endswith(")") for line in log] == [code > 0 for code in refused]
   build = next(line for line in log if line[2] == "Build Barracks")
   barracks = vocabulary.FUNCTIONS.index("Build_Barracks_pt")
   row = np.flatnonzero(replay.actions.function == barracks)[0]

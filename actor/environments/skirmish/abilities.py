@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, tables
+from starleague.actor.environments.skirmish import availability, economy, orders, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
@@ -41,13 +41,12 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
   tier, s = rules.tier, rules.tier.structures
 
   def users(ability):
-    return (given.users & (given.ability == ability)[:, None]
-            & orders.able_users(rules, state, ability))
+    return given.users & (given.ability == ability)[:, None]
 
   used = []
   if rules.has(tables.STIM):
     takes = users(tables.STIM)[:, s:]
-    cost = orders.stim_cost(rules, state.kind[:, s:])
+    cost = availability.stim_cost(rules, state.kind[:, s:])
     state = state._replace(
       stimmed=jnp.where(takes, STIM_LOOPS, state.stimmed),
       health=state.health.at[:, s:].add(jnp.where(takes, -cost, 0.0)))
@@ -63,9 +62,7 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
           verb=jnp.where(turns[:, s:], tables.IDLE, state.orders.verb)),
         next_orders=state.next_orders._replace(
           verb=jnp.where(turns[:, s:], tables.IDLE, state.next_orders.verb)))
-  costs = {tables.SCAN: orders.SCAN_ENERGY, tables.BOOST: orders.BOOST_ENERGY,
-           tables.INJECT: orders.INJECT_ENERGY}
-  for ability, cost in costs.items():
+  for ability, cost in availability.ENERGY.items():
     if not rules.has(ability):
       continue
     can = users(ability)
@@ -202,7 +199,7 @@ def _repair(rules: tables.Rules, state: State) -> State:
   types, products, s = rules.types, rules.products, rules.tier.structures
   verb, target = state.orders.verb, state.orders.target
   repairs = verb == tables.REPAIR
-  can = orders.repairable(rules, state)
+  can = availability.repairable(rules, state)
   reach = REPAIR_REACH + pick(look_up(types.radius, state.kind), target)
   square = ((state.x[:, s:] - pick(state.x, target)) ** 2
             + (state.y[:, s:] - pick(state.y, target)) ** 2)
@@ -222,6 +219,6 @@ def _repair(rules: tables.Rules, state: State) -> State:
     health=jnp.where((hands > 0) & pays[:, None], healed, state.health),
     repair_debt=debt - due, minerals=state.minerals - due,
     score=state.score._replace(spent=state.score.spent + due))
-  still = pick(orders.repairable(rules, state), target)
+  still = pick(availability.repairable(rules, state), target)
   return orders.next_order(rules, state, repairs & ~still, jnp.array(True))
 

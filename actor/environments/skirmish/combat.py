@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, maps, orders, placement, tables
+from starleague.actor.environments.skirmish import maps, mining, orders, placement, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
@@ -47,6 +47,7 @@ class Fight(NamedTuple):
   chases: Array  # [2, F] bool
   goal_x: Array  # [2, M] float32: where it goes if nobody is near
   goal_y: Array
+  stop: Array  # [2, M] float32: how far from there it stops
 
 
 def volley(rules: tables.Rules, weapon: tables.Weapon, kind: Array, added: Array | None,
@@ -113,35 +114,43 @@ def prepare(rules: tables.Rules, state: State) -> Fight:
     dose = jnp.where(state.stimmed > 0, STIM_SPEED, 1.0)
     speed = speed * dose
     period = period.at[:, tier.armed:].set(period[:, tier.armed:] / dose)
-  goal_x, goal_y = _goals(rules, state)
+  goal_x, goal_y, stop = _goals(rules, state)
   return Fight(
     damage=damage, reach=range_ + longer + radius, air_reach=air_reach + longer + radius, sight=jnp.where(possible, look * look, -1.0),
     offset=offset[:, :, None], line=line, radius=their_radius, length=range_ + radius,
     splash=look_up(types.splash, mine), flying=flying, period=period, speed=speed,
-    chases=(verb != tables.HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y)
+    chases=(verb != tables.HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y,
+    stop=stop)
 
 
-def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array]:
-  """Where units go if nobody is near: x, y [2, M], the next place on their way."""
+def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+  """Where units go if nobody is near: x, y [2, M], the next place on their way; how near to it."""
   s = rules.tier.structures
   verb, target = state.orders.verb, state.orders.target
   patch_x, patch_y = resource_places(rules, state.side)
   here_x, here_y = state.x[:, s:], state.y[:, s:]
   stays = ((verb == tables.IDLE) | (verb == tables.HOLD) | (verb == tables.CONSTRUCT)
            | (verb == tables.ATTACK_UNIT))
+  to_patch = (verb == tables.GATHER) & (state.cargo == 0)
+  to_hall = (verb == tables.RETURN) | ((verb == tables.GATHER) & (state.cargo > 0))
+  # Miners stop beside their patch, not in it, and beside their town hall.
+  stop = jnp.where(to_patch, 0.8 * mining.MINING_REACH, 0.0)
+  stop = jnp.where(to_hall, 0.95 * mining.DROP_REACH, stop)
 
-  def goal(resources, point, here):
-    return jnp.where((verb == tables.GATHER) & (target >= 0), pick(resources, target), jnp.where(
-      stays | (verb == tables.GATHER), here, point))
+  def goal(resources, hall, point, here):
+    there = jnp.where(to_hall, hall, jnp.where(stays | to_patch, here, point))
+    return jnp.where(to_patch & (target >= 0), pick(resources, target), there)
 
-  x, y = goal(patch_x, state.orders.x, here_x), goal(patch_y, state.orders.y, here_y)
+  hall_x, hall_y, _ = mining.way_home(rules, state)
+  x = goal(patch_x, hall_x, state.orders.x, here_x)
+  y = goal(patch_y, hall_y, state.orders.y, here_y)
   if (rules.functions.verb == tables.REPAIR).any():
     repairs = verb == tables.REPAIR
     x, y = jnp.where(repairs, pick(state.x, target), x), jnp.where(
       repairs, pick(state.y, target), y)
   terrain = rules.terrain
   if terrain is None:
-    return x, y
+    return x, y, stop
   row, column = placement.cell_of(rules, state.side, here_x, here_y)
   to_row, to_column = placement.cell_of(rules, state.side, x, y)
   g, blocks = terrain.cells, terrain.cells // terrain.block
@@ -158,7 +167,7 @@ def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   side = state.side[:, None]
   middle_x = side * (column + 0.5 + dx - rules.half)
   middle_y = side * (row + 0.5 + dy - rules.half)
-  return jnp.where(led, middle_x, x), jnp.where(led, middle_y, y)
+  return jnp.where(led, middle_x, x), jnp.where(led, middle_y, y), jnp.where(led, 0.0, stop)
 
 
 def _crosses_cliffs(rules: tables.Rules, kind: Array) -> Array:
@@ -220,8 +229,7 @@ def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
   goes_y = jnp.where(found, to_y, fight.goal_y - y)
   distance = jnp.sqrt(goes_x * goes_x + goes_y * goes_y)
   moves = alive[:, s:] & jnp.where(found, chases & ~in_reach, True)
-  # Miners stop beside their patch, not in it.
-  stop = jnp.where((state.orders.verb == tables.GATHER) & ~found, 0.8 * economy.MINING_REACH, 0.0)
+  stop = jnp.where(found, 0.0, fight.stop)
   pace = jnp.clip(distance - stop, 0.0, fight.speed) * moves / jnp.maximum(distance, 1e-3)
   new_x, new_y = _step(rules, state, x, y, goes_x * pace, goes_y * pace)
   loss = flip(dealt)
@@ -261,7 +269,8 @@ def spread_out(rules: tables.Rules, state: State) -> State:
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
   kind = state.kind[:, s:]
-  solid = (kind > 0) & (state.orders.verb != tables.GATHER)
+  verb = state.orders.verb
+  solid = (kind > 0) & (verb != tables.GATHER) & (verb != tables.RETURN)
   radius = look_up(rules.types.radius, kind)
   # Two at the very same place part along a direction that their slots decide.
   angle = np.arange(rules.tier.units, dtype=np.float32) * 2.4

@@ -1,4 +1,4 @@
-"""Mining, and making units and upgrades: what costs time and money. Once a step."""
+"""Making units and upgrades: what costs time and money. Once a step."""
 
 from typing import NamedTuple
 
@@ -8,28 +8,17 @@ import numpy as np
 from starleague.actor.environments.skirmish import tables
 from starleague.actor.environments.skirmish.state import (
   START_ENERGY,
-  TOWNHALL_REACH,
   Array,
   State,
-  both_halves,
   finished_kind,
-  flip,
   food,
-  geyser_taps,
-  geysers,
-  least,
   look_up,
   most_health,
   pick,
-  resource_places,
   room,
   tally,
 )
 
-MINING_REACH = 1.5  # from a patch's middle
-FULL_PATCH, FULL_GEYSER = 2, 3  # workers that mine one without waiting for one another
-TRIP_UNIT = 6  # what a worker's trip grows by a step; shared if the patch is crowded
-FAR = 1e6  # more than any distance, squared
 LARVA_LOOPS = 176  # at the pace of the real game: 11 seconds
 MOST_LARVAE, HATCHED_LARVAE = 3, 3
 MOST_HATCHED = 19  # a hatchery has no more larvae however many queens there are
@@ -44,11 +33,6 @@ class Births(NamedTuple):
   kind: Array  # [2, 1 + broods * S] int32, local types, 0 for none
   x: Array  # float32
   y: Array
-
-
-def trip_length(tier: tables.Tier) -> int:
-  """A mining trip, in the units of State.trip."""
-  return TRIP_UNIT * round(tier.trip_loops / tier.tempo / tables.LOOPS_PER_STEP)
 
 
 def train(rules: tables.Rules, state: State, trainers: Array, product: Array) -> State:
@@ -229,7 +213,7 @@ def appear(rules: tables.Rules, state: State, product: Array, x: Array, y: Array
       verb=jnp.where(born, tables.IDLE, state.next_orders.verb)),
     cooldown=state.cooldown.at[:, rules.tier.armed:].set(
       jnp.where(born, 0.0, state.cooldown[:, rules.tier.armed:])),
-    trip=jnp.where(born, 0, state.trip))
+    trip=jnp.where(born, 0, state.trip), cargo=jnp.where(born, 0, state.cargo))
   if rules.has_shields:
     state = state._replace(shield=slots(state.shield, look_up(types.shield, kind)),
                            calm=slots(state.calm, 0))
@@ -276,77 +260,3 @@ def grow_larvae(rules: tables.Rules, state: State) -> State:
   larvae = jnp.minimum(state.larvae + comes + HATCHED_LARVAE * hatches, MOST_HATCHED)
   return state._replace(larvae=jnp.where(hatchery, larvae, 0), larva_loops=jnp.where(comes, 0, left),
                         injected=injected)
-
-
-def mine(rules: tables.Rules, state: State) -> State:
-  """Sends workers to patches, and pays for the trips that they complete."""
-  tier, s = rules.tier, rules.tier.structures
-  patch_x, patch_y = resource_places(rules, state.side)
-  gas = geysers(rules)
-  hall = look_up(rules.types.townhall, finished_kind(rules, state))
-  apart = ((state.x[:, :s, None] - patch_x[:, None]) ** 2
-           + (state.y[:, :s, None] - patch_y[:, None]) ** 2)
-  served = jnp.any(hall[:, :, None] & (apart < TOWNHALL_REACH ** 2), axis=1)  # [2, R]
-  gathers = state.orders.verb == tables.GATHER
-  target = jnp.where(gathers, state.orders.target, -1)
-  assigned = tally(target, jnp.ones_like(target), tier.resources)  # [2, R]
-  rich = state.memory.patches > 0
-  ground = rich & ~gas  # what a worker without orders takes to
-  cost = jnp.where(ground & served, 4.0 * assigned, jnp.where(ground, FAR, 2 * FAR))
-  dx = patch_x[:, :, None] - state.x[:, None, s:]
-  dy = patch_y[:, :, None] - state.y[:, None, s:]
-  nearest = least(dx * dx + dy * dy + cost[:, :, None])
-  tapped = rich
-  if rules.has_gas:
-    tapped = rich & (geyser_taps(rules, state) | ~gas)
-  lost = gathers & ((target < 0) | ~pick(tapped, target))
-  target = jnp.where(lost, nearest, target)
-  # One worker a step leaves the most crowded patch for one with room.
-  crowds = jnp.where(served & ~gas, assigned, 0)
-  vacant = jnp.where(ground & served, assigned, tier.units)
-  full, open_ = jnp.argmax(crowds, axis=1), jnp.argmin(vacant, axis=1)
-  crowd, space = jnp.max(crowds, axis=1), jnp.min(vacant, axis=1)
-  on_full = gathers & (target == full[:, None])
-  moves = on_full & (jnp.cumsum(on_full, axis=1) == 1)
-  moves &= ((crowd > FULL_PATCH) & (space < FULL_PATCH))[:, None]
-  target = jnp.where(moves, open_[:, None], target)
-
-  apart_x, apart_y = pick(patch_x, target) - state.x[:, s:], pick(patch_y, target) - state.y[:, s:]
-  working = gathers & (apart_x * apart_x + apart_y * apart_y < MINING_REACH ** 2)
-  pays = served & tapped & (both_halves(state.patches) > 0)
-  capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
-  share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
-  # Whoever is sent to another resource brings nothing of the old one along.
-  trip = jnp.where(moves | lost, 0, state.trip) + working * pick(share * pays, target)
-  length = trip_length(tier)
-  done = trip >= length
-  trips = tally(jnp.where(working & done, target, -1), jnp.ones_like(target), tier.resources)
-  half = tier.resources // 2
-  load = np.where(gas[:half], tables.TRIP_VESPENE, tables.TRIP_MINERALS)
-  own, other = trips[:, :half], flip(trips[:, half:])  # on the resources of one's own half
-  asked = load * (own + other)
-  enough = asked <= state.patches
-
-  def paid(count):
-    fair = state.patches * count // jnp.maximum(own + other, 1)
-    return jnp.where(enough, load * count, fair)
-
-  def income(chosen):
-    brought = (jnp.sum(paid(own) * chosen, axis=1)
-               + flip(jnp.sum(paid(other) * chosen, axis=1)))
-    return brought * state.income // 100
-
-  minerals = income(~gas[:half])
-  score = state.score._replace(collected=state.score.collected + minerals)
-  state = state._replace(
-    orders=state.orders._replace(target=jnp.where(gathers, target, state.orders.target)),
-    trip=jnp.where(done, trip - length, trip),
-    patches=state.patches - paid(own) - paid(other), minerals=state.minerals + minerals)
-  earned = jnp.any(minerals > 0)
-  if rules.has_gas:
-    vespene = income(gas[:half])
-    score = score._replace(collected_vespene=score.collected_vespene + vespene)
-    state = state._replace(vespene=state.vespene + vespene)
-    earned |= jnp.any(vespene > 0)
-  return state._replace(
-    score=score, last_event=jnp.where(earned, state.loop, state.last_event))

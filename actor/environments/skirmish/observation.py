@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, orders, placement, planes, tables
+from starleague.actor.environments.skirmish import availability, mining, placement, planes, tables
 from starleague.actor.environments.skirmish.abilities import STIM_LOOPS
 from starleague.actor.environments.skirmish.state import (
   TOWNHALL_REACH,
@@ -60,11 +60,13 @@ def _order_functions(rules: tables.Rules, state: State) -> Array:
   functions = rules.functions
   names = {tables.MOVE: "Move_pt", tables.ATTACK: "Attack_pt", tables.ATTACK_UNIT: "Attack_unit",
            tables.HOLD: "HoldPosition_quick", tables.GATHER: "Harvest_Gather_unit",
-           tables.PATROL: "Patrol_pt", tables.REPAIR: "Effect_Repair_unit"}
-  by_verb = np.zeros(tables.REPAIR + 1, np.int32)
+           tables.PATROL: "Patrol_pt", tables.REPAIR: "Effect_Repair_unit",
+           tables.RETURN: "Harvest_Return_quick"}
+  by_verb = np.zeros(tables.RETURN + 1, np.int32)
   for verb, name in names.items():
     by_verb[verb] = vocabulary.FUNCTIONS.index(name)
   verb, order = state.orders.verb, state.orders
+  verb = jnp.where((verb == tables.GATHER) & (state.cargo > 0), tables.RETURN, verb)
   builds = (verb == tables.BUILD) | (verb == tables.CONSTRUCT)
   maker = functions.index[rules.products.function]
   return jnp.where(builds, look_up(maker, order.product), look_up(by_verb, verb))
@@ -98,20 +100,20 @@ def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   assigned = _assigned(rules, state)
   ours = near & hall[:, :, None] & ~gas
   zero = jnp.zeros((2, tier.units))
-  ideal = economy.FULL_PATCH * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2)
-  mining = jnp.sum(ours * assigned[:, None], axis=2)
+  ideal = mining.FULL_PATCH * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2)
+  assigned_here = jnp.sum(ours * assigned[:, None], axis=2)
   if rules.has_gas:
     on_geyser = look_up(types_.gas, finished_kind(rules, state))[:, :, None] & gas & (
       ((state.x[:, :s, None] - patch_x[:, None]) ** 2
        + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < 1.0)
-    ideal += economy.FULL_GEYSER * jnp.sum(on_geyser, axis=2)
-    mining += jnp.sum(on_geyser * assigned[:, None], axis=2)
+    ideal += mining.FULL_GEYSER * jnp.sum(on_geyser, axis=2)
+    assigned_here += jnp.sum(on_geyser * assigned[:, None], axis=2)
 
   def join(structures, units):
     return jnp.concatenate([structures, units], axis=1)
 
   columns = {
-    "assigned_harvesters": join(mining, zero),
+    "assigned_harvesters": join(assigned_here, zero),
     "ideal_harvesters": join(ideal, zero),
     "weapon_cooldown": jnp.pad(
       jnp.clip(jnp.ceil(state.cooldown), 0, 127), ((0, 0), (tier.plain, 0))),
@@ -130,19 +132,32 @@ def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     most = jnp.maximum(look_up(types_.energy, state.kind), 1)
     columns["energy"] = jnp.floor(state.energy)
     columns["energy_ratio"] = jnp.floor(255 * jnp.clip(state.energy / most, 0, 1))
+  on_structures, on_units = jnp.zeros((2, s), jnp.int32), _carried(rules, state)
   if rules.has(tables.STIM):
     stimmed = state.stimmed > 0
     marauder = state.kind[:, s:] == types_.local("Marauder")
     buff = jnp.where(marauder, vocabulary.BUFFS.index("StimpackMarauder"),
                      vocabulary.BUFFS.index("Stimpack"))
-    structures = jnp.zeros((2, s), jnp.int32)
+    on_units += jnp.where(stimmed, buff, 0)
     injected = jnp.where(state.injected > 0, vocabulary.BUFFS.index("QueenSpawnLarvaTimer"), 0)
-    boosted = jnp.where(
+    columns["buff_duration_remain"] = join(on_structures, state.stimmed)
+    columns["buff_duration_max"] = join(on_structures, stimmed * STIM_LOOPS)
+    on_structures = jnp.where(
       state.boosted > 0, vocabulary.BUFFS.index("ChronoBoostEnergyCost"), injected)
-    columns["buff_id_0"] = join(boosted, jnp.where(stimmed, buff, 0))
-    columns["buff_duration_remain"] = join(structures, state.stimmed)
-    columns["buff_duration_max"] = join(structures, stimmed * STIM_LOOPS)
+  columns["buff_id_0"] = join(on_structures, on_units)
   return columns
+
+
+def _carried(rules: tables.Rules, state: State) -> Array:
+  """The dense buff index of what each unit carries, 0 for nothing: [2, M]."""
+  minerals = vocabulary.BUFFS.index("CarryMineralFieldMinerals")
+  load = jnp.where(state.cargo > 0, minerals, 0)
+  if not rules.has_gas:
+    return load
+  gas = [vocabulary.BUFFS.index(f"CarryHarvestableVespeneGeyserGas{race}")
+         for race in ("", "Protoss", "Zerg")]
+  vespene = look_up(np.array(gas, np.int32), state.race)[:, None]
+  return jnp.where((load > 0) & state.cargo_gas, vespene, load)
 
 
 def _assigned(rules: tables.Rules, state: State) -> Array:
@@ -237,7 +252,7 @@ def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     columns[name] = jnp.pad(values, ((0, 0), (0, n + r)))
   columns["assigned_harvesters"] += jnp.pad(_assigned(rules, state), ((0, 0), (2 * n, 0)))
   columns["ideal_harvesters"] += join(
-    jnp.zeros((2, 2 * n)), np.where(gas, economy.FULL_GEYSER, economy.FULL_PATCH))
+    jnp.zeros((2, 2 * n)), np.where(gas, mining.FULL_GEYSER, mining.FULL_PATCH))
   return columns
 
 
@@ -325,7 +340,7 @@ def observe(rules: tables.Rules, state: State, player: Array):
   """
   rows, count = entities(rules, state)
   columns, score = player_columns(rules, state), score_columns(state)
-  can = orders.available(rules, state)
+  can = availability.available(rules, state)
   # no_op is local and dense index 0, and always there.
   functions = by_dense(rules.functions.index, can.astype(jnp.uint8), vocabulary.NUM_FUNCTIONS)
   functions = functions.at[:, 0].set(1) > 0
@@ -345,6 +360,7 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "last_function": state.last_function.astype(jnp.int16),
     "last_queued": state.last_queued.astype(jnp.uint8),
     "last_repeat": state.last_repeat.astype(jnp.uint8),
+    "action_result": state.refused.astype(jnp.uint8),
     "statistics": state.match_up.statistics}
   shown = _of(both, player)
   # By index: a select would be made part of the unpacking, and keep that from being vectorised.

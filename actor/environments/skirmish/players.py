@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor.environments.skirmish import (
-  orders,
+  availability,
   scripts,
   spending,
   tables,
@@ -104,7 +104,7 @@ def _abilities(rules: tables.Rules, script: Parameters, see: View) -> list[Choic
 
   if rules.has(tables.STIM):
     fresh = (see.stimmed == 0) & (see.health[s:] > 25.0) & _near_enemy(see, x, y, IN_COMBAT)
-    takes = look_up(np.array([name in orders.STIM_COST for name in rules.types.names]), units)
+    takes = look_up(np.array([name in availability.STIM_COST for name in rules.types.names]), units)
     add("Effect_Stim_quick", jnp.concatenate([none, fresh & takes]))
   if rules.has(tables.SIEGE):
     ground = look_up(~rules.types.flying, see.enemy_kind)
@@ -117,17 +117,17 @@ def _abilities(rules: tables.Rules, script: Parameters, see: View) -> list[Choic
   if rules.has(tables.INJECT):
     waits = look_up(rules.types.larvae, see.standing) & (see.injected == 0)
     queens = jnp.concatenate([none, units == local("Queen")]) & (
-      see.energy >= orders.INJECT_ENERGY)
+      see.energy >= availability.INJECT_ENERGY)
     add("Effect_InjectLarva_unit", queens & jnp.any(waits), target=jnp.argmax(waits), most=1)
   if rules.has(tables.BOOST):
     works = (see.queued > 0) & (see.boosted == 0) & (see.standing > 0)
     halls = jnp.pad(see.standing == local("Nexus"), (0, rules.tier.units)) & (
-      see.energy >= orders.BOOST_ENERGY)
+      see.energy >= availability.BOOST_ENERGY)
     add("Effect_ChronoBoostEnergyCost_unit", halls & jnp.any(works), target=jnp.argmax(
       works * see.queued), most=1)
   if rules.has(tables.SCAN):
     orbital = jnp.pad(see.standing == local("OrbitalCommand"), (0, rules.tier.units)) & (
-      see.energy >= 2 * orders.SCAN_ENERGY)
+      see.energy >= 2 * availability.SCAN_ENERGY)
     add("Effect_Scan_pt", orbital & ~see.home_seen, -see.side * rules.tier.home[0],
         -see.side * rules.tier.home[1], most=1)
   return found

@@ -10,13 +10,16 @@ from starleague.actor import statistics
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import (
   abilities,
+  availability,
   beginning,
   combat,
   construction,
   economy,
+  mining,
   observation,
   orders,
   perception,
+  refusals,
   tables,
 )
 from starleague.actor.environments.skirmish.state import (
@@ -98,9 +101,9 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
   kind = jnp.where(slot < n, tables.OWN, jnp.where(slot < 2 * n, tables.ENEMY, tables.RESOURCE))
   base_slot = jnp.where(slot < n, 0, jnp.where(slot < 2 * n, n, 2 * n))
   # A target that is no row makes the command one that cannot be carried out.
+  known, dense = function, actions.function.astype(jnp.int32)
   function = jnp.where(uses_target & ~some, 0, function)
   x, y = location_to_place(rules, actions.location.astype(jnp.int32))
-  dense = actions.function.astype(jnp.int32)
   uses = jnp.asarray(vocabulary.ARGUMENT_TABLE)[dense].astype(jnp.int32)  # [2, 7]
   new = Commands(
     function=function, selected=selected, x=x, y=y,
@@ -112,6 +115,10 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
   def choose(mask, new_value, old_value):
     return jnp.where(mask.reshape(2, *[1] * (new_value.ndim - 1)), new_value, old_value)
 
+  # Of what becomes a command, `orders.give_orders` says later whether it did something.
+  refused = refusals.first([
+    ((dense == 0) | (known > 0), refusals.NOT_SUPPORTED),
+    (~uses_target | some, refusals.CANT_TARGET_THAT_UNIT)])
   wait = jnp.maximum(actions.delay.astype(jnp.int32), 1)
   step = tables.LOOPS_PER_STEP
   wake = -(-(state.loop + wait) // step) * step
@@ -122,6 +129,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
     last_function=jnp.where(acts, dense, state.last_function),
     last_queued=jnp.where(acts, actions.queued.astype(jnp.int32) * uses[:, 2], state.last_queued),
     last_repeat=jnp.where(acts, actions.repeat.astype(jnp.int32) * uses[:, 3], state.last_repeat),
+    refused=jnp.where(acts, refused, state.refused),
     was_selected=choose(commanded, selected, state.was_selected),
     was_targeted=choose(commanded, target & uses_target[:, None], state.was_targeted))
 
@@ -182,13 +190,13 @@ def _winner(rules: tables.Rules, state: State) -> Array:
 
 def step(rules: tables.Rules, state: State) -> State:
   """One step of a game that is not over."""
-  can = orders.available(rules, state)
+  can = availability.available(rules, state)
   state, given = orders.give_orders(rules, state, can)
   state = abilities.use(rules, state, given)
   state = economy.train(rules, state, given.trainers, given.product)
   state, units = economy.finish(rules, state)
   state = economy.grow_larvae(rules, state)
-  state = economy.mine(rules, state)
+  state = mining.mine(rules, state)
   state, structures = construction.construct(rules, state)
   state = _record(rules, state, [structures, units])
   state = state._replace(hurt=jnp.zeros_like(state.hurt), commands=no_commands(rules))

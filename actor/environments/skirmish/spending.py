@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import economy, placement, tables
+from starleague.actor.environments.skirmish import mining, placement, tables
 from starleague.actor.environments.skirmish.scripts import Parameters, army_types
 from starleague.actor.environments.skirmish.state import Array, geysers, look_up
 from starleague.actor.environments.skirmish.views import Choice, View, choose, first
@@ -39,7 +39,7 @@ def mine_gas(rules: tables.Rules, see: View) -> list[Choice]:
   gathers = worker & (see.verb == tables.GATHER)
   at = gathers[:, None] & (see.target[:, None] == jnp.arange(r))
   assigned = jnp.sum(at, axis=0)
-  short = see.tapped & (see.patches > 0) & (assigned < economy.FULL_GEYSER)
+  short = see.tapped & (see.patches > 0) & (assigned < mining.FULL_GEYSER)
   geyser = jnp.argmax(short)
   on_minerals = gathers & ~look_up(geysers(rules), jnp.maximum(see.target, 0))
   # At least as many go on mining minerals.
@@ -194,8 +194,8 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
     improves = jnp.any(open_) & affords(upgrade)
   # More workers than its bases hold bring nothing; one who thinks of later has those first.
   minerals_per_base = sum(not gas for gas in rules.tier.geysers) // len(rules.tier.homes)
-  filled = economy.FULL_PATCH * minerals_per_base * jnp.sum(
-    look_up(types_.townhall, see.kind[:s])) + economy.FULL_GEYSER * jnp.sum(see.tapped)
+  filled = mining.FULL_PATCH * minerals_per_base * jnp.sum(
+    look_up(types_.townhall, see.kind[:s])) + mining.FULL_GEYSER * jnp.sum(see.tapped)
   useful = have[worker] < jnp.minimum(filled, script.most_workers)
   wanted_products = jnp.stack([worker, supply, worker, building, upgrade, worker, fighter])
   wanted = jnp.stack([
@@ -219,18 +219,18 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   product = jnp.where(lost, wanted_products[jnp.argmax(others)], product)
   built &= fits
   wanted = jnp.where(lost, others, wanted)
-  mining = look_up(types_.worker, see.kind[s:]) & (
+  miners = look_up(types_.worker, see.kind[s:]) & (
     (see.verb == tables.GATHER) | (see.verb == tables.IDLE))
   producer = look_up(products.producer, product)
   trainers = (counts_as == producer) & free
   least = jnp.min(jnp.where(trainers, see.queued, tables.QUEUE_LENGTH))
   # Among several builders the nearest goes.
   if rules.tier.at_par:
-    builders = first(mining & built, 1)
+    builders = first(miners & built, 1)
   else:
     square = (see.x[s:] - x) ** 2 + (see.y[s:] - y) ** 2
-    builders = mining & built & (
-      jnp.arange(rules.tier.units) == jnp.argmin(jnp.where(mining, square, jnp.inf)))
+    builders = miners & built & (
+      jnp.arange(rules.tier.units) == jnp.argmin(jnp.where(miners, square, jnp.inf)))
   slots = jnp.concatenate([
     first(trainers & (see.queued == least) & ~built, 1), builders])
   return choose(rules, jnp.any(wanted), jnp.asarray(makers)[product], slots, x, y, target)

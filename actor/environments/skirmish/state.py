@@ -20,13 +20,13 @@ from starleague.agent import types
 
 Array = Any
 START_ENERGY = 50.0
-TOWNHALL_REACH = 7.0  # resources farther from any town hall give nothing
+TOWNHALL_REACH = 7.0  # how far a base's resources are from its town hall
 
 
 class Orders(NamedTuple):
   """What units do; [2, M] each."""
 
-  verb: Array  # int32, tables.IDLE to tables.REPAIR
+  verb: Array  # int32, tables.IDLE to tables.RETURN
   x: Array  # float32: where to
   y: Array
   target: Array  # int32: a slot of the enemy, a resource or an own slot, as the verb says
@@ -106,7 +106,9 @@ class State(NamedTuple):
   orders: Orders
   next_orders: Orders  # verb IDLE where there is none
   cooldown: Array  # [2, F] float32: loops until the weapon is ready; F: S's armed ones, then M
-  trip: Array  # [2, M] int32: how far a mining trip is, of trip_length
+  trip: Array  # [2, M] int32: how far the work at a patch is, of mining.work_length
+  cargo: Array  # [2, M] int32: minerals or vespene on their way to a town hall
+  cargo_gas: Array  # [2, M] or [2, 0] bool: whether it is vespene, or was the last time
   stimmed: Array  # [2, M] or [2, 0] int32: loops left
   # Players.
   minerals: Array  # [2] int32
@@ -124,6 +126,7 @@ class State(NamedTuple):
   last_function: Array  # [2] int32, dense
   last_queued: Array  # [2] int32
   last_repeat: Array  # [2] int32, 0 to 2
+  refused: Array  # [2] int32: why the last action did nothing, of refusals; 0 if it did something
   was_selected: Array  # [2, n] bool
   was_targeted: Array  # [2, 2 n + R] bool: own slots, the enemy's, resources
   memory: Memory
@@ -319,7 +322,7 @@ def vacate(rules: tables.Rules, state: State, gone: Array) -> State:
     orders=state.orders._replace(verb=jnp.where(units, tables.IDLE, state.orders.verb)),
     next_orders=state.next_orders._replace(
       verb=jnp.where(units, tables.IDLE, state.next_orders.verb)),
-    trip=jnp.where(units, 0, state.trip))
+    trip=jnp.where(units, 0, state.trip), cargo=jnp.where(units, 0, state.cargo))
   if rules.has_shields:
     state = state._replace(shield=jnp.where(gone, 0.0, state.shield))
   if rules.has_larvae:

@@ -25,12 +25,13 @@ TICKS_PER_STEP = 2
 LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
 LOOPS_PER_SECOND = 16.0  # of "normal" speed, in which speeds and cooldowns are given
 QUEUE_LENGTH = 5
-TRIP_MINERALS, TRIP_VESPENE = 5, 4
+LOAD_MINERALS, LOAD_VESPENE = 5, 4  # what a worker carries
 PATCH_RADIUS = 1.0
 LINE_HALF_WIDTH = 0.55  # of a flame, map units; a unit's radius is added
 
 # What a unit does. A function's verb is what a capable unit then does.
-(IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR) = range(10)
+(IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR,
+ RETURN) = range(11)
 # What a function's target may be.
 NO_TARGET, OWN, ENEMY, RESOURCE = range(4)
 # Kinds of functions.
@@ -41,7 +42,8 @@ OTHER, COMMAND, BUILDING, TRAINING, ABILITY = range(5)
 _COMMANDS = (  # name, verb
   ("Smart_pt", MOVE), ("Smart_unit", MOVE), ("Attack_pt", ATTACK), ("Attack_unit", ATTACK_UNIT),
   ("Move_pt", MOVE), ("Move_unit", MOVE), ("Stop_quick", IDLE), ("HoldPosition_quick", HOLD),
-  ("Harvest_Gather_unit", GATHER), ("Patrol_pt", PATROL), ("Effect_Repair_unit", REPAIR))
+  ("Harvest_Gather_unit", GATHER), ("Harvest_Return_quick", RETURN), ("Patrol_pt", PATROL),
+  ("Effect_Repair_unit", REPAIR))
 _ABILITIES = (  # name, what it does
   ("Effect_Stim_quick", STIM), ("Morph_SiegeMode_quick", SIEGE),
   ("Morph_Unsiege_quick", UNSIEGE), ("Effect_Scan_pt", SCAN),
@@ -81,7 +83,7 @@ class Tier:
   geyser_vespene: int
   workers: int  # at the start
   minerals: int  # at the start
-  trip_loops: int  # a worker's trip, at the pace of the real game
+  trip_loops: int  # a worker's trip to a patch and back, at the pace of the real game
   tempo: int  # how many times faster than the real game a player mines, builds and trains
   sight_scale: float  # a small map would otherwise have no fog
   townhall_food: int  # what one gives where there are no supply depots; 0: what the tables say
@@ -133,7 +135,7 @@ TIERS = {
     name="mini",
     types=("SCV", "Marine", "Marauder", "Hellion", "CommandCenter", "Barracks", "Factory"),
     commands=("Smart_pt", "Smart_unit", "Attack_pt", "Attack_unit", "Move_pt", "Move_unit",
-              "Stop_quick", "HoldPosition_quick", "Harvest_Gather_unit"),
+              "Stop_quick", "HoldPosition_quick", "Harvest_Gather_unit", "Harvest_Return_quick"),
     structures=6, armed=0, units=18, food_cap=18, map_size=24.0, homes=((-6.5, -6.5),),
     patches=((-11.25, -7.5), (-11.25, -5.25), (-7.5, -11.25), (-5.25, -11.25),
              (-11.25, 3.75), (-11.25, 6.0)),
@@ -460,7 +462,7 @@ def make_functions(tier: Tier, types: Types) -> tuple[Functions, Products]:
   for c, name in enumerate(names):
     if c >= first:
       capable[c, makes.producer[product[c]]] = True
-    elif name in ("Harvest_Gather_unit",):
+    elif verbs.get(name) in (GATHER, RETURN):
       capable[c] = types.worker
     elif name == "Effect_Repair_unit":
       capable[c, types.local("SCV")] = True

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import observation, orders, tables
+from starleague.actor.environments.skirmish import availability, observation, tables
 from starleague.actor.environments.skirmish.state import (
   Array,
   State,
@@ -101,7 +101,7 @@ def view(rules: tables.Rules, state: State, player: Array, vision: Array | bool 
     queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, injected=state.injected,
     boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals,
     vespene=state.vespene, food_left=most - used, food_most=most, upgrades=state.upgrades,
-    can=orders.available(rules, state), row=sight.row, present=sight.present,
+    can=availability.available(rules, state), row=sight.row, present=sight.present,
     enemy=memory.seen | ((their_kind > 0) & vision), enemy_kind=their_kind, enemy_x=their_x,
     enemy_y=their_y, known=(memory.kind > 0) | all_structures,
     known_x=jnp.where(all_structures, their_x[:, :s], memory.x),

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from s2clientprotocol import error_pb2
 
 from starleague.agent import vocabulary
 from tests.actor.environments.skirmish_twin_economy import Economy
@@ -11,6 +12,7 @@ from tests.actor.environments.skirmish_twin_known import (
   ENEMY,
   ENERGY,
   OWN,
+  QUEUE,
   RESOURCE,
   STEP,
   STIM_COST,
@@ -27,12 +29,19 @@ from tests.actor.environments.skirmish_twin_state import (
   IDLE,
   PATROL,
   REPAIR,
+  RETURN,
   SUPPLY,
   Body,
   Order,
   dense_type,
   grid,
 )
+
+RESULT = dict(error_pb2.ActionResult.items())
+
+
+class Refused(Exception):
+  """A command that does nothing: the name of StarCraft II's result."""
 
 
 class Twin(Economy):
@@ -64,6 +73,11 @@ class Twin(Economy):
           for v in (action.location % size, action.location // size)]
     kinds = {"own": OWN, "enemy": ENEMY, "patch": RESOURCE}
     player.command = None
+    player.refused = 0
+    if dense and function == "no_op":
+      player.refused = RESULT["NotSupported"]
+    elif arguments["target"] and target is None:
+      player.refused = RESULT["CantTargetThatUnit"]
     if function != "no_op" and not (arguments["target"] and target is None):
       player.command = {
         "function": function, "slots": selected, "x": at[0], "y": at[1],
@@ -136,10 +150,26 @@ class Twin(Economy):
     return command["x"], command["y"], True
 
   def give_orders(self, game, p, can):
-    """Carries out a command as far as units and rally points go; what else it is."""
-    player, command = game.players[p], game.players[p].command
-    if command is None or not can:
+    """Carries out a command as far as units and rally points go; what else it is.
+
+    Args:
+      game: changed in place.
+      p: whose command.
+      can: whether its function is available.
+    """
+    player = game.players[p]
+    if player.command is None:
       return None
+    try:
+      given = self._give(game, p, can)
+      player.refused = 0
+      return given
+    except Refused as reason:
+      player.refused = RESULT[str(reason)]
+      return None
+
+  def _give(self, game, p, can):
+    player, command = game.players[p], game.players[p].command
     function = command["function"]
     verb = VERBS.get(function)
     product = self.product(player, function)
@@ -149,6 +179,16 @@ class Twin(Economy):
     target, kind = command["target"], command["kind"]
     own = player.finished(target) if kind == OWN else None
     smart = function == "Smart_unit"
+    bodies = [player.bodies[i] for i in sorted(command["slots"] & player.bodies.keys())]
+    if function != "Cancel_quick":
+      bodies = [b for b in bodies if not b.unfinished and b.order.verb != CONSTRUCT
+                and self.capable(function, b.name)]
+    if not bodies:
+      raise Refused("YouCantIssueCommandsToThatUnit")
+    if not can:
+      raise Refused(self.why_not(player, function))
+    if not there:
+      raise Refused("CantTargetExhaustedResources" if kind == RESOURCE else "CantTargetThatUnit")
     if any(self.geyser):
       apart = [(self.place(player, r)[0] - x) ** 2 + (self.place(player, r)[1] - y) ** 2
                if self.geyser[r] else math.inf for r in range(len(self.places))]
@@ -158,44 +198,49 @@ class Twin(Economy):
         target, kind, own = nearest, RESOURCE, None
       if builds and product in GAS:
         if not game.at_most(apart[nearest], 9.0):
-          return None
+          raise Refused("CantBuildLocationInvalid")
         x, y = self.place(player, nearest)
-    if not there:
-      return None
-    if (verb == ATTACK_UNIT and kind != ENEMY) or (verb == GATHER and kind != RESOURCE):
-      return None
+    if verb == ATTACK_UNIT and kind != ENEMY:
+      raise Refused("MustTargetEnemyUnits")
+    if verb == GATHER and kind != RESOURCE:
+      raise Refused("MustTargetResources")
     if builds and not self.placeable(game, p, x, y, product, ordered=True):
-      return None
+      raise Refused("CantBuildLocationInvalid")
     if verb == REPAIR and (kind != OWN or target not in player.bodies
                            or not self.repairable(player.bodies[target])):
-      return None
+      raise Refused("RequiresRepairTarget")
     if function == "Effect_InjectLarva_unit" and not (own and self.injectable(own)):
-      return None
+      raise Refused("AlreadySpawningLarva" if own and own.injected else "CantTargetThatUnit")
     if function == "Effect_ChronoBoostEnergyCost_unit" and (
         own is None or not self.row(own)["structure"]):
-      return None
+      raise Refused("MustTargetStructures")
     given = {"function": function, "product": product, "x": x, "y": y, "target": target,
-             "repeat": command["repeat"]}
-    if function == "Cancel_quick":
-      given["bodies"] = [player.bodies[i] for i in sorted(command["slots"] & player.bodies.keys())]
+             "repeat": command["repeat"], "bodies": bodies}
+    if function in self.functions and not builds:
+      self._check_queues(bodies, product)
       return given
-    bodies = [b for b in (player.bodies.get(i) for i in sorted(command["slots"])) if b is not None
-              and not b.unfinished and b.order.verb != CONSTRUCT
-              and self.capable(function, b.name)]
-    given["bodies"] = bodies
     if verb is None and not function.startswith("Rally_"):
+      given["bodies"] = [b for b in bodies if self.can_use(player, function, b)]
+      if not given["bodies"]:
+        raise Refused(self.why_unable(player, function, bodies))
       return given
     if smart and kind == ENEMY:
       verb = ATTACK_UNIT
     if verb == ATTACK_UNIT and target not in player.seen:
       verb = ATTACK
+    obeyed = False
     for body in bodies:
       if body.slot < self.s:
-        body.rally = (x, y)
+        body.rally, obeyed = (x, y), True
         continue
       if verb == REPAIR and body.slot == target:
         continue
       does = GATHER if smart and kind == RESOURCE and self.row(body)["worker"] else verb
+      if smart and own is not None and own.name in HALLS and body.cargo:
+        does = RETURN
+      if does == RETURN and not body.cargo:
+        continue
+      obeyed = True
       order = Order(does, x, y, target if target is not None else 0, product)
       if command["queued"] and body.order.verb != IDLE:
         body.later = order
@@ -204,7 +249,18 @@ class Twin(Economy):
         body.later = Order(PATROL, body.x, body.y) if does == PATROL else Order()
       if builds:
         break
+    if not obeyed:
+      raise Refused("NoCargoToUnload" if verb == RETURN else "RequiresRepairTarget")
     return None
+
+  def _check_queues(self, bodies, product):
+    """Whether any of them has a place for it."""
+    larva = self.table.makes(product)["larva"]
+    if any(not b.queue if self.turns(product) else len(b.queue) < QUEUE and (
+        b.larvae or not larva) for b in bodies):
+      return
+    raise Refused("QueueIsFull" if not larva or any(b.larvae for b in bodies) else
+                  "NotEnoughCharges")
 
   def next_order(self, body, mines):
     """What was queued, else to mine or to rest."""
@@ -228,7 +284,7 @@ class Twin(Economy):
   def use(self, game, p, given):
     """Abilities."""
     player, function = game.players[p], given["function"]
-    users = [b for b in given["bodies"] if self.can_use(player, function, b)]
+    users = given["bodies"]
     flag = vocabulary.FUNCTIONS.index(function)
     place = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == flag)
     if users and len(place):

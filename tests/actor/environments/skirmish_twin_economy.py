@@ -14,7 +14,10 @@ from tests.actor.environments.skirmish_twin_state import (
   BUILD,
   CONSTRUCT,
   GATHER,
+  HALLS,
+  IDLE,
   MOVE,
+  RETURN,
   Body,
   Order,
 )
@@ -121,25 +124,22 @@ class Economy(Known):
         body.larva_loops = 0
       body.larvae = min(body.larvae + 3 * hatches, 19)
 
-  def _miners(self, game, p):
-    """Sends miners, moves them along their trips; resources to the trips that ended there."""
+  def _assign(self, game, p, miners):
+    """Sends each miner to a resource; how many there were at each before."""
     player = game.players[p]
-    miners = [b for b in self.units(player) if b.order.verb == GATHER]
     count = len(self.places)
     assigned = [sum(b.order.target == r for b in miners) for r in range(count)]
     rich = [left > 0 for left in player.known_patches]
     served = [self.served(player, r) for r in range(count)]
-    tapped = [self.tapped(player, r) for r in range(count)]
     open_ = [rich[r] and served[r] and not self.geyser[r] for r in range(count)]
     crowds = [(assigned[r], -r) for r in range(count) if served[r] and not self.geyser[r]]
     vacant = [(assigned[r], r) for r in range(count) if open_[r]]
     crowd, full = max(crowds, default=(0, 0))
     space, empty = min(vacant, default=(self.tier.units, 0))
-    longest = 6 * round(self.tier.trip_loops / self.tier.tempo / STEP)
-    moved, trips = False, [0] * count
+    moved = False
     for body in miners:
       target = body.order.target
-      lost = target < 0 or not (rich[target] and tapped[target])
+      lost = target < 0 or not (rich[target] and self.tapped(player, target))
       if lost:
         costs = []
         for r in range(count):
@@ -155,38 +155,78 @@ class Economy(Known):
       if moves:
         moved, target = True, empty
       body.order.target = target
+      body.trip = 0 if moves or lost else body.trip
+    return assigned
+
+  def _work(self, game, p, miners, assigned):
+    """Moves miners' work along; those whose work is done, by resource."""
+    player, done = game.players[p], [[] for _ in self.places]
+    length = 6 * (round(self.tier.trip_loops / self.tier.tempo / STEP) - 1)
+    for body in miners:
+      target = body.order.target
       x, y = self.place(player, target)
-      working = game.less((x - body.x) ** 2 + (y - body.y) ** 2, 2.25)
-      trip = 0 if moves or lost else body.trip
-      if working and served[target] and rich[target] and tapped[target] and (
-          self.contents(game, p, target) > 0):
+      if body.cargo or not game.less((x - body.x) ** 2 + (y - body.y) ** 2, 2.25):
+        continue
+      if (player.known_patches[target] > 0 and self.tapped(player, target)
+          and self.contents(game, p, target) > 0):
         capacity = 3 if self.geyser[target] else 2
-        trip += 6 * capacity // max(assigned[target], capacity)
-      if working and trip >= longest:
-        trips[target] += 1
-      body.trip = trip - longest if trip >= longest else trip
-    return trips
+        body.trip += 6 * capacity // max(assigned[target], capacity)
+      if body.trip >= length:
+        done[target].append(body)
+    return done
+
+  def home(self, game, player, body):
+    """The nearest finished town hall, None if there is none, and whether a load reaches it."""
+    halls = sorted(((b.x - body.x) ** 2 + (b.y - body.y) ** 2, b.slot)
+                   for b in self.structures(player) if b.name in HALLS and not b.unfinished)
+    if not halls:
+      return None, False
+    game.close += len(halls) > 1 and halls[1][0] - halls[0][0] < 1e-3
+    return player.bodies[halls[0][1]], game.at_most(halls[0][0], 12.25)
+
+  def _deliver(self, game, player, loaded):
+    """Pays for what is brought home."""
+    brought, arrived = [0, 0], set()
+    for body in self.units(player):
+      if body.order.verb not in (GATHER, RETURN):
+        continue
+      if body.slot in loaded and self.home(game, player, body)[1]:
+        brought[body.cargo_gas] += body.cargo
+        body.cargo, body.cargo_gas = 0, False
+        arrived.add(body.slot)
+    minerals, vespene = (b * player.income // 100 for b in brought)
+    player.minerals += minerals
+    player.vespene += vespene
+    player.score["collected"] += minerals
+    player.score["collected_vespene"] += vespene
+    if minerals or vespene:
+      game.last_event = game.loop
+    for body in self.units(player):
+      if (body.order.verb == RETURN and not body.cargo) or (
+          body.slot in arrived and body.later.verb != IDLE):
+        self.next_order(body, True)
 
   def mine(self, game):
-    trips = [self._miners(game, p) for p in range(2)]
-    half, brought = len(self.places) // 2, np.zeros((2, 2), int)
+    """Sends workers, fills their hands, pays for what they bring."""
+    done, loaded = [], []
+    for p, player in enumerate(game.players):
+      miners = [b for b in self.units(player) if b.order.verb == GATHER]
+      loaded.append({b.slot for b in self.units(player) if b.cargo})
+      done.append(self._work(game, p, miners, self._assign(game, p, miners)))
+    half = len(self.places) // 2
     for owner in range(2):
       for r in range(half):
-        left, load = game.players[owner].patches[r], 4 if self.geyser[r] else 5
-        hands = [trips[owner][r], trips[1 - owner][half + r]]
-        for q, number in zip((owner, 1 - owner), hands, strict=True):
-          paid = load * number if load * sum(hands) <= left else (
-            left * number // max(sum(hands), 1))
-          brought[q, int(self.geyser[r])] += paid
-          game.players[owner].patches[r] -= paid
-    for q, player in enumerate(game.players):
-      minerals, vespene = (int(b) * player.income // 100 for b in brought[q])
-      player.minerals += minerals
-      player.vespene += vespene
-      player.score["collected"] += minerals
-      player.score["collected_vespene"] += vespene
-      if minerals or vespene:
-        game.last_event = game.loop
+        load, patches = 4 if self.geyser[r] else 5, game.players[owner].patches
+        hands = [done[owner][r], done[1 - owner][half + r]]
+        enough = load * sum(map(len, hands)) <= patches[r]
+        for bodies in hands:  # whose half it is comes first
+          for body in bodies if enough else bodies[:1]:
+            body.cargo = min(load, patches[r])
+            if body.cargo:
+              body.cargo_gas, body.trip = self.geyser[r], 0
+            patches[r] -= body.cargo
+    for player, slots in zip(game.players, loaded, strict=True):
+      self._deliver(game, player, slots)
 
   def construct(self, game):
     """What is under construction grows; a builder at its site begins. What begins."""

@@ -13,6 +13,7 @@ from tests.actor.environments.skirmish_twin_state import (
   MOVE,
   PATROL,
   REPAIR,
+  RETURN,
 )
 
 DEAD, STEP = 0.01, 8
@@ -72,7 +73,7 @@ class _Plan:
     self.period = (row["ground"]["cooldown"] or row["air"]["cooldown"]) / dose
     self.speed = (row["speed"] + twin.added(player, "speed", body.name)) * dose
     self.chases = verb != HOLD
-    self.goal = _goal(twin, game, p, body) if body.slot >= twin.s else (body.x, body.y)
+    self.goal = _goal(twin, game, p, body) if body.slot >= twin.s else (body.x, body.y, 0.0)
     self.damage = {slot: _damage(twin, game, p, body, target)
                    for slot, target in enemy.bodies.items()} if self.options else {}
 
@@ -82,19 +83,23 @@ def _crosses(twin, body):
 
 
 def _goal(twin, game, p, body):
-  """Where a unit goes if nobody is near: the next place on its way."""
+  """Where a unit goes if nobody is near, the next place on its way, and how near to it."""
   player, order = game.players[p], body.order
-  x, y = body.x, body.y
-  if order.verb == GATHER and order.target >= 0:
-    x, y = twin.place(player, order.target)
+  x, y, stop = body.x, body.y, 0.0
+  if order.verb == RETURN or (order.verb == GATHER and body.cargo):
+    hall, _ = twin.home(game, player, body)
+    x, y, stop = (hall.x, hall.y, 0.95 * 3.5) if hall else (x, y, 0.95 * 3.5)
+  elif order.verb == GATHER:
+    x, y = twin.place(player, order.target) if order.target >= 0 else (x, y)
+    stop = 0.8 * 1.5
   elif order.verb == REPAIR:
     target = player.bodies.get(order.target)
     x, y = (target.x, target.y) if target else (0.0, 0.0)
-  elif order.verb not in (IDLE, HOLD, CONSTRUCT, ATTACK_UNIT, GATHER):
+  elif order.verb not in (IDLE, HOLD, CONSTRUCT, ATTACK_UNIT):
     x, y = order.x, order.y
   terrain = twin.table.rules.terrain
   if terrain is None or order.verb == IDLE or _crosses(twin, body):
-    return x, y
+    return x, y, stop
   row, column = twin.cell(player, body.x, body.y)
   for value in (body.x, body.y, x, y):
     if 0 < abs(value - round(value)) < 1e-4:
@@ -104,10 +109,10 @@ def _goal(twin, game, p, body):
   way = terrain.fields[game.map, to_row // terrain.block * across + to_column // terrain.block,
                        row, column]
   if not 0 <= way < 8:
-    return x, y
+    return x, y, stop
   dx, dy = DIRECTIONS[way]
   half = terrain.cells / 2
-  return (player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half))
+  return (player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half), 0.0)
 
 
 def _move(twin, game, p, body, dx, dy):
@@ -206,7 +211,7 @@ def _tick(twin, game, plans):
         dx, dy, stop = target.x - body.x, target.y - body.y, 0.0
       else:
         dx, dy = plan.goal[0] - body.x, plan.goal[1] - body.y
-        stop = 0.8 * 1.5 if plan.verb == GATHER else 0.0
+        stop = plan.goal[2]
       far = math.hypot(dx, dy)
       part = min(max(far - stop, 0.0), plan.speed) / max(far, 1e-3)
       moves.append((body, _move(twin, game, p, body, dx * part, dy * part)))
@@ -309,7 +314,7 @@ def _bury(twin, game):
 def _spread_out(twin, game):
   """Pushes apart units of a side that stand in one another; miners pass through."""
   for p, player in enumerate(game.players):
-    solid = [b for b in twin.units(player) if b.order.verb != GATHER]
+    solid = [b for b in twin.units(player) if b.order.verb not in (GATHER, RETURN)]
     places = {}
     for b in solid:
       angle = (b.slot - twin.s) * 2.4

@@ -18,13 +18,14 @@ from tests.actor.environments.skirmish_twin_state import (
   MOVE,
   PATROL,
   REPAIR,
+  RETURN,
   dense_type,
 )
 
 VERBS = {
   "Smart_pt": MOVE, "Smart_unit": MOVE, "Attack_pt": ATTACK, "Attack_unit": ATTACK_UNIT,
   "Move_pt": MOVE, "Move_unit": MOVE, "Stop_quick": IDLE, "HoldPosition_quick": HOLD,
-  "Harvest_Gather_unit": GATHER, "Patrol_pt": PATROL, "Effect_Repair_unit": REPAIR}
+  "Harvest_Gather_unit": GATHER, "Harvest_Return_quick": RETURN, "Patrol_pt": PATROL, "Effect_Repair_unit": REPAIR}
 ABILITIES = {
   "Effect_Stim_quick": {"Marine", "Marauder"}, "Morph_SiegeMode_quick": {"SiegeTank"},
   "Morph_Unsiege_quick": {"SiegeTankSieged"}, "Effect_Scan_pt": {"OrbitalCommand"},
@@ -165,7 +166,7 @@ class Known:
       maker = self.table.makes(product)["producer"]
       return name == maker or (COUNTS_AS.get(name) == maker and product != name)
     mobile = row["speed"] > 0 and not row["structure"]
-    if function == "Harvest_Gather_unit":
+    if function in ("Harvest_Gather_unit", "Harvest_Return_quick"):
       return row["worker"]
     if function == "Effect_Repair_unit":
       return name == "SCV"
@@ -271,7 +272,62 @@ class Known:
       return bool(player.seen or player.memory)
     if function == "Harvest_Gather_unit":
       return any(player.known_patches)
+    if function == "Harvest_Return_quick":
+      return any(b.cargo for b in executors) and any(
+        b.name in HALLS for b in self.structures(player) if not b.unfinished)
     if function == "Effect_Repair_unit":
       return any(self.repairable(b) and b is not hand
                  for b in player.bodies.values() for hand in executors)
     return True
+
+  def why_not(self, player, function):
+    """The name of the result that tells why a function is not available to anyone."""
+    if function in self.functions:
+      return self._why_not_made(player, self.product(player, function))
+    if function == "Effect_InjectLarva_unit" and not any(
+        self.injectable(b) for b in self.structures(player)):
+      return "AlreadySpawningLarva"
+    if function in ABILITIES or function.startswith(("Cancel", "Rally")):
+      return self.why_unable(player, function, list(player.bodies.values()))
+    if function == "Harvest_Return_quick":
+      hall = any(b.name in HALLS and not b.unfinished for b in self.structures(player))
+      return "NoCargoToUnload" if hall else "CantFindDropOff"
+    if function == "Effect_Repair_unit":
+      return "RequiresRepairTarget"
+    return "CantFindEnoughTargets"  # nobody to attack, nothing to mine
+
+  def _why_not_made(self, player, product):
+    if product is None:
+      return "CantQueueThatOrder"
+    row, builds = self.table.makes(product), product in self._built()
+    if not self.stands(player, row["requirement"]):
+      return "TechRequirementsNotMet"
+    if player.minerals < row["minerals"]:
+      return "NotEnoughMinerals"
+    if player.vespene < row["vespene"]:
+      return "NotEnoughVespene"
+    if builds:
+      slots = range(self.tier.plain, self.s) if row["armed"] else range(self.tier.plain)
+      full = all(i in player.bodies for i in slots)
+      return "CouldntAllocateUnit" if full else "CantFindPlacementLocation"
+    taken, most = self.food(player)
+    if row["food"] and taken + row["food"] * max(row["brood"], 1) > most:
+      return "NotEnoughFood"
+    if row["brood"] > self.room(player):
+      return "CouldntAllocateUnit"
+    if row["larva"] and not any(b.larvae for b in self.structures(player)):
+      return "NotEnoughCharges"
+    return "QueueIsFull"
+
+  def why_unable(self, player, function, bodies):
+    """The name of the result that tells why none of these can use an ability."""
+    if function in ENERGY:
+      return "NotEnoughEnergy"
+    if function.startswith("Cancel"):
+      return "CantFindCancelOrder"
+    if function != "Effect_Stim_quick":
+      return "YouCantIssueCommandsToThatUnit"
+    if not any(self.table.upgrade[u]["effect"] == "stim" for u in player.upgrades):
+      return "TechRequirementsNotMet"
+    rested = any(b.name in STIM_COST and not b.stimmed for b in bodies)
+    return "NotEnoughLife" if rested else "Cooldown"

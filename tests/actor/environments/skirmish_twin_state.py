@@ -13,7 +13,8 @@ from starleague.actor.environments import skirmish
 from starleague.agent import types, vocabulary
 
 FOLDER = pathlib.Path(skirmish.__file__).parent
-IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR = range(10)
+IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR, RETURN = range(
+  11)
 HALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery")
 GAS = ("Refinery", "Assimilator", "Extractor")
 SUPPLY = ("SupplyDepot", "Pylon", "Overlord")
@@ -140,6 +141,8 @@ class Body:
   order: Order = dataclasses.field(default_factory=Order)
   later: Order = dataclasses.field(default_factory=Order)
   trip: int = 0
+  cargo: int = 0
+  cargo_gas: bool = False
   stimmed: int = 0
   blur: float = 0.0  # how far its place hangs on rounding, map units
 
@@ -160,6 +163,7 @@ class Player:
   patches: list  # of its own half
   next_loop: int
   last: list  # loop, function, queued, repeat
+  refused: int  # an ActionResult
   targeted: set  # of own slots, the enemy's, resources
   seen: set
   visible: np.ndarray  # [H, W] bool
@@ -221,6 +225,8 @@ class Game:
       of(o.verb, unit), of(o.x, unit), of(o.y, unit), of(o.target, unit),
       table.product(of(o.product, unit))) for o in (state.orders, state.next_orders))
     body.trip, body.stimmed = of(state.trip, unit), of(state.stimmed, unit)
+    body.cargo = of(state.cargo, unit)
+    body.cargo_gas = bool(body.cargo and of(state.cargo_gas, unit))
     return body
 
   def _player(self, tier, state, p):
@@ -237,6 +243,7 @@ class Game:
       patches=state.patches[p].tolist(), next_loop=int(state.next_loop[p]),
       last=[int(v[p]) for v in (state.last_loop, state.last_function, state.last_queued,
                                 state.last_repeat)],
+      refused=int(state.refused[p]),
       targeted=set(np.flatnonzero(state.was_targeted[p]).tolist()),
       seen=set(np.flatnonzero(memory.seen[p]).tolist()),
       visible=unpack(memory.visible[p], size), explored=unpack(memory.explored[p], size),
@@ -307,7 +314,7 @@ def differences(found, expected):
   same("last_event", found.last_event, expected.last_event)
   for p, (mine, theirs) in enumerate(zip(found.players, expected.players, strict=True)):
     for name in ("side", "race", "minerals", "vespene", "income", "upgrades", "patches",
-                 "next_loop", "last", "targeted", "seen", "known_patches", "met", "score",
+                 "next_loop", "last", "refused", "targeted", "seen", "known_patches", "met", "score",
                  "build_order", "made", "researched", "effects", "command"):
       same(f"{p} {name}", getattr(mine, name), getattr(theirs, name))
     near(f"{p} debt", mine.debt, theirs.debt)
@@ -329,7 +336,7 @@ def differences(found, expected):
       one, other = mine.bodies[slot], theirs.bodies[slot]
       where = f"{p} {one.name} {slot}"
       for name in ("hurt", "selected", "calm", "unfinished", "queue", "larvae", "larva_loops",
-                   "injected", "boosted", "trip", "stimmed"):
+                   "injected", "boosted", "trip", "cargo", "cargo_gas", "stimmed"):
         same(f"{where} {name}", getattr(one, name), getattr(other, name))
       for name in ("x", "y"):
         near(f"{where} {name}", getattr(one, name), getattr(other, name), one.blur)

@@ -5,7 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor.environments.skirmish import abilities, economy, orders, tables
+from starleague.actor.environments.skirmish import (
+  abilities,
+  availability,
+  economy,
+  orders,
+  refusals,
+  tables,
+)
 from tests.actor.environments.default_games import (
   FUNCTION,
   GAMES,
@@ -23,6 +30,7 @@ from tests.actor.environments.default_games import (
 
 FUNCTIONS, PRODUCTS = RULES.functions, RULES.products
 ROWS = 64  # commands tried at once
+REASONS = set(refusals.WORDS) - {refusals.ERROR, refusals.NOT_SUPPORTED}
 GAS = TYPES.gas[np.where(FUNCTIONS.product < len(TYPES.names), FUNCTIONS.product, 0)]
 SITES = [(x, y) for x in np.arange(-22, 23, 1.5) for y in np.arange(-22, 23, 1.5)]
 SITES += [tuple(place) for place in TIER.homes[1:]]
@@ -30,25 +38,32 @@ SITES += [tuple(place) for place in TIER.homes[1:]]
 
 @pytest.fixture(scope="module")
 def effect():
-  """(state [ROWS, ...], gated) -> [ROWS] bool: whether the commands noted change anything."""
+  """(state [ROWS, ...], gated) -> [ROWS] bool: whether the commands noted change anything.
+
+  And [ROWS] int32: what their player is told.
+  """
   def changes(state, gated):
-    can = jnp.where(gated, orders.available(RULES, state), True)
+    can = jnp.where(gated, availability.available(RULES, state), True)
     later, given = orders.give_orders(RULES, state, can)
     later = abilities.use(RULES, later, given)
     later = economy.train(RULES, later, given.trainers, given.product)
+    told = later.refused[0]
+    later = later._replace(refused=state.refused)
     pairs = zip(jax.tree.leaves(later), jax.tree.leaves(state), strict=True)
-    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs if a.size]))
+    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs if a.size])), told
 
   return jax.jit(jax.vmap(changes, (0, None)))
 
 
 @pytest.fixture(scope="module")
 def can():
-  return jax.jit(jax.vmap(lambda state: orders.available(RULES, state)))
+  return jax.jit(jax.vmap(lambda state: availability.available(RULES, state)))
 
 
 def tried(effect, state, commands, gated):
   """Whether each of many commands changes anything in its own game.
+
+  Whatever does is not refused, and what is refused is told why.
 
   Args:
     effect: the fixture.
@@ -68,7 +83,10 @@ def tried(effect, state, commands, gated):
       noted.selected[i, 0, slots] = True
       noted.target_kind[i, 0], noted.target[i, 0] = kind, target
       noted.x[i, 0], noted.y[i, 0] = x, y
-    found += np.asarray(effect(states._replace(commands=noted), gated))[:len(part)].tolist()
+    changed, told = (np.asarray(values)[:len(part)] for values in effect(
+      states._replace(commands=noted), gated))
+    assert not (changed & (told > 0)).any() and set(told.tolist()) <= {0, *REASONS}
+    found += changed.tolist()
   return np.array(found)
 
 
@@ -152,6 +170,7 @@ def everything(default_game):
         state.health[g, 0, S + len(units) + i] = 200
     state.memory.seen[g, 0] = state.kind[g, 1] > 0
   state.orders.verb[:] = tables.IDLE
+  state.cargo[:, 0] = 5 * TYPES.worker[state.kind[:, 0, S:]]
   state.upgrades[:, 0, UPGRADE["Stimpack"]] = state.race[:, 0] == 0
   return state
 

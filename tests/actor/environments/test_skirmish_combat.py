@@ -160,8 +160,8 @@ def test_a_game_in_which_nothing_happens_is_a_draw(default_game):
   state.loop[:] = 1976
   # In one, somebody is in the making; in another, a patch is mined.
   state.queue[1, 0, 0, 0], state.timers[1, 0, 0, 0] = LOCAL["SCV"], 16
-  put(state, UNIT, "SCV", TIER.patches[0], games=2, verb=tables.GATHER, target=0)
-  state.trip[2, 0, 0] = 20
+  put(state, UNIT, "SCV", HOME, games=2, verb=tables.GATHER, target=0)
+  state.cargo[2, 0, 0] = 5
   state.last_event[3] = 8
   state = run(default_game, state, 2)
   same(state.winner[:4], -1)

@@ -1,4 +1,4 @@
-"""The whole game's economy: gas, supply, larvae, held to numbers by hand."""
+"""The whole game's economy: supply, larvae, training, held to numbers by hand."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,14 @@ from starleague.actor.environments.skirmish import tables
 from starleague.agent import vocabulary
 from tests.actor.environments.default_games import (
   LOCAL,
-  TIER,
   S,
   give,
   host,
 )
 from tests.actor.environments.scenes import (
   BUNKER,
-  GEYSER,
-  GEYSER_PLACE,
   HOME,
   PROTOSS,
-  TERRAN,
   UNIT,
   ZERG,
   close,
@@ -29,88 +25,6 @@ from tests.actor.environments.scenes import (
 )
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
-
-# Mining.
-
-@pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
-def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
-  state = scene(default_game, race)
-  names = {TERRAN: ("Refinery", "SCV"), PROTOSS: ("Assimilator", "Probe"),
-           ZERG: ("Extractor", "Drone")}[race]
-  put(state, 1, names[0], GEYSER_PLACE)
-  hands = [1, 2, 3, 4, 6]
-  for g, count in enumerate(hands):
-    for i in range(count):
-      put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
-          verb=tables.GATHER, target=GEYSER)
-  state = run(default_game, state, 60)
-  # A trip takes 40 loops, 5 steps; more than three share the three's income: a trip of four
-  # workers takes 30 / 4 = 7.5 steps.
-  trips = [12 * 1, 12 * 2, 12 * 3, 8 * 4, 6 * 6]
-  same(state.vespene[:5, 0], 4 * np.array(trips))
-  same(state.score.collected_vespene[:5, 0], 4 * np.array(trips))
-  same(state.patches[:5, 0, GEYSER], 1500 - 4 * np.array(trips))
-  same(state.minerals[:5, 0], 0)
-
-
-def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game):
-  state = scene(default_game, TERRAN, PROTOSS)
-  put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=tables.GATHER, target=GEYSER)
-  for g, player in ((1, 0), (2, 1)):
-    put(state, 1, ("Refinery", "Assimilator")[player], GEYSER_PLACE, player=player, games=g)
-  state.unfinished[1, 0, 1] = 4000
-  state = run(default_game, state, 1)
-  # They mine the nearest patch of minerals instead.
-  square = ((np.array(TIER.patches)[:GEYSER] - np.add(GEYSER_PLACE, (0.0, 1.2))) ** 2).sum(-1)
-  same(state.orders.target[:3, 0, 0], square.argmin())
-  same(run(default_game, state, 30).vespene[:3, 0], 0)
-
-
-def test_a_worker_sent_elsewhere_begins_its_trip_anew(default_game):
-  """One whose geyser is lost; one of three on a patch; one that stays."""
-  state = scene(default_game)
-  place, other = TIER.patches[0], TIER.patches[1]
-  between = np.add(place, other) / 2
-  assert np.hypot(*np.subtract(place, other)) < 3.0  # both in reach from there
-  put(state, UNIT, "SCV", between, games=0, verb=tables.GATHER, target=GEYSER)
-  for i in range(3):
-    put(state, UNIT + i, "SCV", between, games=1, verb=tables.GATHER, target=0)
-  put(state, UNIT, "SCV", between, games=2, verb=tables.GATHER, target=0)
-  state.trip[:3, 0, 0] = 24  # a step short of a whole one
-  state = run(default_game, state)
-  same(state.orders.target[:3, 0, 0] == GEYSER, False)
-  same(state.orders.target[1, 0, :3], [1, 0, 0])
-  same(state.minerals[:3, 0], [0, 0, 5])
-  same(state.trip[:3, 0, 0], [6, 6, 0])
-
-
-def test_cheats_get_half_as_much_again(default_game):
-  state = scene(default_game)
-  put(state, UNIT, "SCV", TIER.patches[0], verb=tables.GATHER, target=0)
-  state.income[1] = 150
-  state = run(default_game, state, 50)
-  same(state.minerals[:2, 0], [10 * 5, 10 * 7])  # 7.5 a trip, rounded down
-  same(state.patches[:2, 0, 0], 900 - 50)  # the patch gives as much
-
-
-def test_the_last_minerals_of_a_patch_are_shared_fairly(default_game):
-  """Two workers of the one and one of the other end a trip at a patch that holds 8."""
-  state = scene(default_game)
-  place = TIER.patches[0]
-  for i in range(2):
-    put(state, UNIT + i, "SCV", place, verb=tables.GATHER, target=0)
-  half = TIER.resources // 2
-  put(state, UNIT, "SCV", place, player=1, verb=tables.GATHER, target=half)
-  put(state, 1, "CommandCenter", HOME, player=1)  # another's hall at the same place
-  state.patches[:, 0, 0] = 8
-  state.memory.patches[:, 0, 0] = state.memory.patches[:, 1, half] = 8
-  state = run(default_game, state, 5)
-  # 15 are asked for: 8 * 2 // 3 = 5 and 8 * 1 // 3 = 2.
-  same(state.minerals, [5, 2])
-  same(state.patches[:, 0, 0], 1)
-
-
-# Supply, larvae, training.
 
 def test_supply_depots_feed(default_game):
   state = scene(default_game)

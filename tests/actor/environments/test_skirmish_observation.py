@@ -113,6 +113,7 @@ def test_nobody_sees_what_is_hidden(game, played):
       hurt=renew(state.hurt), minerals=renew(state.minerals), queue=renew(state.queue),
       timers=renew(state.timers), cooldown=renew(state.cooldown),
       orders=jax.tree.map(renew, state.orders), trip=renew(state.trip),
+      cargo=renew(state.cargo), refused=renew(state.refused),
       score=state.score._replace(collected=renew(state.score.collected)))
     for a, b in zip(jax.tree.leaves(host(game.observe(state)[0])),
                     jax.tree.leaves(host(game.observe(other)[0])), strict=True):

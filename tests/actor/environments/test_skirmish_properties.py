@@ -36,7 +36,8 @@ def invariants(state):
     if leaf.dtype == np.float32:
       assert np.isfinite(leaf).all()
   kind, queue, score = state.kind, state.queue, state.score
-  # Money: all that came in was paid out or is there; what was brought is gone from the map.
+  # Money: all that came in was paid out or is there; what was brought is gone from the map, as is
+  # what workers carry, or carried when they died.
   assert (state.minerals >= 0).all() and (state.vespene >= 0).all()
   np.testing.assert_array_equal(state.minerals, TIER.minerals + score.collected - score.spent)
   np.testing.assert_array_equal(state.vespene, score.collected_vespene - score.spent_vespene)
@@ -44,7 +45,9 @@ def invariants(state):
   for gas, brought, full in ((False, score.collected, TIER.patch_minerals),
                              (True, score.collected_vespene, TIER.geyser_vespene)):
     left = state.patches[:, :, gas == GEYSERS]
-    np.testing.assert_array_equal(left.sum((1, 2)) + brought.sum(1), full * left[0].size)
+    assert (left.sum((1, 2)) + brought.sum(1) + carried(state, gas) <= full * left[0].size).all()
+  assert (0 <= state.cargo).all() and (state.cargo <= tables.LOAD_MINERALS).all()
+  assert not state.cargo[~TYPES.worker[kind[..., S:]]].any()
   # Food and room: units and what is in the making never take more than there can be.
   food = TYPES.takes_food[kind].sum(-1) + PRODUCTS.takes_food[queue].sum((2, 3))
   assert (food <= 2 * TIER.food_cap).all()
@@ -89,6 +92,26 @@ def invariants(state):
   assert (working <= ~state.upgrades).all()
 
 
+def carried(state, gas):
+  """What workers have in their hands, minerals or vespene: [G]."""
+  return np.where(state.cargo_gas == gas, state.cargo, 0).sum((1, 2))
+
+
+def on_the_map(state, gas):
+  """What there is of minerals or vespene, in the ground, in hands and brought home: [G]."""
+  brought = state.score.collected_vespene if gas else state.score.collected
+  return state.patches[:, :, gas == GEYSERS].sum((1, 2)) + carried(state, gas) + brought.sum(1)
+
+
+def nothing_is_spilt(before, after):
+  """Between two steps only workers that are gone take what they carry with them."""
+  worker = TYPES.worker[before.kind[..., S:]]
+  gone = worker & ~TYPES.worker[after.kind[..., S:]]
+  for gas, load in ((False, tables.LOAD_MINERALS), (True, tables.LOAD_VESPENE)):
+    lost = on_the_map(before, gas) - on_the_map(after, gas)
+    assert (0 <= lost).all() and (lost <= load * gone.sum((1, 2))).all()
+
+
 def play(game, state, names, seed, steps, visit=lambda state: None):
   for step in range(steps):
     actions = choose(game, state, names, seed, step)
@@ -111,8 +134,12 @@ def test_nothing_is_lost_in_games_at_random(default_game, seed):
   rng = np.random.default_rng(seed)
   names = np.where(rng.random((GAMES, 2)) < 0.5, NAMES.index("L0"),
                    rng.integers(0, len(NAMES), (GAMES, 2)))
-  play(default_game, start(default_game, seed, swap_sides=rng.random(GAMES) < 0.5), names, seed,
-       50, invariants)
+  states = [start(default_game, seed, swap_sides=rng.random(GAMES) < 0.5)]
+  play(default_game, states[0], names, seed, 50, states.append)
+  for state in states[1:]:
+    invariants(state)
+  for before, after in zip(states[1:], states[2:], strict=False):
+    nothing_is_spilt(before, after)
 
 
 # Turning the map and swapping the players.
@@ -165,7 +192,7 @@ def test_swapping_the_players_and_turning_the_map_change_nothing_else(default_ga
     state = default_game.advance(acted)
     # The other game goes on from its own state: only what was ordered is carried over.
     other = default_game.advance(other._replace(**{name: getattr(noted, name) for name in (
-      "commands", "next_loop", "last_loop", "last_function", "last_queued", "last_repeat",
+      "commands", "next_loop", "last_loop", "last_function", "last_queued", "last_repeat", "refused",
       "was_selected", "was_targeted")}))
     other = host(other)
     assert not unequal(other, transformed(host(state), swaps, turns)), step
@@ -213,8 +240,8 @@ def hide(state, rng, player=1):
     rally=renew(state.rally, 2), larvae=renew(state.larvae), injected=renew(state.injected),
     boosted=renew(state.boosted), orders=jax.tree.map(renew, state.orders),
     next_orders=jax.tree.map(renew, state.next_orders), cooldown=renew(state.cooldown),
-    trip=renew(state.trip), stimmed=renew(state.stimmed),
-    upgrades=upgrades,
+    trip=renew(state.trip), cargo=renew(state.cargo), cargo_gas=renew(state.cargo_gas, 2),
+    stimmed=renew(state.stimmed), upgrades=upgrades, refused=renew(state.refused, 200),
     scan_x=renew(state.scan_x), scan_loops=renew(state.scan_loops, 100),
     patches=renew(state.patches, 900), repair_debt=renew(state.repair_debt),
     income=renew(state.income, 200), next_loop=renew(state.next_loop),

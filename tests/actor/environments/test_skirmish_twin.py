@@ -78,7 +78,7 @@ def test_the_steps_compared_are_rich(default_record):
     functions |= set(step.acted.commands.function.tolist())
     verbs |= set(np.unique(step.before.orders.verb).tolist())
     upgrades |= set(np.flatnonzero(step.before.upgrades.any(axis=0)).tolist())
-  assert verbs == set(range(tables.REPAIR + 1))
+  assert verbs == set(range(tables.RETURN + 1))
   assert kinds == set(range(len(default_games.TYPES.names)))
   assert len(functions) > 0.75 * len(default_games.FUNCTION)
   assert len(upgrades) >= 10

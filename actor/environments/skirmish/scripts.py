@@ -133,7 +133,7 @@ DEFENCE = {
   "Zerg": Plan(
     workers=7, most_workers=16, greedy=True,
     buildings=_order("SpawningPool", "SpineCrawler", "SpineCrawler", "SpineCrawler",
-                     "SpineCrawler", ("Hatchery", 8, 2), "SporeCrawler"),
+                     "SpineCrawler", "SpineCrawler", ("Hatchery", 8, 2), "SporeCrawler"),
     attack=16, reinforce=8, army=(("Queen", 0.2), ("Zergling", 0.8))),
 }
 MACRO = {

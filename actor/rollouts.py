@@ -157,7 +157,8 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
     races=race,
     map_index=jax.random.randint(keys[3], (games,), 0, config.maps),
     swap_sides=swap,
-    statistics=jax.vmap(jax.vmap(rewards.condition))(target, active))
+    statistics=jax.vmap(jax.vmap(rewards.condition))(target, active),
+    mmr=jnp.full((games, 2), base.AGENT_MMR, jnp.int16), income=jnp.full((games, 2), 100))
   state = jax.vmap(environment.reset)(jax.random.split(keys[5], games), match_up)
   core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
   return RolloutState(

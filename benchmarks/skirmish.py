@@ -30,12 +30,9 @@ BOTH = jnp.arange(2)
 
 def _start(environment: base.Environment, key):
   """A game of races and a map drawn at random: a tier that has one of each takes that."""
-  statistics = jax.tree.map(
-    lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
   keys = jax.random.split(key)
-  return environment.reset(key, base.MatchUp(
-    jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES)),
-    jnp.array(False), statistics))
+  return environment.reset(key, base.make_match_up(
+    jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES))))
 
 
 def _actions(game: Game, observation: types.Observation, key) -> types.Action:

@@ -46,6 +46,7 @@ def make_session(opponent: str, *, seed: int = 0, run_dir: str | None = None,
   """
   game, (player,) = competitors.choose((opponent,), run_dir=run_dir, tier=tier)
   setting = competitors.make_setting(game, seed, races, map_name, swap_sides=False)
+  setting = setting._replace(match_up=live.seated(setting.match_up, (None, player)))
   seat = live.Seat(player, game)
   _warm_up(setting, seat)
   return play_server.Session(

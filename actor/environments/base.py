@@ -14,9 +14,15 @@ players' at once, so that neither gains from acting first.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+import numpy as np
+
 from starleague.agent import types
 
 Array = Any
+# What an agent is told of its own skill (Vinyals et al. 2019, Methods: it is conditioned on the best
+# of the players that it learnt from).
+AGENT_MMR = 6200
 
 
 class MatchUp(NamedTuple):
@@ -26,6 +32,34 @@ class MatchUp(NamedTuple):
   map_index: Array  # [] int32
   swap_sides: Array  # [] bool: player 0 starts in the second place
   statistics: types.Statistics  # [2, ...]: z, each player's target; zero is unconditional
+  mmr: Array  # [2] int16: what each player's observation says of its skill
+  income: Array  # [2] int32: percent of what its workers bring that each gets; above 100: a cheat
+
+
+def make_match_up(
+    races: Any = (1, 1), map_index: Any = 0, swap_sides: Any = False,
+    statistics: types.Statistics | None = None, mmr: Any = (AGENT_MMR,) * 2,
+    income: Any = (100,) * 2) -> MatchUp:
+  """A match-up of one game, of numpy arrays but for what is given as JAX's.
+
+  Args:
+    races: indices of types.RACES.
+    map_index: one of the environment's maps.
+    swap_sides: player 0 starts in the second place.
+    statistics: z of both; none if not given.
+    mmr: of both.
+    income: of both, percent.
+  """
+  if statistics is None:
+    statistics = jax.tree.map(
+      lambda spec: np.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
+
+  def array(values, dtype):
+    return values if isinstance(values, jax.Array) else np.asarray(values, dtype)[()]
+
+  return MatchUp(
+    array(races, np.int32), array(map_index, np.int32), array(swap_sides, np.bool_), statistics,
+    array(mmr, np.int16), array(income, np.int32))
 
 
 class Outcome(NamedTuple):

@@ -105,7 +105,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     trip=jnp.zeros((2, tier.units), jnp.int32), cargo=jnp.zeros((2, tier.units), jnp.int32),
     cargo_gas=jnp.zeros((2, tier.units if rules.has_gas else 0), bool),
     stimmed=jnp.zeros((2, tier.units if rules.has(tables.STIM) else 0), jnp.int32),
-    minerals=jnp.full(2, tier.minerals, jnp.int32), vespene=zero, income=zero + 100,
+    minerals=jnp.full(2, tier.minerals, jnp.int32), vespene=zero,
     upgrades=jnp.zeros((2, len(rules.upgrades.names)), bool), repair_debt=nowhere,
     scan_x=nowhere, scan_y=nowhere, scan_loops=zero,
     patches=jnp.tile(jnp.asarray(_full(rules)), (2, 1)), commands=no_commands(rules),
@@ -113,4 +113,4 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     was_selected=jnp.zeros((2, tier.slots), bool),
     was_targeted=jnp.zeros((2, 2 * tier.slots + tier.resources), bool), memory=_memory(rules),
     score=Score(*[zero] * len(Score._fields)), executed=statistics, last_event=jnp.int32(0),
-    winner=jnp.int32(-1))
+    luck=jax.random.bits(jax.random.fold_in(key, 1), (2,)), winner=jnp.int32(-1))

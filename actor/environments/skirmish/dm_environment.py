@@ -167,7 +167,8 @@ class SkirmishEnvironment(dm_env.Environment):
     self._map, self._swap = map_name, swap_sides
     if isinstance(opponent, str):
       opponent = replays.scripted_player(opponent, game)
-    self._seat = live.Seat(opponent, game) if isinstance(opponent, replays.Player) else None
+    self._other = opponent if isinstance(opponent, replays.Player) else None
+    self._seat = live.Seat(self._other, game) if self._other else None
     self._function = None if self._seat else opponent
     self._actions, self._observations = action_spec(game), observation_spec(game)
     self._games = 0
@@ -179,7 +180,9 @@ class SkirmishEnvironment(dm_env.Environment):
     rng = np.random.default_rng([self._seed, self._games])
     self._games += 1
     match_up = draw_match_up(rng, self._game.tier, self._races, self._map, self._swap)
-    self._live = live.LiveGame(self._game, match_up, int(rng.integers(2 ** 31)))
+    sides = (None, self._other) if self._player == 0 else (self._other, None)
+    self._live = live.LiveGame(
+      self._game, live.seated(match_up, sides), int(rng.integers(2 ** 31)))
     if self._seat:
       self._seat.reset()
     self._over = False

@@ -114,21 +114,6 @@ def recorded_with() -> str:
   return f"jax {jax.__version__} on {platform.machine()}"
 
 
-def make_match_up(races: tuple[int, int] = (1, 1), map_index: int = 0,
-                  swap_sides: bool = False) -> base.MatchUp:
-  """A match-up without targets (z), of numpy arrays.
-
-  Args:
-    races: indices of types.RACES.
-    map_index: one of the environment's maps.
-    swap_sides: player 0 starts in the second place.
-  """
-  return base.MatchUp(
-    races=np.array(races, np.int32), map_index=np.int32(map_index), swap_sides=np.bool_(swap_sides),
-    statistics=jax.tree.map(
-      lambda spec: np.zeros((2, *spec.shape), spec.dtype), types.statistics_spec()))
-
-
 def nothing_done(game: Game, steps: int) -> tuple[types.Action, np.ndarray]:
   """Actions [steps, 2, ...] of nobody, and who acts, [steps, 2] bool."""
   actions = jax.tree.map(lambda spec: np.zeros((steps, 2, *spec.shape), spec.dtype),

@@ -4,7 +4,7 @@ What is played is a replay at any moment: the engine is the same compiled progra
 replays again, so that `replays.resimulate` comes to the same states, to the last bit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +13,6 @@ import numpy as np
 
 from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import engine, observation, tables
-from starleague.actor.environments.skirmish.engine import make_match_up
 from starleague.actor.environments.skirmish.replay_files import (
   DEFAULT_GAME,
   STEPS_PER_HASH,
@@ -33,6 +32,16 @@ class Player(NamedTuple):
   decide: Callable[[Any, Array, State, Array, Any], tuple[types.Action, Any]]
   params: Any = ()
   memory: Any = ()  # before the first observation
+  mmr: int = base.AGENT_MMR
+  income: int = 100  # percent of what its workers bring
+
+
+def seated(match_up: base.MatchUp, players: Sequence[Player | None]) -> base.MatchUp:
+  """A match-up with what its two players are to be told and given; None: as an agent."""
+  seats = [player or Player("", lambda *_: None) for player in players]
+  return match_up._replace(
+    mmr=np.array([seat.mmr for seat in seats], np.int16),
+    income=np.array([seat.income for seat in seats], np.int32))
 
 
 class LiveGame:
@@ -43,7 +52,7 @@ class LiveGame:
 
     Args:
       game: the arguments of the environment.
-      match_up: of numpy arrays; see `make_match_up`.
+      match_up: of numpy arrays; see `base.make_match_up`.
       seed: of where units stand at the start, and of the players' noise; 0 to 2^31 - 1.
 
     Raises:
@@ -166,13 +175,15 @@ def record(competitors: tuple[Player, Player], seed: int, *, game: Game = DEFAUL
     competitors: player 0 and player 1, made for `game`.
     seed: of the game and of its players' noise; 0 to 2^31 - 1. The same one gives the same game.
     game: the arguments of the environment.
-    match_up: of numpy arrays; `make_match_up()` if not given.
+    match_up: of numpy arrays; `base.make_match_up()` if not given. Its MMR and income are the
+      competitors'.
     max_steps: where to break off; the tier's own limit if not given.
 
   Raises:
     ValueError: a seed out of range, or what `make_skirmish` refuses.
   """
-  live = LiveGame(game, make_match_up() if match_up is None else match_up, seed)
+  match_up = base.make_match_up() if match_up is None else match_up
+  live = LiveGame(game, seated(match_up, competitors), seed)
   seats = [Seat(player, game) for player in competitors]
   limit = tables.TIERS[game.tier].loop_limit // tables.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)

@@ -139,7 +139,7 @@ def mine(rules: tables.Rules, state: State) -> State:
   cargo = jnp.where(brings, 0, state.cargo + taken)
 
   def income(chosen):
-    return jnp.sum(brought * chosen, axis=1) * state.income // 100
+    return jnp.sum(brought * chosen, axis=1) * state.match_up.income // 100
 
   minerals = income(~state.cargo_gas if rules.has_gas else 1)
   score = state.score._replace(collected=state.score.collected + minerals)

@@ -361,12 +361,12 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "last_queued": state.last_queued.astype(jnp.uint8),
     "last_repeat": state.last_repeat.astype(jnp.uint8),
     "action_result": state.refused.astype(jnp.uint8),
-    "statistics": state.match_up.statistics}
+    "mmr": state.match_up.mmr, "statistics": state.match_up.statistics}
   shown = _of(both, player)
   # By index: a select would be made part of the unpacking, and keep that from being vectorised.
   shown["minimap"] = planes.unpack(rules, planes.bits(rules, state)[player])
   observation = types.Observation(
-    **shown, game_loop=state.loop, mmr=jnp.int16(6200),
+    **shown, game_loop=state.loop,
     camera=whole)  # the camera shows the whole of so small a map
   other = 1 - player
   privileged = types.Privileged(

@@ -14,6 +14,7 @@ import numpy as np
 
 from starleague.actor.environments.skirmish import (
   availability,
+  demonstrators,
   scripts,
   spending,
   tables,
@@ -200,11 +201,9 @@ def decide(rules: tables.Rules, name_index: Array, key: Array, state: State,
     player: [] int32, 0 or 1.
   """
   every = scripts.parameters(rules)
-  script = jax.tree.map(lambda values: jnp.asarray(values)[name_index], every)
-  see = view(rules, state, player, script.vision if every.vision.any() else False)
-  plans = len(script._fields) - Parameters._fields.index("delays")
-  script = script._replace(**{
-    name: getattr(script, name)[see.race] for name in script._fields[:-plans]})
+  own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], every)
+  see = view(rules, state, player, own.vision if every.vision.any() else False)
+  script = demonstrators.manner(rules, own, name_index, state.luck[player], see.race)
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], see)
   if every.abilities.any():

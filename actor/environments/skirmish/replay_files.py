@@ -18,9 +18,10 @@ from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import tables
 from starleague.agent import types, vocabulary
 
-SCHEMA = 1
+SCHEMA = 2
 STEPS_PER_HASH = 256
 UNFINISHED = -1
+MOST_INCOME = 1000  # percent
 MOST_STEPS = 2 ** 20  # far more than any game's: a damaged number is not to fill the memory
 
 
@@ -72,7 +73,7 @@ class Replay(NamedTuple):
 # Keys of the manifest and their types; schema comes first.
 _MANIFEST = {
   "schema": int, **Game.__annotations__, "seed": int,
-  "players": list, "races": list, "map_index": int, "swap_sides": bool, "steps": int,
+  "players": list, "races": list, "map_index": int, "swap_sides": bool, "mmr": list, "income": list, "steps": int,
   "winner": int, "hashes": list, "rules": str, "recorded_with": str}
 
 
@@ -87,7 +88,8 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
   manifest = {
     "schema": SCHEMA, **replay.game._asdict(), "seed": replay.seed, "players": replay.players,
     "races": np.asarray(match_up.races).tolist(), "map_index": int(match_up.map_index),
-    "swap_sides": bool(match_up.swap_sides), "steps": replay.steps, "winner": replay.winner,
+    "swap_sides": bool(match_up.swap_sides), "mmr": np.asarray(match_up.mmr).tolist(),
+    "income": np.asarray(match_up.income).tolist(), "steps": replay.steps, "winner": replay.winner,
     "hashes": replay.hashes, "rules": replay.rules, "recorded_with": replay.recorded_with}
   arrays = {
     "manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8),
@@ -123,10 +125,10 @@ def load(path: str | os.PathLike[str]) -> Replay:
             f"{arrays[name].dtype}{list(arrays[name].shape)}")
   replay = Replay(
     game=game, seed=manifest["seed"], players=tuple(manifest["players"]),
-    match_up=base.MatchUp(
-      np.array(manifest["races"], np.int32), np.int32(manifest["map_index"]),
-      np.bool_(manifest["swap_sides"]),
-      types.Statistics(*(arrays[f"z.{name}"] for name in types.Statistics._fields))),
+    match_up=base.make_match_up(
+      manifest["races"], manifest["map_index"], manifest["swap_sides"],
+      types.Statistics(*(arrays[f"z.{name}"] for name in types.Statistics._fields)),
+      manifest["mmr"], manifest["income"]),
     steps=manifest["steps"], winner=manifest["winner"], step=arrays["step"],
     player=arrays["player"],
     actions=types.Action(*(arrays[f"action.{name}"] for name in types.Action._fields)),
@@ -185,11 +187,13 @@ def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     raise ReplayError(f"{path}: sizes: {error}") from error
   for key, low, high in (
       ("steps", 0, MOST_STEPS), ("winner", UNFINISHED, 2), ("seed", 0, 2 ** 31 - 1),
-      ("races", 0, len(types.RACES) - 1), ("map_index", 0, 2 ** 31 - 1)):
+      ("races", 0, len(types.RACES) - 1), ("map_index", 0, 2 ** 31 - 1), ("mmr", 0, 2 ** 15 - 1),
+      ("income", 0, MOST_INCOME)):
     for value in np.atleast_1d(manifest[key]):
       if not low <= value <= high:
         raise ReplayError(f"{path}: {key}: expected {low} to {high}, found {value}")
-  for key, kind, length in (("players", str, 2), ("races", int, 2),
+  for key, kind, length in (("players", str, 2), ("races", int, 2), ("mmr", int, 2),
+                            ("income", int, 2),
                             ("hashes", str, len(hash_steps(manifest["steps"])))):
     _expect(path, key, f"{length} of {kind.__name__}",
             f"{len(manifest[key])} of "

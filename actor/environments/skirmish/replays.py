@@ -17,8 +17,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.actor.environments.base import make_match_up
 from starleague.actor.environments.skirmish import engine, players, scripts, skirmish
-from starleague.actor.environments.skirmish.engine import make_match_up, state_hash
+from starleague.actor.environments.skirmish.engine import state_hash
 from starleague.actor.environments.skirmish.live import Player, record
 from starleague.actor.environments.skirmish.replay_files import (
   DEFAULT_GAME,
@@ -36,8 +37,8 @@ from starleague.actor.environments.skirmish.state import State
 from starleague.agent import types
 from starleague.agent.policy import Policy
 
-__all__ = ["DEFAULT_GAME", "GAMES", "Game", "Player", "Replay", "ReplayError", "game_of", "load", "make_match_up",
-           "policy_player", "record", "resimulate", "save", "scripted_player", "state_hash"]
+__all__ = ["DEFAULT_GAME", "GAMES", "Game", "Player", "Replay", "ReplayError", "game_of", "load",
+           "make_match_up", "policy_player", "record", "resimulate", "save", "scripted_player", "state_hash"]
 
 
 @functools.cache
@@ -59,7 +60,9 @@ def scripted_player(name: str, game: Game = DEFAULT_GAME) -> Player:
   known = scripts.names_of(game.tier)
   if name not in known:
     raise ValueError(f"player {name!r} does not exist; expected one of {', '.join(known)}")
-  return Player(name, _scripted_decide(game), np.int32(known.index(name)))
+  index = known.index(name)
+  skill = scripts.scripts_of(game.tier)[index].skill
+  return Player(name, _scripted_decide(game), np.int32(index), mmr=skill.mmr, income=skill.income)
 
 
 def policy_player(name: str, policy: Policy, params: Any, game: Game = DEFAULT_GAME) -> Player:

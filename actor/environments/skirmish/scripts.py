@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.actor.environments import base
 from starleague.actor.environments.skirmish import tables
 from starleague.actor.environments.skirmish.state import Array
 
 NEVER = 99
+LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Skill:
   abilities: bool = False  # doses, sieges, larvae, boosts
   vision: bool = False  # sees everything, as the real game's cheating levels do
   income: int = 100  # percent
+  mmr: int = base.AGENT_MMR  # what its observations say; a demonstrator's is what it plays like
+  jitter: float = 0.0  # how far each game strays from the plan, see `demonstrators`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,12 +58,27 @@ class Script:
   plans: tuple[tuple[str, Plan], ...]  # by race
   skill: Skill
   random: bool = False  # any legal action
+  drawn: bool = False  # plays one of the tier's strategies, drawn for each game
 
 
 def _order(*items: str | tuple[str, int] | tuple[str, int, int],
            ) -> tuple[tuple[str, int, int], ...]:
   filled = [(item,) if isinstance(item, str) else item for item in items]
   return tuple((*item, 0, 0)[:3] for item in filled)  # type: ignore[misc]
+
+
+def _demonstrator_skill(mmr: int) -> Skill:
+  """How well a demonstrator plays: from an action in a second and more errors to the best."""
+  part = (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
+  return Skill(
+    delays=(round(64 * 0.25 ** part), round(96 * 0.25 ** part)), noise=2.5 - 1.5 * part,
+    mistakes=0.35 * (1 - part), abilities=mmr >= 4000, mmr=mmr, jitter=1.0 - 0.6 * part)
+
+
+def _demonstrators(plans: dict[str, Plan]) -> tuple[Script, ...]:
+  return tuple(
+    Script(f"demo_{mmr}", tuple(plans.items()), _demonstrator_skill(mmr), drawn=True)
+    for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000))
 
 
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
@@ -73,6 +92,7 @@ _MINI = (
     army=(("Marine", 0.4), ("Marauder", 0.3), ("Hellion", 0.3)))),), _MINI_SKILL),
   Script("random_player", (("Terran", Plan(workers=0, most_workers=0)),), _MINI_SKILL,
          random=True),
+  *_demonstrators({"Terran": Plan(workers=0, most_workers=0)}),
 )
 
 ECONOMY = {
@@ -235,6 +255,7 @@ _WHOLE = (
   *(_script(name, plans, FULL) for name, plans in STRATEGIES.items()),
   *(_script(f"{name}_half", plans, HALF) for name, plans in STRATEGIES.items()),
   *(_script(f"{name}_quarter", plans, QUARTER) for name, plans in STRATEGIES.items()),
+  *_demonstrators(_NOTHING),
 )
 
 
@@ -246,6 +267,12 @@ def scripts_of(tier: str) -> tuple[Script, ...]:
 def names_of(tier: str) -> tuple[str, ...]:
   """Their names; an index into these is what `players.decide` takes."""
   return tuple(script.name for script in scripts_of(tier))
+
+
+def strategies_of(tier: str) -> tuple[int, ...]:
+  """The scripts that a demonstrator's games are drawn from, as indices of `scripts_of`."""
+  chosen = ("rusher", "builder") if tier == "mini" else tuple(STRATEGIES)
+  return tuple(names_of(tier).index(name) for name in chosen)
 
 
 class Parameters(NamedTuple):
@@ -269,6 +296,8 @@ class Parameters(NamedTuple):
   abilities: Array  # [P] bool
   vision: Array  # [P] bool
   random: Array  # [P] bool
+  drawn: Array  # [P] bool
+  jitter: Array  # [P] float32
 
 
 @functools.cache
@@ -324,12 +353,9 @@ def parameters(rules: tables.Rules) -> Parameters:
     mistakes=np.array([s.mistakes for s in skill], np.float32),
     abilities=np.array([s.abilities for s in skill]),
     vision=np.array([s.vision for s in skill]),
-    random=np.array([script.random for script in players]))
-
-
-def incomes(tier: str) -> np.ndarray:
-  """Percent of what is mined that each scripted player gets: [P] int32, for `State.income`."""
-  return np.array([script.skill.income for script in scripts_of(tier)], np.int32)
+    random=np.array([script.random for script in players]),
+    drawn=np.array([script.drawn for script in players]),
+    jitter=np.array([s.jitter for s in skill], np.float32))
 
 
 def army_types(rules: tables.Rules) -> np.ndarray:

@@ -113,7 +113,6 @@ class State(NamedTuple):
   # Players.
   minerals: Array  # [2] int32
   vespene: Array  # [2] int32
-  income: Array  # [2] int32: percent of what its workers bring that a player gets
   upgrades: Array  # [2, U] bool
   repair_debt: Array  # [2] float32: minerals below one that repairs still cost
   scan_x: Array  # [2] float32: what is looked at from above
@@ -133,6 +132,7 @@ class State(NamedTuple):
   score: Score
   executed: types.Statistics  # [2, ...]
   last_event: Array  # [] int32: the loop of the last income, product or damage
+  luck: Array  # [2] uint32: what scripted players draw their manner of this game from
   winner: Array  # [] int32: 0 or 1, 2 for a draw, -1 while it goes on
 
 

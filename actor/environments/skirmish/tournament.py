@@ -41,14 +41,14 @@ class _Program(NamedTuple):
 def _program(game: Game) -> _Program:
   environment = skirmish.make_skirmish(**game._asdict())
   script = players.make_scripted(**game._asdict())
-  incomes = scripts.incomes(game.tier)
-  nothing = jax.tree.map(
-    lambda spec: np.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
+  skills = [script.skill for script in scripts.scripts_of(game.tier)]
+  mmr = jnp.array([skill.mmr for skill in skills], jnp.int16)
+  income = jnp.array([skill.income for skill in skills], jnp.int32)
 
   def start(key, fixture):
-    match_up = base.MatchUp(fixture.races, fixture.map_index, fixture.swap_sides, nothing)
-    state = environment.reset(key, match_up)
-    return state._replace(income=jnp.asarray(incomes)[fixture.players])
+    return environment.reset(key, base.make_match_up(
+      fixture.races, fixture.map_index, fixture.swap_sides, mmr=mmr[fixture.players],
+      income=income[fixture.players]))
 
   def step(state, fixture, key):
     actions = jax.vmap(script, (0, 0, None, 0))(

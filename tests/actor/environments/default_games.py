@@ -58,11 +58,8 @@ class Compiled(NamedTuple):
 def compile_game() -> Compiled:
   environment = make_skirmish("default", **SIZES)
   decide = players.make_scripted("default", **SIZES)
-  statistics = jax.tree.map(
-    lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
-
   def reset(key, races, ground, swap_sides):
-    return environment.reset(key, base.MatchUp(races, ground, swap_sides, statistics))
+    return environment.reset(key, base.make_match_up(races, ground, swap_sides))
 
   def observe(state):
     return jax.vmap(environment.observe, (None, 0))(state, jnp.arange(2))

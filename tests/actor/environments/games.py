@@ -34,12 +34,8 @@ class Compiled(NamedTuple):
 
 def compile_game() -> Compiled:
   environment = make_skirmish()
-  statistics = jax.tree.map(
-    lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
-
   def reset(key, swap_sides):
-    return environment.reset(key, base.MatchUp(
-      jnp.array([1, 1], jnp.int32), jnp.int32(0), swap_sides, statistics))
+    return environment.reset(key, base.make_match_up(swap_sides=swap_sides))
 
   both = jnp.arange(2)
   return Compiled(

@@ -236,7 +236,8 @@ class Game:
       side=float(state.side[p]), race=("Terran", "Protoss", "Zerg")[state.race[p]],
       bodies={int(slot): self._body(tier, state, p, int(slot))
               for slot in np.flatnonzero(state.kind[p])},
-      minerals=int(state.minerals[p]), vespene=int(state.vespene[p]), income=int(state.income[p]),
+      minerals=int(state.minerals[p]), vespene=int(state.vespene[p]),
+      income=int(state.match_up.income[p]),
       upgrades={table.upgrades[u] for u in np.flatnonzero(state.upgrades[p])},
       debt=float(state.repair_debt[p]),
       scan=[float(state.scan_x[p]), float(state.scan_y[p]), int(state.scan_loops[p])],

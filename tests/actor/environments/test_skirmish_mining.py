@@ -208,7 +208,7 @@ def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
 def test_cheats_get_half_as_much_again(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", BESIDE, verb=tables.GATHER, target=0)
-  state.income[1] = 150
+  state.match_up.income[1] = 150
   state = run(default_game, state, 50)
   same(state.minerals[:2, 0], [10 * 5, 10 * 7])  # 7.5 a trip, rounded down
   same(state.patches[:2, 0, 0], 900 - 50)  # the patch gives as much

@@ -41,7 +41,7 @@ def invariants(state):
   assert (state.minerals >= 0).all() and (state.vespene >= 0).all()
   np.testing.assert_array_equal(state.minerals, TIER.minerals + score.collected - score.spent)
   np.testing.assert_array_equal(state.vespene, score.collected_vespene - score.spent_vespene)
-  assert (state.patches >= 0).all() and (state.income == 100).all()
+  assert (state.patches >= 0).all() and (state.match_up.income == 100).all()
   for gas, brought, full in ((False, score.collected, TIER.patch_minerals),
                              (True, score.collected_vespene, TIER.geyser_vespene)):
     left = state.patches[:, :, gas == GEYSERS]
@@ -244,7 +244,7 @@ def hide(state, rng, player=1):
     stimmed=renew(state.stimmed), upgrades=upgrades, refused=renew(state.refused, 200),
     scan_x=renew(state.scan_x), scan_loops=renew(state.scan_loops, 100),
     patches=renew(state.patches, 900), repair_debt=renew(state.repair_debt),
-    income=renew(state.income, 200), next_loop=renew(state.next_loop),
+    match_up=state.match_up._replace(income=renew(state.match_up.income, 200)), next_loop=renew(state.next_loop),
     last_function=renew(state.last_function), commands=jax.tree.map(renew, state.commands),
     score=jax.tree.map(renew, state.score), executed=jax.tree.map(renew, state.executed),
     memory=jax.tree.map(renew, state.memory)._replace(

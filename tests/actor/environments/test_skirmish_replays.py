@@ -156,7 +156,7 @@ def test_another_game_is_refused(replay, change, message):
 
 
 @pytest.mark.parametrize(("changes", "arrays", "message"), [
-  ({"schema": 2}, {}, r"schema: expected 1, found 2$"),
+  ({"schema": 1}, {}, r"schema: expected 2, found 1$"),
   ({"tier": "huge"}, {}, r"tier: expected one of .*mini.*, found 'huge'$"),
   ({"max_entities": 8}, {}, "sizes: tier mini: max_entities is 8"),
   ({"seed": "3"}, {}, "type of seed: expected int, found str$"),
@@ -165,6 +165,8 @@ def test_another_game_is_refused(replay, change, message):
   ({"hashes": []}, {}, r"hashes: expected \d of str, found 0 of "),
   ({"steps": -1}, {}, "steps: expected 0 to 1048576, found -1$"),
   ({"races": [1, 9]}, {}, "races: expected 0 to 4, found 9$"),
+  ({"income": [100, -5]}, {}, "income: expected 0 to 1000, found -5$"),
+  ({"mmr": [6200]}, {}, "mmr: expected 2 of int, found 1 of int$"),
   ({"steps": 300}, {}, "step: expected 0 to 299, found 0 to"),
   (None, {"player": None}, "arrays: expected .*'player'.*, found "),
   (None, {"manifest": None}, "not a replay: expected an array 'manifest', found "),

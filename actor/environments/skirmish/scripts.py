@@ -248,7 +248,7 @@ LEVELS = (
   _script("L7", RUSH, FULL),
   _script("L8", RUSH, _FAST),
   _script("L9", RUSH, dataclasses.replace(_FAST, income=150)),
-  _script("L10", RUSH, dataclasses.replace(_FAST, income=150, vision=True)),
+  _script("L10", RUSH, dataclasses.replace(_FAST, delays=(8, 8), income=150, vision=True)),
 )
 _WHOLE = (
   *LEVELS,

@@ -68,11 +68,11 @@ def _order(*items: str | tuple[str, int] | tuple[str, int, int],
 
 
 def _demonstrator_skill(mmr: int) -> Skill:
-  """How well a demonstrator plays: from an action in a second and more errors to the best."""
+  """How well a demonstrator plays: from an action in five seconds, and many mistakes, to the best."""
   part = (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
   return Skill(
-    delays=(round(64 * 0.25 ** part), round(96 * 0.25 ** part)), noise=2.5 - 1.5 * part,
-    mistakes=0.35 * (1 - part), abilities=mmr >= 4000, mmr=mmr, jitter=1.0 - 0.6 * part)
+    delays=(round(96 * 0.125 ** part), round(124 * 0.125 ** part)), noise=2.5 - 1.5 * part,
+    mistakes=0.4 * (1 - part), abilities=mmr >= 4000, mmr=mmr, jitter=1.0 - 0.6 * part)
 
 
 def _demonstrators(plans: dict[str, Plan]) -> tuple[Script, ...]:

@@ -69,7 +69,7 @@ def test_the_better_one_strays_less_and_acts_faster():
   rows = [NAMES.index(name) for name in ladder]
   assert (np.diff(EVERY.jitter[rows]) < 0).all() and (np.diff(EVERY.mistakes[rows]) < 0).all()
   assert (np.diff(EVERY.delays[rows], axis=0) < 0).all() and (np.diff(EVERY.noise[rows]) < 0).all()
-  assert EVERY.delays[rows[0]].tolist() == [64, 96] and EVERY.delays[rows[-1]].tolist() == [16, 24]
+  assert EVERY.delays[rows[0]].tolist() == [96, 124] and EVERY.delays[rows[-1]].tolist() == [12, 16]
   assert EVERY.mistakes[rows[-1]] == 0 and EVERY.abilities[rows].tolist() == [0, 0, 1, 1, 1, 1]
 
 

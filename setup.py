@@ -37,7 +37,7 @@ EXTRAS = {
   "launch": ["ray>=2.40"],
   "gif": ["pillow>=10.1"],
   "test": ["hypothesis>=6.100", "pytest>=8.3"],
-  "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "ruff>=0.12"],
+  "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "pytest-xdist>=3.6", "ruff>=0.12"],
 }
 
 setup(

@@ -34,8 +34,16 @@ def work_length(tier: tables.Tier) -> int:
   return TRIP_UNIT * (steps - WAY_STEPS)
 
 
-def _assign(rules: tables.Rules, state: State, assigned: Array, gathers: Array):
-  """Which resource each worker mines: [2, M], and whether it is another than before."""
+def _assign(rules: tables.Rules, state: State, target: Array,
+            assigned: Array) -> tuple[Array, Array]:
+  """Which resource each worker mines: [2, M], and whether it is another than before.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    target: [2, M] int32, the resource that it mined, -1 for none and for who does not mine.
+    assigned: [2, R] int32, how many mine each.
+  """
   tier, s = rules.tier, rules.tier.structures
   patch_x, patch_y = resource_places(rules, state.side)
   gas = geysers(rules)
@@ -49,7 +57,7 @@ def _assign(rules: tables.Rules, state: State, assigned: Array, gathers: Array):
   dx = patch_x[:, :, None] - state.x[:, None, s:]
   dy = patch_y[:, :, None] - state.y[:, None, s:]
   nearest = least(dx * dx + dy * dy + cost[:, :, None])
-  target = state.orders.target
+  gathers = state.orders.verb == tables.GATHER
   lost = gathers & ((target < 0) | ~pick(_minable(rules, state), target))
   target = jnp.where(lost, nearest, target)
   # One worker a step leaves the most crowded patch for one with room.
@@ -113,50 +121,64 @@ def way_home(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
           jnp.min(square, axis=1))
 
 
-def mine(rules: tables.Rules, state: State) -> State:
-  """Sends workers to patches, fills their hands there, and pays for what they bring home."""
-  tier = rules.tier
+def _hand_over(rules: tables.Rules, state: State) -> tuple[State, Array]:
+  """Pays for what is brought to a town hall; who has handed something over: [2, M] bool."""
   verb = state.orders.verb
-  gathers, loaded = verb == tables.GATHER, state.cargo > 0
-  target = jnp.where(gathers, state.orders.target, -1)
-  assigned = tally(target, jnp.ones_like(target), tier.resources)  # [2, R]
-  target, renewed = _assign(rules, state._replace(
-    orders=state.orders._replace(target=target)), assigned, gathers)
-  patch_x, patch_y = resource_places(rules, state.side)
-  s, gas = tier.structures, geysers(rules)
-  apart_x, apart_y = pick(patch_x, target) - state.x[:, s:], pick(patch_y, target) - state.y[:, s:]
-  working = gathers & ~loaded & (apart_x * apart_x + apart_y * apart_y < MINING_REACH ** 2)
-  there = _minable(rules, state) & (both_halves(state.patches) > 0)
-  capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
-  share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
-  # Whoever is sent to another resource begins its work there anew.
-  trip = jnp.where(renewed, 0, state.trip) + working * pick(share * there, target)
-  taken, left = _fill(rules, state, working & (trip >= work_length(tier)), target)
-  fills = taken > 0
   _, _, far = way_home(rules, state)
-  brings = loaded & (gathers | (verb == tables.RETURN)) & (far <= DROP_REACH ** 2)
-  brought = jnp.where(brings, state.cargo, 0)
-  cargo = jnp.where(brings, 0, state.cargo + taken)
+  hands = (state.cargo > 0) & ((verb == tables.GATHER) | (verb == tables.RETURN)) & (
+    far <= DROP_REACH ** 2)
+  brought = jnp.where(hands, state.cargo, 0)
 
   def income(chosen):
     return jnp.sum(brought * chosen, axis=1) * state.match_up.income // 100
 
   minerals = income(~state.cargo_gas if rules.has_gas else 1)
-  score = state.score._replace(collected=state.score.collected + minerals)
-  state = state._replace(
-    orders=state.orders._replace(target=jnp.where(gathers, target, state.orders.target)),
-    trip=jnp.where(fills, 0, trip), cargo=cargo, patches=left, minerals=state.minerals + minerals)
-  earned = jnp.any(minerals > 0)
+  vespene = income(state.cargo_gas) if rules.has_gas else jnp.zeros_like(minerals)
+  score = state.score._replace(
+    collected=state.score.collected + minerals,
+    collected_vespene=state.score.collected_vespene + vespene)
+  return state._replace(
+    cargo=jnp.where(hands, 0, state.cargo), minerals=state.minerals + minerals,
+    vespene=state.vespene + vespene, score=score, last_event=jnp.where(
+      jnp.any(minerals + vespene > 0), state.loop, state.last_event)), hands
+
+
+def _dig(rules: tables.Rules, state: State, free: Array) -> State:
+  """Sends workers to resources and moves the work of those there along.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    free: [2, M] bool, whose hands are empty since the step before.
+  """
+  tier, s, gas = rules.tier, rules.tier.structures, geysers(rules)
+  gathers = state.orders.verb == tables.GATHER
+  target = jnp.where(gathers, state.orders.target, -1)
+  assigned = tally(target, jnp.ones_like(target), tier.resources)  # [2, R]
+  target, renewed = _assign(rules, state, target, assigned)
+  patch_x, patch_y = resource_places(rules, state.side)
+  apart_x, apart_y = pick(patch_x, target) - state.x[:, s:], pick(patch_y, target) - state.y[:, s:]
+  works = gathers & free & (apart_x * apart_x + apart_y * apart_y < MINING_REACH ** 2)
+  there = _minable(rules, state) & (both_halves(state.patches) > 0)
+  capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
+  share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
+  # Whoever is sent to another resource begins its work there anew.
+  trip = jnp.where(renewed, 0, state.trip) + works * pick(share * there, target)
+  taken, left = _fill(rules, state, works & (trip >= work_length(tier)), target)
   if rules.has_gas:
-    vespene = income(state.cargo_gas)
-    score = score._replace(collected_vespene=score.collected_vespene + vespene)
     state = state._replace(
-      vespene=state.vespene + vespene,
-      cargo_gas=jnp.where(fills, look_up(gas, target), state.cargo_gas))
-    earned |= jnp.any(vespene > 0)
-  state = state._replace(
-    score=score, last_event=jnp.where(earned, state.loop, state.last_event))
+      cargo_gas=jnp.where(taken > 0, look_up(gas, target), state.cargo_gas))
+  return state._replace(
+    orders=state.orders._replace(target=jnp.where(gathers, target, state.orders.target)),
+    trip=jnp.where(taken > 0, 0, trip), cargo=state.cargo + taken, patches=left)
+
+
+def mine(rules: tables.Rules, state: State) -> State:
+  """Pays for what workers bring home, sends them to patches, and fills their hands there."""
+  empty = state.cargo == 0
+  state, handed = _hand_over(rules, state)
+  state = _dig(rules, state, empty)
   # Whoever was only to bring its load, or has something else to do after it, goes on.
   waits = state.next_orders.verb != tables.IDLE
-  done = (brings & waits) | ((verb == tables.RETURN) & (cargo == 0))
+  done = (handed & waits) | ((state.orders.verb == tables.RETURN) & (state.cargo == 0))
   return orders.next_order(rules, state, done, done)

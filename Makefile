@@ -14,8 +14,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 NEWEST := .venv-newest
 ARGS ?=
-# Processes that share the whole suite, a file at a time.
+# Processes that share the suite, a file at a time, long files not left for the end.
 JOBS ?= 2
+SHARE := --dist loadfile --no-loadscope-reorder
 
 # What must run on any JAX of setup.py's range: the agent, and a test file for each file of losses.
 NEWEST_TESTS := tests/agent $(wildcard tests/learner/losses tests/learner/test_loss*.py \
@@ -34,10 +35,10 @@ train: $(VENV)/.stamp  ## train an agent on this machine; ARGS="--help" tells th
 test: test-full test-newest  ## the whole suite, then agent and losses on the newest JAX
 
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
-	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) --dist loadfile $(ARGS)
+	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
 test-full: $(VENV)/.stamp  ## the whole suite, slow tests included
-	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) --dist loadfile $(ARGS)
+	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## agent and losses, on the newest JAX that setup.py allows
 	@$(NEWEST)/bin/python -c 'import jax, numpy; print("jax", jax.__version__, "numpy", numpy.__version__)'

@@ -18,8 +18,8 @@ MINERALS, GEYSER = -1, -2  # in place of a local type
 QUICK, POINT, UNIT = "quick", "point", "unit"  # what a command's functions take
 _FIXED = {
   "Attack": "a", "Move": "m", "Stop": "s", "HoldPosition": "h", "Patrol": "p",
-  "Harvest_Gather": "g", "Harvest_Return": "c", "Effect_Repair": "r", "Effect_Stim": "t", "Morph_SiegeMode": "e",
-  "Morph_Unsiege": "d", "Effect_Scan": "c", "Effect_InjectLarva": "v",
+  "Harvest_Gather": "g", "Harvest_Return": "c", "Effect_Repair": "r", "Effect_Stim": "t",
+  "Morph_SiegeMode": "e", "Morph_Unsiege": "d", "Effect_Scan": "c", "Effect_InjectLarva": "v",
   "Effect_ChronoBoostEnergyCost": "c", "Rally_Units": "y", "Rally_Workers": "y", "Cancel": "x",
   "Cancel_Last": "l"}
 _RESERVED = "qwz"  # the page's own

@@ -75,7 +75,8 @@ def function_words(name: str) -> str:
   name = re.sub(r"^(Harvest|Effect|Morph)_", "", name)
   return {"HoldPosition": "Hold position", "SiegeMode": "Siege mode", "Rally_Units": "Rally",
           "ChronoBoostEnergyCost": "Chrono boost", "InjectLarva": "Inject larvae",
-          "Rally_Workers": "Rally workers", "Cancel_Last": "Cancel last", "Return": "Return cargo"}.get(name, words(name))
+          "Rally_Workers": "Rally workers", "Cancel_Last": "Cancel last",
+          "Return": "Return cargo"}.get(name, words(name))
 
 
 def upgrade_words(name: str) -> str:

@@ -64,16 +64,16 @@ def vary(rules: tables.Rules, plan: Parameters, key: Array) -> Parameters:
     return jnp.exp(deviation * amount * jax.random.normal(keys[index], jnp.shape(like)))
 
   # The places of the build order, of which some neighbours change theirs.
-  order = jnp.arange(length)
+  place = jnp.arange(length)
+  order = place
   listed = jnp.sum(plan.building > 0)
   at = jax.random.randint(keys[0], (SWAPS,), 0, jnp.maximum(listed - 1, 1))
   swaps = jax.random.bernoulli(keys[1], amount, (SWAPS,)) & (listed > 1)
   for i in range(SWAPS):
-    place = jnp.arange(length)
     other = jnp.where(place == at[i], place + 1, jnp.where(place == at[i] + 1, place - 1, place))
     order = order[jnp.where(swaps[i], other, place) % length]
   building = plan.building[order]
-  same = (building[:, None] == building) & (jnp.arange(length) <= jnp.arange(length)[:, None])
+  same = (building[:, None] == building) & (place <= place[:, None])
   count = jnp.sum(same, axis=1) + look_up(rules.types.townhall, building)
   strays = amount > 0
   return plan._replace(

@@ -38,10 +38,11 @@ class Player(NamedTuple):
 
 def seated(match_up: base.MatchUp, players: Sequence[Player | None]) -> base.MatchUp:
   """A match-up with what its two players are to be told and given; None: as an agent."""
-  seats = [player or Player("", lambda *_: None) for player in players]
-  return match_up._replace(
-    mmr=np.array([seat.mmr for seat in seats], np.int16),
-    income=np.array([seat.income for seat in seats], np.int32))
+  agent = base.make_match_up()
+  mmr, income = (np.array([getattr(player, name) if player else like[i]
+                           for i, player in enumerate(players)], like.dtype)
+                 for name, like in (("mmr", agent.mmr), ("income", agent.income)))
+  return match_up._replace(mmr=mmr, income=income)
 
 
 class LiveGame:

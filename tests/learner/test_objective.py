@@ -143,10 +143,15 @@ def test_ratios_ignore_unused_arguments():
 
 def test_pseudo_rewards_that_are_off_teach_their_value_alone():
   batch = make_batch(10)
-  batch.steps.pseudo_active[:] = True
-  (_, on), _ = published(PARAMS, batch)
-  batch.steps.pseudo_active[:] = False
-  (_, off), _ = published(PARAMS, batch)
+
+  def terms(active):
+    # A new array, never the last one changed: JAX may still be reading that.
+    played_for = np.full_like(batch.steps.pseudo_active, active)
+    (_, metrics), _ = published(
+      PARAMS, batch._replace(steps=batch.steps._replace(pseudo_active=played_for)))
+    return metrics
+
+  on, off = terms(True), terms(False)
   for name in types.PSEUDO_REWARDS:
     assert off[f"policy/{name}"] == 0.0 != on[f"policy/{name}"]
     assert off[f"value/{name}"] == on[f"value/{name}"] > 0.0

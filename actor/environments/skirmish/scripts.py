@@ -142,7 +142,7 @@ DEFENCE = {
     workers=6, most_workers=16, greedy=True,
     buildings=_order("Barracks", "Bunker", "Bunker", "Bunker", "Bunker", "Bunker",
                      ("CommandCenter", 8, 3),
-                     "EngineeringBay", "Bunker", "MissileTurret", "Barracks", "Refinery"),
+                     "EngineeringBay", "MissileTurret", "Barracks", "Refinery"),
     attack=18, reinforce=9, army=(("Marine", 0.8), ("Marauder", 0.2))),
   "Protoss": Plan(
     workers=7, most_workers=16, greedy=True,
@@ -163,7 +163,8 @@ MACRO = {
     buildings=_order("CommandCenter", "Barracks", "Barracks", "Refinery", "Barracks", "Barracks",
                      "Barracks", ("EngineeringBay", 0, 12), ("Refinery", 0, 14),
                      ("Factory", 0, 14), ("Starport", 0, 14)),
-    attack=16, reinforce=8, army=(("Marine", 0.55), ("Marauder", 0.35), ("Medivac", 0.1)),
+    attack=16, reinforce=8,
+    army=(("Marine", 0.45), ("Marauder", 0.25), ("SiegeTank", 0.25), ("Medivac", 0.05)),
     upgrades=("CombatShield", "Stimpack", "TerranInfantryWeaponsLevel1")),
   "Protoss": Plan(
     workers=8, most_workers=18, greedy=True,

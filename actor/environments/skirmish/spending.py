@@ -4,18 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments.skirmish import mining, placement, tables
+from starleague.actor.environments.skirmish import mining, sites, tables
 from starleague.actor.environments.skirmish.scripts import Parameters, army_types
 from starleague.actor.environments.skirmish.state import Array, geysers, look_up
 from starleague.actor.environments.skirmish.views import Choice, View, choose, first
 
 MOST_QUEUED = 2  # in the making at once in a building
-SITES = 24  # places that a builder considers
-SITE_SPREAD = (-7.0, 9.0)  # around a base, towards the middle of the map; mini's is smaller
-MINI_SPREAD = (-4.0, 7.0)
 SUPPLY_MARGIN = 6  # food in halves that is left when the next supply is ordered
 SUPPLY_PER_PRODUCER = 3  # and more of it for each structure that trains
-AT_BASE = 5.0  # a town hall this near takes a base's place
+MONEY_TO_BURN = 300  # minerals beyond the price of what is next
 
 
 def mine(rules: tables.Rules, see: View) -> Choice:
@@ -52,71 +49,6 @@ def mine_gas(rules: tables.Rules, see: View) -> list[Choice]:
                   target=2 * n + geyser)]
 
 
-def _site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[Array, Array, Array]:
-  """A free place for a structure: whether there is one, and x, y."""
-  types_, s, tier = rules.types, rules.tier.structures, rules.tier
-  low, high = SITE_SPREAD if len(tier.homes) > 1 else MINI_SPREAD
-  keys = jax.random.split(key)
-  spread = jax.random.uniform(keys[0], (SITES, 2), minval=low, maxval=high)
-  around_x, around_y = tier.home
-  if len(tier.homes) > 1:
-    homes = np.array(tier.homes, np.float32)
-    hall = look_up(types_.townhall, see.kind[:s])
-    apart = ((see.side * see.x[:s, None] - homes[:, 0]) ** 2
-             + (see.side * see.y[:s, None] - homes[:, 1]) ** 2)
-    own = jnp.any((hall[:, None]) & (apart < AT_BASE ** 2), axis=0)  # [homes]
-    # What shoots goes where the newest base is, all else to the first or any.
-    newest = jnp.max(jnp.where(own, jnp.arange(len(homes)), 0))
-    shoots = look_up(types_.fighter, product)
-    where = jax.random.randint(keys[1], (SITES,), 0, 2 * len(homes))
-    where = jnp.where(where < len(homes), look_up(own, where) * where, 0)
-    base = jnp.where(shoots, newest, where)
-    around_x, around_y = look_up(homes[:, 0], base), look_up(homes[:, 1], base)
-    spread = jnp.where(shoots, 0.85 * spread, spread)
-  x = see.side * (around_x + spread[:, 0])
-  y = see.side * (around_y + spread[:, 1])
-  if len(tier.homes) > 1:
-    # A town hall goes to the next free base.
-    free = jnp.argmin(own)
-    is_hall = look_up(types_.townhall, product)
-    x = jnp.where(is_hall, see.side * jnp.asarray(homes)[free, 0], x)
-    y = jnp.where(is_hall, see.side * jnp.asarray(homes)[free, 1], y)
-  radius = look_up(types_.radius, product)
-  # A geyser is kept free for what stands on it.
-  ground = np.where(geysers(rules), types_.radius[types_.gas].max(initial=0.0), tables.PATCH_RADIUS)
-  blocks_x = jnp.concatenate([see.x[:s], see.patch_x])
-  blocks_y = jnp.concatenate([see.y[:s], see.patch_y])
-  wide = jnp.concatenate([
-    jnp.where(see.kind[:s] > 0, look_up(types_.radius, see.kind[:s]), placement.NOWHERE),
-    jnp.where(see.patches > 0, ground, placement.NOWHERE)])
-  # The aim is rounded to the location grid: leave a cell's width, and a way through.
-  apart = jnp.maximum(radius + wide + 0.25 + tier.map_size / rules.location_size, 0.0)
-  square = (x[:, None] - blocks_x) ** 2 + (y[:, None] - blocks_y) ** 2
-  fits = jnp.all(square >= apart * apart, axis=1)
-  fits &= jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius + 0.5 <= rules.half
-  if rules.terrain is not None:
-    row, column = placement.cell_of(rules, see.side, *placement.footprint(x, y, radius))
-    fits &= jnp.all(see.buildable[row, column], axis=1)
-  if rules.has_larvae:
-    creep = look_up(types_.larvae, see.standing)
-    on_creep = jnp.any(creep & (square[:, :s] < (placement.CREEP_RADIUS - 0.75) ** 2), axis=1)
-    needs = look_up((types_.race == tables.RACES.index("Zerg")) & ~types_.townhall, product)
-    fits &= on_creep | ~needs
-  best = jnp.argmax(fits)
-  return jnp.any(fits), x[best], y[best]
-
-
-def _geyser(rules: tables.Rules, see: View) -> tuple[Array, Array]:
-  """A geyser for a gas structure: whether there is one at an own base, and its index."""
-  s = rules.tier.structures
-  hall = look_up(rules.types.townhall, see.standing)
-  square = (see.patch_x[:, None] - see.x[:s]) ** 2 + (see.patch_y[:, None] - see.y[:s]) ** 2
-  near = jnp.any(hall & (square < 49.0), axis=1)
-  taken = jnp.any((see.kind[:s] > 0) & (square < 1.0), axis=1)
-  free = near & ~taken & geysers(rules) & (see.patches > 0)
-  return jnp.any(free), jnp.argmax(free)
-
-
 def _race_types(rules: tables.Rules, flags: np.ndarray, race: Array) -> Array:
   """The local type flagged of a race: [] int32, 0 for none."""
   table = [int(np.argmax(flags & (rules.types.race == i))) if (
@@ -127,6 +59,7 @@ def _race_types(rules: tables.Rules, flags: np.ndarray, race: Array) -> Array:
 def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Choice:
   """Some workers, supply, then the next building, upgrades, more workers, then the army."""
   types_, products, s = rules.types, rules.products, rules.tier.structures
+  keys = jax.random.split(key)
   y_, every = len(types_.names), np.arange(len(types_.names))
   makers = products.function  # the function that makes a type
   on_the_way = (see.verb == tables.BUILD)[:, None] & (see.product[:, None] == every)
@@ -142,16 +75,30 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   minerals, vespene = jnp.asarray(products.minerals), jnp.asarray(products.vespene)
 
   worker = _race_types(rules, types_.worker, see.race)
-  missing = (script.building > 0) & (have[script.building] < script.count)
-  building = script.building[jnp.argmax(missing)]
+  # What has no room is passed over as long as it has none: it must not keep the rest waiting.
+  shoots = types_.fighter & types_.structure
+  empty = see.kind[:s] == 0
+  room = jnp.where(shoots, jnp.any(empty[rules.tier.plain:]), jnp.any(empty[:rules.tier.plain]))
+  target = jnp.int32(0)
+  if rules.has_gas:
+    vent, geyser = sites.geyser(rules, see)
+    target = 2 * rules.tier.slots + geyser
+    room &= vent | ~types_.gas
+  missing = (script.building > 0) & (have[script.building] < script.count) & room[script.building]
+  # In order; but nobody who has money to burn waits for one that finds no place.
+  in_turn = jnp.arange(len(missing), dtype=jnp.float32)
+  rich = see.minerals >= minerals[script.building[jnp.argmax(missing)]] + MONEY_TO_BURN
+  turn = jnp.where(rich, jax.random.uniform(keys[0], missing.shape), in_turn)
+  next_ = jnp.argmin(jnp.where(missing, turn, jnp.inf))
+  building = script.building[next_]
   # What must stand first comes first.
   needed = look_up(products.requirement, building)
   absent = (needed > 0) & (have[needed] == 0) & ~jnp.any(counts_as == needed)
   building = jnp.where(absent & ~look_up(types_.townhall, needed), needed, building)
   needed = look_up(products.requirement, building)
   mobile = types_.fighter & ~types_.structure
-  ready = (have[worker] >= script.at_workers[jnp.argmax(missing)]) & (
-    jnp.sum(have * mobile) >= script.at_fighters[jnp.argmax(missing)])
+  ready = (have[worker] >= script.at_workers[next_]) & (
+    jnp.sum(have * mobile) >= script.at_fighters[next_])
   saves = jnp.any(missing) & (have[worker] >= script.workers) & ready & (
     (needed == 0) | jnp.any(counts_as == needed))
   supply, hungry = jnp.int32(0), jnp.array(False)
@@ -206,13 +153,11 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   product = wanted_products[jnp.argmax(wanted)]
   structure = np.append(types_.structure, np.zeros(len(makers) - y_, bool))
   built = look_up(structure, product)
-  fits, x, y = _site(rules, key, see, jnp.where(product < y_, product, 0))
-  target = jnp.int32(0)
+  fits, x, y = sites.site(rules, keys[1], see, jnp.where(product < y_, product, 0))
   if rules.has_gas:
     gas = look_up(np.append(types_.gas, np.zeros(len(makers) - y_, bool)), product)
-    some, geyser = _geyser(rules, see)
-    fits = jnp.where(gas, some, fits)
-    target = jnp.where(gas, 2 * rules.tier.slots + geyser, 0)
+    fits = jnp.where(gas, vent, fits)
+    target = jnp.where(gas, target, 0)
   # What has no place must not keep the rest waiting.
   others = wanted & ~look_up(structure, wanted_products)
   lost = built & ~fits

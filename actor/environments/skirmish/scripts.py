@@ -122,19 +122,19 @@ RUSH = {
 TIMING = {
   "Terran": Plan(
     workers=8, most_workers=19,
-    buildings=_order("Barracks", "Refinery", "Barracks", "Barracks", "EngineeringBay",
-                     ("CommandCenter", 10)), attack=12,
+    buildings=_order("Barracks", "Refinery", "Barracks", "Barracks", ("EngineeringBay", 0, 8),
+                     ("CommandCenter", 10, 14)), attack=12,
     reinforce=6, army=(("Marine", 0.6), ("Marauder", 0.4)), upgrades=("Stimpack", "CombatShield"),
     greedy=True),
   "Protoss": Plan(
     workers=8, most_workers=19,
     buildings=_order("Gateway", "Assimilator", "CyberneticsCore", "Gateway", "Gateway",
-                     ("Nexus", 10)), attack=9,
-    reinforce=5, army=(("Zealot", 0.4), ("Stalker", 0.6)), greedy=True),
+                     ("Nexus", 10, 10)), attack=8,
+    reinforce=4, army=(("Zealot", 0.4), ("Stalker", 0.6)), greedy=True),
   "Zerg": Plan(
     workers=8, most_workers=19,
     buildings=_order("SpawningPool", "Extractor", "RoachWarren", ("Hatchery", 10)), attack=9,
-    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.55), ("Zergling", 0.35)),
+    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.45), ("Zergling", 0.45)),
     upgrades=("GlialReconstitution",), greedy=True),
 }
 DEFENCE = {
@@ -147,8 +147,8 @@ DEFENCE = {
   "Protoss": Plan(
     workers=7, most_workers=16, greedy=True,
     buildings=_order("Forge", "PhotonCannon", "PhotonCannon", "PhotonCannon", "Gateway",
-                     "PhotonCannon", ("Nexus", 8, 1), "Assimilator", "CyberneticsCore",
-                     "PhotonCannon", "Gateway"),
+                     "PhotonCannon", "PhotonCannon", ("Nexus", 8, 1), "Assimilator",
+                     "CyberneticsCore", "PhotonCannon", "Gateway"),
     attack=12, reinforce=6, army=(("Zealot", 0.5), ("Stalker", 0.5))),
   "Zerg": Plan(
     workers=7, most_workers=16, greedy=True,

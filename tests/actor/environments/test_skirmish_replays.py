@@ -116,8 +116,10 @@ def test_one_changed_action_is_found_at_the_next_hash(replay, late):
   function = replay.actions.function
   if late:
     trains = function == vocabulary.FUNCTIONS.index("Train_Marine_quick")
-    changed = _changed(replay, "function", np.flatnonzero(trains & (replay.step > 256))[0], 0)
-    expected = rf"step {replay.steps}: .* they agree up to step 256: the replay was changed"
+    row = np.flatnonzero(trains & (replay.step > 256))[0]
+    changed = _changed(replay, "function", row, 0)
+    after = next(at for at in replay_files.hash_steps(replay.steps) if at > replay.step[row])
+    expected = rf"step {after}: .* they agree up to step 256: the replay was changed"
   else:
     builds = function == vocabulary.FUNCTIONS.index("Build_Barracks_pt")
     changed = _changed(replay, "location", np.flatnonzero(builds)[0], 500)
@@ -167,7 +169,7 @@ def test_another_game_is_refused(replay, change, message):
   ({"races": [1, 9]}, {}, "races: expected 0 to 4, found 9$"),
   ({"income": [100, -5]}, {}, "income: expected 0 to 1000, found -5$"),
   ({"mmr": [6200]}, {}, "mmr: expected 2 of int, found 1 of int$"),
-  ({"steps": 300}, {}, "step: expected 0 to 299, found 0 to"),
+  ({"steps": 300, "hashes": ["0" * 64] * 3}, {}, "step: expected 0 to 299, found 0 to"),
   (None, {"player": None}, "arrays: expected .*'player'.*, found "),
   (None, {"manifest": None}, "not a replay: expected an array 'manifest', found "),
   (None, {"manifest": np.frombuffer(b"{", np.uint8)}, "manifest: expected JSON"),

@@ -229,6 +229,7 @@ _FAST = dataclasses.replace(FULL, delays=(8, 12))
 _BEGINNER = Skill(delays=(110, 127), noise=3.0, mistakes=0.6)
 _LEARNER = Skill(delays=(90, 120), noise=3.0, mistakes=0.4)
 _AVERAGE = Skill(delays=(48, 72), noise=2.0, mistakes=0.3, abilities=True)
+_GOOD = Skill(delays=(40, 56), noise=1.5, mistakes=0.3, abilities=True)
 _NOTHING = {race: Plan(workers=0, most_workers=0) for race in tables.RACES}
 
 
@@ -245,7 +246,7 @@ LEVELS = (
   _script("L3", WEAK, _LEARNER),
   _script("L4", RUSH, QUARTER),
   _script("L5", RUSH, _AVERAGE),
-  _script("L6", RUSH, HALF),
+  _script("L6", RUSH, _GOOD),
   _script("L7", RUSH, FULL),
   _script("L8", RUSH, _FAST),
   _script("L9", RUSH, dataclasses.replace(_FAST, income=150)),

@@ -101,6 +101,8 @@ def one(tree, g):
 def furnish(state, games):
   """Gives both players of some games one of all that their race has, and money, on the books.
 
+  Their structures, but Zerg's, are damaged: there is something to repair.
+
   Args:
     state: [G, ...]; a copy is returned.
     games: indices.
@@ -126,6 +128,8 @@ def furnish(state, games):
         state.x[g, p, slot] = side * (-12.0 + 3.7 * (i % 4))
         state.y[g, p, slot] = side * (-13.0 + 3.7 * (i // 4))
         state.health[g, p, slot], state.shield[g, p, slot] = TYPES.health[kind], TYPES.shield[kind]
+        if TYPES.structure[kind] and TYPES.race[kind] != tables.RACES.index("Zerg"):
+          state.health[g, p, slot] /= 2
         state.energy[g, p, slot] = min(TYPES.energy[kind], 150)
       state.minerals[g, p] += 2000
       state.score.spent[g, p] -= 2000
@@ -147,14 +151,14 @@ def mixed_names(step, rng):
 def record(game, steps, every, seed=0) -> Record:
   """Plays GAMES games; keeps each one's every n-th step, and all games every 25 steps.
 
-  Besides, the first three steps of each function.
+  Besides, the first three steps of each function and of each verb.
 
   In every other pair of races both begin with one of everything.
   """
   rng = np.random.default_rng(seed)
   state = furnish(host(start(game, seed)), [g for g in range(GAMES) if g // 3 % 2 == 0])
   found, states = [], []
-  times = np.zeros(len(FUNCTION), int)
+  times, verbs = np.zeros(len(FUNCTION), int), np.zeros(tables.RETURN + 1, int)
   for step in range(steps):
     actions, due = choose(game, state, mixed_names(step, rng), seed + 1, step), game.due(state)
     acted = game.act(state, actions, due)
@@ -163,7 +167,9 @@ def record(game, steps, every, seed=0) -> Record:
     for g in np.flatnonzero(before.winner < 0):
       new = [f for f in noted.commands.function[g] if f and times[f] < 3]
       times[new] += 1
-      if new or (step + g) % every == 0:
+      now = [verb for verb in np.unique(before.orders.verb[g]) if verbs[verb] < 3]
+      verbs[now] += 1
+      if new or now or (step + g) % every == 0:
         found.append(jax.tree.map(np.copy, Step(
           *(one(tree, g) for tree in (before, chosen, turn, noted, later)))))
     if step % 25 == 24:

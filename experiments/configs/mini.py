@@ -8,7 +8,7 @@ def get_config() -> ml_collections.ConfigDict:
   return ml_collections.ConfigDict({
     "preset": "mini",  # an agent preset, see starleague.agent.config
     "seed": 0,
-    "seconds": 1200.0,  # training time, evaluation and start-up not counted
+    "seconds": 1800.0,  # training time, evaluation and start-up not counted
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",

@@ -47,7 +47,7 @@ def get_config() -> ml_collections.ConfigDict:
       "policy_cost": 5.0,
       "baseline_cost": 10.0,
       "upgo_cost": 1.0,
-      "entropy": 5e-2,  # a tenth of it, and a run loses again what it has learnt
+      "entropy": 5e-2,  # with a tenth of it a run lost again what it had learnt
       "teacher_kl": 0.0,
       "publish_interval_s": 10.0,
       "checkpoint_interval_s": 60.0,

@@ -20,8 +20,7 @@ AT_BASE = 5.0  # a town hall this near takes a base's place
 
 def _around_home(rules: tables.Rules, key: Array, see: View) -> tuple[Array, Array]:
   """Places to consider on a map of one base: x, y [SITES]."""
-  spread = jax.random.uniform(
-    key, (SITES, 2), minval=MINI_SPREAD[0], maxval=MINI_SPREAD[1])
+  spread = jax.random.uniform(key, (SITES, 2), minval=MINI_SPREAD[0], maxval=MINI_SPREAD[1])
   x, y = rules.tier.home
   return see.side * (x + spread[:, 0]), see.side * (y + spread[:, 1])
 
@@ -34,7 +33,7 @@ def _around_bases(rules: tables.Rules, key: Array, see: View, product: Array,
   hall = look_up(types.townhall, see.kind[:s])
   apart = ((see.side * see.x[:s, None] - homes[:, 0]) ** 2
            + (see.side * see.y[:s, None] - homes[:, 1]) ** 2)
-  own = jnp.any((hall[:, None]) & (apart < AT_BASE ** 2), axis=0)  # [homes]
+  own = jnp.any(hall[:, None] & (apart < AT_BASE ** 2), axis=0)  # [homes]
   shoots, is_hall = look_up(types.fighter, product), look_up(types.townhall, product)
   far = np.arange(SITES) >= SITES - FAR_SITES
   keys = jax.random.split(key)

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from starleague.actor import rollouts
-from starleague.actor.environments import base
 from starleague.agent.policy import Policy
+from starleague.environments import base
 
 
 class Score(NamedTuple):

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor import rewards
-from starleague.actor.environments import base
 from starleague.agent import types
 from starleague.agent.policy import Policy
+from starleague.environments import base
 
 Array = Any
 # (name index, key, state, player) -> action

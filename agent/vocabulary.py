@@ -2,7 +2,7 @@
 
 Everything inside Starleague speaks in dense indices; the game's own ids appear only where an
 environment meets its client. The tables are CSV files in `agent/data`, written by
-`python -m starleague.experiments.vocabulary` from pysc2 and a technology tree.
+`python -m starleague.experiments.generate.vocabulary` from pysc2 and a technology tree.
 
 The 564 raw functions are reduced to the 327 that have no general equivalent: `Build_Refinery_pt`
 stays, `Attack_Attack_pt` becomes `Attack_pt`. An index of 0 is `no_op` among functions, "unknown or

@@ -14,8 +14,9 @@ import jax
 import numpy as np
 
 from starleague.actor import rollouts
-from starleague.agent import types, wire
-from starleague.experiments import settings, wiring
+from starleague.agent import types
+from starleague.data import wire
+from starleague.experiments.run import settings, wiring
 
 
 def seconds(call, repeats: int) -> float:

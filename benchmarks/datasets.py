@@ -18,19 +18,18 @@ import jax
 import numpy as np
 
 from starleague import agent
-from starleague.actor.environments.skirmish import (
-  dm_environment,
-  live,
-  replays,
-  scripts,
-  skirmish,
-)
-from starleague.agent import types, wire
-from starleague.experiments import record, settings, wiring
-from starleague.learner import checkpoints, recordings
+from starleague.agent import types
+from starleague.data import recordings, wire
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import dm_environment, live, replays
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules.config import game_config
+from starleague.experiments import record
+from starleague.experiments.run import settings, wiring
+from starleague.learner import checkpoints
 
 MINI, FULL = agent.mini(), agent.full()
-LARGE = replays.game_of("large", FULL)
+LARGE = game_config("large", FULL)
 
 
 def scripted_games(games: int, length: int) -> list[types.Trajectory]:

@@ -6,7 +6,7 @@
 losses    V-trace, UPGO and TD(lambda) of five baselines as one compiled function / as rlax's calls,
           one a baseline and group of arguments, each compiled
 feeding   the learner on a full replay table / the same update on a batch that lies on the device
-replay    trajectories a second of `replay.dataset` / of Reverb's own sampler, which stacks nothing
+replay    trajectories a second of `datasets.dataset` / of Reverb's own sampler, which stacks nothing
 devices   updates on 2, 4 and 8 virtual devices / on one, the batch being the same; a process each
 
 Measurements take turns, so that whatever else the machine does meets both sides of a ratio.
@@ -30,11 +30,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.writer import Writer
 from starleague.agent import config as agent_config
-from starleague.agent import wire
-from starleague.experiments import learner, record, settings, wiring
-from starleague.learner import losses, prefetch, replay, update
+from starleague.data import datasets, sampler, transport, wire
+from starleague.data.server import make_server, make_tables
+from starleague.data.writer import Writer
+from starleague.experiments import learner, record
+from starleague.experiments.run import settings, wiring
+from starleague.learner import losses, prefetch, update
 from starleague.learner.losses._rlax import rlax
 
 PARTS = ("losses", "feeding", "replay", "devices")
@@ -129,10 +131,10 @@ def measure_losses(options: argparse.Namespace) -> None:
 
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
   """A server whose table gives each item thousands of times; sends its port and sleeps."""
-  tables = replay.make_tables(
+  tables = make_tables(
     [wiring.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=GIVEN,
     min_size=1, tolerance=len(trajectories))
-  server = replay.make_server(tables)
+  server = make_server(tables)
   writer = Writer(f"localhost:{server.port}", wiring.PLAYER, agent_config.preset(preset),
                   unroll_length, num_rows=1)
   for packed in trajectories:
@@ -165,7 +167,7 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
   run, state, teacher = make_update(parts, config)
   steps = config.learner.batch_size * config.unroll_length
   place = functools.partial(learner.place, run)
-  with replay.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
+  with datasets.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
                       config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
     batch = next(fed)
     start = time.perf_counter()
@@ -196,9 +198,9 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
 
 def measure_replay(options: argparse.Namespace, parts, config, address: str) -> None:
   size = config.learner.batch_size
-  sampler = replay.load_reverb().Client(address)._client.NewSampler(
-    wiring.PLAYER, -1, replay.SAMPLES_IN_FLIGHT)
-  with replay.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length) as data:
+  own_sampler = transport.load_reverb().Client(address)._client.NewSampler(
+    wiring.PLAYER, -1, sampler.SAMPLES_IN_FLIGHT)
+  with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length) as data:
     def rate(take, count):
       start = time.perf_counter()
       taken = 0
@@ -213,12 +215,12 @@ def measure_replay(options: argparse.Namespace, parts, config, address: str) -> 
       return rate(lambda: next(data), size)
 
     def raw():
-      for _ in range(2 * replay.SAMPLES_IN_FLIGHT):
-        sampler.GetNextTrajectory()
-      return rate(sampler.GetNextTrajectory, 1)
+      for _ in range(2 * sampler.SAMPLES_IN_FLIGHT):
+        own_sampler.GetNextTrajectory()
+      return rate(own_sampler.GetNextTrajectory, 1)
 
     print(f"replay, trajectories of {config.unroll_length} steps:", flush=True)
-    report(("replay.dataset", "Reverb's sampler"), "trajectories/s",
+    report(("datasets.dataset", "Reverb's sampler"), "trajectories/s",
            compare(batches, raw, options.rounds))
 
 

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from starleague.agent import config as agent_config
-from starleague.agent import types, wire
-from starleague.learner import replay
+from starleague.agent import types
+from starleague.data import transport, wire
 
 ROUNDS = 3
 
@@ -54,7 +54,7 @@ def leaves(trajectory: types.Trajectory) -> dict[str, np.ndarray]:
 
 
 def _serve(names, connection) -> None:
-  reverb = replay.load_reverb()
+  reverb = transport.load_reverb()
   server = reverb.Server([
     reverb.Table(name=name, sampler=reverb.selectors.Uniform(), remover=reverb.selectors.Fifo(),
                  max_size=256, rate_limiter=reverb.rate_limiters.MinSize(1)) for name in names])
@@ -120,7 +120,7 @@ def main() -> None:
   process.start()
   if not here.poll(60):
     raise TimeoutError("the server did not start within 60 s")
-  client = replay.load_reverb().Client(f"localhost:{here.recv()}")
+  client = transport.load_reverb().Client(f"localhost:{here.recv()}")
 
   size = sum(x.nbytes for x in jax.tree.leaves(trajectories[0])) / 1e6
   print(f"{arguments.preset}, T={arguments.unroll_length}: {size:.3f} MB a trajectory as leaves, "

@@ -19,11 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor.environments import base
-from starleague.actor.environments.skirmish import make_skirmish, maps, tables
-from starleague.actor.environments.skirmish.replay_files import GAMES, Game
 from starleague.agent import types
-from tests.actor.environments import skirmish_twin, skirmish_twin_state
+from starleague.environments import base
+from starleague.environments.skirmish import make_skirmish
+from starleague.environments.skirmish.rules import maps, tables
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
+from tests.environments.skirmish.twin import state as skirmish_twin_state
+from tests.environments.skirmish.twin import step as skirmish_twin
 
 BOTH = jnp.arange(2)
 
@@ -35,7 +37,7 @@ def _start(environment: base.Environment, key):
     jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES))))
 
 
-def _actions(game: Game, observation: types.Observation, key) -> types.Action:
+def _actions(game: GameConfig, observation: types.Observation, key) -> types.Action:
   """Something legal for every player: rows and places at random, as cheaply as can be."""
   keys = jax.random.split(key, 3)
   function = jax.random.categorical(
@@ -48,7 +50,7 @@ def _actions(game: Game, observation: types.Observation, key) -> types.Action:
     location=location)
 
 
-def _step(environment: base.Environment, game: Game, state, key):
+def _step(environment: base.Environment, game: GameConfig, state, key):
   observation, privileged = jax.vmap(environment.observe, (None, 0))(state, BOTH)
   actions = _actions(game, observation, key)
   state = environment.advance(environment.act(state, actions, environment.due(state)))
@@ -64,7 +66,7 @@ def _seconds(function, *arguments, repeats: int = 3) -> float:
   return best
 
 
-def measure(game: Game, games: int, steps: int) -> tuple[float, float]:
+def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
   """Environment steps a second of a batch, and the seconds it took to compile."""
   environment = make_skirmish(**game._asdict())
   keys = jax.random.split(jax.random.key(0), games)
@@ -83,7 +85,7 @@ def measure(game: Game, games: int, steps: int) -> tuple[float, float]:
   return games * steps / _seconds(run, states), compile_seconds
 
 
-def measure_single(game: Game, steps: int) -> float:
+def measure_single(game: GameConfig, steps: int) -> float:
   """Environment steps a second of one game in a jitted, unbatched loop."""
   environment = make_skirmish(**game._asdict())
   key = jax.random.key(0)
@@ -100,7 +102,7 @@ def measure_single(game: Game, steps: int) -> float:
   return steps / _seconds(run, state)
 
 
-def measure_twin(game: Game, steps: int) -> float:
+def measure_twin(game: GameConfig, steps: int) -> float:
   """Environment steps a second of one game of the numpy twin: its first ones, unobserved."""
   table = skirmish_twin_state.Table(tables.make_rules(**game._asdict()))
   environment, twin = make_skirmish(**game._asdict()), skirmish_twin.Twin(table)
@@ -148,13 +150,13 @@ def measure_smax(games: int, steps: int) -> float | None:
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(GAMES))
+  parser.add_argument("--tiers", nargs="+", default=["mini"], choices=list(GAME_CONFIGS))
   parser.add_argument("--games", type=int, nargs="+", default=[32, 64, 256])
   parser.add_argument("--steps", type=int, default=4096, help="game steps a measurement")
   options = parser.parse_args()
   fastest = {}
   for tier in options.tiers:
-    game = GAMES[tier]
+    game = GAME_CONFIGS[tier]
     single = measure_single(game, max(options.steps // 8, 1))
     print(f"tier={tier} games=1 environment_steps_per_second={single:.0f} "
           f"agent_steps_per_second={2 * single:.0f} ratio=1.0", flush=True)

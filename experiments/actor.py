@@ -15,10 +15,12 @@ import numpy as np
 from absl import flags, logging
 
 from starleague import league
-from starleague.actor import rollouts, statistics
-from starleague.actor.parameters import ParameterFetcher
-from starleague.actor.writer import Writer
-from starleague.experiments import entry, results, run_flags, settings, wiring
+from starleague.actor import rollouts
+from starleague.common import results
+from starleague.data import statistics
+from starleague.data.parameters import ParameterFetcher
+from starleague.data.writer import Writer
+from starleague.experiments.run import entry, run_flags, settings, wiring
 from starleague.league import payoff
 
 for _name in ("run_dir", "address", "parameters", "origin"):

@@ -14,7 +14,8 @@ from absl import flags
 
 from starleague import league
 from starleague.actor import evaluation
-from starleague.experiments import entry, results, run_flags, settings, wiring
+from starleague.common import results
+from starleague.experiments.run import entry, run_flags, settings, wiring
 from starleague.learner import checkpoints
 
 for _name in ("run_dir", "origin", "seed"):

@@ -29,17 +29,11 @@ import numpy as np
 from absl import flags, logging
 from jax.experimental import multihost_utils
 
-from starleague.agent import types, wire
-from starleague.experiments import entry, results, run_flags, settings, wiring
-from starleague.learner import (
-  checkpoints,
-  guard,
-  metrics,
-  objective,
-  prefetch,
-  replay,
-  update,
-)
+from starleague.agent import types
+from starleague.common import results
+from starleague.data import datasets, parameters, wire
+from starleague.experiments.run import entry, run_flags, settings, wiring
+from starleague.learner import checkpoints, guard, metrics, objective, prefetch, update
 
 for _name in ("run_dir", "address", "origin"):
   flags.declare_key_flag(_name)
@@ -216,7 +210,7 @@ class FirstHost:
     self._saved_at: float | None = None  # or when the first update was done
     if saved is None:
       return
-    self._publish = replay.ParameterPublisher(
+    self._publish = parameters.ParameterPublisher(
       address, wiring.PLAYER, interval_s=self._config.publish_interval_s,
       deadline_s=config.replay.timeout_s)
     self._make_log = functools.partial(
@@ -291,7 +285,7 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
 
   put = functools.partial(place, learner.update)
   size = settings_.batch_size // jax.process_count()
-  with replay.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
+  with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
                       deadline_s=config.replay.timeout_s) as data, \
       prefetch.prefetch(data, put, timeout=config.replay.timeout_s) as batches:
     # A learner that is told to stop may be waiting for a batch that never comes.

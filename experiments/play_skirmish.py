@@ -16,10 +16,13 @@ from collections.abc import Sequence
 
 from absl import app, flags
 
-from starleague.actor.environments.skirmish import live, replays
 from starleague.agent import types
-from starleague.experiments import competitors, play_orders, play_server, run_flags, watch_frames
+from starleague.environments.skirmish.games import live, replays
+from starleague.experiments.run import competitors, run_flags
 from starleague.learner import checkpoints
+from starleague.viewers.play import orders as play_orders
+from starleague.viewers.play import server as play_server
+from starleague.viewers.watch import frames as watch_frames
 
 for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)

@@ -3,7 +3,7 @@
   python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini --trajectories 1000
 
 The run's newest weights play as in training: against themselves and against the scripted players.
-`starleague.learner.replay.dataset` reads what is written: see docs/datasets.md.
+`starleague.data.server.dataset` reads what is written: see docs/datasets.md.
 """
 
 import pathlib
@@ -15,10 +15,10 @@ import numpy as np
 from absl import flags
 
 from starleague.actor import rollouts
-from starleague.actor.writer import Assembler
-from starleague.agent import wire
-from starleague.experiments import entry, run_flags, settings, wiring
-from starleague.learner import checkpoints, recordings
+from starleague.data import recordings, wire
+from starleague.data.writer import Assembler
+from starleague.experiments.run import entry, run_flags, settings, wiring
+from starleague.learner import checkpoints
 
 for _name in ("run_dir", "seed"):
   flags.declare_key_flag(_name)

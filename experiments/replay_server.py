@@ -7,8 +7,8 @@
 from absl import flags, logging
 
 from starleague.agent import config as agent_config
-from starleague.experiments import entry, run_flags, settings, wiring
-from starleague.learner import replay
+from starleague.data.server import make_server, make_tables
+from starleague.experiments.run import entry, run_flags, settings, wiring
 
 flags.declare_key_flag("run_dir")
 _PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
@@ -17,11 +17,11 @@ _PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
 def main() -> None:
   stop = wiring.stop_event()
   config = settings.load(run_flags.RUN_DIR.value)
-  tables = replay.make_tables(
+  tables = make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.replay.samples_per_item, min_size=config.replay.min_size,
     tolerance=config.replay.tolerance)
-  server = replay.make_server(tables, port=_PORT.value)
+  server = make_server(tables, port=_PORT.value)
   logging.info("serving port=%d", server.port)
   stop.wait()
   server.stop()

@@ -17,7 +17,9 @@ import ml_collections
 import portpicker
 from absl import flags
 
-from starleague.experiments import display, entry, monitor, processes, report, results, settings
+from starleague.common import results
+from starleague.experiments import report
+from starleague.experiments.run import display, entry, monitor, processes, settings
 
 _CONFIG = entry.define_config(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.declare_key_flag("config")

@@ -9,31 +9,23 @@ The page holds the whole game and needs no network. A replay that does not come 
 recorded is refused.
 """
 
-import html
-import json
-import os
 import pathlib
-import re
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from absl import app, flags
 
-from starleague.actor import files
-from starleague.actor.environments.skirmish import replays
-from starleague.actor.environments.skirmish.replays import Replay
-from starleague.actor.environments.skirmish.state import State
-from starleague.agent import types
-from starleague.experiments import (
-  competitors,
-  run_flags,
-  watch_frames,
-  watch_gif,
-  watch_terminal,
-)
-from starleague.experiments.competitors import AGENT
+from starleague.environments.skirmish.games import replays
+from starleague.environments.skirmish.games.replays import Replay
+from starleague.environments.skirmish.rules.state import State
+from starleague.experiments.run import competitors, run_flags
+from starleague.experiments.run.competitors import AGENT
 from starleague.learner import checkpoints
+from starleague.viewers.watch import frames as watch_frames
+from starleague.viewers.watch import gif as watch_gif
+from starleague.viewers.watch import page as watch_page
+from starleague.viewers.watch import terminal as watch_terminal
 
 for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)
@@ -65,44 +57,6 @@ class Options(NamedTuple):
   tier: str | None = None
   races: tuple[str, ...] = ("random", "random")
   map_name: str = "random"
-
-
-def render_page(replay: Replay, states: State) -> str:
-  """The page as HTML. Pure."""
-  data = pathlib.Path(__file__).with_name("data")
-  game = json.dumps(watch_frames.page_data(replay, states), ensure_ascii=False)
-  parts = {
-    "TITLE": html.escape(" vs ".join(replay.players)), "HEADER": _header(replay),
-    "SHAPES": (data / "watch_shapes.json").read_text(encoding="utf-8").replace("\n", ""),
-    "MAP": (data / "watch_map.js").read_text(encoding="utf-8"),
-    "SCRIPT": (data / "watch.js").read_text(encoding="utf-8"),
-    # Inside a script element nothing but "</" could end the data.
-    "GAME": game.replace("<", "\\u003c")}
-  # In one pass: a player's name may itself look like a place.
-  return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]],
-                (data / "watch.html").read_text(encoding="utf-8"))
-
-
-def _header(replay: Replay) -> str:
-  one, two = (html.escape(name) for name in replay.players)
-  match_up = replay.match_up
-  races = "-".join(types.RACES[race] for race in match_up.races)
-  brief = {"tier": replay.game.tier, "map": watch_frames.map_name(replay), "races": races,
-           "seed": str(replay.seed), "steps": str(replay.steps),
-           "result": watch_frames.result(replay)}
-  spans = " ".join(f"<span><b>{name}</b> {html.escape(value)}</span>"
-                  for name, value in brief.items())
-  return (f"<header><h1>{one} <span>vs</span> {two}</h1>"
-          f"<p class='brief'>{spans}</p></header>")
-
-
-def write_page(path: str | os.PathLike[str], replay: Replay, states: State) -> pathlib.Path:
-  """Writes the page of a replay whose states were played again, at once."""
-  path = pathlib.Path(path)
-  page = render_page(replay, states)
-  with files.replacing(path) as file:
-    file.write(page)
-  return path
 
 
 def _game(options: Options) -> tuple[Replay, State, pathlib.Path]:
@@ -151,7 +105,7 @@ def main(argv: Sequence[str]) -> None:
       path = watch_gif.write(_GIF.value, replay, states, view=_GIF_VIEW.value)
       print(f"gif={path} kilobytes={path.stat().st_size / 1000:.1f}", flush=True)
     if _OUTPUT.value is not None or not (_TERMINAL.value or _GIF.value):
-      path = write_page(_OUTPUT.value or default, replay, states)
+      path = watch_page.write_page(_OUTPUT.value or default, replay, states)
       print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f} "
             f"result={watch_frames.result(replay)!r}", flush=True)
     if _TERMINAL.value:

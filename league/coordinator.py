@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.common.database import Database
 from starleague.league import matchmaking, payoff, players
-from starleague.league.database import Database
 from starleague.league.matchmaking import Match, MatchRules
 from starleague.league.payoff import DECAY, Payoff, Result, validated
 from starleague.league.players import Player, SnapshotRules

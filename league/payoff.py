@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from starleague.league.database import Database
+from starleague.common.database import Database
 
 WIN, DRAW, LOSS = 1, 0, -1
 DECAY = 0.99

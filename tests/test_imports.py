@@ -1,6 +1,7 @@
 """Who may import whom, one name a module, and the names that users call."""
 
 import ast
+import graphlib
 import importlib
 import inspect
 import json
@@ -11,17 +12,24 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Each room, and the rooms it may import beside itself.
+# Each room, and the rooms it may import beside itself; lower rooms first.
 ROOMS = {
   "agent": set(),
-  "learner": {"agent"},
-  "actor": {"agent"},
-  "league": set(),
-  "experiments": {"agent", "learner", "actor", "league"},
+  "common": set(),
+  "environments": {"agent", "common"},
+  "data": {"agent", "common"},
+  "actor": {"agent", "common", "environments", "data"},
+  "learner": {"agent", "common", "data"},
+  "league": {"common"},
+  "viewers": {"agent", "common", "environments", "data", "actor", "learner", "league"},
+  "experiments": {"agent", "common", "environments", "data", "actor", "learner", "league",
+                  "viewers"},
 }
-HEAVY = {"tensorflow", "reverb", "pysc2"}
-MAY_IMPORT_HEAVY = ("learner/replay.py", "actor/writer.py", "actor/parameters.py",
-                    "actor/environments/sc2/", "experiments/")
+# Floors inside a room: each imports itself and the floors before it, never one behind it.
+FLOORS = ("environments/base.py", "environments/skirmish/rules/", "environments/skirmish/bots/",
+          "environments/skirmish/games/", "environments/skirmish/__init__.py")
+# Heavy packages, and where alone they are imported.
+HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pysc2": ("experiments/generate/",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
 IMPORTING_CALLS = {"import_module", "__import__", "find_spec"}
@@ -64,8 +72,8 @@ def breaches(file, source):
     elif parts[0] == "starleague" and len(parts) > 1 and parts[1] in ROOMS:
       if parts[1] not in ROOMS[room] | {room}:
         yield f"{file}:{line} imports {name}: {room} may import {sorted(ROOMS[room]) or 'no room'}"
-    elif parts[0] in HEAVY and not file.startswith(MAY_IMPORT_HEAVY):
-      yield f"{file}:{line} imports {name}, which only {', '.join(MAY_IMPORT_HEAVY)} may"
+    elif parts[0] in HEAVY and not file.startswith(HEAVY[parts[0]]):
+      yield f"{file}:{line} imports {name}, which only {', '.join(HEAVY[parts[0]])} may"
 
 
 @pytest.mark.parametrize("file, source, found", [
@@ -73,8 +81,10 @@ def breaches(file, source):
   ("agent/core.py", "from starleague import learner", "agent may import no room"),
   ("learner/update.py", "def f():\n  from starleague.actor.rewards import rewards", "learner may"),
   ("actor/rollouts.py", "import starleague.learner.losses as losses", "actor may import"),
-  ("league/payoff.py", "from starleague.agent import types", "league may import no room"),
-  ("experiments/train.py", "from starleague.league import pfsp\nimport reverb", None),
+  ("league/payoff.py", "from starleague.agent import types", "league may import ['common']"),
+  ("data/wire.py", "from starleague.environments import base", "data may import"),
+  ("viewers/watch/page.py", "from starleague.experiments.run import settings", "viewers may"),
+  ("experiments/train.py", "from starleague.league import pfsp", None),
   ("agent/core.py", "from . import types", "agent/core.py:1 imports types relatively"),
   ("agent/core.py", "from ..learner import x", "relatively"),
   ("agent/core.py", "import agent.types", "under a second name"),
@@ -83,9 +93,9 @@ def breaches(file, source):
   ("agent/core.py", "importlib.import_module('reverb')", "imports reverb"),
   ("agent/core.py", "__import__('pysc2.lib')", "imports pysc2.lib"),
   ("agent/core.py", "importlib.import_module(name)", "not written out"),
-  ("actor/environments/sc2/client.py", "from pysc2 import run_configs", None),
-  ("actor/environments/base.py", "from pysc2 import run_configs", "imports pysc2.run_configs"),
-  ("actor/writer.py", "import reverb", None),
+  ("experiments/train.py", "import reverb", "experiments/train.py:1 imports reverb"),
+  ("environments/base.py", "from pysc2 import run_configs", "imports pysc2.run_configs"),
+  ("data/writer.py", "import reverb", None),
 ])
 def test_the_rules_catch(file, source, found):
   texts = list(breaches(file, source))
@@ -96,6 +106,45 @@ def test_the_rules_catch(file, source, found):
 @pytest.mark.parametrize("file", FILES)
 def test_imports_keep_to_the_rules(file):
   assert list(breaches(file, (ROOT / file).read_text())) == []
+
+
+def edges(file, source, files):
+  """The files among `files` that a source imports, by its absolute imports."""
+  by_name = {module_name(other): other for other in files}
+  for name, _, _ in imported(source):
+    while name and name not in by_name:
+      name = name.rpartition(".")[0]
+    if name and by_name[name] != file:
+      yield by_name[name]
+
+
+def import_graph():
+  return {file: set(edges(file, (ROOT / file).read_text(), FILES)) for file in FILES}
+
+
+def floor_breaches(graph):
+  """Imports from a floor of a room to one behind it, as texts."""
+  def floor(file):
+    return next((i for i, prefix in enumerate(FLOORS) if file.startswith(prefix)), None)
+
+  for file, targets in graph.items():
+    for target in sorted(targets):
+      if None not in (floor(file), floor(target)) and floor(target) > floor(file):
+        yield f"{file} imports {target}: {FLOORS[floor(file)]} is below {FLOORS[floor(target)]}"
+
+
+def test_no_import_goes_up_a_floor():
+  assert list(floor_breaches(import_graph())) == []
+  assert len(list(floor_breaches({
+    "environments/skirmish/rules/state.py": {"environments/skirmish/bots/scripts.py"},
+    "environments/skirmish/games/live.py": {"environments/skirmish/rules/state.py"}}))) == 1
+
+
+def test_imports_have_no_cycle():
+  order = list(graphlib.TopologicalSorter(import_graph()).static_order())
+  assert sorted(order) == FILES
+  with pytest.raises(graphlib.CycleError):
+    graphlib.TopologicalSorter({"a.py": {"b.py"}, "b.py": {"a.py"}}).prepare()
 
 
 def module_name(file):
@@ -142,9 +191,9 @@ def test_no_module_is_loaded_under_two_names():
 
 
 @pytest.mark.parametrize("names, absent", [
-  (["starleague.agent", "starleague.learner.losses"], HEAVY),
-  (["starleague.actor.rewards", "starleague.actor.statistics"], HEAVY),
-  (["starleague.league"], HEAVY | {"jax", "haiku", "starleague.agent", "starleague.learner",
+  (["starleague.agent", "starleague.learner.losses"], set(HEAVY)),
+  (["starleague.actor.rewards", "starleague.data"], set(HEAVY)),
+  (["starleague.league"], set(HEAVY) | {"jax", "haiku", "starleague.agent", "starleague.learner",
                                    "starleague.actor", "starleague.experiments"}),
 ])
 def test_light_rooms_stay_light(names, absent):
@@ -173,8 +222,10 @@ PUBLIC = {
     "pfsp": ("win_rates", "weighting"), "remove_monotonic_suffix": ("win_rates",),
     "Payoff": None, "Coordinator": None, "elo_expected_score": ("difference",),
     "nash": ("payoff_matrix",), "relative_population_performance": ("payoff_matrix",)},
-  "starleague.learner.replay": {
-    "make_tables": None, "make_server": None, "dataset": ("source", "batch_size")},
+  "starleague.data": {
+    "make_tables": None, "make_server": None, "dataset": ("source", "batch_size"),
+    "StatisticsLibrary": None},
+  "starleague.environments.skirmish": {"make_skirmish": ("tier",), "SkirmishEnvironment": None},
 }
 
 

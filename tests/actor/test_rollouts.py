@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from starleague.actor import evaluation, rollouts
-from starleague.actor.environments import base
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
+from starleague.environments import base
 
 STEP_LOOPS = 8
 LENGTH = 400  # loops of a game

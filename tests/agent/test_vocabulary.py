@@ -22,7 +22,7 @@ def committed(name: str) -> list[list[str]]:
 def pysc2():
   """This project's reader of pysc2 and the modules that it reads."""
   pytest.importorskip("pysc2")
-  from starleague.experiments import vocabulary as reader
+  from starleague.experiments.generate import vocabulary as reader
   return reader, reader.import_pysc2_tables()
 
 

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
-from starleague.actor import rollouts, statistics
+from starleague.actor import rollouts
 from starleague.agent import types
-from starleague.experiments import actor, wiring
+from starleague.data import statistics
+from starleague.experiments import actor
+from starleague.experiments.run import wiring
 
 NAMES = ("passive", "rusher", "builder")
 ZERG = types.RACES.index("zerg")

@@ -13,11 +13,15 @@ import numpy as np
 import portpicker
 import pytest
 
-from starleague.actor.writer import Writer
 from starleague.agent import config as agent_config
-from starleague.agent import types, wire
-from starleague.experiments import learner, results, settings, wiring
-from starleague.learner import checkpoints, replay
+from starleague.agent import types
+from starleague.common import results
+from starleague.data import wire
+from starleague.data.server import make_server, make_tables
+from starleague.data.writer import Writer
+from starleague.experiments import learner
+from starleague.experiments.run import settings, wiring
+from starleague.learner import checkpoints
 from tests.learner.random_batches import random_batch
 
 MINI = agent_config.mini()
@@ -81,7 +85,7 @@ def test_a_batch_that_devices_do_not_divide_is_refused():
 
 def serve(batch):
   """A replay server with a batch's trajectories, of which it never runs out."""
-  server = replay.make_server(replay.make_tables(
+  server = make_server(make_tables(
     [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
   writer = Writer(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
   for row in range(8):

@@ -1,0 +1,21 @@
+"""Counts and durations as short text."""
+
+
+def duration(seconds: float) -> str:
+  """`7s`, `2m05s`, `3h04m`, `2d03h`."""
+  whole = round(max(0.0, seconds))
+  if whole < 60:
+    return f"{whole}s"
+  if whole < 3600:
+    return f"{whole // 60}m{whole % 60:02d}s"
+  if whole < 86400:
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+  return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def count(value: float) -> str:
+  """`950`, `9 500`, `12.3 k`, `4.56 M`, `7.89 G`: at least three digits."""
+  for least, scale, unit in ((999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"), (9999.5, 1e3, "k")):
+    if abs(value) >= least:
+      return f"{format(value / scale, '#.3g').rstrip('.')} {unit}"
+  return f"{value:,.0f}".replace(",", " ")

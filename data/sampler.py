@@ -1,0 +1,115 @@
+"""Batches of a Reverb table's trajectories, stacked in a thread of their own."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from starleague.data import transport, wire
+from starleague.data.transport import ReplayServerError, ReplayTimeoutError, load_reverb
+
+# Trajectories a sampler asks for ahead. They count as sampled: a learner that dies loses them.
+SAMPLES_IN_FLIGHT = 8
+
+
+class Dataset(Iterator[wire.Packed]):
+  """Batches of a table's trajectories, stacked by a thread; see `dataset`.
+
+  Attributes:
+    config: the AgentConfig that `wire.unpack` needs to make trajectories of them.
+    unroll_length: T.
+  """
+
+  def __init__(self, address: str, player: str, batch_size: int, config, unroll_length: int,
+               deadline_s: float, prefetch: int):
+    self._address, self._table, self._deadline_s = address, player, deadline_s
+    self.config, self.unroll_length = config, unroll_length
+    self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
+    self._client, info = transport.connect(load_reverb(), address, deadline_s)
+    transport.check_signature(info, player, address, self._spec._asdict())
+    self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
+    self._closed = threading.Event()
+    self._thread = threading.Thread(target=self._fill, name=f"replay-{player}", daemon=True)
+    self._thread.start()
+
+  def _fill(self) -> None:
+    try:
+      sampler = self._client._client.NewSampler(self._table, -1, SAMPLES_IN_FLIGHT)
+      while not self._closed.is_set():
+        self._offer(self._batch(sampler))
+    except Exception as error:  # handed to the consumer, which raises it
+      self._offer(error)
+
+  def _batch(self, sampler) -> wire.Packed:
+    """The next `batch_size` samples; Reverb itself reconnects to a server that was restarted."""
+    columns = [np.empty((x.shape[0], self._batch_size, *x.shape[1:]), x.dtype)
+               for x in self._spec[:-1]]
+    state = np.empty((self._batch_size, *self._spec.state.shape), self._spec.state.dtype)
+    batch = wire.Packed(*[*columns, state])
+    by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
+    for b in range(self._batch_size):
+      sample = sampler.GetNextTrajectory()[-len(by_name):]  # before it: key, probability, ...
+      for (name, out), value in zip(by_name, sample, strict=True):
+        (out if name == "state" else out.swapaxes(0, 1))[b] = value
+    return batch
+
+  def _offer(self, item: wire.Packed | Exception) -> None:
+    while not self._closed.is_set():
+      try:
+        return self._ready.put(item, timeout=0.5)
+      except queue.Full:
+        continue
+
+  def __next__(self) -> wire.Packed:
+    """The next batch.
+
+    Raises:
+      ReplayTimeoutError: the server answers but the table gave no batch within the deadline.
+      ReplayServerError: the server has not answered for as long.
+      StopIteration: after `close`.
+    """
+    start, answered, wait = time.monotonic(), time.monotonic(), 0.5
+    while not self._closed.is_set():
+      try:
+        item = self._ready.get(timeout=wait)
+      except queue.Empty:
+        info = transport.server_info(load_reverb(), self._client)
+        now = time.monotonic()
+        answered = now if info is not None else answered
+        if now - answered > self._deadline_s:
+          raise ReplayServerError(
+            f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s)."
+          ) from None
+        if info is not None and now - start > self._deadline_s:
+          raise ReplayTimeoutError(self._starved(info, now - start)) from None
+        wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))
+        continue
+      if isinstance(item, Exception):
+        self.close()
+        raise ReplayServerError(
+          f"sampling table {self._table!r} of {self._address} failed: {item}") from item
+      return item
+    raise StopIteration
+
+  def _starved(self, info: dict[str, Any], seconds: float) -> str:
+    table = info[self._table]
+    limiter = table.rate_limiter_info
+    return (
+      f"table {self._table!r} of {self._address} gave no batch of {self._batch_size} in "
+      f"{seconds:.0f} s: it holds {table.current_size} trajectories, sampling needs "
+      f"{limiter.min_size_to_sample}, {limiter.insert_stats.completed} were ever written; check "
+      "that actors of this player run and write here.")
+
+  def close(self) -> None:
+    """Stops the thread; one that waits inside Reverb ends with its next sample."""
+    self._closed.set()
+    self._thread.join(timeout=1.0)
+
+  def __enter__(self) -> "Dataset":
+    return self
+
+  def __exit__(self, *_) -> None:
+    self.close()

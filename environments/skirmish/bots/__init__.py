@@ -1,0 +1,1 @@
+"""Scripted players of Skirmish, demonstrators and tournaments between them."""

@@ -1,0 +1,152 @@
+"""Many games of scripted players at once: what strategies are worth against one another."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent import types
+from starleague.environments import base
+from starleague.environments.skirmish.bots import players, scripts
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
+
+STEPS_PER_CALL = 64
+
+
+class Fixture(NamedTuple):
+  """A game to be played; several are an array each."""
+
+  players: np.ndarray  # [..., 2] int32, indices of the tier's scripted players
+  races: np.ndarray  # [..., 2] int32, indices of types.RACES
+  map_index: np.ndarray  # [...] int32
+  swap_sides: np.ndarray  # [...] bool
+
+
+class Result(NamedTuple):
+  """How games ended; [N] each."""
+
+  winner: np.ndarray  # int32: 0, 1, or 2 for a draw
+  loops: np.ndarray  # int32: how long it lasted, game loops
+
+
+class _Program(NamedTuple):
+  start: Callable  # (keys, fixtures) -> states
+  run: Callable  # (states, fixtures, keys) -> states, STEPS_PER_CALL steps later
+
+
+@functools.cache
+def _program(game: GameConfig) -> _Program:
+  environment = skirmish.make_skirmish(**game._asdict())
+  script = players.make_scripted(**game._asdict())
+  skills = [script.skill for script in scripts.scripts_of(game.tier)]
+  mmr = jnp.array([skill.mmr for skill in skills], jnp.int16)
+  income = jnp.array([skill.income for skill in skills], jnp.int32)
+
+  def start(key, fixture):
+    return environment.reset(key, base.make_match_up(
+      fixture.races, fixture.map_index, fixture.swap_sides, mmr=mmr[fixture.players],
+      income=income[fixture.players]))
+
+  def step(state, fixture, key):
+    actions = jax.vmap(script, (0, 0, None, 0))(
+      fixture.players, jax.random.split(key, 2), state, jnp.arange(2))
+    return environment.advance(environment.act(state, actions, environment.due(state)))
+
+  def run(states, fixtures, keys):
+    def body(_, carry):
+      states, keys = carry
+      keys, now = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+      return jax.vmap(step)(states, fixtures, now), keys
+
+    return jax.lax.fori_loop(0, STEPS_PER_CALL, body, (states, keys))
+
+  return _Program(jax.jit(jax.vmap(start)), jax.jit(run, donate_argnums=0))
+
+
+def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48) -> Result:
+  """Plays games to their ends, `batch` at a time in one compiled program.
+
+  Args:
+    fixtures: arrays of N games.
+    seed: of the games and of the players' noise.
+    tier: whose scripted players and rules.
+    batch: games at once; the last ones are filled up with games that do not count.
+  """
+  program, total = _program(GAME_CONFIGS[tier]), len(fixtures.map_index)
+  winner, loops = np.zeros(total, np.int32), np.zeros(total, np.int32)
+  keys = jax.random.split(jax.random.key(seed), (2, -(-total // batch) * batch))
+  for first in range(0, total, batch):
+    indices = np.arange(first, first + batch) % total
+    part = jax.tree.map(lambda values, at=indices: jnp.asarray(values[at]), fixtures)
+    mine = keys[:, first:first + batch]
+    states, noise = program.start(mine[0], part), mine[1]
+    while bool((states.winner < 0).any()):
+      states, noise = program.run(states, part, noise)
+    count = min(batch, total - first)
+    winner[first:first + count] = np.asarray(states.winner)[:count]
+    loops[first:first + count] = np.asarray(states.loop)[:count]
+  return Result(winner, loops)
+
+
+def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int],
+                repeats: int) -> Fixture:
+  """Everyone against everyone: each pair, each races, each map, from both sides.
+
+  Args:
+    count: players; they are numbered from 0.
+    races: pairs of indices of types.RACES, the first player's and the second's.
+    maps: indices of maps.
+    repeats: games of each kind.
+
+  Returns:
+    Fixtures of count * (count - 1) / 2 * races * maps * 2 * repeats games.
+  """
+  def games() -> Iterator[tuple]:
+    for i in range(count):
+      for j in range(i + 1, count):
+        for pair in races:
+          for map_index in maps:
+            for swap in (False, True):
+              yield from [((i, j), pair, map_index, swap)] * repeats
+
+  columns = list(zip(*games(), strict=True))
+  return Fixture(np.array(columns[0], np.int32), np.array(columns[1], np.int32),
+                 np.array(columns[2], np.int32), np.array(columns[3], bool))
+
+
+def payoff(fixtures: Fixture, result: Result, count: int) -> tuple[np.ndarray, np.ndarray]:
+  """Points (wins and half the draws) and games of row against column: [count, count] each."""
+  points, games = np.zeros((count, count)), np.zeros((count, count))
+  i, j = fixtures.players[:, 0], fixtures.players[:, 1]
+  score = np.where(result.winner == 0, 1.0, np.where(result.winner == 1, 0.0, 0.5))
+  np.add.at(points, (i, j), score)
+  np.add.at(points, (j, i), 1 - score)
+  np.add.at(games, (i, j), 1)
+  np.add.at(games, (j, i), 1)
+  return points, games
+
+
+def indices(tier: str, names: Sequence[str]) -> np.ndarray:
+  """Indices of scripted players.
+
+  Raises:
+    ValueError: the tier has none of that name.
+  """
+  known = scripts.names_of(tier)
+  for name in names:
+    if name not in known:
+      raise ValueError(f"player {name!r} does not exist at tier {tier!r}; expected one of "
+                       f"{', '.join(known)}")
+  return np.array([known.index(name) for name in names], np.int32)
+
+
+def race_pairs(tier: str, *, mirrors: bool) -> list[tuple[int, int]]:
+  """Pairs of a tier's races as indices of types.RACES: of one race, or of two different ones."""
+  rules = tables.make_rules(**GAME_CONFIGS[tier]._asdict())
+  races = [types.RACES.index(tables.RACES[race].lower()) for race in rules.races]
+  return [(a, b) for a in races for b in races if (a == b) == mirrors]

@@ -1,0 +1,1 @@
+"""Single games of Skirmish: replays, live games, and the dm_env interface."""

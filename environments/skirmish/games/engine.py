@@ -1,0 +1,123 @@
+"""The compiled engine of games that can be played again, and what tells one state from another.
+
+Two compiled programs of the same mathematics may round differently. Whatever plays a game that is to
+be a replay, and what plays it again, therefore runs this one loop, on the CPU whatever else there
+is, without the fused multiply-adds that some CPUs have and others do not.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import platform
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from starleague.agent import types
+from starleague.environments import base
+from starleague.environments.skirmish.games.replay_files import STEPS_PER_HASH
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules.config import GameConfig
+from starleague.environments.skirmish.rules.state import Array, State
+
+# SSE4.2 is what all x86-64 CPUs of the last fifteen years have in common. With it the hashes were
+# the same at every optimisation level of XLA; with AVX2 they were not, nor the same as with AVX.
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+_COMPILER_OPTIONS = {"xla_cpu_max_isa": "SSE4_2"} if _IS_X86 else {}
+
+
+class Program(NamedTuple):
+  """The compiled engine of a GameConfig."""
+
+  reset: Callable[[Array, base.MatchUp], State]
+  stand: Callable[[State], tuple[Array, Array]]  # -> [2] bool: who is due; [] winner
+  # (track, state, actions [H, 2, ...], acts [H, 2], count) -> (track, state): plays the first
+  # `count` of H = STEPS_PER_HASH steps; `track` [H, ...] takes the state after each; donated.
+  run: Callable[..., tuple[State, State]]
+
+
+@functools.cache
+def make_program(game: GameConfig) -> Program:
+  """The program of a GameConfig, compiled once."""
+  environment = skirmish.make_skirmish(**game._asdict())
+
+  def run(track, state, actions, acts, count):
+    def body(i, carry):
+      track, state = carry
+      action = jax.tree.map(lambda values: values[i], actions)
+      state = environment.advance(environment.act(state, action, acts[i]))
+      put = functools.partial(lax.dynamic_update_index_in_dim, index=i, axis=0)
+      return jax.tree.map(put, track, state), state
+
+    # A loop of `count` steps, not a scan of H: it must be the same program for one step too.
+    return lax.fori_loop(0, count, body, (track, state))
+
+  compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
+  return Program(
+    reset=compiled(environment.reset), run=compiled(run, donate_argnums=0),
+    stand=compiled(lambda state: (environment.due(state), state.winner)))
+
+
+def on_cpu(function: Callable) -> Callable:
+  """Runs a function's JAX programs on the CPU."""
+  @functools.wraps(function)
+  def wrapped(*args, **kwargs):
+    with jax.default_device(jax.devices("cpu")[0]):
+      return function(*args, **kwargs)
+  return wrapped
+
+
+def make_track(state: State) -> State:
+  """Room for the states after each of STEPS_PER_HASH steps."""
+  return jax.tree.map(lambda x: jnp.zeros((STEPS_PER_HASH, *x.shape), x.dtype), state)
+
+
+def keys_of(seed: int) -> tuple[Array, Array]:
+  """What the start of a game and what its players' noise are drawn from."""
+  return tuple(jax.random.split(jax.random.key(seed, impl="threefry2x32")))
+
+
+def state_hash(state: State) -> str:
+  """SHA-256 of a state: of every array's name, dtype, shape and bytes."""
+  digest = hashlib.sha256()
+  for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+    values = np.ascontiguousarray(leaf)
+    digest.update(f"{jax.tree_util.keystr(path)} {values.dtype.str} {values.shape}\n".encode())
+    digest.update(values.tobytes())
+  return digest.hexdigest()
+
+
+def rules_digest(tier: str) -> str:
+  """16 hex digits that tell apart the numbers of a tier: sizes, pace, statistics, functions."""
+  digest = hashlib.sha256(repr(tables.TIERS[tier]).encode())
+  types_ = tables.make_types(tables.TIERS[tier])
+  functions, products = tables.make_functions(tables.TIERS[tier], types_)
+  upgrades = tables.make_upgrades(tables.TIERS[tier], types_)
+  parts = [types_, types_.ground, types_.air, functions, products, upgrades]
+  if tables.TIERS[tier].field_block:
+    parts.append(tables.terrain_of(tables.TIERS[tier]))
+  for part in parts:
+    for field in dataclasses.fields(part):
+      value = getattr(part, field.name)
+      if isinstance(value, np.ndarray):
+        digest.update(value.tobytes())
+      elif not dataclasses.is_dataclass(value):
+        digest.update(repr(value).encode())
+  return digest.hexdigest()[:16]
+
+
+def recorded_with() -> str:
+  """What this process plays games with, as replays tell it."""
+  return f"jax {jax.__version__} on {platform.machine()}"
+
+
+def nothing_done(game: GameConfig, steps: int) -> tuple[types.Action, np.ndarray]:
+  """Actions [steps, 2, ...] of nobody, and who acts, [steps, 2] bool."""
+  actions = jax.tree.map(lambda spec: np.zeros((steps, 2, *spec.shape), spec.dtype),
+                         types.action_spec(game.max_selected))
+  return actions, np.zeros((steps, 2), bool)

@@ -1,0 +1,161 @@
+"""Why a command does nothing, in StarCraft II's own numbers (ActionResult of its protocol)."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.environments.skirmish.rules import availability, tables
+from starleague.environments.skirmish.rules.state import (
+  Array,
+  State,
+  finished_kind,
+  food,
+  look_up,
+  next_products,
+  pick,
+  room,
+  standing_types,
+)
+
+NOT_SUPPORTED = 2
+ERROR = 3
+CANT_QUEUE_THAT_ORDER = 4
+COOLDOWN = 6
+QUEUE_IS_FULL = 7
+NOT_ENOUGH_MINERALS = 9
+NOT_ENOUGH_VESPENE = 10
+NOT_ENOUGH_FOOD = 13
+NOT_ENOUGH_LIFE = 15
+NOT_ENOUGH_ENERGY = 17
+NOT_ENOUGH_CHARGES = 21
+CANT_TARGET_THAT_UNIT = 36
+COULDNT_ALLOCATE_UNIT = 37
+CANT_FIND_PLACEMENT_LOCATION = 41
+CANT_BUILD_LOCATION_INVALID = 44
+CANT_FIND_DROP_OFF = 65
+NO_CARGO_TO_UNLOAD = 74
+TECH_REQUIREMENTS_NOT_MET = 79
+YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT = 88
+MUST_TARGET_RESOURCES = 89
+REQUIRES_REPAIR_TARGET = 91
+MUST_TARGET_ENEMY_UNITS = 109
+MUST_TARGET_STRUCTURES = 115
+CANT_FIND_ENOUGH_TARGETS = 198
+ALREADY_SPAWNING_LARVA = 199
+CANT_TARGET_EXHAUSTED_RESOURCES = 200
+CANT_FIND_CANCEL_ORDER = 214
+
+# For people, who know what they ordered.
+WORDS = {
+  NOT_SUPPORTED: "not in this game", ERROR: "not possible",
+  CANT_QUEUE_THAT_ORDER: "done or under way already", COOLDOWN: "not again yet",
+  QUEUE_IS_FULL: "the queue is full", NOT_ENOUGH_MINERALS: "not enough minerals",
+  NOT_ENOUGH_VESPENE: "not enough vespene", NOT_ENOUGH_FOOD: "not enough supply",
+  NOT_ENOUGH_LIFE: "not enough health", NOT_ENOUGH_ENERGY: "not enough energy",
+  NOT_ENOUGH_CHARGES: "no larva", CANT_TARGET_THAT_UNIT: "no such target",
+  COULDNT_ALLOCATE_UNIT: "no more of these fit in the game",
+  CANT_FIND_PLACEMENT_LOCATION: "no place for it",
+  CANT_BUILD_LOCATION_INVALID: "cannot be built there",
+  CANT_FIND_DROP_OFF: "no town hall", NO_CARGO_TO_UNLOAD: "nothing to bring",
+  TECH_REQUIREMENTS_NOT_MET: "needs something else first",
+  YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT: "nobody selected can",
+  MUST_TARGET_RESOURCES: "needs minerals or a tapped geyser",
+  REQUIRES_REPAIR_TARGET: "nothing to repair", MUST_TARGET_ENEMY_UNITS: "needs an enemy",
+  MUST_TARGET_STRUCTURES: "needs a structure", CANT_FIND_ENOUGH_TARGETS: "nothing to aim at",
+  ALREADY_SPAWNING_LARVA: "injected already",
+  CANT_TARGET_EXHAUSTED_RESOURCES: "nothing left there",
+  CANT_FIND_CANCEL_ORDER: "nothing to cancel"}
+
+
+def first(checks: list[tuple[Array, Array | int]]) -> Array:
+  """The number of the first check that does not hold, 0 if all do: [2] int32.
+
+  Args:
+    checks: what must hold, [2] bool, and the number if it does not.
+  """
+  found = jnp.zeros(2, jnp.int32)
+  for holds, number in reversed(checks):
+    found = jnp.where(holds, found, number)
+  return found
+
+
+def unavailable(rules: tables.Rules, state: State, function: Array) -> Array:
+  """Why a player cannot use a function, whoever is selected: [2] int32, ERROR if all seems well.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    function: [2] int32, local; functions that `availability.available` refuses.
+  """
+  functions, products, tier = rules.functions, rules.products, rules.tier
+  s, kind = tier.structures, look_up(rules.functions.kind, function)
+  builds, trains = kind == tables.BUILDING, kind == tables.TRAINING
+  product = pick(next_products(rules, state), function[:, None])[:, 0]
+  brood, eats = look_up(products.brood, product), look_up(products.takes_food, product)
+  used, most = food(rules, state)
+  stands = standing_types(rules, state).at[:, 0].set(True)
+  met = pick(stands, look_up(products.requirement, product)[:, None])[:, 0]
+  empty, armed = state.kind[:, :s] == 0, look_up(rules.types.fighter, product) & (
+    product < len(rules.types.names))
+  slots = jnp.where(armed[:, None], jnp.arange(s) >= tier.plain, jnp.arange(s) < tier.plain)
+  free = jnp.any(empty & slots, axis=1)
+  checks = [
+    (~(builds | trains) | (product > 0), CANT_QUEUE_THAT_ORDER),
+    (met, TECH_REQUIREMENTS_NOT_MET),
+    (state.minerals >= look_up(products.minerals, product), NOT_ENOUGH_MINERALS),
+    (state.vespene >= look_up(products.vespene, product), NOT_ENOUGH_VESPENE),
+    (~trains | (eats == 0) | (used + eats <= most), NOT_ENOUGH_FOOD),
+    (~trains | (brood <= room(rules, state)), COULDNT_ALLOCATE_UNIT),
+    (~builds | free, COULDNT_ALLOCATE_UNIT)]
+  if rules.has_larvae:
+    fertile = jnp.any(state.larvae > 0, axis=1)
+    checks.append((~trains | ~look_up(products.larva, product) | fertile, NOT_ENOUGH_CHARGES))
+  checks += [(~trains, QUEUE_IS_FULL), (~builds, CANT_FIND_PLACEMENT_LOCATION)]
+  verb = look_up(functions.verb, function)
+  hall = jnp.any(look_up(rules.types.townhall, finished_kind(rules, state)), axis=1)
+  checks += [
+    (verb != tables.ATTACK_UNIT, CANT_FIND_ENOUGH_TARGETS),
+    (verb != tables.GATHER, CANT_FIND_ENOUGH_TARGETS),
+    ((verb != tables.RETURN) | hall, CANT_FIND_DROP_OFF),
+    (verb != tables.RETURN, NO_CARGO_TO_UNLOAD),
+    (verb != tables.REPAIR, REQUIRES_REPAIR_TARGET)]
+  ability = look_up(functions.ability, function)
+  if rules.has(tables.INJECT):
+    waits = jnp.any(availability.injectable(rules, state), axis=1)
+    checks.append(((ability != tables.INJECT) | waits, ALREADY_SPAWNING_LARVA))
+  found = first(checks)
+  other = jnp.where(ability == tables.NO_ABILITY, ERROR, unable(
+    rules, state, ability, state.kind > 0))
+  return jnp.where(found == 0, other, found)
+
+
+def unable(rules: tables.Rules, state: State, ability: Array, users: Array) -> Array:
+  """Why those who are asked cannot use an ability now: [2] int32, 0 if it is no ability.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    ability: [2] int32, tables.NO_ABILITY to tables.CANCEL_LAST.
+    users: [2, n] bool, who is asked.
+  """
+  numbers = np.zeros(tables.CANCEL_LAST + 1, np.int32)
+  numbers[[tables.SCAN, tables.BOOST, tables.INJECT]] = NOT_ENOUGH_ENERGY
+  numbers[[tables.CANCEL, tables.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
+  numbers[[tables.SIEGE, tables.UNSIEGE, tables.RALLY]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
+  found = look_up(numbers, ability)
+  if not rules.has(tables.STIM):
+    return found
+  s = rules.tier.structures
+  takes = (availability.stim_cost(rules, state.kind[:, s:]) > 0) & users[:, s:]
+  rested = jnp.any(takes & (state.stimmed == 0), axis=1)
+  known = availability.knows_stim(rules, state)
+  dose = jnp.where(known, jnp.where(rested, NOT_ENOUGH_LIFE, COOLDOWN), TECH_REQUIREMENTS_NOT_MET)
+  return jnp.where(ability == tables.STIM, dose, found)
+
+
+def busy(rules: tables.Rules, state: State, trainers: Array, product: Array) -> Array:
+  """Why structures [2, S] bool that were asked for a product all have no place for it: [2]."""
+  if not rules.has_larvae:
+    return jnp.full(2, QUEUE_IS_FULL)
+  larva = look_up(rules.products.larva, product)
+  barren = ~jnp.any(trainers & (state.larvae > 0), axis=1)
+  return jnp.where(larva & barren, NOT_ENOUGH_CHARGES, QUEUE_IS_FULL)

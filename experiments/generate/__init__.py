@@ -1,0 +1,1 @@
+"""Generators of the data files that are committed: the vocabulary, the tables of Skirmish."""

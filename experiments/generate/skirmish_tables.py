@@ -1,0 +1,208 @@
+"""Writes Skirmish's tables, `units.csv` and `upgrades.csv`, from a technology tree.
+
+  python -m starleague.experiments.generate.skirmish_tables --statistics data.json.xz [--folder FOLDER]
+
+The numbers are StarCraft II's own as python-sc2 publishes them in its `data.json` (MIT licence);
+what Skirmish abridges is listed here and nowhere else, in OVERRIDES and below it. The tables are
+committed, so that the game needs no source; a test holds them against it where it is at hand.
+"""
+
+import pathlib
+from collections.abc import Mapping
+
+from absl import flags
+
+from starleague.agent import vocabulary
+from starleague.experiments.generate.vocabulary import read_tree, write_csv
+from starleague.experiments.run import entry
+
+_STATISTICS = flags.DEFINE_string(
+  "statistics", None, "data.json or data.json.xz of the technology tree.")
+_FOLDER = flags.DEFINE_string(
+  "folder", str(pathlib.Path(__file__).resolve().parents[2]
+                / "environments" / "skirmish" / "rules"), "Folder the tables are written to.")
+
+UNITS = {
+  "Terran": (
+    "SCV", "Marine", "Marauder", "Reaper", "Hellion", "SiegeTank", "SiegeTankSieged", "Medivac",
+    "VikingFighter", "Banshee", "CommandCenter", "OrbitalCommand", "SupplyDepot", "Refinery",
+    "Barracks", "Factory", "Starport", "EngineeringBay", "Bunker", "MissileTurret", "Armory"),
+  "Protoss": (
+    "Probe", "Zealot", "Stalker", "Immortal", "VoidRay", "Phoenix", "Nexus", "Pylon",
+    "Assimilator", "Gateway", "CyberneticsCore", "RoboticsFacility", "Stargate", "Forge",
+    "PhotonCannon"),
+  "Zerg": (
+    "Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Queen", "Overlord", "Hatchery",
+    "Extractor", "SpawningPool", "RoachWarren", "HydraliskDen", "Spire", "EvolutionChamber",
+    "SpineCrawler", "SporeCrawler"),
+}
+WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
+TRAINERS = {
+  "SCV": "CommandCenter", "Marine": "Barracks", "Marauder": "Barracks", "Reaper": "Barracks",
+  "Hellion": "Factory", "SiegeTank": "Factory", "Medivac": "Starport",
+  "VikingFighter": "Starport", "Banshee": "Starport", "Probe": "Nexus", "Zealot": "Gateway",
+  "Stalker": "Gateway", "Immortal": "RoboticsFacility", "VoidRay": "Stargate",
+  "Phoenix": "Stargate", "Queen": "Hatchery",
+  **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
+LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
+MORPHS = {  # what becomes what, by which function
+  "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
+  "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
+}
+
+# Where Skirmish is not the real game, or the source says nothing.
+OVERRIDES: Mapping[str, Mapping[str, object]] = {
+  # The source has no weapon for the beam; damage to armoured targets is that of patch 4.10.
+  "VoidRay": {"ground": (6, 1, 4, "Armored", 6, 0.5), "air": (6, 1, 4, "Armored", 6, 0.5)},
+  # A bunker comes with its crew: three Marines' fire, a step farther than they reach.
+  "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
+  # A command center turned into an orbital one is paid for the difference.
+  "OrbitalCommand": {"minerals": 150},
+  # A larva gives two, which are paid, fed and born together.
+  "Zergling": {"minerals": 50, "brood": 2},
+  # What makes it stands in for technology that Skirmish does not have (Lair, add-ons).
+  "HydraliskDen": {"requirement": "SpawningPool"}, "Spire": {"requirement": "HydraliskDen"},
+  "SiegeTank": {"requirement": "EngineeringBay"}, "Banshee": {"requirement": "Armory"},
+  "Hellion": {"line": 1},
+  "SiegeTankSieged": {"splash": 1.25},
+}
+
+# Line of upgrades: function, who researches it, what a second level needs, what it does to whom.
+LEVELS = (
+  ("TerranInfantryWeapons", "EngineeringBay", "Armory", "damage",
+   "Marine:1 Marauder:1 Reaper:1 Bunker:1"),
+  ("TerranInfantryArmors", "EngineeringBay", "Armory", "armour",
+   "SCV:1 Marine:1 Marauder:1 Reaper:1"),
+  ("TerranVehicleWeapons", "Armory", "Armory", "damage",
+   "Hellion:1 SiegeTank:2 SiegeTankSieged:4"),
+  ("TerranShipWeapons", "Armory", "Armory", "damage", "VikingFighter:1 Banshee:1"),
+  ("TerranVehicleAndShipArmors", "Armory", "Armory", "armour",
+   "Hellion:1 SiegeTank:1 SiegeTankSieged:1 Medivac:1 VikingFighter:1 Banshee:1"),
+  ("ProtossGroundWeapons", "Forge", "Forge", "damage", "Zealot:1 Stalker:1 Immortal:2"),
+  ("ProtossGroundArmors", "Forge", "Forge", "armour", "Probe:1 Zealot:1 Stalker:1 Immortal:1"),
+  ("ProtossShields", "Forge", "Forge", "shield",
+   " ".join(f"{name}:1" for name in UNITS["Protoss"])),
+  ("ProtossAirWeapons", "CyberneticsCore", "Stargate", "damage", "VoidRay:1 Phoenix:1"),
+  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour", "VoidRay:1 Phoenix:1"),
+  ("ZergMeleeWeapons", "EvolutionChamber", "EvolutionChamber", "damage", "Zergling:1"),
+  ("ZergMissileWeapons", "EvolutionChamber", "EvolutionChamber", "damage",
+   "Roach:2 Hydralisk:1 Queen:1"),
+  ("ZergGroundArmors", "EvolutionChamber", "EvolutionChamber", "armour",
+   "Drone:1 Zergling:1 Roach:1 Hydralisk:1 Queen:1"),
+  ("ZergFlyerWeapons", "Spire", "Spire", "damage", "Mutalisk:1"),
+  ("ZergFlyerArmors", "Spire", "Spire", "armour", "Mutalisk:1 Overlord:1"),
+)
+SINGLE = (
+  ("Stimpack", "Barracks", "", "stim", "Marine:1 Marauder:1"),
+  ("CombatShield", "Barracks", "", "health", "Marine:10"),
+  ("InfernalPreigniter", "Factory", "Armory", "bonus", "Hellion:5"),
+  ("MetabolicBoost", "SpawningPool", "", "speed", "Zergling:1.745"),
+  ("GlialReconstitution", "RoachWarren", "HydraliskDen", "speed", "Roach:0.75"),
+  ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
+  ("MuscularAugments", "HydraliskDen", "", "speed", "Hydralisk:0.79"),
+)
+_SOURCE_NAMES = {"InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall", "MetabolicBoost": "zerglingmovementspeed",
+                 "GroovedSpines": "EvolveGroovedSpines",
+                 "MuscularAugments": "EvolveMuscularAugments"}
+_FUNCTIONS = {"TerranInfantryArmors": "TerranInfantryArmor", "ProtossGroundArmors":
+              "ProtossGroundArmor", "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors":
+              "ZergGroundArmor", "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons":
+              "ZergFlyerAttack", "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
+              "GlialReconstitution": "GlialRegeneration",
+              "MetabolicBoost": "ZerglingMetabolicBoost"}
+
+UNIT_COLUMNS = (
+  "id", "name", "race", "minerals", "vespene", "food", "time", "health", "shield", "energy",
+  "armor", "sight", "speed", "radius", "attributes", "flying",
+  *(f"{target}_{column}" for target in ("ground", "air")
+    for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
+  "line", "splash", "brood", "larva", "function", "producer", "requirement")
+UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
+                   "function", "producer", "requirement", "effect", "amounts")
+
+
+def _number(value: float) -> str:
+  return f"{round(value, 4):g}"
+
+
+def _weapon(unit: Mapping, target: str) -> tuple:
+  """damage, attacks, bonus, bonus_against, range, cooldown; zeros where there is none."""
+  for weapon in unit["weapons"]:
+    if weapon["target_type"] in (target, "Any"):
+      bonus = weapon["bonuses"][0] if weapon["bonuses"] else {"damage": 0, "against": ""}
+      return (weapon["damage_per_hit"], weapon["attacks"], bonus["damage"], bonus["against"],
+              round(weapon["range"], 1), round(weapon["cooldown"], 2))
+  return (0, 0, 0, "", 0, 0)
+
+
+def _requirement(tree: Mapping, maker: str, product: int) -> int:
+  """The id of the building that must stand before `maker` can make the product; 0 for none."""
+  makes = {ability["id"] for ability in tree["Ability"] if isinstance(ability["target"], dict)
+           and any(way.get("produces") == product for way in ability["target"].values())}
+  entries = next(unit for unit in tree["Unit"] if unit["name"] == maker)["abilities"]
+  needed = [requirement["building"] for entry in entries if entry["ability"] in makes
+            for requirement in entry.get("requirements", ()) if "building" in requirement]
+  return needed[0] if needed else 0
+
+
+def unit_rows(tree: Mapping) -> list[list]:
+  """Rows of units.csv, races one after the other."""
+  units = {unit["name"]: unit for unit in tree["Unit"]}
+  rows = []
+  for race, names in UNITS.items():
+    for name in names:
+      unit, changed = units[name], OVERRIDES.get(name, {})
+      builder = WORKERS[race] if unit["is_structure"] else TRAINERS.get(name, "")
+      producer, morph = MORPHS.get(name, (builder, ""))
+      source = "Larva" if name in LARVAE_BECOME else producer
+      requirement = (units[str(changed["requirement"])]["id"] if "requirement" in changed
+                     else _requirement(tree, source, unit["id"]))
+      function = morph or next(
+        f for f in (f"Train_{name}_quick", f"Build_{name}_pt", f"Build_{name}_unit")
+        if f in vocabulary.FUNCTIONS.names)
+      # The source counts the drone that becomes a building among its cost.
+      drone = units["Drone"]["minerals"] if builder == "Drone" else 0
+      weapons = [changed.get(target.lower(), _weapon(unit, target)) for target in ("Ground", "Air")]
+      rows.append([
+        unit["id"], name, race, changed.get("minerals", unit["minerals"] - drone), unit["gas"],
+        _number(unit["supply"]), _number(round(unit["time"])), _number(unit["max_health"]),
+        _number(unit.get("max_shield", 0)), _number(unit.get("max_energy", 0)),
+        _number(unit["armor"]), _number(unit["sight"]), _number(unit.get("speed") or 0),
+        _number(unit["radius"]), " ".join(unit["attributes"]), int(unit["is_flying"]),
+        *(part if isinstance(part, str) else _number(part)
+          for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
+        changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
+        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement])
+  return rows
+
+
+def upgrade_rows(tree: Mapping) -> list[list]:
+  """Rows of upgrades.csv: the levels of each line one after the other."""
+  known = {upgrade["name"]: upgrade for upgrade in tree["Upgrade"]}
+  ids = {unit["name"]: unit["id"] for unit in tree["Unit"]}
+  race_of = {name: race for race, names in UNITS.items() for name in names}
+  lines = [(line, [f"{line}Level{level}" for level in (1, 2, 3)], *rest) for line, *rest in LEVELS]
+  lines += [(line, [line], *rest) for line, *rest in SINGLE]
+  rows = []
+  for line, names, producer, requirement, effect, amounts in lines:
+    for level, name in enumerate(names, 1):
+      upgrade = known[_SOURCE_NAMES.get(name, name)]
+      cost = upgrade["cost"]
+      needs = requirement if level > 1 or len(names) == 1 else ""
+      rows.append([
+        int(vocabulary.UPGRADES.ids[vocabulary.UPGRADES.index(name)]), name, race_of[producer],
+        line, level, cost["minerals"], cost["gas"], _number(cost["time"]),
+        f"Research_{_FUNCTIONS.get(line, line)}_quick", ids[producer],
+        ids[needs] if needs else 0, effect, amounts])
+  return rows
+
+
+def main() -> None:
+  tree = read_tree(pathlib.Path(_STATISTICS.value))
+  folder = pathlib.Path(_FOLDER.value)
+  write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
+  write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["statistics"])

@@ -1,0 +1,1 @@
+"""What launch files share: settings, processes, wiring, progress display."""

@@ -1,0 +1,230 @@
+"""What a run shows while it goes on: a table on a terminal, one line every 10 s elsewhere.
+
+    with Display() as display:
+      while ...:
+        display.update(snapshot)   # as often as is convenient
+"""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from starleague.common.text import count, duration
+
+LOG_INTERVAL_SECONDS = 10.0
+_BAR_WIDTH = 20
+
+
+class WinRate(NamedTuple):
+  """A measured win rate with its 95% interval, draws counted as half wins."""
+
+  rate: float
+  low: float
+  high: float
+  games: int
+
+
+class Snapshot(NamedTuple):
+  """How a run stands. Steps are agent steps; rates are a second."""
+
+  name: str
+  elapsed_seconds: float
+  budget_seconds: float | None  # None: until it is stopped
+  updates: int  # of the learner
+  steps_produced: int  # by the actors
+  steps_learnt: int  # by the learner, each use counted
+  games: int  # finished
+  actor_rate: float  # agent steps produced a second
+  learner_rate: float  # agent steps learnt a second
+  waiting: float  # fraction of its time for which the learner waited for data
+  losses: Mapping[str, float]
+  win_rates: Mapping[str, WinRate]  # by opponent
+  processes: Mapping[str, str] = {}  # states by name, e.g. those of `processes.Runner`
+
+
+def render(snapshot: Snapshot) -> RenderableType:
+  """The table of a snapshot. Pure; fits 80 columns."""
+  parts: list[RenderableType] = [_figures(snapshot)]
+  if snapshot.win_rates:
+    parts.append(_win_rates(snapshot.win_rates))
+  if snapshot.losses:
+    parts.append(_losses(snapshot.losses))
+  if snapshot.processes:
+    parts.append(_processes(snapshot.processes))
+  return Panel(Group(*parts), title=Text(snapshot.name, style="bold"), title_align="left",
+               border_style="blue")
+
+
+def log_line(snapshot: Snapshot) -> str:
+  """A snapshot in one line of key=value, for logs."""
+  fields = [
+    f"run={_word(snapshot.name)}",
+    f"elapsed={duration(snapshot.elapsed_seconds)}",
+    f"updates={snapshot.updates}",
+    f"steps={snapshot.steps_produced}",
+    f"learnt={snapshot.steps_learnt}",
+    f"games={snapshot.games}",
+    f"actor_rate={snapshot.actor_rate:.0f}/s",
+    f"learner_rate={snapshot.learner_rate:.0f}/s",
+    f"waiting={snapshot.waiting:.0%}",
+  ]
+  if snapshot.budget_seconds is not None:
+    fields.insert(2, f"budget={duration(snapshot.budget_seconds)}")
+  fields += [f"loss/{_word(name)}={number(value)}" for name, value in snapshot.losses.items()]
+  fields += [f"win_rate/{_word(name)}={found.rate:.2f}[{found.low:.2f},{found.high:.2f}]"
+             for name, found in snapshot.win_rates.items()]
+  fields += [f"process/{_word(name)}={state}" for name, state in snapshot.processes.items()
+             if state != "running"]
+  return " ".join(fields)
+
+
+class Display:
+  """Shows snapshots: live on a terminal, as log lines where the output is none. A context."""
+
+  def __init__(
+      self,
+      file: IO[str] | None = None,
+      *,
+      interval_seconds: float = LOG_INTERVAL_SECONDS,
+      clock: Callable[[], float] = time.monotonic,
+  ):
+    """`file` defaults to standard output; `interval_seconds` is that of log lines."""
+    self._file = sys.stdout if file is None else file
+    self._console = Console(file=self._file)
+    self._interval = interval_seconds
+    self._clock = clock
+    self._live: Live | None = None
+    self._logged_at = -math.inf
+    self._last: Snapshot | None = None  # the newest one, while it is not logged yet
+
+  def __enter__(self) -> "Display":
+    if self._console.is_terminal and not self._console.is_dumb_terminal:
+      self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+      self._live.start()
+    return self
+
+  def __exit__(self, *exc_info: object) -> None:
+    if self._live is not None:
+      self._live.stop()
+      self._live = None
+    elif self._last is not None:
+      self._log(self._last)  # how it ended
+
+  def update(self, snapshot: Snapshot) -> None:
+    """Shows a snapshot now (terminal), or when the last log line is old enough."""
+    if self._live is not None:
+      self._live.update(render(snapshot))
+      return
+    self._last = snapshot
+    if self._clock() - self._logged_at >= self._interval:
+      self._log(snapshot)
+
+  def print(self, text: str) -> None:
+    """A line above the live table, or among the log lines."""
+    if self._live is not None:
+      self._console.print(Text(text))
+    else:
+      print(text, file=self._file, flush=True)
+
+  def _log(self, snapshot: Snapshot) -> None:
+    print(log_line(snapshot), file=self._file, flush=True)
+    self._logged_at, self._last = self._clock(), None
+
+
+def number(value: float) -> str:
+  """Three significant digits; nan and inf as such, since they must be seen."""
+  return format(value, ".3g")
+
+
+def _figures(snapshot: Snapshot) -> RenderableType:
+  """Time, and how much was played and learnt, how fast."""
+  budget = snapshot.budget_seconds
+  clock = Table.grid(padding=(0, 2))
+  time_text = Text(duration(snapshot.elapsed_seconds), style="bold")
+  if budget is None:
+    clock.add_row(Text("time", style="dim"), time_text)
+  else:
+    left = max(0.0, budget - snapshot.elapsed_seconds)
+    bar = ProgressBar(total=max(budget, 1e-9), completed=min(snapshot.elapsed_seconds, budget),
+                      width=_BAR_WIDTH)
+    clock.add_row(Text("time", style="dim"), time_text, bar,
+                  Text(f"{duration(left)} left of {duration(budget)}", style="dim"))
+  grid = Table.grid(padding=(0, 2))
+  for _ in range(3):
+    grid.add_column(style="dim")
+    grid.add_column(justify="right", style="bold")
+  grid.add_row("steps played", count(snapshot.steps_produced), "a second",
+               count(snapshot.actor_rate), "games", count(snapshot.games))
+  grid.add_row("steps learnt", count(snapshot.steps_learnt), "a second",
+               count(snapshot.learner_rate), "updates", count(snapshot.updates))
+  # Above a half, the learner starves: more or faster actors would help.
+  style = "bold yellow" if snapshot.waiting > 0.5 else "bold"
+  grid.add_row("learner waits", Text(f"{snapshot.waiting:.0%}", style=style), "", "", "", "")
+  return Group(clock, grid)
+
+
+def _win_rates(win_rates: Mapping[str, WinRate]) -> RenderableType:
+  table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+  table.add_column("against", overflow="ellipsis", no_wrap=True, max_width=18)
+  table.add_column("win rate", justify="right", no_wrap=True)
+  table.add_column("95% within", justify="right", no_wrap=True)
+  table.add_column("games", justify="right")
+  table.add_column("", no_wrap=True, min_width=_BAR_WIDTH + 1)
+  for name, found in win_rates.items():
+    # Colour only where the interval excludes an even match.
+    style = "green" if found.low > 0.5 else "red" if found.high < 0.5 else ""
+    table.add_row(Text(name), Text(f"{found.rate:.0%}", style=style),
+                  f"{found.low:.0%} to {found.high:.0%}", count(found.games),
+                  _interval_bar(found, style))
+  return table
+
+
+def _interval_bar(found: WinRate, style: str) -> Text:
+  """The interval on a line from 0 to 1, with the rate and the even match marked."""
+  cells = ["·"] * (_BAR_WIDTH + 1)
+  cells[_BAR_WIDTH // 2] = "┊"
+  place = [round(min(1.0, max(0.0, x)) * _BAR_WIDTH) if math.isfinite(x) else 0 for x in found[:3]]
+  for i in range(place[1], place[2] + 1):
+    cells[i] = "━"
+  cells[place[0]] = "●"
+  text = Text("".join(cells), style="dim")
+  text.stylize(f"not dim {style}".strip(), place[1], place[2] + 1)
+  return text
+
+
+def _losses(losses: Mapping[str, float]) -> RenderableType:
+  grid = Table.grid(padding=(0, 2))
+  for _ in range(3):
+    grid.add_column(style="dim", overflow="ellipsis", no_wrap=True, max_width=16)
+    grid.add_column(justify="right")
+  cells = []
+  for name, value in losses.items():
+    cells += [Text(name), Text(number(value), style="" if math.isfinite(value) else "bold red")]
+  for i in range(0, len(cells), 6):
+    grid.add_row(*cells[i:i + 6])
+  return grid
+
+
+def _processes(states: Mapping[str, str]) -> RenderableType:
+  style = {"running": "green", "waiting": "yellow", "failed": "bold red"}
+  text = Text()
+  for name, state in states.items():
+    text.append("● ", style=style.get(state, "dim"))
+    text.append(name)
+    text.append("  " if state == "running" else f" {state}  ", style="dim")
+  return Group(Text(""), text)
+
+
+def _word(name: str) -> str:
+  """A name as one word, so that a log line can be split at its spaces."""
+  return "_".join(name.split())

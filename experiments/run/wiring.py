@@ -1,0 +1,106 @@
+"""What the launch files share: a run's parts, made from its settings."""
+
+import functools
+import signal
+import threading
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import ml_collections
+import numpy as np
+
+from starleague import agent
+from starleague.actor import rollouts
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.agent.policy import Policy
+from starleague.data import wire
+from starleague.environments import base
+from starleague.environments.skirmish.bots import players, scripts
+from starleague.environments.skirmish.games import dm_environment
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules.config import GameConfig, game_config
+from starleague.learner import weights
+
+PLAYER = "main"  # the one player that learns
+INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
+CHECKPOINTS = "checkpoints"
+
+
+class Parts(NamedTuple):
+  """What every process of a run needs."""
+
+  config: agent_config.AgentConfig
+  policy: Policy
+  game: GameConfig  # the environment's arguments
+  environment: base.Environment
+  opponents: tuple[str, ...]  # the scripted players that the run meets
+  scripted: rollouts.ScriptedPlayer  # they, by their place in `opponents`
+  races: tuple[int, ...]  # indices of types.RACES
+  maps: int
+
+
+def make_parts(config: ml_collections.ConfigDict) -> Parts:
+  """The agent, the environment and the opponents that a run's settings ask for."""
+  settings, tier = agent_config.preset(config.preset), config.environment.tier
+  game = game_config(tier, settings)
+  opponents = tuple(config.environment.opponents.split(","))
+  known = scripts.names_of(tier)
+  indices = np.array([known.index(name) for name in opponents], np.int32)
+  every = players.make_scripted(**game._asdict())
+
+  def scripted(index, key, state, player):
+    return every(jnp.asarray(indices)[index], key, state, player)
+
+  return Parts(
+    config=settings, policy=agent.make_policy(settings),
+    game=game, environment=skirmish.make_skirmish(**game._asdict()), opponents=opponents,
+    scripted=scripted,
+    races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
+    maps=len(dm_environment.map_names(tier)))
+
+
+def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
+  """The compiled program of one actor process."""
+  sizes = rollouts.RolloutConfig(
+    games=config.actor.games, inference_batch=config.actor.inference_batch,
+    iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
+    pseudo_probability=config.actor.pseudo_probability, pseudo_scale=config.actor.pseudo_scale,
+    grid_per_unit=types.POSITION_GRID / tables.TIERS[config.environment.tier].map_size)
+  return rollouts.make_rollouts(
+    parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
+
+
+def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
+  """The objective's weights. Reward streams that no game plays for cost nothing."""
+  learner = config.learner
+  published = weights.RLWeights()
+  pseudo = config.actor.pseudo_probability > 0
+  played_for = config.actor.pseudo_rewards.split(",") if pseudo else []
+  earned = [name in played_for for name in types.PSEUDO_REWARDS]
+
+  def costs(winloss: float, others: tuple[float, ...]) -> tuple[float, ...]:
+    return winloss, *(cost * use for cost, use in zip(others[1:], earned, strict=True))
+
+  return weights.RLWeights(
+    policy=costs(learner.policy_cost, published.policy),
+    baseline=costs(learner.baseline_cost, published.baseline),
+    upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
+    teacher_kl=learner.teacher_kl, action_type_kl=published.action_type_kl if pseudo else 0.0,
+    td_lambda=learner.td_lambda)
+
+
+def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
+  """The random weights that a run starts from; the same for the same seed."""
+  return jax.jit(parts.policy.init)(jax.random.key(config.seed))
+
+
+@functools.cache
+def stop_event() -> threading.Event:
+  """An event that SIGTERM and SIGINT set from now on: what a process's loop ends at."""
+  event = threading.Event()
+  for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: event.set())
+  return event

@@ -1,0 +1,163 @@
+"""Datasets on disk: what is written comes back, whole or not at all."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from starleague import agent
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.data import datasets, recordings, transport, wire
+from starleague.learner import checkpoints
+from tests.learner import numpy_twins as twins
+from tests.learner.random_batches import random_batch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIG = agent_config.mini()
+UNROLL_LENGTH = 2
+
+
+def packed(number: int) -> wire.Packed:
+  """A trajectory of random bytes and its number."""
+  random = np.random.default_rng(number)
+  spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
+  made = wire.Packed(*[random.integers(0, 9, x.shape).astype(x.dtype) for x in spec])
+  made.int32[0, 0] = number
+  return made
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+  path = tmp_path_factory.mktemp("data") / "games"
+  recordings.save(path, map(packed, range(6)), "mini", UNROLL_LENGTH, 6, "a test")
+  return path
+
+
+def test_everything_comes_back_and_again(recorded):
+  seen = set()
+  with datasets.dataset(recorded, 4) as batches:
+    assert batches.recording == recordings.describe(recorded)
+    assert batches.recording.trajectories == 6 and batches.recording.origin == "a test"
+    for _ in range(30):  # without end: far more than there is
+      batch = next(batches)
+      for b, number in enumerate(batch.int32[0, :, 0].tolist()):
+        expected = packed(number)
+        for name in wire.Columns._fields:
+          np.testing.assert_array_equal(getattr(batch, name)[:, b], getattr(expected, name))
+        np.testing.assert_array_equal(batch.state[b], expected.state)
+        seen.add(number)
+  # Each of 120 draws misses a given one of six with 5/6: all are seen but for one in 5e8.
+  assert seen == set(range(6))
+
+
+def test_a_batch_unpacks_to_trajectories(recorded):
+  with datasets.dataset(recorded, 2) as batches:
+    trajectory = wire.unpack(next(batches), batches.config)
+  spec = types.trajectory_spec(CONFIG, UNROLL_LENGTH)
+  assert trajectory.steps.reward.shape == (UNROLL_LENGTH + 1, 2, 5)
+  assert trajectory.steps.observation.entities.shape[2:] == spec.steps.observation.entities.shape[1:]
+
+
+def test_only_the_folder_is_left(recorded):
+  assert [path.name for path in recorded.parent.iterdir()] == ["games"]
+
+
+def test_an_existing_folder_is_not_touched(tmp_path):
+  (tmp_path / "mine").write_text("kept")
+  with pytest.raises(FileExistsError, match="mine exists: a recording is written once"):
+    recordings.save(tmp_path / "mine", iter(()), "mini", UNROLL_LENGTH, 1, "")
+  assert (tmp_path / "mine").read_text() == "kept"
+
+
+def test_too_few_or_wrong_trajectories_leave_nothing(tmp_path):
+  with pytest.raises(ValueError, match="expected 3 trajectories, found 2"):
+    recordings.save(tmp_path / "few", map(packed, range(2)), "mini", UNROLL_LENGTH, 3, "")
+  wrong = packed(0)._replace(float32=np.zeros((UNROLL_LENGTH + 2, 14), np.float32))
+  with pytest.raises(ValueError, match="field 'float32' of trajectory 1: expected float32.*3, 14.*4"):
+    recordings.save(tmp_path / "wrong", [packed(0), wrong], "mini", UNROLL_LENGTH, 2, "")
+  assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("change", "message"), [
+  ({"schema": 99}, "another schema: expected 1, found 99"),
+  ({"vocabulary": "0"}, "another vocabulary: expected '.*', found '0'"),
+  ({"colour": "red"}, "is damaged: .*colour")])
+def test_other_recordings_are_refused(recorded, tmp_path, change, message):
+  values = json.loads((recorded / recordings.MANIFEST).read_text()) | change
+  (tmp_path / recordings.MANIFEST).write_text(json.dumps(values))
+  with pytest.raises(recordings.RecordingError, match=message):
+    datasets.dataset(tmp_path, 2)
+
+
+@pytest.mark.parametrize(("asked", "message"), [
+  ({"config": agent_config.full()}, "another preset: expected 'full', found 'mini'"),
+  ({"unroll_length": 16}, "another unroll length: expected 16, found 2")])
+def test_another_agent_than_the_recordings_is_refused(recorded, asked, message):
+  with pytest.raises(recordings.RecordingError, match=message):
+    datasets.dataset(recorded, 2, **asked)
+
+
+def test_trajectories_of_another_shape_than_the_manifest_says_are_refused(recorded, tmp_path):
+  path = tmp_path / "games"
+  shutil.copytree(recorded, path)
+  values = json.loads((path / recordings.MANIFEST).read_text()) | {"unroll_length": 5}
+  (path / recordings.MANIFEST).write_text(json.dumps(values))
+  with pytest.raises(
+      transport.SignatureMismatchError, match=r"field 'bits' of .*: found uint8\[3, \d+\], expected "
+      r"uint8\[6, \d+\]"):
+    datasets.dataset(path, 2)
+
+
+def test_a_folder_that_lost_its_trajectories_is_refused(recorded, tmp_path):
+  (tmp_path / recordings.MANIFEST).write_text((recorded / recordings.MANIFEST).read_text())
+  with pytest.raises(recordings.RecordingError, match="damaged: expected 6 trajectories, found 0"):
+    datasets.dataset(tmp_path, 2)
+
+
+@pytest.mark.parametrize(("source", "message"), [
+  ("data/none", "'data/none' is neither a folder of recorded trajectories nor the host:port"),
+  ("localhost:1", "needs player, config and unroll_length; found None, None and None")])
+def test_sources_that_cannot_be_are_refused(source, message):
+  with pytest.raises(ValueError, match=message):
+    datasets.dataset(source, 2)
+
+
+def test_what_is_no_recording_is_named(tmp_path):
+  with pytest.raises(recordings.RecordingError, match=f"{tmp_path} is not a recording"):
+    datasets.dataset(tmp_path, 2)
+  (tmp_path / recordings.MANIFEST).write_text("{")
+  with pytest.raises(recordings.RecordingError, match="recording.json is damaged"):
+    recordings.describe(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_loop_of_the_page_runs(tmp_path):
+  """docs/datasets.md's code as it stands there, on copies of one trajectory: all means are one."""
+  code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "datasets.md").read_text(), re.DOTALL)[1]
+  assert len(code.splitlines()) <= 26
+  batch = random_batch(0, CONFIG, UNROLL_LENGTH, 1)
+  trajectory = types.Trajectory(
+    jax.tree.map(lambda x: x[:, 0], batch.steps), jax.tree.map(lambda x: x[0], batch.initial_state))
+  recordings.save(tmp_path / "data" / "mini", [wire.pack(trajectory)] * 3, "mini", UNROLL_LENGTH, 3,
+                  "a test")
+  policy = agent.make_policy(CONFIG)
+  params = jax.jit(policy.init)(jax.random.key(0))
+  checkpoints.save_params(tmp_path / "runs/mini/checkpoints", jax.device_get(params), CONFIG)
+  done = subprocess.run(
+    [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    env={**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}, check=False)
+  assert done.returncode == 0, done.stderr
+  found = [float(line) for line in done.stdout.split()]
+  values = np.asarray(jax.jit(policy.unroll)(params, trajectory).baselines[:, 0], np.float64)
+  returns = twins.upgo(values[:-1], values[-1], trajectory.steps.reward[:-1, 0],
+                       trajectory.steps.discount[:-1])
+  assert len(found) == 10
+  np.testing.assert_allclose(found, np.mean(returns - values[:-1]), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,99 @@
+"""Demonstrators: whose games differ, whose skill shows, and who are told what they are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.environments.skirmish.bots import demonstrators, scripts, tournament
+from starleague.environments.skirmish.games import live, replays
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+from tests.environments.skirmish.default_games import RULES, host
+
+EVERY = scripts.parameters(RULES)
+NAMES = scripts.names_of("default")
+DEMO = NAMES.index("demo_4000")
+GAMES = 600
+
+
+def manners(name, race=0, games=GAMES):
+  """What a player would do in each of many games: Parameters [games, ...]."""
+  index = NAMES.index(name)
+  own = jax.tree.map(lambda values: jnp.asarray(values)[index], EVERY)
+  return host(jax.jit(jax.vmap(lambda luck: demonstrators.manner(
+    RULES, own, jnp.int32(index), luck, jnp.int32(race))))(jnp.arange(games, dtype=jnp.uint32)))
+
+
+def test_scripts_keep_to_their_plans():
+  for name, race in (("rush", 0), ("macro", 1), ("L6", 2)):
+    found = manners(name, race, games=8)
+    index = NAMES.index(name)
+    for field, values, planned in zip(found._fields, found, EVERY, strict=True):
+      planned = planned[index, race] if field in scripts.Parameters._fields[:12] else planned[index]
+      np.testing.assert_array_equal(values, np.broadcast_to(planned, values.shape), field)
+
+
+@pytest.mark.parametrize("race", range(3))
+def test_a_demonstrator_strays_from_one_of_the_strategies(race):
+  found = manners("demo_4000", race)
+  plans = [sorted(EVERY.building[i, race].tolist()) for i in scripts.strategies_of("default")]
+  kinds = [sorted(row) for row in found.building.tolist()]
+  which = np.array([plans.index(row) for row in kinds])  # swaps change places, nothing else
+  assert np.bincount(which, minlength=6).min() > GAMES / 6 * 0.7
+  for strategy in range(6):
+    index = scripts.strategies_of("default")[strategy]
+    mine = which == strategy
+    planned = EVERY.building[index, race]
+    moved = (found.building[mine] != planned).any(axis=1)
+    assert 0.3 < moved.mean() < 0.99 or len(set(planned[planned > 0])) == 1
+    assert (found.attack[mine] != EVERY.attack[index, race]).mean() > 0.15
+    attack = np.log(found.attack[mine] / EVERY.attack[index, race])
+    assert abs(attack.mean()) < 0.12 and attack.std() < 0.35
+    planned = EVERY.share[index, race]
+    army = planned > 0
+    assert ((found.share[mine] > 0) == army).all()
+    mix = np.log(found.share[mine][:, army] / planned[army])
+    assert abs(mix.mean(axis=0)).max() < 0.12 and mix.std(axis=0).min() > 0.2
+  # As many of each as had been listed up to there, and a player's first town hall.
+  hall = RULES.types.townhall
+  for building, count in zip(found.building, found.count, strict=True):
+    for i in np.flatnonzero(building):
+      assert count[i] == (building[:i + 1] == building[i]).sum() + hall[building[i]]
+  assert (found.attack >= 1).all() and (found.workers >= 0).all()
+
+
+def test_the_better_one_strays_less_and_acts_faster():
+  ladder = [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)]
+  rows = [NAMES.index(name) for name in ladder]
+  assert (np.diff(EVERY.jitter[rows]) < 0).all() and (np.diff(EVERY.mistakes[rows]) < 0).all()
+  assert (np.diff(EVERY.delays[rows], axis=0) < 0).all() and (np.diff(EVERY.noise[rows]) < 0).all()
+  assert EVERY.delays[rows[0]].tolist() == [96, 124] and EVERY.delays[rows[-1]].tolist() == [12, 16]
+  assert EVERY.mistakes[rows[-1]] == 0 and EVERY.abilities[rows].tolist() == [0, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.slow
+def test_players_are_told_their_mmr_and_given_their_income():
+  """In games played one at a time, and in the replays that are kept of them."""
+  pair = [replays.scripted_player(name, GAME_CONFIGS["default"]) for name in ("demo_3000", "L9")]
+  replay = replays.record(tuple(pair), 5, game=GAME_CONFIGS["default"], max_steps=60)
+  assert replay.match_up.mmr.tolist() == [3000, 6200]
+  assert replay.match_up.income.tolist() == [100, 150]
+  states = replays.resimulate(replay)
+  brought = np.asarray(states.score.collected)[-1]
+  assert brought[0] % 5 == 0 and brought[1] > brought[0]
+  game = live.LiveGame(replay.game, replay.match_up, replay.seed)
+  assert [int(live.observe(game, player).mmr) for player in range(2)] == [3000, 6200]
+
+
+@pytest.mark.slow
+def test_the_better_demonstrator_wins():
+  names = scripts.names_of("mini")
+  pairs = [("demo_7000", "demo_4000"), ("demo_5000", "demo_2000")]
+  rows = [pair for pair in pairs for _ in range(24)]
+  players = np.array([[names.index(name) for name in row] for row in rows], np.int32)
+  result = tournament.play(tournament.Fixture(
+    players, np.ones((len(rows), 2), np.int32), np.zeros(len(rows), np.int32),
+    np.arange(len(rows)) % 2 == 1), 3, tier="mini")
+  for i in range(2):
+    won = (result.winner[24 * i:24 * (i + 1)] == 0).mean()
+    assert won > 0.6

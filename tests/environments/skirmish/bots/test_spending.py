@@ -1,0 +1,56 @@
+"""Strategies are what their names say: left in peace, players build all that they have planned."""
+
+import numpy as np
+import pytest
+
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.rules import tables
+from tests.environments.skirmish.default_games import (
+  GAMES,
+  MATCH_UPS,
+  NAMES,
+  RACES,
+  RULES,
+  TYPES,
+  S,
+  choose,
+  compile_game,
+  host,
+  start,
+)
+
+STRATEGIES = tuple(scripts.STRATEGIES)
+STEPS = 800  # 6,400 game loops
+EVERY = scripts.parameters(RULES)
+
+
+def missing(kind, name, race):
+  """Types of a plan's buildings that do not stand, often as they are wanted."""
+  index, race = NAMES.index(name), tables.RACES.index(race)
+  have = np.bincount(kind[:S], minlength=len(TYPES.names))
+  wanted = np.zeros_like(have)
+  for building, count in zip(EVERY.building[index, race], EVERY.count[index, race], strict=True):
+    wanted[building] = max(wanted[building], count)
+  return {TYPES.names[i]: int(wanted[i] - have[i]) for i in np.flatnonzero(wanted > have) if i}
+
+
+@pytest.mark.slow
+def test_every_plan_is_built_on_every_map(monkeypatch):
+  peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, scripts.NEVER))
+  monkeypatch.setattr(scripts, "parameters", lambda rules: peaceful)
+  game = compile_game()
+  # Each strategy of each race once on each map: of one player's by the other's race.
+  strategies = np.array([(RACES.index(theirs), 3 + RACES.index(mine))
+                         for mine, theirs, _ in MATCH_UPS])
+  names = np.array([NAMES.index(name) for name in STRATEGIES])[strategies]
+  state = start(game)
+  for step in range(STEPS):
+    state = game.advance(game.act(state, choose(game, state, names, 1, step), game.due(state)))
+  state = host(state)
+  assert (state.winner < 0).all() and not state.score.killed_structures.any()
+  found = {
+    (name, race, MATCH_UPS[g][2]): missing(state.kind[g, p], name, race)
+    for g in range(GAMES) for p in range(2)
+    for name, race in [(STRATEGIES[strategies[g, p]], tables.RACES[state.race[g, p]])]}
+  assert len(found) == 54
+  assert not {which: lack for which, lack in found.items() if lack}

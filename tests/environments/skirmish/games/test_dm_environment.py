@@ -1,0 +1,173 @@
+"""The dm_env wrapper: dm_env's own tests, errors that name the argument, games that repeat."""
+
+import jax
+import numpy as np
+import pytest
+from absl.testing import absltest
+from dm_env import test_utils
+
+from starleague.agent import types, vocabulary
+from starleague.environments.skirmish.games import dm_environment as wrapper
+from starleague.environments.skirmish.games import engine, live, replays
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+
+MINI = GAME_CONFIGS["mini"]
+ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
+
+
+def nothing(environment, delay=1):
+  """no_op with a delay."""
+  action = types.Action(*(spec.generate_value() for spec in environment.action_spec()))
+  return action._replace(delay=np.int16(delay))
+
+
+class TestProtocol(test_utils.EnvironmentTestMixin, absltest.TestCase):
+  """dm_env's own tests."""
+
+  def make_object_under_test(self):
+    return wrapper.SkirmishEnvironment("rusher", game=MINI, seed=4)
+
+  def make_action_sequence(self):
+    for _ in range(20):
+      yield nothing(self.object_under_test, delay=127)
+
+
+def play(environment, steps, delay=16):
+  """Time steps of a player that does nothing."""
+  return [environment.reset(), *(environment.step(nothing(environment, delay))
+                                 for _ in range(steps))]
+
+
+def assert_same(one, other):
+  jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_the_same_seed_gives_the_same_games():
+  first, second, third = (
+    wrapper.SkirmishEnvironment("rusher", game=MINI, seed=seed) for seed in (7, 7, 8))
+  for _ in range(2):  # the second games too, which are others than the first
+    one, other = play(first, 20), play(second, 20)
+    assert_same(one, other)
+  other = play(third, 20)
+  assert any(np.any(a.observation.entities != b.observation.entities)
+             for a, b in zip(one, other, strict=True))
+
+
+def test_time_goes_on_until_the_player_is_due():
+  environment = wrapper.SkirmishEnvironment("rusher", game=MINI)
+  environment.reset()
+  for delay, loops in ((1, 8), (8, 16), (9, 32), (127, 160)):
+    observation = environment.step(nothing(environment, delay)).observation
+    assert observation.game_loop == loops
+    assert observation.last_delay == min(127, loops - {8: 0, 16: 8, 32: 16, 160: 32}[loops])
+
+
+def test_a_lost_game_ends_with_a_reward_of_minus_one_and_the_next_begins():
+  environment = wrapper.SkirmishEnvironment("rusher", game=MINI, seed=1)
+  environment.reset()
+  for _ in range(60):
+    timestep = environment.step(nothing(environment, 127))
+    if timestep.last():
+      break
+    assert timestep.reward == 0 and timestep.discount == 1
+  assert timestep.reward == -1 and timestep.discount == 0
+  assert environment.step(nothing(environment)).first()
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_the_game_is_the_one_that_its_replay_plays(player):
+  """As recorded by `record`, where the same scripts meet: whoever of them the user is."""
+  pair = [replays.scripted_player(name) for name in ("builder", "rusher")]
+  wanted = replays.record(tuple(pair), 11, max_steps=120)
+  environment = wrapper.SkirmishEnvironment(
+    pair[1 - player], game=MINI, player=player, seed=0, swap_sides=False)
+  environment.reset()
+  environment._live = live.LiveGame(MINI, wanted.match_up, 11)
+  mine = wanted.player == player
+  for i in np.flatnonzero(mine):
+    environment.step(types.Action(*(values[i] for values in wanted.actions)))
+  found = environment.replay(("builder", "rusher") if player == 0 else ("rusher", "builder"))
+  assert found.players == wanted.players
+  taken = wanted.step < wanted.step[mine][-1]
+  for name, values in found.actions._asdict().items():
+    np.testing.assert_array_equal(values[:taken.sum()], getattr(wanted.actions, name)[taken])
+  states = replays.resimulate(found)
+  assert replays.state_hash(jax.tree.map(lambda x: x[-1], states)) == replays.state_hash(
+    environment._live.state)
+
+
+def test_a_function_can_be_the_opponent():
+  seen = []
+
+  def opponent(observation):
+    seen.append(observation)
+    return nothing(environment, 32)
+
+  environment = wrapper.SkirmishEnvironment(opponent, game=MINI)
+  environment.reset()
+  for _ in range(4):
+    environment.step(nothing(environment, 16))
+  assert [int(observation.game_loop) for observation in seen] == [0, 32]
+  for observation in seen:
+    assert all(spec.validate(value) is not None for spec, value in zip(
+      environment.observation_spec()[:3], observation[:3], strict=True))
+
+  environment = wrapper.SkirmishEnvironment(lambda observation: None, game=MINI)
+  environment.reset()
+  with pytest.raises(TypeError, match="the opponent's action: expected types.Action, found None"):
+    environment.step(nothing(environment))
+
+
+@pytest.mark.parametrize(("argument", "value", "message"), [
+  ("function", np.int16(327), "action.function: expected 0 to 326, found 327"),
+  ("delay", np.int16(0), "action.delay: expected 1 to 127, found 0"),
+  ("delay", np.float32(3), r"action.delay: expected integers \(int16\), found float32"),
+  ("queued", 2, "action.queued: expected 0 to 1, found 2"),
+  ("units", np.zeros(16, np.int16), r"action.units: expected shape \(8,\), found \(16,\)"),
+  ("units", np.full(8, 65), "action.units: expected 0 to 64, found 65"),
+  ("target_unit", np.int16(-1), "action.target_unit: expected 0 to 63, found -1"),
+  ("location", 2 ** 40, f"action.location: expected 0 to 1023, found {2 ** 40}")])
+def test_bad_arguments_are_named(argument, value, message):
+  environment = wrapper.SkirmishEnvironment("rusher", game=MINI)
+  environment.reset()
+  with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
+    environment.step(nothing(environment)._replace(**{argument: value}))
+  assert environment.step(nothing(environment)).observation.game_loop == 8  # nothing was done
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+  ({"opponent": "nobody"}, "player 'nobody' does not exist; expected one of passive, "),
+  ({"races": ("zerg", "terran")}, "race 'zerg': expected one of terran in tier mini"),
+  ({"races": ("terran",)}, "races: expected 2, found 1"),
+  ({"map_name": "ramps"}, "map 'ramps': expected one of open in tier mini"),
+  ({"player": 2}, "player: expected 0 or 1, found 2"),
+  ({"game": MINI._replace(max_entities=8)}, "max_entities is 8")])
+def test_what_cannot_be_is_refused(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    wrapper.SkirmishEnvironment(**{"opponent": "rusher", "game": MINI, **arguments})
+
+
+def test_live_games_take_turns():
+  game = live.LiveGame(MINI, replays.make_match_up(), 0)
+  with pytest.raises(ValueError, match=r"expected those of players \[0, 1\], found \[0\]"):
+    game.step({0: types.zeros(types.action_spec(8))})
+  assert replays.resimulate(game.replay(("a", "b"))).loop.tolist() == [0]
+  with pytest.raises(ValueError, match="seed must be in 0..2147483647, found -1"):
+    live.LiveGame(MINI, replays.make_match_up(), -1)
+
+
+@pytest.mark.slow
+def test_all_races_and_maps_are_one_program():
+  environment = wrapper.SkirmishEnvironment("L7", seed=3)
+  met, compiled = set(), []
+  for _ in range(10):
+    observation = play(environment, 3, delay=24)[-1].observation
+    met.add((types.RACES[int(observation.home_race)],
+             int(environment._live.match_up.map_index)))
+    program = engine.make_program(GAME_CONFIGS["default"])
+    functions = (program.reset, program.run, program.stand, environment._seat._decide,
+                 live._OBSERVERS[GAME_CONFIGS["default"]])
+    compiled.append([function._cache_size() for function in functions])
+  assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3
+  assert compiled[-1] == compiled[0]
+  assert set(compiled[0]) <= {1, 2}  # `run` meets the first state from `reset`, then its own

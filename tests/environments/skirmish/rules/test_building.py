@@ -1,0 +1,236 @@
+"""The whole game's structures: building, cancelling, turning; held to numbers by hand."""
+
+import numpy as np
+import pytest
+
+from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules import tables
+from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, S, give, host
+from tests.environments.skirmish.scenes import (
+  GEYSER,
+  GEYSER_PLACE,
+  HOME,
+  PROTOSS,
+  TERRAN,
+  UNIT,
+  ZERG,
+  close,
+  put,
+  run,
+  same,
+  scene,
+)
+
+pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
+
+
+def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_game):
+  for race, worker, name, cost, loops in (
+      (ZERG, "Drone", "SpawningPool", 200, 347), (PROTOSS, "Probe", "Pylon", 100, 134),
+      (TERRAN, "SCV", "SupplyDepot", 100, 160)):
+    state = scene(default_game, race)
+    state.minerals[:] = 210
+    site = (-12.0, -10.5)
+    put(state, UNIT, worker, site)
+    put(state, UNIT + 1, worker, (5.0, 5.0))
+    state = run(default_game, give(
+      state, f"Build_{name}_pt", slots=[UNIT, UNIT + 1], x=site[0], y=site[1]))
+    same(state.kind[:, 0, 1], LOCAL[name])
+    same(state.minerals[:, 0], 210 - cost)
+    same(state.unfinished[:, 0, 1], loops)
+    close(state.health[:, 0, 1], 0.1 * TYPES.health[LOCAL[name]])
+    close(state.shield[:, 0, 1], 0.1 * TYPES.shield[LOCAL[name]])
+    same((state.kind[:, 0, S:] > 0).sum(-1), 1 if race == ZERG else 2)
+    same(state.orders.verb[:, 0, 0], {
+      ZERG: tables.IDLE, PROTOSS: tables.GATHER, TERRAN: tables.CONSTRUCT}[race])
+    same(state.orders.verb[:, 0, 1], tables.IDLE)  # a site takes one
+    same(state.score.killed_units, 0)
+    steps = -(-loops // 8)
+    state = run(default_game, state, steps - 1)
+    same(state.unfinished[:, 0, 1] > 0, True)
+    state = run(default_game, state)
+    same(state.unfinished[:, 0, 1], 0)
+    close(state.health[:, 0, 1], TYPES.health[LOCAL[name]])
+    close(state.shield[:, 0, 1], TYPES.shield[LOCAL[name]])
+    same(state.orders.verb[:, 0, 0], tables.IDLE if race == ZERG else tables.GATHER)
+
+
+def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
+  state = scene(default_game, ZERG)
+  state.minerals[:] = 1000
+  put(state, UNIT, "Drone", HOME)
+  far = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-5.9, y=-16.0)  # 10.1 from the hall
+  same(run(default_game, far).orders.verb[:, 0, 0], tables.IDLE)
+  near = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-6.1, y=-16.0)
+  same(run(default_game, near).orders.verb[:, 0, 0], tables.BUILD)
+  hall = give(state, "Build_Hatchery_pt", slots=[UNIT], x=0.0, y=0.0)
+  same(run(default_game, hall).orders.verb[:, 0, 0], tables.BUILD)
+  gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=tables.RESOURCE)
+  found = run(default_game, gas)
+  same(found.orders.verb[:, 0, 0], tables.BUILD)
+  same(found.orders.x[:, 0, 0], GEYSER_PLACE[0])
+  patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=tables.RESOURCE)
+  found = run(default_game, patch)  # 4.9 from the geyser: too far
+  same(found.orders.verb[:, 0, 0], tables.IDLE)
+
+
+@pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
+def test_gas_structures_need_a_geyser_that_may_be_free(default_game, race):
+  """None is left, as is known; one hides an enemy's; one is depleted unseen; one is blocked."""
+  name, takes, worker, pylon = {
+    TERRAN: ("Refinery", "pt", "SCV", "SupplyDepot"),
+    PROTOSS: ("Assimilator", "unit", "Probe", "Pylon"),
+    ZERG: ("Extractor", "unit", "Drone", "SporeCrawler")}[race]
+  state = scene(default_game, race)
+  state.minerals[:] = 100
+  put(state, UNIT, worker, HOME)
+  places = np.flatnonzero(TIER.geysers * 2)
+  last, half = places[-1], TIER.resources // 2
+  state.memory.patches[:, 0, places[:-1]] = 0
+  x, y = -np.array(TIER.patches[last - half])
+  state.memory.patches[0, 0, last] = 0
+  put(state, 1, "Refinery", (x, y), player=1, games=[1, 2])
+  state.memory.seen[2, 0, 1] = False
+  state.patches[3, 1, last - half] = 0
+  wide = TYPES.radius[LOCAL[name]] + TYPES.radius[LOCAL[pylon]]
+  put(state, 1, pylon, (x, y - wide + 0.1), games=4)
+  put(state, 1, pylon, (x, y - wide - 0.1), games=5)
+  function = f"Build_{name}_{takes}"
+  can = host(default_game.observe(state)[0].available_actions)[
+    :6, 0, vocabulary.FUNCTIONS.index(function)]
+  same(can, [False, False, True, True, False, True])
+  aim = {"pt": {"x": x, "y": y}, "unit": {"target": last, "kind": tables.RESOURCE}}[takes]
+  found = run(default_game, give(state, function, slots=[UNIT], **aim))
+  same(found.orders.verb[:6, 0, 0] == tables.BUILD, can)
+
+
+def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_game):
+  """A site that is free, in sight of a Barracks, hiding one, remembered with one; and at arrival."""
+  state = scene(default_game)
+  state.minerals[:] = 100
+  site = (2.0, 2.0)
+  put(state, UNIT, "SCV", (-12.0, 0.0))
+  put(state, UNIT, "SCV", site, games=4)
+  for g in (1, 2, 4):
+    put(state, 1, "Barracks", (3.0, 3.0), player=1, games=g)
+  state.memory.seen[[2, 4], 0, 1] = False
+  state.memory.kind[3, 0, 1] = LOCAL["Barracks"]
+  state.memory.x[3, 0, 1] = state.memory.y[3, 0, 1] = 3.0
+  found = run(default_game, give(
+    state, "Build_SupplyDepot_pt", slots=[UNIT], x=site[0], y=site[1]))
+  # Who meets what it did not know of goes back to mine; nothing is paid.
+  same(found.orders.verb[:5, 0, 0], [
+    tables.BUILD, tables.IDLE, tables.BUILD, tables.IDLE, tables.GATHER])
+  same(found.kind[:5, 0, 1], 0)
+  same(found.minerals[:5, 0], 100)
+  found = run(default_game, found, 60)
+  same(found.kind[:5, 0, 1], [LOCAL["SupplyDepot"], 0, 0, 0, 0])
+  same(found.orders.verb[2, 0, 0], tables.GATHER)
+
+
+def test_a_patch_is_gone_when_that_is_seen(default_game):
+  state = scene(default_game)
+  put(state, UNIT, "SCV", (0.0, 0.0))
+  half = TIER.resources // 2
+  state.patches[:2, 1, 0] = 0  # the enemy's first patch, out of sight
+  state.memory.patches[1, 0, half] = 0
+  found = run(default_game, give(
+    state, "Harvest_Gather_unit", slots=[UNIT], target=half, kind=tables.RESOURCE))
+  same(found.orders.verb[:3, 0, 0], [tables.GATHER, tables.IDLE, tables.GATHER])
+
+
+def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
+  state = scene(default_game)
+  put(state, 1, "Barracks", (-8.0, -16.0))
+  put(state, 2, "Factory", (-8.0, -8.0))
+  state.unfinished[:, 0, 2] = 100
+  state.queue[:, 0, 1, :2] = [LOCAL["Marine"], LOCAL["Marauder"]]
+  state.timers[:, 0, 1, :2] = 100
+  found = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
+  # 150 minerals and 100 vespene; the Barracks stands finished and stays.
+  same(found.minerals[:, 0], 112)
+  same(found.vespene[:, 0], 75)
+  same(found.kind[:, 0, :3], [LOCAL["CommandCenter"], LOCAL["Barracks"], 0])
+  same(found.score.spent[:, 0], -112)
+  found = run(default_game, give(state, "Cancel_Last_quick", slots=[0, 1]))
+  same(found.minerals[:, 0], 100)
+  same(found.vespene[:, 0], 25)
+  same(found.queue[:, 0, 1], [LOCAL["Marine"], 0, 0, 0, 0])
+  same(found.timers[:, 0, 1], [92, 0, 0, 0, 0])
+
+
+def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
+  """One; two of which there is a slot for one; none for want of food."""
+  state = scene(default_game, ZERG)
+  site, other = (-12.0, -10.0), (-8.0, -14.0)
+  for i, place in enumerate((site, other), 1):
+    put(state, i, "SpawningPool", place, games=slice(0 if i == 1 else 1, None))
+    state.unfinished[0 if i == 1 else 1:, 0, i] = 300
+  for i in range(TIER.units - 1):  # of what eats nothing
+    put(state, UNIT + 1 + i, "Overlord", (0.0, 0.0), games=1)
+  put(state, UNIT, "Overlord", (0.0, 0.0), games=1)
+  state.kind[1, 0, UNIT + 7] = 0
+  for i in range(TIER.food_cap // 2):
+    put(state, UNIT + i, "Queen", (0.0, 0.0), games=2)
+  drone = LOCAL["Drone"]
+  state = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
+  same(state.kind[:3, 0, 1:3], 0)
+  same(state.minerals[:3, 0], [150, 300, 300])
+  same((state.kind[:3, 0, S:] == drone).sum(-1), [1, 1, 0])
+  same(state.kind[0, 0, UNIT], drone)
+  same(state.kind[1, 0, UNIT + 7], drone)
+  for g, slot in ((0, UNIT), (1, UNIT + 7)):
+    close(state.health[g, 0, slot], 40)
+    same(state.orders.verb[g, 0, slot - S], tables.GATHER)
+    assert np.hypot(state.x[g, 0, slot] - site[0], state.y[g, 0, slot] - site[1]) < 2.0
+  # It had been counted when it was born.
+  same(state.score.units[:3, 0], 0)
+  same(state.score.spent[:3, 0], [-150, -300, -300])
+
+
+def test_workers_and_supply_stay_out_of_the_build_order(default_game):
+  for race, worker, name, gas, aim in (
+      (TERRAN, "SCV", "SupplyDepot", "Refinery_pt",
+       {"x": GEYSER_PLACE[0], "y": GEYSER_PLACE[1]}),
+      (PROTOSS, "Probe", "Pylon", "Assimilator_unit",
+       {"target": GEYSER, "kind": tables.RESOURCE})):
+    state = scene(default_game, race)
+    state.minerals[:] = 1000
+    state.queue[:, 0, 0, 0], state.timers[:, 0, 0, 0] = LOCAL[worker], 8
+    put(state, UNIT, worker, (-12.0, -10.5))
+    state = run(default_game, give(state, f"Build_{name}_pt", slots=[UNIT], x=-12.0, y=-10.5))
+    put(state, UNIT + 1, worker, np.add(GEYSER_PLACE, (0.0, 2.0)))
+    state = run(default_game, give(state, f"Build_{gas}", slots=[UNIT + 1], **aim))
+    gas = gas.split("_")[0]
+    same(state.kind[:, 0, 1:3], [LOCAL[name], LOCAL[gas]])
+    same(state.executed.build_order[:, 0], [vocabulary.UNIT_TYPES.index(gas), *[0] * 19])
+    for each in (worker, name, gas):
+      same(state.executed.units[:, 0, vocabulary.UNIT_TYPES.index(each)], True)
+
+
+def test_an_orbital_command_comes_of_a_command_center(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 400
+  put(state, 1, "Barracks", (-8.0, -16.0))
+  state.unfinished[1, 0, 1] = 4000  # without one there is none
+  state = run(default_game, give(state, "Morph_OrbitalCommand_quick", slots=[0], repeat=3))
+  same(state.minerals[:2, 0], [250, 400])
+  state = run(default_game, state, 22)  # 560 loops at tempo 3 are 187, 24 steps
+  same(state.kind[:2, 0, 0], LOCAL["CommandCenter"])
+  state = run(default_game, state)
+  same(state.kind[:2, 0, 0], [LOCAL["OrbitalCommand"], LOCAL["CommandCenter"]])
+  # Fifty, and what the rest of the step adds.
+  close(state.energy[0, 0, 0], 50 + 8 * 0.5625 / 16)
+  # It is worth both prices, and trains as before, but does not turn again.
+  assert TYPES.value[LOCAL["OrbitalCommand"]] == 550
+  same(state.score.structures[:2, 0], [150, 0])
+  orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
+  same(state.executed.units[:2, 0, orbital], [True, False])
+  # The Barracks was there before; the hall that has turned enters the build order where it stands.
+  same(state.executed.build_order[0, 0], [orbital, *[0] * 19])
+  same(state.executed.build_order_xy[0, 0, 0], np.floor((np.array(HOME) + 24) * 256 / 48))
+  same(state.executed.build_order[1, 0], 0)
+  can = host(default_game.observe(state)[0].available_actions)[0, 0]
+  names = {name: can[vocabulary.FUNCTIONS.index(name)] for name in (
+    "Train_SCV_quick", "Effect_Scan_pt", "Morph_OrbitalCommand_quick")}
+  assert list(names.values()) == [True, True, False]

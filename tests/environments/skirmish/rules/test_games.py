@@ -1,0 +1,189 @@
+"""What must hold in every game of Skirmish, whoever plays it."""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.rules import tables
+from tests.environments.skirmish.mini_games import (
+  ALL_PAIRS,
+  GAMES,
+  LOCAL,
+  RULES,
+  S,
+  host,
+  play,
+  start,
+)
+
+RANDOM = scripts.names_of("mini").index("random_player")
+
+
+def invariants(state):
+  """What must hold in any game at any time."""
+  types_, tier = RULES.types, RULES.tier
+  kind = np.asarray(state.kind)
+  for leaf in jax.tree.leaves(host(state)):
+    if leaf.dtype == np.float32:
+      assert np.isfinite(leaf).all()
+  assert (state.minerals >= 0).all()
+  np.testing.assert_array_equal(
+    state.minerals, tier.minerals + state.score.collected - state.score.spent)
+  # Only whoever dies takes what it carries with it.
+  there = np.sum(state.patches, (1, 2)) + np.sum(state.score.collected, 1) + np.sum(
+    state.cargo, (1, 2))
+  lost = tier.resources * tier.patch_minerals - there
+  assert (0 <= lost).all() and not lost[np.sum(state.score.killed_units, 1) == 0].any()
+  assert (np.asarray(state.patches) >= 0).all()
+  eaten = types_.takes_food[kind].sum(-1) + types_.takes_food[np.asarray(state.queue)].sum((2, 3))
+  assert (eaten <= 2 * tier.food_cap).all()  # counted in halves
+  assert (types_.structure[kind[..., :S]] == (kind[..., :S] > 0)).all()
+  assert not types_.structure[kind[..., S:]].any()
+  health = np.asarray(state.health)
+  assert (health <= types_.health[kind] + 1e-3).all() and (health[kind > 0] > 0).all()
+  assert (health[kind == 0] == 0).all()
+  assert np.abs(state.x).max() <= RULES.half and np.abs(state.y).max() <= RULES.half
+  value = types_.value[kind] * (kind > 0)
+  made = np.asarray(state.score.units) + 50 * tier.workers
+  lost = np.asarray(state.score.killed_units)[:, ::-1]
+  np.testing.assert_array_equal(value[..., S:].sum(-1), made - lost)
+  # What was paid has appeared or is in training, but for what burnt with its building.
+  accounted = np.asarray(state.score.units) + np.asarray(state.score.structures) + types_.value[
+    np.asarray(state.queue)].sum((2, 3))
+  burnt = np.asarray(state.score.spent) - accounted
+  assert (burnt >= 0).all()
+  assert not burnt[np.asarray(state.score.killed_structures)[:, ::-1] == 0].any()
+
+
+@hypothesis.settings(max_examples=3, deadline=None)
+@hypothesis.given(seed=st.integers(0, 2**30))
+def test_nothing_is_lost_in_games_at_random(game, seed):
+  rng = np.random.default_rng(seed)
+  names = np.where(rng.random((GAMES, 2)) < 0.7, RANDOM, rng.integers(0, 4, (GAMES, 2)))
+  play(game, start(game, seed), names, seed, 60, invariants)
+
+
+def test_nothing_is_lost_in_games_of_scripts(played):
+  for state in played:
+    invariants(state)
+  fought = np.asarray(played[-1].score.killed_units)
+  assert (fought.sum(axis=1) > 0).sum() >= 6
+
+
+def test_a_game_ends_with_the_last_structure(game):
+  state = start(game)
+  kind, health = np.array(state.kind), np.array(state.health)
+  kind[0, 1, :S] = 0  # player 1 has lost
+  kind[1, 0, :S] = 0
+  kind[2, :, :S] = 0  # both have
+  loop = np.array(state.loop)
+  loop[3:5] = RULES.tier.loop_limit - 8  # the last step
+  loop[5] = RULES.tier.loop_limit - 16
+  state = state._replace(
+    kind=jnp.asarray(kind), health=jnp.where(kind > 0, health, 0.0), loop=jnp.asarray(loop))
+  later = game.advance(state)
+  outcome = host(game.outcome(later))
+  np.testing.assert_array_equal(outcome.over[:7], [True] * 5 + [False] * 2)
+  np.testing.assert_array_equal(
+    outcome.reward[:6], [[1, -1], [-1, 1], [0, 0], [0, 0], [0, 0], [0, 0]])
+  assert not np.asarray(game.due(later))[:5].any()
+  last = game.advance(later)
+  for a, b in zip(jax.tree.leaves(host(later)), jax.tree.leaves(host(last)), strict=True):
+    np.testing.assert_array_equal(a[:5], b[:5])
+  assert (np.asarray(last.loop)[5:] == np.asarray(later.loop)[5:] + 8).all()
+
+
+def test_the_same_keys_play_the_same_game(game):
+  once = host(play(game, start(game, 5), ALL_PAIRS, 5, 80))
+  again = host(play(game, start(game, 5), ALL_PAIRS, 5, 80))
+  for a, b in zip(jax.tree.leaves(once), jax.tree.leaves(again), strict=True):
+    np.testing.assert_array_equal(a, b)
+
+
+def test_turning_the_map_turns_the_game(game):
+  """The same players from the other places play the same game, to the last bit."""
+  half = GAMES // 2
+  names = np.concatenate([ALL_PAIRS[5:5 + half]] * 2)
+  keys = jnp.concatenate([jax.random.split(jax.random.key(1), half)] * 2)
+  state = game.reset(keys, jnp.arange(GAMES) >= half)
+  for step in range(260):
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(2), step), (half, 2))
+    keys = jnp.concatenate([keys, keys])
+    chosen = game.script(jnp.asarray(names), keys, state)
+    state = game.advance(game.act(state, chosen, game.due(state)))
+  state = host(state)
+  assert state.score.killed_units.sum() > 0
+  for name in ("kind", "health", "minerals", "patches", "queue", "unfinished", "winner"):
+    value = getattr(state, name)
+    np.testing.assert_array_equal(value[:half], value[half:], err_msg=name)
+  for name in ("x", "y"):
+    value = getattr(state, name)
+    np.testing.assert_array_equal(value[:half], -value[half:], err_msg=name)
+
+
+def test_swapping_the_players_swaps_the_game(game):
+  half = GAMES // 2
+  pairs = ALL_PAIRS[5:5 + half]
+  names = np.concatenate([pairs, pairs[:, ::-1]])
+  keys = jnp.concatenate([jax.random.split(jax.random.key(1), half)] * 2)
+  state = game.reset(keys, jnp.arange(GAMES) >= half)
+  for step in range(200):
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(2), step), (half, 2))
+    keys = jnp.concatenate([keys, keys[:, ::-1]])
+    chosen = game.script(jnp.asarray(names), keys, state)
+    state = game.advance(game.act(state, chosen, game.due(state)))
+  state = host(state)
+  for name in ("kind", "x", "y", "health", "minerals", "patches", "queue"):
+    value = getattr(state, name)
+    np.testing.assert_array_equal(value[:half], value[half:, ::-1], err_msg=name)
+
+
+def army(state, kinds, numbers, seed):
+  """Two armies that face one another, each ordered to attack through the other."""
+  rng = np.random.default_rng(seed)
+  side = np.asarray(state.side)[:, :, None]
+  have = np.arange(RULES.tier.units) < np.asarray(numbers)[:, :, None]
+  kind = np.where(have, np.asarray(kinds)[:, :, None], 0)
+  x = side * rng.uniform(-4.5, -1.5, kind.shape) * have
+  y = rng.uniform(-2, 2, kind.shape) * have
+  zeros = jnp.zeros(kind.shape, jnp.float32)
+
+  def units(values, new):
+    return jnp.asarray(values).at[:, :, S:].set(jnp.asarray(new, values.dtype))
+
+  return state._replace(
+    kind=units(state.kind, kind), x=units(state.x, x), y=units(state.y, y),
+    health=units(state.health, RULES.types.health[kind]),
+    orders=state.orders._replace(
+      verb=jnp.asarray(np.where(have, tables.ATTACK, tables.IDLE), jnp.int32),
+      x=side * 3 + zeros, y=zeros))
+
+
+def test_each_fighter_beats_one_and_loses_to_another_at_equal_cost(game):
+  """500 minerals a side: marines beat marauders, marauders hellions, hellions marines."""
+  bought = {"Marine": 10, "Marauder": 4, "Hellion": 5}
+  pairs = [("Marine", "Marauder"), ("Marauder", "Hellion"), ("Hellion", "Marine")]
+  wins = np.zeros(3)
+  for seed in range(2):
+    chosen = [pairs[g % 3] for g in range(GAMES)]
+    kinds = [[LOCAL[a], LOCAL[b]] for a, b in chosen]
+    state = army(start(game), kinds, [[bought[a], bought[b]] for a, b in chosen], seed)
+    for _ in range(100):
+      state = game.advance(state)
+    left = (RULES.types.value[np.asarray(state.kind)[:, :, S:]]).sum(-1)
+    for g in range(15):
+      wins[g % 3] += left[g, 0] > left[g, 1]
+  assert (wins >= 8).all(), wins  # of 10
+
+
+@pytest.mark.slow
+def test_scripts_beat_whom_they_should(game):
+  names = np.array([(1, 0), (2, 0), (1, 3), (2, 3)] * 4)
+  state = play(game, start(game, 9, np.arange(GAMES) % 8 < 4), names, 9, 560)
+  winner = np.asarray(state.winner).reshape(4, 4)
+  assert (winner[:, [0, 2, 3]] == 0).mean() > 0.9
+  assert (winner[:, 1] == 0).mean() >= 0.75

@@ -1,0 +1,334 @@
+"""What must hold in every game of the default tier, whoever plays it."""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.agent import types
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import replays
+from starleague.environments.skirmish.rules import orders, tables
+from starleague.environments.skirmish.rules.config import GameConfig
+from tests.environments.skirmish.default_games import (
+  GAMES,
+  LOCAL,
+  MATCH_UPS,
+  NAMES,
+  RULES,
+  SIZES,
+  TIER,
+  TYPES,
+  N,
+  R,
+  S,
+  choose,
+  host,
+  mixed_names,
+  start,
+)
+
+PRODUCTS, GEYSERS = RULES.products, np.array(TIER.geysers)
+
+
+def invariants(state):
+  """What must hold in any game at any time. A state [G, ...] of numpy arrays."""
+  for leaf in jax.tree.leaves(state):
+    if leaf.dtype == np.float32:
+      assert np.isfinite(leaf).all()
+  kind, queue, score = state.kind, state.queue, state.score
+  # Money: all that came in was paid out or is there; what was brought is gone from the map, as is
+  # what workers carry, or carried when they died.
+  assert (state.minerals >= 0).all() and (state.vespene >= 0).all()
+  np.testing.assert_array_equal(state.minerals, TIER.minerals + score.collected - score.spent)
+  np.testing.assert_array_equal(state.vespene, score.collected_vespene - score.spent_vespene)
+  assert (state.patches >= 0).all() and (state.match_up.income == 100).all()
+  for gas, brought, full in ((False, score.collected, TIER.patch_minerals),
+                             (True, score.collected_vespene, TIER.geyser_vespene)):
+    left = state.patches[:, :, gas == GEYSERS]
+    assert (left.sum((1, 2)) + brought.sum(1) + carried(state, gas) <= full * left[0].size).all()
+  assert (0 <= state.cargo).all() and (state.cargo <= tables.LOAD_MINERALS).all()
+  assert not state.cargo[~TYPES.worker[kind[..., S:]]].any()
+  # Food and room: units and what is in the making never take more than there can be.
+  food = TYPES.takes_food[kind].sum(-1) + PRODUCTS.takes_food[queue].sum((2, 3))
+  assert (food <= 2 * TIER.food_cap).all()
+  taken = (kind[..., S:] > 0).sum(-1) + PRODUCTS.brood[queue].sum((2, 3))
+  assert (taken <= TIER.units).all()
+  # Slots: structures first, those that shoot last among them, then units.
+  assert (TYPES.structure[kind[..., :S]] == (kind[..., :S] > 0)).all()
+  assert not TYPES.fighter[kind[..., :TIER.plain]].any()
+  shooters = kind[..., TIER.plain:S]
+  assert (TYPES.fighter[shooters] == (shooters > 0)).all()
+  assert not TYPES.structure[kind[..., S:]].any()
+  assert (TYPES.race[kind] == state.race[..., None])[kind > 0].all()
+  # Queues: no holes, nothing in those of what is not there or not finished.
+  assert ((queue[..., 1:] == 0) | (queue[..., :-1] > 0)).all()
+  idle = (kind[..., :S] == 0) | (state.unfinished > 0)
+  assert not queue[idle].any() and not state.unfinished[kind[..., :S] == 0].any()
+  assert not state.timers[queue == 0].any()
+  loops = PRODUCTS.loops[queue]
+  assert (state.timers <= loops).all()
+  # Hit points, shields, energy.
+  effects = RULES.upgrades.effects[:, tables.EFFECTS.index("health")]
+  more = state.upgrades.astype(np.float32) @ effects  # [G, 2, Y]
+  most = TYPES.health[kind] + np.take_along_axis(more, kind, axis=-1)
+  there = kind > 0
+  assert (state.health[there] > 0).all() and (state.health <= most + 1e-3).all()
+  assert (state.health[~there] == 0).all() and (state.shield[~there] == 0).all()
+  assert (state.shield >= 0).all() and (state.shield <= TYPES.shield[kind] + 1e-3).all()
+  assert (state.energy >= 0).all() and (state.energy <= TYPES.energy[kind] + 1e-3).all()
+  assert (state.larvae >= 0).all() and not state.larvae[~TYPES.larvae[kind[..., :S]]].any()
+  assert (state.stimmed >= 0).all() and (state.scan_loops >= 0).all()
+  assert ((0 <= state.repair_debt) & (state.repair_debt <= 1.001 + 40)).all()
+  edge = np.where(np.arange(N) < S, RULES.half, RULES.half - 0.5)
+  assert (np.abs(state.x) <= edge).all() and (np.abs(state.y) <= edge).all()
+  assert not state.was_selected[~there].any()
+  assert not (state.memory.seen & ~there[:, ::-1]).any()
+  # Each level of an upgrade follows the one before it, and none is researched twice.
+  for u, name in enumerate(RULES.upgrades.names):
+    if name.endswith(("Level2", "Level3")):
+      assert (state.upgrades[..., u - 1] | ~state.upgrades[..., u]).all()
+  product = len(TYPES.names) + np.arange(len(RULES.upgrades.names))
+  working = (queue.reshape(GAMES, 2, -1, 1) == product).sum(2)
+  assert (working <= ~state.upgrades).all()
+
+
+def carried(state, gas):
+  """What workers have in their hands, minerals or vespene: [G]."""
+  return np.where(state.cargo_gas == gas, state.cargo, 0).sum((1, 2))
+
+
+def on_the_map(state, gas):
+  """What there is of minerals or vespene, in the ground, in hands and brought home: [G]."""
+  brought = state.score.collected_vespene if gas else state.score.collected
+  return state.patches[:, :, gas == GEYSERS].sum((1, 2)) + carried(state, gas) + brought.sum(1)
+
+
+def nothing_is_spilt(before, after):
+  """Between two steps only workers that are gone take what they carry with them."""
+  worker = TYPES.worker[before.kind[..., S:]]
+  gone = worker & ~TYPES.worker[after.kind[..., S:]]
+  for gas, load in ((False, tables.LOAD_MINERALS), (True, tables.LOAD_VESPENE)):
+    lost = on_the_map(before, gas) - on_the_map(after, gas)
+    assert (0 <= lost).all() and (lost <= load * gone.sum((1, 2))).all()
+
+
+def play(game, state, names, seed, steps, visit=lambda state: None):
+  for step in range(steps):
+    actions = choose(game, state, names, seed, step)
+    state = game.advance(game.act(state, actions, game.due(state)))
+    visit(host(state))
+  return state
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_in_rich_games(default_record):
+  for state in default_record.states:
+    invariants(state)
+  assert (default_record.states[-1].score.killed_structures > 0).sum() > 10
+
+
+@pytest.mark.slow
+@hypothesis.settings(max_examples=2)
+@hypothesis.given(seed=st.integers(0, 2**30))
+def test_nothing_is_lost_in_games_at_random(default_game, seed):
+  rng = np.random.default_rng(seed)
+  names = np.where(rng.random((GAMES, 2)) < 0.5, NAMES.index("L0"),
+                   rng.integers(0, len(NAMES), (GAMES, 2)))
+  states = [start(default_game, seed, swap_sides=rng.random(GAMES) < 0.5)]
+  play(default_game, states[0], names, seed, 50, states.append)
+  for state in states[1:]:
+    invariants(state)
+  for before, after in zip(states[1:], states[2:], strict=False):
+    nothing_is_spilt(before, after)
+
+
+# Turning the map and swapping the players.
+
+_PLACES = {"x", "y", "rally_x", "rally_y", "scan_x", "scan_y", "side"}
+
+
+def transformed(state, swaps, turns):
+  """The same games with their players swapped [G] and their maps turned [G]."""
+  def leaf(path, values):
+    names = [part.name for part in path]
+    values = np.array(values)
+    shape = (-1, *[1] * (values.ndim - 1))
+    if names[-1] in _PLACES:
+      values = np.where(turns.reshape(shape), -values, values)
+    if names[-1] in ("visible", "explored"):
+      bits = np.unpackbits(values.view(np.uint8), axis=-1, bitorder="little")
+      bits = np.packbits(bits[..., ::-1, ::-1], axis=-1, bitorder="little").view(np.uint32)
+      values = np.where(turns.reshape(shape), bits, values)
+    if names[-1] == "swap_sides":
+      return values ^ turns ^ swaps
+    if names[-1] == "winner":
+      return np.where(swaps & (values >= 0) & (values < 2), 1 - values, values)
+    if values.ndim > 1 and values.shape[1] == 2:
+      values = np.where(swaps.reshape(shape), values[:, ::-1], values)
+    return values
+
+  return jax.tree_util.tree_map_with_path(leaf, state)
+
+
+def unequal(one, other):
+  """Which arrays differ; where things were built is rounded to a grid that has a direction."""
+  pairs = zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True)
+  return [jax.tree_util.keystr(path) for (path, a), b in pairs
+          if "build_order_xy" not in jax.tree_util.keystr(path) and not np.array_equal(a, b)]
+
+
+@pytest.mark.slow
+def test_swapping_the_players_and_turning_the_map_change_nothing_else(default_game):
+  """To the last bit, on every map, over 200 steps of which each follows from the one before."""
+  g = np.arange(GAMES)
+  swaps, turns = (g // 3) % 3 != 1, (g // 3) % 3 != 0  # swapped, turned, or both
+  rng, state = np.random.default_rng(2), start(default_game, 4)
+  state = play(default_game, state, mixed_names(0, rng), 9, 60)
+  other = transformed(host(state), swaps, turns)
+  for step in range(200):
+    actions = choose(default_game, state, mixed_names(step, rng), 8, step)
+    acted = default_game.act(state, actions, default_game.due(state))
+    noted = transformed(host(acted), swaps, turns)
+    state = default_game.advance(acted)
+    # The other game goes on from its own state: only what was ordered is carried over.
+    other = default_game.advance(other._replace(**{name: getattr(noted, name) for name in (
+      "commands", "next_loop", "last_loop", "last_function", "last_queued", "last_repeat", "refused",
+      "was_selected", "was_targeted")}))
+    other = host(other)
+    assert not unequal(other, transformed(host(state), swaps, turns)), step
+  assert (np.asarray(state.score.killed_units).sum(axis=1) > 0).sum() > 10
+
+
+# Fog of war.
+
+def hide(state, rng, player=1):
+  """Another game that looks the same to the other player: all it cannot see is drawn anew.
+
+  Hatcheries are left out: their creep shows where the ground is in sight.
+  """
+  hidden = ~state.memory.seen[:, 1 - player]  # of the player's slots
+  plain = [LOCAL[name] for name in ("Barracks", "Gateway", "SpawningPool", "Nexus", "Starport")]
+  armed = [LOCAL[name] for name in ("Bunker", "PhotonCannon", "SpineCrawler")]
+  units = [LOCAL[name] for name in ("SCV", "Marine", "Zergling", "VoidRay", "Medivac", "Queen")]
+  slots = np.arange(N)
+  kinds = np.where(slots < TIER.plain, rng.choice(plain, (GAMES, N)), np.where(
+    slots < S, rng.choice(armed, (GAMES, N)), rng.choice(units, (GAMES, N))))
+  kinds *= rng.random((GAMES, N)) < 0.7
+
+  def put(values, new):
+    values = np.array(values)
+    values[:, player] = np.where(hidden, new, values[:, player])
+    return values
+
+  def renew(values, most=4):
+    values = np.array(values)
+    values[:, player] = rng.integers(0, most, values[:, player].shape)
+    return values
+
+  # An upgrade shows on whatever it changes, where any of that is in sight.
+  unseen = ~state.memory.seen[:, 1 - player].any(axis=1)
+  upgrades = np.array(state.upgrades)
+  upgrades[unseen, player] = rng.random(upgrades[unseen, player].shape) < 0.5
+  return state._replace(
+    kind=put(state.kind, kinds), x=put(state.x, rng.uniform(-20, 20, (GAMES, N))),
+    y=put(state.y, rng.uniform(-20, 20, (GAMES, N))),
+    health=put(state.health, rng.uniform(1, 30, (GAMES, N))),
+    shield=put(state.shield, rng.uniform(0, 30, (GAMES, N))), energy=renew(state.energy, 200),
+    hurt=put(state.hurt, rng.random((GAMES, N)) < 0.5), calm=renew(state.calm),
+    minerals=renew(state.minerals, 500), vespene=renew(state.vespene, 500),
+    queue=renew(state.queue, len(PRODUCTS.minerals)), timers=renew(state.timers, 100),
+    rally=renew(state.rally, 2), larvae=renew(state.larvae), injected=renew(state.injected),
+    boosted=renew(state.boosted), orders=jax.tree.map(renew, state.orders),
+    next_orders=jax.tree.map(renew, state.next_orders), cooldown=renew(state.cooldown),
+    trip=renew(state.trip), cargo=renew(state.cargo), cargo_gas=renew(state.cargo_gas, 2),
+    stimmed=renew(state.stimmed), upgrades=upgrades, refused=renew(state.refused, 200),
+    scan_x=renew(state.scan_x), scan_loops=renew(state.scan_loops, 100),
+    patches=renew(state.patches, 900), repair_debt=renew(state.repair_debt),
+    match_up=state.match_up._replace(income=renew(state.match_up.income, 200)), next_loop=renew(state.next_loop),
+    last_function=renew(state.last_function), commands=jax.tree.map(renew, state.commands),
+    score=jax.tree.map(renew, state.score), executed=jax.tree.map(renew, state.executed),
+    memory=jax.tree.map(renew, state.memory)._replace(
+      visible=state.memory.visible, explored=state.memory.explored))
+
+
+@pytest.mark.slow
+def test_nobody_sees_what_is_hidden(default_game, default_record):
+  """Nor do the scripted players act on it, but for the one that is said to see everything."""
+  rng = np.random.default_rng(1)
+  cheats = np.array([script.skill.vision for script in scripts.scripts_of("default")])
+  honest = np.flatnonzero(~cheats)
+  keys = jax.random.split(jax.random.key(0), (GAMES, 2))
+  told = 0
+  for i, state in enumerate(default_record.states[::3]):
+    one, other = hide(state, rng), hide(state, rng)
+    for a, b in zip(jax.tree.leaves(host(default_game.observe(one)[0])),
+                    jax.tree.leaves(host(default_game.observe(other)[0])), strict=True):
+      np.testing.assert_array_equal(a[:, 0], b[:, 0])
+    for turn in range(3):
+      names = np.full((GAMES, 2), honest[(np.arange(GAMES) + 7 * turn + i) % len(honest)][:, None])
+      for a, b in zip(default_game.script(names, keys, one), default_game.script(names, keys, other),
+                      strict=True):
+        np.testing.assert_array_equal(a[:, 0], b[:, 0])
+    names = np.full((GAMES, 2), np.flatnonzero(cheats)[0])
+    for a, b in zip(default_game.script(names, keys, one), default_game.script(names, keys, other),
+                    strict=True):
+      told += int((np.asarray(a)[:, 0] != np.asarray(b)[:, 0]).sum())
+  assert told > 0
+
+
+@pytest.mark.slow
+def test_no_order_tells_what_is_hidden(default_record):
+  """What units are ordered to do hangs only on what is known, even where a builder is refused."""
+  order = jax.jit(jax.vmap(lambda state: orders.give_orders(
+    RULES, state, jnp.ones((2, len(RULES.functions.names)), bool))[0].orders))
+  builds = np.flatnonzero(RULES.functions.kind == tables.BUILDING)
+  rng, accepted, refused = np.random.default_rng(1), 0, 0
+  for state in default_record.states[::4]:
+    one, other = hide(state, rng), hide(state, rng)
+    # At or beside what is hidden in one of the two games.
+    slot, g = rng.integers(0, S, GAMES), np.arange(GAMES)
+    function = np.array([rng.choice([c for c in builds if RULES.functions.capable[c][
+      state.kind[i, 0, S:]].any()] or builds) for i in g])
+    commands = jax.tree.map(np.array, state.commands)
+    for values, new in ((commands.function, function), (commands.selected, True),
+                        (commands.x, one.x[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
+                        (commands.y, one.y[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
+                        (commands.target_kind, tables.NO_TARGET), (commands.queued, False)):
+      values[:, 0] = np.reshape(new, (-1, *[1] * (values.ndim - 2)))
+    found = [host(order(game._replace(commands=commands))) for game in (one, other)]
+    for a, b in zip(*found, strict=True):
+      np.testing.assert_array_equal(a[:, 0], b[:, 0])
+    sets_out = (found[0].verb[:, 0] == tables.BUILD) & (state.orders.verb[:, 0] != tables.BUILD)
+    accepted += int(sets_out.any(axis=1).sum())
+    refused += int((~sets_out.any(axis=1)).sum())
+  assert accepted > 10 and refused > 10
+
+
+@pytest.mark.slow
+def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
+  sizes = GameConfig("default", **SIZES)
+  names = [name for name in NAMES if name in scripts.STRATEGIES]
+  for i, (one, other, ground) in enumerate(MATCH_UPS[j] for j in (0, 4, 8, 9, 13, 17, 18, 22, 26)):
+    pair = (replays.scripted_player(names[i % 6], sizes),
+            replays.scripted_player("L0" if i % 2 else names[(i + 3) % 6], sizes))
+    replay = replays.record(
+      pair, i, game=sizes, max_steps=60,
+      match_up=replays.make_match_up((one, other), ground, swap_sides=bool(i % 2)))
+    loaded = replays.load(replays.save(tmp_path / f"{i}.npz", replay))
+    states = replays.resimulate(loaded)  # raises where a hash differs
+    assert states.loop[-1] == 60 * tables.LOOPS_PER_STEP
+    assert replays.state_hash(jax.tree.map(lambda x: x[-1], states)) == replay.hashes[-1]
+    assert len(replay.step) > 4
+
+
+@pytest.mark.slow
+def test_observations_have_the_shapes_of_the_contract(default_game):
+  state = start(default_game)
+  observation, _ = default_game.observe(state)
+  spec = types.observation_spec(SIZES["max_entities"], SIZES["map_size"])
+  for found, expected in zip(jax.tree.leaves(observation), jax.tree.leaves(spec), strict=True):
+    assert (found.shape, found.dtype) == ((GAMES, 2, *expected.shape), expected.dtype)
+  assert R == 40 and jnp.asarray(observation.entity_count).min() == 1 + TIER.workers + R

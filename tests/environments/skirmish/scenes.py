@@ -1,0 +1,57 @@
+"""Scenes of the default tier: whatever a test needs, on an otherwise empty map."""
+
+import jax
+import numpy as np
+
+from starleague.environments.skirmish.rules import tables
+from tests.environments.skirmish.default_games import LOCAL, RACES, TIER, TYPES, S, host, start
+
+TERRAN, PROTOSS, ZERG = RACES
+HOME = (-16.0, -16.0)
+UNIT = S  # the first slot of a unit
+BUNKER = TIER.plain  # the first slot of a structure that shoots
+GEYSER = 4  # the first base's resources: four patches and a geyser
+GEYSER_PLACE = TIER.patches[GEYSER]
+
+
+def scene(game, mine=TERRAN, theirs=TERRAN, ground=0, workers=False):
+  """The same start in all games, with the town halls alone unless workers are asked for."""
+  state = jax.tree.map(np.array, host(start(game, match_ups=[(mine, theirs, ground)])))
+  if not workers:
+    state.kind[:, :, S:] = 0
+    for name in ("health", "shield", "energy", "x", "y"):
+      getattr(state, name)[:, :, S:] = 0
+    state.orders.verb[:, :, :] = tables.IDLE
+  state.minerals[:] = 0
+  return state
+
+
+def put(state, slot, name, place, player=0, games=slice(None), verb=tables.IDLE, target=-1):
+  """Puts a finished structure or a unit into a slot; all of it is in the other's sight."""
+  kind = LOCAL[name]
+  state.kind[games, player, slot] = kind
+  state.x[games, player, slot], state.y[games, player, slot] = place
+  state.health[games, player, slot] = TYPES.health[kind]
+  state.shield[games, player, slot] = TYPES.shield[kind]
+  state.energy[games, player, slot] = 0
+  state.memory.seen[games, 1 - player, slot] = True
+  if slot >= S:
+    state.orders.verb[games, player, slot - S] = verb
+    state.orders.target[games, player, slot - S] = target
+
+
+def run(game, state, steps=1, visit=None):
+  for _ in range(steps):
+    state = host(game.advance(state))
+    if visit is not None:
+      visit(state)
+  return jax.tree.map(np.array, state)
+
+
+def same(values, expected):
+  """All games are alike: [G, ...] against what one is to be."""
+  np.testing.assert_array_equal(values, np.broadcast_to(expected, np.shape(values)))
+
+
+def close(values, expected):
+  np.testing.assert_allclose(values, np.broadcast_to(expected, np.shape(values)), atol=1e-4)

@@ -1,0 +1,290 @@
+"""The process runner, on small children: restarts, clean and forced ends, no orphans."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from starleague.experiments.run import processes
+from starleague.experiments.run.processes import Process, ProcessFailed, Runner, State
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def _python(tmp_path, name, code, restarts=0, env=None):
+  """A process that runs a script with a fast interpreter."""
+  script = tmp_path / f"{name}.py"
+  script.write_text(textwrap.dedent(code))
+  argv = [sys.executable, "-I", "-S", "-u", str(script)]
+  return Process(name, argv, env or {}, tmp_path / "logs" / f"{name}.log", restarts)
+
+
+def _until(condition, seconds=20.0):
+  """Waits for a condition with a deadline; its value."""
+  end = time.monotonic() + seconds
+  while time.monotonic() < end:
+    if value := condition():
+      return value
+    time.sleep(0.01)
+  raise AssertionError(f"not within {seconds} s: {condition}")
+
+
+def _alive(pid):
+  """Whether a process runs: one that is dead but not reaped does not."""
+  try:
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+  except (FileNotFoundError, ProcessLookupError):
+    return False
+  return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def _log(process):
+  return process.log_path.read_text() if process.log_path.exists() else ""
+
+
+SLEEP = "import time; print('up'); time.sleep(60)"
+STUBBORN = """
+  import signal, time
+  signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  print("up")
+  time.sleep(60)
+"""
+
+
+def test_finishes_with_its_environment_and_log(tmp_path):
+  child = _python(tmp_path, "one", """
+    import os, sys
+    print(os.environ["COLOUR"], "HOME" in os.environ)
+    print("to stderr", file=sys.stderr)
+  """, env={"COLOUR": "blue"})
+  with Runner([child]) as runner:
+    runner.wait(["one"], timeout_seconds=20)
+    assert runner.states() == {"one": State.FINISHED}
+    assert runner.pids() == {}
+  assert runner.states() == {"one": State.FINISHED}
+  assert _log(child) == f"blue {'HOME' in os.environ}\nto stderr\n"
+
+
+def test_crash_is_restarted_as_often_as_allowed_then_told_with_its_log(tmp_path):
+  count = tmp_path / "count"
+  child = _python(tmp_path, "crasher", f"""
+    with open({str(count)!r}, "a") as file: file.write("x")
+    raise SystemError("the dog ate the map")
+  """, restarts=2)
+  other = _python(tmp_path, "other", SLEEP)
+  with Runner([child, other], backoff_seconds=0.01) as runner:
+    with pytest.raises(ProcessFailed) as caught:
+      runner.wait(["crasher"], timeout_seconds=20)
+    assert runner.states()["crasher"] is State.FAILED
+    assert runner.restarts() == {"crasher": 2, "other": 0}
+    assert runner.states()["other"] is State.RUNNING
+    pid = runner.pids()["other"]
+  assert count.read_text() == "xxx"
+  message = str(caught.value)
+  assert caught.value.name == "crasher" and caught.value.status == 1
+  assert "process 'crasher' exited with status 1 after 2 restarts" in message
+  assert str(child.log_path) in message and "  | SystemError: the dog ate the map" in message
+  assert not _alive(pid)
+
+
+def test_a_restart_can_succeed(tmp_path):
+  mark = tmp_path / "mark"
+  child = _python(tmp_path, "second", f"""
+    import os, sys
+    if not os.path.exists({str(mark)!r}):
+      open({str(mark)!r}, "w").close()
+      sys.exit(3)
+  """, restarts=5)
+  with Runner([child], backoff_seconds=0.01) as runner:
+    runner.wait(["second"], timeout_seconds=20)
+    assert runner.restarts() == {"second": 1}
+
+
+def test_back_off_doubles_to_its_limit_and_starts_again_after_a_long_life(tmp_path):
+  """On a clock of our own: deaths at 0, 10, 20, ... and the waits before each restart."""
+  now = [0.0]
+  child = _python(tmp_path, "crasher", "raise SystemExit(1)", restarts=6)
+  runner = Runner([child], backoff_seconds=2.0, max_backoff_seconds=8.0, clock=lambda: now[0])
+  with runner:
+    for restart, wait in enumerate([2.0, 4.0, 8.0, 8.0, None, 2.0]):
+      if wait is None:  # it now lives for longer than the longest wait
+        now[0] += 8.5
+        wait = 2.0
+      _until(lambda: runner.poll()["crasher"] is State.WAITING)
+      now[0] += wait - 0.125
+      assert runner.poll()["crasher"] is State.WAITING, restart
+      assert runner.restarts()["crasher"] == restart
+      now[0] += 0.125
+      runner.poll()
+      assert runner.restarts()["crasher"] == restart + 1
+      if restart == 4:
+        now[0] += 8.5
+
+
+def test_killed_child_is_told_by_the_name_of_the_signal(tmp_path):
+  child = _python(tmp_path, "victim", SLEEP)
+  with Runner([child]) as runner:
+    os.kill(runner.pids()["victim"], signal.SIGKILL)
+    with pytest.raises(ProcessFailed, match=r"'victim' was killed by SIGKILL \(out of memory\?\)"):
+      runner.wait(["victim"], timeout_seconds=20)
+
+
+def test_stop_lets_a_child_clean_up(tmp_path):
+  child = _python(tmp_path, "tidy", """
+    import signal, sys, time
+    def end(number, frame):
+      print("saved")
+      sys.exit(0)
+    signal.signal(signal.SIGTERM, end)
+    print("up")
+    time.sleep(60)
+  """)
+  with Runner([child]) as runner:
+    _until(lambda: "up" in _log(child))
+    begin = time.monotonic()
+    assert runner.stop() == {"tidy": 0}
+    assert time.monotonic() - begin < 5
+    assert runner.stop() == {}
+  assert "saved" in _log(child)
+  assert runner.states() == {"tidy": State.STOPPED}
+
+
+def test_stop_kills_what_ignores_it_within_one_deadline_for_all(tmp_path):
+  children = [_python(tmp_path, f"stubborn{i}", STUBBORN) for i in range(3)]
+  with Runner(children, deadline_seconds=0.5) as runner:
+    for child in children:
+      _until(lambda child=child: "up" in _log(child))
+    pids = runner.pids()
+    begin = time.monotonic()
+    statuses = runner.stop()
+    assert 0.5 <= time.monotonic() - begin < 5
+  assert statuses == {f"stubborn{i}": -signal.SIGKILL for i in (0, 1, 2)}
+  assert not any(_alive(pid) for pid in pids.values())
+
+
+def test_stop_is_called_when_the_body_raises(tmp_path):
+  child = _python(tmp_path, "sleeper", SLEEP)
+  with pytest.raises(KeyboardInterrupt):
+    with Runner([child]) as runner:
+      pid = runner.pids()["sleeper"]
+      raise KeyboardInterrupt
+  assert not _alive(pid)
+
+
+def test_what_a_dead_child_left_in_its_group_is_killed(tmp_path):
+  child = _python(tmp_path, "mother", """
+    import os, sys, time
+    pid = os.fork()
+    if pid == 0:
+      time.sleep(60)
+    print(pid)
+  """)
+  with Runner([child]) as runner:
+    runner.wait(["mother"], timeout_seconds=20)
+    grandchild = int(_log(child))
+    _until(lambda: not _alive(grandchild))
+
+
+def test_children_are_out_of_reach_of_the_terminal(tmp_path):
+  child = _python(tmp_path, "sleeper", SLEEP)
+  with Runner([child]) as runner:
+    pid = runner.pids()["sleeper"]
+    assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(0)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_child_outlives_its_parent(tmp_path, sent):
+  """Not even one that ignores SIGTERM, and not where the parent is killed outright."""
+  child = _python(tmp_path, "stubborn", STUBBORN)
+  parent = tmp_path / "parent.py"
+  parent.write_text(textwrap.dedent(f"""
+    import pathlib, sys, time
+    from starleague.experiments.run.processes import Process, Runner, interrupt_on_sigterm
+    interrupt_on_sigterm()
+    log = pathlib.Path({str(child.log_path)!r})
+    children = [Process("stubborn", {child.argv!r}, {{}}, log)]
+    with Runner(children, deadline_seconds=0.3) as runner:
+      while "up" not in log.read_text():
+        time.sleep(0.01)
+      print(runner.pids()["stubborn"], flush=True)
+      time.sleep(60)
+  """))
+  running = subprocess.Popen(
+    [sys.executable, str(parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+  try:
+    pid = int(running.stdout.readline())
+    assert _alive(pid)
+    running.send_signal(sent)
+    _, errors = running.communicate(timeout=20)
+    _until(lambda: not _alive(pid))
+  finally:
+    running.kill()
+    running.wait()
+  if sent is signal.SIGKILL:
+    assert running.returncode == -signal.SIGKILL
+  else:
+    assert "KeyboardInterrupt" in errors
+
+
+def test_start_refuses_what_cannot_run_and_ends_the_others(tmp_path):
+  first = _python(tmp_path, "first", SLEEP)
+  second = Process("second", ["/no/such/program"], {}, tmp_path / "second.log")
+  runner = Runner([first, second])
+  with pytest.raises(FileNotFoundError, match="process 'second': no program '/no/such/program'"):
+    runner.start()
+  assert runner.states() == {"first": State.STOPPED, "second": State.STOPPED}
+  assert runner.pids() == {}
+
+
+def test_start_refuses_another_thread(tmp_path):
+  runner = Runner([_python(tmp_path, "sleeper", SLEEP)])
+  errors = []
+
+  def start():
+    try:
+      runner.start()
+    except RuntimeError as error:
+      errors.append(str(error))
+
+  thread = threading.Thread(target=start)
+  thread.start()
+  thread.join(timeout=20)
+  assert len(errors) == 1 and "must run in the main thread" in errors[0]
+
+
+def test_wait_gives_up_at_its_timeout_and_refuses_unknown_names(tmp_path):
+  with Runner([_python(tmp_path, "sleeper", SLEEP)]) as runner:
+    with pytest.raises(TimeoutError, match=r"still not finished: \['sleeper'\]"):
+      runner.wait(["sleeper"], timeout_seconds=0.05, interval_seconds=0.01)
+    with pytest.raises(ValueError, match=r"no process named \['walker'\]"):
+      runner.wait(["walker"], timeout_seconds=0.05)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+  ({"argv": "python script.py"}, "argv must be a sequence"),
+  ({"argv": []}, "argv must be a sequence"),
+  ({"restarts": -1}, "restarts must be from 0 up; found -1")])
+def test_impossible_processes_are_refused(tmp_path, changes, message):
+  with pytest.raises(ValueError, match=message):
+    Runner([_python(tmp_path, "one", SLEEP)._replace(**changes)])
+
+
+def test_repeated_names_are_refused(tmp_path):
+  child = _python(tmp_path, "twin", SLEEP)
+  with pytest.raises(ValueError, match=r"more than one \['twin'\]"):
+    Runner([child, child])
+
+
+def test_log_tail_reads_only_the_end(tmp_path):
+  log = tmp_path / "long.log"
+  log.write_text("".join(f"line {i}\n" for i in range(100_000)))
+  assert processes.log_tail(log, lines=2) == ["line 99998", "line 99999"]
+  assert len(processes.log_tail(log, lines=10**6, max_bytes=100)) == 10
+  assert processes.log_tail(tmp_path / "none.log") == []

@@ -1,0 +1,143 @@
+"""A whole run in small: every process, a kill in the middle, the evaluation and the report."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.common import results
+from starleague.experiments import learner
+from starleague.experiments.run import settings, wiring
+from starleague.learner import checkpoints
+
+SETTINGS = ("seconds=20", "evaluation.games=2", "actor.games=16", "actor.inference_batch=16",
+            "actor.iterations=16", "replay.min_size=8", "learner.batch_size=8",
+            "learner.checkpoint_interval_s=2", "learner.log_interval_s=1",
+            "learner.publish_interval_s=2")
+DEADLINE_S = 600
+
+
+def command(runs_dir: pathlib.Path, *arguments: str) -> list[str]:
+  return [sys.executable, "-m", "starleague.experiments.train", "--runs_dir", str(runs_dir),
+          "--run", "small", *(f"--config.{setting}" for setting in SETTINGS), *arguments]
+
+
+def wait_for(condition, what: str):
+  end = time.monotonic() + DEADLINE_S
+  while not (found := condition()):
+    assert time.monotonic() < end, f"no {what} within {DEADLINE_S} s"
+    time.sleep(0.2)
+  return found
+
+
+def pids_of(run_dir: pathlib.Path, module: str) -> list[int]:
+  found = []
+  for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+      words = path.read_bytes().split(b"\0")
+    except OSError:
+      continue
+    if f"starleague.experiments.{module}".encode() in words and str(run_dir).encode() in words:
+      found.append(int(path.parent.name))
+  return found
+
+
+def saved_steps(run_dir: pathlib.Path) -> list[int]:
+  folder = run_dir / wiring.CHECKPOINTS
+  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
+
+
+@pytest.fixture(scope="module")
+def runs_dir(tmp_path_factory) -> pathlib.Path:
+  return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def finished(runs_dir):
+  """A run whose learner was killed outright once it had saved; its output and the step it had."""
+  run_dir = runs_dir / "small"
+  started = subprocess.Popen(
+    command(runs_dir), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    env={**os.environ, "XLA_FLAGS": ""})
+  try:
+    wait_for(lambda: len(saved_steps(run_dir)) > 1 or started.poll() is not None, "checkpoint")
+    killed = wait_for(lambda: pids_of(run_dir, "learner"), "learner")
+    for pid in killed:
+      os.kill(pid, signal.SIGKILL)
+    before = saved_steps(run_dir)[-1]
+    output, _ = started.communicate(timeout=DEADLINE_S)
+  finally:
+    started.kill()
+  assert started.returncode == 0, output
+  return run_dir, before
+
+
+@pytest.mark.slow
+def test_a_killed_learner_goes_on_where_it_was(finished):
+  run_dir, before = finished
+  restored = re.findall(r"restored update=(\d+)", (run_dir / "logs" / "learner.log").read_text())
+  assert [int(step) for step in restored] == [before]
+  assert saved_steps(run_dir)[-1] > before
+  config = settings.load(run_dir)
+  parts = wiring.make_parts(config)
+  saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config)
+  state = learner.make_learner(parts, config, run_dir, saved).state
+  step = saved_steps(run_dir)[-1]
+  assert int(state.step[0]) == step
+  # Adam has counted every update that was applied, those before the kill included.
+  counts = [int(leaf[0]) for leaf in jax.tree.leaves(state.opt_state) if leaf.ndim == 1]
+  assert counts == [step - int(state.skipped[0])]
+
+
+@pytest.mark.slow
+def test_the_run_leaves_what_it_promises(finished):
+  run_dir, _ = finished
+  for name in ("config.json", "results.csv", "report.html", "league.sqlite", "tensorboard",
+               "initial", "logs/actor_0.log"):
+    assert (run_dir / name).exists(), name
+  tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
+  for opponent in settings.load(run_dir).environment.opponents.split(","):
+    for kind in ("random", "eval"):
+      row = tags[f"win_rate/{kind}/{opponent}"][-1]
+      assert row.low <= row.value <= row.high
+  assert np.isfinite([row.value for row in tags["loss/total"]]).all()
+  assert tags["total/steps_learnt"][-1].value > 0
+  assert sum(row.value for row in tags["count/steps"]) > 0
+
+
+@pytest.mark.slow
+def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir):
+  run_dir, _ = finished
+  before = saved_steps(run_dir)[-1]
+  started = subprocess.Popen(
+    command(runs_dir, "--config.seconds=10000"), stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    env={**os.environ, "XLA_FLAGS": ""})
+  wait_for(lambda: (saved_steps(run_dir) or [0])[-1] > before or started.poll() is not None,
+           "further checkpoint")
+  started.send_signal(signal.SIGINT)
+  output, _ = started.communicate(timeout=DEADLINE_S)
+  assert started.returncode == 0, output
+  assert "the same command goes on from the last checkpoint" in output
+  for module in ("replay_server", "learner", "actor"):
+    assert not pids_of(run_dir, module)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments, message", [
+  (("--config.preset=huge",), "'preset'.*'huge'"),
+  (("--config.actor.gamse=3",), "gamse"),
+  (("--config.seed=5",), "was begun with seed = 0, found 5"),
+])
+def test_wrong_settings_are_refused_before_anything_starts(finished, runs_dir, arguments, message):
+  done = subprocess.run(command(runs_dir, *arguments), capture_output=True, text=True,
+                        timeout=DEADLINE_S, check=False)
+  assert done.returncode != 0
+  assert re.search(message, done.stdout + done.stderr), done.stdout + done.stderr

@@ -1,0 +1,1 @@
+"""A game of Skirmish against a human player in the browser."""

@@ -1,0 +1,205 @@
+"""The plots of a report, as plotly's JSON: pure functions of rows.
+
+Built as plain data rather than with plotly's classes: those take a second to import, and check what
+is fixed here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.common.results import Row
+
+Figure = dict[str, Any]  # data and layout, as Plotly.newPlot takes them
+
+POINTS = 600  # at most, of a curve: a panel is fewer pixels wide
+SMOOTHED_FROM = 60  # points from which on a running mean is drawn over the curve
+COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
+           "#475569", "#a16207")
+EVALUATION, TRAINING, RANDOM = "#2563eb", "#d97706", "#94a3b8"
+
+
+class TimeAxis(NamedTuple):
+  """The time axis of all plots of a page."""
+
+  unit: str
+  seconds: float  # of a unit
+  end: float  # in units: how long the run is
+
+
+def time_axis(seconds: float) -> TimeAxis:
+  """In the unit in which a run of this length is read best."""
+  for time, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+    if seconds >= 3 * scale:
+      return TimeAxis(time, scale, seconds / scale)
+  return TimeAxis("s", 1.0, max(seconds, 1.0))
+
+
+def curves(
+    found: Mapping[str, Sequence[Row]], time: TimeAxis, *, legend: bool = False,
+    from_zero: bool = False, share: bool = False) -> Figure:
+  """Curves over time on one pair of axes. `share`: values are fractions, the axis is 0 to 100%."""
+  data = []
+  for i, (name, rows) in enumerate(found.items()):
+    colour = COLOURS[i % len(COLOURS)]
+    x, y, updates = _thin(rows, time)
+    label = name.replace("_", " ")
+    faint = len(y) >= SMOOTHED_FROM
+    line = _line(x, y, updates, label, colour, time, share)
+    if faint:
+      data.append({**line, "opacity": 0.25, "showlegend": False, "hoverinfo": "skip",
+                   "hovertemplate": None, "line": {"color": colour, "width": 1}})
+      line = _line(x, running_mean(y, max(3, len(y) // 30)), updates, label, colour, time, share)
+    if len(y) == 1:
+      line["mode"] = "markers"
+    data.append({**line, "showlegend": legend})
+  layout = _layout(time, height=320 if legend else 220)
+  layout["showlegend"] = legend
+  if share:
+    layout["yaxis"].update(range=[0, 1.02], tickformat=".0%")
+  elif from_zero:
+    layout["yaxis"]["rangemode"] = "tozero"
+  return {"data": data, "layout": layout}
+
+
+def win_rate(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[Row],
+             time: TimeAxis) -> Figure:
+  """Win rates against one opponent, each with its band; random play's over the whole width."""
+  data: list[dict[str, Any]] = []
+  ends = [0.0, _round(time.end)]
+  if random and math.isfinite(random[-1].value):
+    level = random[-1]
+    if level.low is not None and level.high is not None:
+      data += _band(ends, [level.low] * 2, [level.high] * 2, RANDOM)
+    data.append({
+      "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2, "name": "random play",
+      "line": {"color": RANDOM, "width": 1.5, "dash": "dash"}, "showlegend": False,
+      "hovertemplate": f"random play {level.value:.1%}<extra></extra>"})
+  for rows, colour, label, width in ((training, TRAINING, "training", 1.5),
+                                     (evaluation, EVALUATION, "evaluation", 2.5)):
+    rows = _every(rows)
+    bounded = [row for row in rows if row.low is not None]
+    if bounded:
+      data += _band([_round(row.seconds / time.seconds) for row in bounded],
+                    [row.low for row in bounded], [row.high for row in bounded], colour)
+    if rows:
+      x, y, updates = _columns(rows, time)
+      line = _line(x, y, updates, label, colour, time, True)
+      line["line"]["width"] = width
+      line["mode"] = "lines+markers" if len(rows) <= 40 else "lines"
+      line["marker"] = {"size": 5, "color": colour}
+      line["showlegend"] = False
+      data.append(line)
+  layout = _layout(time, height=240)
+  layout["yaxis"].update(range=[-0.02, 1.02], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
+  return {"data": data, "layout": layout}
+
+
+def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
+  """Win rates on a line from 0 to 1: random play's grey, the first hollow, the last full."""
+  width, height, margin = 220, 30, 8
+
+  def place(rate: float) -> float:
+    return margin + min(1.0, max(0.0, rate)) * (width - 2 * margin)
+
+  parts = [f"<line x1='{margin}' x2='{width - margin}' y1='15' y2='15' stroke='#e2e8f0'/>"]
+  parts += [f"<line x1='{place(at):g}' x2='{place(at):g}' y1='11' y2='19' stroke='#cbd5e1'/>"
+            for at in (0, 0.5, 1)]
+  for row, y, colour, fill in ((random, 6, RANDOM, RANDOM), (first, 15, EVALUATION, "#fff"),
+                               (last, 24, EVALUATION, EVALUATION)):
+    if row is None or not math.isfinite(row.value):
+      continue
+    if row.low is not None and row.high is not None:
+      parts.append(
+        f"<line x1='{place(row.low):.1f}' x2='{place(row.high):.1f}' y1='{y}' y2='{y}' "
+        f"stroke='{colour}' stroke-width='3' stroke-opacity='0.35' stroke-linecap='round'/>")
+    parts.append(f"<circle cx='{place(row.value):.1f}' cy='{y}' r='3.5' fill='{fill}' "
+                 f"stroke='{colour}' stroke-width='1.5'/>")
+  return (f"<svg width='{width}' height='{height}' viewBox='0 0 {width} {height}' role='img'>"
+          f"{''.join(parts)}</svg>")
+
+
+def running_mean(values: Sequence[float | None], window: int) -> list[float | None]:
+  """Mean over the window around each place, of those values that are there; shorter at the ends."""
+  y = np.array([math.nan if value is None else value for value in values])
+  there = np.isfinite(y)
+  sums = np.concatenate([[0.0], np.cumsum(np.where(there, y, 0.0))])
+  counts = np.concatenate([[0], np.cumsum(there)])
+  places = np.arange(len(y))
+  begin = np.maximum(places - window // 2, 0)
+  end = np.minimum(places + window // 2 + 1, len(y))
+  number = counts[end] - counts[begin]
+  means = (sums[end] - sums[begin]) / np.maximum(number, 1)
+  return [_round(mean) if n else None for mean, n in zip(means.tolist(), number, strict=True)]
+
+
+def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
+  """Times, values, updates; at most POINTS, each then the mean of its neighbours."""
+  x, y, updates = _columns(rows, time)
+  if len(rows) <= POINTS:
+    return x, y, updates
+  thin = []
+  for part in np.array_split(np.arange(len(rows)), POINTS):
+    values = [y[i] for i in part if y[i] is not None]
+    mean = _round(sum(values) / len(values)) if values else None
+    thin.append((x[part[len(part) // 2]], mean, updates[part[len(part) // 2]]))
+  return tuple(list(column) for column in zip(*thin, strict=True))  # type: ignore[return-value]
+
+
+def _every(rows: Sequence[Row]) -> list[Row]:
+  """At most POINTS of the rows, the last among them: a mean would lose its interval."""
+  step = max(1, math.ceil(len(rows) / POINTS))
+  return list(rows[::-1][::step][::-1])
+
+
+def _columns(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
+  """Times, values (None where they are not finite, a gap in the curve), updates."""
+  x = [_round(row.seconds / time.seconds) for row in rows]
+  y = [_round(row.value) if math.isfinite(row.value) else None for row in rows]
+  return x, y, [row.update for row in rows]
+
+
+def _round(value: float) -> float:
+  return float(f"{value:.6g}")  # a fifth of the page's size
+
+
+def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAxis,
+          share: bool) -> dict[str, Any]:
+  """One curve; hovering tells its value, time and update."""
+  shown = "%{y:.1%}" if share else "%{y:.4g}"
+  return {
+    "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates, "name": label,
+    "line": {"color": colour, "width": 2},
+    "hovertemplate": (f"{_plain(label)} <b>{shown}</b><br>%{{x:.4g}} {time.unit}, "
+                      "update %{customdata:,}<extra></extra>")}
+
+
+def _band(x: list, low: list, high: list, colour: str) -> list[dict[str, Any]]:
+  """The area between two curves."""
+  red, green, blue = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
+  edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0}, "hoverinfo": "skip",
+          "showlegend": False}
+  return [{**edge, "y": [_round(value) for value in low]},
+          {**edge, "y": [_round(value) for value in high], "fill": "tonexty",
+           "fillcolor": f"rgba({red},{green},{blue},0.15)"}]
+
+
+def _layout(time: TimeAxis, height: int) -> dict[str, Any]:
+  axis = {"gridcolor": "#f1f5f9", "zerolinecolor": "#cbd5e1", "linecolor": "#cbd5e1",
+          "ticks": "outside", "tickcolor": "#cbd5e1", "ticklen": 4, "automargin": True}
+  return {
+    "height": height, "margin": {"l": 44, "r": 12, "t": 8, "b": 28},
+    "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+    "font": {"family": "system-ui, sans-serif", "size": 11, "color": "#475569"},
+    "xaxis": {**axis, "ticksuffix": f" {time.unit}", "range": [0, _round(1.02 * time.end)],
+              "showgrid": False, "zeroline": False, "nticks": 7},
+    "yaxis": {**axis, "nticks": 6, "exponentformat": "power"},
+    "legend": {"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0},
+    "hoverlabel": {"bgcolor": "#fff", "bordercolor": "#cbd5e1", "font": {"color": "#0f172a"}}}
+
+
+def _plain(label: str) -> str:
+  """A label that plotly takes as it stands: it reads markup and %{...} in hover texts."""
+  return label.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")

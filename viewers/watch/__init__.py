@@ -1,0 +1,1 @@
+"""The page, the GIF and the terminal view of a replay."""

@@ -18,8 +18,8 @@ import portpicker
 from absl import flags
 
 from starleague.common import results
-from starleague.experiments import report
 from starleague.experiments.run import display, entry, monitor, processes, settings
+from starleague.viewers.report import page as report_page
 
 _CONFIG = entry.define_config(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.declare_key_flag("config")
@@ -131,7 +131,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
         run_processes([judge], "evaluation", watch)
   finally:
     if (run_dir / results.FILE_NAME).exists():
-      report.write_report(run_dir)
+      report_page.write_report(run_dir)
 
 
 def chosen_settings() -> ml_collections.ConfigDict:

@@ -4,17 +4,18 @@ Long format, so that a new tag needs no new column:
 
     seconds,update,tag,value,low,high
     61.204,128,loss/policy,-0.0312,,
-    61.204,128,win_rate/eval/weak army,0.625,0.481,0.75
+    61.204,128,score/eval/weak army,0.625,0.481,0.75
 
 seconds  wall-clock since the start of the run, those of earlier, resumed parts included
 update   learner updates done when the figure was measured
 tag      KIND/NAME; `report` knows these kinds, and draws any other too:
-           win_rate/train/OPPONENT, win_rate/eval/OPPONENT, win_rate/random/OPPONENT (random play)
+           score/train/OPPONENT, score/eval/OPPONENT, score/random/OPPONENT (random play):
+             wins plus half the draws, over games
            loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
            speed/actor, speed/learner (agent steps a second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
 value    a number; nan and inf are kept, so that a broken run shows
-low,high the ends of a 95% interval, for win rates; otherwise empty
+low,high the ends of a 95% interval, for scores; otherwise empty
 
 Several processes may append to one file: each line goes out whole, under a lock.
 """

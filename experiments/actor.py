@@ -111,7 +111,7 @@ class Reporter:
     for opponent in self._opponents:
       found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
-        rows += [results.Row(seconds, update, f"win_rate/train/{opponent}", found.win_rate,
+        rows += [results.Row(seconds, update, f"score/train/{opponent}", found.win_rate,
                              found.low, found.high),
                  results.Row(seconds, update, f"games/{opponent}", found.games)]
     results.append(self._path, rows)

@@ -2,7 +2,7 @@
 
   python -m starleague.experiments.evaluate --run_dir runs/mini
 
-Writes win rates with 95% intervals into the run's results and prints them.
+Writes scores with 95% intervals into the run's results and prints them.
 """
 
 import pathlib
@@ -40,14 +40,14 @@ def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int
   return [opponents.index(name) for name in names]
 
 
-def win_rate_rows(scores: dict[str, evaluation.Score], kind: str, seconds: float,
+def score_rows(scores: dict[str, evaluation.Score], kind: str, seconds: float,
                   update: int) -> list[results.Row]:
-  """Win rates by opponent with their intervals, draws counted as half wins."""
+  """Scores (draws count half) by opponent with their 95% Wilson intervals, as results rows."""
   rows = []
   for name, score in scores.items():
     wins = score.wins + 0.5 * score.draws
     low, high = league.wilson_interval(wins, score.games)
-    rows.append(results.Row(seconds, update, f"win_rate/{kind}/{name}",
+    rows.append(results.Row(seconds, update, f"score/{kind}/{name}",
                             wins / score.games, low, high))
   return rows
 
@@ -71,7 +71,7 @@ def main() -> None:
     step = trained[-1] if kind == "eval" else 0
     found = evaluation.evaluate(evaluator, params, jax.random.key(run_flags.SEED.value))
     scores = {parts.opponents[index]: score for index, score in found.items()}
-    results.append(path, win_rate_rows(scores, kind, time.time() - origin, step))
+    results.append(path, score_rows(scores, kind, time.time() - origin, step))
     for name, score in scores.items():
       low, high = league.wilson_interval(score.wins, score.games)
       print(f"agent={kind} update={step} opponent={name} games={score.games} "

@@ -25,10 +25,10 @@ LOG_INTERVAL_SECONDS = 10.0
 _BAR_WIDTH = 20
 
 
-class WinRate(NamedTuple):
-  """A measured win rate with its 95% interval, draws counted as half wins."""
+class Score(NamedTuple):
+  """A score (wins plus half the draws, over games) with its 95% interval."""
 
-  rate: float
+  score: float
   low: float
   high: float
   games: int
@@ -48,15 +48,15 @@ class Snapshot(NamedTuple):
   learner_rate: float  # agent steps learnt a second
   waiting: float  # fraction of its time for which the learner waited for data
   losses: Mapping[str, float]
-  win_rates: Mapping[str, WinRate]  # by opponent
+  scores: Mapping[str, Score]  # by opponent
   processes: Mapping[str, str] = {}  # states by name, e.g. those of `processes.Runner`
 
 
 def render(snapshot: Snapshot) -> RenderableType:
   """The table of a snapshot. Pure; fits 80 columns."""
   parts: list[RenderableType] = [_figures(snapshot)]
-  if snapshot.win_rates:
-    parts.append(_win_rates(snapshot.win_rates))
+  if snapshot.scores:
+    parts.append(_scores(snapshot.scores))
   if snapshot.losses:
     parts.append(_losses(snapshot.losses))
   if snapshot.processes:
@@ -81,8 +81,8 @@ def log_line(snapshot: Snapshot) -> str:
   if snapshot.budget_seconds is not None:
     fields.insert(2, f"budget={duration(snapshot.budget_seconds)}")
   fields += [f"loss/{_word(name)}={number(value)}" for name, value in snapshot.losses.items()]
-  fields += [f"win_rate/{_word(name)}={found.rate:.2f}[{found.low:.2f},{found.high:.2f}]"
-             for name, found in snapshot.win_rates.items()]
+  fields += [f"score/{_word(name)}={found.score:.2f}[{found.low:.2f},{found.high:.2f}]"
+             for name, found in snapshot.scores.items()]
   fields += [f"process/{_word(name)}={state}" for name, state in snapshot.processes.items()
              if state != "running"]
   return " ".join(fields)
@@ -173,24 +173,24 @@ def _figures(snapshot: Snapshot) -> RenderableType:
   return Group(clock, grid)
 
 
-def _win_rates(win_rates: Mapping[str, WinRate]) -> RenderableType:
+def _scores(scores: Mapping[str, Score]) -> RenderableType:
   table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
   table.add_column("against", overflow="ellipsis", no_wrap=True, max_width=18)
-  table.add_column("win rate", justify="right", no_wrap=True)
+  table.add_column("score", justify="right", no_wrap=True)
   table.add_column("95% within", justify="right", no_wrap=True)
   table.add_column("games", justify="right")
   table.add_column("", no_wrap=True, min_width=_BAR_WIDTH + 1)
-  for name, found in win_rates.items():
+  for name, found in scores.items():
     # Colour only where the interval excludes an even match.
     style = "green" if found.low > 0.5 else "red" if found.high < 0.5 else ""
-    table.add_row(Text(name), Text(f"{found.rate:.0%}", style=style),
+    table.add_row(Text(name), Text(f"{found.score:.0%}", style=style),
                   f"{found.low:.0%} to {found.high:.0%}", count(found.games),
                   _interval_bar(found, style))
   return table
 
 
-def _interval_bar(found: WinRate, style: str) -> Text:
-  """The interval on a line from 0 to 1, with the rate and the even match marked."""
+def _interval_bar(found: Score, style: str) -> Text:
+  """The interval on a line from 0 to 1, with the score and 0.5 marked."""
   cells = ["·"] * (_BAR_WIDTH + 1)
   cells[_BAR_WIDTH // 2] = "┊"
   place = [round(min(1.0, max(0.0, x)) * _BAR_WIDTH) if math.isfinite(x) else 0 for x in found[:3]]

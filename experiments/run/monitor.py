@@ -50,12 +50,12 @@ def snapshot(rows: Sequence[results.Row], name: str, seconds: float, budget: flo
     processes: their states by name.
   """
   tags = results.by_tag(rows)
-  prefix = "win_rate/train/"
-  win_rates = {}
+  prefix = "score/train/"
+  scores = {}
   for tag, found in tags.items():
     if tag.startswith(prefix):
       row = found[-1]
-      win_rates[tag.removeprefix(prefix)] = display.WinRate(
+      scores[tag.removeprefix(prefix)] = display.Score(
         row.value, 0.0 if row.low is None else row.low, 1.0 if row.high is None else row.high,
         int(_last(tags, "games/" + tag.removeprefix(prefix))))
   return display.Snapshot(
@@ -67,4 +67,4 @@ def snapshot(rows: Sequence[results.Row], name: str, seconds: float, budget: flo
     actor_rate=actor_rate(tags, seconds), learner_rate=_last(tags, "speed/learner"),
     waiting=_last(tags, "speed/waiting"),
     losses={tag.removeprefix("loss/"): _last(tags, tag) for tag in _SHOWN if tag in tags},
-    win_rates=win_rates, processes=processes)
+    scores=scores, processes=processes)

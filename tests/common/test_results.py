@@ -17,14 +17,14 @@ def test_lines_are_as_documented(tmp_path):
   path = tmp_path / "results.csv"
   results.append(path, [
     Row(61.2041, 128, "loss/policy", -0.0312),
-    Row(61.2041, 128, "win_rate/eval/weak army", 0.625, 0.481, 0.75)])
+    Row(61.2041, 128, "score/eval/weak army", 0.625, 0.481, 0.75)])
   assert path.read_text() == (
     "seconds,update,tag,value,low,high\n"
     "61.204,128,loss/policy,-0.0312,,\n"
-    "61.204,128,win_rate/eval/weak army,0.625,0.481,0.75\n")
+    "61.204,128,score/eval/weak army,0.625,0.481,0.75\n")
   assert results.read(path) == [
     Row(61.204, 128, "loss/policy", -0.0312, None, None),
-    Row(61.204, 128, "win_rate/eval/weak army", 0.625, 0.481, 0.75)]
+    Row(61.204, 128, "score/eval/weak army", 0.625, 0.481, 0.75)]
 
 
 @settings(max_examples=30, deadline=None)

@@ -105,7 +105,7 @@ def test_the_run_leaves_what_it_promises(finished):
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
   for opponent in settings.load(run_dir).environment.opponents.split(","):
     for kind in ("random", "eval"):
-      row = tags[f"win_rate/{kind}/{opponent}"][-1]
+      row = tags[f"score/{kind}/{opponent}"][-1]
       assert row.low <= row.value <= row.high
   assert np.isfinite([row.value for row in tags["loss/total"]]).all()
   assert tags["total/steps_learnt"][-1].value > 0

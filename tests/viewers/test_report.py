@@ -20,11 +20,11 @@ from tests.viewers.pages import Resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = [
-  Row(0.0, 0, "win_rate/random/rush", 0.1, 0.05, 0.2),
-  Row(60.0, 10, "win_rate/eval/rush", 0.125, 0.0625, 0.25),
-  Row(300.0, 50, "win_rate/eval/rush", 0.75, 0.625, 0.875),
-  Row(120.0, 20, "win_rate/train/rush", 0.5, 0.25, 0.75),
-  Row(120.0, 20, "win_rate/train/only trained", 0.5, 0.25, 0.75),
+  Row(0.0, 0, "score/random/rush", 0.1, 0.05, 0.2),
+  Row(60.0, 10, "score/eval/rush", 0.125, 0.0625, 0.25),
+  Row(300.0, 50, "score/eval/rush", 0.75, 0.625, 0.875),
+  Row(120.0, 20, "score/train/rush", 0.5, 0.25, 0.75),
+  Row(120.0, 20, "score/train/only trained", 0.5, 0.25, 0.75),
   Row(60.0, 10, "loss/policy", 2.0), Row(120.0, 20, "loss/policy", math.nan),
   Row(300.0, 50, "loss/policy", 1.0),
   Row(60.0, 10, "entropy/function", 0.5), Row(300.0, 50, "entropy/function", 0.375),
@@ -94,13 +94,13 @@ def test_key_figures_and_standings(run_dir):
   ((0.2, 0.1, 0.4), (0.3, 0.3, 0.6), "class='same'>+10 points"),
   ((0.2, None, None), (0.9, None, None), "class='same'>+70 points")])
 def test_change_is_coloured_where_intervals_do_not_overlap(before, after, expected):
-  rows = [Row(1.0, 1, "win_rate/eval/x", *before), Row(2.0, 2, "win_rate/eval/x", *after)]
+  rows = [Row(1.0, 1, "score/eval/x", *before), Row(2.0, 2, "score/eval/x", *after)]
   assert expected in report.render_page("run", rows, {})
 
 
 def test_random_play_is_the_start_where_there_is_one_measurement():
-  rows = [Row(0.0, 0, "win_rate/random/x", 0.1, 0.0, 0.2),
-          Row(2.0, 2, "win_rate/eval/x", 0.5, 0.4, 0.6)]
+  rows = [Row(0.0, 0, "score/random/x", 0.1, 0.0, 0.2),
+          Row(2.0, 2, "score/eval/x", 0.5, 0.4, 0.6)]
   assert "class='up'>+40 points" in report.render_page("run", rows, {})
   standing, = report.standings(results.by_tag(rows))
   assert standing == report.Standing("x", rows[0], None, rows[1], True)
@@ -146,7 +146,7 @@ def test_any_tag_may_be_the_only_one(kept):
   assert parser.open == []
   assert ("No figures have been recorded yet." in page) == (kept is None)
   assert bool(_plots(page)) == (kept is not None and not kept.startswith(
-    ("total/", "win_rate/random")))
+    ("total/", "score/random")))
 
 
 def test_long_curves_are_thinned_to_means_and_smoothed():
@@ -159,8 +159,8 @@ def test_long_curves_are_thinned_to_means_and_smoothed():
 
 
 def test_thinned_win_rates_keep_the_last():
-  rows = [Row(float(i), i, "win_rate/eval/x", 0.5, 0.4, 0.6) for i in range(1000)]
-  figure = report_figures.win_rate(rows, [], [], report_figures.time_axis(1000))
+  rows = [Row(float(i), i, "score/eval/x", 0.5, 0.4, 0.6) for i in range(1000)]
+  figure = report_figures.score(rows, [], [], report_figures.time_axis(1000))
   assert len(figure["data"][-1]["x"]) == 500 and figure["data"][-1]["customdata"][-1] == 999
 
 

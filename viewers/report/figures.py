@@ -64,9 +64,9 @@ def curves(
   return {"data": data, "layout": layout}
 
 
-def win_rate(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[Row],
+def score(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[Row],
              time: TimeAxis) -> Figure:
-  """Win rates against one opponent, each with its band; random play's over the whole width."""
+  """Scores against one opponent, each with its band; random play's over the whole width."""
   data: list[dict[str, Any]] = []
   ends = [0.0, _round(time.end)]
   if random and math.isfinite(random[-1].value):
@@ -98,7 +98,7 @@ def win_rate(evaluation: Sequence[Row], training: Sequence[Row], random: Sequenc
 
 
 def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
-  """Win rates on a line from 0 to 1: random play's grey, the first hollow, the last full."""
+  """Scores on a line from 0 to 1: random play's grey, the first hollow, the last full."""
   width, height, margin = 220, 30, 8
 
   def place(rate: float) -> float:

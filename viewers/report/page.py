@@ -34,7 +34,7 @@ _SHARED = {
   "clipped_fraction": "Ratios that are clipped, share by group of arguments",
   "illegal": "Actions that masks rule out, share by argument",
 }
-_DRAWN_BY_NAME = ("win_rate", "loss", *_SHARED, "speed", "total")
+_DRAWN_BY_NAME = ("score", "loss", *_SHARED, "speed", "total")
 
 
 class Standing(NamedTuple):
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
   random: Row | None  # random play's
   first: Row | None  # None where there is one measurement only
   last: Row
-  evaluated: bool  # else the rates are those of training games
+  evaluated: bool  # else the scores are those of training games
 
 
 def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
@@ -72,7 +72,7 @@ def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> st
   body = [_header(name, config), _tiles(key_figures(tags)), _standings(standings(tags))]
   if not rows:
     body.append("<p class='empty'>No figures have been recorded yet.</p>")
-  body.append(_win_rate_section(tags, time))
+  body.append(_score_section(tags, time))
   body.append(_section("Losses", _of_kind("loss", tags), time))
   shared = [(title, _of_kind(kind, tags)) for kind, title in _SHARED.items()]
   body.append(_cards("Policy and values", "", [
@@ -118,10 +118,10 @@ def standings(tags: Mapping[str, Sequence[Row]]) -> list[Standing]:
   """The table of opponents, in order of their first appearance."""
   found = []
   for opponent in _opponents(tags):
-    evaluated = f"win_rate/eval/{opponent}" in tags
-    rates = tags.get(f"win_rate/{'eval' if evaluated else 'train'}/{opponent}")
+    evaluated = f"score/eval/{opponent}" in tags
+    rates = tags.get(f"score/{'eval' if evaluated else 'train'}/{opponent}")
     if rates:
-      random = tags.get(f"win_rate/random/{opponent}", [None])[-1]
+      random = tags.get(f"score/random/{opponent}", [None])[-1]
       first = rates[0] if len(rates) > 1 else None
       found.append(Standing(opponent, random, first, rates[-1], evaluated))
   return found
@@ -129,7 +129,7 @@ def standings(tags: Mapping[str, Sequence[Row]]) -> list[Standing]:
 
 def _opponents(tags: Mapping[str, Sequence[Row]]) -> list[str]:
   return list(dict.fromkeys(
-    tag.split("/", 2)[2] for tag in tags if tag.startswith("win_rate/") and tag.count("/") >= 2))
+    tag.split("/", 2)[2] for tag in tags if tag.startswith("score/") and tag.count("/") >= 2))
 
 
 def _read_config(path: pathlib.Path) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _tiles(found: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _standings(found: Sequence[Standing]) -> str:
-  """Win rates before and after, as text and drawn."""
+  """Scores before and after, as text and drawn."""
   if not found:
     return ""
   lines = []
@@ -186,12 +186,12 @@ def _standings(found: Sequence[Standing]) -> str:
     lines.append(
       f"<tr><th>{html.escape(standing.opponent)}"
       f"{'' if standing.evaluated else ' <small>training games</small>'}</th>"
-      f"<td>{_rate(standing.random)}</td><td>{_rate(standing.first)}</td>"
-      f"<td class='last'>{_rate(standing.last)}</td>"
+      f"<td>{_score(standing.random)}</td><td>{_score(standing.first)}</td>"
+      f"<td class='last'>{_score(standing.last)}</td>"
       f"<td>{_change(before, standing.last)}</td>"
       f"<td>{figures.interval_svg(standing.random, standing.first, standing.last)}</td></tr>")
   return (
-    "<section><h2>Win rates</h2><p>Draws count as half a win. Intervals hold the true rate with "
+    "<section><h2>Scores</h2><p>Draws count as half a win. Intervals hold the true score with "
     "95% confidence; a change is coloured where the intervals before and after do not overlap. "
     "Drawn: random play grey, the first measurement hollow, the last full.</p>"
     "<div class='card'><table><thead><tr><th>against</th><td>random play</td>"
@@ -200,7 +200,7 @@ def _standings(found: Sequence[Standing]) -> str:
     f"<tbody>{''.join(lines)}</tbody></table></div></section>")
 
 
-def _rate(row: Row | None) -> str:
+def _score(row: Row | None) -> str:
   if row is None or not math.isfinite(row.value):
     return "<span class='none'>not measured</span>"
   interval = ""
@@ -220,16 +220,16 @@ def _change(before: Row | None, after: Row) -> str:
   return f"<span class='{kind}'>{points:+d} points</span>"
 
 
-def _win_rate_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
+def _score_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
   panels = []
   for opponent in _opponents(tags):
     evaluation, training, random = (
-      tags.get(f"win_rate/{kind}/{opponent}", []) for kind in ("eval", "train", "random"))
+      tags.get(f"score/{kind}/{opponent}", []) for kind in ("eval", "train", "random"))
     if evaluation or training:
-      panels.append(_panel(opponent, figures.win_rate(evaluation, training, random, time)))
+      panels.append(_panel(opponent, figures.score(evaluation, training, random, time)))
   legend = ("<p class='legend'><i class='eval'></i>evaluation <i class='train'></i>training games "
             "<i class='random'></i>random play; bands are 95% intervals</p>")
-  return _cards("Win rates over time", legend, panels)
+  return _cards("Scores over time", legend, panels)
 
 
 def _of_kind(kind: str, tags: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:

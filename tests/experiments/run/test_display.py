@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from starleague.experiments.run import display
-from starleague.experiments.run.display import Display, Snapshot, WinRate
+from starleague.experiments.run.display import Display, Score, Snapshot
 
 SNAPSHOT = Snapshot(
   name="mini run", elapsed_seconds=754.4, budget_seconds=1800.0, updates=1234,
   steps_produced=1_234_567, steps_learnt=2_300_000, games=812, actor_rate=1640.2,
   learner_rate=3012.0, waiting=0.62, losses={"policy": 0.01234, "total": math.nan},
-  win_rates={"random legal": WinRate(0.97, 0.9, 1.0, 100), "rush": WinRate(0.2, 0.1, 0.3, 90),
-             "an opponent with an exceedingly long name": WinRate(0.5, 0.4, 0.6, 10)},
+  scores={"random legal": Score(0.97, 0.9, 1.0, 100), "rush": Score(0.2, 0.1, 0.3, 90),
+          "an opponent with an exceedingly long name": Score(0.5, 0.4, 0.6, 10)},
   processes={"learner": "running", "actor 1": "waiting"})
 
 
@@ -48,7 +48,7 @@ def test_render_of_a_run_that_has_just_begun():
 
 def test_render_past_its_budget_and_without_games():
   late = SNAPSHOT._replace(
-    elapsed_seconds=2000.0, win_rates={"x": WinRate(math.nan, math.nan, math.nan, 0)})
+    elapsed_seconds=2000.0, scores={"x": Score(math.nan, math.nan, math.nan, 0)})
   text = _text(late)
   assert "33m20s" in text and "0s left of 30m00s" in text and "nan%" in text
 
@@ -59,8 +59,8 @@ def test_log_line_is_whole_and_splits_at_spaces():
     "run": "mini_run", "elapsed": "12m34s", "budget": "30m00s", "updates": "1234",
     "steps": "1234567", "learnt": "2300000", "games": "812", "actor_rate": "1640/s",
     "learner_rate": "3012/s", "waiting": "62%", "loss/policy": "0.0123", "loss/total": "nan",
-    "win_rate/random_legal": "0.97[0.90,1.00]", "win_rate/rush": "0.20[0.10,0.30]",
-    "win_rate/an_opponent_with_an_exceedingly_long_name": "0.50[0.40,0.60]",
+    "score/random_legal": "0.97[0.90,1.00]", "score/rush": "0.20[0.10,0.30]",
+    "score/an_opponent_with_an_exceedingly_long_name": "0.50[0.40,0.60]",
     "process/actor_1": "waiting"}
 
 

@@ -5,8 +5,8 @@
 
 losses    V-trace, UPGO and TD(lambda) of five baselines as one compiled function / as rlax's calls,
           one a baseline and group of arguments, each compiled
-feeding   the learner on a full replay table / the same update on a batch that lies on the device
-replay    trajectories a second of `datasets.dataset` / of Reverb's own sampler, which stacks nothing
+feeding   the learner on a full trajectory table / the same update on a batch that lies on the device
+dataset   trajectories a second of `datasets.dataset` / of Reverb's own sampler, which stacks nothing
 devices   updates on 2, 4 and 8 virtual devices / on one, the batch being the same; a process each
 
 Measurements take turns, so that whatever else the machine does meets both sides of a ratio.
@@ -33,13 +33,13 @@ import numpy as np
 from starleague.agent import config as agent_config
 from starleague.data import datasets, sampler, transport, wire
 from starleague.data.server import make_server, make_tables
-from starleague.data.writer import Writer
+from starleague.data.writer import TrajectoryWriter
 from starleague.experiments import learner, record
 from starleague.experiments.run import settings, wiring
 from starleague.learner import losses, prefetch, update
 from starleague.learner.losses._rlax import rlax
 
-PARTS = ("losses", "feeding", "replay", "devices")
+PARTS = ("losses", "feeding", "dataset", "devices")
 BASELINES, GROUPS = 5, 3
 GIVEN = 10_000  # times that the table gives each trajectory
 
@@ -126,7 +126,7 @@ def measure_losses(options: argparse.Namespace) -> None:
     functools.partial(rate, ours), functools.partial(rate, theirs), options.rounds))
 
 
-# A replay server in a process of its own.
+# A data server in a process of its own.
 
 
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
@@ -135,7 +135,7 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
     [wiring.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=GIVEN,
     min_size=1, tolerance=len(trajectories))
   server = make_server(tables)
-  writer = Writer(f"localhost:{server.port}", wiring.PLAYER, agent_config.preset(preset),
+  writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, agent_config.preset(preset),
                   unroll_length, num_rows=1)
   for packed in trajectories:
     writer.send(wiring.PLAYER, packed)
@@ -156,7 +156,7 @@ def full_table(parts: wiring.Parts, config) -> Iterator[str]:
     target=serve, args=(trajectories, config.preset, config.unroll_length, child), daemon=True)
   server.start()
   if not parent.poll(120):
-    raise TimeoutError("the replay server did not start within 120 s")
+    raise TimeoutError("the data server did not start within 120 s")
   try:
     yield f"localhost:{parent.recv()}"
   finally:
@@ -196,7 +196,7 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
     data.close()
 
 
-def measure_replay(options: argparse.Namespace, parts, config, address: str) -> None:
+def measure_dataset(options: argparse.Namespace, parts, config, address: str) -> None:
   size = config.learner.batch_size
   own_sampler = transport.load_reverb().Client(address)._client.NewSampler(
     wiring.PLAYER, -1, sampler.SAMPLES_IN_FLIGHT)
@@ -219,7 +219,7 @@ def measure_replay(options: argparse.Namespace, parts, config, address: str) -> 
         own_sampler.GetNextTrajectory()
       return rate(own_sampler.GetNextTrajectory, 1)
 
-    print(f"replay, trajectories of {config.unroll_length} steps:", flush=True)
+    print(f"dataset, trajectories of {config.unroll_length} steps:", flush=True)
     report(("datasets.dataset", "Reverb's sampler"), "trajectories/s",
            compare(batches, raw, options.rounds))
 
@@ -268,7 +268,7 @@ def main() -> None:
   parser.add_argument("--parts", nargs="+", choices=(*PARTS, "here"), default=PARTS)
   parser.add_argument("--updates", type=int, default=20, help="updates a measurement")
   parser.add_argument("--rounds", type=int, default=5, help="measurements of each")
-  parser.add_argument("--seconds", type=float, default=3.0, help="a measurement of replay")
+  parser.add_argument("--seconds", type=float, default=3.0, help="a measurement of dataset")
   parser.add_argument("--sequences", type=int, default=32, help="B of the losses")
   options = parser.parse_args()
   config = settings.complete({})
@@ -277,10 +277,10 @@ def main() -> None:
     return measure_here(options, parts, config)
   if "losses" in options.parts:
     measure_losses(options)
-  if {"feeding", "replay"} & set(options.parts):
+  if {"feeding", "dataset"} & set(options.parts):
     with full_table(parts, config) as address:
-      if "replay" in options.parts:
-        measure_replay(options, parts, config, address)
+      if "dataset" in options.parts:
+        measure_dataset(options, parts, config, address)
       if "feeding" in options.parts:
         measure_feeding(options, parts, config, address)
   if "devices" in options.parts:

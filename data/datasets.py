@@ -13,7 +13,7 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
 
   Args:
     source: a folder that `starleague.experiments.record` wrote, which says itself what it holds;
-      or host:port of a replay server, which needs to be told the next three.
+      or host:port of a data server, which needs to be told the next three.
     batch_size: B.
     player: whose table.
     config: the AgentConfig of the trajectories.
@@ -30,7 +30,7 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
     RecordingError: the folder is no recording, is damaged or of another preset, unroll length or
       version.
     SignatureMismatchError: the table does not hold such trajectories; raised before any is sampled.
-    ReplayServerError: no server answers at the address within the deadline.
+    ServerUnavailableError: no server answers at the address within the deadline.
     ValueError: there is no such folder and it is no address, or an address lacks what it needs.
   """
   if os.path.isdir(source):
@@ -38,7 +38,7 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
   address = os.fspath(source)
   if not re.fullmatch(r"[^/]+:\d+", address):
     raise ValueError(f"{address!r} is neither a folder of recorded trajectories nor the host:port of "
-                     "a replay server.")
+                     "a data server.")
   if player is None or config is None or unroll_length is None:
     raise ValueError(f"a dataset of the server at {address} needs player, config and unroll_length; "
                      f"found {player!r}, {getattr(config, 'name', config)!r} and {unroll_length!r}.")

@@ -10,8 +10,8 @@ import numpy as np
 
 from starleague.data import transport, wire
 from starleague.data.transport import (
-  ReplayServerError,
-  ReplayTimeoutError,
+  ServerUnavailableError,
+  StarvedError,
   load_reverb,
   parameters_table,
 )
@@ -31,7 +31,7 @@ def publish(client: Any, player: str, params: Any, step: int, *, deadline_s: flo
     deadline_s: seconds to wait for a server that does not answer.
 
   Raises:
-    ReplayServerError: it did not answer by then.
+    ServerUnavailableError: it did not answer by then.
   """
   _send(client, player, _parameters_item(params, step), deadline_s)
 
@@ -68,7 +68,7 @@ def _send(client: Any, player: str, item: dict[str, np.ndarray], deadline_s: flo
   try:
     writer.flush(timeout_ms=int(1000 * deadline_s))
   except (reverb.errors.ReverbError, RuntimeError) as error:
-    raise ReplayServerError(f"{what}: {error}") from error
+    raise ServerUnavailableError(f"{what}: {error}") from error
   finally:
     writer.close()
 
@@ -89,7 +89,7 @@ class ParameterPublisher:
       clock: seconds that never go back.
 
     Raises:
-      ReplayServerError: no server answers within the deadline.
+      ServerUnavailableError: no server answers within the deadline.
       SignatureMismatchError: the server has no such player.
     """
     self._client, info = transport.connect(load_reverb(), address, deadline_s)
@@ -112,7 +112,7 @@ class ParameterPublisher:
       step: the learner's.
 
     Raises:
-      ReplayServerError: the publication before failed.
+      ServerUnavailableError: the publication before failed.
     """
     now = self._clock()
     if self._last is not None and now - self._last < self._interval_s:
@@ -126,7 +126,7 @@ class ParameterPublisher:
     return True
 
   def flush(self) -> None:
-    """Waits for what is being sent; raises ReplayServerError where that failed."""
+    """Waits for what is being sent; raises ServerUnavailableError where that failed."""
     sending, self._sending = self._sending, None
     if sending is not None:
       sending.result()
@@ -156,7 +156,7 @@ class ParameterFetcher:
     """Connects.
 
     Args:
-      address: host:port of the replay server.
+      address: host:port of the data server.
       player: whose parameters.
       template: a tree of arrays or ShapeDtypeStructs, as `policy.init` makes.
       interval_s: seconds between renewals (10 in Vinyals et al. 2019, Methods).
@@ -165,7 +165,7 @@ class ParameterFetcher:
       clock: seconds that never go back.
 
     Raises:
-      ReplayServerError: no server answers within the deadline.
+      ServerUnavailableError: no server answers within the deadline.
       SignatureMismatchError: the server has no such player.
     """
     self._client, info = transport.connect(load_reverb(), address, deadline_s)
@@ -181,8 +181,8 @@ class ParameterFetcher:
 
     Raises:
       ParameterMismatchError: they are of another tree than the template.
-      ReplayTimeoutError: nothing has been published within the deadline.
-      ReplayServerError: the server has not answered for as long.
+      StarvedError: nothing has been published within the deadline.
+      ServerUnavailableError: the server has not answered for as long.
     """
     now = self._clock()
     if self._newest is None or now - self._fetched_at >= self._interval_s:
@@ -214,7 +214,7 @@ class ParameterFetcher:
     thread.join(self._deadline_s)
     if not result or isinstance(result[0], Exception):
       reason = result[0] if result else f"no answer within {self._deadline_s:.0f} s"
-      raise ReplayServerError(
+      raise ServerUnavailableError(
         f"{transport.unreachable(self._address)}; fetching the parameters of {self._player!r}: "
         f"{reason}.")
     return result[0]
@@ -222,12 +222,12 @@ class ParameterFetcher:
   def _await_publication(self) -> None:
     start, wait = time.monotonic(), 0.1
     while True:
-      info = transport.retry(self._info, errors=ReplayServerError, deadline_s=self._deadline_s,
+      info = transport.retry(self._info, errors=ServerUnavailableError, deadline_s=self._deadline_s,
                              what=transport.unreachable(self._address))
       if info[self._table].current_size:
         return
       if time.monotonic() - start + wait > self._deadline_s:
-        raise ReplayTimeoutError(
+        raise StarvedError(
           f"nobody has published parameters of {self._player!r} at {self._address} within "
           f"{self._deadline_s:.0f} s: check that its learner runs.")
       time.sleep(wait)
@@ -236,7 +236,7 @@ class ParameterFetcher:
   def _info(self) -> dict[str, Any]:
     info = transport.server_info(load_reverb(), self._client)
     if info is None:
-      raise ReplayServerError("no answer")
+      raise ServerUnavailableError("no answer")
     return info
 
   def _check(self, digest: bytes, size: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from starleague.data import transport, wire
-from starleague.data.transport import ReplayServerError, ReplayTimeoutError, load_reverb
+from starleague.data.transport import ServerUnavailableError, StarvedError, load_reverb
 
 # Trajectories a sampler asks for ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
@@ -32,7 +32,7 @@ class Dataset(Iterator[wire.Packed]):
     transport.check_signature(info, player, address, self._spec._asdict())
     self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
     self._closed = threading.Event()
-    self._thread = threading.Thread(target=self._fill, name=f"replay-{player}", daemon=True)
+    self._thread = threading.Thread(target=self._fill, name=f"sampler-{player}", daemon=True)
     self._thread.start()
 
   def _fill(self) -> None:
@@ -67,8 +67,8 @@ class Dataset(Iterator[wire.Packed]):
     """The next batch.
 
     Raises:
-      ReplayTimeoutError: the server answers but the table gave no batch within the deadline.
-      ReplayServerError: the server has not answered for as long.
+      StarvedError: the server answers but the table gave no batch within the deadline.
+      ServerUnavailableError: the server has not answered for as long.
       StopIteration: after `close`.
     """
     start, answered, wait = time.monotonic(), time.monotonic(), 0.5
@@ -80,16 +80,16 @@ class Dataset(Iterator[wire.Packed]):
         now = time.monotonic()
         answered = now if info is not None else answered
         if now - answered > self._deadline_s:
-          raise ReplayServerError(
+          raise ServerUnavailableError(
             f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s)."
           ) from None
         if info is not None and now - start > self._deadline_s:
-          raise ReplayTimeoutError(self._starved(info, now - start)) from None
+          raise StarvedError(self._starved(info, now - start)) from None
         wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))
         continue
       if isinstance(item, Exception):
         self.close()
-        raise ReplayServerError(
+        raise ServerUnavailableError(
           f"sampling table {self._table!r} of {self._address} failed: {item}") from item
       return item
     raise StopIteration

@@ -1,4 +1,4 @@
-"""The replay server: its tables, a learner's batches, and the parameters that actors fetch.
+"""The data server: its tables, a learner's batches, and the parameters that actors fetch.
 
 Each player has a table of packed trajectories. It is sampled uniformly (a queue would put both uses
 of an item side by side in one batch), each item exactly `samples_per_item` times, and a rate
@@ -70,7 +70,7 @@ def make_tables(players: Sequence[str], config, unroll_length: int, *, samples_p
 
 def make_server(tables: Sequence[Any], port: int | None = None,
                 checkpoint_dir: str | None = None) -> Any:
-  """Starts a replay server in this process; it runs until its `stop()`.
+  """Starts a data server in this process; it runs until its `stop()`.
 
   Reverb listens on every interface of the machine and cannot be told otherwise, and it asks nobody
   who they are: keep the port behind a firewall.
@@ -105,5 +105,5 @@ def _check_port(port: int) -> None:
       probe.bind(("", port))
     except OSError as error:
       raise OSError(
-        error.errno, f"port {port} is in use: stop the replay server that runs there, or choose "
+        error.errno, f"port {port} is in use: stop the data server that runs there, or choose "
         "another port") from error

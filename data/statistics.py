@@ -45,7 +45,7 @@ def filter_build_order(build_order: np.ndarray, build_order_xy: np.ndarray,
   return order, places
 
 
-class Game(NamedTuple):
+class PlayedGame(NamedTuple):
   """One player's game, as the library takes it."""
 
   map_name: str
@@ -76,7 +76,7 @@ class StatisticsLibrary:
     return len(self.map_index)
 
   @classmethod
-  def from_games(cls, games: Iterable[Game]) -> "StatisticsLibrary":
+  def from_games(cls, games: Iterable[PlayedGame]) -> "StatisticsLibrary":
     """A library of games' executed statistics; build orders are filtered.
 
     Raises:
@@ -180,7 +180,7 @@ class StatisticsLibrary:
       home_race=data["home_race"], away_race=data["away_race"])
 
 
-def _checked(number: int, game: Game) -> types.Statistics:
+def _checked(number: int, game: PlayedGame) -> types.Statistics:
   """A game's statistics with its build order filtered; ValueError where they do not fit."""
   for side, race in (("home", game.home_race), ("away", game.away_race)):
     if not 0 <= race < len(types.RACES):

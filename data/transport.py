@@ -1,4 +1,4 @@
-"""What both ends of the replay server share: names of tables, errors, patience.
+"""What both ends of the data server share: names of tables, errors, patience.
 
 Reverb, and TensorFlow with it, is imported when it is first needed.
 """
@@ -15,12 +15,12 @@ import jax
 import numpy as np
 
 
-class ReplayServerError(ConnectionError):
-  """The replay server cannot be reached."""
+class ServerUnavailableError(ConnectionError):
+  """The data server cannot be reached."""
 
 
-class ReplayTimeoutError(TimeoutError):
-  """The replay server answers, but a table gives or takes nothing within the deadline."""
+class StarvedError(TimeoutError):
+  """The data server answers, but a table gives or takes nothing within the deadline."""
 
 
 class SignatureMismatchError(ValueError):
@@ -77,7 +77,7 @@ def retry(call: Callable[[], Any], *, errors, deadline_s: float, what: str,
     sleep: waits so many seconds.
 
   Raises:
-    ReplayServerError: the last attempt failed; names `what`, the attempts and the last error.
+    ServerUnavailableError: the last attempt failed; names `what`, the attempts and the last error.
   """
   start, wait, attempts = clock(), first_wait_s, 0
   while True:
@@ -86,7 +86,7 @@ def retry(call: Callable[[], Any], *, errors, deadline_s: float, what: str,
       return call()
     except errors as error:
       if clock() - start + wait > deadline_s:
-        raise ReplayServerError(
+        raise ServerUnavailableError(
           f"{what} ({attempts} attempts in {clock() - start:.1f} s; the last error: "
           f"{error})") from error
     sleep(wait)
@@ -103,7 +103,7 @@ def server_info(reverb, client, timeout_s: int = 2) -> dict[str, Any] | None:
 
 def unreachable(address: str) -> str:
   """What to tell a user whose server is not there."""
-  return (f"The replay server at {address} does not answer: check the address and that the server "
+  return (f"The data server at {address} does not answer: check the address and that the server "
           "runs, and start it again")
 
 
@@ -116,7 +116,7 @@ def connect(reverb, address: str, deadline_s: float) -> tuple[Any, dict[str, Any
     deadline_s: seconds to keep trying for.
 
   Raises:
-    ReplayServerError: the server did not answer by then.
+    ServerUnavailableError: the server did not answer by then.
   """
   client = reverb.Client(address)
   timeout = max(1, min(2, int(deadline_s)))

@@ -47,7 +47,7 @@ class Packed(NamedTuple):
   state: Array  # [width] float32: the core's state before the first step
 
 
-class Field(NamedTuple):
+class ColumnField(NamedTuple):
   """Where a leaf of a step lies."""
 
   column: str  # of Columns
@@ -59,7 +59,7 @@ class Field(NamedTuple):
 class Layout(NamedTuple):
   """Where everything lies in the columns."""
 
-  fields: dict[str, Field]  # by path ("observation.entities"), in the order of the leaves
+  fields: dict[str, ColumnField]  # by path ("observation.entities"), in the order of the leaves
   widths: Columns  # of each column; `bits` in bytes
   num_bits: int
 
@@ -105,7 +105,7 @@ def layout(config) -> Layout:
   for path, leaf in _template(config)[1].items():
     column = _column(leaf.dtype)
     start, ends[column] = ends[column], ends[column] + math.prod(leaf.shape)
-    fields[path] = Field(column, slice(start, ends[column]), leaf.shape, np.dtype(leaf.dtype))
+    fields[path] = ColumnField(column, slice(start, ends[column]), leaf.shape, np.dtype(leaf.dtype))
   num_bits = ends["bits"]
   return Layout(fields, Columns(**ends | {"bits": -(-num_bits // 8)}), num_bits)
 

@@ -1,4 +1,4 @@
-"""Steps of many games to overlapping trajectories, and those to the replay server.
+"""Steps of many games to overlapping trajectories, and those to the data server.
 
 The assembler is numpy only. It keeps the last T + 1 steps of each row (a game's player) in a ring,
 already packed: whenever a trajectory is due, it is exactly what the ring holds. Trajectories of a
@@ -17,9 +17,9 @@ import numpy as np
 from starleague.agent import types
 from starleague.data import transport, wire
 from starleague.data.transport import (
-  ReplayServerError,
-  ReplayTimeoutError,
+  ServerUnavailableError,
   SignatureMismatchError,
+  StarvedError,
   load_reverb,
 )
 
@@ -167,7 +167,7 @@ def _rounds(row: np.ndarray, index: np.ndarray) -> list[np.ndarray]:
   return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1])
 
 
-class Writer:
+class TrajectoryWriter:
   """Writes the trajectories of an actor's games to its players' tables.
 
   Keep to one a process where the server is another process: two of Reverb 0.14's writers that wait
@@ -180,7 +180,7 @@ class Writer:
     """Connects, and checks that the tables are of such trajectories.
 
     Args:
-      address: host:port of the replay server.
+      address: host:port of the data server.
       player: whose table; or one name a row.
       config: the AgentConfig of the tables.
       unroll_length: T of the tables.
@@ -191,7 +191,7 @@ class Writer:
       stop: when set, waiting ends at once.
 
     Raises:
-      ReplayServerError: no server answers within the deadline.
+      ServerUnavailableError: no server answers within the deadline.
       SignatureMismatchError: a table is missing or of other trajectories.
       ValueError: where the names are not one a row.
     """
@@ -214,8 +214,8 @@ class Writer:
       records, record: as for `Assembler.add`.
 
     Raises:
-      ReplayTimeoutError: the table took nothing within the deadline.
-      ReplayServerError: the server has not answered for as long.
+      StarvedError: the table took nothing within the deadline.
+      ServerUnavailableError: the server has not answered for as long.
     """
     cuts = self._assembler.add(records, record)
     for sent, cut in enumerate(cuts):
@@ -265,15 +265,15 @@ class Writer:
       except reverb.errors.DeadlineExceededError:
         info = transport.server_info(load_reverb(), self._client)
       except RuntimeError as error:
-        raise ReplayServerError(
+        raise ServerUnavailableError(
           f"writing to {sorted(set(self._players))} of {self._address} failed: {error}") from error
       now = time.monotonic()
       answered = now if info is not None else answered
       if now - answered > self._deadline_s:
-        raise ReplayServerError(
+        raise ServerUnavailableError(
           f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
       if info is not None and now - start > self._deadline_s:
-        raise ReplayTimeoutError(
+        raise StarvedError(
           f"the tables {sorted(set(self._players))} of {self._address} took nothing for "
           f"{now - start:.0f} s: their learner is behind; check that it runs, or raise the "
           "tables' tolerance.")

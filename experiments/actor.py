@@ -19,7 +19,7 @@ from starleague.actor import rollouts
 from starleague.common import results
 from starleague.data import statistics
 from starleague.data.parameters import ParameterFetcher
-from starleague.data.writer import Writer
+from starleague.data.writer import TrajectoryWriter
 from starleague.experiments.run import entry, run_flags, settings, wiring
 from starleague.league import payoff
 
@@ -50,13 +50,13 @@ def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: s
 
 
 def game_results(batch: rollouts.Results, names: Sequence[str],
-                 now: float) -> list[payoff.Result]:
+                 now: float) -> list[payoff.GameResult]:
   """Results of games against the scripted players named, as the payoff counts them."""
   over = np.asarray(batch.over)
   opponents = np.asarray(batch.opponent)[over]
   outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
   return [
-    payoff.Result(id=uuid.uuid4().hex, home=wiring.PLAYER, away=names[opponent - 1],
+    payoff.GameResult(id=uuid.uuid4().hex, home=wiring.PLAYER, away=names[opponent - 1],
                   result=int(outcome), time=now)
     for opponent, outcome in zip(opponents, outcomes, strict=True)
     if opponent != rollouts.SELF_PLAY]
@@ -87,7 +87,7 @@ class Reporter:
     self._payoff = league.Payoff(run_dir / "league.sqlite")
     self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
     self._steps = self._games = 0
-    self._results: list[payoff.Result] = []
+    self._results: list[payoff.GameResult] = []
     self._since = time.time()
 
   def win_rates(self) -> np.ndarray:
@@ -131,10 +131,10 @@ def play(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str, index
   template = jax.eval_shape(parts.policy.init, jax.random.key(0))
   fetch = ParameterFetcher(
     run_flags.PARAMETERS.value or address, wiring.PLAYER, template,
-    interval_s=config.actor.parameter_interval_s, deadline_s=config.replay.timeout_s)
-  writer = Writer(
+    interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s)
+  writer = TrajectoryWriter(
     address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
-    deadline_s=config.replay.timeout_s, stop=stop)
+    deadline_s=config.data.timeout_s, stop=stop)
   reporter = Reporter(run_dir, parts.opponents, origin)
   demonstrators = [parts.opponents.index(name)
                    for name in filter(None, config.actor.demonstrators.split(","))]

@@ -1,4 +1,4 @@
-"""The learner of a run: batches from the replay server, updates, checkpoints, new parameters.
+"""The learner of a run: batches from the data server, updates, checkpoints, new parameters.
 
   python -m starleague.experiments.learner --run_dir runs/mini --address localhost:7000
 
@@ -11,7 +11,7 @@ Over several hosts the same program runs on each, and all of them end together:
   ... learner --run_dir runs/big --address localhost:7000 --coordinator host0:8000 --hosts 2 --host 1
 
 or, where the environment tells who is who (Cloud TPU, Slurm), `--coordinator auto` on each. Each
-reads its share of a batch from a replay server of its own. Host 0 alone restores, saves, publishes
+reads its share of a batch from a data server of its own. Host 0 alone restores, saves, publishes
 and logs.
 """
 
@@ -212,7 +212,7 @@ class FirstHost:
       return
     self._publish = parameters.ParameterPublisher(
       address, wiring.PLAYER, interval_s=self._config.publish_interval_s,
-      deadline_s=config.replay.timeout_s)
+      deadline_s=config.data.timeout_s)
     self._make_log = functools.partial(
       Log, run_dir, origin, steps_an_update=self._config.batch_size * config.unroll_length,
       interval_s=self._config.log_interval_s)
@@ -286,8 +286,8 @@ def learn(parts: wiring.Parts, config, run_dir: pathlib.Path, address: str,
   put = functools.partial(place, learner.update)
   size = settings_.batch_size // jax.process_count()
   with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
-                      deadline_s=config.replay.timeout_s) as data, \
-      prefetch.prefetch(data, put, timeout=config.replay.timeout_s) as batches:
+                      deadline_s=config.data.timeout_s) as data, \
+      prefetch.prefetch(data, put, timeout=config.data.timeout_s) as batches:
     # A learner that is told to stop may be waiting for a batch that never comes.
     threading.Thread(target=lambda: stop.wait() and data.close(), daemon=True).start()
     for batch in agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,

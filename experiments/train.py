@@ -1,4 +1,4 @@
-"""Trains an agent on Skirmish on this machine: replay server, actors, learner, progress, report.
+"""Trains an agent on Skirmish on this machine: data server, actors, learner, progress, report.
 
   python -m starleague.experiments.train --run mini
   python -m starleague.experiments.train --run fast --config.seconds=120 --config.seed=1
@@ -77,8 +77,8 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, por
                       logs / f"actor_{i}.log", restarts=10)
     for i in range(config.actor.processes)]
   return [
-    processes.Process("replay", module("replay_server", *where, "--port", str(port)), env,
-                      logs / "replay.log", restarts=3),
+    processes.Process("data_server", module("data_server", *where, "--port", str(port)), env,
+                      logs / "data_server.log", restarts=3),
     processes.Process("learner", module("learner", *where, *place), env, logs / "learner.log",
                       restarts=3),
     *actors]

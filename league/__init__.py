@@ -10,9 +10,9 @@ from starleague.league.payoff import (
   LOSS,
   WIN,
   Counts,
+  GameResult,
   Interval,
   Payoff,
-  Result,
   wilson_interval,
 )
 from starleague.league.players import (
@@ -35,7 +35,7 @@ from starleague.league.ratings import (
 
 __all__ = [
   "Coordinator", "Counts", "DRAW", "Interval", "LOSS", "Match", "MatchRules", "Order", "Payoff",
-  "Player", "Progress", "Result", "SnapshotRule", "SnapshotRules", "WIN", "elo_expected_score",
+  "Player", "Progress", "GameResult", "SnapshotRule", "SnapshotRules", "WIN", "elo_expected_score",
   "elo_ratings", "elo_update", "initial_players", "ladder_expected_score", "ladder_rating",
   "match", "methods_rules", "nash", "pfsp", "pseudocode_rules", "relative_population_performance",
   "remove_monotonic_suffix", "wilson_interval",

@@ -15,7 +15,7 @@ import numpy as np
 from starleague.common.database import Database
 from starleague.league import matchmaking, payoff, players
 from starleague.league.matchmaking import Match, MatchRules
-from starleague.league.payoff import DECAY, Payoff, Result, validated
+from starleague.league.payoff import DECAY, GameResult, Payoff, validated
 from starleague.league.players import Player, SnapshotRules
 
 _TABLES = (
@@ -168,7 +168,7 @@ class Coordinator:
     home, away = least[rng.integers(len(least))]
     return Match(names[home], names[away], False, "evaluation")
 
-  def report(self, result: Result, steps: int | None = None) -> Order | None:
+  def report(self, result: GameResult, steps: int | None = None) -> Order | None:
     """Counts a result, and orders a snapshot of the home player where its rule says so.
 
     Args:
@@ -185,7 +185,7 @@ class Coordinator:
     orders = self.report_many([result], {} if steps is None else {result.home: steps})
     return orders[0] if orders else None
 
-  def report_many(self, results: Iterable[Result],
+  def report_many(self, results: Iterable[GameResult],
                   steps: dict[str, int] | None = None) -> list[Order]:
     """Counts results at once; see report. `steps` are those of each home player's learner."""
     checked = [validated(result) for result in results]

@@ -34,7 +34,7 @@ _TABLES = (
 _VERSION = 1
 
 
-class Result(NamedTuple):
+class GameResult(NamedTuple):
   """How a game ended.
 
   Attributes:
@@ -97,7 +97,7 @@ def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, 
                                                                       (centre + spread) / scale))
 
 
-def validated(result: Result) -> Result:
+def validated(result: GameResult) -> GameResult:
   """The result with plain Python values; ValueError where it is not one, naming it."""
   identifier, home, away, outcome, when = result
   where = f"Result {identifier!r} of {home!r} against {away!r}"
@@ -109,7 +109,7 @@ def validated(result: Result) -> Result:
                      "home).")
   if not isinstance(when, numbers.Real) or not math.isfinite(when):
     raise ValueError(f"{where}: time is {when!r}, expected seconds since 1970.")
-  return Result(identifier, home, away, int(outcome), float(when))
+  return GameResult(identifier, home, away, int(outcome), float(when))
 
 
 def _decayed(counts: Counts, result: int, decay: float) -> Counts:
@@ -140,11 +140,11 @@ class Payoff:
     """Of the file."""
     return self._database.path
 
-  def record(self, result: Result) -> bool:
+  def record(self, result: GameResult) -> bool:
     """Counts one result; False where its id was counted before. See record_many."""
     return self.record_many([result]) == 1
 
-  def record_many(self, results: Iterable[Result]) -> int:
+  def record_many(self, results: Iterable[GameResult]) -> int:
     """Counts results in their order, all of them or none.
 
     A result whose id was counted before changes nothing. A game of a player against itself is kept
@@ -270,7 +270,7 @@ def clear(connection: sqlite3.Connection, player: str) -> None:
   connection.execute("DELETE FROM pairs WHERE first = ?1 OR second = ?1", (player,))
 
 
-def _check_same(connection: sqlite3.Connection, result: Result) -> None:
+def _check_same(connection: sqlite3.Connection, result: GameResult) -> None:
   """ValueError where a result's id was counted for another outcome; times may differ."""
   found = connection.execute("SELECT home, away, result FROM results WHERE id = ?",
                              (result.id,)).fetchone()

@@ -29,7 +29,7 @@ def get_config() -> ml_collections.ConfigDict:
       "demonstrators": "rusher,builder",  # opponents of whose won games z is taken
       "pseudo_scale": 0.1,  # what a unit of distance to z is worth
     },
-    "replay": {
+    "data": {
       "min_size": 64,  # trajectories before any is learnt from
       "tolerance": 128,  # trajectories by which actors may run ahead of the learner
       "samples_per_item": 2,

@@ -15,7 +15,7 @@ from starleague.learner import checkpoints, guard
 MENDABLE = (
   settings.SettingsError, recordings.RecordingError, guard.NonFiniteError,
   checkpoints.CheckpointDamagedError, checkpoints.CheckpointMismatchError,
-  transport.ReplayServerError, transport.ReplayTimeoutError, transport.SignatureMismatchError,
+  transport.ServerUnavailableError, transport.StarvedError, transport.SignatureMismatchError,
   FileExistsError, FileNotFoundError)
 
 

@@ -3,9 +3,9 @@
 from absl import flags
 
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Folder of the run.")
-ADDRESS = flags.DEFINE_string("address", None, "host:port of the replay server.")
+ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
 PARAMETERS = flags.DEFINE_string(
-  "parameters", None, "host:port of the replay server that has the newest parameters, where the "
+  "parameters", None, "host:port of the data server that has the newest parameters, where the "
   "learner runs over several hosts: that of host 0. --address if not given.")
 ORIGIN = flags.DEFINE_float(
   "origin", None, "When the run began, in seconds since 1970; what figures' times count from. "

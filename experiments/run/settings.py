@@ -21,8 +21,8 @@ from starleague.league import matchmaking
 CONFIG_FILE = "config.json"
 # Keys whose value must be above zero.
 POSITIVE = ("seconds", "unroll_length", "actor.processes", "actor.games", "actor.inference_batch",
-            "actor.iterations", "actor.parameter_interval_s", "replay.min_size", "replay.tolerance",
-            "replay.samples_per_item", "replay.timeout_s", "learner.batch_size", "learner.accumulate",
+            "actor.iterations", "actor.parameter_interval_s", "data.min_size", "data.tolerance",
+            "data.samples_per_item", "data.timeout_s", "learner.batch_size", "learner.accumulate",
             "learner.learning_rate", "learner.publish_interval_s",
             "learner.checkpoint_interval_s", "learner.log_interval_s", "learner.keep_last",
             "learner.max_skipped", "evaluation.games")

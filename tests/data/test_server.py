@@ -1,4 +1,4 @@
-"""The replay server as a learner and its actors see it."""
+"""The data server as a learner and its actors see it."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def serve():
 
 
 def make_writer(address, **options):
-  return writer.Writer(address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
+  return writer.TrajectoryWriter(address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
 
 
 def make_dataset(address, batch_size, **options):
@@ -61,7 +61,7 @@ def test_each_trajectory_is_sampled_exactly_twice(serve):
   with make_dataset(address, 4, deadline_s=1) as batches:
     numbers = [next(batches).int32[0, :, 0] for _ in range(6)]
     assert sorted(np.concatenate(numbers)) == sorted([*range(12)] * 2)
-    with pytest.raises(transport.ReplayTimeoutError, match=(
+    with pytest.raises(transport.StarvedError, match=(
         "'main' of .* gave no batch of 4 .* it holds 0 trajectories, sampling needs 1, "
         "12 were ever written")):
       next(batches)
@@ -88,7 +88,7 @@ def test_writer_waits_for_the_learner_and_loses_nothing(serve):
   """The limiter takes min_size + tolerance trajectories ahead of the learner, none is evicted."""
   address = serve(min_size=1, tolerance=2)
   sender = make_writer(address, deadline_s=1, max_in_flight=1)
-  with pytest.raises(writer.ReplayTimeoutError, match="their learner is behind"):
+  with pytest.raises(writer.StarvedError, match="their learner is behind"):
     for number in range(20):
       sender.send("main", packed(number))
   assert 3 <= number <= 6
@@ -144,7 +144,7 @@ def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_lengt
   with pytest.raises(transport.SignatureMismatchError, match=message):
     datasets.dataset(address, 1, "main", config, unroll_length)
   with pytest.raises(writer.SignatureMismatchError, match=message):
-    writer.Writer(address, "main", config, unroll_length, 1)
+    writer.TrajectoryWriter(address, "main", config, unroll_length, 1)
   _, info = transport.connect(transport.load_reverb(), address, 5)
   assert info["main"].num_unique_samples == 0
 
@@ -179,7 +179,7 @@ def test_unknown_player_is_told_with_those_there_are(serve):
   lambda address, **options: parameters.ParameterPublisher(address, "main", **options),
   lambda address, **options: parameters.ParameterFetcher(address, "main", PARAMS, **options)])
 def test_absent_server_is_named_with_the_attempts(connect):
-  with pytest.raises(transport.ReplayServerError, match=(
+  with pytest.raises(transport.ServerUnavailableError, match=(
       r"localhost:1 does not answer: .*start it again.*\(1 attempts in")):
     connect("localhost:1", deadline_s=1)
 
@@ -194,7 +194,7 @@ def test_retry_doubles_its_waits_until_the_deadline():
   def call():
     raise OSError("refused")
 
-  with pytest.raises(transport.ReplayServerError, match=(
+  with pytest.raises(transport.ServerUnavailableError, match=(
       r"no luck \(6 attempts in 23.0 s; the last error: refused\)")):
     transport.retry(call, errors=OSError, deadline_s=30, what="no luck", first_wait_s=1,
                     longest_wait_s=8, clock=lambda: now[0], sleep=sleep)
@@ -308,7 +308,7 @@ def test_parameters_of_another_tree_are_refused(serve):
 
 def test_parameters_nobody_publishes_are_not_waited_for_for_ever(serve):
   fetcher = parameters.ParameterFetcher(serve(), "main", PARAMS, deadline_s=1)
-  with pytest.raises(parameters.ReplayTimeoutError, match="nobody has published .* of 'main'"):
+  with pytest.raises(parameters.StarvedError, match="nobody has published .* of 'main'"):
     fetcher()
 
 

@@ -1,4 +1,4 @@
-"""A replay server is killed; whoever uses it waits, and goes on where its checkpoint was."""
+"""A data server is killed; whoever uses it waits, and goes on where its checkpoint was."""
 
 import contextlib
 import socket
@@ -54,7 +54,7 @@ def test_everybody_goes_on_after_the_server_was_killed(tmp_path):
     port = probe.getsockname()[1]
   address = f"localhost:{port}"
   with server(port, tmp_path):
-    sender = writer.Writer(address, "main", CONFIG, UNROLL_LENGTH, 1, max_in_flight=1)
+    sender = writer.TrajectoryWriter(address, "main", CONFIG, UNROLL_LENGTH, 1, max_in_flight=1)
     for number in range(3):
       sender.send("main", packed(number))
     sender.flush()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starleague.agent import build_order, types
 from starleague.agent import vocabulary as v
 from starleague.data import statistics
-from starleague.data.statistics import Game, StatisticsLibrary
+from starleague.data.statistics import PlayedGame, StatisticsLibrary
 
 TERRAN, ZERG, PROTOSS = 1, 2, 3
 UNIT = v.UNIT_TYPES.index
@@ -76,9 +76,9 @@ def executed(number):
 
 
 GAMES = [
-  Game("Kairos", PROTOSS, ZERG, executed(0)), Game("Kairos", PROTOSS, ZERG, executed(1)),
-  Game("Kairos", ZERG, PROTOSS, executed(2)), Game("Cyber Forest", PROTOSS, ZERG, executed(3)),
-  Game("Kairos", PROTOSS, TERRAN, executed(4))]
+  PlayedGame("Kairos", PROTOSS, ZERG, executed(0)), PlayedGame("Kairos", PROTOSS, ZERG, executed(1)),
+  PlayedGame("Kairos", ZERG, PROTOSS, executed(2)), PlayedGame("Cyber Forest", PROTOSS, ZERG, executed(3)),
+  PlayedGame("Kairos", PROTOSS, TERRAN, executed(4))]
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +141,8 @@ def test_an_empty_library():
 
 
 def test_merging_renumbers_maps(library):
-  other = StatisticsLibrary.from_games([Game("Acropolis", ZERG, ZERG, executed(7)),
-                                        Game("Kairos", PROTOSS, ZERG, executed(8))])
+  other = StatisticsLibrary.from_games([PlayedGame("Acropolis", ZERG, ZERG, executed(7)),
+                                        PlayedGame("Kairos", PROTOSS, ZERG, executed(8))])
   both = library.merge(other)
   assert both.maps == ("Acropolis", "Cyber Forest", "Kairos")
   assert numbers(both.select("Kairos", PROTOSS, ZERG)) == [0, 1, 8]

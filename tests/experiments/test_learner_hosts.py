@@ -1,4 +1,4 @@
-"""The learner's launch file over two hosts on this machine, each with a replay server of its own."""
+"""The learner's launch file over two hosts on this machine, each with a data server of its own."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from starleague.agent import types
 from starleague.common import results
 from starleague.data import wire
 from starleague.data.server import make_server, make_tables
-from starleague.data.writer import Writer
+from starleague.data.writer import TrajectoryWriter
 from starleague.experiments import learner
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
@@ -84,10 +84,10 @@ def test_a_batch_that_devices_do_not_divide_is_refused():
 
 
 def serve(batch):
-  """A replay server with a batch's trajectories, of which it never runs out."""
+  """A data server with a batch's trajectories, of which it never runs out."""
   server = make_server(make_tables(
     [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
-  writer = Writer(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
+  writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
   for row in range(8):
     writer.send(wiring.PLAYER, wire.pack(types.Trajectory(
       jax.tree.map(lambda x, b=row: x[:, b], batch.steps),

@@ -18,7 +18,7 @@ from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
 
 SETTINGS = ("seconds=20", "evaluation.games=2", "actor.games=16", "actor.inference_batch=16",
-            "actor.iterations=16", "replay.min_size=8", "learner.batch_size=8",
+            "actor.iterations=16", "data.min_size=8", "learner.batch_size=8",
             "learner.checkpoint_interval_s=2", "learner.log_interval_s=1",
             "learner.publish_interval_s=2")
 DEADLINE_S = 600
@@ -126,7 +126,7 @@ def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir)
   output, _ = started.communicate(timeout=DEADLINE_S)
   assert started.returncode == 0, output
   assert "the same command goes on from the last checkpoint" in output
-  for module in ("replay_server", "learner", "actor"):
+  for module in ("data_server", "learner", "actor"):
     assert not pids_of(run_dir, module)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from starleague.league import matchmaking, players
 from starleague.league.coordinator import Coordinator, Order
-from starleague.league.payoff import DRAW, LOSS, WIN, Result
+from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
 from starleague.league.players import Player
 
 RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
@@ -32,7 +32,7 @@ def league(tmp_path):
 
 
 def result(identifier, home, away, outcome=WIN):
-  return Result(str(identifier), home, away, outcome, 0.)
+  return GameResult(str(identifier), home, away, outcome, 0.)
 
 
 def test_a_main_agent_that_beats_the_past_leaves_a_copy_and_goes_on(league):
@@ -163,11 +163,11 @@ def test_a_restart_resumes_everything(tmp_path):
 
 _VICTIM = """
 import sys
-from starleague.league import Coordinator, Result, initial_players, pseudocode_rules
+from starleague.league import Coordinator, GameResult, initial_players, pseudocode_rules
 rules = pseudocode_rules(minimum_steps=100, timeout_steps=200)
 league = Coordinator(sys.argv[1], initial_players(["zerg"]), snapshot_rules=rules)
 for i in range(1_000_000):
-  order = league.report(Result(f"g{i}", "zerg-main-0", "zerg-main-0-0000", 1, float(i)), 10 * i)
+  order = league.report(GameResult(f"g{i}", "zerg-main-0", "zerg-main-0-0000", 1, float(i)), 10 * i)
   if order:
     league.complete(order.id)
   print(i, flush=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from starleague.league.payoff import DRAW, LOSS, WIN, Payoff, Result, clear, wilson_interval
+from starleague.league.payoff import DRAW, LOSS, WIN, GameResult, Payoff, clear, wilson_interval
 from tests.processes import start_together
 
 
@@ -23,7 +23,7 @@ def payoff(tmp_path):
 
 
 def results(outcomes, home="a", away="b", prefix="game"):
-  return [Result(f"{prefix}-{i}", home, away, outcome, float(i))
+  return [GameResult(f"{prefix}-{i}", home, away, outcome, float(i))
           for i, outcome in enumerate(outcomes)]
 
 
@@ -40,7 +40,7 @@ def test_known_decayed_counts(payoff):
 
 
 def test_only_the_pair_of_a_result_decays(payoff):
-  payoff.record(Result("1", "a", "b", WIN, 0.))
+  payoff.record(GameResult("1", "a", "b", WIN, 0.))
   payoff.record_many(results([LOSS] * 5, "a", "c"))
   assert payoff.counts("a", "b").games == 1
   assert payoff.win_rates("a", ["c", "b", "nobody"]).tolist() == [0, 1, .5]
@@ -57,7 +57,7 @@ def test_against_a_plain_twin(tmp_path_factory, games, size):
   """Both directions of every pair, kept apart as the published pseudocode does, in any batches."""
   payoff = Payoff(tmp_path_factory.mktemp("twin") / "payoff.sqlite")
   twin = {(a, b): np.zeros(4) for a in "abc" for b in "abc"}
-  batch = [Result(str(i), *game, 0.) for i, game in enumerate(games)]
+  batch = [GameResult(str(i), *game, 0.) for i, game in enumerate(games)]
   for start in range(0, len(batch), size):
     payoff.record_many(batch[start:start + size])
   for home, away, result in games:
@@ -82,8 +82,8 @@ def test_an_id_counts_once(payoff):
 
 
 def test_another_outcome_under_the_same_id_is_refused_and_nothing_counted(payoff):
-  payoff.record(Result("game-1", "a", "b", WIN, 0.))
-  batch = [Result("game-2", "a", "b", WIN, 0.), Result("game-1", "a", "b", LOSS, 0.)]
+  payoff.record(GameResult("game-1", "a", "b", WIN, 0.))
+  batch = [GameResult("game-2", "a", "b", WIN, 0.), GameResult("game-1", "a", "b", LOSS, 0.)]
   with pytest.raises(ValueError, match="'game-1' says .* was counted under that id"):
     payoff.record_many(batch)
   assert payoff.results("a", "b").games == 1
@@ -98,22 +98,22 @@ def test_another_outcome_under_the_same_id_is_refused_and_nothing_counted(payoff
   ({"time": "yesterday"}, "time is 'yesterday'"),
 ])
 def test_results_are_validated_before_any_is_counted(payoff, change, message):
-  good = Result("good", "a", "b", WIN, 0.)
+  good = GameResult("good", "a", "b", WIN, 0.)
   with pytest.raises(ValueError, match=message):
     payoff.record_many([good, good._replace(**{"id": "bad", **change})])
   assert payoff.results("a", "b").games == 0
 
 
 def test_a_game_against_oneself_has_no_win_rate(payoff):
-  payoff.record(Result("mirror", "a", "a", WIN, 0.))
+  payoff.record(GameResult("mirror", "a", "a", WIN, 0.))
   assert payoff.win_rate("a", "a") == .5
   assert payoff.results("a", "a") == (1, 1, 0, 0)
 
 
 def test_results_of_a_stretch_of_time(payoff):
   payoff.record_many(results([WIN] * 8 + [LOSS] * 2))  # times 0 to 9
-  payoff.record(Result("return", "b", "a", WIN, 10.))
-  payoff.record(Result("draw", "b", "a", DRAW, 11.))
+  payoff.record(GameResult("return", "b", "a", WIN, 10.))
+  payoff.record(GameResult("draw", "b", "a", DRAW, 11.))
   assert payoff.results("a", "b") == (12, 8, 1, 3)
   assert payoff.results("b", "a") == (12, 3, 1, 8)
   assert payoff.results("a", "b", since=8., until=10.) == (2, 0, 0, 2)
@@ -236,7 +236,7 @@ def test_a_killed_process_leaves_whole_transactions(tmp_path):
 
 def test_thousands_of_results_a_minute(payoff):
   """Fifty a second is three thousand a minute; one transaction takes far more."""
-  batch = [Result(f"r{i}", f"p{i % 40}", f"p{(i * 7 + 1) % 40}", (i % 3) - 1, float(i))
+  batch = [GameResult(f"r{i}", f"p{i % 40}", f"p{(i * 7 + 1) % 40}", (i % 3) - 1, float(i))
            for i in range(5000)]
   start = time.monotonic()
   assert payoff.record_many(batch) == 5000

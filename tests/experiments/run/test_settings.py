@@ -90,7 +90,7 @@ def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
     for module, others in (("evaluate", ()), ("record", ("--dataset", "x")),
                            ("learner", ("--address", "localhost:1")),
                            ("actor", ("--address", "localhost:1")),
-                           ("replay_server", ("--port", "1"))))])
+                           ("data_server", ("--port", "1"))))])
 def test_launch_files_tell_what_is_wrong_in_one_line(module, arguments, message):
   done = main_of(module, *arguments)
   assert done.returncode == 1 and done.stdout == ""

@@ -1,6 +1,6 @@
-"""The replay server of a run: its player's trajectories and newest parameters.
+"""The data server of a run: its player's trajectories and newest parameters.
 
-  python -m starleague.experiments.replay_server --run_dir runs/mini --port 7000
+  python -m starleague.experiments.data_server --run_dir runs/mini --port 7000
 """
 
 
@@ -19,8 +19,8 @@ def main() -> None:
   config = settings.load(run_flags.RUN_DIR.value)
   tables = make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
-    samples_per_item=config.replay.samples_per_item, min_size=config.replay.min_size,
-    tolerance=config.replay.tolerance)
+    samples_per_item=config.data.samples_per_item, min_size=config.data.min_size,
+    tolerance=config.data.tolerance)
   server = make_server(tables, port=_PORT.value)
   logging.info("serving port=%d", server.port)
   stop.wait()

@@ -1,6 +1,6 @@
-"""Trajectories through the replay server: the wire form against one array a leaf.
+"""Trajectories through the data server: the wire form against one array a leaf.
 
-    python -m benchmarks.replay [--preset mini] [--unroll_length 16] [--seconds 4]
+    python -m benchmarks.data_server [--preset mini] [--unroll_length 16] [--seconds 4]
 
 The server runs in a process of its own. Each form is written, then sampled, over gRPC; games are
 played at random but change slowly, as games do. MB are those of the unpacked leaves for both forms,

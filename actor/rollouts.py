@@ -22,6 +22,7 @@ import numpy as np
 from starleague.actor import rewards
 from starleague.agent import types
 from starleague.agent.policy import Policy
+from starleague.data.records import Records
 from starleague.environments import base
 
 Array = Any
@@ -63,16 +64,6 @@ class RolloutConfig:
       raise ValueError(
         f"inference_batch must be in 1..{2 * self.games} (twice the games), found "
         f"{self.inference_batch}.")
-
-
-class Records(NamedTuple):
-  """What players saw and did, [iterations, inference_batch, ...]."""
-
-  row: Array  # int32: 2 * game + player, -1 where the slot was not filled
-  first: Array  # bool: the first observation of a game
-  last: Array  # bool: the terminal observation; no action follows
-  step: Any  # types.Step as `pack_step` gives it; reward and discount are those of arriving here
-  core_state: types.CoreState  # before the step
 
 
 class Results(NamedTuple):

@@ -9,29 +9,19 @@ learnt; the last is moved back so that it ends at the end.
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from starleague.agent import types
 from starleague.data import transport, wire
+from starleague.data.records import Records
 from starleague.data.transport import (
   ServerUnavailableError,
   SignatureMismatchError,
   StarvedError,
   load_reverb,
 )
-
-
-class Records(NamedTuple):
-  """What players saw and did, [N, C, ...]: N moments one after the other, C slots each."""
-
-  row: Any  # int32: which game's player, -1 where the slot is empty
-  first: Any  # bool: the first observation of a game
-  last: Any  # bool: the terminal observation; no action follows
-  step: Any  # types.Step or wire.Columns; reward and discount are those received on arriving here
-  core_state: types.CoreState  # before the step
 
 
 class Cut(NamedTuple):
@@ -68,7 +58,7 @@ class Assembler:
     its row) loses what no trajectory has taken yet.
 
     Args:
-      records: rollouts' or this module's `Records`; numpy or JAX arrays.
+      records: of numpy or JAX arrays.
       record: [N, C] bool: which steps to take; None for all that have a row.
 
     Returns:

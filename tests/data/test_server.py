@@ -12,6 +12,7 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import datasets, parameters, transport, wire, writer
+from starleague.data.records import Records
 from starleague.data.server import make_server, make_tables
 
 CONFIG = agent_config.mini()
@@ -121,8 +122,8 @@ def test_steps_become_items(serve):
   step, state = jax.tree.map(zeros, (step_spec, state_spec))
   step.observation.game_loop[:, 0] = range(6)
   moment = np.arange(6)[:, None]
-  records = writer.Records(row=np.zeros((6, 1), np.int32), first=moment == 0, last=moment == 5,
-                           step=step, core_state=state)
+  records = Records(row=np.zeros((6, 1), np.int32), first=moment == 0, last=moment == 5,
+                    step=step, core_state=state)
   sender = make_writer(address)
   assert sender.write(records) == 3
   sender.flush()

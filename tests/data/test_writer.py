@@ -11,6 +11,7 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import wire, writer
+from starleague.data.records import Records
 
 CONFIG = agent_config.mini()
 STEP_SPEC = types.step_spec(CONFIG.max_entities, CONFIG.map_size, CONFIG.max_selected)
@@ -60,7 +61,7 @@ def make_records(steps, slots: int):
       grid[n][c] = observed(which, game, t, t == end)
   flat = [cell for moment in grid for cell in moment]
   step, state = jax.tree.map(lambda *x: np.stack(x).reshape(*shape, *x[0].shape), *flat)
-  return writer.Records(row=row, first=first, last=last, step=step, core_state=state)
+  return Records(row=row, first=first, last=last, step=step, core_state=state)
 
 
 def naive_trajectories(row: int, game: int, end: int, known: int, unroll_length: int):

@@ -1,0 +1,49 @@
+"""The start and end of a launch file: its command line, its errors."""
+
+import pytest
+from absl.testing import flagsaver
+
+from starleague.common.errors import UserError
+from starleague.experiments.run import entry
+
+FORMS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
+
+
+def _run(monkeypatch, main, *words, arguments=((),)):
+  """Exit status of a launch file, the text of its error, or None for success."""
+  monkeypatch.setattr("sys.argv", ["program", *words])
+  with flagsaver.flagsaver(), pytest.raises(SystemExit) as ended:
+    entry.run(main, arguments=arguments)
+  return ended.value.code
+
+
+@pytest.mark.parametrize(("words", "arguments"), [
+  ([], ((),)), (["a.npz"], FORMS), (["L1", "L2"], FORMS), (["--", "-odd"], [("RUN_DIR",)])])
+def test_main_gets_the_positional_arguments(monkeypatch, words, arguments):
+  called = []
+  assert _run(monkeypatch, lambda *values: called.append(values), *words,
+              arguments=arguments) is None
+  assert called == [tuple(word for word in words if word != "--")]
+
+
+@pytest.mark.parametrize(("words", "arguments", "message"), [
+  (["a", "b"], ((),), "error: expected no arguments beside the flags, found a b; --help lists the "
+   "flags"),
+  ([], FORMS, "error: expected REPLAY or PLAYER_1 PLAYER_2 beside the flags, found no arguments; "
+   "--help lists the flags"),
+  (["--no_such_flag=1"], ((),), "error: Unknown command line flag 'no_such_flag'; --help lists the "
+   "flags"),
+  (["--verbosity=x"], ((),), "error: flag --verbosity=x: invalid literal for int() with base 10: 'x'; "
+   "--help lists the flags")])
+def test_wrong_command_lines_get_one_line(monkeypatch, words, arguments, message):
+  assert _run(monkeypatch, pytest.fail, *words, arguments=arguments) == message
+
+
+def test_user_errors_get_one_line_and_other_errors_a_traceback(monkeypatch):
+  def main():
+    raise UserError("no such run; name another")
+
+  assert _run(monkeypatch, main) == "error: no such run; name another"
+  monkeypatch.setattr("sys.argv", ["program"])
+  with pytest.raises(ZeroDivisionError):
+    entry.run(lambda: 1 // 0)

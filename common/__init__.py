@@ -1,1 +1,1 @@
-"""Atomic files, the SQLite database and the results file that several rooms use."""
+"""Atomic files, manifests, the SQLite database and the results file that several rooms use."""

@@ -1,20 +1,24 @@
-"""Writing a file whole or not at all: for whatever actors and launch files leave on disk."""
+"""Atomic writes: a file or folder appears under its name complete and on disk, or not at all."""
 
 import contextlib
 import os
 import pathlib
+import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from typing import IO, Any
+
+PARTIAL = ".partial-"  # prefix of a folder that is being written, and of one that a kill left behind
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
-  """A file to write, which takes the place of `path` when the block ends without an exception.
+  """A file to write, which replaces `path` when the block ends without an exception.
 
   Args:
-    path: the file; its folder is made if need be. What stood there stays until the end, and for
-      good where the block raises.
+    path: the file; its folder is created if missing. An existing file stays until the block ends,
+      and stays for good if the block raises.
     mode: "w" for UTF-8 text, "wb" for bytes.
   """
   path = pathlib.Path(path)
@@ -25,9 +29,63 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
       yield file
       file.flush()
       os.fsync(file.fileno())
-    os.chmod(temporary, 0o644)  # made for its owner's eyes only
+    os.chmod(temporary, 0o644)  # mkstemp makes it readable by its owner only
     os.replace(temporary, path)
   except BaseException:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(temporary)
     raise
+
+
+@contextlib.contextmanager
+def replacing_folder(path: str | os.PathLike,
+                     aside: str | os.PathLike | None = None) -> Iterator[pathlib.Path]:
+  """A folder to fill, renamed to `path` when the block ends without an exception.
+
+  The folder lies beside `path` under a name that begins with `PARTIAL`; a process that is killed
+  leaves it there. All its files are on disk before the rename.
+
+  Args:
+    path: the folder; its parent is created if missing.
+    aside: the name that an existing folder at `path` gets just before the rename; the caller
+      removes it. None: `path` must not exist.
+
+  Raises:
+    FileExistsError: `path` exists and `aside` is None; raised before the block runs, and again at
+      its end.
+  """
+  path = pathlib.Path(path).absolute()
+  _require_new(path, aside)
+  partial = path.with_name(f"{PARTIAL}{path.name}-{uuid.uuid4().hex[:12]}")
+  partial.mkdir(parents=True)
+  try:
+    yield partial
+    sync_tree(partial)
+    _require_new(path, aside)
+    if aside is not None and path.exists():
+      os.rename(path, aside)
+    os.rename(partial, path)
+    sync(path.parent)
+  except BaseException:
+    shutil.rmtree(partial, ignore_errors=True)
+    raise
+
+
+def _require_new(path: pathlib.Path, aside: str | os.PathLike | None) -> None:
+  if aside is None and path.exists():
+    raise FileExistsError(f"{path} exists and is never overwritten: choose another name.")
+
+
+def sync_tree(folder: str | os.PathLike) -> None:
+  """Waits until all files of a folder, and their names, are on disk."""
+  for path in (*pathlib.Path(folder).rglob("*"), pathlib.Path(folder)):
+    sync(path)
+
+
+def sync(path: str | os.PathLike) -> None:
+  """Waits until a file, or the names in a folder, are on disk."""
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)

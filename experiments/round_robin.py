@@ -59,7 +59,7 @@ def main() -> None:
     mine = (fixtures.races == pair).all(axis=1)
     tables[standings.title(pair)] = standings.standing(
       names, tournament.Fixture(*(values[mine] for values in fixtures)),
-      tournament.Result(*(values[mine] for values in result)), run_flags.SEED.value)
+      tournament.Outcomes(*(values[mine] for values in result)), run_flags.SEED.value)
   for title, table in tables.items():
     print("\n".join(standings.lines(title, table)), end="\n\n")
   if _CROSS.value:

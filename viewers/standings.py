@@ -34,7 +34,7 @@ def _ratings(points: np.ndarray, games: np.ndarray) -> np.ndarray:
   return found - found.mean()
 
 
-def standing(names: Sequence[str], fixtures: tournament.Fixture, result: tournament.Result,
+def standing(names: Sequence[str], fixtures: tournament.Fixture, result: tournament.Outcomes,
              seed: int) -> Standing:
   """The table of a tournament whose players are numbered as in `names`."""
   count, total = len(names), len(result.winner)
@@ -45,7 +45,7 @@ def standing(names: Sequence[str], fixtures: tournament.Fixture, result: tournam
     chosen = rng.integers(0, total, total)
     resampled.append(_ratings(*tournament.payoff(
       tournament.Fixture(*(values[chosen] for values in fixtures)),
-      tournament.Result(*(values[chosen] for values in result)), count)))
+      tournament.Outcomes(*(values[chosen] for values in result)), count)))
   low, high = np.percentile(resampled, (2.5, 97.5), axis=0)
   share = np.where(games > 0, points / np.maximum(games, 1), 0.5)
   return Standing(tuple(names), share, games, _ratings(points, games), low, high)
@@ -81,7 +81,7 @@ def lines(title: str, table: Standing) -> list[str]:
   return found
 
 
-def race_lines(fixtures: tournament.Fixture, result: tournament.Result) -> list[str]:
+def race_lines(fixtures: tournament.Fixture, result: tournament.Outcomes) -> list[str]:
   """Each race's share of points against each other one, over all entrants and both sides."""
   points, games = tournament.payoff(
     fixtures._replace(players=fixtures.races), result, len(types.RACES))

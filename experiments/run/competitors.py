@@ -40,7 +40,7 @@ def _tier(names: Sequence[str], tier: str | None) -> str:
 
 
 def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,
-           tier: str | None = None) -> tuple[GameConfig, list[replays.Player]]:
+           tier: str | None = None) -> tuple[GameConfig, list[replays.Controller]]:
   """Players by name, and the sizes of their game.
 
   Args:

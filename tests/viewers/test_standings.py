@@ -23,7 +23,7 @@ def fixtures():
 def winners(fixtures, decide):
   """Results of games whose winner is 0, 1 or 2 by the two players' numbers."""
   winner = np.array([decide(*pair) for pair in fixtures.players], np.int32)
-  return tournament.Result(winner, np.full(len(winner), 4000, np.int32))
+  return tournament.Outcomes(winner, np.full(len(winner), 4000, np.int32))
 
 
 def cyclic(a, b):
@@ -41,7 +41,7 @@ def test_everyone_meets_everyone_from_both_sides_on_all_maps(fixtures):
 def test_points_are_wins_and_half_the_draws():
   fixtures = tournament.Fixture(np.array([[0, 1]] * 4), np.ones((4, 2)), np.zeros(4), np.zeros(4))
   points, games = tournament.payoff(
-    fixtures, tournament.Result(np.array([0, 0, 1, 2]), np.zeros(4)), 2)
+    fixtures, tournament.Outcomes(np.array([0, 0, 1, 2]), np.zeros(4)), 2)
   np.testing.assert_array_equal(points, [[0, 2.5], [1.5, 0]])
   np.testing.assert_array_equal(games, [[0, 4], [4, 0]])
 
@@ -75,7 +75,7 @@ def test_the_page_and_the_table_hold_the_shares(fixtures):
 def test_races_share_the_points_of_their_games():
   races = np.array([[TERRAN, ZERG], [ZERG, TERRAN], [TERRAN, ZERG], [TERRAN, PROTOSS]])
   fixtures = tournament.Fixture(np.tile([[0, 1]], (4, 1)), races, np.zeros(4), np.zeros(4))
-  result = tournament.Result(np.array([0, 0, 2, 1]), np.zeros(4))
+  result = tournament.Outcomes(np.array([0, 0, 2, 1]), np.zeros(4))
   assert standings.race_lines(fixtures, result)[2:] == [
     "- Terran against Zerg: 50% [13, 87] of 3 games",
     "- Terran against Protoss: 0% [0, 79] of 1 games"]

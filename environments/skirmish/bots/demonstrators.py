@@ -21,8 +21,8 @@ ATTACK, SHARE = 0.2, 0.4  # likewise, of logarithms
 _SKILL = Parameters._fields.index("delays")  # what comes from here on has no race
 
 
-def manner(rules: tables.Rules, own: Parameters, name_index: Array, luck: Array,
-           race: Array) -> Parameters:
+def variation(rules: tables.Rules, own: Parameters, name_index: Array, luck: Array,
+              race: Array) -> Parameters:
   """What a scripted player does in a game: its plan, or the one that it has drawn.
 
   Args:

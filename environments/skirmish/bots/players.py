@@ -193,7 +193,7 @@ def decide(rules: tables.Rules, name_index: Array, key: Array, state: State,
   every = scripts.parameters(rules)
   own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], every)
   see = view(rules, state, player, own.vision if every.vision.any() else False)
-  script = demonstrators.manner(rules, own, name_index, state.luck[player], see.race)
+  script = demonstrators.variation(rules, own, name_index, state.luck[player], see.race)
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], see)
   if every.abilities.any():

@@ -27,7 +27,7 @@ class Fixture(NamedTuple):
   swap_sides: np.ndarray  # [...] bool
 
 
-class Result(NamedTuple):
+class Outcomes(NamedTuple):
   """How games ended; [N] each."""
 
   winner: np.ndarray  # int32: 0, 1, or 2 for a draw
@@ -68,7 +68,7 @@ def _program(game: GameConfig) -> _Program:
   return _Program(jax.jit(jax.vmap(start)), jax.jit(run, donate_argnums=0))
 
 
-def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48) -> Result:
+def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48) -> Outcomes:
   """Plays games to their ends, `batch` at a time in one compiled program.
 
   Args:
@@ -90,7 +90,7 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
     count = min(batch, total - first)
     winner[first:first + count] = np.asarray(states.winner)[:count]
     loops[first:first + count] = np.asarray(states.loop)[:count]
-  return Result(winner, loops)
+  return Outcomes(winner, loops)
 
 
 def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int],
@@ -119,11 +119,11 @@ def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int
                  np.array(columns[2], np.int32), np.array(columns[3], bool))
 
 
-def payoff(fixtures: Fixture, result: Result, count: int) -> tuple[np.ndarray, np.ndarray]:
+def payoff(fixtures: Fixture, outcomes: Outcomes, count: int) -> tuple[np.ndarray, np.ndarray]:
   """Points (wins and half the draws) and games of row against column: [count, count] each."""
   points, games = np.zeros((count, count)), np.zeros((count, count))
   i, j = fixtures.players[:, 0], fixtures.players[:, 1]
-  score = np.where(result.winner == 0, 1.0, np.where(result.winner == 1, 0.0, 0.5))
+  score = np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
   np.add.at(points, (i, j), score)
   np.add.at(points, (j, i), 1 - score)
   np.add.at(games, (i, j), 1)

@@ -21,8 +21,8 @@ from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules import maps, tables
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 
-# What another player may be: a scripted player's name, a Player, or a function of what it sees.
-Opponent = str | replays.Player | Callable[[types.Observation], types.Action]
+# What another player may be: a scripted player's name, a Controller, or a function of what it sees.
+Opponent = str | replays.Controller | Callable[[types.Observation], types.Action]
 RANDOM = "random"  # drawn anew for each game
 
 
@@ -148,7 +148,7 @@ class SkirmishEnvironment(dm_env.Environment):
     """Makes the environment; `reset` begins a game.
 
     Args:
-      opponent: a scripted player's name, a `replays.Player` made for `game`, or a function of its
+      opponent: a scripted player's name, a `replays.Controller` made for `game`, or a function of its
         observation. A function keeps its own memory; an observation at loop 0 is a new game.
       game: the sizes; see `GAME_CONFIGS`.
       races: the user's and the opponent's, or "random".
@@ -169,7 +169,7 @@ class SkirmishEnvironment(dm_env.Environment):
     self._map, self._swap = map_name, swap_sides
     if isinstance(opponent, str):
       opponent = replays.scripted_player(opponent, game)
-    self._other = opponent if isinstance(opponent, replays.Player) else None
+    self._other = opponent if isinstance(opponent, replays.Controller) else None
     self._seat = live.Seat(self._other, game) if self._other else None
     self._function = None if self._seat else opponent
     self._actions, self._observations = action_spec(game), observation_spec(game)

@@ -13,8 +13,8 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.skirmish.games import engine
-from starleague.environments.skirmish.games.replay_files import (
+from starleague.environments.skirmish.games import exact
+from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
   hash_steps,
@@ -24,7 +24,7 @@ from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, G
 from starleague.environments.skirmish.rules.state import Array, State
 
 
-class Player(NamedTuple):
+class Controller(NamedTuple):
   """Someone who plays; make one with `replays.scripted_player` or `replays.policy_player`."""
 
   name: str
@@ -36,7 +36,7 @@ class Player(NamedTuple):
   income: int = 100  # percent of what its workers bring
 
 
-def seated(match_up: base.MatchUp, players: Sequence[Player | None]) -> base.MatchUp:
+def seated(match_up: base.MatchUp, players: Sequence[Controller | None]) -> base.MatchUp:
   """A match-up with what its two players are to be told and given; None: as an agent."""
   agent = base.make_match_up()
   mmr, income = (np.array([getattr(player, name) if player else like[i]
@@ -64,14 +64,14 @@ class LiveGame:
     self.game, self.match_up, self.seed, self.steps = game, match_up, seed, 0
     self._cpu = jax.devices("cpu")[0]
     with jax.default_device(self._cpu):
-      self._program = engine.make_program(game)
-      start, self._noise = engine.keys_of(seed)
+      self._program = exact.make_program(game)
+      start, self._noise = exact.keys_of(seed)
       self.state: State = self._program.reset(start, match_up)
-      self._track = engine.make_track(self.state)
+      self._track = exact.make_track(self.state)
       self._stand()
-    self._actions, self._acts = engine.nothing_done(game, STEPS_PER_HASH)
+    self._actions, self._acts = exact.nothing_done(game, STEPS_PER_HASH)
     self._taken: list[tuple] = []
-    self._hashes = [engine.state_hash(self.state)]
+    self._hashes = [exact.state_hash(self.state)]
 
   def _stand(self) -> None:
     self.due, winner = (np.asarray(x) for x in self._program.stand(self.state))
@@ -106,7 +106,7 @@ class LiveGame:
       self._stand()
     self.steps += 1
     if self.steps % STEPS_PER_HASH == 0:
-      self._hashes.append(engine.state_hash(self.state))
+      self._hashes.append(exact.state_hash(self.state))
 
   def replay(self, names: tuple[str, str]) -> Replay:
     """The game up to now.
@@ -120,18 +120,18 @@ class LiveGame:
                for values, like in zip(done, self._actions, strict=True))
     hashes = list(self._hashes)
     if len(hashes) < len(hash_steps(self.steps)):  # step 0 is the start and the end
-      hashes.append(engine.state_hash(self.state))
+      hashes.append(exact.state_hash(self.state))
     return Replay(
       game=self.game, match_up=jax.tree.map(np.asarray, self.match_up), seed=self.seed,
       players=names, steps=self.steps, winner=self.winner, step=np.array(step, np.int32),
       player=np.array(player, np.uint8), actions=types.Action(*actions), hashes=tuple(hashes),
-      rules=engine.rules_digest(self.game.tier), recorded_with=engine.recorded_with())
+      rules=exact.rules_digest(self.game.tier), recorded_with=exact.recorded_with())
 
 
 class Seat:
-  """A `Player` in a live game: what it does when it is due, and its memory."""
+  """A `Controller` in a live game: what it does when it is due, and its memory."""
 
-  def __init__(self, player: Player, game: GameConfig):
+  def __init__(self, player: Controller, game: GameConfig):
     self.name, self._player, self._memory = player.name, player, player.memory
     self._decide = _compiled(player.decide, game.max_selected)
 
@@ -168,7 +168,7 @@ def _compiled(decide, max_selected: int):
   return _DECISIONS[decide, max_selected]
 
 
-def record(competitors: tuple[Player, Player], seed: int, *, game: GameConfig = DEFAULT_GAME_CONFIG,
+def record(competitors: tuple[Controller, Controller], seed: int, *, game: GameConfig = DEFAULT_GAME_CONFIG,
            match_up: base.MatchUp | None = None, max_steps: int | None = None) -> Replay:
   """Plays a game and notes what was done.
 

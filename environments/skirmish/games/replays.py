@@ -21,10 +21,10 @@ from starleague.agent import types
 from starleague.agent.policy import Policy
 from starleague.environments.base import make_match_up
 from starleague.environments.skirmish.bots import players, scripts
-from starleague.environments.skirmish.games import engine
-from starleague.environments.skirmish.games.engine import state_hash
-from starleague.environments.skirmish.games.live import Player, record
-from starleague.environments.skirmish.games.replay_files import (
+from starleague.environments.skirmish.games import exact
+from starleague.environments.skirmish.games.exact import state_hash
+from starleague.environments.skirmish.games.live import Controller, record
+from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
   ReplayError,
@@ -39,7 +39,7 @@ from starleague.environments.skirmish.rules.config import (
 )
 from starleague.environments.skirmish.rules.state import State
 
-__all__ = ["Player", "Replay", "ReplayError", "load",
+__all__ = ["Controller", "Replay", "ReplayError", "load",
            "make_match_up", "policy_player", "record", "resimulate", "save", "scripted_player", "state_hash"]
 
 
@@ -53,7 +53,7 @@ def _scripted_decide(game: GameConfig):
   return decide
 
 
-def scripted_player(name: str, game: GameConfig = DEFAULT_GAME_CONFIG) -> Player:
+def scripted_player(name: str, game: GameConfig = DEFAULT_GAME_CONFIG) -> Controller:
   """A scripted player.
 
   Raises:
@@ -64,10 +64,10 @@ def scripted_player(name: str, game: GameConfig = DEFAULT_GAME_CONFIG) -> Player
     raise ValueError(f"player {name!r} does not exist; expected one of {', '.join(known)}")
   index = known.index(name)
   skill = scripts.scripts_of(game.tier)[index].skill
-  return Player(name, _scripted_decide(game), np.int32(index), mmr=skill.mmr, income=skill.income)
+  return Controller(name, _scripted_decide(game), np.int32(index), mmr=skill.mmr, income=skill.income)
 
 
-def policy_player(name: str, policy: Policy, params: Any, game: GameConfig = DEFAULT_GAME_CONFIG) -> Player:
+def policy_player(name: str, policy: Policy, params: Any, game: GameConfig = DEFAULT_GAME_CONFIG) -> Controller:
   """An agent, which samples its actions.
 
   Args:
@@ -83,10 +83,10 @@ def policy_player(name: str, policy: Policy, params: Any, game: GameConfig = DEF
     output = policy.step(params, key, observation, memory)
     return output.action, output.state
 
-  return Player(name, decide, params, policy.initial_state())
+  return Controller(name, decide, params, policy.initial_state())
 
 
-@engine.on_cpu
+@exact.on_cpu
 def resimulate(replay: Replay) -> State:
   """Plays a replay again, and checks every hash on the way.
 
@@ -97,18 +97,18 @@ def resimulate(replay: Replay) -> State:
     ReplayError: the game's rules are others, or the game goes another way: names the first step
       whose hash differs, the hash expected and the one found; or who acts out of turn.
   """
-  found = engine.rules_digest(replay.game.tier)
+  found = exact.rules_digest(replay.game.tier)
   if found != replay.rules:
     raise ReplayError(
       f"rules of tier {replay.game.tier!r}: expected {replay.rules}, found {found}; the game has "
       "changed since this was recorded: record it again")
-  program = engine.make_program(replay.game)
-  state = program.reset(engine.keys_of(replay.seed)[0], replay.match_up)
+  program = exact.make_program(replay.game)
+  state = program.reset(exact.keys_of(replay.seed)[0], replay.match_up)
   points = dict(zip(hash_steps(replay.steps), replay.hashes, strict=True))
   _compare(replay, points, 0, state)
-  track = engine.make_track(state)
+  track = exact.make_track(state)
   length = -(-replay.steps // STEPS_PER_HASH) * STEPS_PER_HASH
-  actions, acts = engine.nothing_done(replay.game, length)
+  actions, acts = exact.nothing_done(replay.game, length)
   acts[replay.step, replay.player] = True
   for values, taken in zip(actions, replay.actions, strict=True):
     values[replay.step, replay.player] = taken
@@ -143,7 +143,7 @@ def _compare(replay: Replay, points: dict[int, str], step: int, state: State) ->
     return
   before = [point for point in points if point < step]
   agreed = f"they agree up to step {before[-1]}" if before else "they differ from the start"
-  here = engine.recorded_with()
+  here = exact.recorded_with()
   reason = ("the replay was changed, or the game's code was" if here == replay.recorded_with else
             f"it was recorded with {replay.recorded_with}, this is {here}, which may round "
             "differently")

@@ -16,17 +16,17 @@ DEMO = NAMES.index("demo_4000")
 GAMES = 600
 
 
-def manners(name, race=0, games=GAMES):
+def variations(name, race=0, games=GAMES):
   """What a player would do in each of many games: Parameters [games, ...]."""
   index = NAMES.index(name)
   own = jax.tree.map(lambda values: jnp.asarray(values)[index], EVERY)
-  return host(jax.jit(jax.vmap(lambda luck: demonstrators.manner(
+  return host(jax.jit(jax.vmap(lambda luck: demonstrators.variation(
     RULES, own, jnp.int32(index), luck, jnp.int32(race))))(jnp.arange(games, dtype=jnp.uint32)))
 
 
 def test_scripts_keep_to_their_plans():
   for name, race in (("rush", 0), ("macro", 1), ("L6", 2)):
-    found = manners(name, race, games=8)
+    found = variations(name, race, games=8)
     index = NAMES.index(name)
     for field, values, planned in zip(found._fields, found, EVERY, strict=True):
       planned = planned[index, race] if field in scripts.Parameters._fields[:12] else planned[index]
@@ -35,7 +35,7 @@ def test_scripts_keep_to_their_plans():
 
 @pytest.mark.parametrize("race", range(3))
 def test_a_demonstrator_strays_from_one_of_the_strategies(race):
-  found = manners("demo_4000", race)
+  found = variations("demo_4000", race)
   plans = [sorted(EVERY.building[i, race].tolist()) for i in scripts.strategies_of("default")]
   kinds = [sorted(row) for row in found.building.tolist()]
   which = np.array([plans.index(row) for row in kinds])  # swaps change places, nothing else

@@ -8,7 +8,7 @@ from dm_env import test_utils
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment as wrapper
-from starleague.environments.skirmish.games import engine, live, replays
+from starleague.environments.skirmish.games import exact, live, replays
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS
 
 MINI = GAME_CONFIGS["mini"]
@@ -164,7 +164,7 @@ def test_all_races_and_maps_are_one_program():
     observation = play(environment, 3, delay=24)[-1].observation
     met.add((types.RACES[int(observation.home_race)],
              int(environment._live.match_up.map_index)))
-    program = engine.make_program(GAME_CONFIGS["default"])
+    program = exact.make_program(GAME_CONFIGS["default"])
     functions = (program.reset, program.run, program.stand, environment._seat._decide,
                  live._OBSERVERS[GAME_CONFIGS["default"]])
     compiled.append([function._cache_size() for function in functions])

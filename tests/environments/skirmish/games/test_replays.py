@@ -9,7 +9,7 @@ import pytest
 
 from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
-from starleague.environments.skirmish.games import engine, replay_files, replays
+from starleague.environments.skirmish.games import exact, replay_format, replays
 from starleague.environments.skirmish.rules import tables
 
 
@@ -48,7 +48,7 @@ def _rewrite(path, changes=None, **arrays):
 
 def test_game_is_played_to_its_end(replay, states):
   assert replay.winner in (0, 1) and states.winner[-1] == replay.winner
-  assert replay.steps > replay_files.STEPS_PER_HASH
+  assert replay.steps > replay_format.STEPS_PER_HASH
   assert replay.steps * tables.LOOPS_PER_STEP == states.loop[-1]
   lost = states.kind[-1, 1 - replay.winner, :tables.TIERS["mini"].structures]
   assert not lost.any()
@@ -59,8 +59,8 @@ def test_states_are_those_of_each_step(replay, states):
   np.testing.assert_array_equal(
     states.loop, tables.LOOPS_PER_STEP * np.arange(replay.steps + 1))
   assert np.all(states.winner[:-1] == -1)
-  assert replay_files.hash_steps(replay.steps)[:2] == (0, 256)
-  for step, expected in zip(replay_files.hash_steps(replay.steps), replay.hashes, strict=True):
+  assert replay_format.hash_steps(replay.steps)[:2] == (0, 256)
+  for step, expected in zip(replay_format.hash_steps(replay.steps), replay.hashes, strict=True):
     assert replays.state_hash(jax.tree.map(lambda x, at=step: x[at], states)) == expected
 
 
@@ -76,7 +76,7 @@ def test_file_gives_back_the_same_replay_and_it_the_same_game(replay, states, pa
 
 
 def test_recording_and_playing_again_run_one_compiled_program(replay, states):
-  assert engine.make_program(replay.game).run._cache_size() == 1
+  assert exact.make_program(replay.game).run._cache_size() == 1
 
 
 def test_players_act_when_their_delays_are_over(replay):
@@ -90,7 +90,7 @@ def test_players_act_when_their_delays_are_over(replay):
 def test_same_seed_gives_the_same_game_and_another_another(replay):
   pair = (replays.scripted_player("rusher"), replays.scripted_player("builder"))
   one, other = (replays.record(pair, seed, max_steps=40) for seed in (3, 4))
-  assert one.steps == other.steps == 40 and one.winner == replay_files.UNFINISHED
+  assert one.steps == other.steps == 40 and one.winner == replay_format.UNFINISHED
   assert one.hashes[0] == replay.hashes[0] != other.hashes[0]
   count = len(one.step)
   np.testing.assert_array_equal(one.actions.location, replay.actions.location[:count])
@@ -119,7 +119,7 @@ def test_one_changed_action_is_found_at_the_next_hash(replay, late):
     trains = function == vocabulary.FUNCTIONS.index("Train_Marine_quick")
     row = np.flatnonzero(trains & (replay.step > 256))[0]
     changed = _changed(replay, "function", row, 0)
-    after = next(at for at in replay_files.hash_steps(replay.steps) if at > replay.step[row])
+    after = next(at for at in replay_format.hash_steps(replay.steps) if at > replay.step[row])
     expected = rf"step {after}: .* they agree up to step 256: the replay was changed"
   else:
     builds = function == vocabulary.FUNCTIONS.index("Build_Barracks_pt")

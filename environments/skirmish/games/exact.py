@@ -19,7 +19,7 @@ from jax import lax
 
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.skirmish.games.replay_files import STEPS_PER_HASH
+from starleague.environments.skirmish.games.replay_format import STEPS_PER_HASH
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import tables
 from starleague.environments.skirmish.rules.config import GameConfig

@@ -34,8 +34,8 @@ from starleague.agent import config as agent_config
 from starleague.data import datasets, sampler, transport, wire
 from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments import learner, record
-from starleague.experiments.run import settings, wiring
+from starleague.experiments import record
+from starleague.experiments.run import hosts, learner_setup, settings, wiring
 from starleague.learner import losses, prefetch, update
 from starleague.learner.losses._rlax import rlax
 
@@ -166,7 +166,7 @@ def full_table(parts: wiring.Parts, config) -> Iterator[str]:
 def measure_feeding(options: argparse.Namespace, parts, config, address: str) -> None:
   run, state, teacher = make_update(parts, config)
   steps = config.learner.batch_size * config.unroll_length
-  place = functools.partial(learner.place, run)
+  place = functools.partial(learner_setup.place, run)
   with datasets.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
                       config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
     batch = next(fed)
@@ -188,7 +188,7 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
       return options.updates * steps / taken
 
     waiting = fed.waiting()
-    from_table = learner.agreed(fed, lambda: True, run.make_vote())
+    from_table = hosts.agreed(fed, lambda: True, run.make_vote())
     report(("from the table", "from the device"), "agent steps/s", compare(
       lambda: rate(from_table, True), lambda: rate(itertools.repeat(batch)), options.rounds))
     waited = fed.waiting().since(waiting).waited_seconds
@@ -229,8 +229,8 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """The update, a state and a teacher; random weights."""
-  optimizer = learner.make_optimizer(config)
-  run = update.make_update(learner.make_loss(parts, config), optimizer)
+  optimizer = learner_setup.make_optimizer(config)
+  run = update.make_update(learner_setup.make_loss(parts, config), optimizer)
   params = jax.device_get(wiring.initial_params(parts, config))
   state = update.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
@@ -239,7 +239,7 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
 def measure_here(options: argparse.Namespace, parts, config) -> None:
   """Prints the rate of updates on all devices of this process."""
   run, state, teacher = make_update(parts, config)
-  batch = learner.place(run, learner.empty_batch(parts, config))
+  batch = learner_setup.place(run, learner_setup.empty_batch(parts, config))
   rates = []
   for _ in range(options.rounds + 1):
     start = time.perf_counter()

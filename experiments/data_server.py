@@ -8,7 +8,8 @@ from absl import flags, logging
 
 from starleague.agent import config as agent_config
 from starleague.data.server import make_server, make_tables
-from starleague.experiments.run import entry, run_flags, settings, wiring
+from starleague.experiments.run import entry, settings, wiring
+from starleague.experiments.run import flags as run_flags
 
 flags.declare_key_flag("run_dir")
 _PORT = flags.DEFINE_integer("port", None, "Port to listen on.")

@@ -15,7 +15,8 @@ from absl import flags
 from starleague import league
 from starleague.actor import evaluation
 from starleague.common import results
-from starleague.experiments.run import entry, run_flags, settings, wiring
+from starleague.experiments.run import entry, settings, wiring
+from starleague.experiments.run import flags as run_flags
 from starleague.learner import checkpoints
 
 for _name in ("run_dir", "origin", "seed"):

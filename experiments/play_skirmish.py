@@ -18,7 +18,8 @@ from absl import app, flags
 
 from starleague.agent import types
 from starleague.environments.skirmish.games import live, replays
-from starleague.experiments.run import competitors, run_flags
+from starleague.experiments.run import competitors
+from starleague.experiments.run import flags as run_flags
 from starleague.learner import checkpoints
 from starleague.viewers.play import orders as play_orders
 from starleague.viewers.play import server as play_server

@@ -17,7 +17,8 @@ from absl import flags
 from starleague.common import files
 from starleague.environments.skirmish.bots import scripts, tournament
 from starleague.environments.skirmish.rules import maps
-from starleague.experiments.run import entry, run_flags, settings
+from starleague.experiments.run import entry, settings
+from starleague.experiments.run import flags as run_flags
 from starleague.viewers import standings
 
 for _name in ("seed", "tier"):

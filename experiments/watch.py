@@ -19,7 +19,8 @@ from absl import app, flags
 from starleague.environments.skirmish.games import replays
 from starleague.environments.skirmish.games.replays import Replay
 from starleague.environments.skirmish.rules.state import State
-from starleague.experiments.run import competitors, run_flags
+from starleague.experiments.run import competitors
+from starleague.experiments.run import flags as run_flags
 from starleague.experiments.run.competitors import AGENT
 from starleague.learner import checkpoints
 from starleague.viewers.watch import frames as watch_frames

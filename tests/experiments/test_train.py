@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from starleague.common import results
-from starleague.experiments import learner
-from starleague.experiments.run import settings, wiring
+from starleague.experiments.run import learner_setup, settings, wiring
 from starleague.learner import checkpoints
 
 SETTINGS = ("seconds=20", "evaluation.games=2", "actor.games=16", "actor.inference_batch=16",
@@ -88,7 +87,7 @@ def test_a_killed_learner_goes_on_where_it_was(finished):
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
   saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config)
-  state = learner.make_learner(parts, config, run_dir, saved).state
+  state = learner_setup.make_learner(parts, config, run_dir, saved).state
   step = saved_steps(run_dir)[-1]
   assert int(state.step[0]) == step
   # Adam has counted every update that was applied, those before the kill included.
@@ -125,7 +124,7 @@ def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir)
   started.send_signal(signal.SIGINT)
   output, _ = started.communicate(timeout=DEADLINE_S)
   assert started.returncode == 0, output
-  assert "the same command goes on from the last checkpoint" in output
+  assert "the same command resumes from the last checkpoint" in output
   for module in ("data_server", "learner", "actor"):
     assert not pids_of(run_dir, module)
 
@@ -134,7 +133,7 @@ def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir)
 @pytest.mark.parametrize("arguments, message", [
   (("--config.preset=huge",), "'preset'.*'huge'"),
   (("--config.actor.gamse=3",), "gamse"),
-  (("--config.seed=5",), "was begun with seed = 0, found 5"),
+  (("--config.seed=5",), "was started with seed = 0, found 5"),
 ])
 def test_wrong_settings_are_refused_before_anything_starts(finished, runs_dir, arguments, message):
   done = subprocess.run(command(runs_dir, *arguments), capture_output=True, text=True,

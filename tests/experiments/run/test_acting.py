@@ -4,8 +4,7 @@ import pytest
 from starleague.actor import rollouts
 from starleague.agent import types
 from starleague.data import statistics
-from starleague.experiments import actor
-from starleague.experiments.run import wiring
+from starleague.experiments.run import acting, wiring
 
 NAMES = ("passive", "rusher", "builder")
 ZERG = types.RACES.index("zerg")
@@ -26,17 +25,17 @@ def results(opponent, reward, over=True) -> rollouts.Results:
 
 def test_opponents_split_between_self_play_and_the_hard_ones():
   win_rates = np.array([0.1, 0.5, 0.9])
-  probabilities = actor.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.0)
+  probabilities = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.0)
   # 0.75 of (0.757009, 0.233645, 0.009346), the paper's f_hard of these win rates.
   np.testing.assert_allclose(probabilities, [0.25, 0.567757, 0.175234, 0.007009], atol=1e-5)
   assert probabilities.dtype == np.float32
   # 0.3 of the others' 0.75 dealt evenly: 0.075 each and 0.7 of the above.
-  mixed = actor.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.3)
+  mixed = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.3)
   np.testing.assert_allclose(mixed, [0.25, 0.472430, 0.197664, 0.079906], atol=1e-5)
 
 
 def test_an_opponent_never_beaten_is_met():
-  probabilities = actor.opponent_probabilities(np.array([0.0, 0.5]), 0.5, "variance", uniform=0.2)
+  probabilities = acting.opponent_probabilities(np.array([0.0, 0.5]), 0.5, "variance", uniform=0.2)
   np.testing.assert_allclose(probabilities, [0.5, 0.05, 0.45], atol=1e-6)
 
 
@@ -44,7 +43,7 @@ def test_only_finished_games_against_scripted_players_count():
   rusher = 1 + NAMES.index("rusher")
   batch = results([rollouts.SELF_PLAY, rusher, rusher, rusher], [1, 1, 0, -1],
                   over=[True, True, True, False])
-  found = actor.game_results(batch, NAMES, now=5.0)
+  found = acting.game_results(batch, NAMES, now=5.0)
   assert [(r.home, r.away, r.result, r.time) for r in found] == [
     (wiring.PLAYER, "rusher", 1, 5.0), (wiring.PLAYER, "rusher", 0, 5.0)]
   assert len({r.id for r in found}) == 2
@@ -56,7 +55,7 @@ def test_only_finished_games_against_scripted_players_count():
 def test_z_comes_from_games_that_a_demonstrator_won(name, reward, taken):
   recent = statistics.Recent(3)
   batch = results([1 + NAMES.index(name)], [reward])
-  assert actor.add_demonstrations(recent, batch, [1, 2]) is taken
+  assert acting.add_demonstrations(recent, batch, [1, 2]) is taken
   units = recent.targets().units
   assert units.shape == (len(types.RACES), 2, 3, 256)
   np.testing.assert_array_equal(units[ZERG, 0, :, 7], taken)

@@ -19,7 +19,6 @@ from starleague.common import results
 from starleague.data import wire
 from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments import learner
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
 from tests.learner.random_batches import random_batch
@@ -31,56 +30,6 @@ SETTINGS = {
   "learner": {"batch_size": 8, "checkpoint_interval_s": 1.0, "log_interval_s": 0.2,
               "publish_interval_s": 0.5}}
 DEADLINE_S = 900
-
-
-# What all hosts agree on, with hosts played by hand.
-
-
-def test_all_go_on_while_all_have_a_batch_and_want_to():
-  asked = []
-
-  def vote(yes):
-    asked.append(yes)
-    return lambda: yes and len(asked) < 4  # the other host has three batches
-
-  assert list(learner.agreed(iter("abcdef"), lambda: True, vote)) == ["a", "b", "c"]
-  assert asked == [True] * 4  # one for each batch and one that ended it
-
-  asked.clear()
-  assert list(learner.agreed(iter("ab"), lambda: True, vote)) == ["a", "b"]
-  assert asked == [True, True, False]
-
-  asked.clear()
-  assert list(learner.agreed(iter("abc"), lambda: len(asked) < 1, vote)) == ["a"]
-
-
-def test_the_next_batch_is_voted_on_before_this_one_is_learnt():
-  order = []
-
-  def vote(yes):
-    order.append("vote")
-    return lambda: order.append("ask") or yes
-
-  for batch in learner.agreed(iter("ab"), lambda: True, vote):
-    order.append(batch)
-  assert order == ["vote", "ask", "vote", "a", "ask", "vote", "b", "ask"]
-
-
-@pytest.mark.parametrize("arguments, message", [
-  ((None, 2, 0), "--coordinator is not given"), (("here:1", 2, 2), "--host must be below --hosts")])
-def test_hosts_that_cannot_be_are_refused(arguments, message):
-  with pytest.raises(settings.SettingsError, match=message):
-    learner.join_hosts(*arguments)
-
-
-def test_a_batch_that_devices_do_not_divide_is_refused():
-  assert jax.device_count() == 8
-  with pytest.raises(settings.SettingsError, match="'learner.batch_size' must be a multiple of 8 "
-                     "devices times 'learner.accumulate' = 2, found 24"):
-    learner.check_hosts(settings.complete({"learner": {"batch_size": 24, "accumulate": 2}}))
-
-
-# Two processes.
 
 
 def serve(batch):

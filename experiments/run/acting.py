@@ -1,0 +1,164 @@
+"""The actor's loop: games against chosen opponents, trajectories, results for the league."""
+
+import pathlib
+import time
+import uuid
+from collections.abc import Sequence
+
+import jax
+import ml_collections
+import numpy as np
+from absl import logging
+
+from starleague import league
+from starleague.actor import rollouts
+from starleague.common import results
+from starleague.data import statistics
+from starleague.data.parameters import ParameterFetcher
+from starleague.data.writer import TrajectoryWriter
+from starleague.experiments.run import wiring
+from starleague.league import payoff
+
+TARGETS = 32  # strategy statistics z kept for each race and starting side
+REPORT_INTERVAL_S = 5.0
+WINDOW_S = 60.0  # window of the win rates shown while training
+
+
+def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
+                           uniform: float) -> np.ndarray:
+  """Returns the probability of each opponent of the next game.
+
+  Args:
+    win_rates: [scripted players], of the agent against each.
+    self_play: share of games against the current agent.
+    weighting: of prioritised fictitious self-play (`starleague.league.pfsp`).
+    uniform: share of the other games that is split evenly between the scripted players.
+
+  Returns:
+    [1 + scripted players] float32: self-play, then each scripted player.
+  """
+  scripted = uniform / len(win_rates) + (1.0 - uniform) * league.pfsp(win_rates, weighting)
+  return np.concatenate([[self_play], (1.0 - self_play) * scripted]).astype(np.float32)
+
+
+def game_results(batch: rollouts.Results, names: Sequence[str],
+                 now: float) -> list[payoff.GameResult]:
+  """Returns the payoff results of finished games against scripted players; self-play is left out."""
+  over = np.asarray(batch.over)
+  opponents = np.asarray(batch.opponent)[over]
+  outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
+  return [
+    payoff.GameResult(id=uuid.uuid4().hex, home=wiring.PLAYER, away=names[opponent - 1],
+                  result=int(outcome), time=now)
+    for opponent, outcome in zip(opponents, outcomes, strict=True)
+    if opponent != rollouts.SELF_PLAY]
+
+
+def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results,
+                       demonstrators: Sequence[int]) -> bool:
+  """Adds the z of games that a demonstrator won; returns whether there were any.
+
+  Args:
+    recent: the z kept, changed in place.
+    batch: results of one call of the rollout program.
+    demonstrators: indices of scripted players.
+  """
+  shown = 1 + np.asarray(demonstrators, int)
+  won = np.asarray(batch.over) & (np.asarray(batch.reward)[..., 1] > 0)
+  won &= np.isin(np.asarray(batch.opponent), shown)
+  for index in zip(*np.nonzero(won), strict=True):
+    recent.add(int(batch.race[index]), int(batch.side[index]),
+               jax.tree.map(lambda x, i=index: np.asarray(x)[i], batch.executed))
+  return bool(won.any())
+
+
+class Reporter:
+  """Reports game results to the league, and speed to the run's results file."""
+
+  def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
+    self._payoff = league.Payoff(run_dir / "league.sqlite")
+    self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
+    self._steps = self._games = 0
+    self._results: list[payoff.GameResult] = []
+    self._since = time.time()
+
+  def win_rates(self) -> np.ndarray:
+    """Returns the agent's win rate against each scripted player, from the league's payoff."""
+    return self._payoff.win_rates(wiring.PLAYER, self._opponents)
+
+  def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
+    """Counts the steps and games of one rollout call; reports every few seconds."""
+    now = time.time()
+    self._steps += steps
+    self._games += int(np.asarray(batch.over).sum())
+    self._results += game_results(batch, self._opponents, now)
+    if now - self._since >= REPORT_INTERVAL_S:
+      self._report(now, update)
+
+  def _report(self, now: float, update: int) -> None:
+    self._payoff.record_many(self._results)
+    seconds = now - self._origin
+    rows = [results.Row(seconds, update, "count/steps", self._steps),
+            results.Row(seconds, update, "count/games", self._games)]
+    for opponent in self._opponents:
+      found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
+      if found.games:
+        rows += [results.Row(seconds, update, f"score/train/{opponent}", found.win_rate,
+                             found.low, found.high),
+                 results.Row(seconds, update, f"games/{opponent}", found.games)]
+    results.append(self._path, rows)
+    self._steps = self._games = 0
+    self._results, self._since = [], now
+
+
+def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+         address: str, parameters_address: str, index: int, origin: float) -> None:
+  """Plays until SIGTERM or SIGINT.
+
+  The compiled program and the writer overlap: while a call runs on the device, the host writes the
+  trajectories of the previous call.
+
+  Args:
+    parts: the agent, its environment and its opponents.
+    config: the run's config.
+    run_dir: the run's directory.
+    address: host:port of the data server that gets the trajectories.
+    parameters_address: host:port of the data server that has the newest parameters.
+    index: of this actor among the run's.
+    origin: start of the run, in Unix seconds.
+  """
+  stop = wiring.stop_event()
+  program = wiring.make_rollouts(parts, config)
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  fetch = ParameterFetcher(
+    parameters_address, wiring.PLAYER, template,
+    interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s)
+  writer = TrajectoryWriter(
+    address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
+    deadline_s=config.data.timeout_s, stop=stop)
+  reporter = Reporter(run_dir, parts.opponents, origin)
+  demonstrators = [parts.opponents.index(name)
+                   for name in filter(None, config.actor.demonstrators.split(","))]
+  recent = statistics.Recent(TARGETS)
+  targets = recent.targets()
+  # The time is part of the seed: a restarted actor must not repeat its games.
+  key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
+  opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
+  state = program.init(key, opponents, targets)
+  before = None
+  while not stop.is_set():
+    fetched = fetch()
+    probabilities = opponent_probabilities(
+      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
+      config.actor.uniform)
+    state, *played = program.run(fetched.params, state, probabilities, targets)
+    if before is not None:
+      records, finished = before
+      writer.write(records)
+      if config.actor.pseudo_probability and add_demonstrations(
+          recent, finished, demonstrators):
+        targets = recent.targets()
+      reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
+    before = played
+  writer.close()
+  logging.info("stopped index=%d", index)

@@ -1,0 +1,109 @@
+"""The duties of host 0 alone: checkpoints, published parameters, metrics."""
+
+import functools
+import pathlib
+import time
+from collections.abc import Mapping
+
+import jax
+import ml_collections
+
+from starleague.common import results
+from starleague.data import parameters
+from starleague.experiments.run import wiring
+from starleague.learner import checkpoints, metrics, prefetch, update
+
+
+class MetricsLog:
+  """Writes metrics to TensorBoard and the run's results, at most every `interval_s` seconds."""
+
+  def __init__(self, run_dir: pathlib.Path, origin: float, step: int, steps_per_update: int,
+               interval_s: float):
+    """Opens the files.
+
+    Args:
+      run_dir: the run's directory.
+      origin: start of the run, in Unix seconds.
+      step: updates done so far.
+      steps_per_update: agent steps in a batch.
+      interval_s: seconds between two records.
+    """
+    self._board = metrics.Writer(run_dir / "tensorboard", resume_step=step + 1)
+    self._path, self._origin = run_dir / results.FILE_NAME, origin
+    self._steps_per_update, self._interval_s = steps_per_update, interval_s
+    self._step, self._time = step, time.time()
+    self._waiting = prefetch.Waiting(0, 0.0, 0.0)
+
+  def __call__(self, step: int, values: Mapping[str, jax.Array],
+               waiting: prefetch.Waiting) -> None:
+    """Writes an update's metrics, still on the device, if the interval is over."""
+    now = time.time()
+    if now - self._time < self._interval_s:
+      return
+    scalars = {name: float(value) for name, value in jax.device_get(dict(values)).items()}
+    rate = (step - self._step) * self._steps_per_update / (now - self._time)
+    scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction,
+                "total/steps_learnt": step * self._steps_per_update}
+    self._board.write(step, scalars)
+    self._board.flush()
+    results.append(self._path, [
+      results.Row(now - self._origin, step, name if "/" in name else f"update/{name}", value)
+      for name, value in scalars.items()])
+    self._step, self._time, self._waiting = step, now, waiting
+
+  def close(self) -> None:
+    """Closes the TensorBoard file."""
+    self._board.close()
+
+
+class FirstHost:
+  """Saves, publishes and logs on host 0; does nothing on other hosts."""
+
+  def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, address: str,
+               origin: float, saved: checkpoints.Checkpoints | None):
+    """Connects to the data server.
+
+    Args:
+      config: the run's config.
+      run_dir: the run's directory.
+      address: host:port of the data server that gets the parameters.
+      origin: start of the run, in Unix seconds.
+      saved: the run's checkpoints; None on hosts other than the first.
+    """
+    self._saved, self._config = saved, config.learner
+    self._saved_at: float | None = None  # first: the time of the first update
+    if saved is None:
+      return
+    self._publish = parameters.ParameterPublisher(
+      address, wiring.PLAYER, interval_s=self._config.publish_interval_s,
+      deadline_s=config.data.timeout_s)
+    self._make_log = functools.partial(
+      MetricsLog, run_dir, origin,
+      steps_per_update=self._config.batch_size * config.unroll_length,
+      interval_s=self._config.log_interval_s)
+    self._log: MetricsLog | None = None
+
+  def publish(self, state: update.TrainState, step: int) -> None:
+    """Publishes the parameters if the interval is over."""
+    if self._saved is not None:
+      self._publish(functools.partial(update.unreplicate, state.params), step)
+
+  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting) -> None:
+    """Writes an update's metrics if the interval is over."""
+    if self._saved is not None:
+      self._log = self._log or self._make_log(step=step - 1)
+      self._log(step, values, waiting)
+
+  def save(self, state: update.TrainState, step: int, trained_seconds: float,
+           now: bool = False) -> None:
+    """Saves a checkpoint if the interval is over, or always if `now`."""
+    self._saved_at = self._saved_at or time.time()
+    due = now or time.time() - self._saved_at >= self._config.checkpoint_interval_s
+    if self._saved is not None and due:
+      self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
+      self._saved_at = time.time()
+
+  def close(self) -> None:
+    """Closes the log. A running publication is abandoned: its server may have ended."""
+    if self._saved is not None and self._log is not None:
+      self._log.close()

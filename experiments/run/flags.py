@@ -1,0 +1,19 @@
+"""Flags that several launch files share, defined once: launch files may import one another."""
+
+from absl import flags
+
+RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
+ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
+PARAMETERS = flags.DEFINE_string(
+  "parameters", None, "host:port of the data server that holds the newest parameters, that of "
+  "host 0 where the learner runs on several hosts. Default: --address.")
+ORIGIN = flags.DEFINE_float(
+  "origin", None, "Start of the run in Unix seconds; times in results count from it. "
+  "Default: now.")
+SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
+TIER = flags.DEFINE_string(
+  "tier", None, "Tier of the game: mini, default or large. Default: the run's tier where its agent "
+  "plays, else the first tier that has the named players.")
+RACES = flags.DEFINE_list(
+  "races", ["random", "random"], "Races of the players, as protoss,zerg; random: drawn from --seed.")
+MAP = flags.DEFINE_string("map", "random", "Map: open, ramps or river; random: drawn from --seed.")

@@ -1,0 +1,112 @@
+"""The learner's parts: objective, optimizer, and the training state, new or resumed."""
+
+import pathlib
+from typing import Any, NamedTuple
+
+import jax
+import ml_collections
+import numpy as np
+import optax
+from absl import logging
+
+from starleague.agent import types
+from starleague.data import wire
+from starleague.experiments.run import wiring
+from starleague.learner import checkpoints, objective, update
+
+
+class Learner(NamedTuple):
+  """The compiled update and the state that it starts from."""
+
+  update: update.Update
+  state: update.TrainState  # replicated
+  teacher: Any  # replicated parameters, () where the objective needs none
+  trained_seconds: float  # by earlier processes of the run
+
+
+def packed_batch(packed: wire.Packed) -> types.Trajectory:
+  """A wire batch in the form that an update shards: its columns stand for the steps."""
+  return types.Trajectory(steps=wire.Columns(*packed[:-1]), initial_state=packed.state)
+
+
+def unpack(batch: types.Trajectory, parts: wiring.Parts) -> types.Trajectory:
+  """Returns the trajectories of a batch in the form of `packed_batch`."""
+  return wire.unpack(wire.Packed(*batch.steps, state=batch.initial_state), parts.config)
+
+
+def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
+  """Puts a wire batch on the devices."""
+  return run.place(packed_batch(packed))
+
+
+def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.LossFn:
+  """Returns the RL objective of a wire batch, which is unpacked on the device."""
+  costs = wiring.make_weights(config)
+
+  def loss(params, key, batch, teacher):
+    del key  # the objective is deterministic
+    return objective.rl_loss(parts.policy, costs, params, teacher or None, unpack(batch, parts))
+
+  return loss
+
+
+def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransformation:
+  """Returns Adam with the config's values."""
+  learner = config.learner
+  return update.make_optimizer(
+    learner.learning_rate, b1=learner.b1, b2=learner.b2, eps=learner.eps,
+    max_norm=learner.max_norm or None)
+
+
+def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
+                     run_dir: pathlib.Path) -> Any:
+  """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
+  path = run_dir / wiring.INITIAL
+  if not path.exists():
+    checkpoints.save_params(path, wiring.initial_params(parts, config), parts.config)
+  return checkpoints.load_params(path, parts.config)
+
+
+def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+                 saved: checkpoints.Checkpoints | None) -> Learner:
+  """Builds the learner, resumed from the run's newest checkpoint where there is one.
+
+  Args:
+    parts: the agent and its environment.
+    config: the run's config.
+    run_dir: the run's directory.
+    saved: the run's checkpoints; None on hosts other than the first, which receive its state.
+  """
+  optimizer = make_optimizer(config)
+  trained = 0.0
+  if saved is None:
+    shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+  else:
+    params = initial_snapshot(parts, config, run_dir)
+  state = update.initial_state(params, optimizer, jax.random.key(config.seed))
+  restored = None if saved is None else saved.restore(state)
+  if restored is not None:
+    state, trained = restored.state, float(restored.extra["trained_seconds"])
+    logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)
+  run = update.make_update(
+    make_loss(parts, config), optimizer, accumulate=config.learner.accumulate)
+  teacher = params if wiring.make_weights(config).uses_teacher else ()
+  return Learner(run, run.replicate(state, from_first=True),
+                 run.replicate(teacher, from_first=True), trained)
+
+
+def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:
+  """Returns this host's share of a batch, all zeros: it has no effect on the parameters."""
+  spec = wire.packed_spec(parts.config, config.unroll_length)
+  size = config.learner.batch_size // jax.process_count()
+  columns = [np.zeros((x.shape[0], size, *x.shape[1:]), x.dtype) for x in spec[:-1]]
+  return wire.Packed(*columns, np.zeros((size, *spec.state.shape), spec.state.dtype))
+
+
+def compile_ahead(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDict) -> None:
+  """Compiles the update while actors compile and play."""
+  # The update donates its state, so it gets a copy.
+  copy = learner.update.replicate(update.unreplicate(learner.state))
+  batch = place(learner.update, empty_batch(parts, config))
+  jax.block_until_ready(learner.update(copy, batch, learner.teacher)[1])

@@ -1,0 +1,66 @@
+"""The learner's loop: batches from the data server, updates, checkpoints, new parameters."""
+
+import functools
+import pathlib
+import threading
+import time
+
+import jax
+import ml_collections
+from absl import logging
+
+from starleague.data import datasets
+from starleague.experiments.run import first_host, hosts, learner_setup, wiring
+from starleague.learner import checkpoints, guard, prefetch, update
+
+
+def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+          address: str, origin: float) -> None:
+  """Trains until a host is stopped or the run's training time is over, then saves.
+
+  Args:
+    parts: the agent and its environment.
+    config: the run's config.
+    run_dir: the run's directory.
+    address: host:port of this host's data server.
+    origin: start of the run, in Unix seconds.
+  """
+  stop = wiring.stop_event()
+  saved = None
+  if jax.process_index() == 0:
+    saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config,
+                                    config.learner.keep_last, config.learner.keep_every or None)
+  learner = learner_setup.make_learner(parts, config, run_dir, saved)
+  state, step = learner.state, int(update.unreplicate(learner.state.step))
+  first = first_host.FirstHost(config, run_dir, address, origin, saved)
+  first.publish(state, step)
+  learner_setup.compile_ahead(learner, parts, config)
+  watch = guard.Guard(
+    run_dir / "diagnosis", config.learner.max_skipped,
+    readable=jax.vmap(functools.partial(learner_setup.unpack, parts=parts)))  # over devices
+  begun: float | None = None  # time of the first update: training time counts from it
+
+  def trained() -> float:
+    return learner.trained_seconds + (time.time() - begun if begun else 0.0)
+
+  put = functools.partial(learner_setup.place, learner.update)
+  size = config.learner.batch_size // jax.process_count()
+  with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
+                        deadline_s=config.data.timeout_s) as data, \
+      prefetch.prefetch(data, put, timeout=config.data.timeout_s) as batches:
+    # Closing the data ends the wait for a batch that never comes.
+    threading.Thread(target=lambda: stop.wait() and data.close(), daemon=True).start()
+    for batch in hosts.agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,
+                              learner.update.make_vote()):
+      state, values = learner.update(state, batch, learner.teacher)
+      watch.check(values, batch)
+      step += 1
+      begun = begun or time.time()
+      first.log(step, values, batches.waiting())
+      first.publish(state, step)
+      first.save(state, step, trained())
+    watch.finish()
+    data.close()
+  first.save(state, step, trained(), now=True)
+  first.close()
+  logging.info("stopped update=%d", step)

@@ -29,6 +29,9 @@ from starleague.environments.skirmish.rules.state import Array, State
 # the same at every optimisation level of XLA; with AVX2 they were not, nor the same as with AVX.
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _COMPILER_OPTIONS = {"xla_cpu_max_isa": "SSE4_2"} if _IS_X86 else {}
+# Fields whose name differs from the one that hashes contain: replays recorded before a renaming
+# stay valid.
+_HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops"}
 
 
 class Program(NamedTuple):
@@ -82,19 +85,30 @@ def keys_of(seed: int) -> tuple[Array, Array]:
   return tuple(jax.random.split(jax.random.key(seed, impl="threefry2x32")))
 
 
+def _hashed_name(name: str) -> str:
+  return _HASHED_NAMES.get(name, name)
+
+
 def state_hash(state: State) -> str:
   """SHA-256 of a state: of every array's name, dtype, shape and bytes."""
   digest = hashlib.sha256()
   for path, leaf in jax.tree_util.tree_leaves_with_path(state):
     values = np.ascontiguousarray(leaf)
-    digest.update(f"{jax.tree_util.keystr(path)} {values.dtype.str} {values.shape}\n".encode())
+    name = "".join(f".{_hashed_name(key.name)}" for key in path)
+    digest.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
     digest.update(values.tobytes())
   return digest.hexdigest()
 
 
+def _hashed_text(tier: tables.Tier) -> str:
+  """A tier's `repr` under the names of its fields that hashes contain."""
+  values = ((field.name, getattr(tier, field.name)) for field in dataclasses.fields(tier))
+  return f"Tier({', '.join(f'{_hashed_name(name)}={value!r}' for name, value in values)})"
+
+
 def rules_digest(tier: str) -> str:
-  """16 hex digits that tell apart the numbers of a tier: sizes, pace, statistics, functions."""
-  digest = hashlib.sha256(repr(tables.TIERS[tier]).encode())
+  """16 hex digits that identify the constants of a tier: sizes, pace, statistics, functions."""
+  digest = hashlib.sha256(_hashed_text(tables.TIERS[tier]).encode())
   types_ = tables.make_types(tables.TIERS[tier])
   functions, products = tables.make_functions(tables.TIERS[tier], types_)
   upgrades = tables.make_upgrades(tables.TIERS[tier], types_)

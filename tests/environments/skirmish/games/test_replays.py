@@ -1,6 +1,7 @@
 """Replays: a game comes back to the last bit, and what does not belong is refused by name."""
 
 import json
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,9 @@ from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import exact, replay_format, replays
 from starleague.environments.skirmish.rules import tables
+
+# Replays recorded with the rules of today; record them again when the rules change on purpose.
+RECORDED = pathlib.Path(__file__).parent / "recorded"
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +77,26 @@ def test_file_gives_back_the_same_replay_and_it_the_same_game(replay, states, pa
   again = replays.resimulate(loaded)
   for (name, one), (_, other) in zip(_leaves(states), _leaves(again), strict=True):
     assert one.dtype == other.dtype and one.tobytes() == other.tobytes(), name
+
+
+def load_recorded(tier):
+  found = replays.load(RECORDED / f"{tier}.npz")
+  assert exact.rules_digest(tier) == found.rules
+  if found.recorded_with != exact.recorded_with():
+    pytest.skip(f"recorded with {found.recorded_with}, whose rounding may differ")
+  return found
+
+
+def test_the_rules_of_mini_have_not_changed(replay):
+  """The same scripts play the recorded game, hash for hash."""
+  for (name, one), (_, other) in zip(
+      _leaves(load_recorded("mini")), _leaves(replay), strict=True):
+    np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.slow
+def test_the_rules_of_default_have_not_changed():
+  replays.resimulate(load_recorded("default"))
 
 
 def test_recording_and_playing_again_run_one_compiled_program(replay, states):

@@ -10,7 +10,7 @@ import numpy as np
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replays
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import tiers
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
@@ -29,8 +29,8 @@ class Setting(NamedTuple):
 def _tier(names: Sequence[str], tier: str | None) -> str:
   """The tier asked for, or the first one that has a scripted player of the first name."""
   if tier is not None:
-    if tier not in tables.TIERS:
-      raise ValueError(f"tier {tier!r} does not exist; expected one of {', '.join(tables.TIERS)}")
+    if tier not in tiers.TIERS:
+      raise ValueError(f"tier {tier!r} does not exist; expected one of {', '.join(tiers.TIERS)}")
     return tier
   for name in names:
     for candidate in ("default", "mini", "large"):

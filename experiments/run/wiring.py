@@ -20,7 +20,7 @@ from starleague.environments import base
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import tiers
 from starleague.environments.skirmish.rules.config import GameConfig, game_config
 from starleague.learner import weights
 
@@ -68,7 +68,7 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
     games=config.actor.games, inference_batch=config.actor.inference_batch,
     iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
     pseudo_probability=config.actor.pseudo_probability, pseudo_scale=config.actor.pseudo_scale,
-    grid_per_unit=types.POSITION_GRID / tables.TIERS[config.environment.tier].map_size)
+    grid_per_unit=types.POSITION_GRID / tiers.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
     parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
 

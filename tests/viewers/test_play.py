@@ -14,7 +14,7 @@ from absl.testing import flagsaver
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules import refusals, tables
+from starleague.environments.skirmish.rules import action_results, tables
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS
 from starleague.experiments import play_skirmish
 from starleague.viewers.play import orders as play_orders
@@ -156,7 +156,7 @@ def test_what_the_game_refuses_is_told(begun):
   seen = begun[1]
   assert play_orders.told(seen) == ""
   refused = seen._replace(
-    action_result=np.uint8(refusals.CANT_BUILD_LOCATION_INVALID),
+    action_result=np.uint8(action_results.CANT_BUILD_LOCATION_INVALID),
     last_function=np.int16(vocabulary.FUNCTIONS.index("Build_Barracks_pt")))
   assert play_orders.told(refused) == "Build Barracks: cannot be built there"
 

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import refusals, tables
+from starleague.environments.skirmish.rules import (
+  action_results,
+  constants,
+  tables,
+)
 from starleague.viewers.watch import frames as watch_frames
 
 MINERALS, GEYSER = -1, -2  # in place of a local type
@@ -42,7 +46,7 @@ class Command(NamedTuple):
   functions: dict[str, int]  # QUICK, POINT or UNIT: local function
   capable: tuple[int, ...]  # local types
   product: int  # local product, 0 for none
-  kind: int  # as in tables.Functions
+  kind: int  # as in function_tables.Functions
 
 
 def _base(name: str) -> str:
@@ -103,15 +107,15 @@ def page_setup(rules: tables.Rules, observation: types.Observation,
   return {
     "names": names, "race": types.RACES[int(observation.home_race)],
     "mapSize": rules.tier.map_size, "most": rules.max_selected, "terrain": ground,
-    "secondsPerStep": tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND,
+    "secondsPerStep": constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND,
     "patchMinerals": rules.tier.patch_minerals, "geyserVespene": rules.tier.geyser_vespene,
     "types": watch_frames.page_types(rules), "products": watch_frames.product_words(rules),
     "commands": [
       {**command._asdict(), "minerals": int(products.minerals[command.product]),
        "vespene": int(products.vespene[command.product]),
        "food": int(products.takes_food[command.product]) / 2,
-       "building": command.kind == tables.BUILDING, "gas": bool(
-         command.kind == tables.BUILDING and rules.types.gas[command.product])}
+       "building": command.kind == constants.BUILDING, "gas": bool(
+         command.kind == constants.BUILDING and rules.types.gas[command.product])}
       for command in commands(rules)],
     "orders": {int(dense): watch_frames.function_words(name) for dense, name in zip(
       rules.functions.index, rules.functions.names, strict=True)}}
@@ -147,7 +151,7 @@ def page_frame(rules: tables.Rules, observation: types.Observation) -> dict[str,
   can = np.flatnonzero(observation.available_actions[rules.functions.index])
   return {
     "loop": int(observation.game_loop),
-    "clock": watch_frames.clock(int(observation.game_loop) / tables.LOOPS_PER_STEP),
+    "clock": watch_frames.clock(int(observation.game_loop) / constants.LOOPS_PER_STEP),
     "player": dict(zip(types.PLAYER_COLUMNS, observation.player.tolist(), strict=True)),
     "upgrades": [watch_frames.upgrade_words(vocabulary.UPGRADES.names[i])
                  for i in np.flatnonzero(observation.upgrades)],
@@ -215,7 +219,7 @@ def to_action(rules: tables.Rules, observation: types.Observation,
   mine = observation.entities[:count, types.COLUMN["alliance"]] == types.ALLIANCE_SELF
   local = _local_types(rules)[observation.entities[:count, types.COLUMN["unit_type"]]]
   able = mine & functions.capable[function][np.maximum(local, 0)]
-  if functions.ability[function] == tables.CANCEL:
+  if functions.ability[function] == constants.CANCEL:
     able = mine & (observation.entities[:count, types.COLUMN["build_progress"]] < 100)
   # In the order in which they were picked.
   rows = [int(row) for tag in order["units"] for row in np.flatnonzero((tags == tag) & able)]
@@ -245,7 +249,7 @@ def told(observation: types.Observation) -> str:
   if not observation.action_result:
     return ""
   what = watch_frames.function_words(vocabulary.FUNCTIONS.names[int(observation.last_function)])
-  return f"{what}: {refusals.WORDS[int(observation.action_result)]}"
+  return f"{what}: {action_results.MESSAGES[int(observation.action_result)]}"
 
 
 def _why_not(rules: tables.Rules, observation: types.Observation, function: int) -> str:

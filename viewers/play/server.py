@@ -16,7 +16,7 @@ from typing import Any
 
 from starleague.agent import types
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants, tables
 from starleague.viewers import watch
 from starleague.viewers.play import orders as play_orders
 
@@ -26,7 +26,7 @@ SPEEDS = (0.25, 8.0)
 POLL_SECONDS = 5.0  # how long a request waits for a picture
 ABSENT_SECONDS = 12.0  # without a request for so long the game waits for the page
 _MOST_BYTES = 1 << 16  # of a request's body
-_SECONDS_PER_STEP = tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
+_SECONDS_PER_STEP = constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
 
 
 class Session:

@@ -15,15 +15,21 @@ import numpy as np
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import maps, observation, placement, refusals, tables
-from starleague.environments.skirmish.rules.abilities import SCAN_RADIUS
-from starleague.environments.skirmish.rules.state import (
-  State,
-  both_halves,
-  geysers,
-  look_up,
-  resource_places,
+from starleague.environments.skirmish.rules import (
+  action_results,
+  constants,
+  maps,
+  observation,
+  tables,
 )
+from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.constants import SCAN_RADIUS
+from starleague.environments.skirmish.rules.queries import (
+  both_halves,
+  is_geyser,
+  resource_positions,
+)
+from starleague.environments.skirmish.rules.state import State
 
 PLACES = 65535  # a place is a fraction of the map's side, in as many parts
 HURT, SEEN, FIRED, STIMMED, BOOSTED, INJECTED, MINERALS, VESPENE = (  # Frames.flags
@@ -97,7 +103,7 @@ def map_name(replay: Replay) -> str:
 
 def clock(step: float) -> str:
   """A step's time in the game, m:ss."""
-  seconds = int(step * tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND)
+  seconds = int(step * constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND)
   return f"{seconds // 60}:{seconds % 60:02d}"
 
 
@@ -130,13 +136,13 @@ def _looker(rules: tables.Rules):
     figures = (value["minerals"], value["vespene"], value["food_used"], value["food_cap"], workers,
                value["army_count"], score.collected, score.collected_vespene,
                score.killed_units + score.killed_structures)
-    return jax.numpy.stack(figures, axis=1), both_halves(state.patches)[0], observation.rows_of(
+    return jax.numpy.stack(figures, axis=1), both_halves(state.patches)[0], observation.entity_rows(
       rules, state)
 
   return jax.jit(jax.vmap(look))
 
 
-def _look(rules: tables.Rules, states: State) -> tuple[np.ndarray, np.ndarray, observation.Sight]:
+def _look(rules: tables.Rules, states: State) -> tuple[np.ndarray, np.ndarray, observation.EntityRows]:
   """Figures [T, 2, FIGURES], contents of patches [T, R], rows of both players [T, 2, ...]."""
   total = len(states.loop)
   found = []
@@ -170,7 +176,7 @@ def _frames(rules: tables.Rules, states: State, figures: np.ndarray,
   # A cooldown that grew: it shot.
   fired = np.diff(states.cooldown, axis=0, prepend=states.cooldown[:1]) > 0.5
   flags = HURT * states.hurt + FIRED * np.pad(
-    fired, ((0, 0), (0, 0), (rules.tier.plain, 0))).astype(np.uint8)
+    fired, ((0, 0), (0, 0), (rules.tier.unarmed, 0))).astype(np.uint8)
   # A player's `seen` tells the enemy's slots that it sees.
   flags += SEEN * memory.seen[:, ::-1]
   for bit, loops, first in ((STIMMED, states.stimmed, s), (BOOSTED, states.boosted, 0),
@@ -202,7 +208,7 @@ def patch_middles(replay: Replay) -> tuple[np.ndarray, np.ndarray]:
   """
   rules = rules_of(replay)
   first = -1.0 if replay.match_up.swap_sides else 1.0
-  x, y = resource_places(rules, np.array([first, -first], np.float32))
+  x, y = resource_positions(rules, np.array([first, -first], np.float32))
   places = np.stack([x, y], axis=-1) / rules.tier.map_size + 0.5
   return places[0], places
 
@@ -220,7 +226,7 @@ def action_log(replay: Replay, states: State) -> list[Line]:
                states.memory.kind[step, player])
       what, detail = _in_words(rules, action, rows, *kinds)
       refused = int(states.refused[min(step + 1, len(states.refused) - 1), player])
-      detail += f" ({refusals.WORDS[refused]})" if refused else ""
+      detail += f" ({action_results.MESSAGES[refused]})" if refused else ""
       lines.append(Line(int(step), int(player), what, detail))
   return lines
 
@@ -248,7 +254,7 @@ def _in_words(rules: tables.Rules, action: types.Action, rows: np.ndarray, own: 
     if not slot.size:
       details.append("nothing")
     elif slot[0] >= 2 * n:
-      details.append("vespene" if geysers(rules)[slot[0] - 2 * n] else "minerals")
+      details.append("vespene" if is_geyser(rules)[slot[0] - 2 * n] else "minerals")
     else:
       theirs = np.where(np.arange(n) < s, np.pad(remembered, (0, n - s)), 0)
       kind = own[slot[0]] if slot[0] < n else enemy[slot[0] - n] or theirs[slot[0] - n]
@@ -264,7 +270,7 @@ def _in_words(rules: tables.Rules, action: types.Action, rows: np.ndarray, own: 
     kinds, counts = np.unique(picked, return_counts=True)
     crew = ", ".join(words(rules.types.names[kind]) + (f" × {count}" if count > 1 else "")
                      for kind, count in zip(kinds, counts, strict=True))
-    word = {tables.TRAINING: "at", tables.BUILDING: "by"}.get(int(functions.kind[local]), "with")
+    word = {constants.TRAINING: "at", constants.BUILDING: "by"}.get(int(functions.kind[local]), "with")
     details.append(f"{word} {crew}" if crew else "by nobody who can")
   if uses[3] and action.repeat:
     what += f" × {int(action.repeat) + 1}"
@@ -337,14 +343,14 @@ def page_data(replay: Replay, states: State) -> dict[str, Any]:
   return {
     "players": replay.players, "outcome": outcome(replay), "winner": replay.winner,
     "steps": replay.steps,
-    "secondsPerStep": tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND,
+    "secondsPerStep": constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND,
     "mapSize": rules.tier.map_size, "figures": FIGURES,
     "races": [types.RACES[race] for race in replay.match_up.races],
     "types": page_types(rules), "products": product_words(rules),
     "patches": places.tolist(), "knownPatches": own_places.tolist(),
-    "geysers": geysers(rules).tolist(), "patchMinerals": rules.tier.patch_minerals,
+    "geysers": is_geyser(rules).tolist(), "patchMinerals": rules.tier.patch_minerals,
     "geyserVespene": rules.tier.geyser_vespene, "terrain": terrain(replay),
-    "scanRadius": SCAN_RADIUS * rules.tier.sight_scale, "creepRadius": placement.CREEP_RADIUS,
+    "scanRadius": SCAN_RADIUS * rules.tier.sight_scale, "creepRadius": constants.CREEP_RADIUS,
     "upgrades": _rows(researched(rules, states)),
     "log": _rows(action_log(replay, states)), "builds": _rows(build_orders(states)),
     "arrays": {name: pack(values)

@@ -12,9 +12,10 @@ import numpy as np
 from starleague.agent import types
 from starleague.common import files
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import placement, tables
-from starleague.environments.skirmish.rules.abilities import SCAN_RADIUS
-from starleague.environments.skirmish.rules.state import State, geysers
+from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.constants import SCAN_RADIUS
+from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state import State
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch.frames import PLACES, Frames
 
@@ -226,7 +227,7 @@ def _creep(scene: _Scene, image, things: list, scale: float) -> None:
   draw = ImageDraw.Draw(mask)
   for thing in things:
     if scene.rules.types.larvae[thing["kind"]] and thing["built"] >= 1:
-      draw.ellipse(_box(thing["x"], thing["y"], placement.CREEP_RADIUS * scale), fill=66)
+      draw.ellipse(_box(thing["x"], thing["y"], constants.CREEP_RADIUS * scale), fill=66)
   image.paste((126, 58, 138), (0, 0), mask)
 
 
@@ -243,7 +244,7 @@ def _resources(scene: _Scene, draw, step: int, scale: float) -> None:
   left, tier = scene.frames.patches[step], scene.rules.tier
   if scene.view:
     places, left = own[scene.view - 1], scene.frames.known_patches[step, scene.view - 1]
-  for (x, y), amount, gas in zip(places * scene.size, left, geysers(scene.rules), strict=True):
+  for (x, y), amount, gas in zip(places * scene.size, left, is_geyser(scene.rules), strict=True):
     if not amount:
       continue
     if gas:
@@ -367,7 +368,7 @@ def _caption(scene: _Scene, draw, step: int) -> None:
   x = 8 * _SHARP
   for player, name in enumerate(replay.players):
     race = types.RACES[int(replay.match_up.races[player])].capitalize()
-    text = f"{name} ({race})" if race in tables.RACES else name
+    text = f"{name} ({race})" if race in constants.RACES else name
     draw.text((x, middle), text, fill=_TEAM[player], anchor="lm", font=font)
     x += draw.textlength(text, font=font)
     if player == 0:

@@ -14,13 +14,14 @@ from rich.text import Text
 
 from starleague.agent import types
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.state import State, geysers
+from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state import State
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch.frames import PLACES, SEEN, Frames, Line
 
 CELLS = 24  # of the map's side; each is two characters wide
-SECONDS_PER_STEP = tables.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
+SECONDS_PER_STEP = constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
 _COLOURS = ("dodger_blue2", "dark_orange3")
 _SHORTEST = 0.05  # seconds between two pictures
 _LINES = 6  # of the log
@@ -83,7 +84,7 @@ def _map(show: Show, step: int, view: int) -> Text:
   middles, own_middles = watch_frames.patch_middles(show.replay)
   contents = frames.known_patches[step, view - 1] if view else frames.patches[step]
   for (x, y), left, gas in zip(own_middles[view - 1] if view else middles, contents,
-                               geysers(rules), strict=True):
+                               is_geyser(rules), strict=True):
     if left:
       at = int(y * CELLS), int(x * CELLS)
       text[at], style[at] = ("●●", "green") if gas else ("◆◆", "cyan")

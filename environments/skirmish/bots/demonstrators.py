@@ -13,7 +13,8 @@ import numpy as np
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.bots.scripts import Parameters
 from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.state import Array, look_up
+from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.state import Array
 
 SWAPS = 2  # pairs of a build order that may change places, each as likely as the jitter
 WORKERS, FIGHTERS = 1.0, 2.0  # standard deviations at full jitter, in heads
@@ -30,7 +31,7 @@ def variation(rules: tables.Rules, own: Parameters, name_index: Array, luck: Arr
     own: its parameters, the plans of all races [N, ...].
     name_index: [] int32, its index.
     luck: [] uint32, what this game's manner is drawn from.
-    race: [] int32, of tables.RACES.
+    race: [] int32, of constants.RACES.
 
   Returns:
     Parameters without their first axis.

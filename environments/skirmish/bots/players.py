@@ -16,9 +16,11 @@ from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.bots import demonstrators, scripts, spending
 from starleague.environments.skirmish.bots.scripts import Parameters
 from starleague.environments.skirmish.bots.views import Choice, View, choose, first, view
-from starleague.environments.skirmish.rules import availability, tables
+from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.arrays import look_up
 from starleague.environments.skirmish.rules.environment import place_to_location
-from starleague.environments.skirmish.rules.state import Array, State, geysers, look_up
+from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state import Array, State
 
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
 SIEGE_RANGE, SIEGE_GIVES_UP = 12.0, 15.0  # an enemy this near, none this near
@@ -37,7 +39,7 @@ def _fight(rules: tables.Rules, script: Parameters, key: Array, see: View) -> li
   s, k = rules.tier.structures, rules.max_selected
   units = see.kind[s:]
   army = look_up(scripts.army_types(rules), units)
-  busy = (see.verb == tables.ATTACK) | (see.verb == tables.ATTACK_UNIT)
+  busy = (see.verb == constants.ATTACK) | (see.verb == constants.ATTACK_UNIT)
   own = see.kind[:s] > 0
   near = ((see.enemy_x[:, None] - see.x[:s]) ** 2 + (see.enemy_y[:, None] - see.y[:s]) ** 2
           < HOME_RADIUS ** 2) & own & see.enemy[:, None]
@@ -73,7 +75,7 @@ def _fight(rules: tables.Rules, script: Parameters, key: Array, see: View) -> li
   goes = (waiting >= script.attack) | (
     (waiting >= script.reinforce) & (under_way >= script.reinforce))
   # At the most food that there is, waiting longer gains nothing.
-  if not rules.tier.at_par:
+  if not rules.tier.minerals_only:
     full = (see.food_left < 4) & (see.food_most >= 2 * rules.tier.food_cap)
     goes |= full & (waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)) & (
       script.attack < scripts.NEVER)
@@ -93,11 +95,11 @@ def _abilities(rules: tables.Rules, script: Parameters, see: View) -> list[Choic
   def add(function, chosen, x=0.0, y=0.0, target=0, most=k):
     found.append(choose(rules, script.abilities, function, first(chosen, most), x, y, target))
 
-  if rules.has(tables.STIM):
+  if rules.has(constants.STIM):
     fresh = (see.stimmed == 0) & (see.health[s:] > 25.0) & _near_enemy(see, x, y, IN_COMBAT)
-    takes = look_up(np.array([name in availability.STIM_COST for name in rules.types.names]), units)
+    takes = look_up(np.array([name in constants.STIM_COST for name in rules.types.names]), units)
     add("Effect_Stim_quick", jnp.concatenate([none, fresh & takes]))
-  if rules.has(tables.SIEGE):
+  if rules.has(constants.SIEGE):
     ground = look_up(~rules.types.flying, see.enemy_kind)
     near = _near_enemy(see, x, y, SIEGE_RANGE, ground)
     far = ~_near_enemy(see, x, y, SIEGE_GIVES_UP, ground)
@@ -105,20 +107,20 @@ def _abilities(rules: tables.Rules, script: Parameters, see: View) -> list[Choic
         jnp.concatenate([none, near & (units == local("SiegeTank"))]))
     add("Morph_Unsiege_quick",
         jnp.concatenate([none, far & (units == local("SiegeTankSieged"))]))
-  if rules.has(tables.INJECT):
+  if rules.has(constants.INJECT):
     waits = look_up(rules.types.larvae, see.standing) & (see.injected == 0)
     queens = jnp.concatenate([none, units == local("Queen")]) & (
-      see.energy >= availability.INJECT_ENERGY)
+      see.energy >= constants.ENERGY_COST[constants.INJECT])
     add("Effect_InjectLarva_unit", queens & jnp.any(waits), target=jnp.argmax(waits), most=1)
-  if rules.has(tables.BOOST):
+  if rules.has(constants.BOOST):
     works = (see.queued > 0) & (see.boosted == 0) & (see.standing > 0)
     halls = jnp.pad(see.standing == local("Nexus"), (0, rules.tier.units)) & (
-      see.energy >= availability.BOOST_ENERGY)
+      see.energy >= constants.ENERGY_COST[constants.BOOST])
     add("Effect_ChronoBoostEnergyCost_unit", halls & jnp.any(works), target=jnp.argmax(
       works * see.queued), most=1)
-  if rules.has(tables.SCAN):
+  if rules.has(constants.SCAN):
     orbital = jnp.pad(see.standing == local("OrbitalCommand"), (0, rules.tier.units)) & (
-      see.energy >= 2 * availability.SCAN_ENERGY)
+      see.energy >= 2 * constants.ENERGY_COST[constants.SCAN])
     add("Effect_Scan_pt", orbital & ~see.home_seen, -see.side * rules.tier.home[0],
         -see.side * rules.tier.home[1], most=1)
   return found
@@ -154,7 +156,7 @@ def _random(rules: tables.Rules, key: Array, see: View) -> Choice:
   function = jax.random.categorical(keys[0], jnp.where(see.can, 0.0, -jnp.inf))
   kind = jnp.concatenate([see.standing, see.kind[tier.structures:]])
   # What is unfinished can do one thing: be cancelled.
-  cancels = jnp.asarray(functions.ability)[function] == tables.CANCEL
+  cancels = jnp.asarray(functions.ability)[function] == constants.CANCEL
   kind = jnp.where(cancels & (jnp.arange(tier.slots) < tier.structures), see.kind, kind)
   capable = jnp.asarray(functions.capable)[function][kind]
   wanted = capable & jax.random.bernoulli(keys[1], 0.5, capable.shape)
@@ -166,11 +168,11 @@ def _random(rules: tables.Rules, key: Array, see: View) -> Choice:
   verb = jnp.asarray(functions.verb)[function]
   ability = jnp.asarray(functions.ability)[function]
   patch = places >= 2 * tier.slots
-  own = (verb == tables.REPAIR) | (ability == tables.INJECT) | (ability == tables.BOOST)
-  on_geyser = (verb == tables.BUILD) & jnp.asarray(functions.takes_unit)[function]
-  geyser = patch & jnp.pad(geysers(rules), (2 * tier.slots, 0))
-  candidates &= jnp.where(verb == tables.ATTACK_UNIT, enemy, jnp.where(
-    verb == tables.GATHER, patch, jnp.where(
+  own = (verb == constants.REPAIR) | (ability == constants.INJECT) | (ability == constants.BOOST)
+  on_geyser = (verb == constants.BUILD) & jnp.asarray(functions.takes_unit)[function]
+  geyser = patch & jnp.pad(is_geyser(rules), (2 * tier.slots, 0))
+  candidates &= jnp.where(verb == constants.ATTACK_UNIT, enemy, jnp.where(
+    verb == constants.GATHER, patch, jnp.where(
       on_geyser, geyser, jnp.where(own, places < tier.slots, True))))
   target = jnp.argmax(jnp.where(candidates, jax.random.uniform(keys[3], candidates.shape), -1.0))
   place = see.side * jax.random.uniform(keys[4], (2,), minval=-rules.half, maxval=rules.half)
@@ -193,7 +195,7 @@ def decide(rules: tables.Rules, name_index: Array, key: Array, state: State,
   every = scripts.parameters(rules)
   own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], every)
   see = view(rules, state, player, own.vision if every.vision.any() else False)
-  script = demonstrators.variation(rules, own, name_index, state.luck[player], see.race)
+  script = demonstrators.variation(rules, own, name_index, state.seed[player], see.race)
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], see)
   if every.abilities.any():

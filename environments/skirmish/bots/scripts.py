@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.environments import base
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants, tables
 from starleague.environments.skirmish.rules.state import Array
 
 NEVER = 99
@@ -230,7 +230,7 @@ _BEGINNER = Skill(delays=(110, 127), noise=3.0, mistakes=0.6)
 _LEARNER = Skill(delays=(90, 120), noise=3.0, mistakes=0.4)
 _AVERAGE = Skill(delays=(48, 72), noise=2.0, mistakes=0.3, abilities=True)
 _GOOD = Skill(delays=(40, 56), noise=1.5, mistakes=0.3, abilities=True)
-_NOTHING = {race: Plan(workers=0, most_workers=0) for race in tables.RACES}
+_NOTHING = {race: Plan(workers=0, most_workers=0) for race in constants.RACES}
 
 
 def _script(name: str, plans: dict[str, Plan], skill: Skill, random: bool = False) -> Script:
@@ -307,7 +307,7 @@ def parameters(rules: tables.Rules) -> Parameters:
   """A tier's scripts as arrays over its local types and products."""
   players, names = scripts_of(rules.tier.name), rules.types.names
   races = max(rules.races) + 1
-  plans = [[dict(script.plans).get(tables.RACES[race]) for race in range(races)]
+  plans = [[dict(script.plans).get(constants.RACES[race]) for race in range(races)]
            for script in players]
 
   def column(get, kind=np.int32):

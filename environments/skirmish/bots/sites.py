@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.bots.views import View
-from starleague.environments.skirmish.rules import placement, tables
-from starleague.environments.skirmish.rules.state import Array, geysers, look_up
+from starleague.environments.skirmish.rules import constants, placement, tables
+from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state import Array
 
 SITES = 24  # places that a builder considers
 SPREAD = (-7.0, 9.0)  # around a base, towards the middle of the map; mini's is smaller
@@ -73,15 +75,15 @@ def site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[Ar
     x, y = _around_home(rules, jax.random.split(key)[0], see)
   radius = look_up(types.radius, product)
   # A geyser is kept free for what stands on it.
-  ground = np.where(geysers(rules), types.radius[types.gas].max(initial=0.0), tables.PATCH_RADIUS)
+  ground = np.where(is_geyser(rules), types.radius[types.gas].max(initial=0.0), constants.PATCH_RADIUS)
   blocks = [
     (see.x[:s], see.y[:s],
-     jnp.where(see.kind[:s] > 0, look_up(types.radius, see.kind[:s]), placement.NOWHERE)),
-    (see.patch_x, see.patch_y, jnp.where(see.patches > 0, ground, placement.NOWHERE))]
+     jnp.where(see.kind[:s] > 0, look_up(types.radius, see.kind[:s]), placement.ABSENT_RADIUS)),
+    (see.patch_x, see.patch_y, jnp.where(see.patches > 0, ground, placement.ABSENT_RADIUS))]
   if several:
     # So is the place of a town hall to come.
     homes = np.array(tier.homes, np.float32)
-    kept = np.where(types.townhall, placement.NOWHERE, types.radius[types.townhall].max())
+    kept = np.where(types.townhall, placement.ABSENT_RADIUS, types.radius[types.townhall].max())
     blocks.append((see.side * homes[:, 0], see.side * homes[:, 1],
                    jnp.broadcast_to(look_up(kept, product), len(homes))))
   blocks_x, blocks_y, wide = (jnp.concatenate(values) for values in zip(*blocks, strict=True))
@@ -97,8 +99,8 @@ def site(rules: tables.Rules, key: Array, see: View, product: Array) -> tuple[Ar
     fits &= jnp.all(see.buildable[row, column], axis=1)
   if rules.has_larvae:
     creep = look_up(types.larvae, see.standing)
-    on_creep = jnp.any(creep & (square[:, :s] < (placement.CREEP_RADIUS - 0.75) ** 2), axis=1)
-    needs = look_up((types.race == tables.RACES.index("Zerg")) & ~types.townhall, product)
+    on_creep = jnp.any(creep & (square[:, :s] < (constants.CREEP_RADIUS - 0.75) ** 2), axis=1)
+    needs = look_up((types.race == constants.RACES.index("Zerg")) & ~types.townhall, product)
     fits &= on_creep | ~needs
   best = jnp.argmax(fits)
   return jnp.any(fits), x[best], y[best]
@@ -111,5 +113,5 @@ def geyser(rules: tables.Rules, see: View) -> tuple[Array, Array]:
   square = (see.patch_x[:, None] - see.x[:s]) ** 2 + (see.patch_y[:, None] - see.y[:s]) ** 2
   near = jnp.any(hall & (square < 49.0), axis=1)
   taken = jnp.any((see.kind[:s] > 0) & (square < 1.0), axis=1)
-  free = near & ~taken & geysers(rules) & (see.patches > 0)
+  free = near & ~taken & is_geyser(rules) & (see.patches > 0)
   return jnp.any(free), jnp.argmax(free)

@@ -7,8 +7,10 @@ import numpy as np
 from starleague.environments.skirmish.bots import sites
 from starleague.environments.skirmish.bots.scripts import Parameters, army_types
 from starleague.environments.skirmish.bots.views import Choice, View, choose, first
-from starleague.environments.skirmish.rules import mining, tables
-from starleague.environments.skirmish.rules.state import Array, geysers, look_up
+from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state import Array
 
 MOST_QUEUED = 2  # in the making at once in a building
 SUPPLY_MARGIN = 6  # food in halves that is left when the next supply is ordered
@@ -19,11 +21,11 @@ MONEY_TO_BURN = 300  # minerals beyond the price of what is next
 def mine(rules: tables.Rules, see: View) -> Choice:
   """Idle workers to the nearest patch that has minerals."""
   s, n = rules.tier.structures, rules.tier.slots
-  idle = look_up(rules.types.worker, see.kind[s:]) & (see.verb == tables.IDLE)
+  idle = look_up(rules.types.worker, see.kind[s:]) & (see.verb == constants.IDLE)
   slots = jnp.concatenate([jnp.zeros(s, bool), first(idle, rules.max_selected)])
   home_x, home_y = (see.side * place for place in rules.tier.home)
   apart = (see.patch_x - home_x) ** 2 + (see.patch_y - home_y) ** 2
-  mineral = (see.patches > 0) & ~geysers(rules)
+  mineral = (see.patches > 0) & ~is_geyser(rules)
   patch = jnp.argmin(jnp.where(mineral, apart, jnp.inf))
   return choose(rules, jnp.any(mineral), "Harvest_Gather_unit", slots, target=2 * n + patch)
 
@@ -34,12 +36,12 @@ def mine_gas(rules: tables.Rules, see: View) -> list[Choice]:
     return []
   s, n, r = rules.tier.structures, rules.tier.slots, rules.tier.resources
   worker = look_up(rules.types.worker, see.kind[s:])
-  gathers = worker & (see.verb == tables.GATHER)
+  gathers = worker & (see.verb == constants.GATHER)
   at = gathers[:, None] & (see.target[:, None] == jnp.arange(r))
   assigned = jnp.sum(at, axis=0)
-  short = see.tapped & (see.patches > 0) & (assigned < mining.FULL_GEYSER)
+  short = see.tapped & (see.patches > 0) & (assigned < constants.WORKERS_PER_GEYSER)
   geyser = jnp.argmax(short)
-  on_minerals = gathers & ~look_up(geysers(rules), jnp.maximum(see.target, 0))
+  on_minerals = gathers & ~look_up(is_geyser(rules), jnp.maximum(see.target, 0))
   # At least as many go on mining minerals.
   enough = jnp.sum(on_minerals) > 4
   square = (see.x[s:] - see.patch_x[geyser]) ** 2 + (see.y[s:] - see.patch_y[geyser]) ** 2
@@ -53,7 +55,7 @@ def mine_gas(rules: tables.Rules, see: View) -> list[Choice]:
 def _race_types(rules: tables.Rules, flags: np.ndarray, race: Array) -> Array:
   """The local type flagged of a race: [] int32, 0 for none."""
   table = [int(np.argmax(flags & (rules.types.race == i))) if (
-    flags & (rules.types.race == i)).any() else 0 for i in range(len(tables.RACES))]
+    flags & (rules.types.race == i)).any() else 0 for i in range(len(constants.RACES))]
   return look_up(np.array(table, np.int32), race)
 
 
@@ -63,12 +65,12 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   keys = jax.random.split(key)
   y_, every = len(types_.names), np.arange(len(types_.names))
   makers = products.function  # the function that makes a type
-  on_the_way = (see.verb == tables.BUILD)[:, None] & (see.product[:, None] == every)
+  on_the_way = (see.verb == constants.BUILD)[:, None] & (see.product[:, None] == every)
   brood = np.maximum(products.brood[:y_], 1)
   in_making = jnp.sum(see.in_training[:, :, None] == every, axis=(0, 1)) * brood
   present = jnp.sum(see.kind[:, None] == every, axis=0)
   have = present + jnp.sum(on_the_way, axis=0) + in_making
-  free = see.queued < (tables.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
+  free = see.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
   if rules.has_larvae:
     free = jnp.where(look_up(types_.larvae, see.standing), free, see.queued < MOST_QUEUED)
   counts_as = look_up(types_.counts_as, see.standing)
@@ -79,7 +81,7 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   # What has no room is passed over as long as it has none: it must not keep the rest waiting.
   shoots = types_.fighter & types_.structure
   empty = see.kind[:s] == 0
-  room = jnp.where(shoots, jnp.any(empty[rules.tier.plain:]), jnp.any(empty[:rules.tier.plain]))
+  room = jnp.where(shoots, jnp.any(empty[rules.tier.unarmed:]), jnp.any(empty[:rules.tier.unarmed]))
   target = jnp.int32(0)
   if rules.has_gas:
     vent, geyser = sites.geyser(rules, see)
@@ -115,8 +117,8 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
 
   def left(have_, prices):
     """What of the money is not promised: to builders on their way, supply, the next building."""
-    promised = jnp.sum(jnp.where(see.verb == tables.BUILD, prices[see.product], 0))
-    if rules.tier.at_par:
+    promised = jnp.sum(jnp.where(see.verb == constants.BUILD, prices[see.product], 0))
+    if rules.tier.minerals_only:
       promised = 0
     return have_ - promised - hungry * prices[supply] - saves * prices[building]
 
@@ -142,8 +144,8 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
     improves = jnp.any(open_) & affords(upgrade)
   # More workers than its bases hold bring nothing; one who thinks of later has those first.
   minerals_per_base = sum(not gas for gas in rules.tier.geysers) // len(rules.tier.homes)
-  filled = mining.FULL_PATCH * minerals_per_base * jnp.sum(
-    look_up(types_.townhall, see.kind[:s])) + mining.FULL_GEYSER * jnp.sum(see.tapped)
+  filled = constants.WORKERS_PER_PATCH * minerals_per_base * jnp.sum(
+    look_up(types_.townhall, see.kind[:s])) + constants.WORKERS_PER_GEYSER * jnp.sum(see.tapped)
   useful = have[worker] < jnp.minimum(filled, script.most_workers)
   wanted_products = jnp.stack([worker, supply, worker, building, upgrade, worker, fighter])
   wanted = jnp.stack([
@@ -166,12 +168,12 @@ def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Cho
   built &= fits
   wanted = jnp.where(lost, others, wanted)
   miners = look_up(types_.worker, see.kind[s:]) & (
-    (see.verb == tables.GATHER) | (see.verb == tables.IDLE))
+    (see.verb == constants.GATHER) | (see.verb == constants.IDLE))
   producer = look_up(products.producer, product)
   trainers = (counts_as == producer) & free
-  least = jnp.min(jnp.where(trainers, see.queued, tables.QUEUE_LENGTH))
+  least = jnp.min(jnp.where(trainers, see.queued, constants.QUEUE_LENGTH))
   # Among several builders the nearest goes.
-  if rules.tier.at_par:
+  if rules.tier.minerals_only:
     builders = first(miners & built, 1)
   else:
     square = (see.x[s:] - x) ** 2 + (see.y[s:] - y) ** 2

@@ -11,8 +11,8 @@ import numpy as np
 from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.bots import players, scripts
+from starleague.environments.skirmish.rules import constants, tables
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules import tables
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 
 STEPS_PER_CALL = 64
@@ -148,5 +148,5 @@ def indices(tier: str, names: Sequence[str]) -> np.ndarray:
 def race_pairs(tier: str, *, mirrors: bool) -> list[tuple[int, int]]:
   """Pairs of a tier's races as indices of types.RACES: of one race, or of two different ones."""
   rules = tables.make_rules(**GAME_CONFIGS[tier]._asdict())
-  races = [types.RACES.index(tables.RACES[race].lower()) for race in rules.races]
+  races = [types.RACES.index(constants.RACES[race].lower()) for race in rules.races]
   return [(a, b) for a in races for b in races if (a == b) == mirrors]

@@ -7,15 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules import availability, observation, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
+from starleague.environments.skirmish.rules.arrays import flip
+from starleague.environments.skirmish.rules.queries import (
   finished_kind,
-  flip,
-  food,
-  geyser_taps,
-  resource_places,
+  resource_positions,
+  tapped_geysers,
 )
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food
 
 
 class View(NamedTuple):
@@ -83,8 +82,8 @@ def view(rules: tables.Rules, state: State, player: Array, vision: Array | bool 
   """
   tier, memory = rules.tier, state.memory
   used, most = food(rules, state)
-  sight = observation.rows_of(rules, state)
-  patch_x, patch_y = resource_places(rules, state.side)
+  sight = observation.entity_rows(rules, state)
+  patch_x, patch_y = resource_positions(rules, state.side)
   home = state.side[:, None] * np.array(tier.home, np.float32)
   sees = jnp.any(
     ((state.x + home[:, :1]) ** 2 + (state.y + home[:, 1:]) ** 2 < 16.0) & (state.kind > 0), axis=1)
@@ -93,7 +92,7 @@ def view(rules: tables.Rules, state: State, player: Array, vision: Array | bool 
   all_structures = (their_kind[:, :s] > 0) & vision
   ground = np.zeros((1, 0, 0), bool) if rules.terrain is None else rules.terrain.buildable
   buildable = jnp.asarray(ground)[state.match_up.map_index % len(ground)]
-  tapped = geyser_taps(rules, state) if rules.has_gas else jnp.zeros(patch_x.shape, bool)
+  tapped = tapped_geysers(rules, state) if rules.has_gas else jnp.zeros(patch_x.shape, bool)
   both = View(
     side=state.side, race=state.race, kind=state.kind, x=state.x, y=state.y, health=state.health,
     energy=state.energy, verb=state.orders.verb, target=state.orders.target,

@@ -18,7 +18,7 @@ from dm_env import specs
 from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules import maps, tables
+from starleague.environments.skirmish.rules import constants, maps, tables, tiers
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 
 # What another player may be: a scripted player's name, a Controller, or a function of what it sees.
@@ -40,15 +40,15 @@ def race_index(name: str, tier: str) -> int:
 
 def playable(tier: str) -> tuple[str, ...]:
   """Names of the races of a tier."""
-  if tier not in tables.TIERS:
-    raise ValueError(f"unknown tier {tier!r}: choose one of {', '.join(tables.TIERS)}")
+  if tier not in tiers.TIERS:
+    raise ValueError(f"unknown tier {tier!r}: choose one of {', '.join(tiers.TIERS)}")
   rules = tables.make_rules(*GAME_CONFIGS[tier])
-  return tuple(tables.RACES[race].lower() for race in rules.races)
+  return tuple(constants.RACES[race].lower() for race in rules.races)
 
 
 def map_names(tier: str) -> tuple[str, ...]:
   """Names of the maps of a tier; flat tiers have one."""
-  return maps.NAMES if tables.TIERS[tier].field_block else maps.NAMES[:1]
+  return maps.NAMES if tiers.TIERS[tier].field_block else maps.NAMES[:1]
 
 
 def map_index(name: str, tier: str) -> int:
@@ -69,7 +69,7 @@ def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (R
 
   Args:
     rng: what is not named is drawn from it.
-    tier: a name of `tables.TIERS`.
+    tier: a name of `tiers.TIERS`.
     races: player 0's and player 1's, or "random".
     map_name: one of `map_names(tier)`, or "random".
     swap_sides: player 0 starts in the second place; None: drawn.

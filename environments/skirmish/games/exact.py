@@ -21,7 +21,7 @@ from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.games.replay_format import STEPS_PER_HASH
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import function_tables, tables, tiers, unit_tables
 from starleague.environments.skirmish.rules.config import GameConfig
 from starleague.environments.skirmish.rules.state import Array, State
 
@@ -100,7 +100,7 @@ def state_hash(state: State) -> str:
   return digest.hexdigest()
 
 
-def _hashed_text(tier: tables.Tier) -> str:
+def _hashed_text(tier: tiers.Tier) -> str:
   """A tier's `repr` under the names of its fields that hashes contain."""
   values = ((field.name, getattr(tier, field.name)) for field in dataclasses.fields(tier))
   return f"Tier({', '.join(f'{_hashed_name(name)}={value!r}' for name, value in values)})"
@@ -108,13 +108,15 @@ def _hashed_text(tier: tables.Tier) -> str:
 
 def rules_digest(tier: str) -> str:
   """16 hex digits that identify the constants of a tier: sizes, pace, statistics, functions."""
-  digest = hashlib.sha256(_hashed_text(tables.TIERS[tier]).encode())
-  types_ = tables.make_types(tables.TIERS[tier])
-  functions, products = tables.make_functions(tables.TIERS[tier], types_)
-  upgrades = tables.make_upgrades(tables.TIERS[tier], types_)
+  sizes = tiers.TIERS[tier]
+  digest = hashlib.sha256(_hashed_text(sizes).encode())
+  types_ = unit_tables.make_types(sizes)
+  products = function_tables.make_products(sizes, types_)
+  functions = function_tables.make_functions(sizes, types_, products)
+  upgrades = unit_tables.make_upgrades(sizes, types_)
   parts = [types_, types_.ground, types_.air, functions, products, upgrades]
-  if tables.TIERS[tier].field_block:
-    parts.append(tables.terrain_of(tables.TIERS[tier]))
+  if sizes.field_block:
+    parts.append(tables.make_terrain(sizes))
   for part in parts:
     for field in dataclasses.fields(part):
       value = getattr(part, field.name)

@@ -19,7 +19,7 @@ from starleague.environments.skirmish.games.replay_format import (
   Replay,
   hash_steps,
 )
-from starleague.environments.skirmish.rules import observation, tables
+from starleague.environments.skirmish.rules import constants, observation, tables, tiers
 from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GameConfig
 from starleague.environments.skirmish.rules.state import Array, State
 
@@ -186,7 +186,7 @@ def record(competitors: tuple[Controller, Controller], seed: int, *, game: GameC
   match_up = base.make_match_up() if match_up is None else match_up
   live = LiveGame(game, seated(match_up, competitors), seed)
   seats = [Seat(player, game) for player in competitors]
-  limit = tables.TIERS[game.tier].loop_limit // tables.LOOPS_PER_STEP + 1
+  limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)
   while live.winner < 0 and live.steps < limit:
     live.step({player: seats[player].act(live, player)

@@ -16,7 +16,7 @@ import numpy as np
 from starleague.agent import types, vocabulary
 from starleague.common import files
 from starleague.environments import base
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import tables, tiers
 from starleague.environments.skirmish.rules.config import GameConfig
 
 SCHEMA = 2
@@ -155,8 +155,8 @@ def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
   _expect(path, "keys of the manifest", sorted(_MANIFEST), sorted(manifest))
   for key, kind in _MANIFEST.items():
     _expect(path, f"type of {key}", kind.__name__, type(manifest[key]).__name__)
-  if manifest["tier"] not in tables.TIERS:
-    raise ReplayError(f"{path}: tier: expected one of {', '.join(tables.TIERS)}, found "
+  if manifest["tier"] not in tiers.TIERS:
+    raise ReplayError(f"{path}: tier: expected one of {', '.join(tiers.TIERS)}, found "
                       f"{manifest['tier']!r}")
   try:
     tables.make_rules(*(manifest[name] for name in GameConfig._fields))

@@ -33,10 +33,7 @@ from starleague.environments.skirmish.games.replay_format import (
   save,
 )
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules.config import (
-  DEFAULT_GAME_CONFIG,
-  GameConfig,
-)
+from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GameConfig
 from starleague.environments.skirmish.rules.state import State
 
 __all__ = ["Controller", "Replay", "ReplayError", "load",

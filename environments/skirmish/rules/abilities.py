@@ -4,31 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import availability, economy, orders, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
-  food,
-  least,
-  look_up,
-  most_health,
-  pick,
-  room,
-  tally,
-  vacate,
-)
-
-STIM_LOOPS = 176  # 11 seconds of fighting; combat is in real time
-SIEGE_LOOPS = 43.0  # until a tank that has changed shoots
-SCAN_LOOPS, SCAN_RADIUS = 196, 13.0
-BOOST_LOOPS = 320  # at the pace of the real game, as all that production does
-INJECT_LOOPS = 464
-ENERGY_PER_LOOP = 0.5625 / 16  # "normal" speed
-SHIELD_PER_LOOP, SHIELD_REST = 2.0 / 16, 160  # after 10 seconds unhurt
-REGENERATION = 0.2734 / 16  # of Zerg, hit points a loop
-HEAL_REACH, HEAL_PER_LOOP, HEALTH_PER_ENERGY = 4.0, 9.0 / 16, 3.0
-REPAIR_REACH, REPAIR_COST = 1.0, 0.25  # share of the price for a whole repair
-REFUND = 0.75  # of what is cancelled while under construction
+from starleague.environments.skirmish.rules import availability, constants, orders, slots, tables
+from starleague.environments.skirmish.rules.arrays import argmin_rows, look_up, pick, segment_sum
+from starleague.environments.skirmish.rules.slots import clear_slots
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food, free_unit_slots
+from starleague.environments.skirmish.rules.upgrades import max_health
 
 
 def _effect_index(name: str) -> int:
@@ -36,7 +17,7 @@ def _effect_index(name: str) -> int:
   return int(np.flatnonzero(effects == vocabulary.FUNCTIONS.index(name))[0])
 
 
-def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
+def use_abilities(rules: tables.Rules, state: State, given: orders.Given) -> State:
   """What was commanded that happens at once: one ability a player and step."""
   tier, s = rules.tier, rules.tier.structures
 
@@ -44,25 +25,25 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
     return given.users & (given.ability == ability)[:, None]
 
   used = []
-  if rules.has(tables.STIM):
-    takes = users(tables.STIM)[:, s:]
+  if rules.has(constants.STIM):
+    takes = users(constants.STIM)[:, s:]
     cost = availability.stim_cost(rules, state.kind[:, s:])
     state = state._replace(
-      stimmed=jnp.where(takes, STIM_LOOPS, state.stimmed),
+      stimmed=jnp.where(takes, constants.STIM_LOOPS, state.stimmed),
       health=state.health.at[:, s:].add(jnp.where(takes, -cost, 0.0)))
     used.append(("Effect_Stim_quick", jnp.any(takes, axis=1)))
-  for ability, into in ((tables.SIEGE, "SiegeTankSieged"), (tables.UNSIEGE, "SiegeTank")):
+  for ability, into in ((constants.SIEGE, "SiegeTankSieged"), (constants.UNSIEGE, "SiegeTank")):
     if rules.has(ability):
       turns = users(ability)
-      waits = turns[:, tier.plain:]
+      waits = turns[:, tier.unarmed:]
       state = state._replace(
         kind=jnp.where(turns, rules.types.local(into), state.kind),
-        cooldown=jnp.where(waits, SIEGE_LOOPS, state.cooldown),
+        cooldown=jnp.where(waits, constants.SIEGE_LOOPS, state.cooldown),
         orders=state.orders._replace(
-          verb=jnp.where(turns[:, s:], tables.IDLE, state.orders.verb)),
+          verb=jnp.where(turns[:, s:], constants.IDLE, state.orders.verb)),
         next_orders=state.next_orders._replace(
-          verb=jnp.where(turns[:, s:], tables.IDLE, state.next_orders.verb)))
-  for ability, cost in availability.ENERGY.items():
+          verb=jnp.where(turns[:, s:], constants.IDLE, state.next_orders.verb)))
+  for ability, cost in constants.ENERGY_COST.items():
     if not rules.has(ability):
       continue
     can = users(ability)
@@ -70,23 +51,23 @@ def use(rules: tables.Rules, state: State, given: orders.Given) -> State:
     done = jnp.any(one, axis=1)
     state = state._replace(energy=state.energy - cost * one)
     slot = (jnp.arange(s) == given.target[:, None]) & done[:, None]
-    if ability == tables.SCAN:
+    if ability == constants.SCAN:
       state = state._replace(
         scan_x=jnp.where(done, given.x, state.scan_x),
         scan_y=jnp.where(done, given.y, state.scan_y),
-        scan_loops=jnp.where(done, SCAN_LOOPS, state.scan_loops))
+        scan_loops=jnp.where(done, constants.SCAN_LOOPS, state.scan_loops))
       used.append(("Effect_Scan_pt", done))
-    elif ability == tables.BOOST:
+    elif ability == constants.BOOST:
       state = state._replace(
-        boosted=jnp.where(slot, BOOST_LOOPS // tier.tempo, state.boosted))
+        boosted=jnp.where(slot, constants.BOOST_LOOPS // tier.tempo, state.boosted))
       used.append(("Effect_ChronoBoostEnergyCost_unit", done))
     else:
       state = state._replace(
-        injected=jnp.where(slot, INJECT_LOOPS // tier.tempo, state.injected))
+        injected=jnp.where(slot, constants.INJECT_LOOPS // tier.tempo, state.injected))
       used.append(("Effect_InjectLarva_unit", done))
-  if rules.has(tables.CANCEL):
-    state = _cancel(rules, state, users(tables.CANCEL)[:, :s])
-    state = _cancel_last(rules, state, users(tables.CANCEL_LAST)[:, :s])
+  if rules.has(constants.CANCEL):
+    state = _cancel(rules, state, users(constants.CANCEL)[:, :s])
+    state = _cancel_last(rules, state, users(constants.CANCEL_LAST)[:, :s])
   if used:
     flags = state.executed.effects
     for name, done in used:
@@ -104,21 +85,21 @@ def _cancel(rules: tables.Rules, state: State, gone: Array) -> State:
   kind = jnp.where(gone, state.kind[:, :s], 0)
 
   def refund(prices):
-    return jnp.sum(jnp.floor(REFUND * look_up(prices, kind)).astype(jnp.int32), axis=1)
+    return jnp.sum(jnp.floor(constants.REFUND * look_up(prices, kind)).astype(jnp.int32), axis=1)
 
   minerals, vespene = refund(products.minerals), refund(products.vespene)
   x, y = state.x[:, :s], state.y[:, :s]
-  state = vacate(rules, state, jnp.pad(gone, ((0, 0), (0, rules.tier.units))))
+  state = clear_slots(rules, state, jnp.pad(gone, ((0, 0), (0, rules.tier.units))))
   if rules.has_larvae:
-    zerg = types.structure & (types.race == tables.RACES.index("Zerg"))
+    zerg = types.structure & (types.race == constants.RACES.index("Zerg"))
     builder = look_up(np.where(zerg, products.producer[:len(types.names)], 0), kind)
     back = builder > 0
     used, _ = food(rules, state)
     fed = (2 * rules.tier.food_cap - used)[:, None] // jnp.maximum(
       look_up(types.takes_food, builder), 1)
-    back &= jnp.cumsum(back, axis=1) <= jnp.minimum(fed, room(rules, state)[:, None])
-    state = economy.appear(rules, state, jnp.where(back, builder, 0), x, y,
-                           jnp.zeros_like(back), x, y)
+    back &= jnp.cumsum(back, axis=1) <= jnp.minimum(fed, free_unit_slots(rules, state)[:, None])
+    drones = slots.Spawns(jnp.where(back, builder, 0), x, y)
+    state = slots.spawn(rules, state, drones, slots.RallyPoints(jnp.zeros_like(back), x, y))
   return state._replace(
     minerals=state.minerals + minerals, vespene=state.vespene + vespene,
     score=state.score._replace(
@@ -128,7 +109,7 @@ def _cancel(rules: tables.Rules, state: State, gone: Array) -> State:
 def _cancel_last(rules: tables.Rules, state: State, structures: Array) -> State:
   """Takes the last product out of queues, for its whole price; its larva is lost."""
   length = jnp.sum(state.queue > 0, axis=2)
-  last = (jnp.arange(tables.QUEUE_LENGTH) == length[:, :, None] - 1) & structures[:, :, None]
+  last = (jnp.arange(constants.QUEUE_LENGTH) == length[:, :, None] - 1) & structures[:, :, None]
   product = jnp.sum(jnp.where(last, state.queue, 0), axis=2)
 
   def refund(prices):
@@ -144,30 +125,30 @@ def _cancel_last(rules: tables.Rules, state: State, structures: Array) -> State:
 
 def recover(rules: tables.Rules, state: State) -> State:
   """What comes back with time: energy, shields, the health of Zerg, and what is healed."""
-  types, step = rules.types, tables.LOOPS_PER_STEP
+  types, step = rules.types, constants.LOOPS_PER_STEP
   alive = (state.kind > 0) & (state.health > 0)
   whole = jnp.pad(state.unfinished == 0, ((0, 0), (0, rules.tier.units)), constant_values=True)
   if rules.has_energy:
     state = state._replace(energy=jnp.where(whole & alive, jnp.minimum(
-      state.energy + step * ENERGY_PER_LOOP, look_up(types.energy, state.kind)), 0.0))
+      state.energy + step * constants.ENERGY_PER_LOOP, look_up(types.energy, state.kind)), 0.0))
   if rules.has_shields:
-    calm = jnp.where(state.hurt, 0, jnp.minimum(state.calm + step, 10 * SHIELD_REST))
+    calm = jnp.where(state.hurt, 0, jnp.minimum(state.calm + step, 10 * constants.SHIELD_DELAY))
     most = look_up(types.shield, state.kind)
-    grown = jnp.minimum(state.shield + step * SHIELD_PER_LOOP, most)
+    grown = jnp.minimum(state.shield + step * constants.SHIELD_PER_LOOP, most)
     state = state._replace(calm=calm, shield=jnp.where(
-      whole & alive & (calm >= SHIELD_REST), grown, jnp.minimum(state.shield, most)))
+      whole & alive & (calm >= constants.SHIELD_DELAY), grown, jnp.minimum(state.shield, most)))
   if rules.has_larvae:
-    zerg = look_up(types.race == tables.RACES.index("Zerg"), state.kind)
-    most = most_health(rules, state, state.kind)
+    zerg = look_up(types.race == constants.RACES.index("Zerg"), state.kind)
+    most = max_health(rules, state, state.kind)
     state = state._replace(health=jnp.where(
-      zerg & alive & whole, jnp.minimum(state.health + step * REGENERATION, most), state.health))
-  if rules.has(tables.STIM):
+      zerg & alive & whole, jnp.minimum(state.health + step * constants.REGENERATION_PER_LOOP, most), state.health))
+  if rules.has(constants.STIM):
     state = state._replace(stimmed=jnp.maximum(state.stimmed - step, 0))
-  if rules.has(tables.SCAN):
+  if rules.has(constants.SCAN):
     state = state._replace(scan_loops=jnp.maximum(state.scan_loops - step, 0))
   if rules.types.local("Medivac"):
     state = _heal(rules, state)
-  if (rules.functions.verb == tables.REPAIR).any():
+  if (rules.functions.verb == constants.REPAIR).any():
     state = _repair(rules, state)
   return state
 
@@ -176,18 +157,18 @@ def _heal(rules: tables.Rules, state: State) -> State:
   """Each Medivac heals the nearest hurt body within reach, for energy."""
   types, s = rules.types, rules.tier.structures
   kind, x, y = state.kind[:, s:], state.x[:, s:], state.y[:, s:]
-  body = (types.attributes >> tables.ATTRIBUTES.index("Biological")) & 1 > 0
-  most = most_health(rules, state, kind)
+  body = (types.attributes >> constants.ATTRIBUTES.index("Biological")) & 1 > 0
+  most = max_health(rules, state, kind)
   health = state.health[:, s:]
   hurt = look_up(body & ~types.structure, kind) & (health > 0) & (health < most)
-  amount = HEAL_PER_LOOP * tables.LOOPS_PER_STEP
-  cost = amount / HEALTH_PER_ENERGY
+  amount = constants.HEAL_PER_LOOP * constants.LOOPS_PER_STEP
+  cost = amount / constants.HEALTH_PER_ENERGY
   medic = (kind == types.local("Medivac")) & (state.energy[:, s:] >= cost)
   square = (x[:, :, None] - x[:, None]) ** 2 + (y[:, :, None] - y[:, None]) ** 2  # body, medic
-  near = medic[:, None] & hurt[:, :, None] & (square <= HEAL_REACH ** 2)
-  nearest = least(jnp.where(near, square, jnp.inf))
+  near = medic[:, None] & hurt[:, :, None] & (square <= constants.HEAL_REACH ** 2)
+  nearest = argmin_rows(jnp.where(near, square, jnp.inf))
   works = jnp.any(near, axis=1)
-  helped = tally(jnp.where(works, nearest, -1), jnp.ones_like(x), rules.tier.units)
+  helped = segment_sum(jnp.where(works, nearest, -1), jnp.ones_like(x), rules.tier.units)
   healed = jnp.minimum(health + amount * helped, most)
   return state._replace(
     health=state.health.at[:, s:].set(jnp.where(hurt, healed, health)),
@@ -198,20 +179,20 @@ def _repair(rules: tables.Rules, state: State) -> State:
   """SCVs beside what they repair: a whole repair takes the time and a quarter of the price."""
   types, products, s = rules.types, rules.products, rules.tier.structures
   verb, target = state.orders.verb, state.orders.target
-  repairs = verb == tables.REPAIR
+  repairs = verb == constants.REPAIR
   can = availability.repairable(rules, state)
-  reach = REPAIR_REACH + pick(look_up(types.radius, state.kind), target)
+  reach = constants.REPAIR_REACH + pick(look_up(types.radius, state.kind), target)
   square = ((state.x[:, s:] - pick(state.x, target)) ** 2
             + (state.y[:, s:] - pick(state.y, target)) ** 2)
   works = repairs & pick(can, target) & (square <= reach * reach)
-  hands = tally(jnp.where(works, target, -1), jnp.ones_like(target), rules.tier.slots)
+  hands = segment_sum(jnp.where(works, target, -1), jnp.ones_like(target), rules.tier.slots)
   made_as = np.arange(len(types.names))  # a sieged tank was made as a tank
   made_as[types.local("SiegeTankSieged")] = types.local("SiegeTank")
   loops = jnp.maximum(look_up(products.loops[made_as], state.kind), 1)
   price = look_up(products.minerals, state.kind)
-  share = hands * tables.LOOPS_PER_STEP / loops
+  share = hands * constants.LOOPS_PER_STEP / loops
   pays = state.minerals > 0
-  debt = state.repair_debt + jnp.sum(share * price, axis=1) * REPAIR_COST * pays
+  debt = state.repair_debt + jnp.sum(share * price, axis=1) * constants.REPAIR_COST * pays
   due = jnp.minimum(jnp.floor(debt).astype(jnp.int32), state.minerals)
   most = look_up(types.health, state.kind)
   healed = jnp.minimum(state.health + share * most, most)

@@ -3,34 +3,26 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import placement, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
+from starleague.environments.skirmish.rules import constants, placement, tables
+from starleague.environments.skirmish.rules.arrays import look_up, pick
+from starleague.environments.skirmish.rules.queries import (
   finished_kind,
-  food,
-  look_up,
-  next_products,
-  pick,
+  finished_types,
   present_types,
-  room,
-  standing_types,
 )
-
-SCAN_ENERGY, BOOST_ENERGY, INJECT_ENERGY = 50.0, 50.0, 25.0
-ENERGY = {tables.SCAN: SCAN_ENERGY, tables.BOOST: BOOST_ENERGY, tables.INJECT: INJECT_ENERGY}
-STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food, free_unit_slots, next_products
 
 
 def stim_cost(rules: tables.Rules, kind: Array) -> Array:
   """Hit points that a dose costs each slot; 0 for those that take none. [2, m] float32."""
-  table = np.array([STIM_COST.get(name, 0.0) for name in rules.types.names], np.float32)
+  table = np.array([constants.STIM_COST.get(name, 0.0) for name in rules.types.names], np.float32)
   return look_up(table, kind)
 
 
 def knows_stim(rules: tables.Rules, state: State) -> Array:
   """Whether a player has researched what doses need: [2] bool."""
-  effect = rules.upgrades.effects[:, tables.EFFECTS.index("stim")].max(axis=1) > 0  # [U]
+  effect = rules.upgrades.effects[:, constants.EFFECTS.index("stim")].max(axis=1) > 0  # [U]
   return jnp.any(state.upgrades & effect, axis=1)
 
 
@@ -44,7 +36,7 @@ def can_stim(rules: tables.Rules, state: State) -> Array:
 def repairable(rules: tables.Rules, state: State) -> Array:
   """Own slots that an SCV can repair: [2, n] bool."""
   types = rules.types
-  mechanical = (types.attributes >> tables.ATTRIBUTES.index("Mechanical")) & 1 > 0
+  mechanical = (types.attributes >> constants.ATTRIBUTES.index("Mechanical")) & 1 > 0
   whole = jnp.pad(state.unfinished == 0, ((0, 0), (0, rules.tier.units)), constant_values=True)
   return look_up(mechanical, state.kind) & whole & (state.health > 0) & (
     state.health < look_up(types.health, state.kind) - 0.5)
@@ -63,13 +55,13 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
   standing = jnp.concatenate([finished_kind(rules, state), state.kind[:, s:]], axis=1)
   able = jnp.any((rules.functions.ability == ability)[:, None] & rules.functions.capable, axis=0)
   users = look_up(able, standing)
-  if ability == tables.STIM:
+  if ability == constants.STIM:
     return jnp.concatenate([none, can_stim(rules, state)], axis=1)
-  if ability == tables.CANCEL:
+  if ability == constants.CANCEL:
     return jnp.pad(state.unfinished > 0, ((0, 0), (0, tier.units)))
-  if ability == tables.CANCEL_LAST:
+  if ability == constants.CANCEL_LAST:
     return users & jnp.pad(state.queue[:, :, 0] > 0, ((0, 0), (0, tier.units)))
-  return users & (state.energy >= ENERGY[ability]) if ability in ENERGY else users
+  return users & (state.energy >= constants.ENERGY_COST[ability]) if ability in constants.ENERGY_COST else users
 
 
 def available(rules: tables.Rules, state: State) -> Array:
@@ -81,7 +73,7 @@ def available(rules: tables.Rules, state: State) -> Array:
   tier, functions, products = rules.tier, rules.functions, rules.products
   s = tier.structures
   standing = finished_kind(rules, state)
-  free = jnp.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, s:])
+  free = jnp.where(state.orders.verb == constants.CONSTRUCT, 0, state.kind[:, s:])
   space = state.queue[:, :, -1] == 0  # can take one more in the making
   capable = jnp.asarray(functions.capable.T, jnp.float32)
 
@@ -99,9 +91,9 @@ def available(rules: tables.Rules, state: State) -> Array:
   eats = look_up(products.takes_food, product)
   brood = look_up(products.brood, product)
   fed = (eats == 0) | (used[:, None] + eats <= most[:, None])
-  fed &= (brood == 0) | (brood <= room(rules, state)[:, None])
+  fed &= (brood == 0) | (brood <= free_unit_slots(rules, state)[:, None])
   needed = look_up(products.requirement, product)
-  stands = standing_types(rules, state).at[:, 0].set(True)
+  stands = finished_types(rules, state).at[:, 0].set(True)
   met = pick(stands, needed)
   if rules.has_upgrades:
     turns = (product > 0) & (product < len(rules.types.names)) & (brood == 0)
@@ -110,40 +102,40 @@ def available(rules: tables.Rules, state: State) -> Array:
   if rules.has_larvae:
     fertile = some_can(present_types(rules, jnp.where(space & (state.larvae > 0), standing, 0)))
     trainer = jnp.where(look_up(products.larva, product), fertile, trainer)
-  built = np.where(kind == tables.BUILDING, functions.product, 0)
+  built = np.where(kind == constants.BUILDING, functions.product, 0)
   empty = state.kind[:, :s] == 0
-  slot = jnp.any(empty[:, :tier.plain], axis=1, keepdims=True)
+  slot = jnp.any(empty[:, :tier.unarmed], axis=1, keepdims=True)
   if tier.armed:
     shoots = rules.types.fighter[built]
-    slot = jnp.where(shoots, jnp.any(empty[:, tier.plain:], axis=1, keepdims=True), slot)
+    slot = jnp.where(shoots, jnp.any(empty[:, tier.unarmed:], axis=1, keepdims=True), slot)
   makes = (product > 0) & paid & met
-  ok = jnp.where(kind == tables.BUILDING, executor & makes & slot,
-                 jnp.where(kind == tables.TRAINING, trainer & makes & fed, executor))
-  for c in np.flatnonzero(kind == tables.ABILITY):
+  ok = jnp.where(kind == constants.BUILDING, executor & makes & slot,
+                 jnp.where(kind == constants.TRAINING, trainer & makes & fed, executor))
+  for c in np.flatnonzero(kind == constants.ABILITY):
     able = able_users(rules, state, int(functions.ability[c]))
-    if functions.ability[c] == tables.RALLY:
+    if functions.ability[c] == constants.RALLY:
       able = look_up(functions.capable[c], jnp.concatenate([standing, free], axis=1))
     ok = ok.at[:, c].set(jnp.any(able, axis=1))
-  if rules.has(tables.INJECT):
+  if rules.has(constants.INJECT):
     waits = jnp.any(injectable(rules, state), axis=1, keepdims=True)
-    ok &= (functions.ability != tables.INJECT) | waits
+    ok &= (functions.ability != constants.INJECT) | waits
   if rules.has_gas:
     ground = placement.known_ground(rules, state)
-    for c in np.flatnonzero((kind == tables.BUILDING) & rules.types.gas[built]):
+    for c in np.flatnonzero((kind == constants.BUILDING) & rules.types.gas[built]):
       radius = float(rules.types.radius[functions.product[c]])
       ok = ok.at[:, c].min(placement.free_geyser(rules, state, ground, radius))
   enemy = jnp.any(state.memory.seen, axis=1) | jnp.any(state.memory.kind > 0, axis=1)
   patch = jnp.any(state.memory.patches > 0, axis=1)
-  ok &= (functions.verb != tables.ATTACK_UNIT) | enemy[:, None]
-  ok &= (functions.verb != tables.GATHER) | patch[:, None]
+  ok &= (functions.verb != constants.ATTACK_UNIT) | enemy[:, None]
+  ok &= (functions.verb != constants.GATHER) | patch[:, None]
   brings = jnp.any((state.cargo > 0) & (free > 0), axis=1) & jnp.any(
     look_up(rules.types.townhall, standing), axis=1)
-  ok &= (functions.verb != tables.RETURN) | brings[:, None]
-  if (functions.verb == tables.REPAIR).any():
+  ok &= (functions.verb != constants.RETURN) | brings[:, None]
+  if (functions.verb == constants.REPAIR).any():
     # Nobody repairs itself: there must be another one.
-    repairs = functions.capable[functions.verb == tables.REPAIR].any(axis=0)
+    repairs = functions.capable[functions.verb == constants.REPAIR].any(axis=0)
     hands = look_up(repairs, jnp.concatenate([standing, free], axis=1))
     hurt = repairable(rules, state)
     pairs = jnp.sum(hands, axis=1) * jnp.sum(hurt, axis=1) - jnp.sum(hands & hurt, axis=1)
-    ok &= (functions.verb != tables.REPAIR) | (pairs > 0)[:, None]
+    ok &= (functions.verb != constants.REPAIR) | (pairs > 0)[:, None]
   return ok.at[:, 0].set(True)

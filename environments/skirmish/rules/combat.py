@@ -5,18 +5,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import maps, mining, orders, placement, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
-  bonus,
-  bonuses,
-  flip,
-  look_up,
-  pick,
-  resource_places,
-  vacate,
+from starleague.environments.skirmish.rules import (
+  constants,
+  maps,
+  mining,
+  orders,
+  placement,
+  tables,
+  unit_tables,
 )
+from starleague.environments.skirmish.rules.arrays import flip, look_up, pick
+from starleague.environments.skirmish.rules.queries import resource_positions
+from starleague.environments.skirmish.rules.slots import clear_slots
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.upgrades import bonus, upgrade_bonuses
 
 ACQUISITION = 3.5  # beyond a weapon's reach: how far off an enemy is gone for
 ARRIVED = 0.7
@@ -50,7 +52,7 @@ class Fight(NamedTuple):
   stop: Array  # [2, M] float32: how far from there it stops
 
 
-def volley(rules: tables.Rules, weapon: tables.Weapon, kind: Array, added: Array | None,
+def volley(rules: tables.Rules, weapon: unit_tables.Weapon, kind: Array, added: Array | None,
             theirs: Array, armour: Array) -> Array:
   """Damage of a volley by attacker and target, after bonus and armour: [2, F, n]."""
   against = look_up(weapon.against, kind)[:, :, None]
@@ -66,9 +68,9 @@ def volley(rules: tables.Rules, weapon: tables.Weapon, kind: Array, added: Array
 
 def prepare(rules: tables.Rules, state: State) -> Fight:
   """Looks up, once a step, all that a step's ticks need."""
-  tier, types, s, p = rules.tier, rules.types, rules.tier.structures, rules.tier.plain
+  tier, types, s, p = rules.tier, rules.types, rules.tier.structures, rules.tier.unarmed
   mine, theirs = state.kind[:, p:], flip(state.kind)
-  added = bonuses(rules, state)
+  added = upgrade_bonuses(rules, state)
   radius, their_radius = look_up(types.radius, mine), look_up(types.radius, theirs)
   line, fighter = look_up(types.line, mine), look_up(types.fighter, mine)
   flying = look_up(types.flying, theirs)
@@ -92,13 +94,13 @@ def prepare(rules: tables.Rules, state: State) -> Fight:
     can = jnp.where(in_air, air_armed[:, None], can)
     period = jnp.where(period > 0, period, look_up(air.cooldown, mine))
     air_reach = air_range
-  verb = jnp.pad(state.orders.verb, ((0, 0), (tier.armed, 0)), constant_values=tables.HOLD)
+  verb = jnp.pad(state.orders.verb, ((0, 0), (tier.armed, 0)), constant_values=constants.HOLD)
   order_target = jnp.pad(state.orders.target, ((0, 0), (tier.armed, 0)))
   reach = volley_range + radius[:, None] + their_radius[:, :, None]
-  fights = (fighter & ((verb == tables.IDLE) | (verb == tables.HOLD))) | (
-    verb == tables.ATTACK) | (verb == tables.PATROL)
-  look = reach + jnp.where(verb == tables.HOLD, 0.0, ACQUISITION)[:, None]
-  target = (verb == tables.ATTACK_UNIT)[:, None] & (
+  fights = (fighter & ((verb == constants.IDLE) | (verb == constants.HOLD))) | (
+    verb == constants.ATTACK) | (verb == constants.PATROL)
+  look = reach + jnp.where(verb == constants.HOLD, 0.0, ACQUISITION)[:, None]
+  target = (verb == constants.ATTACK_UNIT)[:, None] & (
     order_target[:, None] == jnp.arange(tier.slots)[:, None])
   look = jnp.where(target, 4 * tier.map_size, jnp.where(fights[:, None], look, -1.0))
   ready = (mine > 0).at[:, :tier.armed].set(
@@ -110,7 +112,7 @@ def prepare(rules: tables.Rules, state: State) -> Fight:
   rank[0] = 0
   offset = (look_up(rank, theirs) << 26) + jnp.arange(tier.slots)
   speed = look_up(types.speed, mine[:, tier.armed:]) + bonus(added, "speed", state.kind[:, s:])
-  if rules.has(tables.STIM):
+  if rules.has(constants.STIM):
     dose = jnp.where(state.stimmed > 0, STIM_SPEED, 1.0)
     speed = speed * dose
     period = period.at[:, tier.armed:].set(period[:, tier.armed:] / dose)
@@ -119,7 +121,7 @@ def prepare(rules: tables.Rules, state: State) -> Fight:
     damage=damage, reach=range_ + longer + radius, air_reach=air_reach + longer + radius, sight=jnp.where(possible, look * look, -1.0),
     offset=offset[:, :, None], line=line, radius=their_radius, length=range_ + radius,
     splash=look_up(types.splash, mine), flying=flying, period=period, speed=speed,
-    chases=(verb != tables.HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y,
+    chases=(verb != constants.HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y,
     stop=stop)
 
 
@@ -127,25 +129,25 @@ def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Where units go if nobody is near: x, y [2, M], the next place on their way; how near to it."""
   s = rules.tier.structures
   verb, target = state.orders.verb, state.orders.target
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   here_x, here_y = state.x[:, s:], state.y[:, s:]
-  stays = ((verb == tables.IDLE) | (verb == tables.HOLD) | (verb == tables.CONSTRUCT)
-           | (verb == tables.ATTACK_UNIT))
-  to_patch = (verb == tables.GATHER) & (state.cargo == 0)
-  to_hall = (verb == tables.RETURN) | ((verb == tables.GATHER) & (state.cargo > 0))
+  stays = ((verb == constants.IDLE) | (verb == constants.HOLD) | (verb == constants.CONSTRUCT)
+           | (verb == constants.ATTACK_UNIT))
+  to_patch = (verb == constants.GATHER) & (state.cargo == 0)
+  to_hall = (verb == constants.RETURN) | ((verb == constants.GATHER) & (state.cargo > 0))
   # Miners stop beside their patch, not in it, and beside their town hall.
-  stop = jnp.where(to_patch, 0.8 * mining.MINING_REACH, 0.0)
-  stop = jnp.where(to_hall, 0.95 * mining.DROP_REACH, stop)
+  stop = jnp.where(to_patch, 0.8 * constants.MINING_REACH, 0.0)
+  stop = jnp.where(to_hall, 0.95 * constants.DROP_REACH, stop)
 
   def goal(resources, hall, point, here):
     there = jnp.where(to_hall, hall, jnp.where(stays | to_patch, here, point))
     return jnp.where(to_patch & (target >= 0), pick(resources, target), there)
 
-  hall_x, hall_y, _ = mining.way_home(rules, state)
+  hall_x, hall_y, _ = mining.nearest_town_hall(rules, state)
   x = goal(patch_x, hall_x, state.orders.x, here_x)
   y = goal(patch_y, hall_y, state.orders.y, here_y)
-  if (rules.functions.verb == tables.REPAIR).any():
-    repairs = verb == tables.REPAIR
+  if (rules.functions.verb == constants.REPAIR).any():
+    repairs = verb == constants.REPAIR
     x, y = jnp.where(repairs, pick(state.x, target), x), jnp.where(
       repairs, pick(state.y, target), y)
   terrain = rules.terrain
@@ -159,7 +161,7 @@ def _goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (field * g + row) * g + column,
                  mode="clip").astype(jnp.int32)
   walks = ~_crosses_cliffs(rules, state.kind[:, s:])
-  led = walks & (way >= 0) & (way < maps.STRAIGHT) & (verb != tables.IDLE)
+  led = walks & (way >= 0) & (way < maps.STRAIGHT) & (verb != constants.IDLE)
   # To the middle of the next cell but one: it keeps off corners.
   direction = np.array([*maps.DIRECTIONS, (0, 0)], np.float32)
   dx, dy = look_up(direction[:, 0], jnp.clip(way, 0, 8)), look_up(
@@ -180,7 +182,7 @@ def _crosses_cliffs(rules: tables.Rules, kind: Array) -> Array:
 
 def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
   """Four game loops: each unit fires at the nearest enemy, goes for it, or goes on."""
-  s, p, slots, a = (rules.tier.structures, rules.tier.plain, rules.tier.slots, rules.tier.armed)
+  s, p, slots, a = (rules.tier.structures, rules.tier.unarmed, rules.tier.slots, rules.tier.armed)
   x, y, their_x, their_y = state.x[:, p:], state.y[:, p:], flip(state.x), flip(state.y)
   alive = state.health > DEAD_VALUE
   square = (their_x[:, :, None] - x[:, None]) ** 2 + (their_y[:, :, None] - y[:, None]) ** 2
@@ -209,7 +211,7 @@ def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
   along = dx * ahead_x + dy * ahead_y
   aside = jnp.abs(dx * ahead_y - dy * ahead_x)
   there = flip(alive)[:, None]
-  width = fight.radius[:, None] + tables.LINE_HALF_WIDTH
+  width = fight.radius[:, None] + constants.LINE_HALF_WIDTH
   burnt = (fight.line[:, :, None] & (along > 0) & (aside <= width)
            & (along <= fight.length[:, :, None] + width) & there)
   if rules.has_flyers:
@@ -237,7 +239,7 @@ def tick(rules: tables.Rules, state: State, fight: Fight) -> State:
     x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y),
     cooldown=jnp.where(
       fires, state.cooldown + fight.period,
-      jnp.maximum(state.cooldown, 1 - tables.LOOPS_PER_TICK)) - tables.LOOPS_PER_TICK,
+      jnp.maximum(state.cooldown, 1 - constants.LOOPS_PER_TICK)) - constants.LOOPS_PER_TICK,
     hurt=state.hurt | (loss > 0))
   if rules.has_shields:
     absorbed = jnp.minimum(loss, state.shield)
@@ -264,13 +266,13 @@ def _step(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array, dy: 
   return (jnp.where(go | only_x, new_x, x), jnp.where(go | (only_y & ~only_x), new_y, y))
 
 
-def spread_out(rules: tables.Rules, state: State) -> State:
+def separate_units(rules: tables.Rules, state: State) -> State:
   """Pushes apart units of a side that stand in one another; miners pass through."""
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
   kind = state.kind[:, s:]
   verb = state.orders.verb
-  solid = (kind > 0) & (verb != tables.GATHER) & (verb != tables.RETURN)
+  solid = (kind > 0) & (verb != constants.GATHER) & (verb != constants.RETURN)
   radius = look_up(rules.types.radius, kind)
   # Two at the very same place part along a direction that their slots decide.
   angle = np.arange(rules.tier.units, dtype=np.float32) * 2.4
@@ -284,7 +286,7 @@ def spread_out(rules: tables.Rules, state: State) -> State:
     flying = look_up(rules.types.flying, kind)
     pair &= flying[:, None] == flying[:, :, None]
   push = jnp.where(pair, 0.5 * overlap / distance, 0.0)
-  still = kind == rules.types.local("SiegeTankSieged") if rules.has(tables.SIEGE) else False
+  still = kind == rules.types.local("SiegeTankSieged") if rules.has(constants.SIEGE) else False
   new_x, new_y = _step(
     rules, state, x, y,
     jnp.where(still, 0.0, jnp.clip(jnp.sum(push * dx, axis=1), -0.5, 0.5)),
@@ -292,7 +294,7 @@ def spread_out(rules: tables.Rules, state: State) -> State:
   return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))
 
 
-def bury(rules: tables.Rules, state: State) -> State:
+def remove_dead(rules: tables.Rules, state: State) -> State:
   """Empties the slots of the dead, and credits who killed them."""
   types, s = rules.types, rules.tier.structures
   dead = (state.kind > 0) & (state.health <= DEAD_VALUE)
@@ -303,19 +305,19 @@ def bury(rules: tables.Rules, state: State) -> State:
     score=score._replace(
       killed_units=score.killed_units + flip(value[:, s:].sum(axis=1)),
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
-  return vacate(rules, state, dead)
+  return clear_slots(rules, state, dead)
 
 
-def arrive(rules: tables.Rules, state: State, fight: Fight) -> State:
+def complete_orders(rules: tables.Rules, state: State, fight: Fight) -> State:
   """Ends the orders that are carried out: places reached, targets gone."""
   s, a = rules.tier.structures, rules.tier.armed
   verb, order = state.orders.verb, state.orders
   square = (order.x - state.x[:, s:]) ** 2 + (order.y - state.y[:, s:]) ** 2
   engaged = jnp.any(fight.sight[:, :, a:] > 0, axis=1) & (state.cooldown[:, a:] > 0)
-  there = ((verb == tables.MOVE) & (square < ARRIVED ** 2)) | (
-    ((verb == tables.ATTACK) | (verb == tables.PATROL)) & (square < MANY_ARRIVED ** 2) & ~engaged)
+  there = ((verb == constants.MOVE) & (square < ARRIVED ** 2)) | (
+    ((verb == constants.ATTACK) | (verb == constants.PATROL)) & (square < MANY_ARRIVED ** 2) & ~engaged)
   seen = pick(state.memory.seen & (flip(state.kind) > 0), order.target)
-  lost = (verb == tables.ATTACK_UNIT) & ~seen
+  lost = (verb == constants.ATTACK_UNIT) & ~seen
   # Workers that have nothing further to do mine: a beginner's stray order costs a walk, not the rest
   # of the game's income.
   worker = look_up(rules.types.worker, state.kind[:, s:])

@@ -1,38 +1,14 @@
 """Making units and upgrades: what costs time and money. Once a step."""
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.state import (
-  START_ENERGY,
-  Array,
-  State,
-  finished_kind,
-  food,
-  look_up,
-  most_health,
-  pick,
-  room,
-  tally,
-)
-
-LARVA_LOOPS = 176  # at the pace of the real game: 11 seconds
-MOST_LARVAE, HATCHED_LARVAE = 3, 3
-MOST_HATCHED = 19  # a hatchery has no more larvae however many queens there are
-
-
-class Births(NamedTuple):
-  """What appeared on the map in a step: one structure at most, and what each structure made.
-
-  That is its units, or what it has turned into itself.
-  """
-
-  kind: Array  # [2, 1 + broods * S] int32, local types, 0 for none
-  x: Array  # float32
-  y: Array
+from starleague.environments.skirmish.rules import constants, slots, tables
+from starleague.environments.skirmish.rules.arrays import look_up, pick, segment_sum
+from starleague.environments.skirmish.rules.constants import START_ENERGY
+from starleague.environments.skirmish.rules.queries import finished_kind
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food, free_unit_slots
 
 
 def train(rules: tables.Rules, state: State, trainers: Array, product: Array) -> State:
@@ -48,7 +24,7 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
   minerals, eats = look_up(products.minerals, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
   length = jnp.sum(state.queue > 0, axis=2)
-  want = jnp.minimum(state.commands.repeat[:, None], tables.QUEUE_LENGTH - length) * trainers
+  want = jnp.minimum(state.commands.repeat[:, None], constants.QUEUE_LENGTH - length) * trainers
   affordable = jnp.minimum(state.minerals // jnp.maximum(minerals, 1),
                            jnp.where(eats > 0, jnp.maximum(most - used, 0), 1 << 20)
                            // jnp.maximum(eats, 1))
@@ -58,7 +34,7 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
       vespene > 0, state.vespene // jnp.maximum(vespene, 1), 1 << 20))
   brood = look_up(products.brood, product)
   affordable = jnp.minimum(affordable, jnp.where(
-    brood > 0, jnp.maximum(room(rules, state), 0), 1 << 20) // jnp.maximum(brood, 1))
+    brood > 0, jnp.maximum(free_unit_slots(rules, state), 0), 1 << 20) // jnp.maximum(brood, 1))
   if rules.has_upgrades:  # a level is researched once, and a hall turns into another once
     affordable = jnp.where((product > 0) & (brood == 0), jnp.minimum(affordable, 1), affordable)
   larva = look_up(products.larva, product)
@@ -66,7 +42,7 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
     want = jnp.where(larva[:, None], jnp.minimum(want, state.larvae), want)
   before = jnp.cumsum(want, axis=1) - want
   got = jnp.clip(affordable[:, None] - before, 0, want)
-  place = jnp.arange(tables.QUEUE_LENGTH)
+  place = jnp.arange(constants.QUEUE_LENGTH)
   fill = (place >= length[:, :, None]) & (place < (length + got)[:, :, None])
   total = got.sum(axis=1)
   score = state.score._replace(spent=state.score.spent + minerals * total)
@@ -90,7 +66,7 @@ def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
   def next_in_line(queue):
     """What is made one after the other, all but what larvae become: the first of it [2, S, 5]."""
     if not rules.has_larvae:
-      return (queue > 0) & (jnp.arange(tables.QUEUE_LENGTH) == 0)
+      return (queue > 0) & (jnp.arange(constants.QUEUE_LENGTH) == 0)
     waits = (queue > 0) & ~look_up(rules.products.larva, queue)
     return waits & (jnp.cumsum(waits, axis=2) == 1)
 
@@ -98,19 +74,19 @@ def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
   runs = in_line
   if rules.has_larvae:
     runs |= look_up(rules.products.larva, state.queue)
-  pace = jnp.full((2, s), tables.LOOPS_PER_STEP)
-  if rules.has(tables.BOOST):
-    pace = jnp.where(state.boosted > 0, tables.LOOPS_PER_STEP * 3 // 2, pace)
-    state = state._replace(boosted=jnp.maximum(state.boosted - tables.LOOPS_PER_STEP, 0))
+  pace = jnp.full((2, s), constants.LOOPS_PER_STEP)
+  if rules.has(constants.BOOST):
+    pace = jnp.where(state.boosted > 0, constants.LOOPS_PER_STEP * 3 // 2, pace)
+    state = state._replace(boosted=jnp.maximum(state.boosted - constants.LOOPS_PER_STEP, 0))
   timers = jnp.where(busy, state.timers - runs * pace[:, :, None], 0)
   # What waits for a place among the living stays at the end of its time.
   ready = runs & (timers <= 0)
   first = jnp.argmax(ready, axis=2)
   some = jnp.any(ready, axis=2)
-  at = jnp.arange(tables.QUEUE_LENGTH) == first[:, :, None]
+  at = jnp.arange(constants.QUEUE_LENGTH) == first[:, :, None]
   done = jnp.where(some, jnp.sum(jnp.where(at, state.queue, 0), axis=2), 0)
   over = jnp.sum(jnp.where(at & some[:, :, None], timers, 0), axis=2)
-  moves = some[:, :, None] & (jnp.arange(tables.QUEUE_LENGTH) >= first[:, :, None])
+  moves = some[:, :, None] & (jnp.arange(constants.QUEUE_LENGTH) >= first[:, :, None])
 
   def close(values):
     return jnp.where(moves, jnp.pad(values[:, :, 1:], ((0, 0), (0, 0), (0, 1))), values)
@@ -121,7 +97,7 @@ def _work(rules: tables.Rules, state: State) -> tuple[State, Array]:
   return state._replace(queue=queue, timers=timers + jnp.where(carried, over[:, :, None], 0)), done
 
 
-def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
+def finish_production(rules: tables.Rules, state: State) -> tuple[State, slots.Spawns]:
   """Makes progress in queues: units appear beside their building, upgrades count from now on."""
   types, products, s = rules.types, rules.products, rules.tier.structures
   y = len(types.names)
@@ -129,8 +105,8 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
   brood = look_up(products.brood, done)
   if rules.has_upgrades:
     level = jnp.where(done >= y, done - y, -1)
-    new = tally(level, jnp.ones_like(level), len(rules.upgrades.names)) > 0
-    health = rules.upgrades.effects[:, tables.EFFECTS.index("health")]  # [U, Y]
+    new = segment_sum(level, jnp.ones_like(level), len(rules.upgrades.names)) > 0
+    health = rules.upgrades.effects[:, constants.EFFECTS.index("health")]  # [U, Y]
     more = pick(new.astype(jnp.float32) @ health, state.kind)
     turned = (done > 0) & (done < y) & (brood == 0)
     into = jnp.where(turned, done, 0)
@@ -157,88 +133,18 @@ def finish(rules: tables.Rules, state: State) -> tuple[State, Births]:
     births_x.append(state.x[:, :s] + state.side[:, None] * radius * np.cos(angle + 0.3 * i))
     births_y.append(state.y[:, :s] + state.side[:, None] * radius * np.sin(angle + 0.3 * i))
   birth_x, birth_y = jnp.concatenate(births_x, axis=1), jnp.concatenate(births_y, axis=1)
-  several = (1, most)
-  state = appear(rules, state, product, birth_x, birth_y, jnp.tile(state.rally, several),
-                 jnp.tile(state.rally_x, several), jnp.tile(state.rally_y, several))
+  rally = slots.RallyPoints(*(jnp.tile(values, (1, most)) for values in (
+    state.rally, state.rally_x, state.rally_y)))
+  state = slots.spawn(rules, state, slots.Spawns(product, birth_x, birth_y), rally)
   if rules.has_upgrades:
     product = product.at[:, :s].add(into)
     birth_x = birth_x.at[:, :s].set(jnp.where(turned, state.x[:, :s], birth_x[:, :s]))
     birth_y = birth_y.at[:, :s].set(jnp.where(turned, state.y[:, :s], birth_y[:, :s]))
   none = jnp.zeros((2, 1))
-  births = Births(
+  births = slots.Spawns(
     jnp.concatenate([none.astype(jnp.int32), product], axis=1),
     jnp.concatenate([none, birth_x], axis=1), jnp.concatenate([none, birth_y], axis=1))
   return state, births
-
-
-def appear(rules: tables.Rules, state: State, product: Array, x: Array, y: Array, rally: Array,
-           rally_x: Array, rally_y: Array) -> State:
-  """Puts units on the map: workers, who go and mine, and others, who go where they are rallied.
-
-  Args:
-    rules: the game's constants.
-    state: the game; it has a free slot for each of them, see `state.room`.
-    product: [2, births] int32, local types, 0 for none.
-    x: [2, births] float32, where.
-    y: likewise.
-    rally: [2, births] bool, whether the next two count.
-    rally_x: [2, births] float32.
-    rally_y: likewise.
-  """
-  types, s = rules.types, rules.tier.structures
-  source = _places(state.kind[:, s:] == 0, product > 0)
-  born = source >= 0
-
-  def spread(values):
-    return jnp.where(born, pick(values, source), 0)
-
-  kind = spread(product)
-  worker = look_up(types.worker, kind)
-  rallied = spread(rally) > 0
-  verb = jnp.where(worker, tables.GATHER, jnp.where(rallied, tables.MOVE, tables.IDLE))
-  old = state.orders
-
-  def slots(values, new):
-    return values.at[:, s:].set(jnp.where(born, new, values[:, s:]))
-
-  state = state._replace(
-    kind=slots(state.kind, kind), x=slots(state.x, spread(x)), y=slots(state.y, spread(y)),
-    health=slots(state.health, most_health(rules, state, kind)),
-    was_selected=slots(state.was_selected, False),
-    orders=old._replace(
-      verb=jnp.where(born, verb, old.verb),
-      x=jnp.where(born, spread(rally_x), old.x), y=jnp.where(born, spread(rally_y), old.y),
-      target=jnp.where(born, -1, old.target)),
-    next_orders=state.next_orders._replace(
-      verb=jnp.where(born, tables.IDLE, state.next_orders.verb)),
-    cooldown=state.cooldown.at[:, rules.tier.armed:].set(
-      jnp.where(born, 0.0, state.cooldown[:, rules.tier.armed:])),
-    trip=jnp.where(born, 0, state.trip), cargo=jnp.where(born, 0, state.cargo))
-  if rules.has_shields:
-    state = state._replace(shield=slots(state.shield, look_up(types.shield, kind)),
-                           calm=slots(state.calm, 0))
-  if rules.has_energy:
-    state = state._replace(energy=slots(state.energy, jnp.minimum(
-      look_up(types.energy, kind), START_ENERGY)))
-  if rules.has(tables.STIM):
-    state = state._replace(stimmed=jnp.where(born, 0, state.stimmed))
-  return state
-
-
-def _places(free: Array, born: Array) -> Array:
-  """Which birth each slot takes, the k-th free slot the k-th birth, -1 for none.
-
-  There is a slot for every birth: what is in the making has its room (see `state.room`).
-
-  Args:
-    free: [2, M] bool.
-    born: [2, births] bool.
-  """
-  m, players = free.shape[1], jnp.arange(2)[:, None]
-  rank = jnp.where(free, jnp.cumsum(free, axis=1) - 1, m)
-  slot_of = jnp.full((2, m), m).at[players, rank].set(jnp.arange(m), mode="drop")
-  slot = jnp.where(born, pick(slot_of, jnp.cumsum(born, axis=1) - 1), m)
-  return jnp.full((2, m), -1).at[players, slot].set(jnp.arange(born.shape[1]), mode="drop")
 
 
 def _flags(flags: Array, index: np.ndarray, values: Array) -> Array:
@@ -250,13 +156,13 @@ def grow_larvae(rules: tables.Rules, state: State) -> State:
   """Larvae come with time, up to three a hatchery, and in threes where a queen brought them, to 19."""
   if not rules.has_larvae:
     return state
-  step, wait = tables.LOOPS_PER_STEP, -(-LARVA_LOOPS // rules.tier.tempo)
+  step, wait = constants.LOOPS_PER_STEP, -(-constants.LARVA_LOOPS // rules.tier.tempo)
   hatchery = look_up(rules.types.larvae, finished_kind(rules, state))
-  waits = hatchery & (state.larvae < MOST_LARVAE)
+  waits = hatchery & (state.larvae < constants.SPAWNED_LARVAE_LIMIT)
   left = jnp.where(waits, jnp.where(state.larva_loops > 0, state.larva_loops, wait) - step, 0)
   comes = waits & (left <= 0)
   injected = jnp.maximum(state.injected - step, 0) * hatchery
   hatches = hatchery & (state.injected > 0) & (injected == 0)
-  larvae = jnp.minimum(state.larvae + comes + HATCHED_LARVAE * hatches, MOST_HATCHED)
+  larvae = jnp.minimum(state.larvae + comes + constants.INJECTED_LARVAE * hatches, constants.LARVAE_LIMIT)
   return state._replace(larvae=jnp.where(hatchery, larvae, 0), larva_loops=jnp.where(comes, 0, left),
                         injected=injected)

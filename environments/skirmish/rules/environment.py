@@ -10,37 +10,30 @@ from starleague.agent import build_order, types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish.rules import (
   abilities,
+  action_results,
   availability,
-  beginning,
   combat,
+  constants,
   construction,
   economy,
+  initial_state,
   mining,
   observation,
   orders,
   perception,
-  refusals,
+  slots,
   tables,
 )
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  Commands,
-  State,
-  by_dense,
-  finished_kind,
-  flip,
-  look_up,
-  no_commands,
-  present_types,
-  tally,
-)
+from starleague.environments.skirmish.rules.arrays import flip, look_up, segment_sum, to_dense
+from starleague.environments.skirmish.rules.queries import finished_kind, present_types
+from starleague.environments.skirmish.rules.state import Array, Commands, State, no_commands
 
 DRAW = 2
 
 
 def reset(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> State:
   """The first state of a game."""
-  state = perception.perceive(rules, beginning.initial_state(rules, key, match_up))
+  state = perception.perceive(rules, initial_state.initial_state(rules, key, match_up))
   # No weak types: a state from the host would otherwise be another one to the compiler.
   return jax.tree.map(lambda x: lax.convert_element_type(x, x.dtype), state)
 
@@ -87,7 +80,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
     actions: [2, ...]; those of a player who does not act are ignored.
     acts: [2] bool.
   """
-  tier, sight = rules.tier, observation.rows_of(rules, state)
+  tier, sight = rules.tier, observation.entity_rows(rules, state)
   n = tier.slots
   function = jnp.asarray(rules.functions.local)[actions.function.astype(jnp.int32)]
   picked = actions.units.astype(jnp.int32)[:, :, None] == sight.row[:, None]
@@ -97,7 +90,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
   uses_target = look_up(rules.functions.takes_unit, function) > 0
   slot = jnp.argmax(target, axis=1)
   some = jnp.any(target, axis=1)
-  kind = jnp.where(slot < n, tables.OWN, jnp.where(slot < 2 * n, tables.ENEMY, tables.RESOURCE))
+  kind = jnp.where(slot < n, constants.OWN, jnp.where(slot < 2 * n, constants.ENEMY, constants.RESOURCE))
   base_slot = jnp.where(slot < n, 0, jnp.where(slot < 2 * n, n, 2 * n))
   # A target that is no row makes the command one that cannot be carried out.
   known, dense = function, actions.function.astype(jnp.int32)
@@ -106,7 +99,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
   uses = jnp.asarray(vocabulary.ARGUMENT_TABLE)[dense].astype(jnp.int32)  # [2, 7]
   new = Commands(
     function=function, selected=selected, x=x, y=y,
-    target_kind=jnp.where(uses_target, kind, tables.NO_TARGET), target=slot - base_slot,
+    target_kind=jnp.where(uses_target, kind, constants.NO_TARGET), target=slot - base_slot,
     queued=actions.queued > 0, repeat=jnp.clip(actions.repeat.astype(jnp.int32) + 1, 1, 3))
   # Only commands to units renew what was selected and targeted.
   commanded = acts & (uses[:, 4] > 0)
@@ -115,11 +108,11 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
     return jnp.where(mask.reshape(2, *[1] * (new_value.ndim - 1)), new_value, old_value)
 
   # Of what becomes a command, `orders.give_orders` says later whether it did something.
-  refused = refusals.first([
-    ((dense == 0) | (known > 0), refusals.NOT_SUPPORTED),
-    (~uses_target | some, refusals.CANT_TARGET_THAT_UNIT)])
+  refused = action_results.first_failure([
+    ((dense == 0) | (known > 0), action_results.NOT_SUPPORTED),
+    (~uses_target | some, action_results.CANT_TARGET_THAT_UNIT)])
   wait = jnp.maximum(actions.delay.astype(jnp.int32), 1)
-  step = tables.LOOPS_PER_STEP
+  step = constants.LOOPS_PER_STEP
   wake = -(-(state.loop + wait) // step) * step
   return state._replace(
     commands=jax.tree.map(functools.partial(choose, acts), new, state.commands),
@@ -133,7 +126,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
     was_targeted=choose(commanded, target & uses_target[:, None], state.was_targeted))
 
 
-def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> State:
+def _record(rules: tables.Rules, state: State, births: list[slots.Spawns]) -> State:
   """Notes what appeared, in the executed statistics and in the score."""
   types_, executed, score = rules.types, state.executed, state.score
   kind, x, y = (jnp.concatenate(parts, axis=1) for parts in zip(*births, strict=True))
@@ -143,7 +136,7 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
   place = jnp.where(counted, length + jnp.cumsum(counted, axis=1) - 1, -1)
 
   def put(values):
-    return tally(place, values, types.BUILD_ORDER_LENGTH).astype(jnp.uint8)
+    return segment_sum(place, values, types.BUILD_ORDER_LENGTH).astype(jnp.uint8)
 
   def grid(values):
     cell = jnp.floor(scale * (values + rules.half))
@@ -151,13 +144,13 @@ def _record(rules: tables.Rules, state: State, births: list[economy.Births]) -> 
 
   cost = look_up(types_.value, kind)
   structure = look_up(types_.structure, kind)
-  if rules.tier.quiet_loops:  # what is made is an event
+  if rules.tier.stalemate_loops:  # what is made is an event
     state = state._replace(last_event=jnp.where(jnp.any(kind > 0), state.loop, state.last_event))
   return state._replace(
     executed=executed._replace(
       build_order=executed.build_order + put(look_up(types_.index, kind)),
       build_order_xy=executed.build_order_xy + jnp.stack([grid(x), grid(y)], axis=-1),
-      units=executed.units | by_dense(
+      units=executed.units | to_dense(
         types_.index, present_types(rules, kind), vocabulary.NUM_UNIT_TYPES)),
     score=score._replace(
       units=score.units + jnp.sum(jnp.where(structure, 0, cost), axis=1),
@@ -168,21 +161,21 @@ def _idle_time(rules: tables.Rules, state: State) -> State:
   """Counts the loops that workers and production buildings do nothing."""
   score, s = state.score, rules.tier.structures
   worker = look_up(rules.types.worker, state.kind[:, s:])
-  resting = jnp.sum(worker & (state.orders.verb == tables.IDLE), axis=1)
+  resting = jnp.sum(worker & (state.orders.verb == constants.IDLE), axis=1)
   standing = finished_kind(rules, state)
-  produces = rules.functions.capable[rules.functions.kind == tables.TRAINING].any(axis=0)
+  produces = rules.functions.capable[rules.functions.kind == constants.TRAINING].any(axis=0)
   unused = jnp.sum(look_up(produces, standing) & (state.queue[:, :, 0] == 0), axis=1)
   return state._replace(score=score._replace(
-    idle_workers=score.idle_workers + resting * tables.LOOPS_PER_STEP,
-    idle_production=score.idle_production + unused * tables.LOOPS_PER_STEP))
+    idle_workers=score.idle_workers + resting * constants.LOOPS_PER_STEP,
+    idle_production=score.idle_production + unused * constants.LOOPS_PER_STEP))
 
 
 def _winner(rules: tables.Rules, state: State) -> Array:
   """0 or 1, DRAW, or -1: whoever has no structure left has lost."""
   lost = jnp.all(state.kind[:, :rules.tier.structures] == 0, axis=1)
   late = state.loop >= rules.tier.loop_limit
-  if rules.tier.quiet_loops:
-    late |= state.loop - state.last_event >= rules.tier.quiet_loops
+  if rules.tier.stalemate_loops:
+    late |= state.loop - state.last_event >= rules.tier.stalemate_loops
   winner = jnp.where(lost[0], 1, jnp.where(lost[1], 0, jnp.where(late, DRAW, -1)))
   return jnp.where(lost[0] & lost[1], DRAW, winner).astype(jnp.int32)
 
@@ -191,23 +184,23 @@ def step(rules: tables.Rules, state: State) -> State:
   """One step of a game that is not over."""
   can = availability.available(rules, state)
   state, given = orders.give_orders(rules, state, can)
-  state = abilities.use(rules, state, given)
+  state = abilities.use_abilities(rules, state, given)
   state = economy.train(rules, state, given.trainers, given.product)
-  state, units = economy.finish(rules, state)
+  state, units = economy.finish_production(rules, state)
   state = economy.grow_larvae(rules, state)
   state = mining.mine(rules, state)
   state, structures = construction.construct(rules, state)
   state = _record(rules, state, [structures, units])
   state = state._replace(hurt=jnp.zeros_like(state.hurt), commands=no_commands(rules))
   fight = combat.prepare(rules, state)
-  for _ in range(tables.TICKS_PER_STEP):
+  for _ in range(constants.TICKS_PER_STEP):
     state = combat.tick(rules, state, fight)
   state = abilities.recover(rules, state)
-  state = combat.bury(rules, state)
-  state = combat.spread_out(rules, state)
-  state = state._replace(loop=state.loop + tables.LOOPS_PER_STEP)
+  state = combat.remove_dead(rules, state)
+  state = combat.separate_units(rules, state)
+  state = state._replace(loop=state.loop + constants.LOOPS_PER_STEP)
   state = perception.perceive(rules, state)
-  state = combat.arrive(rules, state, fight)
+  state = combat.complete_orders(rules, state, fight)
   state = _idle_time(rules, state)
   return state._replace(winner=_winner(rules, state))
 
@@ -223,7 +216,7 @@ def make_skirmish(tier: str = "mini", *, max_entities: int = 64, map_size: int =
   """The embedded RTS.
 
   Args:
-    tier: a name of `tables.TIERS`.
+    tier: a name of `tiers.TIERS`.
     max_entities: E, rows of an observation.
     map_size: H = W of its planes.
     location_size: L, rows and columns of the grid of an action's location.

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 NAMES = ("open", "ramps", "river")
-UNIT = 48.0  # the side of the map that places are given for
+REFERENCE_SIZE = 48.0  # the side of the map that places are given for
 BASES = ((-16.0, -16.0), (-17.0, -2.25), (-2.25, -17.0), (-17.5, 11.0))  # home first, then by nearness
 PLATEAU = -8.0  # a home lies higher than the rest: up to here in both directions
 RAMPS = ((-15.0, -11.0), (-15.0, -11.0))  # where the two edges of a plateau can be passed
@@ -26,7 +26,7 @@ FORDS = ((-4.0, 4.0), (26.0, 34.0))  # in |x - y|: where it can be passed
 LOW, HIGH = 96, 160  # heights as observations show them
 STRAIGHT = 8  # the direction that leads right to where a unit is going
 DIRECTIONS = tuple((round(np.cos(a)), round(np.sin(a))) for a in np.arange(8) * np.pi / 4)
-NO_WAY = -1
+UNREACHABLE = -1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,12 +38,12 @@ class Terrain:
   passable: np.ndarray  # [K, G, G] bool, on the ground
   buildable: np.ndarray  # [K, G, G] bool
   high: np.ndarray  # [K, G, G] bool: not to be looked up to from below
-  fields: np.ndarray  # [K, blocks, G, G] int8: an index of DIRECTIONS, STRAIGHT or NO_WAY
+  fields: np.ndarray  # [K, blocks, G, G] int8: an index of DIRECTIONS, STRAIGHT or UNREACHABLE
 
 
 def _middles(cells: int) -> tuple[np.ndarray, np.ndarray]:
-  """The middles of cells [G, G] as x, y of a map of UNIT."""
-  middle = (np.arange(cells) - (cells - 1) / 2) * (UNIT / cells)
+  """The middles of cells [G, G] as x, y of a map of REFERENCE_SIZE."""
+  middle = (np.arange(cells) - (cells - 1) / 2) * (REFERENCE_SIZE / cells)
   return np.meshgrid(middle, middle)
 
 
@@ -79,7 +79,7 @@ _SHAPES: tuple[Callable, ...] = (_open, _ramps, _river)
 
 def bases(map_size: float) -> np.ndarray:
   """The places for a player's town halls, home first: [4, 2], map units from the middle."""
-  return np.array(BASES, np.float32) * np.float32(map_size / UNIT)
+  return np.array(BASES, np.float32) * np.float32(map_size / REFERENCE_SIZE)
 
 
 def resources(map_size: float, patches: int, geysers: int, distance: float = 5.75,
@@ -97,7 +97,7 @@ def resources(map_size: float, patches: int, geysers: int, distance: float = 5.7
   """
   places, gas = [], []
   for x, y in bases(map_size):
-    away = np.arctan2(y, x) if abs(abs(x) - abs(y)) < 0.2 * map_size / UNIT else (
+    away = np.arctan2(y, x) if abs(abs(x) - abs(y)) < 0.2 * map_size / REFERENCE_SIZE else (
       np.arctan2(0.0, x) if abs(x) > abs(y) else np.arctan2(y, 0.0))
     width = 0.24 * (patches - 1)
     angles = [*np.linspace(-width, width, patches), *(
@@ -166,7 +166,7 @@ def _fields(passable: np.ndarray, block: int) -> np.ndarray:
         np.where(wide[1:g + 1, 1 + dx:g + 1 + dx] & wide[1 + dy:g + 1 + dy, 1:g + 1],
                  padded[1 + dy:g + 1 + dy, 1 + dx:g + 1 + dx] + np.hypot(dx, dy), np.inf)
         for dx, dy in DIRECTIONS])
-      field = np.where(np.isfinite(far), np.argmin(ways, axis=0), NO_WAY)
+      field = np.where(np.isfinite(far), np.argmin(ways, axis=0), UNREACHABLE)
       fields.append(np.where(_in_line(roomy, goal), STRAIGHT, field).astype(np.int8))
   return np.stack(fields)
 

@@ -3,34 +3,32 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import orders, tables
-from starleague.environments.skirmish.rules.state import (
-  TOWNHALL_REACH,
-  Array,
-  State,
-  both_halves,
-  finished_kind,
+from starleague.environments.skirmish.rules import constants, orders, tables, tiers
+from starleague.environments.skirmish.rules.arrays import (
+  argmin_rows,
   flip,
-  geyser_taps,
-  geysers,
-  least,
   look_up,
   pick,
-  resource_places,
-  tally,
+  segment_sum,
 )
+from starleague.environments.skirmish.rules.constants import TOWNHALL_REACH
+from starleague.environments.skirmish.rules.queries import (
+  both_halves,
+  finished_kind,
+  is_geyser,
+  resource_positions,
+  tapped_geysers,
+)
+from starleague.environments.skirmish.rules.state import Array, State
 
-MINING_REACH = 1.5  # from a patch's middle
-DROP_REACH = 3.5  # from a town hall's middle: where a worker hands its load over
-FULL_PATCH, FULL_GEYSER = 2, 3  # workers that mine one without waiting for one another
 TRIP_UNIT = 6  # what a worker's work at a patch grows by a step; shared if it is crowded
 WAY_STEPS = 1  # of a trip: from a base's patch to its town hall and back
 FAR = 1e6  # more than any distance, squared
 
 
-def work_length(tier: tables.Tier) -> int:
+def work_length(tier: tiers.Tier) -> int:
   """What a worker does at a patch for a load, in the units of State.trip."""
-  steps = round(tier.trip_loops / tier.tempo / tables.LOOPS_PER_STEP)
+  steps = round(tier.trip_loops / tier.tempo / constants.LOOPS_PER_STEP)
   return TRIP_UNIT * (steps - WAY_STEPS)
 
 
@@ -45,8 +43,8 @@ def _assign(rules: tables.Rules, state: State, target: Array,
     assigned: [2, R] int32, how many mine each.
   """
   tier, s = rules.tier, rules.tier.structures
-  patch_x, patch_y = resource_places(rules, state.side)
-  gas = geysers(rules)
+  patch_x, patch_y = resource_positions(rules, state.side)
+  gas = is_geyser(rules)
   hall = look_up(rules.types.townhall, finished_kind(rules, state))
   apart = ((state.x[:, :s, None] - patch_x[:, None]) ** 2
            + (state.y[:, :s, None] - patch_y[:, None]) ** 2)
@@ -56,8 +54,8 @@ def _assign(rules: tables.Rules, state: State, target: Array,
   cost = jnp.where(ground & served, 4.0 * assigned, jnp.where(ground, FAR, 2 * FAR))
   dx = patch_x[:, :, None] - state.x[:, None, s:]
   dy = patch_y[:, :, None] - state.y[:, None, s:]
-  nearest = least(dx * dx + dy * dy + cost[:, :, None])
-  gathers = state.orders.verb == tables.GATHER
+  nearest = argmin_rows(dx * dx + dy * dy + cost[:, :, None])
+  gathers = state.orders.verb == constants.GATHER
   lost = gathers & ((target < 0) | ~pick(_minable(rules, state), target))
   target = jnp.where(lost, nearest, target)
   # One worker a step leaves the most crowded patch for one with room.
@@ -67,14 +65,14 @@ def _assign(rules: tables.Rules, state: State, target: Array,
   crowd, space = jnp.max(crowds, axis=1), jnp.min(vacant, axis=1)
   on_full = gathers & (target == full[:, None])
   moves = on_full & (jnp.cumsum(on_full, axis=1) == 1)
-  moves &= ((crowd > FULL_PATCH) & (space < FULL_PATCH))[:, None]
+  moves &= ((crowd > constants.WORKERS_PER_PATCH) & (space < constants.WORKERS_PER_PATCH))[:, None]
   return jnp.where(moves, open_[:, None], target), moves | lost
 
 
 def _minable(rules: tables.Rules, state: State) -> Array:
   """Resources that are not known to be empty, geysers under an own gas structure: [2, R] bool."""
   rich = state.memory.patches > 0
-  return rich & (geyser_taps(rules, state) | ~geysers(rules)) if rules.has_gas else rich
+  return rich & (tapped_geysers(rules, state) | ~is_geyser(rules)) if rules.has_gas else rich
 
 
 def _fill(rules: tables.Rules, state: State, done: Array, target: Array) -> tuple[Array, Array]:
@@ -90,9 +88,9 @@ def _fill(rules: tables.Rules, state: State, done: Array, target: Array) -> tupl
     target: [2, M] int32, their patches.
   """
   tier, half = rules.tier, rules.tier.resources // 2
-  workers = tally(jnp.where(done, target, -1), jnp.ones_like(target), tier.resources)
+  workers = segment_sum(jnp.where(done, target, -1), jnp.ones_like(target), tier.resources)
   own, other = workers[:, :half], flip(workers[:, half:])
-  load = np.where(np.array(tier.geysers), tables.LOAD_VESPENE, tables.LOAD_MINERALS)
+  load = np.where(np.array(tier.geysers), constants.LOAD_VESPENE, constants.LOAD_MINERALS)
   enough = load * (own + other) <= state.patches
   first = jnp.where(own > 0, jnp.minimum(load, state.patches), 0)
   second = jnp.where(other > 0, jnp.minimum(load, state.patches - first), 0)
@@ -107,7 +105,7 @@ def _fill(rules: tables.Rules, state: State, done: Array, target: Array) -> tupl
   return jnp.where(takes, pick(share, target), 0), left
 
 
-def way_home(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+def nearest_town_hall(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Each worker's nearest finished town hall, itself if there is none: x, y, squared distance."""
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
@@ -115,7 +113,7 @@ def way_home(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   square = jnp.square(state.x[:, :s, None] - x[:, None]) + jnp.square(
     state.y[:, :s, None] - y[:, None])
   square = jnp.where(hall[:, :, None], square, FAR)
-  nearest = least(square)
+  nearest = argmin_rows(square)
   some = jnp.any(hall, axis=1, keepdims=True)
   return (jnp.where(some, pick(state.x, nearest), x), jnp.where(some, pick(state.y, nearest), y),
           jnp.min(square, axis=1))
@@ -124,9 +122,9 @@ def way_home(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
 def _hand_over(rules: tables.Rules, state: State) -> tuple[State, Array]:
   """Pays for what is brought to a town hall; who has handed something over: [2, M] bool."""
   verb = state.orders.verb
-  _, _, far = way_home(rules, state)
-  hands = (state.cargo > 0) & ((verb == tables.GATHER) | (verb == tables.RETURN)) & (
-    far <= DROP_REACH ** 2)
+  _, _, far = nearest_town_hall(rules, state)
+  hands = (state.cargo > 0) & ((verb == constants.GATHER) | (verb == constants.RETURN)) & (
+    far <= constants.DROP_REACH ** 2)
   brought = jnp.where(hands, state.cargo, 0)
 
   def income(chosen):
@@ -151,16 +149,16 @@ def _dig(rules: tables.Rules, state: State, free: Array) -> State:
     state: the game.
     free: [2, M] bool, whose hands are empty since the step before.
   """
-  tier, s, gas = rules.tier, rules.tier.structures, geysers(rules)
-  gathers = state.orders.verb == tables.GATHER
+  tier, s, gas = rules.tier, rules.tier.structures, is_geyser(rules)
+  gathers = state.orders.verb == constants.GATHER
   target = jnp.where(gathers, state.orders.target, -1)
-  assigned = tally(target, jnp.ones_like(target), tier.resources)  # [2, R]
+  assigned = segment_sum(target, jnp.ones_like(target), tier.resources)  # [2, R]
   target, renewed = _assign(rules, state, target, assigned)
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   apart_x, apart_y = pick(patch_x, target) - state.x[:, s:], pick(patch_y, target) - state.y[:, s:]
-  works = gathers & free & (apart_x * apart_x + apart_y * apart_y < MINING_REACH ** 2)
+  works = gathers & free & (apart_x * apart_x + apart_y * apart_y < constants.MINING_REACH ** 2)
   there = _minable(rules, state) & (both_halves(state.patches) > 0)
-  capacity = np.where(gas, FULL_GEYSER, FULL_PATCH)
+  capacity = np.where(gas, constants.WORKERS_PER_GEYSER, constants.WORKERS_PER_PATCH)
   share = (TRIP_UNIT * capacity) // jnp.maximum(assigned, capacity)
   # Whoever is sent to another resource begins its work there anew.
   trip = jnp.where(renewed, 0, state.trip) + works * pick(share * there, target)
@@ -179,6 +177,6 @@ def mine(rules: tables.Rules, state: State) -> State:
   state, handed = _hand_over(rules, state)
   state = _dig(rules, state, empty)
   # Whoever was only to bring its load, or has something else to do after it, goes on.
-  waits = state.next_orders.verb != tables.IDLE
-  done = (handed & waits) | ((state.orders.verb == tables.RETURN) & (state.cargo == 0))
+  waits = state.next_orders.verb != constants.IDLE
+  done = (handed & waits) | ((state.orders.verb == constants.RETURN) & (state.cargo == 0))
   return orders.next_order(rules, state, done, done)

@@ -7,32 +7,32 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import availability, mining, placement, planes, tables
-from starleague.environments.skirmish.rules.abilities import STIM_LOOPS
-from starleague.environments.skirmish.rules.state import (
-  TOWNHALL_REACH,
-  Array,
-  State,
-  by_dense,
-  counts,
-  finished_kind,
-  flip,
-  food,
-  geysers,
-  look_up,
-  most_health,
-  pick,
-  present_types,
-  resource_places,
-  tally,
+from starleague.environments.skirmish.rules import (
+  availability,
+  constants,
+  placement,
+  planes,
+  tables,
 )
+from starleague.environments.skirmish.rules.arrays import flip, look_up, pick, segment_sum, to_dense
+from starleague.environments.skirmish.rules.constants import STIM_LOOPS, TOWNHALL_REACH
+from starleague.environments.skirmish.rules.queries import (
+  finished_kind,
+  is_geyser,
+  present_types,
+  resource_positions,
+  type_counts,
+)
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food
+from starleague.environments.skirmish.rules.upgrades import max_health
 
 CELLS_PER_MAP = types.POSITION_GRID
 DISPLAY_VISIBLE, DISPLAY_SNAPSHOT = 1, 2
 NEUTRAL_OWNER = 16
 
 
-class Sight(NamedTuple):
+class EntityRows(NamedTuple):
   """The candidates for rows, [2, 2 n + R]: own slots, the enemy's, patches."""
 
   present: Array  # bool
@@ -40,14 +40,14 @@ class Sight(NamedTuple):
   count: Array  # [2] int32
 
 
-def rows_of(rules: tables.Rules, state: State) -> Sight:
+def entity_rows(rules: tables.Rules, state: State) -> EntityRows:
   """Which of its own slots, the enemy's and the patches a player is shown, and in which rows."""
   memory = state.memory
   remembered = jnp.pad(memory.kind > 0, ((0, 0), (0, rules.tier.units)))
   present = jnp.concatenate(
     [state.kind > 0, memory.seen | remembered, memory.patches > 0], axis=1)
   total = jnp.cumsum(present, axis=1)
-  return Sight(present, total - 1, total[:, -1])
+  return EntityRows(present, total - 1, total[:, -1])
 
 
 def _of(tree, player: Array):
@@ -58,16 +58,16 @@ def _of(tree, player: Array):
 def _order_functions(rules: tables.Rules, state: State) -> Array:
   """The dense function index of each unit's order: [2, M]."""
   functions = rules.functions
-  names = {tables.MOVE: "Move_pt", tables.ATTACK: "Attack_pt", tables.ATTACK_UNIT: "Attack_unit",
-           tables.HOLD: "HoldPosition_quick", tables.GATHER: "Harvest_Gather_unit",
-           tables.PATROL: "Patrol_pt", tables.REPAIR: "Effect_Repair_unit",
-           tables.RETURN: "Harvest_Return_quick"}
-  by_verb = np.zeros(tables.RETURN + 1, np.int32)
+  names = {constants.MOVE: "Move_pt", constants.ATTACK: "Attack_pt", constants.ATTACK_UNIT: "Attack_unit",
+           constants.HOLD: "HoldPosition_quick", constants.GATHER: "Harvest_Gather_unit",
+           constants.PATROL: "Patrol_pt", constants.REPAIR: "Effect_Repair_unit",
+           constants.RETURN: "Harvest_Return_quick"}
+  by_verb = np.zeros(constants.RETURN + 1, np.int32)
   for verb, name in names.items():
     by_verb[verb] = vocabulary.FUNCTIONS.index(name)
   verb, order = state.orders.verb, state.orders
-  verb = jnp.where((verb == tables.GATHER) & (state.cargo > 0), tables.RETURN, verb)
-  builds = (verb == tables.BUILD) | (verb == tables.CONSTRUCT)
+  verb = jnp.where((verb == constants.GATHER) & (state.cargo > 0), constants.RETURN, verb)
+  builds = (verb == constants.BUILD) | (verb == constants.CONSTRUCT)
   maker = functions.index[rules.products.function]
   return jnp.where(builds, look_up(maker, order.product), look_up(by_verb, verb))
 
@@ -91,22 +91,22 @@ def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   loops = jnp.maximum(look_up(rules.products.loops, state.queue[:, :, :2]), 1)
   progress = jnp.where(state.queue[:, :, :2] > 0, 100 - 100 * state.timers[:, :, :2] / loops, 0)
   progress = jnp.clip(progress, 0, 100)
-  length = (order > 0).astype(jnp.int32) + (state.next_orders.verb != tables.IDLE)
+  length = (order > 0).astype(jnp.int32) + (state.next_orders.verb != constants.IDLE)
   hall = look_up(types_.townhall, finished_kind(rules, state))
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   near = ((state.x[:, :s, None] - patch_x[:, None]) ** 2
           + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < TOWNHALL_REACH ** 2
-  gas = geysers(rules)
+  gas = is_geyser(rules)
   assigned = _assigned(rules, state)
   ours = near & hall[:, :, None] & ~gas
   zero = jnp.zeros((2, tier.units))
-  ideal = mining.FULL_PATCH * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2)
+  ideal = constants.WORKERS_PER_PATCH * jnp.sum(ours & (state.memory.patches > 0)[:, None], axis=2)
   assigned_here = jnp.sum(ours * assigned[:, None], axis=2)
   if rules.has_gas:
     on_geyser = look_up(types_.gas, finished_kind(rules, state))[:, :, None] & gas & (
       ((state.x[:, :s, None] - patch_x[:, None]) ** 2
        + (state.y[:, :s, None] - patch_y[:, None]) ** 2) < 1.0)
-    ideal += mining.FULL_GEYSER * jnp.sum(on_geyser, axis=2)
+    ideal += constants.WORKERS_PER_GEYSER * jnp.sum(on_geyser, axis=2)
     assigned_here += jnp.sum(on_geyser * assigned[:, None], axis=2)
 
   def join(structures, units):
@@ -116,7 +116,7 @@ def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     "assigned_harvesters": join(assigned_here, zero),
     "ideal_harvesters": join(ideal, zero),
     "weapon_cooldown": jnp.pad(
-      jnp.clip(jnp.ceil(state.cooldown), 0, 127), ((0, 0), (tier.plain, 0))),
+      jnp.clip(jnp.ceil(state.cooldown), 0, 127), ((0, 0), (tier.unarmed, 0))),
     "order_length": join(queued, length),
     "order_id_0": join(queue[:, :, 0], order),
     "order_id_1": join(queue[:, :, 1], zero),
@@ -133,7 +133,7 @@ def _own_columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     columns["energy"] = jnp.floor(state.energy)
     columns["energy_ratio"] = jnp.floor(255 * jnp.clip(state.energy / most, 0, 1))
   on_structures, on_units = jnp.zeros((2, s), jnp.int32), _carried(rules, state)
-  if rules.has(tables.STIM):
+  if rules.has(constants.STIM):
     stimmed = state.stimmed > 0
     marauder = state.kind[:, s:] == types_.local("Marauder")
     buff = jnp.where(marauder, vocabulary.BUFFS.index("StimpackMarauder"),
@@ -162,8 +162,8 @@ def _carried(rules: tables.Rules, state: State) -> Array:
 
 def _assigned(rules: tables.Rules, state: State) -> Array:
   """How many of a player's workers mine each resource: [2, R]."""
-  target = jnp.where(state.orders.verb == tables.GATHER, state.orders.target, -1)
-  return tally(target, jnp.ones_like(target), rules.tier.resources)
+  target = jnp.where(state.orders.verb == constants.GATHER, state.orders.target, -1)
+  return segment_sum(target, jnp.ones_like(target), rules.tier.resources)
 
 
 def _upgrade_levels(rules: tables.Rules, state: State) -> dict[str, Array]:
@@ -171,7 +171,7 @@ def _upgrade_levels(rules: tables.Rules, state: State) -> dict[str, Array]:
   effects = rules.upgrades.effects
   columns = {}
   for name, effect in (("attack", "damage"), ("armor", "armour"), ("shield", "shield")):
-    counts_ = (effects[:, tables.EFFECTS.index(effect)] > 0).astype(np.float32)
+    counts_ = (effects[:, constants.EFFECTS.index(effect)] > 0).astype(np.float32)
     columns[f"{name}_upgrade_level"] = state.upgrades.astype(jnp.float32) @ counts_
   return columns
 
@@ -189,21 +189,21 @@ def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
   enemy_kind, enemy_x, enemy_y, enemy_health = placement.known_enemies(rules, state)
   kind = jnp.concatenate([state.kind, enemy_kind], axis=1)
   health = jnp.concatenate([state.health, enemy_health], axis=1)
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   x = jnp.concatenate([state.x, enemy_x, patch_x], axis=1)
   y = jnp.concatenate([state.y, enemy_y, patch_y], axis=1)
   dense, radius = look_up(types_.index, kind), look_up(types_.radius, kind)
   loops = look_up(rules.products.loops, kind)
   most = look_up(types_.health, kind)
   if rules.has_upgrades:
-    mine = most_health(rules, state, state.kind)
+    mine = max_health(rules, state, state.kind)
     most = jnp.where(both(mine) > 0, both(mine), most)
   unfinished = jnp.pad(state.unfinished, ((0, 0), (0, tier.units)))
   built = jnp.concatenate([unfinished, jnp.where(in_sight, flip(unfinished), 0)], axis=1)
   progress = jnp.floor(100 - 100 * built / jnp.maximum(loops, 1))
   snapshot = jnp.concatenate([jnp.ones((2, n)) > 0, in_sight], axis=1)
   r = tier.resources
-  gas = geysers(rules)
+  gas = is_geyser(rules)
   resource = np.where(gas, vocabulary.UNIT_TYPES.index("VespeneGeyser"),
                       vocabulary.UNIT_TYPES.index("MineralField"))
 
@@ -252,14 +252,14 @@ def _columns(rules: tables.Rules, state: State) -> dict[str, Array]:
     columns[name] = jnp.pad(values, ((0, 0), (0, n + r)))
   columns["assigned_harvesters"] += jnp.pad(_assigned(rules, state), ((0, 0), (2 * n, 0)))
   columns["ideal_harvesters"] += join(
-    jnp.zeros((2, 2 * n)), np.where(gas, mining.FULL_GEYSER, mining.FULL_PATCH))
+    jnp.zeros((2, 2 * n)), np.where(gas, constants.WORKERS_PER_GEYSER, constants.WORKERS_PER_PATCH))
   return columns
 
 
 def entities(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   """Both players' rows: [2, E, F] int16 and how many they are, [2] int16."""
   columns = _columns(rules, state)
-  sight = rows_of(rules, state)
+  sight = entity_rows(rules, state)
   candidates = sight.row.shape[1]
   # The candidate that each row shows; a last one, all zero, for rows that show nothing.
   row = jnp.where(sight.present, sight.row, rules.max_entities)
@@ -288,7 +288,7 @@ def player_columns(rules: tables.Rules, state: State) -> Array:
     "minerals": state.minerals, "vespene": state.vespene, "food_used": (used + 1) // 2,
     "food_cap": most // 2, "food_army": jnp.sum(fighter * eats, axis=1) // 2,
     "food_workers": jnp.sum(worker * eats, axis=1) // 2,
-    "idle_worker_count": jnp.sum(worker & (state.orders.verb == tables.IDLE), axis=1),
+    "idle_worker_count": jnp.sum(worker & (state.orders.verb == constants.IDLE), axis=1),
     "army_count": jnp.sum(fighter, axis=1), "warp_gate_count": zero, "larva_count": larvae}
   return jnp.stack([columns[name] for name in types.PLAYER_COLUMNS], axis=1).astype(jnp.int32)
 
@@ -342,11 +342,11 @@ def observe(rules: tables.Rules, state: State, player: Array):
   columns, score = player_columns(rules, state), score_columns(state)
   can = availability.available(rules, state)
   # no_op is local and dense index 0, and always there.
-  functions = by_dense(rules.functions.index, can.astype(jnp.uint8), vocabulary.NUM_FUNCTIONS)
+  functions = to_dense(rules.functions.index, can.astype(jnp.uint8), vocabulary.NUM_FUNCTIONS)
   functions = functions.at[:, 0].set(1) > 0
-  local = counts(rules, state, finished=False)
-  unit_counts = by_dense(rules.types.index, local, vocabulary.NUM_UNIT_TYPES).astype(jnp.uint8)
-  race_names = [types.RACES.index(race.lower()) for race in tables.RACES]
+  local = type_counts(rules, state, finished=False)
+  unit_counts = to_dense(rules.types.index, local, vocabulary.NUM_UNIT_TYPES).astype(jnp.uint8)
+  race_names = [types.RACES.index(race.lower()) for race in constants.RACES]
   races = look_up(np.array(race_names, np.uint8), state.race)
   upgrades, enemy_upgrades = _upgrades(rules, state)
   whole = jnp.array([0, 0, types.POSITION_GRID, types.POSITION_GRID], jnp.int16)

@@ -5,18 +5,21 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import availability, placement, refusals, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  Orders,
-  State,
-  finished_kind,
-  geysers,
-  look_up,
-  next_products,
-  pick,
-  resource_places,
+from starleague.environments.skirmish.rules import (
+  action_results,
+  availability,
+  constants,
+  placement,
+  tables,
 )
+from starleague.environments.skirmish.rules.arrays import look_up, pick
+from starleague.environments.skirmish.rules.queries import (
+  finished_kind,
+  is_geyser,
+  resource_positions,
+)
+from starleague.environments.skirmish.rules.state import Array, Orders, State
+from starleague.environments.skirmish.rules.supply import next_products
 
 GEYSER_REACH = 3.0  # how far off a geyser a gas structure may be aimed at
 
@@ -39,14 +42,14 @@ def _executors(rules: tables.Rules, state: State, function: Array) -> Array:
   can = look_up(rules.functions.capable, function)  # [2, Y]
   kind = jnp.concatenate([finished_kind(rules, state), state.kind[:, tier.structures:]], axis=1)
   capable = pick(can, kind)
-  locked = jnp.pad(state.orders.verb == tables.CONSTRUCT, ((0, 0), (tier.structures, 0)))
+  locked = jnp.pad(state.orders.verb == constants.CONSTRUCT, ((0, 0), (tier.structures, 0)))
   return state.commands.selected & capable & ~locked
 
 
 def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   """Where a command points: x, y [2], and whether its target is there as far as is known."""
   commands = state.commands
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   enemy_kind, enemy_x, enemy_y, _ = placement.known_enemies(rules, state)
   x = jnp.stack([state.x, enemy_x], axis=1)  # [2, 2, n]
   y = jnp.stack([state.y, enemy_y], axis=1)
@@ -55,12 +58,12 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   patches = jnp.arange(rules.tier.resources) == commands.target[:, None]
 
   def chosen(units, resources):
-    side = commands.target_kind[:, None, None] == jnp.array([[[tables.OWN], [tables.ENEMY]]])
+    side = commands.target_kind[:, None, None] == jnp.array([[[constants.OWN], [constants.ENEMY]]])
     total = jnp.sum(units * (side & slots[:, None]), axis=(1, 2))
-    mine = commands.target_kind[:, None] == tables.RESOURCE
+    mine = commands.target_kind[:, None] == constants.RESOURCE
     return total + jnp.sum(resources * (mine & patches), axis=1)
 
-  pointed = commands.target_kind == tables.NO_TARGET
+  pointed = commands.target_kind == constants.NO_TARGET
   aim_x = jnp.where(pointed, commands.x, chosen(x, patch_x))
   aim_y = jnp.where(pointed, commands.y, chosen(y, patch_y))
   exists = chosen(here.astype(jnp.float32), (state.memory.patches > 0).astype(jnp.float32))
@@ -69,9 +72,9 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
 
 def _geyser_near(rules: tables.Rules, state: State, x: Array, y: Array):
   """The geyser nearest to a place: its index [2], x, y, and whether it is near enough."""
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   square = (patch_x - x[:, None]) ** 2 + (patch_y - y[:, None]) ** 2
-  square = jnp.where(geysers(rules), square, jnp.inf)
+  square = jnp.where(is_geyser(rules), square, jnp.inf)
   nearest = jnp.argmin(square, axis=1)
 
   def at(values):
@@ -83,23 +86,23 @@ def _geyser_near(rules: tables.Rules, state: State, x: Array, y: Array):
 def _own_target(state: State, table: Array) -> Array:
   """A table [2, n] at the own slot that a command targets, False if it is none: [2] bool."""
   there = pick(table, state.commands.target[:, None])[:, 0]
-  return there & (state.commands.target_kind == tables.OWN)
+  return there & (state.commands.target_kind == constants.OWN)
 
 
 def _carry_out(rules: tables.Rules, state: State, queued: Array, units: Array,
                given: Orders) -> State:
   """Units [2, M] take an order, at once or after what they do."""
   s = rules.tier.structures
-  later = units & queued[:, None] & (state.orders.verb != tables.IDLE)
+  later = units & queued[:, None] & (state.orders.verb != constants.IDLE)
   now = units & ~later
   orders = Orders(*(jnp.where(now, a, b) for a, b in zip(given, state.orders, strict=True)))
   waiting = Orders(*(jnp.where(later, a, b) for a, b in zip(given, state.next_orders, strict=True)))
-  waiting = waiting._replace(verb=jnp.where(now, tables.IDLE, waiting.verb))
-  if (rules.functions.verb == tables.PATROL).any():
+  waiting = waiting._replace(verb=jnp.where(now, constants.IDLE, waiting.verb))
+  if (rules.functions.verb == constants.PATROL).any():
     # A patrol comes back to where it began.
-    back = now & (given.verb == tables.PATROL)
+    back = now & (given.verb == constants.PATROL)
     waiting = waiting._replace(
-      verb=jnp.where(back, tables.PATROL, waiting.verb),
+      verb=jnp.where(back, constants.PATROL, waiting.verb),
       x=jnp.where(back, state.x[:, s:], waiting.x), y=jnp.where(back, state.y[:, s:], waiting.y))
   return state._replace(
     orders=orders, next_orders=waiting, trip=jnp.where(now, 0, state.trip))
@@ -127,81 +130,81 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, G
   smart = look_up(np.array(functions.names) == "Smart_unit", function)
   finished = jnp.concatenate([finished_kind(rules, state), state.kind[:, s:]], axis=1)
   # What is unfinished can be cancelled, though it executes nothing else.
-  asked = jnp.where((ability == tables.CANCEL)[:, None], commands.selected & (state.kind > 0),
+  asked = jnp.where((ability == constants.CANCEL)[:, None], commands.selected & (state.kind > 0),
                     _executors(rules, state, function))
-  gone = jnp.where(target_kind == tables.RESOURCE, refusals.CANT_TARGET_EXHAUSTED_RESOURCES,
-                   refusals.CANT_TARGET_THAT_UNIT)
+  gone = jnp.where(target_kind == constants.RESOURCE, action_results.CANT_TARGET_EXHAUSTED_RESOURCES,
+                   action_results.CANT_TARGET_THAT_UNIT)
   # What must hold for a command to be carried out, and what its player is told if it does not.
   checks = [
-    (jnp.any(asked, axis=1), refusals.YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT),
-    (pick(can, function[:, None])[:, 0], refusals.unavailable(rules, state, function)),
+    (jnp.any(asked, axis=1), action_results.YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT),
+    (pick(can, function[:, None])[:, 0], action_results.unavailable_reason(rules, state, function)),
     (there, gone)]
   if rules.has_gas:
     geyser, geyser_x, geyser_y, near = _geyser_near(rules, state, aim_x, aim_y)
     # Gathering at an own gas structure is gathering at its geyser.
     taps = _own_target(state, look_up(rules.types.gas, finished)) & near
-    taps &= smart | (verb == tables.GATHER)
+    taps &= smart | (verb == constants.GATHER)
     target = jnp.where(taps, geyser, target)
-    target_kind = jnp.where(taps, tables.RESOURCE, target_kind)
-    on_geyser = (verb == tables.BUILD) & look_up(rules.types.gas, product)
-    checks.append((~on_geyser | near, refusals.CANT_BUILD_LOCATION_INVALID))
+    target_kind = jnp.where(taps, constants.RESOURCE, target_kind)
+    on_geyser = (verb == constants.BUILD) & look_up(rules.types.gas, product)
+    checks.append((~on_geyser | near, action_results.CANT_BUILD_LOCATION_INVALID))
     aim_x = jnp.where(on_geyser, geyser_x, aim_x)
     aim_y = jnp.where(on_geyser, geyser_y, aim_y)
   checks += [
-    ((verb != tables.ATTACK_UNIT) | (target_kind == tables.ENEMY),
-     refusals.MUST_TARGET_ENEMY_UNITS),
-    ((verb != tables.GATHER) | (target_kind == tables.RESOURCE), refusals.MUST_TARGET_RESOURCES),
+    ((verb != constants.ATTACK_UNIT) | (target_kind == constants.ENEMY),
+     action_results.MUST_TARGET_ENEMY_UNITS),
+    ((verb != constants.GATHER) | (target_kind == constants.RESOURCE), action_results.MUST_TARGET_RESOURCES),
     # An order tells nothing that its player does not know: whether it fails shows on the spot.
-    ((verb != tables.BUILD) | placement.placeable(
+    ((verb != constants.BUILD) | placement.placeable(
       rules, state, placement.known_ground(rules, state), aim_x, aim_y, product),
-     refusals.CANT_BUILD_LOCATION_INVALID)]
-  if (functions.verb == tables.REPAIR).any():
+     action_results.CANT_BUILD_LOCATION_INVALID)]
+  if (functions.verb == constants.REPAIR).any():
     hurt = _own_target(state, availability.repairable(rules, state))
-    checks.append(((verb != tables.REPAIR) | hurt, refusals.REQUIRES_REPAIR_TARGET))
-  if rules.has(tables.INJECT):
+    checks.append(((verb != constants.REPAIR) | hurt, action_results.REQUIRES_REPAIR_TARGET))
+  if rules.has(constants.INJECT):
     hatchery = _own_target(state, look_up(rules.types.larvae, finished))
     waits = _own_target(state, availability.injectable(rules, state))
-    checks += [((ability != tables.INJECT) | hatchery, refusals.CANT_TARGET_THAT_UNIT),
-               ((ability != tables.INJECT) | waits, refusals.ALREADY_SPAWNING_LARVA)]
-  if rules.has(tables.BOOST):
+    checks += [((ability != constants.INJECT) | hatchery, action_results.CANT_TARGET_THAT_UNIT),
+               ((ability != constants.INJECT) | waits, action_results.ALREADY_SPAWNING_LARVA)]
+  if rules.has(constants.BOOST):
     structure = _own_target(state, look_up(rules.types.structure, finished))
-    checks.append(((ability != tables.BOOST) | structure, refusals.MUST_TARGET_STRUCTURES))
-  refused = refusals.first(checks)
+    checks.append(((ability != constants.BOOST) | structure, action_results.MUST_TARGET_STRUCTURES))
+  refused = action_results.first_failure(checks)
   asked &= (refused == 0)[:, None]
-  verb = jnp.where(smart & (target_kind == tables.ENEMY), tables.ATTACK_UNIT, verb)
-  units = asked[:, s:] & ((kind == tables.COMMAND) | (kind == tables.BUILDING))[:, None]
+  verb = jnp.where(smart & (target_kind == constants.ENEMY), constants.ATTACK_UNIT, verb)
+  units = asked[:, s:] & ((kind == constants.COMMAND) | (kind == constants.BUILDING))[:, None]
   # A building site takes one worker, the first.
-  units &= (verb != tables.BUILD)[:, None] | (jnp.cumsum(units, axis=1) == 1)
-  if (functions.verb == tables.REPAIR).any():
+  units &= (verb != constants.BUILD)[:, None] | (jnp.cumsum(units, axis=1) == 1)
+  if (functions.verb == constants.REPAIR).any():
     itself = jnp.arange(s, tier.slots) == target[:, None]
-    units &= (verb != tables.REPAIR)[:, None] | ~itself
-  gathers = smart & (target_kind == tables.RESOURCE)
+    units &= (verb != constants.REPAIR)[:, None] | ~itself
+  gathers = smart & (target_kind == constants.RESOURCE)
   worker = look_up(rules.types.worker, state.kind[:, s:])
-  verbs = jnp.where(gathers[:, None] & worker, tables.GATHER, verb[:, None])
+  verbs = jnp.where(gathers[:, None] & worker, constants.GATHER, verb[:, None])
   loaded = state.cargo > 0
   home = smart & _own_target(state, look_up(rules.types.townhall, finished))
-  verbs = jnp.where(home[:, None] & loaded, tables.RETURN, verbs)
-  units &= (verbs != tables.RETURN) | loaded
+  verbs = jnp.where(home[:, None] & loaded, constants.RETURN, verbs)
+  units &= (verbs != constants.RETURN) | loaded
   # What is remembered but not in sight is not shot at but gone for.
-  hidden = (verb == tables.ATTACK_UNIT) & ~jnp.any(
+  hidden = (verb == constants.ATTACK_UNIT) & ~jnp.any(
     state.memory.seen & (jnp.arange(tier.slots) == target[:, None]), axis=1)
-  verbs = jnp.where(hidden[:, None], tables.ATTACK, verbs)
+  verbs = jnp.where(hidden[:, None], constants.ATTACK, verbs)
   ones = jnp.ones_like(verbs)
   state = _carry_out(rules, state, commands.queued, units, Orders(
     verbs, aim_x[:, None] * ones, aim_y[:, None] * ones, target[:, None] * ones,
     product[:, None] * ones))
-  rallied = asked[:, :s] & ((kind == tables.COMMAND) | (ability == tables.RALLY))[:, None]
-  trainers = asked[:, :s] & (kind == tables.TRAINING)[:, None] & _takes_more(rules, state, product)
-  users = asked & (kind == tables.ABILITY)[:, None]
-  for each in set(functions.ability.tolist()) - {tables.NO_ABILITY, tables.RALLY}:
+  rallied = asked[:, :s] & ((kind == constants.COMMAND) | (ability == constants.RALLY))[:, None]
+  trainers = asked[:, :s] & (kind == constants.TRAINING)[:, None] & _takes_more(rules, state, product)
+  users = asked & (kind == constants.ABILITY)[:, None]
+  for each in set(functions.ability.tolist()) - {constants.NO_ABILITY, constants.RALLY}:
     users &= (ability != each)[:, None] | availability.able_users(rules, state, each)
   # Those who were asked may all have reasons of their own.
   idle = ~(jnp.any(units, axis=1) | jnp.any(rallied | trainers, axis=1) | jnp.any(users, axis=1))
-  own = refusals.first([
-    (kind != tables.TRAINING, refusals.busy(rules, state, asked[:, :s], product)),
-    (ability == tables.NO_ABILITY, refusals.unable(rules, state, ability, asked)),
-    (verb != tables.REPAIR, refusals.REQUIRES_REPAIR_TARGET),
-    (verb != tables.RETURN, refusals.NO_CARGO_TO_UNLOAD)])
+  own = action_results.first_failure([
+    (kind != constants.TRAINING, action_results.queue_reason(rules, state, asked[:, :s], product)),
+    (ability == constants.NO_ABILITY, action_results.unable_reason(rules, state, ability, asked)),
+    (verb != constants.REPAIR, action_results.REQUIRES_REPAIR_TARGET),
+    (verb != constants.RETURN, action_results.NO_CARGO_TO_UNLOAD)])
   refused = jnp.where((refused == 0) & idle, own, refused)
   state = state._replace(
     refused=jnp.where(function > 0, refused, state.refused), rally=state.rally | rallied,
@@ -232,16 +235,16 @@ def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> S
     done: [2, M] bool.
     mine: [2, M] bool: those that mine if nothing was queued.
   """
-  idle = jnp.where(mine, tables.GATHER, tables.IDLE)
-  waiting = state.next_orders.verb != tables.IDLE
+  idle = jnp.where(mine, constants.GATHER, constants.IDLE)
+  waiting = state.next_orders.verb != constants.IDLE
   verb = jnp.where(waiting, state.next_orders.verb, idle)
   follow = state.next_orders._replace(
     verb=verb, target=jnp.where(waiting, state.next_orders.target, -1))
   orders = Orders(*(jnp.where(done, a, b) for a, b in zip(follow, state.orders, strict=True)))
   # A patrol turns round: where it was going is where it will come back to.
-  turns = done & (state.next_orders.verb == tables.PATROL) & (state.orders.verb == tables.PATROL)
+  turns = done & (state.next_orders.verb == constants.PATROL) & (state.orders.verb == constants.PATROL)
   queued = state.next_orders._replace(
-    verb=jnp.where(done & ~turns, tables.IDLE, state.next_orders.verb),
+    verb=jnp.where(done & ~turns, constants.IDLE, state.next_orders.verb),
     x=jnp.where(turns, state.orders.x, state.next_orders.x),
     y=jnp.where(turns, state.orders.y, state.next_orders.y))
   return state._replace(

@@ -6,16 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from starleague.environments.skirmish.rules import placement, tables
-from starleague.environments.skirmish.rules.abilities import SCAN_RADIUS
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
-  both_halves,
-  flip,
-  look_up,
-  resource_places,
-)
+from starleague.environments.skirmish.rules import constants, placement, tables
+from starleague.environments.skirmish.rules.arrays import flip, look_up
+from starleague.environments.skirmish.rules.constants import SCAN_RADIUS
+from starleague.environments.skirmish.rules.queries import both_halves, resource_positions
+from starleague.environments.skirmish.rules.state import Array, State
 
 ROUNDING = 0.01  # squares of distances in cells are integers, those of radii need not be
 
@@ -115,7 +110,7 @@ def _eyes(rules: tables.Rules, state: State) -> _Eyes:
   sight = jnp.where(state.kind > 0, look_up(types.sight, state.kind), 0.0)
   x, y = state.x, state.y
   above = look_up(types.flying, state.kind) | _high(rules, state, x, y)
-  if rules.has(tables.SCAN):
+  if rules.has(constants.SCAN):
     radius = jnp.where(state.scan_loops > 0, SCAN_RADIUS * rules.tier.sight_scale, 0.0)
     sight = jnp.concatenate([sight, radius[:, None]], axis=1)
     x = jnp.concatenate([x, state.scan_x[:, None]], axis=1)
@@ -170,7 +165,7 @@ def perceive(rules: tables.Rules, state: State) -> State:
     high = terrain_bits(rules, state, rules.terrain.high)
     unseen = jnp.where(eyes.above[:, :, None, None], jnp.uint32(0), high)
   visible = union(around, eyes.sight > 0, unseen)
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   patches_seen = in_sight(patch_x, patch_y, jnp.zeros_like(patch_x),
                           _high(rules, state, patch_x, patch_y))
   return state._replace(memory=memory._replace(

@@ -5,20 +5,17 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
+from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.arrays import flip, look_up
+from starleague.environments.skirmish.rules.queries import (
   both_halves,
   finished_kind,
-  flip,
-  geysers,
-  look_up,
-  resource_places,
+  is_geyser,
+  resource_positions,
 )
+from starleague.environments.skirmish.rules.state import Array, State
 
-NOWHERE = -1e6  # the radius of what is not there
-CREEP_RADIUS = 10.0  # around a finished hatchery
+ABSENT_RADIUS = -1e6  # the radius of what is not there
 
 
 def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
@@ -109,8 +106,8 @@ def true_ground(rules: tables.Rules, state: State) -> Ground:
 
 def free_geyser(rules: tables.Rules, state: State, ground: Ground, radius: float) -> Array:
   """Whether any geyser has room for a gas structure of a radius: [2] bool."""
-  at = np.flatnonzero(geysers(rules))
-  x, y = (values[:, at, None] for values in resource_places(rules, state.side))
+  at = np.flatnonzero(is_geyser(rules))
+  x, y = (values[:, at, None] for values in resource_positions(rules, state.side))
   apart = radius + look_up(rules.types.radius, ground.kind)[:, None]
   square = (x - ground.x[:, None]) ** 2 + (y - ground.y[:, None]) ** 2  # [2, geysers, 2 S]
   clear = jnp.all((ground.kind == 0)[:, None] | (square >= apart * apart), axis=2)
@@ -134,15 +131,15 @@ def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Ar
   types, s = rules.types, rules.tier.structures
   radius = look_up(types.radius, product)
   fits = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
-  patch_x, patch_y = resource_places(rules, state.side)
+  patch_x, patch_y = resource_positions(rules, state.side)
   there = ground.patches > 0
   gas = look_up(types.gas, product)
   if rules.has_gas:
     fits |= gas
   # A gas structure's neighbours on the map are patches, which it need not keep clear of.
   radii = jnp.concatenate([
-    jnp.where(ground.kind > 0, look_up(types.radius, ground.kind), NOWHERE),
-    jnp.where(there & ~gas[:, None], tables.PATCH_RADIUS, NOWHERE)], axis=1)
+    jnp.where(ground.kind > 0, look_up(types.radius, ground.kind), ABSENT_RADIUS),
+    jnp.where(there & ~gas[:, None], constants.PATCH_RADIUS, ABSENT_RADIUS)], axis=1)
   xs = jnp.concatenate([ground.x, patch_x], axis=1)
   ys = jnp.concatenate([ground.y, patch_y], axis=1)
   apart = jnp.maximum(radius[:, None] + radii, 0.0)
@@ -152,11 +149,11 @@ def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Ar
     firm = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
     fits &= jnp.all(firm, axis=1) | gas
   if rules.has_gas:
-    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & geysers(rules) & there, axis=1)
+    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & is_geyser(rules) & there, axis=1)
     fits &= ~gas | on_geyser
   if rules.has_larvae:
-    needs_creep = (types.race == tables.RACES.index("Zerg")) & ~types.gas & ~types.townhall
+    needs_creep = (types.race == constants.RACES.index("Zerg")) & ~types.gas & ~types.townhall
     hatchery = look_up(types.larvae, finished_kind(rules, state))
-    creep = jnp.any(hatchery & (square[:, :s] < CREEP_RADIUS ** 2), axis=1)
+    creep = jnp.any(hatchery & (square[:, :s] < constants.CREEP_RADIUS ** 2), axis=1)
     fits &= ~look_up(needs_creep, product) | creep
   return fits

@@ -9,7 +9,8 @@ import numpy as np
 from jax import lax
 
 from starleague.agent import types
-from starleague.environments.skirmish.rules import maps, placement, tables
+from starleague.environments.skirmish.rules import constants, maps, tables
+from starleague.environments.skirmish.rules.arrays import flip, look_up
 from starleague.environments.skirmish.rules.perception import (
   cell_of,
   discs,
@@ -17,7 +18,8 @@ from starleague.environments.skirmish.rules.perception import (
   terrain_bits,
   union,
 )
-from starleague.environments.skirmish.rules.state import Array, State, finished_kind, flip, look_up
+from starleague.environments.skirmish.rules.queries import finished_kind
+from starleague.environments.skirmish.rules.state import Array, State
 
 HEIGHT = 128  # of a map that is flat
 # What a plane holds where nothing is set, and what its two layers of bits add. Visibility is 1 where
@@ -123,7 +125,7 @@ def _creep(rules: tables.Rules, state: State) -> Array:
   """Creep as a player sees it: its own, and the enemy's in sight. [2, H, W / 32] uint32."""
   s = rules.tier.structures
   spreads = look_up(rules.types.larvae, finished_kind(rules, state))
-  radius = jnp.full(spreads.shape, placement.CREEP_RADIUS, jnp.float32)
+  radius = jnp.full(spreads.shape, constants.CREEP_RADIUS, jnp.float32)
   creep = union(discs(rules, state.side, state.x[:, :s], state.y[:, :s], radius), spreads)
   return creep | (flip(creep) & state.memory.visible)
 
@@ -135,7 +137,7 @@ def _patches(rules: tables.Rules, state: State) -> Array:
   half = np.array(tier.patches)
   x, y = np.concatenate([half, -half]).T
   square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
-  inside = square <= tables.PATCH_RADIUS ** 2  # [R, H, W]
+  inside = square <= constants.PATCH_RADIUS ** 2  # [R, H, W]
   inside &= np.cumsum(inside, axis=0) == 1  # a cell is of one patch, so that bits can be added
   masks = np.sum(inside.reshape(len(x), -1, 32).astype(np.uint64) << np.arange(
     32, dtype=np.uint64), axis=-1).astype(np.uint32)  # [R, H W / 32]

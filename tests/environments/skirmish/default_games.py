@@ -10,7 +10,7 @@ from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.bots import players, scripts
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants, tables
 
 SIZES = {"max_entities": 192, "map_size": 64, "location_size": 128, "max_selected": 16}
 RULES = tables.make_rules("default", **SIZES)
@@ -21,8 +21,8 @@ FUNCTION = {name: i for i, name in enumerate(RULES.functions.names)}
 UPGRADE = {name: i for i, name in enumerate(RULES.upgrades.names)}
 NAMES = scripts.names_of("default")
 MAPS = 3
-# Indices of types.RACES: Terran, Protoss, Zerg, as tables.RACES orders them.
-RACES = tuple(types.RACES.index(name.lower()) for name in tables.RACES)
+# Indices of types.RACES: Terran, Protoss, Zerg, as constants.RACES orders them.
+RACES = tuple(types.RACES.index(name.lower()) for name in constants.RACES)
 MATCH_UPS = [(one, other, ground) for one in RACES for other in RACES for ground in range(MAPS)]
 GAMES = len(MATCH_UPS)
 # Programs that run for thousands of steps are worth optimising (see tests/conftest.py).
@@ -121,7 +121,7 @@ def furnish(state, games):
       plain.remove(state.kind[g, p, 0])
       free = S + int((state.kind[g, p, S:] > 0).sum())
       slots = {**{1 + i: kind for i, kind in enumerate(plain)},
-               **{TIER.plain + i: kind for i, kind in enumerate(armed)},
+               **{TIER.unarmed + i: kind for i, kind in enumerate(armed)},
                **{free + i: kind for i, kind in enumerate(units)}}
       for i in range(2):  # food for as many again
         slots[len(plain) + 1 + i if TYPES.structure[feeds] else free + len(units) + i] = feeds
@@ -130,7 +130,7 @@ def furnish(state, games):
         state.x[g, p, slot] = side * (-12.0 + 3.7 * (i % 4))
         state.y[g, p, slot] = side * (-13.0 + 3.7 * (i // 4))
         state.health[g, p, slot], state.shield[g, p, slot] = TYPES.health[kind], TYPES.shield[kind]
-        if TYPES.structure[kind] and TYPES.race[kind] != tables.RACES.index("Zerg"):
+        if TYPES.structure[kind] and TYPES.race[kind] != constants.RACES.index("Zerg"):
           state.health[g, p, slot] /= 2
         state.energy[g, p, slot] = min(TYPES.energy[kind], 150)
       state.minerals[g, p] += 2000
@@ -160,7 +160,7 @@ def record(game, steps, every, seed=0) -> Record:
   rng = np.random.default_rng(seed)
   state = furnish(host(start(game, seed)), [g for g in range(GAMES) if g // 3 % 2 == 0])
   found, states = [], []
-  times, verbs = np.zeros(len(FUNCTION), int), np.zeros(tables.RETURN + 1, int)
+  times, verbs = np.zeros(len(FUNCTION), int), np.zeros(constants.RETURN + 1, int)
   for step in range(steps):
     actions, due = choose(game, state, mixed_names(step, rng), seed + 1, step), game.due(state)
     acted = game.act(state, actions, due)

@@ -3,13 +3,13 @@
 import jax
 import numpy as np
 
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import LOCAL, RACES, TIER, TYPES, S, host, start
 
 TERRAN, PROTOSS, ZERG = RACES
 HOME = (-16.0, -16.0)
 UNIT = S  # the first slot of a unit
-BUNKER = TIER.plain  # the first slot of a structure that shoots
+BUNKER = TIER.unarmed  # the first slot of a structure that shoots
 GEYSER = 4  # the first base's resources: four patches and a geyser
 GEYSER_PLACE = TIER.patches[GEYSER]
 
@@ -21,12 +21,12 @@ def scene(game, mine=TERRAN, theirs=TERRAN, ground=0, workers=False):
     state.kind[:, :, S:] = 0
     for name in ("health", "shield", "energy", "x", "y"):
       getattr(state, name)[:, :, S:] = 0
-    state.orders.verb[:, :, :] = tables.IDLE
+    state.orders.verb[:, :, :] = constants.IDLE
   state.minerals[:] = 0
   return state
 
 
-def put(state, slot, name, place, player=0, games=slice(None), verb=tables.IDLE, target=-1):
+def put(state, slot, name, place, player=0, games=slice(None), verb=constants.IDLE, target=-1):
   """Puts a finished structure or a unit into a slot; all of it is in the other's sight."""
   kind = LOCAL[name]
   state.kind[games, player, slot] = kind

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import (
   GAMES,
   MATCH_UPS,
@@ -26,7 +26,7 @@ EVERY = scripts.parameters(RULES)
 
 def missing(kind, name, race):
   """Types of a plan's buildings that do not stand, often as they are wanted."""
-  index, race = NAMES.index(name), tables.RACES.index(race)
+  index, race = NAMES.index(name), constants.RACES.index(race)
   have = np.bincount(kind[:S], minlength=len(TYPES.names))
   wanted = np.zeros_like(have)
   for building, count in zip(EVERY.building[index, race], EVERY.count[index, race], strict=True):
@@ -51,6 +51,6 @@ def test_every_plan_is_built_on_every_map(monkeypatch):
   found = {
     (name, race, MATCH_UPS[g][2]): missing(state.kind[g, p], name, race)
     for g in range(GAMES) for p in range(2)
-    for name, race in [(STRATEGIES[strategies[g, p]], tables.RACES[state.race[g, p]])]}
+    for name, race in [(STRATEGIES[strategies[g, p]], constants.RACES[state.race[g, p]])]}
   assert len(found) == 54
   assert not {which: lack for which, lack in found.items() if lack}

@@ -11,7 +11,7 @@ import pytest
 from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import exact, replay_format, replays
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants, tiers
 
 # Replays recorded with the rules of today; record them again when the rules change on purpose.
 RECORDED = pathlib.Path(__file__).parent / "recorded"
@@ -53,15 +53,15 @@ def _rewrite(path, changes=None, **arrays):
 def test_game_is_played_to_its_end(replay, states):
   assert replay.winner in (0, 1) and states.winner[-1] == replay.winner
   assert replay.steps > replay_format.STEPS_PER_HASH
-  assert replay.steps * tables.LOOPS_PER_STEP == states.loop[-1]
-  lost = states.kind[-1, 1 - replay.winner, :tables.TIERS["mini"].structures]
+  assert replay.steps * constants.LOOPS_PER_STEP == states.loop[-1]
+  lost = states.kind[-1, 1 - replay.winner, :tiers.TIERS["mini"].structures]
   assert not lost.any()
 
 
 def test_states_are_those_of_each_step(replay, states):
   assert {len(leaf) for _, leaf in _leaves(states)} == {replay.steps + 1}
   np.testing.assert_array_equal(
-    states.loop, tables.LOOPS_PER_STEP * np.arange(replay.steps + 1))
+    states.loop, constants.LOOPS_PER_STEP * np.arange(replay.steps + 1))
   assert np.all(states.winner[:-1] == -1)
   assert replay_format.hash_steps(replay.steps)[:2] == (0, 256)
   for step, expected in zip(replay_format.hash_steps(replay.steps), replay.hashes, strict=True):
@@ -107,7 +107,7 @@ def test_players_act_when_their_delays_are_over(replay):
   for player in range(2):
     mine = replay.player == player
     delays = np.asarray(replay.actions.delay)[mine][:-1]
-    expected = -(-delays.astype(int) // tables.LOOPS_PER_STEP)
+    expected = -(-delays.astype(int) // constants.LOOPS_PER_STEP)
     np.testing.assert_array_equal(np.diff(replay.step[mine]), expected)
 
 
@@ -118,7 +118,7 @@ def test_same_seed_gives_the_same_game_and_another_another(replay):
   assert one.hashes[0] == replay.hashes[0] != other.hashes[0]
   count = len(one.step)
   np.testing.assert_array_equal(one.actions.location, replay.actions.location[:count])
-  assert replays.resimulate(one).loop[-1] == 40 * tables.LOOPS_PER_STEP
+  assert replays.resimulate(one).loop[-1] == 40 * constants.LOOPS_PER_STEP
 
 
 def test_sides_are_swapped(replay):
@@ -155,7 +155,7 @@ def test_one_changed_action_is_found_at_the_next_hash(replay, late):
 
 def test_a_changed_delay_is_found_where_the_player_acts_next(replay):
   row, following = np.flatnonzero((replay.player == 1) & (replay.step > 256))[:2]
-  assert replay.step[following] < replay.step[row] + 127 // tables.LOOPS_PER_STEP
+  assert replay.step[following] < replay.step[row] + 127 // constants.LOOPS_PER_STEP
   expected = rf"step {replay.step[following]}: player 2 acts, but by the delay .* it is not due:"
   with pytest.raises(replays.ReplayError, match=expected):
     replays.resimulate(_changed(replay, "delay", row, 127))
@@ -267,7 +267,7 @@ def test_a_policy_plays_either_side_and_remembers():
     return StepOutput(action, None, None, state + 1)
 
   policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None, unroll_batch=None)
-  agent = replays.policy_player("counter", policy, tables.LOOPS_PER_STEP)
+  agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12)
   assert replay.players == ("passive", "counter")
   mine = replay.player == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import GAMES, LOCAL, UPGRADE, S, give, host
 from tests.environments.skirmish.scenes import (
   HOME,
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 
 def test_a_dose_costs_ten_and_makes_half_as_fast_again(default_game):
   state = scene(default_game)
-  put(state, UNIT, "Marine", (-22.0, 0.0), verb=tables.MOVE)
+  put(state, UNIT, "Marine", (-22.0, 0.0), verb=constants.MOVE)
   put(state, UNIT + 1, "Marauder", (-4.0, 4.0))
   put(state, UNIT + 2, "Marine", (-4.0, 8.0))
   state.health[:, 0, UNIT + 2] = 10.0  # not enough
@@ -45,7 +45,7 @@ def test_a_dose_costs_ten_and_makes_half_as_fast_again(default_game):
 
 def test_doses_make_weapons_half_as_fast_again(default_game):
   state = scene(default_game)
-  put(state, UNIT, "Marine", (0.0, 0.0), verb=tables.HOLD)
+  put(state, UNIT, "Marine", (0.0, 0.0), verb=constants.HOLD)
   put(state, 1, "SupplyDepot", (4.0, 0.0), player=1)
   state.stimmed[1, 0, 0] = 176
   state = run(default_game, state, 22)
@@ -61,7 +61,7 @@ def test_sieged_tanks_hit_half_as_hard_beside_their_target(default_game):
   state = scene(default_game)
   put(state, UNIT, "SiegeTank", (0.0, 0.0))
   for i, place in enumerate(((10.0, 0.0), (10.0, 1.2), (10.0, -1.3), (10.9, 0.0))):
-    put(state, UNIT + i, "Marine", place, player=1, verb=tables.HOLD)
+    put(state, UNIT + i, "Marine", place, player=1, verb=constants.HOLD)
   put(state, UNIT + 4, "VikingFighter", (10.0, 0.1), player=1)
   state = run(default_game, give(state, "Morph_SiegeMode_quick", slots=[UNIT]))
   same(state.kind[:, 0, UNIT], LOCAL["SiegeTankSieged"])
@@ -78,7 +78,7 @@ def test_sieged_tanks_hit_half_as_hard_beside_their_target(default_game):
 
 def test_flames_hit_all_in_their_line(default_game):
   state = scene(default_game)
-  put(state, UNIT, "Hellion", (0.0, 0.0), verb=tables.HOLD)
+  put(state, UNIT, "Hellion", (0.0, 0.0), verb=constants.HOLD)
   for i, place in enumerate(((4.0, 0.0), (5.5, 0.5), (4.0, 1.5))):
     put(state, UNIT + i, "Marine", place, player=1)
   state.cooldown[:, 1] = 100.0
@@ -89,8 +89,8 @@ def test_flames_hit_all_in_their_line(default_game):
 
 def test_shields_take_hits_first_and_come_back_after_ten_calm_seconds(default_game):
   state = scene(default_game, TERRAN, PROTOSS)
-  put(state, UNIT, "Marine", (0.0, 0.0), verb=tables.HOLD)
-  put(state, UNIT, "Zealot", (5.0, 0.0), player=1, verb=tables.HOLD)
+  put(state, UNIT, "Marine", (0.0, 0.0), verb=constants.HOLD)
+  put(state, UNIT, "Zealot", (5.0, 0.0), player=1, verb=constants.HOLD)
   state.shield[1, 1, UNIT] = 2.0
   state = run(default_game, state)
   # 6 less a point of armour.
@@ -110,9 +110,9 @@ def test_shields_take_hits_first_and_come_back_after_ten_calm_seconds(default_ga
 def test_a_medivac_heals_four_and_a_half_a_step_for_one_and_a_half_energy(default_game):
   state = scene(default_game)
   put(state, UNIT, "Medivac", (0.0, 0.0))
-  put(state, UNIT + 1, "Marine", (3.0, 0.0), verb=tables.HOLD)
-  put(state, UNIT + 2, "Marine", (-4.1, 0.0), verb=tables.HOLD)
-  put(state, UNIT + 3, "Hellion", (0.0, 3.0), verb=tables.HOLD)
+  put(state, UNIT + 1, "Marine", (3.0, 0.0), verb=constants.HOLD)
+  put(state, UNIT + 2, "Marine", (-4.1, 0.0), verb=constants.HOLD)
+  put(state, UNIT + 3, "Hellion", (0.0, 3.0), verb=constants.HOLD)
   state.health[:, 0, UNIT + 1:UNIT + 4] = 20.0
   state.energy[:, 0, UNIT] = [50.0, 1.0, 1.3] + [50.0] * (GAMES - 3)
   state.health[3, 0, UNIT + 1] = 43.0
@@ -131,14 +131,14 @@ def test_a_repair_costs_a_quarter_and_takes_as_long_as_making_one(default_game):
   put(state, UNIT, "SCV", (-6.5, -16.0))
   state.health[:, 0, 1] = 200.0
   state = run(default_game, give(
-    state, "Effect_Repair_unit", slots=[UNIT], target=1, kind=tables.OWN))
+    state, "Effect_Repair_unit", slots=[UNIT], target=1, kind=constants.OWN))
   # 160 loops for 400 hit points: 20 a step.
   close(state.health[:, 0, 1], 220)
   state = run(default_game, state, 8)
-  same(state.orders.verb[:, 0, 0], tables.REPAIR)
+  same(state.orders.verb[:, 0, 0], constants.REPAIR)
   state = run(default_game, state)
   close(state.health[:, 0, 1], 400)
-  same(state.orders.verb[:, 0, 0], tables.GATHER)
+  same(state.orders.verb[:, 0, 0], constants.GATHER)
   same(state.score.spent[:, 0], 12)  # half of a quarter of 100, rounded down
   close(state.repair_debt[:, 0], 0.5)
 
@@ -155,14 +155,14 @@ def test_nobody_repairs_itself(default_game):
   can = host(default_game.observe(state)[0].available_actions)[:3, 0, repair]
   same(can, [False, True, True])
   state = run(default_game, give(
-    state, "Effect_Repair_unit", slots=[UNIT, UNIT + 1], target=UNIT, kind=tables.OWN))
+    state, "Effect_Repair_unit", slots=[UNIT, UNIT + 1], target=UNIT, kind=constants.OWN))
   same(state.orders.verb[:3, 0, :2], [
-    [tables.IDLE, tables.IDLE], [tables.IDLE, tables.REPAIR], [tables.IDLE, tables.REPAIR]])
+    [constants.IDLE, constants.IDLE], [constants.IDLE, constants.REPAIR], [constants.IDLE, constants.REPAIR]])
   # 272 loops at tempo 3 are 91, for 45 hit points.
   close(state.health[:3, 0, UNIT], [20, 20 + 45 * 8 / 91, 20 + 45 * 8 / 91])
   found = run(default_game, give(
-    state, "Effect_Repair_unit", slots=[UNIT], target=UNIT + 1, kind=tables.OWN))
-  same(found.orders.verb[:3, 0, 0], [tables.IDLE, tables.IDLE, tables.REPAIR])
+    state, "Effect_Repair_unit", slots=[UNIT], target=UNIT + 1, kind=constants.OWN))
+  same(found.orders.verb[:3, 0, 0], [constants.IDLE, constants.IDLE, constants.REPAIR])
 
 
 def test_a_sieged_tank_is_repaired_as_slowly_as_a_tank(default_game):
@@ -170,7 +170,7 @@ def test_a_sieged_tank_is_repaired_as_slowly_as_a_tank(default_game):
   state.minerals[:] = 1000
   for i, name in enumerate(("SiegeTank", "SiegeTankSieged")):
     put(state, UNIT + 2 * i, name, (4.0 * i, 0.0))
-    put(state, UNIT + 2 * i + 1, "SCV", (4.0 * i + 1, 0.0), verb=tables.REPAIR,
+    put(state, UNIT + 2 * i + 1, "SCV", (4.0 * i + 1, 0.0), verb=constants.REPAIR,
         target=UNIT + 2 * i)
     state.health[:, 0, UNIT + 2 * i] = 50.0
   state = run(default_game, state)
@@ -181,8 +181,8 @@ def test_what_was_killed_is_not_repaired(default_game):
   state = scene(default_game)
   state.minerals[:] = 1000
   put(state, 1, "SupplyDepot", (0.0, 0.0))
-  put(state, UNIT, "SCV", (1.5, 0.0), verb=tables.REPAIR, target=1)
-  put(state, UNIT, "Marine", (-5.0, 0.0), player=1, verb=tables.HOLD)
+  put(state, UNIT, "SCV", (1.5, 0.0), verb=constants.REPAIR, target=1)
+  put(state, UNIT, "Marine", (-5.0, 0.0), player=1, verb=constants.HOLD)
   state.health[:, 0, 1] = 3.0  # a volley takes five; a step's repair gives twenty
   state = run(default_game, state)
   same(state.kind[:, 0, 1], 0)
@@ -210,7 +210,7 @@ def test_chrono_boost_works_half_as_fast_again(default_game):
   state.energy[:, 0, 0] = 50.0
   state.energy[1, 0, 0] = 0.0
   state.queue[:, 0, 0, 0], state.timers[:, 0, 0, 0] = LOCAL["Probe"], 91
-  state = give(state, "Effect_ChronoBoostEnergyCost_unit", slots=[0], target=0, kind=tables.OWN)
+  state = give(state, "Effect_ChronoBoostEnergyCost_unit", slots=[0], target=0, kind=constants.OWN)
   born = []
   run(default_game, state, 13, lambda s: born.append((s.kind[:2, 0, S:] > 0).sum(-1)))
   # 12 loops a step: 91 take 8 steps, not 12.

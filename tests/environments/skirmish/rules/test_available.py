@@ -7,11 +7,11 @@ import pytest
 
 from starleague.environments.skirmish.rules import (
   abilities,
+  action_results,
   availability,
+  constants,
   economy,
   orders,
-  refusals,
-  tables,
 )
 from tests.environments.skirmish.default_games import (
   FUNCTION,
@@ -30,7 +30,7 @@ from tests.environments.skirmish.default_games import (
 
 FUNCTIONS, PRODUCTS = RULES.functions, RULES.products
 ROWS = 64  # commands tried at once
-REASONS = set(refusals.WORDS) - {refusals.ERROR, refusals.NOT_SUPPORTED}
+REASONS = set(action_results.MESSAGES) - {action_results.ERROR, action_results.NOT_SUPPORTED}
 GAS = TYPES.gas[np.where(FUNCTIONS.product < len(TYPES.names), FUNCTIONS.product, 0)]
 SITES = [(x, y) for x in np.arange(-22, 23, 1.5) for y in np.arange(-22, 23, 1.5)]
 SITES += [tuple(place) for place in TIER.homes[1:]]
@@ -45,7 +45,7 @@ def effect():
   def changes(state, gated):
     can = jnp.where(gated, availability.available(RULES, state), True)
     later, given = orders.give_orders(RULES, state, can)
-    later = abilities.use(RULES, later, given)
+    later = abilities.use_abilities(RULES, later, given)
     later = economy.train(RULES, later, given.trainers, given.product)
     told = later.refused[0]
     later = later._replace(refused=state.refused)
@@ -97,15 +97,15 @@ def attempts(state, g, function, sparse=False, rng=None):
   every = [present]
   found = []
   if FUNCTIONS.takes_unit[function]:
-    targets = [(tables.OWN, i) for i in present]
-    targets += [(tables.ENEMY, i) for i in range(N)]
-    targets += [(tables.RESOURCE, i) for i in range(R)]
+    targets = [(constants.OWN, i) for i in present]
+    targets += [(constants.ENEMY, i) for i in range(N)]
+    targets += [(constants.RESOURCE, i) for i in range(R)]
     if sparse:
-      targets = [targets[i] for i in rng.choice(len(targets), 3)] + [(tables.OWN, present[0])]
+      targets = [targets[i] for i in rng.choice(len(targets), 3)] + [(constants.OWN, present[0])]
     found += [(g, function, slots, kind, i, 0.0, 0.0) for slots in every for kind, i in targets]
   elif FUNCTIONS.takes_point[function]:
     places = SITES
-    if sparse or FUNCTIONS.kind[function] != tables.BUILDING:
+    if sparse or FUNCTIONS.kind[function] != constants.BUILDING:
       places = [(rng or np.random.default_rng(0)).uniform(-20, 20, 2) for _ in range(3)]
     # As near as a builder may be bothered with: a geyser's own place too.
     places = [*places, *(tuple(state.side[g, 0] * np.array(p)) for p in TIER.patches[4::5])]
@@ -147,9 +147,9 @@ def everything(default_game):
     hall = next(i for i in plain if TYPES.townhall[i])
     feeds = [i for i in plain if TYPES.gives_food[i] and not TYPES.townhall[i]] * 2
     producer = next(i for i in plain if i in PRODUCTS.producer[1:len(TYPES.names)] and i != hall) \
-      if race != tables.RACES.index("Zerg") else hall
+      if race != constants.RACES.index("Zerg") else hall
     slots = {**dict(enumerate(plain + [hall, producer] + feeds)),
-             **{TIER.plain + i: kind for i, kind in enumerate(armed)},
+             **{TIER.unarmed + i: kind for i, kind in enumerate(armed)},
              **{S + i: kind for i, kind in enumerate(units)}}
     for i, kind in slots.items():
       state.kind[g, 0, i] = kind
@@ -162,14 +162,14 @@ def everything(default_game):
     state.queue[g, 0, second + 1, 0] = np.flatnonzero(
       (PRODUCTS.producer == producer) & (PRODUCTS.brood > 0))[0]
     state.timers[g, 0, second + 1, 0] = 100
-    if race == tables.RACES.index("Zerg"):
+    if race == constants.RACES.index("Zerg"):
       state.larvae[g, 0, 0] = 3
       overlord = next(i for i in units if TYPES.gives_food[i])
       for i in range(3):
         state.kind[g, 0, S + len(units) + i] = overlord
         state.health[g, 0, S + len(units) + i] = 200
     state.memory.seen[g, 0] = state.kind[g, 1] > 0
-  state.orders.verb[:] = tables.IDLE
+  state.orders.verb[:] = constants.IDLE
   state.cargo[:, 0] = 5 * TYPES.worker[state.kind[:, 0, S:]]
   state.upgrades[:, 0, UPGRADE["Stimpack"]] = state.race[:, 0] == 0
   return state
@@ -201,7 +201,7 @@ def test_what_is_available_in_rich_games_does_something(default_record, effect, 
     allowed = np.asarray(can(state))[:, 0]
     going = np.flatnonzero(state.winner < 0)[i % 2::2]
     pairs = [(g, c) for g in going for c in range(1, len(FUNCTION))
-             if allowed[g, c] and (FUNCTIONS.kind[c] != tables.BUILDING or GAS[c])]
+             if allowed[g, c] and (FUNCTIONS.kind[c] != constants.BUILDING or GAS[c])]
     works = possible(effect, state, pairs)
     assert works.all(), [(g, FUNCTIONS.names[c]) for (g, c), w in zip(pairs, works, strict=True)
                          if not w]
@@ -218,9 +218,9 @@ def test_gas_structures_are_available_exactly_where_a_geyser_is_left(default_rec
     state.minerals[:] = 1000
     state.memory.patches[:, 0] *= ~np.array(TIER.geysers * 2) | (rng.random((GAMES, R)) < 0.25)
     allowed = np.asarray(can(state))[:, 0]
-    free = np.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
+    free = np.where(state.orders.verb == constants.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
     pairs = [(g, c) for g in np.flatnonzero(state.winner < 0) for c in np.flatnonzero(GAS)
-             if FUNCTIONS.capable[c][free[g]].any() and (state.kind[g, 0, :TIER.plain] == 0).any()]
+             if FUNCTIONS.capable[c][free[g]].any() and (state.kind[g, 0, :TIER.unarmed] == 0).any()]
     works = possible(effect, state, pairs, gated=False)
     found += works.tolist()
     wrong = [pair for pair, work in zip(pairs, works, strict=True) if allowed[pair] != work]
@@ -239,7 +239,7 @@ def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, e
   for state in default_record.states[3::5]:
     allowed = np.asarray(can(state))[:, 0]
     # Building is forbidden to whoever cannot pay yet, though the way there costs nothing.
-    free = np.where(state.orders.verb == tables.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
+    free = np.where(state.orders.verb == constants.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
     commands = []
     for g in np.flatnonzero(state.winner < 0):
       standing = np.where(state.unfinished[g, 0] > 0, 0, state.kind[g, 0, :S])
@@ -248,7 +248,7 @@ def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, e
         product = FUNCTIONS.product[c]
         if FUNCTIONS.levels[c] == 1 and PRODUCTS.requirement[product] not in stands:
           continue
-        builds = FUNCTIONS.kind[c] == tables.BUILDING and FUNCTIONS.capable[c][free[g]].any()
+        builds = FUNCTIONS.kind[c] == constants.BUILDING and FUNCTIONS.capable[c][free[g]].any()
         if not allowed[g, c] and not builds:
           commands += attempts(state, g, c, sparse=True, rng=rng)
     changed = tried(effect, state, commands, False)

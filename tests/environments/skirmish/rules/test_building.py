@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, S, give, host
 from tests.environments.skirmish.scenes import (
   GEYSER,
@@ -42,8 +42,8 @@ def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_ga
     close(state.shield[:, 0, 1], 0.1 * TYPES.shield[LOCAL[name]])
     same((state.kind[:, 0, S:] > 0).sum(-1), 1 if race == ZERG else 2)
     same(state.orders.verb[:, 0, 0], {
-      ZERG: tables.IDLE, PROTOSS: tables.GATHER, TERRAN: tables.CONSTRUCT}[race])
-    same(state.orders.verb[:, 0, 1], tables.IDLE)  # a site takes one
+      ZERG: constants.IDLE, PROTOSS: constants.GATHER, TERRAN: constants.CONSTRUCT}[race])
+    same(state.orders.verb[:, 0, 1], constants.IDLE)  # a site takes one
     same(state.score.killed_units, 0)
     steps = -(-loops // 8)
     state = run(default_game, state, steps - 1)
@@ -52,7 +52,7 @@ def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_ga
     same(state.unfinished[:, 0, 1], 0)
     close(state.health[:, 0, 1], TYPES.health[LOCAL[name]])
     close(state.shield[:, 0, 1], TYPES.shield[LOCAL[name]])
-    same(state.orders.verb[:, 0, 0], tables.IDLE if race == ZERG else tables.GATHER)
+    same(state.orders.verb[:, 0, 0], constants.IDLE if race == ZERG else constants.GATHER)
 
 
 def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
@@ -60,18 +60,18 @@ def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
   state.minerals[:] = 1000
   put(state, UNIT, "Drone", HOME)
   far = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-5.9, y=-16.0)  # 10.1 from the hall
-  same(run(default_game, far).orders.verb[:, 0, 0], tables.IDLE)
+  same(run(default_game, far).orders.verb[:, 0, 0], constants.IDLE)
   near = give(state, "Build_SpawningPool_pt", slots=[UNIT], x=-6.1, y=-16.0)
-  same(run(default_game, near).orders.verb[:, 0, 0], tables.BUILD)
+  same(run(default_game, near).orders.verb[:, 0, 0], constants.BUILD)
   hall = give(state, "Build_Hatchery_pt", slots=[UNIT], x=0.0, y=0.0)
-  same(run(default_game, hall).orders.verb[:, 0, 0], tables.BUILD)
-  gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=tables.RESOURCE)
+  same(run(default_game, hall).orders.verb[:, 0, 0], constants.BUILD)
+  gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=constants.RESOURCE)
   found = run(default_game, gas)
-  same(found.orders.verb[:, 0, 0], tables.BUILD)
+  same(found.orders.verb[:, 0, 0], constants.BUILD)
   same(found.orders.x[:, 0, 0], GEYSER_PLACE[0])
-  patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=tables.RESOURCE)
+  patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=constants.RESOURCE)
   found = run(default_game, patch)  # 4.9 from the geyser: too far
-  same(found.orders.verb[:, 0, 0], tables.IDLE)
+  same(found.orders.verb[:, 0, 0], constants.IDLE)
 
 
 @pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
@@ -99,9 +99,9 @@ def test_gas_structures_need_a_geyser_that_may_be_free(default_game, race):
   can = host(default_game.observe(state)[0].available_actions)[
     :6, 0, vocabulary.FUNCTIONS.index(function)]
   same(can, [False, False, True, True, False, True])
-  aim = {"pt": {"x": x, "y": y}, "unit": {"target": last, "kind": tables.RESOURCE}}[takes]
+  aim = {"pt": {"x": x, "y": y}, "unit": {"target": last, "kind": constants.RESOURCE}}[takes]
   found = run(default_game, give(state, function, slots=[UNIT], **aim))
-  same(found.orders.verb[:6, 0, 0] == tables.BUILD, can)
+  same(found.orders.verb[:6, 0, 0] == constants.BUILD, can)
 
 
 def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_game):
@@ -120,12 +120,12 @@ def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_gam
     state, "Build_SupplyDepot_pt", slots=[UNIT], x=site[0], y=site[1]))
   # Who meets what it did not know of goes back to mine; nothing is paid.
   same(found.orders.verb[:5, 0, 0], [
-    tables.BUILD, tables.IDLE, tables.BUILD, tables.IDLE, tables.GATHER])
+    constants.BUILD, constants.IDLE, constants.BUILD, constants.IDLE, constants.GATHER])
   same(found.kind[:5, 0, 1], 0)
   same(found.minerals[:5, 0], 100)
   found = run(default_game, found, 60)
   same(found.kind[:5, 0, 1], [LOCAL["SupplyDepot"], 0, 0, 0, 0])
-  same(found.orders.verb[2, 0, 0], tables.GATHER)
+  same(found.orders.verb[2, 0, 0], constants.GATHER)
 
 
 def test_a_patch_is_gone_when_that_is_seen(default_game):
@@ -135,8 +135,8 @@ def test_a_patch_is_gone_when_that_is_seen(default_game):
   state.patches[:2, 1, 0] = 0  # the enemy's first patch, out of sight
   state.memory.patches[1, 0, half] = 0
   found = run(default_game, give(
-    state, "Harvest_Gather_unit", slots=[UNIT], target=half, kind=tables.RESOURCE))
-  same(found.orders.verb[:3, 0, 0], [tables.GATHER, tables.IDLE, tables.GATHER])
+    state, "Harvest_Gather_unit", slots=[UNIT], target=half, kind=constants.RESOURCE))
+  same(found.orders.verb[:3, 0, 0], [constants.GATHER, constants.IDLE, constants.GATHER])
 
 
 def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
@@ -181,7 +181,7 @@ def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
   same(state.kind[1, 0, UNIT + 7], drone)
   for g, slot in ((0, UNIT), (1, UNIT + 7)):
     close(state.health[g, 0, slot], 40)
-    same(state.orders.verb[g, 0, slot - S], tables.GATHER)
+    same(state.orders.verb[g, 0, slot - S], constants.GATHER)
     assert np.hypot(state.x[g, 0, slot] - site[0], state.y[g, 0, slot] - site[1]) < 2.0
   # It had been counted when it was born.
   same(state.score.units[:3, 0], 0)
@@ -193,7 +193,7 @@ def test_workers_and_supply_stay_out_of_the_build_order(default_game):
       (TERRAN, "SCV", "SupplyDepot", "Refinery_pt",
        {"x": GEYSER_PLACE[0], "y": GEYSER_PLACE[1]}),
       (PROTOSS, "Probe", "Pylon", "Assimilator_unit",
-       {"target": GEYSER, "kind": tables.RESOURCE})):
+       {"target": GEYSER, "kind": constants.RESOURCE})):
     state = scene(default_game, race)
     state.minerals[:] = 1000
     state.queue[:, 0, 0, 0], state.timers[:, 0, 0, 0] = LOCAL[worker], 8

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import (
   GAMES,
   LOCAL,
@@ -42,8 +42,8 @@ def test_weapons_armour_and_shields_add_what_their_levels_say(default_game):
   armour = [f"ProtossGroundArmorsLevel{i}" for i in (1, 2, 3)]
   shields = [f"ProtossShieldsLevel{i}" for i in (1, 2, 3)]
   state = scene(default_game, TERRAN, PROTOSS)
-  put(state, UNIT, "Marine", (0.0, 0.0), verb=tables.HOLD)
-  put(state, UNIT, "Zealot", (5.0, 0.0), player=1, verb=tables.HOLD)
+  put(state, UNIT, "Marine", (0.0, 0.0), verb=constants.HOLD)
+  put(state, UNIT, "Zealot", (5.0, 0.0), player=1, verb=constants.HOLD)
   cases = [([], [], 5), (weapons[:1], [], 6), (weapons, [], 8), ([], armour[:1], 4),
            (weapons[:2], armour, 4), ([], shields[:1], 4), ([], shields, 2),
            ([], armour + shields, 0.5)]
@@ -61,9 +61,9 @@ def test_weapons_armour_and_shields_add_what_their_levels_say(default_game):
 
 def test_upgrades_of_health_speed_and_range(default_game):
   state = scene(default_game, ZERG, TERRAN)
-  put(state, UNIT, "Zergling", (-4.0, -4.0), verb=tables.MOVE)
-  put(state, UNIT + 1, "Hydralisk", (0.0, 0.0), verb=tables.HOLD)
-  put(state, UNIT, "Marine", (6.5, 0.0), player=1, verb=tables.HOLD)
+  put(state, UNIT, "Zergling", (-4.0, -4.0), verb=constants.MOVE)
+  put(state, UNIT + 1, "Hydralisk", (0.0, 0.0), verb=constants.HOLD)
+  put(state, UNIT, "Marine", (6.5, 0.0), player=1, verb=constants.HOLD)
   state.orders.x[:, 0, 0], state.orders.y[:, 0, 0] = 12.0, -4.0
   state.upgrades[0, 0, UPGRADE["MetabolicBoost"]] = True
   state.upgrades[0, 0, UPGRADE["GroovedSpines"]] = True
@@ -135,7 +135,7 @@ def test_units_find_their_way_between_bases_on_every_map(default_game):
   for i, base in enumerate(bases[1:]):
     for j, name in enumerate(("Zealot", "Banshee")):
       slot = UNIT + 7 * j + i
-      put(state, slot, name, np.add(HOME, (3.5, 3.5)), verb=tables.MOVE)
+      put(state, slot, name, np.add(HOME, (3.5, 3.5)), verb=constants.MOVE)
       state.orders.x[:, 0, slot - S], state.orders.y[:, 0, slot - S] = base
   state.health[:, 0, UNIT:UNIT + 14] = 1e6
   half, ground = RULES.half, state.match_up.map_index % 3
@@ -146,7 +146,7 @@ def test_units_find_their_way_between_bases_on_every_map(default_game):
     x, y = state.x[:, 0, UNIT:UNIT + 7], state.y[:, 0, UNIT:UNIT + 7]
     cells = np.floor(y + half).astype(int), np.floor(x + half).astype(int)
     assert passable[ground[:, None], cells[0], cells[1]].all()
-    done = state.orders.verb[:, 0, :14] == tables.IDLE
+    done = state.orders.verb[:, 0, :14] == constants.IDLE
     arrived = np.where(done & (arrived == 999), step + 1, arrived)
   straight = np.hypot(*(bases[1:] - np.add(HOME, (3.5, 3.5))).T)
   pace = {"Zealot": 1.125, "Banshee": 1.375}  # a step
@@ -160,7 +160,7 @@ def test_a_game_in_which_nothing_happens_is_a_draw(default_game):
   state.loop[:] = 1976
   # In one, somebody is in the making; in another, a patch is mined.
   state.queue[1, 0, 0, 0], state.timers[1, 0, 0, 0] = LOCAL["SCV"], 16
-  put(state, UNIT, "SCV", HOME, games=2, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", HOME, games=2, verb=constants.GATHER, target=0)
   state.cargo[2, 0, 0] = 5
   state.last_event[3] = 8
   state = run(default_game, state, 2)
@@ -186,7 +186,7 @@ def test_whoever_has_no_structure_has_lost(default_game):
 def test_bunkers_shoot_once_they_are_finished(default_game):
   state = scene(default_game)
   put(state, BUNKER, "Bunker", (0.0, 0.0))
-  put(state, UNIT, "Marauder", (7.5, 0.0), player=1, verb=tables.HOLD)
+  put(state, UNIT, "Marauder", (7.5, 0.0), player=1, verb=constants.HOLD)
   state.unfinished[1, 0, BUNKER] = 500
   state = run(default_game, state)
   crew = TYPES.ground.attacks[LOCAL["Bunker"]]  # Marines, of 6 less a point of armour each
@@ -201,8 +201,8 @@ def test_weapons_against_the_air_and_the_ground(default_game):
            ("Phoenix", "Marine", 45), ("Phoenix", "Banshee", 140 - 2 * 10),
            ("Immortal", "Banshee", 140), ("Stalker", "Marauder", 125 - 13 - 5 + 1)]
   for g, (mine, theirs, _) in enumerate(cases):
-    put(state, UNIT, mine, (0.0, 0.0), games=g, verb=tables.HOLD)
-    put(state, UNIT, theirs, (5.0, 0.0), player=1, games=g, verb=tables.HOLD)
+    put(state, UNIT, mine, (0.0, 0.0), games=g, verb=constants.HOLD)
+    put(state, UNIT, theirs, (5.0, 0.0), player=1, games=g, verb=constants.HOLD)
   state = run(default_game, state)
   close(state.health[:len(cases), 1, UNIT], [left for _, _, left in cases])
 

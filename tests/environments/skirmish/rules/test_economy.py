@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import LOCAL, S, give, host
 from tests.environments.skirmish.scenes import (
   BUNKER,
@@ -74,7 +74,7 @@ def test_a_queen_brings_three_larvae(default_game):
   state.energy[:, 0, UNIT] = 25.0
   state.energy[1, 0, UNIT] = 24.9
   same(state.larvae[:, 0, 0], 3)
-  state = give(state, "Effect_InjectLarva_unit", slots=[UNIT], target=0, kind=tables.OWN)
+  state = give(state, "Effect_InjectLarva_unit", slots=[UNIT], target=0, kind=constants.OWN)
   found = []
   last = run(default_game, state, 25, lambda s: found.append(s.larvae[:2, 0, 0]))
   # 464 loops at tempo 3 are 154, which the twentieth step completes.
@@ -104,7 +104,7 @@ def test_a_hatchery_takes_one_injection_at_a_time(default_game):
   inject = vocabulary.FUNCTIONS.index("Effect_InjectLarva_unit")
   can = host(default_game.observe(state)[0].available_actions)[:3, 0, inject]
   same(can, [True, False, True])  # the third has another hatchery, that waits
-  order = {"slots": [UNIT], "kind": tables.OWN}
+  order = {"slots": [UNIT], "kind": constants.OWN}
   found = run(default_game, give(state, "Effect_InjectLarva_unit", target=0, **order))
   step = 8 * 0.5625 / 16
   close(found.energy[:3, 0, UNIT], [35 + step, 60 + step, 60 + step])

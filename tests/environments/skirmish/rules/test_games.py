@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.mini_games import (
   ALL_PAIRS,
   GAMES,
@@ -159,7 +159,7 @@ def army(state, kinds, numbers, seed):
     kind=units(state.kind, kind), x=units(state.x, x), y=units(state.y, y),
     health=units(state.health, RULES.types.health[kind]),
     orders=state.orders._replace(
-      verb=jnp.asarray(np.where(have, tables.ATTACK, tables.IDLE), jnp.int32),
+      verb=jnp.asarray(np.where(have, constants.ATTACK, constants.IDLE), jnp.int32),
       x=side * 3 + zeros, y=zeros))
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules import maps, tables
-from starleague.environments.skirmish.rules.state import TOWNHALL_REACH
+from starleague.environments.skirmish.rules import constants, maps, tiers
+from starleague.environments.skirmish.rules.constants import TOWNHALL_REACH
 
 TIERS = ("default", "large")
 HALL_RADIUS = 2.75
@@ -12,7 +12,7 @@ HALL_RADIUS = 2.75
 
 @pytest.fixture(params=TIERS)
 def tier(request):
-  return tables.TIERS[request.param]
+  return tiers.TIERS[request.param]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_maps_are_what_they_are_called(terrain):
   middle = terrain.cells // 2
   assert river[middle, middle]  # the ford
   # Off the fords nobody crosses: along the middle line, |x - y| of 12 is wet.
-  off = int(6 * terrain.cells / maps.UNIT)
+  off = int(6 * terrain.cells / maps.REFERENCE_SIZE)
   assert not river[middle + off - 1, middle - off]
 
 
@@ -65,7 +65,7 @@ def test_every_base_is_reached_from_every_other_by_the_fields(tier, terrain):
           at = int(np.floor(y)), int(np.floor(x))
           assert terrain.passable[(k, *at)], (maps.NAMES[k], start, goal, at)
           way = field[at]
-          assert way != maps.NO_WAY
+          assert way != maps.UNREACHABLE
           if way == maps.STRAIGHT:
             dx, dy = to_x - x, to_y - y
           else:
@@ -90,10 +90,10 @@ def test_resources_lie_within_reach_of_their_base_and_clear_of_its_hall(tier):
     apart = np.hypot(*(places[mine] - home).T)
     assert (apart < TOWNHALL_REACH).all()
     # A hall exactly at its base fits beside its patches.
-    assert (apart >= HALL_RADIUS + tables.PATCH_RADIUS).all()
+    assert (apart >= HALL_RADIUS + constants.PATCH_RADIUS).all()
     assert gas[mine].sum() == {"default": 1, "large": 2}[tier.name]
   every = np.concatenate([places, -places])
-  assert (np.abs(every) + tables.PATCH_RADIUS <= tier.map_size / 2).all()
+  assert (np.abs(every) + constants.PATCH_RADIUS <= tier.map_size / 2).all()
   np.testing.assert_array_equal(4 * places, np.round(4 * places))  # exact after half a turn
   # No patch is another's: each is nearest to its own base, and none lies in another.
   square = ((every[:, None] - every) ** 2).sum(-1) + 1e9 * np.eye(len(every))
@@ -117,7 +117,7 @@ def test_homes_are_high_where_there_are_ramps_and_ramps_are_not_built_on(tier, t
   high = terrain.high[1]
   assert high[cell(terrain, tier.homes[0])] and high[cell(terrain, -np.array(tier.homes[0]))]
   assert not any(high[cell(terrain, home)] for home in tier.homes[1:])
-  scale = tier.map_size / maps.UNIT
+  scale = tier.map_size / maps.REFERENCE_SIZE
   for along in (-13.0 * scale,):
     edge = maps.PLATEAU * scale - 0.5
     for place in ((along, edge), (edge, along)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import mining, tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import TIER, S, give, host
 from tests.environments.skirmish.scenes import (
   GEYSER,
@@ -38,7 +38,7 @@ def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
   for g, count in enumerate(hands):
     for i in range(count):
       put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
-          verb=tables.GATHER, target=GEYSER)
+          verb=constants.GATHER, target=GEYSER)
   state = run(default_game, state, 60)
   # A trip takes 40 loops, 5 steps; more than three share the three's income: a trip of four
   # workers takes 30 / 4 = 7.5 steps.
@@ -51,7 +51,7 @@ def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
 
 def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game):
   state = scene(default_game, TERRAN, PROTOSS)
-  put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=tables.GATHER, target=GEYSER)
+  put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=constants.GATHER, target=GEYSER)
   for g, player in ((1, 0), (2, 1)):
     put(state, 1, ("Refinery", "Assimilator")[player], GEYSER_PLACE, player=player, games=g)
   state.unfinished[1, 0, 1] = 4000
@@ -64,7 +64,7 @@ def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game
 
 def test_a_trip_takes_forty_loops_of_which_eight_are_the_way(default_game):
   state = scene(default_game)
-  put(state, UNIT, "SCV", BESIDE, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   found = []
   run(default_game, state, 10, lambda s: found.append(
     (s.trip[0, 0, 0], s.cargo[0, 0, 0], s.minerals[0, 0], s.patches[0, 0, 0])))
@@ -78,7 +78,7 @@ def test_whoever_carries_something_brings_it_to_its_nearest_hall(default_game):
   far = GEYSER + 1  # of the second base
   place = np.subtract(TIER.patches[far], (0.0, 1.2))
   for g in range(5):
-    put(state, UNIT, "SCV", BESIDE if g == 0 else place, games=g, verb=tables.GATHER,
+    put(state, UNIT, "SCV", BESIDE if g == 0 else place, games=g, verb=constants.GATHER,
         target=0 if g == 0 else far)
   state.cargo[:5, 0, 0] = 5
   state.kind[2:5, 0, 0] = 0
@@ -92,7 +92,7 @@ def test_whoever_carries_something_brings_it_to_its_nearest_hall(default_game):
     state = run(default_game, state)
     arrived = np.where((arrived == 99) & (state.minerals[:5, 0] > 0), step + 1, arrived)
   # Two ticks of 0.703 a step, up to 3.5 from the hall's middle, and a step in which it is paid.
-  way = np.hypot(*(np.array([BESIDE, place]) - HOME).T) - mining.DROP_REACH
+  way = np.hypot(*(np.array([BESIDE, place]) - HOME).T) - constants.DROP_REACH
   steps = np.ceil(way / (8 * 2.8125 / 16)) + 1
   same(arrived, [*steps, 99, 99, 99])
   same(state.cargo[2:5, 0, 0], 5)
@@ -103,14 +103,14 @@ def test_a_load_is_kept_when_its_worker_is_sent_elsewhere(default_game):
   """Sent off and back to another patch, to a geyser, told to stop: it is paid once at home."""
   state = scene(default_game)
   put(state, 1, "Refinery", GEYSER_PLACE)
-  put(state, UNIT, "SCV", BESIDE, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   state.cargo[:, 0, 0] = 5
   moved = run(default_game, give(state, "Move_pt", slots=[UNIT], x=0.0, y=0.0), 4)
   same(moved.cargo[:, 0, 0], 5)
   same(moved.minerals[:, 0], 0)
   for target in (1, GEYSER):
     found, seen = moved, []
-    order = {"slots": [UNIT], "target": target, "kind": tables.RESOURCE}
+    order = {"slots": [UNIT], "target": target, "kind": constants.RESOURCE}
     for step in range(16):
       found = run(default_game, give(found, "Harvest_Gather_unit", **order) if not step else found)
       seen.append((found.minerals[0, 0], found.vespene[0, 0], found.patches[0, 0, target]))
@@ -131,25 +131,25 @@ def test_a_worker_told_to_return_its_load_goes_home_and_mines_again(default_game
   same(host(default_game.observe(state)[0].available_actions)[:, 0, back], True)
   slots = [UNIT, UNIT + 1]
   for given in (give(state, "Harvest_Return_quick", slots=slots),
-                give(state, "Smart_unit", slots=slots[:1], target=0, kind=tables.OWN)):
+                give(state, "Smart_unit", slots=slots[:1], target=0, kind=constants.OWN)):
     found = run(default_game, given)
-    same(found.orders.verb[:, 0, :2], [tables.RETURN, tables.IDLE])
+    same(found.orders.verb[:, 0, :2], [constants.RETURN, constants.IDLE])
     rows = host(default_game.observe(found)[0].entities)[:, 0]
     same(rows[:, 1, types.COLUMN["order_id_0"]], back)
     found = run(default_game, found, 16)
     same(found.vespene[:, 0], 4)
-    same(found.orders.verb[:, 0, :2], [tables.GATHER, tables.IDLE])
+    same(found.orders.verb[:, 0, :2], [constants.GATHER, constants.IDLE])
     close(found.x[:, 0, S + 1], 1.0)
   same(host(default_game.observe(found)[0].available_actions)[:, 0, back], False)
 
 
 def test_what_was_queued_is_done_when_the_load_is_home(default_game):
   state = scene(default_game)
-  put(state, UNIT, "SCV", OFF, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", OFF, verb=constants.GATHER, target=0)
   state.cargo[:, 0, 0] = 5
   found = run(default_game, give(state, "Move_pt", slots=[UNIT], x=0.0, y=0.0, queued=True))
   same(found.minerals[:, 0], 5)
-  same(found.orders.verb[:, 0, 0], tables.MOVE)
+  same(found.orders.verb[:, 0, 0], constants.MOVE)
 
 
 def test_a_load_shows_as_the_real_games_buff_and_only_to_its_player(default_game):
@@ -182,7 +182,7 @@ def test_the_dead_take_their_load_with_them(default_game):
 def test_miners_find_their_way_up_a_ramp(default_game):
   """From the low ground to a patch on the plateau, where ways are led around cliffs."""
   state = scene(default_game, ground=1)
-  put(state, UNIT, "SCV", (0.0, -4.0), verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", (0.0, -4.0), verb=constants.GATHER, target=0)
   found = run(default_game, state, 60)
   assert (found.minerals[:, 0] >= 5).all()
 
@@ -193,10 +193,10 @@ def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
   other = TIER.patches[1]
   between = np.add(PATCH, other) / 2
   assert np.hypot(*np.subtract(PATCH, other)) < 3.0  # both in reach from there
-  put(state, UNIT, "SCV", between, games=0, verb=tables.GATHER, target=GEYSER)
+  put(state, UNIT, "SCV", between, games=0, verb=constants.GATHER, target=GEYSER)
   for i in range(3):
-    put(state, UNIT + i, "SCV", between, games=1, verb=tables.GATHER, target=0)
-  put(state, UNIT, "SCV", between, games=2, verb=tables.GATHER, target=0)
+    put(state, UNIT + i, "SCV", between, games=1, verb=constants.GATHER, target=0)
+  put(state, UNIT, "SCV", between, games=2, verb=constants.GATHER, target=0)
   state.trip[:3, 0, 0] = 18  # a step short of a load
   state = run(default_game, state)
   same(state.orders.target[:3, 0, 0] == GEYSER, False)
@@ -207,7 +207,7 @@ def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
 
 def test_cheats_get_half_as_much_again(default_game):
   state = scene(default_game)
-  put(state, UNIT, "SCV", BESIDE, verb=tables.GATHER, target=0)
+  put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   state.match_up.income[1] = 150
   state = run(default_game, state, 50)
   same(state.minerals[:2, 0], [10 * 5, 10 * 7])  # 7.5 a trip, rounded down
@@ -218,9 +218,9 @@ def test_the_last_minerals_of_a_patch_go_first_to_whose_half_it_is(default_game)
   """Two workers of the one and one of the other are done at a patch that holds 8."""
   state = scene(default_game)
   for i in range(2):
-    put(state, UNIT + i, "SCV", BESIDE, verb=tables.GATHER, target=0)
+    put(state, UNIT + i, "SCV", BESIDE, verb=constants.GATHER, target=0)
   half = TIER.resources // 2
-  put(state, UNIT, "SCV", BESIDE, player=1, verb=tables.GATHER, target=half)
+  put(state, UNIT, "SCV", BESIDE, player=1, verb=constants.GATHER, target=half)
   state.trip[:, 0, :2] = state.trip[:, 1, 0] = 18
   left = [16, 15, 8, 5, 1]
   for g, amount in enumerate(left):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import types
-from starleague.environments.skirmish.rules import perception, placement, tables
+from starleague.environments.skirmish.rules import constants, perception
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.mini_games import RULES
@@ -79,12 +79,12 @@ def drawn(rules, state, p):
   half = np.array(rules.tier.patches)
   for place, there in zip(np.concatenate([half, -half]) * side, memory.patches[p], strict=True):
     square = (middles - place[0]) ** 2 + (middles[:, None] - place[1]) ** 2
-    neutral |= (square <= tables.PATCH_RADIUS ** 2) & (there > 0)
+    neutral |= (square <= constants.PATCH_RADIUS ** 2) & (there > 0)
   creep = np.zeros((2, size, size), bool)
   for q in range(2):
     for slot in np.flatnonzero(rules.types.larvae[state.kind[q, :s]] & (state.unfinished[q] == 0)):
       creep[q] |= disc(rules, state.side[q], state.x[q, slot], state.y[q, slot],
-                       placement.CREEP_RADIUS)
+                       constants.CREEP_RADIUS)
   visible, explored = bits(memory.visible[p]), bits(memory.explored[p])
   relative = np.where(own, types.ALLIANCE_SELF, np.where(
     enemy, types.ALLIANCE_ENEMY, types.ALLIANCE_NEUTRAL * neutral))

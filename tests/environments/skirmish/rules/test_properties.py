@@ -10,7 +10,7 @@ import pytest
 from starleague.agent import types
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import replays
-from starleague.environments.skirmish.rules import orders, tables
+from starleague.environments.skirmish.rules import constants, orders
 from starleague.environments.skirmish.rules.config import GameConfig
 from tests.environments.skirmish.default_games import (
   GAMES,
@@ -49,7 +49,7 @@ def invariants(state):
                              (True, score.collected_vespene, TIER.geyser_vespene)):
     left = state.patches[:, :, gas == GEYSERS]
     assert (left.sum((1, 2)) + brought.sum(1) + carried(state, gas) <= full * left[0].size).all()
-  assert (0 <= state.cargo).all() and (state.cargo <= tables.LOAD_MINERALS).all()
+  assert (0 <= state.cargo).all() and (state.cargo <= constants.LOAD_MINERALS).all()
   assert not state.cargo[~TYPES.worker[kind[..., S:]]].any()
   # Food and room: units and what is in the making never take more than there can be.
   food = TYPES.takes_food[kind].sum(-1) + PRODUCTS.takes_food[queue].sum((2, 3))
@@ -58,8 +58,8 @@ def invariants(state):
   assert (taken <= TIER.units).all()
   # Slots: structures first, those that shoot last among them, then units.
   assert (TYPES.structure[kind[..., :S]] == (kind[..., :S] > 0)).all()
-  assert not TYPES.fighter[kind[..., :TIER.plain]].any()
-  shooters = kind[..., TIER.plain:S]
+  assert not TYPES.fighter[kind[..., :TIER.unarmed]].any()
+  shooters = kind[..., TIER.unarmed:S]
   assert (TYPES.fighter[shooters] == (shooters > 0)).all()
   assert not TYPES.structure[kind[..., S:]].any()
   assert (TYPES.race[kind] == state.race[..., None])[kind > 0].all()
@@ -71,7 +71,7 @@ def invariants(state):
   loops = PRODUCTS.loops[queue]
   assert (state.timers <= loops).all()
   # Hit points, shields, energy.
-  effects = RULES.upgrades.effects[:, tables.EFFECTS.index("health")]
+  effects = RULES.upgrades.effects[:, constants.EFFECTS.index("health")]
   more = state.upgrades.astype(np.float32) @ effects  # [G, 2, Y]
   most = TYPES.health[kind] + np.take_along_axis(more, kind, axis=-1)
   there = kind > 0
@@ -110,7 +110,7 @@ def nothing_is_spilt(before, after):
   """Between two steps only workers that are gone take what they carry with them."""
   worker = TYPES.worker[before.kind[..., S:]]
   gone = worker & ~TYPES.worker[after.kind[..., S:]]
-  for gas, load in ((False, tables.LOAD_MINERALS), (True, tables.LOAD_VESPENE)):
+  for gas, load in ((False, constants.LOAD_MINERALS), (True, constants.LOAD_VESPENE)):
     lost = on_the_map(before, gas) - on_the_map(after, gas)
     assert (0 <= lost).all() and (lost <= load * gone.sum((1, 2))).all()
 
@@ -214,7 +214,7 @@ def hide(state, rng, player=1):
   armed = [LOCAL[name] for name in ("Bunker", "PhotonCannon", "SpineCrawler")]
   units = [LOCAL[name] for name in ("SCV", "Marine", "Zergling", "VoidRay", "Medivac", "Queen")]
   slots = np.arange(N)
-  kinds = np.where(slots < TIER.plain, rng.choice(plain, (GAMES, N)), np.where(
+  kinds = np.where(slots < TIER.unarmed, rng.choice(plain, (GAMES, N)), np.where(
     slots < S, rng.choice(armed, (GAMES, N)), rng.choice(units, (GAMES, N))))
   kinds *= rng.random((GAMES, N)) < 0.7
 
@@ -284,7 +284,7 @@ def test_no_order_tells_what_is_hidden(default_record):
   """What units are ordered to do hangs only on what is known, even where a builder is refused."""
   order = jax.jit(jax.vmap(lambda state: orders.give_orders(
     RULES, state, jnp.ones((2, len(RULES.functions.names)), bool))[0].orders))
-  builds = np.flatnonzero(RULES.functions.kind == tables.BUILDING)
+  builds = np.flatnonzero(RULES.functions.kind == constants.BUILDING)
   rng, accepted, refused = np.random.default_rng(1), 0, 0
   for state in default_record.states[::4]:
     one, other = hide(state, rng), hide(state, rng)
@@ -296,12 +296,12 @@ def test_no_order_tells_what_is_hidden(default_record):
     for values, new in ((commands.function, function), (commands.selected, True),
                         (commands.x, one.x[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
                         (commands.y, one.y[g, 1, slot] + rng.uniform(-3, 3, GAMES)),
-                        (commands.target_kind, tables.NO_TARGET), (commands.queued, False)):
+                        (commands.target_kind, constants.NO_TARGET), (commands.queued, False)):
       values[:, 0] = np.reshape(new, (-1, *[1] * (values.ndim - 2)))
     found = [host(order(game._replace(commands=commands))) for game in (one, other)]
     for a, b in zip(*found, strict=True):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
-    sets_out = (found[0].verb[:, 0] == tables.BUILD) & (state.orders.verb[:, 0] != tables.BUILD)
+    sets_out = (found[0].verb[:, 0] == constants.BUILD) & (state.orders.verb[:, 0] != constants.BUILD)
     accepted += int(sets_out.any(axis=1).sum())
     refused += int((~sets_out.any(axis=1)).sum())
   assert accepted > 10 and refused > 10
@@ -319,7 +319,7 @@ def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
       match_up=replays.make_match_up((one, other), ground, swap_sides=bool(i % 2)))
     loaded = replays.load(replays.save(tmp_path / f"{i}.npz", replay))
     states = replays.resimulate(loaded)  # raises where a hash differs
-    assert states.loop[-1] == 60 * tables.LOOPS_PER_STEP
+    assert states.loop[-1] == 60 * constants.LOOPS_PER_STEP
     assert replays.state_hash(jax.tree.map(lambda x: x[-1], states)) == replay.hashes[-1]
     assert len(replay.step) > 4
 

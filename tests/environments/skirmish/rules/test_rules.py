@@ -7,7 +7,7 @@ import pytest
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish import make_skirmish
-from starleague.environments.skirmish.rules import combat, tables
+from starleague.environments.skirmish.rules import combat, constants
 from tests.environments.skirmish.mini_games import (
   BARRACKS,
   FACTORY,
@@ -93,7 +93,7 @@ def test_training_costs_takes_its_time_and_sends_to_mine(game):
   assert (np.sum(np.asarray(state.kind) == SCV, axis=2) == 4).all()
   state = game.advance(state)
   np.testing.assert_array_equal(np.sum(np.asarray(state.kind) == SCV, axis=2)[:, 0], 5)
-  np.testing.assert_array_equal(np.asarray(state.orders.verb)[:, 0, 4], tables.GATHER)
+  np.testing.assert_array_equal(np.asarray(state.orders.verb)[:, 0, 4], constants.GATHER)
 
 
 def test_building_costs_takes_a_worker_and_its_time(game):
@@ -103,21 +103,21 @@ def test_building_costs_takes_a_worker_and_its_time(game):
   build = everyone(action("Build_Barracks_pt", rows=[1, 2], x=site[0], y=site[1]))
   state = game.advance(game.act(state, build, game.due(state)))
   np.testing.assert_array_equal(
-    np.sum(np.asarray(state.orders.verb)[:, 0] == tables.BUILD, axis=1), 1)
+    np.sum(np.asarray(state.orders.verb)[:, 0] == constants.BUILD, axis=1), 1)
   begun = None
   for step in range(120):
     state = game.advance(state)
     kind = np.asarray(state.kind)[0, 0, 1]
     if kind == BARRACKS and begun is None:
       begun = step
-      assert np.sum(np.asarray(state.orders.verb)[0, 0] == tables.CONSTRUCT) == 1
+      assert np.sum(np.asarray(state.orders.verb)[0, 0] == constants.CONSTRUCT) == 1
       assert np.asarray(state.unfinished)[0, 0, 1] == 347
       assert np.asarray(state.score.spent)[0, 0] == 150
     if begun is not None and not np.asarray(state.unfinished)[0, 0, 1]:
       break
   assert step - begun == 44  # 347 loops
   np.testing.assert_allclose(np.asarray(state.health)[0, 0, 1], 1000)
-  assert np.sum(np.asarray(state.orders.verb)[0, 0] == tables.GATHER) == 4
+  assert np.sum(np.asarray(state.orders.verb)[0, 0] == constants.GATHER) == 4
   executed = host(state.executed)
   dense = RULES.types.index
   np.testing.assert_array_equal(executed.build_order[0, 0, :2], [dense[BARRACKS], 0])

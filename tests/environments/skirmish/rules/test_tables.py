@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import tables, tiers
 from starleague.experiments.generate import skirmish_tables
 from starleague.experiments.generate.vocabulary import write_csv
 from tests.environments.skirmish.default_games import LOCAL, RULES, TYPES
@@ -90,7 +90,7 @@ def test_every_product_can_come_to_be():
 
 
 def test_tiers_leave_room_for_every_race():
-  for name, sizes in tables.TIERS.items():
+  for name, sizes in tiers.TIERS.items():
     rows = 2 * sizes.slots + sizes.resources
     assert rows <= {"mini": 64, "default": 192, "large": 384}[name]
     assert sizes.slots == {"mini": 24, "default": 64, "large": 128}[name]

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.twin.state import Game, Table, differences
@@ -82,7 +82,7 @@ def test_the_steps_compared_are_rich(default_record):
     functions |= set(step.acted.commands.function.tolist())
     verbs |= set(np.unique(step.before.orders.verb).tolist())
     upgrades |= set(np.flatnonzero(step.before.upgrades.any(axis=0)).tolist())
-  assert verbs == set(range(tables.RETURN + 1))
+  assert verbs == set(range(constants.RETURN + 1))
   assert kinds == set(range(len(default_games.TYPES.names)))
   assert len(functions) > 0.75 * len(default_games.FUNCTION)
   assert len(upgrades) >= 10

@@ -72,7 +72,7 @@ class Table:
     unit["worker"] = row["name"] in WORKERS
     unit["armed"] = unit["ground"]["damage"] > 0 or unit["air"]["damage"] > 0
     unit["fighter"] = unit["armed"] and not unit["worker"]
-    if self.tier.at_par:
+    if self.tier.minerals_only:
       unit["minerals"], unit["vespene"] = unit["minerals"] + unit["vespene"], 0
     if self.tier.townhall_food:
       unit["gives"] = self.tier.townhall_food if row["name"] in HALLS else 0
@@ -201,7 +201,7 @@ class Game:
     self.players = [self._player(tier, state, p) for p in range(2)]
 
   def _body(self, tier, state, p, slot):
-    s, plain, table = tier.structures, tier.plain, self.table
+    s, plain, table = tier.structures, tier.unarmed, self.table
 
     def of(values, index=slot, empty=0):
       return values[p, index].item() if values.shape[1] else empty

@@ -6,16 +6,15 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.constants import START_ENERGY, TOWNHALL_REACH
 from starleague.environments.skirmish.rules.state import (
-  START_ENERGY,
-  TOWNHALL_REACH,
   Array,
   Memory,
   Score,
   State,
   idle_orders,
-  look_up,
   no_commands,
 )
 
@@ -39,7 +38,7 @@ def _memory(rules: tables.Rules) -> Memory:
 def _openings(rules: tables.Rules) -> np.ndarray:
   """What each race begins with: local types [races, n]."""
   tier, types_ = rules.tier, rules.types
-  opening = np.zeros((len(tables.RACES), tier.slots), np.int32)
+  opening = np.zeros((len(constants.RACES), tier.slots), np.int32)
   for race in rules.races:
     own = types_.race == race
     opening[race, 0] = np.argmax(own & types_.townhall)
@@ -63,7 +62,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
   first = jnp.where(match_up.swap_sides, -1.0, 1.0)
   side = jnp.stack([first, -first])
   asked = jnp.asarray(tables.race_index(np.arange(len(types.RACES))))[match_up.races]
-  has = np.isin(np.arange(len(tables.RACES)), rules.races)
+  has = np.isin(np.arange(len(constants.RACES)), rules.races)
   race = jnp.where(look_up(has, asked), asked, rules.races[0]).astype(jnp.int32)
   kind = look_up(_openings(rules), race)  # [2, n]
   worker = look_up(types_.worker, kind)
@@ -81,7 +80,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
   near = [i for far, i in sorted(zip(apart, minerals, strict=True)) if far < TOWNHALL_REACH]
   target = jnp.asarray(np.resize(near, tier.units), jnp.int32)
   orders = idle._replace(
-    verb=jnp.where(mining, tables.GATHER, tables.IDLE), target=jnp.where(mining, target, 0))
+    verb=jnp.where(mining, constants.GATHER, constants.IDLE), target=jnp.where(mining, target, 0))
   zero = jnp.zeros(2, jnp.int32)
   nowhere = jnp.zeros(2, jnp.float32)
   statistics = jax.tree.map(
@@ -95,16 +94,16 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     health=look_up(types_.health, kind), shield=look_up(types_.shield, kind)[:, :wide],
     energy=energy if rules.has_energy else energy[:, :0], hurt=jnp.zeros((2, tier.slots), bool),
     calm=jnp.zeros((2, wide), jnp.int32), unfinished=structures,
-    queue=jnp.zeros((2, s, tables.QUEUE_LENGTH), jnp.int32),
-    timers=jnp.zeros((2, s, tables.QUEUE_LENGTH), jnp.int32), rally=structures > 0,
+    queue=jnp.zeros((2, s, constants.QUEUE_LENGTH), jnp.int32),
+    timers=jnp.zeros((2, s, constants.QUEUE_LENGTH), jnp.int32), rally=structures > 0,
     rally_x=structures.astype(jnp.float32), rally_y=structures.astype(jnp.float32),
     larvae=larvae[:, :hatching], larva_loops=structures[:, :hatching],
     injected=structures[:, :hatching],
-    boosted=structures[:, :s if rules.has(tables.BOOST) else 0], orders=orders, next_orders=idle,
+    boosted=structures[:, :s if rules.has(constants.BOOST) else 0], orders=orders, next_orders=idle,
     cooldown=jnp.zeros((2, tier.armed + tier.units), jnp.float32),
     trip=jnp.zeros((2, tier.units), jnp.int32), cargo=jnp.zeros((2, tier.units), jnp.int32),
     cargo_gas=jnp.zeros((2, tier.units if rules.has_gas else 0), bool),
-    stimmed=jnp.zeros((2, tier.units if rules.has(tables.STIM) else 0), jnp.int32),
+    stimmed=jnp.zeros((2, tier.units if rules.has(constants.STIM) else 0), jnp.int32),
     minerals=jnp.full(2, tier.minerals, jnp.int32), vespene=zero,
     upgrades=jnp.zeros((2, len(rules.upgrades.names)), bool), repair_debt=nowhere,
     scan_x=nowhere, scan_y=nowhere, scan_loops=zero,
@@ -113,4 +112,4 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     was_selected=jnp.zeros((2, tier.slots), bool),
     was_targeted=jnp.zeros((2, 2 * tier.slots + tier.resources), bool), memory=_memory(rules),
     score=Score(*[zero] * len(Score._fields)), executed=statistics, last_event=jnp.int32(0),
-    luck=jax.random.bits(jax.random.fold_in(key, 1), (2,)), winner=jnp.int32(-1))
+    seed=jax.random.bits(jax.random.fold_in(key, 1), (2,)), winner=jnp.int32(-1))

@@ -6,7 +6,7 @@ import pytest
 from s2clientprotocol import error_pb2
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import refusals, tables
+from starleague.environments.skirmish.rules import action_results, constants
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.default_games import LOCAL, TIER, UPGRADE, give, host
 from tests.environments.skirmish.scenes import (
@@ -23,16 +23,16 @@ from tests.environments.skirmish.scenes import (
 )
 
 RESULTS = dict(error_pb2.ActionResult.items())
-OWN, ENEMY, RESOURCE = tables.OWN, tables.ENEMY, tables.RESOURCE
+OWN, ENEMY, RESOURCE = constants.OWN, constants.ENEMY, constants.RESOURCE
 
 
 def test_numbers_are_those_of_the_protocol():
-  named = {name: value for name, value in vars(refusals).items() if name.isupper()
+  named = {name: value for name, value in vars(action_results).items() if name.isupper()
            and isinstance(value, int)}
   assert len(named) > 20
   for name, value in named.items():
     assert RESULTS["".join(word.capitalize() for word in name.split("_"))] == value
-  assert set(named.values()) == set(refusals.WORDS)
+  assert set(named.values()) == set(action_results.MESSAGES)
 
 
 def test_an_action_shows_what_became_of_it_until_the_next_one(game):
@@ -67,7 +67,7 @@ def _terran(default_game):
   state.upgrades[:, 0, UPGRADE["Stimpack"]] = True
   state.minerals[:], state.vespene[:] = 1000, 0
   state.memory.patches[:, 0, 1] = 0
-  state.orders.verb[:, 0, 1] = tables.CONSTRUCT
+  state.orders.verb[:, 0, 1] = constants.CONSTRUCT
   state.orders.target[:, 0, 1] = 4
   return state
 

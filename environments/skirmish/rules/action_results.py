@@ -3,18 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import availability, tables
-from starleague.environments.skirmish.rules.state import (
-  Array,
-  State,
-  finished_kind,
-  food,
-  look_up,
-  next_products,
-  pick,
-  room,
-  standing_types,
-)
+from starleague.environments.skirmish.rules import availability, constants, tables
+from starleague.environments.skirmish.rules.arrays import look_up, pick
+from starleague.environments.skirmish.rules.queries import finished_kind, finished_types
+from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.supply import food, free_unit_slots, next_products
 
 NOT_SUPPORTED = 2
 ERROR = 3
@@ -45,7 +38,7 @@ CANT_TARGET_EXHAUSTED_RESOURCES = 200
 CANT_FIND_CANCEL_ORDER = 214
 
 # For people, who know what they ordered.
-WORDS = {
+MESSAGES = {
   NOT_SUPPORTED: "not in this game", ERROR: "not possible",
   CANT_QUEUE_THAT_ORDER: "done or under way already", COOLDOWN: "not again yet",
   QUEUE_IS_FULL: "the queue is full", NOT_ENOUGH_MINERALS: "not enough minerals",
@@ -66,7 +59,7 @@ WORDS = {
   CANT_FIND_CANCEL_ORDER: "nothing to cancel"}
 
 
-def first(checks: list[tuple[Array, Array | int]]) -> Array:
+def first_failure(checks: list[tuple[Array, Array | int]]) -> Array:
   """The number of the first check that does not hold, 0 if all do: [2] int32.
 
   Args:
@@ -78,7 +71,7 @@ def first(checks: list[tuple[Array, Array | int]]) -> Array:
   return found
 
 
-def unavailable(rules: tables.Rules, state: State, function: Array) -> Array:
+def unavailable_reason(rules: tables.Rules, state: State, function: Array) -> Array:
   """Why a player cannot use a function, whoever is selected: [2] int32, ERROR if all seems well.
 
   Args:
@@ -88,15 +81,15 @@ def unavailable(rules: tables.Rules, state: State, function: Array) -> Array:
   """
   functions, products, tier = rules.functions, rules.products, rules.tier
   s, kind = tier.structures, look_up(rules.functions.kind, function)
-  builds, trains = kind == tables.BUILDING, kind == tables.TRAINING
+  builds, trains = kind == constants.BUILDING, kind == constants.TRAINING
   product = pick(next_products(rules, state), function[:, None])[:, 0]
   brood, eats = look_up(products.brood, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
-  stands = standing_types(rules, state).at[:, 0].set(True)
+  stands = finished_types(rules, state).at[:, 0].set(True)
   met = pick(stands, look_up(products.requirement, product)[:, None])[:, 0]
   empty, armed = state.kind[:, :s] == 0, look_up(rules.types.fighter, product) & (
     product < len(rules.types.names))
-  slots = jnp.where(armed[:, None], jnp.arange(s) >= tier.plain, jnp.arange(s) < tier.plain)
+  slots = jnp.where(armed[:, None], jnp.arange(s) >= tier.unarmed, jnp.arange(s) < tier.unarmed)
   free = jnp.any(empty & slots, axis=1)
   checks = [
     (~(builds | trains) | (product > 0), CANT_QUEUE_THAT_ORDER),
@@ -104,7 +97,7 @@ def unavailable(rules: tables.Rules, state: State, function: Array) -> Array:
     (state.minerals >= look_up(products.minerals, product), NOT_ENOUGH_MINERALS),
     (state.vespene >= look_up(products.vespene, product), NOT_ENOUGH_VESPENE),
     (~trains | (eats == 0) | (used + eats <= most), NOT_ENOUGH_FOOD),
-    (~trains | (brood <= room(rules, state)), COULDNT_ALLOCATE_UNIT),
+    (~trains | (brood <= free_unit_slots(rules, state)), COULDNT_ALLOCATE_UNIT),
     (~builds | free, COULDNT_ALLOCATE_UNIT)]
   if rules.has_larvae:
     fertile = jnp.any(state.larvae > 0, axis=1)
@@ -113,46 +106,46 @@ def unavailable(rules: tables.Rules, state: State, function: Array) -> Array:
   verb = look_up(functions.verb, function)
   hall = jnp.any(look_up(rules.types.townhall, finished_kind(rules, state)), axis=1)
   checks += [
-    (verb != tables.ATTACK_UNIT, CANT_FIND_ENOUGH_TARGETS),
-    (verb != tables.GATHER, CANT_FIND_ENOUGH_TARGETS),
-    ((verb != tables.RETURN) | hall, CANT_FIND_DROP_OFF),
-    (verb != tables.RETURN, NO_CARGO_TO_UNLOAD),
-    (verb != tables.REPAIR, REQUIRES_REPAIR_TARGET)]
+    (verb != constants.ATTACK_UNIT, CANT_FIND_ENOUGH_TARGETS),
+    (verb != constants.GATHER, CANT_FIND_ENOUGH_TARGETS),
+    ((verb != constants.RETURN) | hall, CANT_FIND_DROP_OFF),
+    (verb != constants.RETURN, NO_CARGO_TO_UNLOAD),
+    (verb != constants.REPAIR, REQUIRES_REPAIR_TARGET)]
   ability = look_up(functions.ability, function)
-  if rules.has(tables.INJECT):
+  if rules.has(constants.INJECT):
     waits = jnp.any(availability.injectable(rules, state), axis=1)
-    checks.append(((ability != tables.INJECT) | waits, ALREADY_SPAWNING_LARVA))
-  found = first(checks)
-  other = jnp.where(ability == tables.NO_ABILITY, ERROR, unable(
+    checks.append(((ability != constants.INJECT) | waits, ALREADY_SPAWNING_LARVA))
+  found = first_failure(checks)
+  other = jnp.where(ability == constants.NO_ABILITY, ERROR, unable_reason(
     rules, state, ability, state.kind > 0))
   return jnp.where(found == 0, other, found)
 
 
-def unable(rules: tables.Rules, state: State, ability: Array, users: Array) -> Array:
+def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Array) -> Array:
   """Why those who are asked cannot use an ability now: [2] int32, 0 if it is no ability.
 
   Args:
     rules: the game's constants.
     state: the game.
-    ability: [2] int32, tables.NO_ABILITY to tables.CANCEL_LAST.
+    ability: [2] int32, constants.NO_ABILITY to constants.CANCEL_LAST.
     users: [2, n] bool, who is asked.
   """
-  numbers = np.zeros(tables.CANCEL_LAST + 1, np.int32)
-  numbers[[tables.SCAN, tables.BOOST, tables.INJECT]] = NOT_ENOUGH_ENERGY
-  numbers[[tables.CANCEL, tables.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
-  numbers[[tables.SIEGE, tables.UNSIEGE, tables.RALLY]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
+  numbers = np.zeros(constants.CANCEL_LAST + 1, np.int32)
+  numbers[[constants.SCAN, constants.BOOST, constants.INJECT]] = NOT_ENOUGH_ENERGY
+  numbers[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
+  numbers[[constants.SIEGE, constants.UNSIEGE, constants.RALLY]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
   found = look_up(numbers, ability)
-  if not rules.has(tables.STIM):
+  if not rules.has(constants.STIM):
     return found
   s = rules.tier.structures
   takes = (availability.stim_cost(rules, state.kind[:, s:]) > 0) & users[:, s:]
   rested = jnp.any(takes & (state.stimmed == 0), axis=1)
   known = availability.knows_stim(rules, state)
   dose = jnp.where(known, jnp.where(rested, NOT_ENOUGH_LIFE, COOLDOWN), TECH_REQUIREMENTS_NOT_MET)
-  return jnp.where(ability == tables.STIM, dose, found)
+  return jnp.where(ability == constants.STIM, dose, found)
 
 
-def busy(rules: tables.Rules, state: State, trainers: Array, product: Array) -> Array:
+def queue_reason(rules: tables.Rules, state: State, trainers: Array, product: Array) -> Array:
   """Why structures [2, S] bool that were asked for a product all have no place for it: [2]."""
   if not rules.has_larvae:
     return jnp.full(2, QUEUE_IS_FULL)

@@ -1,0 +1,75 @@
+"""Array operations that the rules share."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array | np.ndarray
+
+
+def flip(values: Array) -> jax.Array:
+  """The opponent's values: swaps [2, ...] along the player axis."""
+  return values[::-1]  # type: ignore[return-value]
+
+
+def look_up(table: Array, index: Array) -> jax.Array:
+  """Looks up rows of a small constant table, in the table's dtype.
+
+  Args:
+    table: [Y] or [Y, C].
+    index: [...] integers in 0..Y-1.
+
+  Returns:
+    [...] or [..., C].
+  """
+  return jnp.take(jnp.asarray(table), index, axis=0, mode="clip")
+
+
+def pick(values: Array, index: Array) -> jax.Array:
+  """Each player's values [2, m] at its own indices [2, k]; negative indices count as 0."""
+  return jnp.take_along_axis(values, jnp.maximum(index, 0), axis=1, mode="clip")
+
+
+def argmin_rows(values: Array) -> jax.Array:
+  """`argmin` over the axis before the last, as two minima: several times as fast on CPUs.
+
+  Args:
+    values: [2, m, k].
+
+  Returns:
+    [2, k] int32, the first index of the minimum.
+  """
+  best = jnp.min(values, axis=1, keepdims=True)
+  rows = jnp.arange(values.shape[1])[:, None]
+  return jnp.min(jnp.where(values == best, rows, values.shape[1] - 1), axis=1)
+
+
+def segment_sum(index: Array, amount: Array, size: int) -> jax.Array:
+  """Sums amounts [2, k] by each player's own indices [2, k], ignoring negative ones: [2, size]."""
+  index = jnp.where(index < 0, size, index)
+  return jnp.zeros((2, size), amount.dtype).at[jnp.arange(2)[:, None], index].add(
+    amount, mode="drop")
+
+
+def squared_distance(x: Array, y: Array, to_x: Array, to_y: Array) -> jax.Array:
+  """Squared distances between places; the four arguments broadcast."""
+  return (to_x - x) ** 2 + (to_y - y) ** 2  # type: ignore[return-value]
+
+
+def pairwise_squared_distance(x: Array, y: Array, to_x: Array, to_y: Array) -> jax.Array:
+  """Squared distances between all pairs of places [..., m] and [..., k]: [..., m, k]."""
+  return squared_distance(x[..., :, None], y[..., :, None], to_x[..., None, :], to_y[..., None, :])
+
+
+def to_dense(index: np.ndarray, values: jax.Array, size: int) -> jax.Array:
+  """Values by local index [2, Y] to values by dense index [2, size], 0 where there is none.
+
+  Args:
+    index: [Y], the dense index of each local one; local index 0 is none.
+    values: [2, Y].
+    size: number of dense indices.
+  """
+  place = np.zeros(size, np.int32)
+  place[index] = np.arange(len(index))
+  place[0] = 0
+  return jnp.take(values.at[:, 0].set(jnp.zeros((), values.dtype)), place, axis=1)

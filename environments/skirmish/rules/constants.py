@@ -1,0 +1,78 @@
+"""Numbers of the rules, and the integer codes that the state and the tables use.
+
+Distances are in map units and times in game loops, at 22.4 loops a second. Combat runs at the pace
+of the real game. Economy and production run `Tier.tempo` times as fast: their times here are those
+of the real game.
+"""
+
+RACES = ("Terran", "Protoss", "Zerg")
+ATTRIBUTES = ("Light", "Armored", "Biological", "Mechanical")
+# What an upgrade can change.
+EFFECTS = ("damage", "bonus", "armour", "shield", "speed", "range", "health", "stim")
+
+# Time.
+LOOPS_PER_TICK = 4
+TICKS_PER_STEP = 2
+LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
+LOOPS_PER_SECOND = 16.0  # at "normal" speed, in which the tables give speeds and cooldowns
+
+# Verbs: what a unit is doing. The verb of a function is what a capable unit does after it.
+(IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR,
+ RETURN) = range(11)
+# Kinds of targets.
+NO_TARGET, OWN, ENEMY, RESOURCE = range(4)
+# Kinds of functions.
+OTHER, COMMAND, BUILDING, TRAINING, ABILITY = range(5)
+# Abilities: effects without a unit order.
+(NO_ABILITY, STIM, SIEGE, UNSIEGE, SCAN, INJECT, BOOST, RALLY, CANCEL, CANCEL_LAST) = range(10)
+
+# Production.
+QUEUE_LENGTH = 5
+START_ENERGY = 50.0  # of new units and of structures when finished
+STARTING_HEALTH = 0.1  # share of its health with which construction of a structure begins
+LARVA_LOOPS = 176  # 11 seconds
+SPAWNED_LARVAE_LIMIT = 3  # a hatchery with as many larvae spawns no more
+INJECTED_LARVAE = 3
+LARVAE_LIMIT = 19  # of a hatchery, injections included
+REFUND = 0.75  # share of its price that a structure cancelled during construction returns
+
+# Mining.
+LOAD_MINERALS, LOAD_VESPENE = 5, 4  # what a worker carries
+WORKERS_PER_PATCH, WORKERS_PER_GEYSER = 2, 3  # as many mine at full rate
+
+# Distances, between middles unless stated.
+PATCH_RADIUS = 1.0
+TOWNHALL_REACH = 7.0  # from a town hall to the resources of its base
+MINING_REACH = 1.5  # from a worker to its patch
+DROP_REACH = 3.5  # from a worker to the town hall that takes its load
+BUILD_REACH = 0.8  # from a builder to the edge of its site
+REPAIR_REACH = 1.0  # from an SCV to the edge of its target
+HEAL_REACH = 4.0
+GEYSER_SNAP = 3.0  # a gas structure ordered this near to a geyser is placed on it
+SAME_PLACE = 1.0  # a gas structure stands on a geyser that is nearer than this
+CREEP_RADIUS = 10.0  # around a finished hatchery
+SCAN_RADIUS = 13.0
+LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added
+
+# Abilities.
+ENERGY_COST = {SCAN: 50.0, BOOST: 50.0, INJECT: 25.0}
+STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
+STIM_LOOPS, STIM_SPEED = 176, 1.5
+SIEGE_LOOPS = 43.0  # before a tank shoots after a change of mode
+SCAN_LOOPS = 196
+BOOST_LOOPS = 320
+INJECT_LOOPS = 464
+
+# Recovery, a game loop.
+ENERGY_PER_LOOP = 0.5625 / 16
+SHIELD_PER_LOOP, SHIELD_DELAY = 2.0 / 16, 160  # shields recover after as many loops without damage
+REGENERATION_PER_LOOP = 0.2734 / 16  # hit points of Zerg
+HEAL_PER_LOOP, HEALTH_PER_ENERGY = 9.0 / 16, 3.0
+REPAIR_COST = 0.25  # share of the mineral price for a repair from zero to full health
+
+# Combat.
+DEAD_HEALTH = 0.01  # units with no more health are dead
+MINIMUM_DAMAGE = 0.5  # of a hit, after armour
+SPLASH_SHARE = 0.5  # of the damage, for targets beside the one aimed at
+ACQUISITION_RANGE = 3.5  # beyond the weapon's range: units engage enemies this near
+ARRIVED, ATTACK_ARRIVED = 0.7, 1.5  # from its goal, an order ends; crowds attack, and take more room

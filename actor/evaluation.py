@@ -1,6 +1,6 @@
 """How good a policy is: games against scripted players, each counted once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -63,8 +63,8 @@ def make_evaluator(environment: base.Environment, policy: Policy,
     config=config, opponents=each)
 
 
-def evaluate(evaluator: Evaluator, params: Any, key: jax.Array,
-             max_calls: int = 10_000) -> dict[int, Score]:
+def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, max_calls: int = 10_000,
+             on_games: Callable[[int], object] | None = None) -> dict[int, Score]:
   """Plays every game to its end.
 
   Args:
@@ -72,6 +72,7 @@ def evaluate(evaluator: Evaluator, params: Any, key: jax.Array,
     params: of the policy.
     key: a random key; the same key gives the same games.
     max_calls: bound on calls of the compiled program.
+    on_games: called with the number of games finished so far, after each call of the program.
 
   Returns:
     Score by index of the scripted player.
@@ -90,6 +91,8 @@ def evaluate(evaluator: Evaluator, params: Any, key: jax.Array,
     opponent = np.asarray(results.opponent)[over] - 1
     outcome = 1 - np.sign(np.asarray(results.reward)[over][:, 0]).astype(int)
     np.add.at(tally, (opponent, outcome), 1)
+    if on_games is not None:
+      on_games(int(tally.sum()))
     if tally.sum() == len(evaluator.opponents):
       return {int(i): Score(*map(int, tally[i])) for i in np.unique(evaluator.opponents)}
   raise RuntimeError(f"{len(evaluator.opponents) - tally.sum()} of {len(evaluator.opponents)} "

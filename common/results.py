@@ -11,6 +11,7 @@ update   learner updates done when the figure was measured
 tag      KIND/NAME; `report` knows these kinds, and draws any other too:
            score/train/OPPONENT, score/eval/OPPONENT, score/random/OPPONENT (random play):
              wins plus half the draws, over games
+           win_rate/eval/OPPONENT, win_rate/random/OPPONENT: wins only, over games
            loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
            speed/actor, speed/learner (agent steps a second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
@@ -82,13 +83,39 @@ def read(path: str | os.PathLike[str]) -> list[Row]:
   text = path.read_text(encoding="utf-8", errors="replace")
   _check_header(text[:len(HEADER) + 1], path)
   lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
-  rows = []
-  for number, line in enumerate(lines[1:], start=2):
+  return [_parse_line(line, path, number) for number, line in enumerate(lines[1:], start=2)]
+
+
+class Follower:
+  """Reads a results file piece by piece: each call returns the rows appended since the last one."""
+
+  def __init__(self, path: str | os.PathLike[str]):
+    self._path = pathlib.Path(path)
+    self._offset = self._lines = 0
+
+  def read(self) -> list[Row]:
+    """Returns new rows; none while there is no file. An incomplete last line waits for its end.
+
+    Raises:
+      ValueError: a header or a line that is not a results file's, with its number.
+    """
     try:
-      rows.append(_parse(line))
-    except ValueError as error:
-      raise ValueError(f"{path}:{number}: {error}; found {line!r}") from None
-  return rows
+      with open(self._path, "rb") as file:
+        file.seek(self._offset)
+        data = file.read()
+    except FileNotFoundError:
+      return []
+    complete = data[:data.rfind(b"\n") + 1]
+    text = complete.decode("utf-8", errors="replace")
+    if self._offset == 0 and text:
+      _check_header(text[:len(HEADER) + 1], self._path)
+    rows = []
+    for line in text.split("\n")[:-1]:
+      self._lines += 1
+      if self._lines > 1:
+        rows.append(_parse_line(line, self._path, self._lines))
+    self._offset += len(complete)
+    return rows
 
 
 def last_seconds(path: str | os.PathLike[str]) -> float:
@@ -147,6 +174,13 @@ def _parse(line: str) -> Row:
   if low is not None and high is not None and not low - 1e-8 <= value <= high + 1e-8:
     raise ValueError("expected low <= value <= high")
   return Row(seconds, update, fields[2], value, low, high)
+
+
+def _parse_line(line: str, path: pathlib.Path, number: int) -> Row:
+  try:
+    return _parse(line)
+  except ValueError as error:
+    raise ValueError(f"{path}:{number}: {error}; found {line!r}") from None
 
 
 def _check_header(start: str, path: str | os.PathLike[str]) -> None:

@@ -8,7 +8,7 @@ from absl import flags, logging
 
 from starleague.agent import config as agent_config
 from starleague.data.server import make_server, make_tables
-from starleague.experiments.run import entry, settings, wiring
+from starleague.experiments.run import entry, settings, stopping, wiring
 from starleague.experiments.run import flags as run_flags
 
 flags.declare_key_flag("run_dir")
@@ -16,7 +16,7 @@ _PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
 
 
 def main() -> None:
-  stop = wiring.stop_event()
+  stop = stopping.stop_event()
   config = settings.load(run_flags.RUN_DIR.value)
   tables = make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,

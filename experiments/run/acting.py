@@ -4,11 +4,11 @@ import pathlib
 import time
 import uuid
 from collections.abc import Sequence
+from typing import NoReturn
 
 import jax
 import ml_collections
 import numpy as np
-from absl import logging
 
 from starleague import league
 from starleague.actor import rollouts
@@ -16,7 +16,7 @@ from starleague.common import results
 from starleague.data import statistics
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import wiring
+from starleague.experiments.run import stopping, wiring
 from starleague.league import payoff
 
 TARGETS = 32  # strategy statistics z kept for each race and starting side
@@ -112,8 +112,8 @@ class Reporter:
 
 
 def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-         address: str, parameters_address: str, index: int, origin: float) -> None:
-  """Plays until SIGTERM or SIGINT.
+         address: str, parameters_address: str, index: int, origin: float) -> NoReturn:
+  """Plays until SIGTERM or SIGINT, which end the process at once.
 
   The compiled program and the writer overlap: while a call runs on the device, the host writes the
   trajectories of the previous call.
@@ -127,7 +127,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     index: of this actor among the run's.
     origin: start of the run, in Unix seconds.
   """
-  stop = wiring.stop_event()
+  stopping.end_at_once()  # only unfinished games are lost
   program = wiring.make_rollouts(parts, config)
   template = jax.eval_shape(parts.policy.init, jax.random.key(0))
   fetch = ParameterFetcher(
@@ -135,7 +135,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s)
   writer = TrajectoryWriter(
     address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
-    deadline_s=config.data.timeout_s, stop=stop)
+    deadline_s=config.data.timeout_s)
   reporter = Reporter(run_dir, parts.opponents, origin)
   demonstrators = [parts.opponents.index(name)
                    for name in filter(None, config.actor.demonstrators.split(","))]
@@ -146,7 +146,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
   state = program.init(key, opponents, targets)
   before = None
-  while not stop.is_set():
+  while True:
     fetched = fetch()
     probabilities = opponent_probabilities(
       reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
@@ -160,5 +160,3 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
         targets = recent.targets()
       reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
     before = played
-  writer.close()
-  logging.info("stopped index=%d", index)

@@ -10,7 +10,7 @@ import ml_collections
 
 from starleague.common import results
 from starleague.data import parameters
-from starleague.experiments.run import wiring
+from starleague.experiments.run import progress, wiring
 from starleague.learner import checkpoints, metrics, prefetch, update
 
 
@@ -35,11 +35,11 @@ class MetricsLog:
     self._waiting = prefetch.Waiting(0, 0.0, 0.0)
 
   def __call__(self, step: int, values: Mapping[str, jax.Array],
-               waiting: prefetch.Waiting) -> None:
-    """Writes an update's metrics, still on the device, if the interval is over."""
+               waiting: prefetch.Waiting) -> bool:
+    """Writes an update's metrics, still on the device, if the interval is over; returns whether."""
     now = time.time()
     if now - self._time < self._interval_s:
-      return
+      return False
     scalars = {name: float(value) for name, value in jax.device_get(dict(values)).items()}
     rate = (step - self._step) * self._steps_per_update / (now - self._time)
     scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction,
@@ -50,6 +50,7 @@ class MetricsLog:
       results.Row(now - self._origin, step, name if "/" in name else f"update/{name}", value)
       for name, value in scalars.items()])
     self._step, self._time, self._waiting = step, now, waiting
+    return True
 
   def close(self) -> None:
     """Closes the TensorBoard file."""
@@ -71,6 +72,7 @@ class FirstHost:
       saved: the run's checkpoints; None on hosts other than the first.
     """
     self._saved, self._config = saved, config.learner
+    self._run_dir, self._total_seconds = run_dir, config.seconds
     self._saved_at: float | None = None  # first: the time of the first update
     if saved is None:
       return
@@ -88,11 +90,21 @@ class FirstHost:
     if self._saved is not None:
       self._publish(functools.partial(update.unreplicate, state.params), step)
 
-  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting) -> None:
-    """Writes an update's metrics if the interval is over."""
+  def report_setup(self, detail: str) -> None:
+    """Reports an activity of the setup phase."""
     if self._saved is not None:
-      self._log = self._log or self._make_log(step=step - 1)
-      self._log(step, values, waiting)
+      progress.write(self._run_dir, progress.Progress(progress.SETUP, detail=detail))
+
+  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting,
+          trained_seconds: float) -> None:
+    """Writes an update's metrics and the training progress if the interval is over."""
+    if self._saved is None:
+      return
+    first = self._log is None
+    self._log = self._log or self._make_log(step=step - 1)
+    if self._log(step, values, waiting) or first:
+      progress.write(self._run_dir, progress.Progress(
+        progress.TRAINING, trained_seconds, self._total_seconds, "s"))
 
   def save(self, state: update.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:

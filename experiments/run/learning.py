@@ -10,7 +10,7 @@ import ml_collections
 from absl import logging
 
 from starleague.data import datasets
-from starleague.experiments.run import first_host, hosts, learner_setup, wiring
+from starleague.experiments.run import first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, update
 
 
@@ -25,8 +25,13 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     address: host:port of this host's data server.
     origin: start of the run, in Unix seconds.
   """
-  stop = wiring.stop_event()
   saved = None
+  # Before the first update there is nothing to save, and compiling would delay the stop event.
+  # Several hosts must end together nevertheless.
+  if jax.process_count() > 1:
+    stopping.stop_event()
+  else:
+    stopping.end_at_once()
   if jax.process_index() == 0:
     saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config,
                                     config.learner.keep_last, config.learner.keep_every or None)
@@ -34,7 +39,10 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   state, step = learner.state, int(update.unreplicate(learner.state.step))
   first = first_host.FirstHost(config, run_dir, address, origin, saved)
   first.publish(state, step)
+  first.report_setup("compiling the update")
   learner_setup.compile_ahead(learner, parts, config)
+  first.report_setup("waiting for trajectories")
+  stop = stopping.stop_event()
   watch = guard.Guard(
     run_dir / "diagnosis", config.learner.max_skipped,
     readable=jax.vmap(functools.partial(learner_setup.unpack, parts=parts)))  # over devices
@@ -56,7 +64,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
       watch.check(values, batch)
       step += 1
       begun = begun or time.time()
-      first.log(step, values, batches.waiting())
+      first.log(step, values, batches.waiting(), trained())
       first.publish(state, step)
       first.save(state, step, trained())
     watch.finish()

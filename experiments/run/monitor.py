@@ -1,70 +1,88 @@
-"""How a run stands, from the figures that its processes write: pure functions of results rows."""
+"""The state of a run, accumulated from the rows that its processes append to the results file."""
 
-from collections.abc import Mapping, Sequence
+import collections
+from collections.abc import Iterable, Mapping
 
-from starleague.common import results
+from starleague.common.results import Row
 from starleague.experiments.run import display
+from starleague.experiments.run.progress import Progress
 
-WINDOW_S = 30.0  # over which rates are taken
+WINDOW_S = 30.0  # window of rates
 _SHOWN = ("loss/total", "loss/policy", "loss/value", "loss/entropy")
+_SCORE = "score/train/"
 
 
-def _last(tags: Mapping[str, Sequence[results.Row]], tag: str, default: float = 0.0) -> float:
-  return tags[tag][-1].value if tag in tags else default
+class Monitor:
+  """Accumulates results rows; each row is read once, however long the run is."""
 
+  def __init__(self, name: str):
+    """Starts empty; `name` is the run's, for the display."""
+    self._name = name
+    self._newest: dict[str, Row] = {}  # by tag
+    self._recent: collections.deque[tuple[float, float]] = collections.deque()  # seconds, steps
+    self._steps = self._games = 0.0
+    self._update = 0
 
-def _sum_since(tags: Mapping[str, Sequence[results.Row]], tag: str, since: float) -> float:
-  return sum(row.value for row in tags.get(tag, ()) if row.seconds > since)
+  def add(self, rows: Iterable[Row]) -> None:
+    """Adds rows in the order of the results file."""
+    for row in rows:
+      if row.tag not in self._newest or row.seconds >= self._newest[row.tag].seconds:
+        self._newest[row.tag] = row
+      self._update = max(self._update, row.update)
+      if row.tag == "count/steps":
+        self._steps += row.value
+        self._recent.append((row.seconds, row.value))
+      elif row.tag == "count/games":
+        self._games += row.value
 
+  def actor_rate(self, seconds: float) -> float:
+    """Returns the agent steps per second of all actors together over the last `WINDOW_S`.
 
-def actor_rate(tags: Mapping[str, Sequence[results.Row]], seconds: float) -> float:
-  """Agent steps a second that all actors together have produced of late."""
-  window = min(WINDOW_S, max(seconds, 1.0))
-  return _sum_since(tags, "count/steps", seconds - window) / window
+    Args:
+      seconds: now, since the start of the run; it does not decrease between calls.
+    """
+    window = min(WINDOW_S, max(seconds, 1.0))
+    while self._recent and self._recent[0][0] <= seconds - WINDOW_S:
+      self._recent.popleft()
+    return sum(steps for at, steps in self._recent if at > seconds - window) / window
 
+  def totals(self, seconds: float) -> list[Row]:
+    """Returns the totals of all actors as rows to append to the results file.
 
-def totals(rows: Sequence[results.Row], seconds: float) -> list[results.Row]:
-  """What all actors together have done so far, as rows to be appended.
+    Args:
+      seconds: now, since the start of the run.
+    """
+    return [Row(seconds, self._update, "total/steps", self._steps),
+            Row(seconds, self._update, "total/games", self._games),
+            Row(seconds, self._update, "speed/actor", self.actor_rate(seconds))]
 
-  Args:
-    rows: of the run until now.
-    seconds: since the run began.
-  """
-  tags = results.by_tag(rows)
-  update = max((row.update for row in rows), default=0)
-  return [
-    results.Row(seconds, update, "total/steps", _sum_since(tags, "count/steps", -1.0)),
-    results.Row(seconds, update, "total/games", _sum_since(tags, "count/games", -1.0)),
-    results.Row(seconds, update, "speed/actor", actor_rate(tags, seconds))]
+  def snapshot(self, seconds: float, progress: Progress,
+               processes: Mapping[str, str]) -> display.Snapshot:
+    """Returns the state to display.
 
+    Args:
+      seconds: now, since the start of the run.
+      progress: of the current phase.
+      processes: their states by name.
+    """
+    return display.Snapshot(
+      name=self._name, elapsed_seconds=seconds, progress=progress, updates=self._update,
+      steps_produced=int(self._steps), steps_learnt=int(self._value("total/steps_learnt")),
+      games=int(self._games), actor_rate=self.actor_rate(seconds),
+      learner_rate=self._value("speed/learner"), waiting=self._value("speed/waiting"),
+      losses={tag.removeprefix("loss/"): self._value(tag) for tag in _SHOWN if tag in self._newest},
+      scores=self._scores(), processes=processes)
 
-def snapshot(rows: Sequence[results.Row], name: str, seconds: float, budget: float | None,
-             processes: Mapping[str, str]) -> display.Snapshot:
-  """What the display shows.
+  def _value(self, tag: str) -> float:
+    return self._newest[tag].value if tag in self._newest else 0.0
 
-  Args:
-    rows: of the run until now.
-    name: of the run.
-    seconds: since it began.
-    budget: seconds it may take, None where it has no bound.
-    processes: their states by name.
-  """
-  tags = results.by_tag(rows)
-  prefix = "score/train/"
-  scores = {}
-  for tag, found in tags.items():
-    if tag.startswith(prefix):
-      row = found[-1]
-      scores[tag.removeprefix(prefix)] = display.Score(
-        row.value, 0.0 if row.low is None else row.low, 1.0 if row.high is None else row.high,
-        int(_last(tags, "games/" + tag.removeprefix(prefix))))
-  return display.Snapshot(
-    name=name, elapsed_seconds=seconds, budget_seconds=budget,
-    updates=max((row.update for row in rows), default=0),
-    steps_produced=int(_sum_since(tags, "count/steps", -1.0)),
-    steps_learnt=int(_last(tags, "total/steps_learnt")),
-    games=int(_sum_since(tags, "count/games", -1.0)),
-    actor_rate=actor_rate(tags, seconds), learner_rate=_last(tags, "speed/learner"),
-    waiting=_last(tags, "speed/waiting"),
-    losses={tag.removeprefix("loss/"): _last(tags, tag) for tag in _SHOWN if tag in tags},
-    scores=scores, processes=processes)
+  def _scores(self) -> dict[str, display.Score]:
+    """Returns the newest training scores by opponent."""
+    found = {}
+    for tag, row in self._newest.items():
+      if tag.startswith(_SCORE):
+        opponent = tag.removeprefix(_SCORE)
+        found[opponent] = display.Score(
+          row.value, 0.0 if row.low is None else row.low, 1.0 if row.high is None else row.high,
+          int(self._value(f"games/{opponent}")))
+    return found

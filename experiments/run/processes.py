@@ -1,19 +1,19 @@
-"""Runs the processes of one machine: starts, watches, restarts and ends them.
+"""The processes of one machine: starts, polls, restarts and ends them.
 
-A run is some plain programs (a Reverb server, actors, a learner). Each gets a session of its own,
-so that Ctrl-C reaches only the parent, which ends the others in order; and each is killed by the
-kernel when the parent dies, however it dies. Output goes to log files; the end of the log is in the
-error.
+A run consists of plain programs (a Reverb server, actors, a learner). Each has its own session, so
+Ctrl-C reaches only the parent, which then ends the others in order. The kernel kills each process
+when the parent dies, for whatever reason. Output goes to log files; an error quotes the end of the
+log.
 
     argv = (sys.executable, "-m", "starleague.experiments.actor")
     with Runner([Process("actor", argv, {}, run_dir / "actor.log", restarts=3)]) as runner:
       while not done:
-        runner.poll()                      # raises ProcessFailed when one dies for good
+        runner.poll()                      # raises ProcessFailed when no restart is left
         time.sleep(0.1)
 
-Leaving the block ends whatever still runs, also after an exception. What a process starts itself is
-in its group and ends with it; only where the parent was killed outright must the process see to
-that. Linux only.
+Leaving the block ends all processes that still run, also after an exception. Children of a process
+are in its group and end with it, except where the parent was killed by SIGKILL: then the process
+must end its own children. Linux only.
 """
 
 import enum
@@ -29,9 +29,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 TAIL_LINES = 30
-# What a child runs first: it asks the kernel for SIGKILL when its parent dies, then becomes the
-# program. A program of its own, as Python code between fork and exec can deadlock in a parent that
-# has threads, and JAX has. 1 is PR_SET_PDEATHSIG of prctl(2); the parent may be dead already.
+# The first program of a child: it requests SIGKILL on its parent's death, then executes the real
+# program. Python code between fork and exec could deadlock in a parent with threads, and JAX has
+# threads. 1 is PR_SET_PDEATHSIG of prctl(2); the parent may be dead already.
 _LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
@@ -41,27 +41,28 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 
 class State(enum.StrEnum):
-  """Where a process stands."""
+  """State of a process."""
 
-  WAITING = "waiting"  # not started yet, or dead and about to be started again
+  WAITING = "waiting"  # not started yet, or dead with a restart pending
   RUNNING = "running"
   FINISHED = "finished"  # exited with status 0
-  FAILED = "failed"  # died, and no restart is left
+  FAILED = "failed"  # died with no restart left
   STOPPED = "stopped"  # ended by `stop`
 
 
 class Process(NamedTuple):
-  """What to run."""
+  """A program and the rules for its restarts and its end."""
 
   name: str  # shown in the display and in errors; unique in a runner
   argv: Sequence[str]  # the program and its arguments
   env: Mapping[str, str]  # added to this process's environment
   log_path: pathlib.Path  # standard output and error, appended
-  restarts: int = 0  # how often it may be started again after it died
+  restarts: int = 0  # limit on restarts in a row
+  ends_last: bool = False  # ended only after all processes without this flag
 
 
 class ProcessFailed(RuntimeError):
-  """A process died and has no restart left. `name`, `status` as in subprocess (-9: killed)."""
+  """A process died with no restart left. `status` is as in subprocess (-9: SIGKILL)."""
 
   def __init__(self, name: str, status: int, message: str):
     super().__init__(message)
@@ -71,8 +72,8 @@ class ProcessFailed(RuntimeError):
 class Runner:
   """Owns the processes from `start` to `stop`. Not thread-safe: call it from one thread.
 
-  The thread that calls `start` and `poll` must live as long as the run: the kernel's parent death
-  signal counts the death of the thread that forked as the parent's.
+  The thread that calls `start` and `poll` must live as long as the run: the kernel sends the parent
+  death signal when the forking thread ends.
   """
 
   def __init__(
@@ -81,23 +82,27 @@ class Runner:
       *,
       backoff_seconds: float = 1.0,
       max_backoff_seconds: float = 30.0,
+      recovery_seconds: float = 300.0,
       deadline_seconds: float = 10.0,
       clock: Callable[[], float] = time.monotonic,
   ):
     """Checks the processes; starts nothing.
 
     Args:
-      processes: what to run, started in this order and ended in the opposite one.
-      backoff_seconds: wait before a first restart; doubles with each further one.
-      max_backoff_seconds: the longest wait. A process that ran for longer than this has recovered:
-        its next wait is the first again. Its restarts stay counted.
-      deadline_seconds: between SIGTERM and SIGKILL, for all processes together.
+      processes: the programs, started in this order and ended in the opposite one.
+      backoff_seconds: wait before the first restart; doubles with each further death in a row.
+      max_backoff_seconds: the longest wait.
+      recovery_seconds: a process that ran for longer has recovered: its deaths in a row, and with
+        them its restarts and its wait, count from zero again.
+      deadline_seconds: time between SIGTERM and SIGKILL, once for the processes that end first and
+        once for those that end last.
       clock: seconds, monotonic.
     """
     _check(processes)
     self._children = [_Child(process) for process in processes]
     self._backoff = backoff_seconds
     self._max_backoff = max_backoff_seconds
+    self._recovery = recovery_seconds
     self._deadline = deadline_seconds
     self._clock = clock
 
@@ -109,7 +114,7 @@ class Runner:
     self.stop()
 
   def start(self) -> None:
-    """Starts all; where one cannot be started, ends the others and raises."""
+    """Starts all processes. If one cannot be started, ends the others and raises."""
     try:
       for child in self._children:
         if child.state is State.WAITING:
@@ -119,10 +124,10 @@ class Runner:
       raise
 
   def poll(self) -> dict[str, State]:
-    """Looks at all, restarts what died and may be; the states by name. Returns at once.
+    """Restarts dead processes within their limits; returns the states by name, without waiting.
 
     Raises:
-      ProcessFailed: one died and has no restart left. The others still run: call `stop`.
+      ProcessFailed: one died with no restart left. The others still run: call `stop`.
     """
     for child in self._children:
       child.reap()
@@ -134,25 +139,26 @@ class Runner:
     return self.states()
 
   def states(self) -> dict[str, State]:
-    """The states at the last poll, by name."""
+    """Returns the states at the last poll, by name."""
     return {child.process.name: child.state for child in self._children}
 
   def restarts(self) -> dict[str, int]:
-    """How often each was started again, by name."""
+    """Returns the number of restarts since `start`, by name."""
     return {child.process.name: child.restarts for child in self._children}
 
   def pids(self) -> dict[str, int]:
-    """Process ids of those that run, by name."""
+    """Returns the process ids of running processes, by name."""
     return {child.process.name: child.popen.pid for child in self._children
             if child.state is State.RUNNING and child.popen is not None}
 
   def wait(
       self, names: Sequence[str], timeout_seconds: float, interval_seconds: float = 0.1) -> None:
-    """Polls until the named processes finished with status 0.
+    """Polls until the named processes have finished with status 0.
 
     Raises:
-      TimeoutError: they did not within the time; they still run.
-      ProcessFailed: one died for good, be it one of those named or not.
+      TimeoutError: they did not finish in time; they still run.
+      ProcessFailed: any process, named or not, died with no restart left.
+      ValueError: an unknown name.
     """
     unknown = set(names) - set(self.states())
     if unknown:
@@ -168,18 +174,18 @@ class Runner:
       time.sleep(interval_seconds)
 
   def stop(self) -> dict[str, int]:
-    """Ends all: SIGTERM in reverse order of start, SIGKILL at the deadline. Can be called again.
+    """Ends all processes: SIGTERM in reverse order of start, SIGKILL at the deadline.
 
-    Returns the statuses of those that ran until now (-15: SIGTERM, -9: it had to be killed).
+    Processes with `ends_last` get SIGTERM when all others have ended. May be called again.
+
+    Returns:
+      The statuses of the processes that still ran (-15: SIGTERM, -9: SIGKILL), by name.
     """
     running = [child for child in reversed(self._children) if child.state is State.RUNNING]
     try:
-      for child in running:
-        child.signal(signal.SIGTERM)
-      end = self._clock() + self._deadline
-      while any(child.alive() for child in running) and self._clock() < end:
-        time.sleep(0.02)
-    finally:  # a second Ctrl-C cuts the wait short, not the clean-up
+      for last in (False, True):
+        self._end([child for child in running if child.process.ends_last is last])
+    finally:  # a second Ctrl-C skips the waiting, not the clean-up
       for child in running:
         child.kill()
       for child in self._children:
@@ -187,17 +193,27 @@ class Runner:
           child.state = State.STOPPED
     return {child.process.name: child.status for child in running}
 
+  def _end(self, children: Sequence["_Child"]) -> None:
+    """Sends SIGTERM to processes and waits for their end; at the deadline, SIGKILL."""
+    for child in children:
+      child.signal(signal.SIGTERM)
+    end = self._clock() + self._deadline
+    while any(child.alive() for child in children) and self._clock() < end:
+      time.sleep(0.02)
+    for child in children:
+      child.kill()
+
   def _restart(self, child: "_Child") -> None:
-    """Starts a dead child again when its wait is over; gives it up when no restart is left."""
+    """Restarts a dead process after its wait, or marks it failed when no restart is left."""
     now = self._clock()
-    if child.restarts >= child.process.restarts:
-      child.state = State.FAILED
-      return
     if child.restart_at is None:
-      if now - child.started_at > self._max_backoff:
+      if now - child.started_at > self._recovery:
         child.consecutive = 0
-      delay = min(self._max_backoff, self._backoff * 2.0 ** min(child.consecutive, 60))
-      child.restart_at = now + delay
+      if child.consecutive >= child.process.restarts:
+        child.state = State.FAILED
+        return
+      child.restart_at = now + min(
+        self._max_backoff, self._backoff * 2.0 ** min(child.consecutive, 60))
     if now >= child.restart_at:
       child.restarts += 1
       child.consecutive += 1
@@ -205,7 +221,7 @@ class Runner:
 
 
 class _Child:
-  """One process and what became of it."""
+  """One process, its state and its restarts."""
 
   def __init__(self, process: Process):
     self.process = process
@@ -213,12 +229,17 @@ class _Child:
     self.state = State.WAITING
     self.status = 0
     self.restarts = 0
-    self.consecutive = 0  # restarts since it last ran for long
+    self.consecutive = 0  # restarts in a row, without a recovery between them
     self.started_at = 0.0
     self.restart_at: float | None = None
 
   def start(self, now: float) -> None:
-    """Raises OSError where the program or the log's folder is not to be had."""
+    """Starts the program.
+
+    Raises:
+      OSError: the program or the log's directory is not accessible.
+      RuntimeError: this is not the main thread.
+    """
     process = self.process
     env = {**os.environ, **process.env}
     if threading.current_thread() is not threading.main_thread():
@@ -227,7 +248,7 @@ class _Child:
         "the end of the thread that starts a process for the end of its parent")
     if shutil.which(process.argv[0], path=env.get("PATH")) is None:
       raise FileNotFoundError(
-        f"process {process.name!r}: no program {process.argv[0]!r} that can be run, nor on PATH")
+        f"process {process.name!r}: no executable {process.argv[0]!r}, neither as a path nor on PATH")
     process.log_path.parent.mkdir(parents=True, exist_ok=True)
     launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid())]
     with open(process.log_path, "ab") as log:
@@ -237,32 +258,34 @@ class _Child:
     self.state, self.started_at, self.restart_at = State.RUNNING, now, None
 
   def alive(self) -> bool:
-    """Whether it runs. Leaves a dead one unreaped, so that its number, and so its group's, cannot
-    become another's before the group is killed."""
+    """Returns whether the process runs, without reaping it.
+
+    A process id stays reserved until it is reaped, so its group can still be killed safely.
+    """
     if self.popen is None or self.popen.returncode is not None:
       return False
     flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return os.waitid(os.P_PID, self.popen.pid, flags) is None
 
   def reap(self) -> None:
-    """Notes an end: FINISHED after status 0, else WAITING for a restart."""
+    """Updates the state of an ended process: FINISHED after status 0, else WAITING."""
     if self.state is State.RUNNING and not self.alive():
-      self.kill()  # what it left behind would hold ports and cores
+      self.kill()  # its remaining children would hold ports and cores
       self.state = State.FINISHED if self.status == 0 else State.WAITING
 
   def signal(self, number: int) -> None:
-    """To the whole group."""
+    """Sends a signal to the whole group."""
     if self.popen is not None and self.popen.returncode is None:
       os.killpg(self.popen.pid, number)  # the session leader's id is its group's
 
   def kill(self) -> None:
-    """Ends the group and reaps the child."""
+    """Kills the group and reaps the process."""
     if self.popen is not None and self.popen.returncode is None:
       self.signal(signal.SIGKILL)
       self.status = self.popen.wait()
 
   def describe_failure(self) -> str:
-    """What died, how, how often, and the end of its log."""
+    """Returns the cause of death, the number of restarts, and the end of the log."""
     how = f"exited with status {self.status}"
     if self.status < 0:
       try:
@@ -271,7 +294,7 @@ class _Child:
         how = f"was killed by signal {-self.status}"
     if self.status == -signal.SIGKILL:
       how += " (out of memory?)"
-    again = f" after {self.restarts} restarts" if self.restarts else ""
+    again = f" after {self.consecutive} restarts in a row" if self.consecutive else ""
     tail = "\n".join("  | " + line for line in log_tail(self.process.log_path)) or "  | (nothing)"
     return (f"process {self.process.name!r} {how}{again}; the end of its log "
             f"{self.process.log_path}:\n{tail}")
@@ -280,7 +303,7 @@ class _Child:
 def interrupt_on_sigterm() -> None:
   """Makes SIGTERM raise KeyboardInterrupt in the main thread, so that `with Runner` ends cleanly.
 
-  Without it SIGTERM ends the parent at once, and the kernel then kills the children unsaved.
+  Without it SIGTERM ends the parent at once and the kernel kills the children before they save.
   """
   def interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt("SIGTERM")
@@ -289,7 +312,7 @@ def interrupt_on_sigterm() -> None:
 
 
 def log_tail(path: pathlib.Path, lines: int = TAIL_LINES, max_bytes: int = 16384) -> list[str]:
-  """The last lines of a log, without reading the rest; empty where there is none."""
+  """Returns the last lines of a log, read from its end; empty if there is no file."""
   try:
     with open(path, "rb") as file:
       size = file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""A run on this machine: its settings, its processes, their supervision, its report."""
+"""A run on this machine: its config, its processes, their supervision, its report."""
 
 import os
 import pathlib
@@ -10,11 +10,14 @@ import ml_collections
 import portpicker
 
 from starleague.common import results
-from starleague.experiments.run import display, monitor, processes, settings
+from starleague.experiments.run import display, monitor, processes, progress, settings
 from starleague.viewers.report import page as report_page
 
 TOTALS_INTERVAL_S = 10.0
-POLL_S = 1.0
+POLL_S = 0.1
+DISPLAY_INTERVAL_S = 1.0
+# The longest time that a process may take to end: the learner saves a checkpoint.
+DEADLINE_S = 60.0
 
 
 def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
@@ -31,8 +34,8 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
   if changed:
     key, found, expected = changed[0]
     raise settings.SettingsError(
-      f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it with the "
-      f"settings in {run_dir / settings.CONFIG_FILE}, or choose another --run.")
+      f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
+      f"with the settings in {run_dir / settings.CONFIG_FILE}, or choose another --run.")
   settings.save(config, run_dir)
 
 
@@ -65,7 +68,7 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, por
     for i in range(config.actor.processes)]
   return [
     processes.Process("data_server", module("data_server", *where, "--port", str(port)), env,
-                      logs / "data_server.log", restarts=3),
+                      logs / "data_server.log", restarts=3, ends_last=True),
     processes.Process("learner", module("learner", *where, *place), env, logs / "learner.log",
                       restarts=3),
     *actors]
@@ -74,30 +77,45 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, por
 class Watch:
   """Displays the run's state and records the totals of all actors."""
 
-  def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,
-               shown: display.Display):
-    self._config, self._run_dir, self._origin, self._shown = config, run_dir, origin, shown
-    self._written = time.time()
+  def __init__(self, run_dir: pathlib.Path, origin: float, shown: display.Display):
+    """Starts with the rows of the run's results file, if it is resumed.
+
+    Args:
+      run_dir: the run's directory.
+      origin: start of the run, in Unix seconds.
+      shown: the display, already open.
+    """
+    self._run_dir, self._origin, self._shown = run_dir, origin, shown
+    self._rows = results.Follower(run_dir / results.FILE_NAME)
+    self._monitor = monitor.Monitor(run_dir.name)
+    self._written = self._updated = time.time()
 
   def __call__(self, states: Mapping[str, str]) -> None:
-    path = self._run_dir / results.FILE_NAME
-    rows = results.read(path) if path.exists() else []
+    """Updates the display, at most every `DISPLAY_INTERVAL_S`.
+
+    Args:
+      states: of the processes, by name.
+    """
     now = time.time()
+    if now - self._updated < DISPLAY_INTERVAL_S:
+      return
+    self._updated = now
+    self._monitor.add(self._rows.read())
     if now - self._written >= TOTALS_INTERVAL_S:
-      results.append(path, monitor.totals(rows, now - self._origin))
+      results.append(self._run_dir / results.FILE_NAME, self._monitor.totals(now - self._origin))
       self._written = now
-    self._shown.update(monitor.snapshot(
-      rows, self._run_dir.name, now - self._origin, None, states))
+    self._shown.update(self._monitor.snapshot(
+      now - self._origin, progress.read(self._run_dir), states))
 
 
 def run_processes(started: Sequence[processes.Process], until: str, watch: Watch) -> None:
   """Runs processes until the named one has finished, then ends the others.
 
   Raises:
-    ProcessFailed: one died and has no restart left.
+    ProcessFailed: one died with no restart left.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
   """
-  with processes.Runner(started, deadline_seconds=60.0) as runner:
+  with processes.Runner(started, deadline_seconds=DEADLINE_S) as runner:
     while (states := runner.poll())[until] is not processes.State.FINISHED:
       watch({name: str(state) for name, state in states.items()})
       time.sleep(POLL_S)
@@ -110,12 +128,15 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   judge = processes.Process(
     "evaluation", module("evaluate", "--run_dir", str(run_dir), "--origin", repr(origin)),
     environment(run_dir), run_dir / "logs" / "evaluation.log")
+  progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   try:
     with display.Display() as shown:
-      watch = Watch(config, run_dir, origin, shown)
+      watch = Watch(run_dir, origin, shown)
       run_processes(started, "learner", watch)
       if evaluate:
+        progress.write(run_dir, progress.Progress(progress.EVALUATION, detail="compiling"))
         run_processes([judge], "evaluation", watch)
   finally:
     if (run_dir / results.FILE_NAME).exists():
+      progress.write(run_dir, progress.Progress(progress.REPORT))
       report_page.write_report(run_dir)

@@ -1,8 +1,5 @@
 """What the launch files share: a run's parts, made from its settings."""
 
-import functools
-import signal
-import threading
 from typing import Any, NamedTuple
 
 import jax
@@ -95,12 +92,3 @@ def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
   """The random weights that a run starts from; the same for the same seed."""
   return jax.jit(parts.policy.init)(jax.random.key(config.seed))
-
-
-@functools.cache
-def stop_event() -> threading.Event:
-  """An event that SIGTERM and SIGINT set from now on: what a process's loop ends at."""
-  event = threading.Event()
-  for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, lambda *_: event.set())
-  return event

@@ -27,6 +27,31 @@ def test_lines_are_as_documented(tmp_path):
     Row(61.204, 128, "score/eval/weak army", 0.625, 0.481, 0.75)]
 
 
+def test_a_follower_returns_each_row_once(tmp_path):
+  path = tmp_path / "results.csv"
+  follower = results.Follower(path)
+  assert follower.read() == []
+  rows = [Row(float(i), i, "loss/total", float(i)) for i in range(4)]
+  results.append(path, rows[:2])
+  assert follower.read() == rows[:2]
+  assert follower.read() == []
+  with open(path, "a") as file:
+    file.write("9.000,9,loss/to")  # torn by a crash; the next writer removes it
+  assert follower.read() == []
+  results.append(path, rows[2:])
+  assert follower.read() == rows[2:]
+  with open(path, "a") as file:
+    file.write("rubbish\n")
+  with pytest.raises(ValueError, match="results.csv:6: expected 6 fields"):
+    follower.read()
+
+
+def test_a_follower_of_another_file_raises(tmp_path):
+  (tmp_path / "results.csv").write_text("a,b\n1,2\n")
+  with pytest.raises(ValueError, match="not a results file"):
+    results.Follower(tmp_path / "results.csv").read()
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(
   st.floats(0, 1e7), st.integers(0, 10**9), st.sampled_from(["loss/total", "kl/delay", "x/é"]),

@@ -34,7 +34,8 @@ _SHARED = {
   "clipped_fraction": "Ratios that are clipped, share by group of arguments",
   "illegal": "Actions that masks rule out, share by argument",
 }
-_DRAWN_BY_NAME = ("score", "loss", *_SHARED, "speed", "total")
+# Win rates count wins only; the report shows scores.
+_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_SHARED, "speed", "total")
 
 
 class Standing(NamedTuple):

@@ -1,4 +1,4 @@
-"""The progress display: what it says, how it fits, and what becomes of it without a terminal."""
+"""The progress display on a terminal and as log lines."""
 
 import io
 import math
@@ -9,9 +9,11 @@ from rich.console import Console
 
 from starleague.experiments.run import display
 from starleague.experiments.run.display import Display, Score, Snapshot
+from starleague.experiments.run.progress import Progress
 
 SNAPSHOT = Snapshot(
-  name="mini run", elapsed_seconds=754.4, budget_seconds=1800.0, updates=1234,
+  name="mini run", elapsed_seconds=784.4, progress=Progress("training", 754.4, 1800.0, "s"),
+  updates=1234,
   steps_produced=1_234_567, steps_learnt=2_300_000, games=812, actor_rate=1640.2,
   learner_rate=3012.0, waiting=0.62, losses={"policy": 0.01234, "total": math.nan},
   scores={"random legal": Score(0.97, 0.9, 1.0, 100), "rush": Score(0.2, 0.1, 0.3, 90),
@@ -25,9 +27,9 @@ def _text(snapshot, width=80):
   return console.file.getvalue()
 
 
-def test_render_shows_every_figure_within_80_columns():
+def test_render_shows_every_figure_in_80_columns():
   text = _text(SNAPSHOT)
-  for expected in ("mini run", "12m34s", "17m26s left of 30m00s", "1.23 M", "2.30 M", "812",
+  for expected in ("mini run", "13m04s", "12m34s of 30m00s", "1.23 M", "2.30 M", "812",
                    "1 640", "3 012", "1 234", "62%", "0.0123", "nan", "learner", "actor 1 waiting"):
     assert expected in text, expected
   assert re.search(r"random legal +97% +90% to 100% +100", text)
@@ -41,22 +43,32 @@ def test_render_draws_intervals_to_scale():
   assert "··━━●━━···┊··········" in line
 
 
-def test_render_of_a_run_that_has_just_begun():
-  text = _text(Snapshot("new", 0.0, None, 0, 0, 0, 0, 0.0, 0.0, 0.0, {}, {}))
-  assert "0s" in text and "left of" not in text and "against" not in text
+def test_render_of_a_new_run():
+  setup = Progress("setup", detail="compiling the update")
+  text = _text(Snapshot("new", 0.0, setup, 0, 0, 0, 0, 0.0, 0.0, 0.0, {}, {}))
+  assert "0s" in text and "compiling the update" in text
+  assert " of " not in text and "against" not in text
 
 
-def test_render_past_its_budget_and_without_games():
+def test_render_past_the_training_time_and_without_games():
   late = SNAPSHOT._replace(
-    elapsed_seconds=2000.0, scores={"x": Score(math.nan, math.nan, math.nan, 0)})
+    progress=Progress("training", 2000.0, 1800.0, "s"), scores={"x": Score(math.nan, math.nan, math.nan, 0)})
   text = _text(late)
-  assert "33m20s" in text and "0s left of 30m00s" in text and "nan%" in text
+  assert "33m20s of 30m00s" in text and "nan%" in text
 
 
-def test_log_line_is_whole_and_splits_at_spaces():
+def test_render_of_the_evaluation_shows_its_games():
+  text = _text(SNAPSHOT._replace(
+    progress=Progress("evaluation", 480, 1600, "games", "trained agent")))
+  assert "480 of 1 600 games" in text and "trained agent" in text
+  assert max(len(line) for line in text.splitlines()) == 80
+
+
+def test_log_line_splits_at_spaces():
   fields = dict(field.split("=") for field in display.log_line(SNAPSHOT).split(" "))
   assert fields == {
-    "run": "mini_run", "elapsed": "12m34s", "budget": "30m00s", "updates": "1234",
+    "run": "mini_run", "elapsed": "13m04s", "phase": "training",
+    "progress": "12m34s/30m00s", "updates": "1234",
     "steps": "1234567", "learnt": "2300000", "games": "812", "actor_rate": "1640/s",
     "learner_rate": "3012/s", "waiting": "62%", "loss/policy": "0.0123", "loss/total": "nan",
     "score/random_legal": "0.97[0.90,1.00]", "score/rush": "0.20[0.10,0.30]",
@@ -64,7 +76,28 @@ def test_log_line_is_whole_and_splits_at_spaces():
     "process/actor_1": "waiting"}
 
 
-def test_without_a_terminal_one_line_an_interval_and_one_at_the_end():
+@pytest.mark.parametrize(("progress", "line"), [
+  (Progress("setup", detail="compiling the update"), "phase=setup doing=compiling_the_update"),
+  (Progress("evaluation", 480, 1600, "games", "trained agent"),
+   "phase=evaluation progress=480/1600_games doing=trained_agent"),
+  (Progress("report"), "phase=report")])
+def test_log_lines_of_other_phases_show_their_own_progress(progress, line):
+  found = display.log_line(SNAPSHOT._replace(progress=progress))
+  assert found == f"run=mini_run elapsed=13m04s {line} process/actor_1=waiting"
+
+
+def test_a_new_phase_is_logged_at_once():
+  file = io.StringIO()
+  with Display(file, clock=lambda: 0.0) as shown:
+    shown.update(SNAPSHOT)
+    for games in (0, 1, 2):
+      shown.update(SNAPSHOT._replace(progress=Progress("evaluation", games, 2, "games")))
+  phases = re.findall(r"phase=(\w+) progress=(\S+)", file.getvalue())
+  assert phases == [("training", "12m34s/30m00s"), ("evaluation", "0/2_games"),
+                    ("evaluation", "2/2_games")]
+
+
+def test_without_a_terminal_one_line_per_interval_and_one_at_the_end():
   now = [0.0]
   file = io.StringIO()
   with Display(file, interval_seconds=10.0, clock=lambda: now[0]) as shown:
@@ -78,7 +111,7 @@ def test_without_a_terminal_one_line_an_interval_and_one_at_the_end():
   assert lines[3] == "a word" and "\x1b" not in file.getvalue()
 
 
-def test_without_a_terminal_the_last_line_is_not_said_twice():
+def test_without_a_terminal_the_last_line_is_not_repeated():
   file = io.StringIO()
   with Display(file, clock=lambda: 0.0) as shown:
     shown.update(SNAPSHOT)

@@ -1,4 +1,4 @@
-"""The process runner, on small children: restarts, clean and forced ends, no orphans."""
+"""The process runner with small children: restarts, clean and forced ends, no orphans."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def _python(tmp_path, name, code, restarts=0, env=None):
-  """A process that runs a script with a fast interpreter."""
+  """Returns a process that runs a script without site packages, which starts fast."""
   script = tmp_path / f"{name}.py"
   script.write_text(textwrap.dedent(code))
   argv = [sys.executable, "-I", "-S", "-u", str(script)]
@@ -26,17 +26,17 @@ def _python(tmp_path, name, code, restarts=0, env=None):
 
 
 def _until(condition, seconds=20.0):
-  """Waits for a condition with a deadline; its value."""
+  """Waits for a condition with a deadline; returns its value."""
   end = time.monotonic() + seconds
   while time.monotonic() < end:
     if value := condition():
       return value
     time.sleep(0.01)
-  raise AssertionError(f"not within {seconds} s: {condition}")
+  raise AssertionError(f"no result within {seconds} s: {condition}")
 
 
 def _alive(pid):
-  """Whether a process runs: one that is dead but not reaped does not."""
+  """Returns whether a process runs; a zombie does not."""
   try:
     stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
   except (FileNotFoundError, ProcessLookupError):
@@ -71,11 +71,11 @@ def test_finishes_with_its_environment_and_log(tmp_path):
   assert _log(child) == f"blue {'HOME' in os.environ}\nto stderr\n"
 
 
-def test_crash_is_restarted_as_often_as_allowed_then_told_with_its_log(tmp_path):
+def test_a_crash_is_restarted_to_the_limit_then_raised_with_its_log(tmp_path):
   count = tmp_path / "count"
   child = _python(tmp_path, "crasher", f"""
     with open({str(count)!r}, "a") as file: file.write("x")
-    raise SystemError("the dog ate the map")
+    raise SystemError("map is missing")
   """, restarts=2)
   other = _python(tmp_path, "other", SLEEP)
   with Runner([child, other], backoff_seconds=0.01) as runner:
@@ -88,8 +88,8 @@ def test_crash_is_restarted_as_often_as_allowed_then_told_with_its_log(tmp_path)
   assert count.read_text() == "xxx"
   message = str(caught.value)
   assert caught.value.name == "crasher" and caught.value.status == 1
-  assert "process 'crasher' exited with status 1 after 2 restarts" in message
-  assert str(child.log_path) in message and "  | SystemError: the dog ate the map" in message
+  assert "process 'crasher' exited with status 1 after 2 restarts in a row" in message
+  assert str(child.log_path) in message and "  | SystemError: map is missing" in message
   assert not _alive(pid)
 
 
@@ -106,14 +106,15 @@ def test_a_restart_can_succeed(tmp_path):
     assert runner.restarts() == {"second": 1}
 
 
-def test_back_off_doubles_to_its_limit_and_starts_again_after_a_long_life(tmp_path):
-  """On a clock of our own: deaths at 0, 10, 20, ... and the waits before each restart."""
+def test_backoff_doubles_to_its_limit_and_resets_after_a_recovery(tmp_path):
+  """With a scripted clock: the wait before each restart."""
   now = [0.0]
   child = _python(tmp_path, "crasher", "raise SystemExit(1)", restarts=6)
-  runner = Runner([child], backoff_seconds=2.0, max_backoff_seconds=8.0, clock=lambda: now[0])
+  runner = Runner([child], backoff_seconds=2.0, max_backoff_seconds=8.0, recovery_seconds=8.0,
+                  clock=lambda: now[0])
   with runner:
     for restart, wait in enumerate([2.0, 4.0, 8.0, 8.0, None, 2.0]):
-      if wait is None:  # it now lives for longer than the longest wait
+      if wait is None:  # it now runs for longer than recovery_seconds
         now[0] += 8.5
         wait = 2.0
       _until(lambda: runner.poll()["crasher"] is State.WAITING)
@@ -127,7 +128,27 @@ def test_back_off_doubles_to_its_limit_and_starts_again_after_a_long_life(tmp_pa
         now[0] += 8.5
 
 
-def test_killed_child_is_told_by_the_name_of_the_signal(tmp_path):
+def test_restarts_refill_after_a_recovery(tmp_path):
+  """The limit is one of deaths in a row: a process that recovers each time is never given up."""
+  now = [0.0]
+  child = _python(tmp_path, "crasher", "raise SystemExit(1)", restarts=1)
+  runner = Runner([child], backoff_seconds=1.0, recovery_seconds=100.0, clock=lambda: now[0])
+
+  def die_after(seconds):
+    now[0] += seconds
+    _until(lambda: runner.poll()["crasher"] is State.WAITING)
+    now[0] += 1.0
+    runner.poll()
+
+  with runner:
+    for restart in range(1, 6):
+      die_after(101.0)
+      assert runner.restarts()["crasher"] == restart
+    with pytest.raises(ProcessFailed, match="after 1 restarts in a row"):
+      die_after(99.0)
+
+
+def test_a_killed_child_is_reported_with_the_signal_name(tmp_path):
   child = _python(tmp_path, "victim", SLEEP)
   with Runner([child]) as runner:
     os.kill(runner.pids()["victim"], signal.SIGKILL)
@@ -155,7 +176,7 @@ def test_stop_lets_a_child_clean_up(tmp_path):
   assert runner.states() == {"tidy": State.STOPPED}
 
 
-def test_stop_kills_what_ignores_it_within_one_deadline_for_all(tmp_path):
+def test_stop_kills_children_that_ignore_sigterm_at_one_deadline(tmp_path):
   children = [_python(tmp_path, f"stubborn{i}", STUBBORN) for i in range(3)]
   with Runner(children, deadline_seconds=0.5) as runner:
     for child in children:
@@ -168,6 +189,30 @@ def test_stop_kills_what_ignores_it_within_one_deadline_for_all(tmp_path):
   assert not any(_alive(pid) for pid in pids.values())
 
 
+def test_stop_ends_the_server_after_the_others(tmp_path):
+  """A process that flushes to a server at its end still finds it."""
+  order = tmp_path / "order"
+  tidy = f"""
+    import signal, sys, time
+    def end(number, frame):
+      time.sleep(float(sys.argv[1]))
+      with open({str(order)!r}, "a") as file: file.write(sys.argv[2] + " ")
+      sys.exit(0)
+    signal.signal(signal.SIGTERM, end)
+    print("up")
+    time.sleep(60)
+  """
+  children = []
+  for name, seconds in (("server", "0"), ("client", "0.3"), ("other", "0")):
+    child = _python(tmp_path, name, tidy)
+    children.append(child._replace(argv=[*child.argv, seconds, name], ends_last=name == "server"))
+  with Runner(children) as runner:
+    for child in children:
+      _until(lambda child=child: "up" in _log(child))
+    assert runner.stop() == {"server": 0, "client": 0, "other": 0}
+  assert order.read_text() == "other client server "
+
+
 def test_stop_is_called_when_the_body_raises(tmp_path):
   child = _python(tmp_path, "sleeper", SLEEP)
   with pytest.raises(KeyboardInterrupt):
@@ -177,7 +222,7 @@ def test_stop_is_called_when_the_body_raises(tmp_path):
   assert not _alive(pid)
 
 
-def test_what_a_dead_child_left_in_its_group_is_killed(tmp_path):
+def test_children_of_a_dead_child_are_killed(tmp_path):
   child = _python(tmp_path, "mother", """
     import os, sys, time
     pid = os.fork()
@@ -191,7 +236,7 @@ def test_what_a_dead_child_left_in_its_group_is_killed(tmp_path):
     _until(lambda: not _alive(grandchild))
 
 
-def test_children_are_out_of_reach_of_the_terminal(tmp_path):
+def test_children_have_a_session_of_their_own(tmp_path):
   child = _python(tmp_path, "sleeper", SLEEP)
   with Runner([child]) as runner:
     pid = runner.pids()["sleeper"]
@@ -200,7 +245,7 @@ def test_children_are_out_of_reach_of_the_terminal(tmp_path):
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_child_outlives_its_parent(tmp_path, sent):
-  """Not even one that ignores SIGTERM, and not where the parent is killed outright."""
+  """Neither a child that ignores SIGTERM, nor a child of a parent that gets SIGKILL."""
   child = _python(tmp_path, "stubborn", STUBBORN)
   parent = tmp_path / "parent.py"
   parent.write_text(textwrap.dedent(f"""
@@ -233,17 +278,17 @@ def test_no_child_outlives_its_parent(tmp_path, sent):
     assert "KeyboardInterrupt" in errors
 
 
-def test_start_refuses_what_cannot_run_and_ends_the_others(tmp_path):
+def test_a_failed_start_ends_the_other_children(tmp_path):
   first = _python(tmp_path, "first", SLEEP)
   second = Process("second", ["/no/such/program"], {}, tmp_path / "second.log")
   runner = Runner([first, second])
-  with pytest.raises(FileNotFoundError, match="process 'second': no program '/no/such/program'"):
+  with pytest.raises(FileNotFoundError, match="process 'second': no executable '/no/such/program'"):
     runner.start()
   assert runner.states() == {"first": State.STOPPED, "second": State.STOPPED}
   assert runner.pids() == {}
 
 
-def test_start_refuses_another_thread(tmp_path):
+def test_start_in_another_thread_raises(tmp_path):
   runner = Runner([_python(tmp_path, "sleeper", SLEEP)])
   errors = []
 
@@ -259,7 +304,7 @@ def test_start_refuses_another_thread(tmp_path):
   assert len(errors) == 1 and "must run in the main thread" in errors[0]
 
 
-def test_wait_gives_up_at_its_timeout_and_refuses_unknown_names(tmp_path):
+def test_wait_raises_at_its_timeout_and_for_unknown_names(tmp_path):
   with Runner([_python(tmp_path, "sleeper", SLEEP)]) as runner:
     with pytest.raises(TimeoutError, match=r"still not finished: \['sleeper'\]"):
       runner.wait(["sleeper"], timeout_seconds=0.05, interval_seconds=0.01)
@@ -271,12 +316,12 @@ def test_wait_gives_up_at_its_timeout_and_refuses_unknown_names(tmp_path):
   ({"argv": "python script.py"}, "argv must be a sequence"),
   ({"argv": []}, "argv must be a sequence"),
   ({"restarts": -1}, "restarts must be from 0 up; found -1")])
-def test_impossible_processes_are_refused(tmp_path, changes, message):
+def test_invalid_processes_raise(tmp_path, changes, message):
   with pytest.raises(ValueError, match=message):
     Runner([_python(tmp_path, "one", SLEEP)._replace(**changes)])
 
 
-def test_repeated_names_are_refused(tmp_path):
+def test_repeated_names_raise(tmp_path):
   child = _python(tmp_path, "twin", SLEEP)
   with pytest.raises(ValueError, match=r"more than one \['twin'\]"):
     Runner([child, child])

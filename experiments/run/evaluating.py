@@ -1,0 +1,111 @@
+"""The evaluation of a run: games, scores and win rates of its trained agent and initial weights."""
+
+import pathlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import jax
+
+from starleague import league
+from starleague.actor import evaluation
+from starleague.common import results
+from starleague.experiments.run import progress, settings, wiring
+from starleague.learner import checkpoints
+
+
+class Measured(NamedTuple):
+  """A fraction of games with its 95% Wilson interval."""
+
+  value: float
+  low: float
+  high: float
+
+
+def score_of(counts: evaluation.Score) -> Measured:
+  """Returns the score: wins plus half the draws, over games."""
+  points = counts.wins + 0.5 * counts.draws
+  return Measured(points / counts.games, *league.wilson_interval(points, counts.games))
+
+
+def win_rate_of(counts: evaluation.Score) -> Measured:
+  """Returns the win rate: wins over games."""
+  return Measured(counts.wins / counts.games, *league.wilson_interval(counts.wins, counts.games))
+
+
+class Evaluated(NamedTuple):
+  """Results of one agent of a run."""
+
+  kind: str  # "random": the initial weights; "eval": the trained agent
+  update: int  # learner updates behind its weights
+  counts: dict[str, evaluation.Score]  # by opponent
+
+
+def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
+  """Returns the indices of scripted players among a run's opponents.
+
+  Raises:
+    SettingsError: a name that is not among them.
+  """
+  for name in names:
+    if name not in opponents:
+      raise settings.SettingsError(
+        f"--opponents: {name!r} is not an opponent of the run; expected some of "
+        f"{', '.join(opponents)}.")
+  return [opponents.index(name) for name in names]
+
+
+def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence[int], games: int,
+                 seed: int) -> Iterator[Evaluated]:
+  """Plays the games of the initial weights, then those of the trained agent; writes the progress.
+
+  Args:
+    parts: the agent, its environment and its opponents.
+    run_dir: the run's directory.
+    opponents: indices of the scripted players to meet.
+    games: against each of them, even.
+    seed: of the games.
+
+  Raises:
+    CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
+    FileNotFoundError: the run has no weights yet.
+  """
+  evaluator = evaluation.make_evaluator(
+    parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
+    maps=parts.maps)
+  trained = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config).steps()
+  agents = (("random", run_dir / wiring.INITIAL, 0, "initial weights"),
+            ("eval", run_dir / wiring.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
+  played = len(opponents) * games
+  for number, (kind, path, update, detail) in enumerate(agents):
+    params = checkpoints.load_params(path, parts.config)
+    report = _reporter(run_dir, number * played, len(agents) * played, detail)
+    report(0)
+    found = evaluation.evaluate(evaluator, params, jax.random.key(seed), on_games=report)
+    yield Evaluated(kind, update, {parts.opponents[i]: score for i, score in found.items()})
+
+
+def _reporter(run_dir: pathlib.Path, before: int, total: int,
+              detail: str) -> Callable[[int], None]:
+  def report(finished: int) -> None:
+    progress.write(run_dir, progress.Progress(
+      progress.EVALUATION, before + finished, total, "games", detail))
+
+  return report
+
+
+def result_rows(counts: Mapping[str, evaluation.Score], kind: str, seconds: float,
+                update: int) -> list[results.Row]:
+  """Returns scores and win rates by opponent as results rows."""
+  return [
+    results.Row(seconds, update, f"{tag}/{kind}/{name}", *measure(found))
+    for name, found in counts.items()
+    for tag, measure in (("score", score_of), ("win_rate", win_rate_of))]
+
+
+def result_line(counts: evaluation.Score, kind: str, update: int, opponent: str) -> str:
+  """Returns the result against one opponent as a line of key=value."""
+  score, rate = score_of(counts), win_rate_of(counts)
+  return (f"agent={kind} update={update} opponent={opponent} games={counts.games} "
+          f"wins={counts.wins} draws={counts.draws} losses={counts.losses} "
+          f"score={score.value:.3f} score_interval=[{score.low:.3f},{score.high:.3f}] "
+          f"win_rate={rate.value:.3f} win_rate_interval=[{rate.low:.3f},{rate.high:.3f}]")

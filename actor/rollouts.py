@@ -1,51 +1,57 @@
-"""Jitted batches of games: environment steps and batched inference in one compiled program.
+"""Rollouts: batches of games and batched inference in one compiled program.
 
-Players act at moments of their own choosing, so that at any time only some of the `2 x games` rows
-(a game's two players) are due. Each iteration of the program lets the games run on until
-`inference_batch` rows are due (or a bound is met), infers just those, longest waiting first, and
-hands the actions back: no row is inferred in vain and no game waits on the host. This is the
-dynamic batching of AlphaStar's actors (Vinyals et al. 2019, Methods) without a queue.
+Each player chooses its own delays, so at any time only some of the `2 x games` rows (one player of
+one game each) are due. An iteration of the program has four parts:
 
-A record is made where a player observes: what it saw, did, and received since its previous action.
-Both players' terminal observations are recorded too; then the game starts anew.
+  1. games advance until `inference_batch` rows are due, or a bound is reached;
+  2. the policy infers these rows only, those that waited longest first;
+  3. the games take the actions, and each inferred row gives one record;
+  4. finished games are replaced by new ones.
+
+No inference is wasted and no game waits for the host. This is the dynamic batching of AlphaStar's
+actors (Vinyals et al. 2019, Methods) without a queue.
+
+A record holds an observation, the action taken on it, and the reward since the player's previous
+action. The terminal observations of both players are recorded too.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor import rewards
 from starleague.agent import types
-from starleague.agent.policy import Policy
+from starleague.agent.policy import Policy, StepOutput
 from starleague.data.records import Records
 from starleague.environments import base
 
-Array = Any
-# (name index, key, state, player) -> action
-ScriptedPlayer = Callable[[Array, Array, Any, Array], types.Action]
+# (index, key, state, player) -> action of the scripted player of that index, unbatched.
+ScriptedPlayer = Callable[[jax.Array, jax.Array, Any, jax.Array], types.Action]
 SELF_PLAY = 0  # opponent index; scripted player i is opponent i + 1
+COUNTED = -1  # opponent index of a finished game that is not replaced
 
 
-@chex.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class RolloutConfig:
   """Sizes of the compiled program.
 
   Attributes:
-    games: games played at once.
-    inference_batch: rows inferred an iteration; at most 2 * games.
-    iterations: iterations a call.
-    max_advances: environment steps an iteration may take to gather `inference_batch` due rows.
+    games: number of games in the batch.
+    inference_batch: rows inferred per iteration; at most 2 * games.
+    iterations: iterations per call.
+    max_advances: most environment steps per iteration while fewer rows than `inference_batch` are
+      due.
     races: indices of types.RACES that match-ups are drawn from.
-    maps: how many of the environment's maps match-ups are drawn from.
-    pseudo_probability: each pseudo-reward is active in a game with this probability.
-    pseudo_scale: what a unit of distance to z is worth.
-    grid_per_unit: cells of the 256 grid a game unit, for the distances of build orders.
-    restart: whether a game that is over is followed by another.
+    maps: number of maps that match-ups are drawn from: the environment's first ones.
+    pseudo_probability: probability that a pseudo-reward is active in a game.
+    pseudo_scale: pseudo-reward per unit of distance to z.
+    grid_per_unit: cells of the 256 x 256 grid per game unit, for build order distances.
+    restart: whether new games replace finished ones.
   """
 
   games: int
@@ -59,7 +65,7 @@ class RolloutConfig:
   grid_per_unit: float = 1.0
   restart: bool = True
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if not 0 < self.inference_batch <= 2 * self.games:
       raise ValueError(
         f"inference_batch must be in 1..{2 * self.games} (twice the games), found "
@@ -67,76 +73,122 @@ class RolloutConfig:
 
 
 class Results(NamedTuple):
-  """Games that ended, [iterations, games, ...]."""
+  """Results of finished games, [iterations, games, ...]."""
 
-  over: Array  # bool: this game ended in this iteration
-  opponent: Array  # int32
-  reward: Array  # [.., 2] float32: +1, 0, -1
-  executed: types.Statistics  # what player 1 did, as player 0 last saw the game
-  race: Array  # int32: that of player 1, an index of types.RACES
-  side: Array  # int32: the starting side of player 1
+  over: jax.Array | np.ndarray  # bool: the game finished in this iteration
+  opponent: jax.Array | np.ndarray  # int32
+  reward: jax.Array | np.ndarray  # [.., 2] float32: +1, 0, -1
+  executed: types.Statistics  # of player 1; a scripted player's as of player 0's last observation
+  race: jax.Array | np.ndarray  # int32: of player 1, an index of types.RACES
+  side: jax.Array | np.ndarray  # int32: starting side of player 1
 
 
 class RolloutState(NamedTuple):
-  """Everything a batch of games carries from call to call, [games, ...]."""
+  """State of a batch of games between calls, [games, ...]."""
 
-  key: Array
+  key: jax.Array
   environment: Any
   core: types.CoreState  # [games, 2, ...]
-  executed: types.Statistics  # [games, 2, ...]: as of each row's last observation; a scripted
-  # player's as of its opponent's
-  race: Array  # [games, 2] int32
-  side: Array  # [games, 2] int32: which of the two starting sides a row has
-  pseudo_active: Array  # [games, 2, 4]
-  target: types.Statistics  # [games, 2, ...]: z played for, before what is inactive is hidden
-  opponent: Array  # [games] int32
-  first: Array  # [games, 2] bool
-  flushed: Array  # [games, 2] bool: the terminal observation has been recorded
-  waited: Array  # [games, 2] int32: iterations a due row has been left out
+  # [games, 2, ...]: at each row's last observation; a scripted player's at its opponent's.
+  executed: types.Statistics
+  race: jax.Array  # [games, 2] int32
+  side: jax.Array  # [games, 2] int32: starting side, 0 or 1
+  pseudo_active: jax.Array  # [games, 2, 4] bool
+  target: types.Statistics  # [games, 2, ...]: z, inactive parts included
+  opponent: jax.Array  # [games] int32
+  first: jax.Array  # [games, 2] bool: the next observation is the first of its game
+  flushed: jax.Array  # [games, 2] bool: the terminal observation has been recorded
+  waited: jax.Array  # [games, 2] int32: iterations for which a due row has not been inferred
 
 
 class Rollouts(NamedTuple):
-  """`init(key, opponents, targets) -> state`; `run(params, state, probabilities, targets) ->
-  (state, Records, Results)`, which donates `state`."""
+  """The compiled functions of `make_rollouts`."""
 
+  # (key, opponents [games], targets) -> state
   init: Callable[..., RolloutState]
+  # (params, state, probabilities, targets) -> (state, records, results); donates `state`.
   run: Callable[..., tuple[RolloutState, Records, Results]]
 
 
-def _rows(tree):
+class _Setup(NamedTuple):
+  """The arguments of `make_rollouts`."""
+
+  environment: base.Environment
+  policy: Policy
+  config: RolloutConfig
+  scripted_player: ScriptedPlayer
+  pack_step: Callable[[types.Step], Any]
+
+
+class _Batch(NamedTuple):
+  """What the rows inferred in an iteration observe, [inference_batch, ...]."""
+
+  row: jax.Array  # int32; any row where the slot is empty
+  filled: jax.Array  # bool
+  observation: types.Observation
+  privileged: types.Privileged
+  over: jax.Array  # bool
+  reward: jax.Array  # [.., 5] float32
+  pseudo_active: jax.Array  # [.., 4] bool
+
+  @property
+  def last(self) -> jax.Array:
+    """[inference_batch] bool: filled slots with a terminal observation."""
+    return self.over & self.filled
+
+  @property
+  def acts(self) -> jax.Array:
+    """[inference_batch] bool: filled slots whose action is taken."""
+    return self.filled & ~self.over
+
+
+def _flatten(tree: Any) -> Any:
   """[games, 2, ...] -> [2 * games, ...]."""
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
 
 
-def _pairs(tree):
+def _unflatten(tree: Any) -> Any:
   """[2 * games, ...] -> [games, 2, ...]."""
   return jax.tree.map(lambda x: x.reshape(-1, 2, *x.shape[1:]), tree)
 
 
-def _select(condition, on_true, on_false):
-  """Per-game choice between two trees; `condition` is [games]."""
-  def one(a, b):
+def _gather(tree: Any, row: jax.Array) -> Any:
+  """The rows of a tree: [games, 2, ...] -> [len(row), ...]."""
+  return jax.tree.map(lambda x: x[row], _flatten(tree))
+
+
+def _scatter(tree: Any, row: jax.Array, where: jax.Array, values: Any) -> Any:
+  """A tree [games, 2, ...] with new values [len(row), ...] in the rows chosen by `where`."""
+  count = 2 * jax.tree.leaves(tree)[0].shape[0]
+  # A write out of bounds is dropped.
+  index = jnp.where(where, row, count)
+  return _unflatten(jax.tree.map(
+    lambda x, y: x.at[index].set(y, mode="drop"), _flatten(tree), values))
+
+
+def _select(condition: jax.Array, on_true: Any, on_false: Any) -> Any:
+  """Selects between two trees per game; `condition` is [games]."""
+  def one(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(condition.reshape(-1, *[1] * (a.ndim - 1)), a, b)
   return jax.tree.map(one, on_true, on_false)
 
 
 def no_targets(size: int = 1) -> types.Statistics:
-  """A library of unconditional z, [races, 2, size, ...]."""
+  """A library of unconditional z: zeros [races, 2, size, ...]."""
   return jax.tree.map(lambda x: np.zeros((len(types.RACES), 2, size, *x.shape), x.dtype),
                       types.statistics_spec())
 
 
-def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig, key,
-               opponents, targets) -> RolloutState:
-  """Freshly started games against `opponents` [games], z drawn from `targets` [races, 2, M, ...].
+def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig,
+               key: jax.Array, opponents: jax.Array, targets: types.Statistics) -> RolloutState:
+  """Starts games against `opponents` [games], with z drawn from `targets` [races, 2, M, ...].
 
-  Targets are by race, and by starting side: where something is to be built depends on where a
-  player begins.
+  Targets are kept by race and by starting side, because build order positions depend on both.
   """
   games = config.games
   keys = jax.random.split(key, 7)
   races = jnp.asarray(config.races, jnp.int32)
-  # Every other game: both starting sides are played equally often, whatever the key.
+  # Alternating sides: both starting sides are played equally often for every key.
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
@@ -159,17 +211,22 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 
-def _policy_rows(opponent):
-  """[games, 2] bool: which rows the policy plays; a scripted opponent is always player 1."""
+def _policy_rows(opponent: jax.Array) -> jax.Array:
+  """[games, 2] bool: rows that the policy plays. A scripted opponent is always player 1."""
   return jnp.stack([jnp.ones_like(opponent, bool), opponent == SELF_PLAY], axis=1)
 
 
-def _gather_due(environment, scripted_player, config: RolloutConfig, key, state: RolloutState):
-  """Lets games run until enough rows are due for the policy. Returns (environment state, pending).
+def _advance_until_due(setup: _Setup, key: jax.Array,
+                       state: RolloutState) -> tuple[Any, jax.Array]:
+  """Advances games, scripted players included, until enough rows of the policy are due.
 
-  `pending` [games, 2] bool marks rows to be observed: due ones, and those of games that are over
-  whose terminal observation is not recorded yet.
+  Games with a pending row wait; the others advance together.
+
+  Returns:
+    The environment state and `pending` [games, 2] bool: rows to be observed, that is, due rows,
+    and rows of finished games whose terminal observation is not recorded yet.
   """
+  environment, config = setup.environment, setup.config
   played = _policy_rows(state.opponent)
   script = jnp.maximum(state.opponent - 1, 0)
 
@@ -177,118 +234,136 @@ def _gather_due(environment, scripted_player, config: RolloutConfig, key, state:
     over = jax.vmap(environment.outcome)(game).over[:, None]
     return played & jnp.where(over, ~state.flushed, jax.vmap(environment.due)(game))
 
-  def more(carry):
+  def too_few(carry):
     _, waiting, advances = carry
     return (waiting.sum() < config.inference_batch) & (advances < config.max_advances)
 
-  def go_on(carry):
+  def advance(carry):
     game, waiting, advances = carry
     keys = jax.random.split(jax.random.fold_in(key, advances), config.games)
     due = jax.vmap(environment.due)(game) & ~played
-    action = jax.vmap(functools.partial(scripted_player, player=1))(script, keys, game)
+    action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
     actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
     game = jax.vmap(environment.act)(game, actions, due)
     game = _select(waiting.any(axis=1), game, jax.vmap(environment.advance)(game))
     return game, pending(game), advances + 1
 
   game, waiting, _ = jax.lax.while_loop(
-    more, go_on, (state.environment, pending(state.environment), 0))
+    too_few, advance, (state.environment, pending(state.environment), 0))
   return game, waiting
+
+
+def _observe(setup: _Setup, state: RolloutState, pending: jax.Array) -> _Batch:
+  """Observes `inference_batch` pending rows, those that waited longest first."""
+  environment, config = setup.environment, setup.config
+  priority, row = jax.lax.top_k(
+    jnp.where(pending, 1 + state.waited, 0).reshape(-1), config.inference_batch)
+  filled = priority > 0
+  game = jax.tree.map(lambda x: x[row // 2], state.environment)
+  observation, privileged = jax.vmap(environment.observe)(game, row % 2)
+  outcome = jax.vmap(environment.outcome)(game)
+  before, active, target = _gather((state.executed, state.pseudo_active, state.target), row)
+  winloss = jnp.take_along_axis(outcome.reward, (row % 2)[:, None], axis=1)[:, 0]
+  reward = jax.vmap(functools.partial(
+    rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
+    winloss, before, privileged.executed, target, observation.game_loop, active)
+  return _Batch(row, filled, observation, privileged, outcome.over, reward, active)
+
+
+def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
+           batch: _Batch) -> tuple[StepOutput, Records]:
+  """Runs the policy on a batch of rows. Returns its output and the records."""
+  size = setup.config.inference_batch
+  core, first = _gather((state.core, state.first), batch.row)
+  output = jax.vmap(setup.policy.step, in_axes=(None, 0, 0, 0))(
+    params, jax.random.split(key, size), batch.observation, core)
+  step = types.Step(
+    observation=batch.observation, privileged=batch.privileged, action=output.action,
+    log_prob=output.log_prob, reward=batch.reward,
+    discount=1.0 - batch.over.astype(jnp.float32), pseudo_active=batch.pseudo_active,
+    weight=jnp.ones((size,), jnp.float32))
+  return output, Records(
+    row=jnp.where(batch.filled, batch.row, -1), first=first, last=batch.last, core_state=core,
+    step=setup.pack_step(step))
+
+
+def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
+         output: StepOutput) -> RolloutState:
+  """Gives the actions to the games and updates the rows of the batch."""
+  games, row = setup.config.games, batch.row
+
+  def put(tree: Any, values: Any, where: jax.Array = batch.filled, row: jax.Array = row) -> Any:
+    return _scatter(tree, row, where, values)
+
+  # A scripted player never observes: its executed statistics are those its opponent was given.
+  scripted = batch.filled & (state.opponent[row // 2] > SELF_PLAY)
+  executed = put(state.executed, batch.privileged.opponent_executed, scripted, row ^ 1)
+  blank = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape[1:]), x.dtype), output.action)
+  game = jax.vmap(setup.environment.act)(
+    state.environment, put(blank, output.action), put(jnp.zeros((games, 2), bool), batch.acts))
+  return state._replace(
+    environment=game, core=put(state.core, output.state),
+    executed=put(executed, batch.privileged.executed),
+    first=put(state.first, jnp.zeros_like(batch.filled)), flushed=put(state.flushed, batch.last),
+    waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros(row.shape, jnp.int32)))
+
+
+def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: RolloutState,
+                  probabilities: jax.Array, targets: types.Statistics,
+                  ) -> tuple[RolloutState, Results]:
+  """Gives the results of finished games and starts new games in their place."""
+  config = setup.config
+  outcome = jax.vmap(setup.environment.outcome)(state.environment)
+  done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
+  results = Results(over=done & (state.opponent != COUNTED), opponent=state.opponent,
+                    reward=outcome.reward, race=state.race[:, 1], side=state.side[:, 1],
+                    executed=jax.tree.map(lambda x: x[:, 1], state.executed))
+  if not config.restart:
+    return state._replace(opponent=jnp.where(done, COUNTED, state.opponent)), results
+  opponent_key, game_key = keys
+  opponents = jax.random.choice(
+    opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
+  new = _new_games(setup.environment, setup.policy, config, game_key, opponents, targets)
+  # All fields are per game but the first, the key of the batch.
+  return RolloutState(state.key, *_select(done, new[1:], state[1:])), results
 
 
 def make_rollouts(environment: base.Environment, policy: Policy, config: RolloutConfig,
                   scripted_player: ScriptedPlayer,
                   pack_step: Callable[[types.Step], Any] = lambda step: step) -> Rollouts:
-  """The compiled program that plays batches of games.
+  """Makes the compiled program that plays batches of games.
 
   Args:
     environment: pure functions of a game's state.
     policy: plays player 0, and player 1 in self-play.
     config: sizes.
     scripted_player: plays player 1 of games whose opponent index is above 0.
-    pack_step: what is done to the steps [inference_batch, ...] of an iteration before they leave
-      the device.
+    pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
 
   Returns:
-    Rollouts; `probabilities` [1 + scripted players] are those of the next game's opponents.
+    Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
+    `targets` [races, 2, M, ...] are z by race and starting side.
   """
-  size = config.inference_batch
+  setup = _Setup(environment, policy, config, scripted_player, pack_step)
 
   def init(key, opponents, targets) -> RolloutState:
     state = _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32), targets)
-    # Weakly typed leaves would make the second call of `run` compile it again.
+    # Weakly typed leaves would make the second call of `run` compile again.
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
-
-  def observe_rows(state: RolloutState, rows):
-    game = jax.tree.map(lambda x: x[rows // 2], state.environment)
-    observation, privileged = jax.vmap(environment.observe)(game, rows % 2)
-    outcome = jax.vmap(environment.outcome)(game)
-    before, active, target = jax.tree.map(
-      lambda x: x[rows], _rows((state.executed, state.pseudo_active, state.target)))
-    winloss = jnp.take_along_axis(outcome.reward, (rows % 2)[:, None], axis=1)[:, 0]
-    reward = jax.vmap(functools.partial(
-      rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
-      winloss, before, privileged.executed, target, observation.game_loop, active)
-    return observation, privileged, outcome.over, reward, active
-
-  def iteration(params, probabilities, targets, state: RolloutState, _):
-    key, run_key, act_key, opponent_key, game_key = jax.random.split(state.key, 5)
-    game, pending = _gather_due(environment, scripted_player, config, run_key, state)
-    state = state._replace(key=key, environment=game)
-    priority, rows = jax.lax.top_k(jnp.where(pending, 1 + state.waited, 0).reshape(-1), size)
-    valid = priority > 0
-    observation, privileged, over, reward, active = observe_rows(state, rows)
-    core, first = jax.tree.map(lambda x: x[rows], _rows((state.core, state.first)))
-    output = jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(
-      params, jax.random.split(act_key, size), observation, core)
-    last = over & valid
-    acts = valid & ~over
-    record = Records(
-      row=jnp.where(valid, rows, -1), first=first, last=last, core_state=core,
-      step=pack_step(types.Step(
-        observation=observation, privileged=privileged, action=output.action,
-        log_prob=output.log_prob, reward=reward,
-        discount=1.0 - over.astype(jnp.float32), pseudo_active=active,
-        weight=jnp.ones((size,), jnp.float32))))
-
-    def put(tree, values, where=valid, rows=rows):
-      # Slots that were not filled write out of bounds, which drops them.
-      at = jnp.where(where, rows, 2 * config.games)
-      return _pairs(jax.tree.map(lambda x, y: x.at[at].set(y, mode="drop"), _rows(tree), values))
-
-    scripted = valid & (state.opponent[rows // 2] > SELF_PLAY)
-    seen = put(state.executed, privileged.opponent_executed, scripted, rows ^ 1)
-    blank = jax.tree.map(lambda x: jnp.zeros((config.games, 2, *x.shape[1:]), x.dtype),
-                         output.action)
-    game = jax.vmap(environment.act)(
-      game, put(blank, output.action), put(jnp.zeros((config.games, 2), bool), acts))
-    state = state._replace(
-      environment=game, core=put(state.core, output.state),
-      executed=put(seen, privileged.executed),
-      first=put(state.first, jnp.zeros_like(valid)), flushed=put(state.flushed, last),
-      waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros((size,), jnp.int32)))
-    return finish(state, probabilities, targets, opponent_key, game_key, record)
-
-  def finish(state: RolloutState, probabilities, targets, opponent_key, game_key, record):
-    outcome = jax.vmap(environment.outcome)(state.environment)
-    done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
-    result = Results(over=done & (state.opponent >= 0), opponent=state.opponent,
-                     reward=outcome.reward, race=state.race[:, 1], side=state.side[:, 1],
-                     executed=jax.tree.map(lambda x: x[:, 1], state.executed))
-    if config.restart:
-      opponents = jax.random.choice(
-        opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
-      fresh = _new_games(environment, policy, config, game_key, opponents, targets)
-      key = state.key
-      state = _select(done, fresh._replace(key=()), state._replace(key=()))._replace(key=key)
-    else:  # a negative opponent marks a game that has been counted
-      state = state._replace(opponent=jnp.where(done, -1, state.opponent))
-    return state, (record, result)
 
   @functools.partial(jax.jit, donate_argnums=(1,))
   def run(params, state, probabilities, targets):
-    body = functools.partial(iteration, params, probabilities, targets)
-    state, (records, results) = jax.lax.scan(body, state, None, length=config.iterations)
+    def iteration(state, _):
+      key, advance_key, action_key, *new_keys = jax.random.split(state.key, 5)
+      game, pending = _advance_until_due(setup, advance_key, state)
+      state = state._replace(key=key, environment=game)
+      batch = _observe(setup, state, pending)
+      output, records = _infer(setup, params, action_key, state, batch)
+      state = _act(setup, state, pending, batch, output)
+      state, results = _finish_games(setup, tuple(new_keys), state, probabilities, targets)
+      return state, (records, results)
+
+    state, (records, results) = jax.lax.scan(iteration, state, None, length=config.iterations)
     return state, records, results
 
   return Rollouts(init=jax.jit(init), run=run)

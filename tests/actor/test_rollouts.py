@@ -1,5 +1,6 @@
 """Rollouts on a clockwork environment whose every number is known."""
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ def scripted(index, key, state, player):
 
 @functools.cache
 def program(restart: bool):
-  config = CONFIG.replace(restart=restart)
+  config = dataclasses.replace(CONFIG, restart=restart)
   return rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
 
 
@@ -222,7 +223,7 @@ def test_targets_are_those_of_the_race_and_the_starting_side():
   for race in range(len(types.RACES)):
     for side in range(2):
       targets.units[race, side, :, 2 * race + side] = True
-  config = CONFIG.replace(games=64, races=(1, 3), maps=3, pseudo_probability=1.0)
+  config = dataclasses.replace(CONFIG, games=64, races=(1, 3), maps=3, pseudo_probability=1.0)
   run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
   state = run.init(jax.random.key(5), jnp.ones(64, jnp.int32), targets)
   race, side = np.asarray(state.race), np.asarray(state.side)

@@ -1,1 +1,1 @@
-"""What produces trajectories: environments, rewards, rollouts, the writer."""
+"""Acting: rewards, rollouts and evaluation."""

@@ -21,13 +21,13 @@ class Measured(NamedTuple):
   high: float
 
 
-def score_of(counts: evaluation.Score) -> Measured:
+def score_of(counts: evaluation.Counts) -> Measured:
   """Returns the score: wins plus half the draws, over games."""
   points = counts.wins + 0.5 * counts.draws
   return Measured(points / counts.games, *league.wilson_interval(points, counts.games))
 
 
-def win_rate_of(counts: evaluation.Score) -> Measured:
+def win_rate_of(counts: evaluation.Counts) -> Measured:
   """Returns the win rate: wins over games."""
   return Measured(counts.wins / counts.games, *league.wilson_interval(counts.wins, counts.games))
 
@@ -37,7 +37,7 @@ class Evaluated(NamedTuple):
 
   kind: str  # "random": the initial weights; "eval": the trained agent
   update: int  # learner updates behind its weights
-  counts: dict[str, evaluation.Score]  # by opponent
+  counts: dict[str, evaluation.Counts]  # by opponent
 
 
 def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
@@ -93,7 +93,7 @@ def _reporter(run_dir: pathlib.Path, before: int, total: int,
   return report
 
 
-def result_rows(counts: Mapping[str, evaluation.Score], kind: str, seconds: float,
+def result_rows(counts: Mapping[str, evaluation.Counts], kind: str, seconds: float,
                 update: int) -> list[results.Row]:
   """Returns scores and win rates by opponent as results rows."""
   return [
@@ -102,7 +102,7 @@ def result_rows(counts: Mapping[str, evaluation.Score], kind: str, seconds: floa
     for tag, measure in (("score", score_of), ("win_rate", win_rate_of))]
 
 
-def result_line(counts: evaluation.Score, kind: str, update: int, opponent: str) -> str:
+def result_line(counts: evaluation.Counts, kind: str, update: int, opponent: str) -> str:
   """Returns the result against one opponent as a line of key=value."""
   score, rate = score_of(counts), win_rate_of(counts)
   return (f"agent={kind} update={update} opponent={opponent} games={counts.games} "

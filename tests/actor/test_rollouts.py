@@ -209,7 +209,7 @@ def test_evaluation_counts_every_game_once():
   evaluator = evaluation.make_evaluator(
     clockwork(), counting_policy(), scripted, opponents=(0, 1), games=4, inference_batch=8)
   scores = evaluation.evaluate(evaluator, jnp.ones(()), jax.random.key(2))
-  assert scores == {0: evaluation.Score(4, 0, 0), 1: evaluation.Score(4, 0, 0)}
+  assert scores == {0: evaluation.Counts(4, 0, 0), 1: evaluation.Counts(4, 0, 0)}
   assert scores[0].games == 4
 
 

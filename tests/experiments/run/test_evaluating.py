@@ -1,10 +1,10 @@
 import pytest
 
-from starleague.actor.evaluation import Score
+from starleague.actor.evaluation import Counts
 from starleague.common import results
 from starleague.experiments.run import evaluating, settings
 
-COUNTS = Score(wins=4, draws=4, losses=2)
+COUNTS = Counts(wins=4, draws=4, losses=2)
 
 
 def test_a_score_counts_draws_half_and_a_win_rate_wins_only():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from starleague.common.errors import UserError
 from starleague.data import transport, wire
 from starleague.data.transport import (
   ServerUnavailableError,
@@ -137,7 +138,7 @@ class ParameterPublisher:
     self.flush()
 
 
-class ParameterMismatchError(ValueError):
+class ParameterMismatchError(UserError, ValueError):
   """The parameters that a learner published are those of another agent."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from starleague.agent import config as agent_config
 from starleague.agent import vocabulary
+from starleague.common.errors import UserError
 from starleague.data import sampler, transport, wire
 from starleague.data.server import make_server, signature
 
@@ -24,7 +25,7 @@ SCHEMA = 1
 TABLE = "recording"
 
 
-class RecordingError(ValueError):
+class RecordingError(UserError, ValueError):
   """A folder is no recording, or none that this code reads: says which and why."""
 
 

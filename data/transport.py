@@ -14,16 +14,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.common.errors import UserError
 
-class ServerUnavailableError(ConnectionError):
+
+class ServerUnavailableError(UserError, ConnectionError):
   """The data server cannot be reached."""
 
 
-class StarvedError(TimeoutError):
+class StarvedError(UserError, TimeoutError):
   """The data server answers, but a table gives or takes nothing within the deadline."""
 
 
-class SignatureMismatchError(ValueError):
+class SignatureMismatchError(UserError, ValueError):
   """A table holds items of another shape than was asked for."""
 
 

@@ -12,7 +12,7 @@ from starleague.experiments.run import entry, settings, stopping, wiring
 from starleague.experiments.run import flags as run_flags
 
 flags.declare_key_flag("run_dir")
-_PORT = flags.DEFINE_integer("port", None, "Port to listen on.")
+_PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, upper_bound=65535)
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ status 0. It ends by itself after the run's training time.
 
 On several hosts the same program runs on each, and all of them end together:
 
-  ... learner --run_dir runs/big --address localhost:7000 --coordinator host0:8000 --hosts 2 --host 0
-  ... learner --run_dir runs/big --address localhost:7000 --coordinator host0:8000 --hosts 2 --host 1
+  ... --run_dir runs/big --address localhost:7000 --coordinator host0:8000 --hosts 2 --host 0
+  ... --run_dir runs/big --address localhost:7000 --coordinator host0:8000 --hosts 2 --host 1
 
 `--coordinator auto` on each asks the environment instead (Cloud TPU, Slurm). Each host reads its
 share of a batch from a data server of its own. Only host 0 restores, saves, publishes and logs.
@@ -28,6 +28,9 @@ for _name in ("run_dir", "address", "origin"):
 _COORDINATOR = flags.DEFINE_string(
   "coordinator", None, "host:port of host 0 where the learner runs on several hosts, or 'auto' "
   "to ask the environment (Cloud TPU, Slurm). Default: one host.")
+flags.register_validator(
+  _COORDINATOR, lambda value: value == "auto" or run_flags.is_address(value),
+  message="expected host:port or auto")
 _HOSTS = flags.DEFINE_integer("hosts", 1, "Number of hosts.", lower_bound=1)
 _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 

@@ -10,36 +10,33 @@ league.sqlite, logs and report.html. Ctrl-C stops a run cleanly; the same comman
 import pathlib
 import sys
 
-import ml_collections
 from absl import flags
 
-from starleague.experiments.run import entry, processes, settings, supervision
+from starleague.experiments.run import config_flags, entry, processes, settings, supervision
 
-_CONFIG = entry.define_config(pathlib.Path(__file__).parent / "configs" / "mini.py")
-flags.declare_key_flag("config")
+_CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
+flags.adopt_module_key_flags(config_flags)
 _RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --runs_dir.")
 _RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
 _EVALUATE = flags.DEFINE_bool("evaluate", True, "Play the evaluation games at the end.")
 
 
-def chosen_settings() -> ml_collections.ConfigDict:
-  """Returns the config that the flags select.
+def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
+  """Returns the directory of a run.
 
   Raises:
-    SettingsError: the config file cannot be read, or holds an invalid value.
+    SettingsError: the run's name is not that of a directory.
   """
-  try:
-    values = _CONFIG.value.to_dict()
-  except OSError as error:
-    raise settings.SettingsError(f"--config: {' '.join(str(error).split())}") from error
-  return settings.complete(values)
+  if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
+    raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
+  return pathlib.Path(runs_dir) / run
 
 
 def main() -> None:
   processes.interrupt_on_sigterm()
-  run_dir = pathlib.Path(_RUNS_DIR.value) / _RUN.value
+  run_dir = run_dir_of(_RUNS_DIR.value, _RUN.value)
   try:
-    config = chosen_settings()
+    config = _CONFIG.value()
     supervision.prepare(config, run_dir)
     supervision.train(config, run_dir, _EVALUATE.value)
   except processes.ProcessFailed as error:

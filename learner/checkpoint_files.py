@@ -13,6 +13,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from starleague.agent import vocabulary
+from starleague.common.errors import UserError
 
 Tree = Any
 
@@ -23,7 +24,7 @@ MANIFEST = "manifest.json"
 RUN_FIELDS = frozenset({"dtype", "remat", "entity_embedding", "temperature", "delay_temperature"})
 
 
-class CheckpointMismatchError(ValueError):
+class CheckpointMismatchError(UserError, ValueError):
   """A sound checkpoint, but of something else than what it is restored into."""
 
   def __init__(self, path: Path, what: str, found: Any, expected: Any, remedy: str):
@@ -31,7 +32,7 @@ class CheckpointMismatchError(ValueError):
     self.what, self.found, self.expected = what, found, expected
 
 
-class CheckpointDamagedError(RuntimeError):
+class CheckpointDamagedError(UserError, RuntimeError):
   """A checkpoint whose files are missing or are not what was written."""
 
 

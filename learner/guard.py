@@ -11,10 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.common.errors import UserError
+
 _logger = logging.getLogger(__name__)
 
 
-class NonFiniteError(RuntimeError):
+class NonFiniteError(UserError, RuntimeError):
   """Too many updates in a row were skipped because something in them was not finite."""
 
 

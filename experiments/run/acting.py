@@ -43,7 +43,7 @@ def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: s
 
 def game_results(batch: rollouts.Results, names: Sequence[str],
                  now: float) -> list[payoff.GameResult]:
-  """Returns the payoff results of finished games against scripted players; self-play is left out."""
+  """Returns the payoff results of finished games against scripted players, without self-play."""
   over = np.asarray(batch.over)
   opponents = np.asarray(batch.opponent)[over]
   outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)

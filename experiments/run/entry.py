@@ -1,74 +1,74 @@
-"""How every launch file begins and ends: flags are parsed, and errors told in one line."""
+"""The start and the end of every launch file: its command line, its logs, its errors."""
 
-import os
+import logging
+import pathlib
 import sys
 from collections.abc import Callable, Sequence
 
 from absl import app, flags
-from ml_collections import config_flags
+from absl import logging as absl_logging
 
 from starleague.common.errors import UserError
-from starleague.data import recordings, transport
-from starleague.experiments.run import settings
-from starleague.learner import checkpoints, guard
 
-# What whoever starts a program can mend: the message says how, a traceback would hide it.
-MENDABLE = (
-  UserError, settings.SettingsError, recordings.RecordingError, guard.NonFiniteError,
-  checkpoints.CheckpointDamagedError, checkpoints.CheckpointMismatchError,
-  transport.ServerUnavailableError, transport.StarvedError, transport.SignatureMismatchError,
-  FileExistsError, FileNotFoundError)
-
-
-def define_config(path: str | os.PathLike) -> flags.FlagHolder:
-  """Defines `--config`, a file of settings of which `--config.KEY=VALUE` changes one.
-
-  A key that no config has ends the process here: ml_collections looks keys up while the flag is
-  defined, and would end it with a traceback.
-
-  Args:
-    path: the file if none is given.
-  """
-  try:
-    for word in sys.argv[1:]:
-      if word.startswith(("--config.", "-config.")):
-        settings.require_key(word.lstrip("-").removeprefix("config.").split("=")[0])
-  except settings.SettingsError as error:
-    sys.exit(f"error: {error}")
-  return config_flags.DEFINE_config_file(
-    "config", str(path), "Settings of the run; --config.KEY=VALUE changes one.")
+# Errors that a user can fix: the message says how, a traceback would hide it.
+USER_ERRORS = (UserError, OSError)
+INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(main: Callable[..., None], required: Sequence[str] = (),
         arguments: Sequence[Sequence[str]] = ((),)) -> None:
   """Runs a launch file: parses the command line, calls `main`, ends the process.
 
-  A wrong command line and the errors of `MENDABLE` end it with one line and status 1, other errors
-  with their traceback.
+  A wrong command line and the errors of `USER_ERRORS` end it with one line and status 1, other
+  errors with their traceback.
 
   Args:
     main: the launch file's function; called with the values of the positional arguments.
     required: names of flags that must be given.
     arguments: the accepted forms of the positional arguments, each the names of its arguments:
-      `[("REPLAY",), ("PLAYER_1", "PLAYER_2")]`. Without it there are none.
+      `[("REPLAY",), ("PLAYER_1", "PLAYER_2")]`. Default: none are accepted.
   """
   def program(argv: Sequence[str]) -> None:
     if len(argv) - 1 not in [len(form) for form in arguments]:
       expected = " or ".join(" ".join(form) or "no arguments" for form in arguments)
       sys.exit(f"error: expected {expected} beside the flags, found "
                f"{' '.join(argv[1:]) or 'no arguments'}; --help lists the flags")
+    keep_own_messages()
     try:
       main(*argv[1:])
-    except MENDABLE as error:
-      sys.exit(f"error: {error}")
+    except USER_ERRORS as error:
+      sys.exit(f"error: {one_line(error)}")
+    except KeyboardInterrupt:
+      sys.exit(INTERRUPTED)
 
   flags.mark_flags_as_required(required)
   app.run(program, flags_parser=_parse_flags)
+
+
+def one_line(error: BaseException) -> str:
+  """Returns an error's message in one line; the error's type where it has no message."""
+  return " ".join(str(error).split()) or type(error).__name__
+
+
+def keep_own_messages() -> None:
+  """Limits the log to the project's own messages and the warnings of libraries."""
+  logging.getLogger("jax").setLevel(logging.WARNING)
+  handler = absl_logging.get_absl_handler()
+  if _is_own not in handler.filters:
+    handler.addFilter(_is_own)
+
+
+def _is_own(record: logging.LogRecord) -> bool:
+  path = pathlib.Path(record.pathname).resolve()
+  return record.levelno >= logging.WARNING or path.is_relative_to(_ROOT)
 
 
 def _parse_flags(argv: Sequence[str]) -> list[str]:
   """Parses the flags; returns the program's name and the positional arguments."""
   try:
     return flags.FLAGS(argv)
-  except flags.Error as error:
-    sys.exit(f"error: {' '.join(str(error).split())}; --help lists the flags")
+  except BrokenPipeError:  # --help | head
+    sys.exit(1)
+  except (flags.Error, OSError, UnicodeDecodeError) as error:  # the last two: of --flagfile
+    sys.exit(f"error: {one_line(error)}; --help lists the flags")

@@ -1,6 +1,20 @@
 """Flags that several launch files share, defined once: launch files may import one another."""
 
+import math
+import re
+
 from absl import flags
+
+MAX_SEED = 2**31 - 1
+
+
+def is_address(text: str | None) -> bool:
+  """Returns whether a text is host:port, or None: the flag is not given."""
+  if text is None:
+    return True
+  found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", text)
+  return found is not None and 1 <= int(found[2]) <= 65535
+
 
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
 ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
@@ -10,10 +24,18 @@ PARAMETERS = flags.DEFINE_string(
 ORIGIN = flags.DEFINE_float(
   "origin", None, "Start of the run in Unix seconds; times in results count from it. "
   "Default: now.")
-SEED = flags.DEFINE_integer("seed", 0, "Seed of the games.")
+SEED = flags.DEFINE_integer(
+  "seed", 0, "Seed of the games.", lower_bound=0, upper_bound=MAX_SEED)
 TIER = flags.DEFINE_string(
   "tier", None, "Tier of the game: mini, default or large. Default: the run's tier where its agent "
   "plays, else the first tier that has the named players.")
 RACES = flags.DEFINE_list(
-  "races", ["random", "random"], "Races of the players, as protoss,zerg; random: drawn from --seed.")
+  "races", ["random", "random"],
+  "Races of the players, as protoss,zerg; random: drawn from --seed.")
 MAP = flags.DEFINE_string("map", "random", "Map: open, ramps or river; random: drawn from --seed.")
+
+for _flag in (ADDRESS, PARAMETERS):
+  flags.register_validator(_flag, is_address, message="expected host:port")
+flags.register_validator(
+  ORIGIN, lambda value: value is None or (math.isfinite(value) and value >= 0),
+  message="expected Unix seconds")

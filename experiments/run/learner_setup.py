@@ -12,7 +12,7 @@ from absl import logging
 from starleague.agent import types
 from starleague.data import wire
 from starleague.experiments.run import wiring
-from starleague.learner import checkpoints, objective, update
+from starleague.learner import checkpoints, objective, update, weights
 
 
 class Learner(NamedTuple):
@@ -39,9 +39,28 @@ def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
   return run.place(packed_batch(packed))
 
 
+def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
+  """Returns the weights of the objective. Unused reward streams have zero weight."""
+  learner = config.learner
+  published = weights.RLWeights()
+  pseudo = config.actor.pseudo_probability > 0
+  played_for = config.actor.pseudo_rewards.split(",") if pseudo else []
+  earned = [name in played_for for name in types.PSEUDO_REWARDS]
+
+  def costs(winloss: float, others: tuple[float, ...]) -> tuple[float, ...]:
+    return winloss, *(cost * use for cost, use in zip(others[1:], earned, strict=True))
+
+  return weights.RLWeights(
+    policy=costs(learner.policy_cost, published.policy),
+    baseline=costs(learner.baseline_cost, published.baseline),
+    upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
+    teacher_kl=learner.teacher_kl, action_type_kl=published.action_type_kl if pseudo else 0.0,
+    td_lambda=learner.td_lambda)
+
+
 def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.LossFn:
   """Returns the RL objective of a wire batch, which is unpacked on the device."""
-  costs = wiring.make_weights(config)
+  costs = make_weights(config)
 
   def loss(params, key, batch, teacher):
     del key  # the objective is deterministic
@@ -91,7 +110,7 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
     logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)
   run = update.make_update(
     make_loss(parts, config), optimizer, accumulate=config.learner.accumulate)
-  teacher = params if wiring.make_weights(config).uses_teacher else ()
+  teacher = params if make_weights(config).uses_teacher else ()
   return Learner(run, run.replicate(state, from_first=True),
                  run.replicate(teacher, from_first=True), trained)
 

@@ -248,7 +248,7 @@ class _Child:
         "the end of the thread that starts a process for the end of its parent")
     if shutil.which(process.argv[0], path=env.get("PATH")) is None:
       raise FileNotFoundError(
-        f"process {process.name!r}: no executable {process.argv[0]!r}, neither as a path nor on PATH")
+        f"process {process.name!r}: no executable {process.argv[0]!r}, as a path or on PATH")
     process.log_path.parent.mkdir(parents=True, exist_ok=True)
     launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid())]
     with open(process.log_path, "ab") as log:

@@ -1,17 +1,19 @@
-"""A run's settings: read from a config file and flags, checked, kept in the run's folder."""
+"""A run's config: read from a config file and flags, checked, stored in the run's directory."""
 
 import difflib
 import json
+import math
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_collections
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common import files
+from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.rules import tables
 from starleague.environments.skirmish.rules.config import game_config
@@ -19,29 +21,89 @@ from starleague.experiments.configs import mini
 from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
-# Keys whose value must be above zero.
-POSITIVE = ("seconds", "unroll_length", "actor.processes", "actor.games", "actor.inference_batch",
-            "actor.iterations", "actor.parameter_interval_s", "data.min_size", "data.tolerance",
-            "data.samples_per_item", "data.timeout_s", "learner.batch_size", "learner.accumulate",
-            "learner.learning_rate", "learner.publish_interval_s",
-            "learner.checkpoint_interval_s", "learner.log_interval_s", "learner.keep_last",
-            "learner.max_skipped", "evaluation.games")
+MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
 
 
-class SettingsError(ValueError):
-  """A setting that cannot be: names the key, what was found and what is allowed."""
+class Range(NamedTuple):
+  """The valid values of a config key."""
+
+  low: float
+  high: float
+  low_open: bool = False  # low itself is invalid
+  high_open: bool = False
+
+  def __contains__(self, value: object) -> bool:
+    assert isinstance(value, int | float)
+    return ((self.low < value if self.low_open else self.low <= value)
+            and (value < self.high if self.high_open else value <= self.high))
+
+  def __str__(self) -> str:
+    if self.high == math.inf:
+      return f"{'above' if self.low_open else 'at least'} {self.low:g}"
+    high = f"{self.high:.0f}" if self.high == MAX_INT else f"{self.high:g}"
+    return f"in {'(' if self.low_open else '['}{self.low:g}, {high}{')' if self.high_open else ']'}"
+
+
+_POSITIVE = Range(0.0, math.inf, low_open=True)
+_COST = Range(0.0, math.inf)
+_COUNT = Range(1, MAX_INT)
+_FRACTION = Range(0.0, 1.0)
+_DECAY = Range(0.0, 1.0, high_open=True)
+# Valid values of every number of a config.
+RANGES = {
+  "seed": Range(0, MAX_INT),
+  "seconds": _POSITIVE,
+  "unroll_length": _COUNT,
+  "actor.processes": _COUNT,
+  "actor.games": _COUNT,
+  "actor.inference_batch": _COUNT,
+  "actor.iterations": _COUNT,
+  "actor.self_play": _FRACTION,
+  "actor.uniform": _FRACTION,
+  "actor.parameter_interval_s": _POSITIVE,
+  "actor.pseudo_probability": _FRACTION,
+  "actor.pseudo_scale": _COST,
+  "data.min_size": _COUNT,
+  "data.tolerance": _COUNT,
+  "data.samples_per_item": _COUNT,
+  "data.timeout_s": _POSITIVE,
+  "learner.batch_size": _COUNT,
+  "learner.accumulate": _COUNT,
+  "learner.learning_rate": _POSITIVE,
+  "learner.b1": _DECAY,
+  "learner.b2": _DECAY,
+  "learner.eps": _POSITIVE,
+  "learner.max_norm": _COST,
+  "learner.td_lambda": _FRACTION,
+  "learner.policy_cost": _COST,
+  "learner.baseline_cost": _COST,
+  "learner.upgo_cost": _COST,
+  "learner.entropy": _COST,
+  "learner.teacher_kl": _COST,
+  "learner.publish_interval_s": _POSITIVE,
+  "learner.checkpoint_interval_s": _POSITIVE,
+  "learner.log_interval_s": _POSITIVE,
+  "learner.keep_last": _COUNT,
+  "learner.keep_every": Range(0, MAX_INT),
+  "learner.max_skipped": _COUNT,
+  "evaluation.games": Range(2, MAX_INT),
+}
+
+
+class SettingsError(UserError, ValueError):
+  """An invalid config or flag: names the key, the value found and the values expected."""
 
 
 def require_key(key: str) -> None:
-  """Refuses a key that no config has.
+  """Checks that a config key exists.
 
   Args:
-    key: dots between groups, as `learner.batch_size`; a group may be named too.
+    key: dots between groups, as `learner.batch_size`; a group is accepted too.
 
   Raises:
-    SettingsError: naming the nearest key.
+    SettingsError: it does not exist; names the nearest key.
   """
-  known = list(_flat(mini.get_config().to_dict()))
+  known = list(flat(mini.get_config().to_dict()))
   groups = {name.rpartition(".")[0] for name in known if "." in name}
   if key in known or key in groups:
     return
@@ -49,10 +111,15 @@ def require_key(key: str) -> None:
   last = {name.split(".")[-1]: name for name in known}
   nearest = difflib.get_close_matches(key, known, 1, 0.0)[0]
   nearest = last.get(key.split(".")[-1], nearest)
-  raise SettingsError(f"config key {key!r} does not exist; the nearest is {nearest!r}.")
+  raise SettingsError(f"config key {_shortened(key)!r} does not exist; the nearest is {nearest!r}.")
+
+
+def _shortened(text: str, length: int = 80) -> str:
+  return text if len(text) <= length else f"{text[:length]}..."
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
+  """Replaces the values of known keys, recursively; `path` is the prefix of their names."""
   for key, value in values.items():
     where = f"{path}{key}"
     if key not in into:
@@ -60,45 +127,51 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
     known = into[key]
     if isinstance(known, dict):
       if not isinstance(value, Mapping):
-        raise SettingsError(f"config key {where!r} is a group of keys, found {value!r}.")
+        raise SettingsError(
+          f"config key {where!r} is a group of keys, found {_shortened(repr(value))}.")
       _merge(known, value, f"{where}.")
-    elif isinstance(known, float) and type(value) is int:
+    elif isinstance(known, float) and type(value) is int and abs(value) < 2**53:
       into[key] = float(value)
     elif type(value) is not type(known):
       raise SettingsError(f"config key {where!r} takes a {type(known).__name__}, found "
-                          f"{value!r} ({type(value).__name__}).")
+                          f"{_shortened(repr(value))} ({type(value).__name__}).")
     else:
       into[key] = value
 
 
-def complete(values: Mapping[str, Any]) -> ml_collections.ConfigDict:
-  """The keys of `configs/mini.py`, some with other values, checked.
+def complete(values: Mapping[str, Any],
+             overrides: Mapping[str, Any] | None = None) -> ml_collections.ConfigDict:
+  """Returns the config of `configs/mini.py` with changed values, checked.
 
   Args:
-    values: nested changes.
+    values: changed values, nested as in the config.
+    overrides: further changes, by key with dots between groups.
 
   Raises:
-    SettingsError: an unknown key, a value of another type, or one that cannot be.
+    SettingsError: an unknown key, a value of another type, or an invalid value.
   """
   merged = mini.get_config().to_dict()
   _merge(merged, values, "")
+  for key, value in (overrides or {}).items():
+    nested: Any = value
+    for part in reversed(key.split(".")):
+      nested = {part: nested}
+    _merge(merged, nested, "")
   config = ml_collections.ConfigDict(merged)
   check(config)
   return config
 
 
-def _lookup(config: ml_collections.ConfigDict, key: str) -> Any:
-  for part in key.split("."):
-    config = config[part]
-  return config
-
-
 def check(config: ml_collections.ConfigDict) -> None:
-  """Refuses values that cannot be, before any process starts.
+  """Checks all values, before any process starts.
 
   Raises:
-    SettingsError: naming the key, the value found and those allowed.
+    SettingsError: an invalid value; names the key, the value and the valid values.
   """
+  values = flat(config.to_dict())
+  for key, valid in RANGES.items():
+    if not math.isfinite(values[key]) or values[key] not in valid:
+      raise SettingsError(f"config key {key!r} must be {valid}, found {values[key]!r}.")
   try:
     preset = agent_config.preset(config.preset)
   except ValueError as error:
@@ -107,42 +180,53 @@ def check(config: ml_collections.ConfigDict) -> None:
     tables.make_rules(*game_config(config.environment.tier, preset))
   except ValueError as error:
     raise SettingsError(f"config key 'environment.tier': {error}") from error
-  _check_players(config)
-  for key in POSITIVE:
-    if not _lookup(config, key) > 0:
-      raise SettingsError(f"config key {key!r} must be above 0, found {_lookup(config, key)!r}.")
-  for key in ("actor.self_play", "actor.uniform", "actor.pseudo_probability"):
-    if not 0.0 <= _lookup(config, key) <= 1.0:
-      raise SettingsError(f"config key {key!r} must be in [0, 1], found {_lookup(config, key)!r}.")
+  _check_names(config)
+  _check_sizes(config)
+
+
+def _check_sizes(config: ml_collections.ConfigDict) -> None:
+  """Checks the sizes that must fit one another."""
+  if config.actor.inference_batch > 2 * config.actor.games:
+    raise SettingsError(
+      f"config key 'actor.inference_batch' must be at most twice 'actor.games' "
+      f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
+  if config.learner.batch_size % config.learner.accumulate:
+    raise SettingsError(
+      f"config key 'learner.batch_size' must be a multiple of 'learner.accumulate' "
+      f"({config.learner.accumulate}), found {config.learner.batch_size}.")
+  if config.evaluation.games % 2:
+    raise SettingsError("config key 'evaluation.games' must be even (half from each side), found "
+                        f"{config.evaluation.games}.")
+
+
+def _check_names(config: ml_collections.ConfigDict) -> None:
+  """Checks the names of players, pseudo-rewards and the matchmaking."""
   if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
     raise SettingsError(f"config key 'actor.matchmaking' must be one of "
                         f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
-  for name in filter(None, config.actor.pseudo_rewards.split(",")):
-    if name not in types.PSEUDO_REWARDS:
-      raise SettingsError(f"config key 'actor.pseudo_rewards' names {name!r}; expected some of "
-                          f"{', '.join(types.PSEUDO_REWARDS)}, with commas between.")
-  if config.actor.inference_batch > 2 * config.actor.games:
-    raise SettingsError(
-      f"config key 'actor.inference_batch' may be at most twice 'actor.games' "
-      f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
-
-
-def _check_players(config: ml_collections.ConfigDict) -> None:
-  """Refuses opponents that the tier lacks, or that are given more than an agent is."""
+  # An opponent must not know more or earn more than an agent does.
   fair = [script.name for script in scripts.scripts_of(config.environment.tier)
           if script.skill.income == 100 and not script.skill.vision]
   opponents = config.environment.opponents.split(",")
   for key, names, known in (
       ("environment.opponents", opponents, fair),
-      ("actor.demonstrators", filter(None, config.actor.demonstrators.split(",")), opponents)):
+      ("actor.demonstrators", _split(config.actor.demonstrators), opponents),
+      ("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)):
     for name in names:
       if name not in known:
         raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
                             f"{', '.join(known)}, with commas between.")
+      if names.count(name) > 1:
+        raise SettingsError(f"config key {key!r} names {name!r} more than once.")
+
+
+def _split(names: str) -> list[str]:
+  """Returns the names of a comma-separated list; none for an empty text."""
+  return names.split(",") if names else []
 
 
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
-  """Writes a run's settings into its folder, atomically."""
+  """Writes a run's config into its directory, atomically."""
   path = pathlib.Path(run_dir) / CONFIG_FILE
   with files.replacing(path) as file:
     json.dump(config.to_dict(), file, indent=2)
@@ -150,34 +234,39 @@ def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
 
 
 def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
-  """The settings of a run's folder.
+  """Returns the config of a run's directory.
 
   Raises:
-    SettingsError: no settings there, or ones that do not fit.
+    SettingsError: there is no config, or an invalid one.
   """
   path = pathlib.Path(run_dir) / CONFIG_FILE
   if not path.exists():
-    raise SettingsError(f"{path} does not exist; expected the settings of a run there. "
+    raise SettingsError(f"{path} does not exist; expected the config of a run there. "
                         f"`python -m starleague.experiments.train` starts one.")
   try:
-    values = json.loads(path.read_text())
-  except json.JSONDecodeError as error:
+    values = json.loads(path.read_text(encoding="utf-8"))
+  except OSError as error:
+    raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+  except RecursionError as error:
+    raise SettingsError(f"{path} is nested too deeply; expected the config of a run.") from error
+  except ValueError as error:
     raise SettingsError(f"{path} is not JSON: {error}.") from error
   if not isinstance(values, dict):
-    raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of settings.")
+    raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of keys.")
   return complete(values)
 
 
 def differences(one: ml_collections.ConfigDict, other: ml_collections.ConfigDict,
                 ignored: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
-  """Keys, dots between groups, whose values differ: (key, value in one, value in other)."""
-  left, right = _flat(one.to_dict()), _flat(other.to_dict())
+  """Returns the keys whose values differ: (key, value in one, value in other)."""
+  left, right = flat(one.to_dict()), flat(other.to_dict())
   return [(key, left[key], right[key]) for key in sorted(left)
           if key not in ignored and left[key] != right[key]]
 
 
-def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+def flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+  """Returns nested values by key, dots between groups; `path` is the prefix of all keys."""
   found: dict[str, Any] = {}
   for key, value in values.items():
-    found |= _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
+    found |= flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
   return found

@@ -19,7 +19,6 @@ from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import tiers
 from starleague.environments.skirmish.rules.config import GameConfig, game_config
-from starleague.learner import weights
 
 PLAYER = "main"  # the one player that learns
 INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
@@ -68,25 +67,6 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
     grid_per_unit=types.POSITION_GRID / tiers.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
     parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
-
-
-def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
-  """The objective's weights. Reward streams that no game plays for cost nothing."""
-  learner = config.learner
-  published = weights.RLWeights()
-  pseudo = config.actor.pseudo_probability > 0
-  played_for = config.actor.pseudo_rewards.split(",") if pseudo else []
-  earned = [name in played_for for name in types.PSEUDO_REWARDS]
-
-  def costs(winloss: float, others: tuple[float, ...]) -> tuple[float, ...]:
-    return winloss, *(cost * use for cost, use in zip(others[1:], earned, strict=True))
-
-  return weights.RLWeights(
-    policy=costs(learner.policy_cost, published.policy),
-    baseline=costs(learner.baseline_cost, published.baseline),
-    upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
-    teacher_kl=learner.teacher_kl, action_type_kl=published.action_type_kl if pseudo else 0.0,
-    td_lambda=learner.td_lambda)
 
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:

@@ -1,0 +1,94 @@
+"""The flags of a run's config: `--config FILE`, and `--config.KEY=VALUE` for each key."""
+
+import os
+import runpy
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import ml_collections
+from absl import flags
+
+from starleague.experiments.configs import mini
+from starleague.experiments.run import settings
+from starleague.experiments.run.entry import one_line
+
+_DEFINE: dict[type, Callable[..., flags.FlagHolder]] = {
+  bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float,
+  str: flags.DEFINE_string}
+
+
+class ConfigFlags(NamedTuple):
+  """The flags of a config, defined by `define`."""
+
+  path: flags.FlagHolder[str]
+  overrides: Mapping[str, flags.FlagHolder]  # by key, dots between groups
+
+  def value(self) -> ml_collections.ConfigDict:
+    """Returns the config that the flags select.
+
+    Raises:
+      SettingsError: the file cannot be used, or a value is invalid.
+    """
+    chosen = {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
+    return settings.complete(load_file(self.path.value), chosen)
+
+
+def define(path: str | os.PathLike) -> ConfigFlags:
+  """Defines `--config` and a flag for each config key.
+
+  A word of the command line that names an unknown key ends the process with the nearest key.
+
+  Args:
+    path: the default config file.
+  """
+  try:
+    for word in sys.argv[1:]:
+      if word.startswith(("--config.", "-config.")):
+        settings.require_key(word.lstrip("-").removeprefix("config.").split("=")[0])
+  except settings.SettingsError as error:
+    sys.exit(f"error: {error}")
+  config = flags.DEFINE_string(
+    "config", str(path), "Config file: Python with a function get_config().")
+  values = settings.flat(mini.get_config().to_dict())
+  overrides = {
+    key: _DEFINE[type(value)](f"config.{key}", None, f"Config key {key}; in mini: {value!r}.")
+    for key, value in values.items()}
+  for name in ("config", *(f"config.{key}" for key in overrides)):
+    flags.declare_key_flag(name)
+  return ConfigFlags(config, overrides)
+
+
+def load_file(path: str | os.PathLike) -> dict[str, Any]:
+  """Returns the values of a config file.
+
+  Args:
+    path: a Python file with a function `get_config()` that returns a ConfigDict.
+
+  Raises:
+    SettingsError: it is no such file, or it raises.
+  """
+  where = f"config file {str(path)!r}"
+  if not os.path.isfile(path):
+    found = "a directory" if os.path.isdir(path) else "no such file"
+    raise settings.SettingsError(f"{where}: {found}; expected a Python file with get_config().")
+  if not str(path).endswith(".py"):
+    raise settings.SettingsError(f"{where}: expected a Python file, with the suffix .py.")
+  try:
+    get_config = runpy.run_path(str(path)).get("get_config")
+  except (Exception, SystemExit) as error:  # the file may raise anything
+    raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error
+  if not callable(get_config):
+    raise settings.SettingsError(f"{where}: expected a function get_config(), found none.")
+  try:
+    config = get_config()
+  except (Exception, SystemExit) as error:
+    raise settings.SettingsError(
+      f"{where}: get_config() raised {type(error).__name__}: {one_line(error)}") from error
+  if not isinstance(config, ml_collections.ConfigDict):
+    raise settings.SettingsError(
+      f"{where}: get_config() must return a ConfigDict, found {type(config).__name__}.")
+  try:
+    return config.to_dict()
+  except Exception as error:  # references between keys may fail to resolve
+    raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error

@@ -2,7 +2,6 @@
 
 import os
 import runpy
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -37,17 +36,9 @@ class ConfigFlags(NamedTuple):
 def define(path: str | os.PathLike) -> ConfigFlags:
   """Defines `--config` and a flag for each config key.
 
-  A word of the command line that names an unknown key ends the process with the nearest key.
-
   Args:
     path: the default config file.
   """
-  try:
-    for word in sys.argv[1:]:
-      if word.startswith(("--config.", "-config.")):
-        settings.require_key(word.lstrip("-").removeprefix("config.").split("=")[0])
-  except settings.SettingsError as error:
-    sys.exit(f"error: {error}")
   config = flags.DEFINE_string(
     "config", str(path), "Config file: Python with a function get_config().")
   values = settings.flat(mini.get_config().to_dict())

@@ -71,4 +71,17 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
   except BrokenPipeError:  # --help | head
     sys.exit(1)
   except (flags.Error, OSError, UnicodeDecodeError) as error:  # the last two: of --flagfile
-    sys.exit(f"error: {one_line(error)}; --help lists the flags")
+    sys.exit(f"error: {_nearest_key(error) or one_line(error)}; --help lists the flags")
+
+
+def _nearest_key(error: Exception) -> str | None:
+  """Returns the message of an unknown flag --config.KEY, or None for other errors."""
+  prefix = "config."
+  if not isinstance(error, flags.UnrecognizedFlagError) or not error.flagname.startswith(prefix):
+    return None
+  from starleague.experiments.run import settings  # not needed otherwise, and slow to import
+  try:
+    settings.require_key(error.flagname.removeprefix(prefix))
+  except settings.SettingsError as unknown:
+    return str(unknown).rstrip(".")
+  return None

@@ -44,8 +44,8 @@ class Range(NamedTuple):
     return f"in {'(' if self.low_open else '['}{self.low:g}, {high}{')' if self.high_open else ']'}"
 
 
-_POSITIVE = Range(0.0, math.inf, low_open=True)
-_COST = Range(0.0, math.inf)
+_POSITIVE = Range(0.0, math.inf, low_open=True, high_open=True)
+_COST = Range(0.0, math.inf, high_open=True)
 _COUNT = Range(1, MAX_INT)
 _FRACTION = Range(0.0, 1.0)
 _DECAY = Range(0.0, 1.0, high_open=True)
@@ -118,6 +118,14 @@ def _shortened(text: str, length: int = 80) -> str:
   return text if len(text) <= length else f"{text[:length]}..."
 
 
+def _shown(value: Any) -> str:
+  """Returns a value for a message, in one short line."""
+  try:
+    return _shortened(" ".join(repr(value).split()))
+  except ValueError:  # Python does not print integers of more than 4300 digits
+    return f"an integer of {value.bit_length()} bits"
+
+
 def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
   """Replaces the values of known keys, recursively; `path` is the prefix of their names."""
   for key, value in values.items():
@@ -128,13 +136,13 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
     if isinstance(known, dict):
       if not isinstance(value, Mapping):
         raise SettingsError(
-          f"config key {where!r} is a group of keys, found {_shortened(repr(value))}.")
+          f"config key {where!r} is a group of keys, found {_shown(value)}.")
       _merge(known, value, f"{where}.")
     elif isinstance(known, float) and type(value) is int and abs(value) < 2**53:
       into[key] = float(value)
     elif type(value) is not type(known):
       raise SettingsError(f"config key {where!r} takes a {type(known).__name__}, found "
-                          f"{_shortened(repr(value))} ({type(value).__name__}).")
+                          f"{_shown(value)} ({type(value).__name__}).")
     else:
       into[key] = value
 
@@ -170,8 +178,8 @@ def check(config: ml_collections.ConfigDict) -> None:
   """
   values = flat(config.to_dict())
   for key, valid in RANGES.items():
-    if not math.isfinite(values[key]) or values[key] not in valid:
-      raise SettingsError(f"config key {key!r} must be {valid}, found {values[key]!r}.")
+    if values[key] not in valid:  # NaN is in no range
+      raise SettingsError(f"config key {key!r} must be {valid}, found {_shown(values[key])}.")
   try:
     preset = agent_config.preset(config.preset)
   except ValueError as error:

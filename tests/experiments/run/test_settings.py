@@ -83,9 +83,11 @@ def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
 @pytest.mark.slow
 @pytest.mark.parametrize("module, arguments, message", [
   ("train", ("--config.learner.learning_rat=1",),
-   "config key 'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'."),
-  ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'."),
-  ("train", ("--config=none.py",), "--config: .*none.py.*"),
+   "config key 'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'; "
+   "--help lists the flags"),
+  ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'; "
+   "--help lists the flags"),
+  ("train", ("--config=none.py",), "config file 'none.py': no such file; expected a Python file .*"),
   *((module, ("--run_dir", "none", *others), "none/config.json does not exist; expected .*")
     for module, others in (("evaluate", ()), ("record", ("--dataset", "x")),
                            ("learner", ("--address", "localhost:1")),

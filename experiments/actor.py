@@ -19,12 +19,13 @@ _INDEX = flags.DEFINE_integer("index", 0, "Index of this actor.", lower_bound=0)
 
 
 def main() -> None:
-  config = settings.load(run_flags.RUN_DIR.value)
+  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
+  config = settings.load(run_dir)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  address = run_flags.ADDRESS.value
+  address = run_flags.given(run_flags.ADDRESS)
   acting.play(
-    wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value), address,
-    run_flags.PARAMETERS.value or address, _INDEX.value, origin)
+    wiring.make_parts(config), config, run_dir, address, run_flags.PARAMETERS.value or address,
+    _INDEX.value, origin)
 
 
 if __name__ == "__main__":

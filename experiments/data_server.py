@@ -17,7 +17,7 @@ _PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, 
 
 def main() -> None:
   stop = stopping.stop_event()
-  config = settings.load(run_flags.RUN_DIR.value)
+  config = settings.load(run_flags.given(run_flags.RUN_DIR))
   tables = make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.data.samples_per_item, min_size=config.data.min_size,

@@ -26,7 +26,7 @@ _OPPONENTS = flags.DEFINE_list(
 
 
 def main() -> None:
-  run_dir = pathlib.Path(run_flags.RUN_DIR.value)
+  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
   games = _GAMES.value or config.evaluation.games
   if games % 2:

@@ -36,12 +36,13 @@ _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 
 
 def main() -> None:
+  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   hosts.join_hosts(_COORDINATOR.value, _HOSTS.value, _HOST.value)
-  config = settings.load(run_flags.RUN_DIR.value)
+  config = settings.load(run_dir)
   hosts.check_hosts(config)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  learning.learn(wiring.make_parts(config), config, pathlib.Path(run_flags.RUN_DIR.value),
-                 run_flags.ADDRESS.value, origin)
+  learning.learn(wiring.make_parts(config), config, run_dir, run_flags.given(run_flags.ADDRESS),
+                 origin)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
 

@@ -4,7 +4,7 @@ import pathlib
 import time
 import uuid
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import jax
 import ml_collections
@@ -15,6 +15,7 @@ from starleague.actor import rollouts
 from starleague.common import results
 from starleague.data import statistics
 from starleague.data.parameters import ParameterFetcher
+from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments.run import stopping, wiring
 from starleague.league import payoff
@@ -22,6 +23,13 @@ from starleague.league import payoff
 TARGETS = 32  # strategy statistics z kept for each race and starting side
 REPORT_INTERVAL_S = 5.0
 WINDOW_S = 60.0  # window of the win rates shown while training
+
+
+class Played(NamedTuple):
+  """Outputs of one call of the rollout program."""
+
+  records: Records
+  results: rollouts.Results
 
 
 def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
@@ -145,18 +153,18 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
   state = program.init(key, opponents, targets)
-  before = None
+  previous: Played | None = None
   while True:
     fetched = fetch()
     probabilities = opponent_probabilities(
       reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
       config.actor.uniform)
-    state, *played = program.run(fetched.params, state, probabilities, targets)
-    if before is not None:
-      records, finished = before
-      writer.write(records)
+    state, batch, finished = program.run(fetched.params, state, probabilities, targets)
+    if previous is not None:
+      writer.write(previous.records)
       if config.actor.pseudo_probability and add_demonstrations(
-          recent, finished, demonstrators):
+          recent, previous.results, demonstrators):
         targets = recent.targets()
-      reporter.add(int((np.asarray(records.row) >= 0).sum()), finished, fetched.step)
-    before = played
+      steps = int((np.asarray(previous.records.row) >= 0).sum())
+      reporter.add(steps, previous.results, fetched.step)
+    previous = Played(batch, finished)

@@ -2,10 +2,19 @@
 
 import math
 import re
+from typing import TypeVar
 
 from absl import flags
 
 MAX_SEED = 2**31 - 1
+T = TypeVar("T")
+
+
+def given(flag: "flags.FlagHolder[T | None]") -> T:
+  """Returns the value of a flag that the launch file requires."""
+  value = flag.value
+  assert value is not None, f"--{flag.name} is not among the required flags"
+  return value
 
 
 def is_address(text: str | None) -> bool:

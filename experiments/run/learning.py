@@ -9,7 +9,7 @@ import jax
 import ml_collections
 from absl import logging
 
-from starleague.data import datasets
+from starleague.data import datasets, sampler
 from starleague.experiments.run import first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, update
 
@@ -57,7 +57,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
                         deadline_s=config.data.timeout_s) as data, \
       prefetch.prefetch(data, put, timeout=config.data.timeout_s) as batches:
     # Closing the data ends the wait for a batch that never comes.
-    threading.Thread(target=lambda: stop.wait() and data.close(), daemon=True).start()
+    threading.Thread(target=_close_at, args=(stop, data), daemon=True).start()
     for batch in hosts.agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,
                               learner.update.make_vote()):
       state, values = learner.update(state, batch, learner.teacher)
@@ -72,3 +72,8 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   first.save(state, step, trained(), now=True)
   first.close()
   logging.info("stopped update=%d", step)
+
+
+def _close_at(stop: threading.Event, data: sampler.Dataset) -> None:
+  stop.wait()
+  data.close()

@@ -104,8 +104,8 @@ def _without_diagonal(scores: np.ndarray, games: np.ndarray) -> tuple[np.ndarray
   np.fill_diagonal(games, 0.0)
   np.fill_diagonal(scores, 0.0)
   if not np.allclose(games, games.T) or not np.allclose(scores + scores.T, games):
-    raise ValueError("games must be symmetric, and scores plus their transpose must equal games: "
-                     "give both directions of each pair.")
+    raise ValueError("games must be symmetric, and scores and their transpose must add up to "
+                     "games: give both directions of each pair.")
   return scores, games
 
 

@@ -95,7 +95,7 @@ def save(path: str | os.PathLike, trajectories: Iterable[wire.Packed], preset: s
     written = _insert(server, trajectories, spec, count)
     if written < count:
       raise ValueError(f"expected {count} trajectories, found {written}.")
-    server.localhost_client().checkpoint()
+    server.checkpoint()
     recording = Recording(preset, unroll_length, count, origin, vocabulary.digest())
     (partial / MANIFEST).write_text(json.dumps(dataclasses.asdict(recording), indent=2) + "\n")
     os.replace(partial, path)
@@ -150,7 +150,8 @@ class Recorded(sampler.Dataset):
   """Batches of a recording, without end; see `datasets.dataset`. Its server is its own."""
 
   def __init__(self, path: str | os.PathLike, batch_size: int, config=None,
-               unroll_length: int | None = None, deadline_s: float = 300.0, prefetch: int = 2):
+               unroll_length: int | None = None, deadline_s: float = 300.0, prefetch: int = 2,
+               stop=None):
     self._server = None
     self.recording = describe(path)
     own = agent_config.preset(self.recording.preset)
@@ -165,9 +166,9 @@ class Recorded(sampler.Dataset):
     try:
       self._check_size(path)
       super().__init__(f"localhost:{self._server.port}", TABLE, batch_size, own,
-                       self.recording.unroll_length, deadline_s, prefetch)
+                       self.recording.unroll_length, deadline_s, prefetch, stop)
     except BaseException:
-      self._stop()
+      self._stop_server()
       raise
 
   def _check_size(self, path: str | os.PathLike) -> None:
@@ -177,7 +178,7 @@ class Recorded(sampler.Dataset):
       raise RecordingError(f"{path} is damaged: expected {self.recording.trajectories} "
                            f"trajectories, found {found}; copy it again, or record again.")
 
-  def _stop(self) -> None:
+  def _stop_server(self) -> None:
     server, self._server = self._server, None
     if server is not None:
       server.stop()
@@ -185,4 +186,4 @@ class Recorded(sampler.Dataset):
   def close(self) -> None:
     """Ends the iteration and stops the private server."""
     super().close()
-    self._stop()
+    self._stop_server()

@@ -16,7 +16,7 @@ from absl import flags
 
 from starleague.actor import rollouts
 from starleague.data import recordings, wire
-from starleague.data.writer import Assembler
+from starleague.data.assembler import Assembler
 from starleague.experiments.run import entry, settings, wiring
 from starleague.experiments.run import flags as run_flags
 from starleague.learner import checkpoints

@@ -200,7 +200,8 @@ def test_a_limit_of_time_ends_a_game():
   """A discount of 1 on the terminal step would bootstrap from a step that is only filled in."""
   records = make_records([(0, 0, t, 2) for t in range(3)], 1)
   step = records.step._replace(discount=np.ones_like(records.step.discount))
-  packed, = [cut.packed for cut in assembler.Assembler(CONFIG, 4, 1).add(records._replace(step=step))]
+  cut, = assembler.Assembler(CONFIG, 4, 1).add(records._replace(step=step))
+  packed = cut.packed
   np.testing.assert_array_equal(column(packed, "discount")[:, 0], [1, 0, 0, 0, 0])
 
 

@@ -45,7 +45,8 @@ def serve():
 
 
 def make_writer(address, **options):
-  return writer.TrajectoryWriter(address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
+  return writer.TrajectoryWriter(
+    address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
 
 
 def make_dataset(address, batch_size, **options):

@@ -106,7 +106,7 @@ def test_the_loop_of_the_page_runs(tmp_path):
   recordings.save(tmp_path / "data" / "mini", [wire.pack(trajectory)] * 3, "mini", UNROLL_LENGTH, 3,
                   "a test")
   policy = agent.make_policy(CONFIG)
-  params = jax.jit(policy.init)(jax.random.key(0))
+  params = policy.init(jax.random.key(0))
   checkpoints.save_params(tmp_path / "runs/mini/checkpoints", jax.device_get(params), CONFIG)
   done = subprocess.run(
     [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300,

@@ -20,7 +20,7 @@ import numpy as np
 from starleague import agent
 from starleague.agent import types
 from starleague.data import recordings, wire
-from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.bots import plans
 from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.config import game_config
@@ -36,7 +36,7 @@ def scripted_games(games: int, length: int) -> list[types.Trajectory]:
   """Trajectories of player 0 in games of the six strategies at `large`, of T = `length` steps."""
   rng = np.random.default_rng(0)
   observe = jax.jit(jax.vmap(skirmish.make_skirmish(**LARGE._asdict()).observe, (0, None)))
-  names = list(scripts.STRATEGIES)
+  names = list(plans.STRATEGIES)
   found = []
   for i in range(games):
     competitors = tuple(replays.scripted_player(names[(i + j) % len(names)], LARGE)

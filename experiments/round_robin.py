@@ -15,7 +15,7 @@ import numpy as np
 from absl import flags
 
 from starleague.common import files
-from starleague.environments.skirmish.bots import scripts, tournament
+from starleague.environments.skirmish.bots import plans, scripts, tournament
 from starleague.environments.skirmish.rules import maps
 from starleague.experiments.run import entry, settings
 from starleague.experiments.run import flags as run_flags
@@ -23,7 +23,7 @@ from starleague.viewers import standings
 
 for _name in ("seed", "tier"):
   flags.declare_key_flag(_name)
-_ENTRANTS = flags.DEFINE_list("entrants", list(scripts.STRATEGIES), "Scripted players.")
+_ENTRANTS = flags.DEFINE_list("entrants", list(plans.STRATEGIES), "Scripted players.")
 _GAMES = flags.DEFINE_integer(
   "games_a_kind", 2, "Games of each pair, races, map and side.", lower_bound=1)
 _CROSS = flags.DEFINE_boolean("cross", False, "Different races instead of mirror matches.")
@@ -38,7 +38,7 @@ _APART = flags.DEFINE_integer(
 def main() -> None:
   tier, names = run_flags.TIER.value or "default", _ENTRANTS.value
   try:
-    players = tournament.indices(tier, names)
+    players = scripts.indices_of(names, tier)
   except ValueError as error:
     raise settings.SettingsError(str(error)) from error
   if len(names) < 2:

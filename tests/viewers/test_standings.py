@@ -82,10 +82,10 @@ def test_races_share_the_points_of_their_games():
 
 
 def test_names_are_known():
-  found = tournament.indices("default", ["L0", "macro"])
+  found = scripts.indices_of(["L0", "macro"], "default")
   assert [scripts.names_of("default")[i] for i in found] == ["L0", "macro"]
-  with pytest.raises(ValueError, match="player 'nobody' does not exist at tier 'mini'"):
-    tournament.indices("mini", ["nobody"])
+  with pytest.raises(ValueError, match="player 'nobody': expected one of passive, .* in tier mini"):
+    scripts.indices_of(["nobody"], "mini")
 
 
 def test_races_meet_their_own_or_others():
@@ -97,7 +97,7 @@ def test_races_meet_their_own_or_others():
 
 @pytest.mark.slow
 def test_games_are_played_to_their_ends_and_repeat():
-  names = tournament.indices("mini", ["rusher", "random_player"])
+  names = scripts.indices_of(["rusher", "random_player"], "mini")
   fixtures = tournament.round_robin(2, [(TERRAN, TERRAN)], [0], 2)
   fixtures = fixtures._replace(players=names[fixtures.players])
   once = tournament.play(fixtures, 3, tier="mini", batch=4)

@@ -1,222 +1,259 @@
-"""Scripted players: opponents of known manners, and the teachers of the first demonstrations.
+"""Scripted players: opponents with known strategies, and the first demonstrators.
 
-A player is one of `scripts.scripts_of(tier)`. At each decision it lists what it might do, in the
-order of how pressing it is, and does the first that is possible: it defends, attacks, uses what its
-units can do, mines with idle workers, then spends. It knows what its observation shows and no more
-(but for those that are said to cheat), and acts through the same actions as an agent.
+A player is one of `scripts.scripts_of(tier)`. At each decision it lists commands in order of
+urgency and gives the first possible one: defend, attack, use abilities, send idle workers to mine,
+spend. It knows what its observation shows and no more, except cheating levels. It acts through the
+same actions as an agent.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.bots import demonstrators, scripts, spending
+from starleague.environments.skirmish.bots import demonstrators, plans, scripts, spending
 from starleague.environments.skirmish.bots.scripts import Parameters
-from starleague.environments.skirmish.bots.views import Choice, View, choose, first, view
+from starleague.environments.skirmish.bots.views import (
+  Choice,
+  View,
+  first_slots,
+  make_choice,
+  make_view,
+  structure_slots,
+  unit_slots,
+)
 from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.arrays import look_up, squared_distance
 from starleague.environments.skirmish.rules.environment import place_to_location
 from starleague.environments.skirmish.rules.queries import is_geyser
 from starleague.environments.skirmish.rules.state import Array, State
 
+# (player index, key, state, player) -> Action, unbatched.
+ScriptedPlayer = Callable[[Array, jax.Array, State, Array], types.Action]
+# Distances in map units.
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
-SIEGE_RANGE, SIEGE_GIVES_UP = 12.0, 15.0  # an enemy this near, none this near
-IN_COMBAT = 7.0  # an enemy this near: time for a dose
+SIEGE_RANGE, UNSIEGE_RANGE = 12.0, 15.0  # an enemy this near; none this near
+STIM_RANGE = 7.0  # an enemy this near
+HARASS_DISTANCE = 4.0  # behind the opponent's town hall, where its workers mine
+STIM_HEALTH = 25.0  # units with no more health take no stim
+FULL_FOOD = 4  # food left, in halves, below which an army waits no longer
 
 
-def _near_enemy(see: View, x: Array, y: Array, radius: float, chosen: Array | None = None) -> Array:
-  """Whether an enemy in sight (or one of those chosen) is near each place: [m] bool."""
-  enemy = see.enemy if chosen is None else see.enemy & chosen
-  square = (see.enemy_x[:, None] - x) ** 2 + (see.enemy_y[:, None] - y) ** 2
+def _enemy_near(view: View, x: Array, y: Array, radius: float,
+                chosen: Array | bool = True) -> Array:
+  """Whether a visible enemy, of those chosen [n] bool, is near each place [m]: [m] bool."""
+  enemy = view.enemy & chosen
+  square = squared_distance(x, y, view.enemy_x[:, None], view.enemy_y[:, None])
   return jnp.any(enemy[:, None] & (square < radius ** 2), axis=0)
 
 
-def _fight(rules: tables.Rules, script: Parameters, key: Array, see: View) -> list[Choice]:
-  """Defence, then attack, then more for the attack."""
-  s, k = rules.tier.structures, rules.max_selected
-  units = see.kind[s:]
-  army = look_up(scripts.army_types(rules), units)
-  busy = (see.verb == constants.ATTACK) | (see.verb == constants.ATTACK_UNIT)
-  own = see.kind[:s] > 0
-  near = ((see.enemy_x[:, None] - see.x[:s]) ** 2 + (see.enemy_y[:, None] - see.y[:s]) ** 2
-          < HOME_RADIUS ** 2) & own & see.enemy[:, None]
+def _threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
+  """Whether enemies are near an own structure, and the mean of their positions: [] each."""
+  s = rules.tier.structures
+  square = squared_distance(
+    view.x[:s], view.y[:s], view.enemy_x[:, None], view.enemy_y[:, None])
+  near = (square < HOME_RADIUS ** 2) & (view.kind[:s] > 0) & view.enemy[:, None]
   threat = jnp.any(near, axis=1)
-  if rules.has_flyers:  # whoever only looks is no threat
-    threat &= look_up(rules.types.fighter | rules.types.worker, see.enemy_kind)
+  if rules.has_flyers:  # scouting units are no threat
+    threat &= look_up(rules.types.fighter | rules.types.worker, view.enemy_kind)
   weight = threat / jnp.maximum(jnp.sum(threat), 1)
-  threat_x = jnp.sum(weight * see.enemy_x)
-  threat_y = jnp.sum(weight * see.enemy_y)
-  free = army & ~busy
-  none = jnp.zeros(s, bool)
+  return jnp.any(threat), jnp.sum(weight * view.enemy_x), jnp.sum(weight * view.enemy_y)
 
-  def slots(chosen):
-    return jnp.concatenate([none, first(chosen, k)])
 
-  # The nearest structure that is known of, else the enemy's home, else anywhere.
-  home_x, home_y = (see.side * place for place in rules.tier.home)
-  apart = jnp.where(see.known, (see.known_x - home_x) ** 2 + (see.known_y - home_y) ** 2, jnp.inf)
-  nearest = jnp.argmin(apart)
-  keys = jax.random.split(key, 2)
-  anywhere = jax.random.uniform(keys[0], (2,), minval=-rules.half + 1, maxval=rules.half - 1)
-  if len(rules.tier.homes) > 1:  # one of the places where there may be a base
-    bases = jnp.asarray(np.array(rules.tier.homes, np.float32))
-    anywhere = -bases[jax.random.randint(keys[0], (), 0, len(rules.tier.homes))]
-  guess = jnp.where(see.home_seen, see.side * anywhere, -jnp.stack([home_x, home_y]))
-  aim = jnp.where(jnp.any(see.known), jnp.stack([see.known_x[nearest], see.known_y[nearest]]),
-                  guess)
-  # Behind the enemy's home its workers mine.
-  behind = -jnp.stack([home_x, home_y]) * (1 + 4.0 / abs(rules.tier.home[0]))
-  aim = jnp.where(script.harass & ~see.home_seen, behind, aim)
-  aim = aim + see.side * script.noise * jax.random.uniform(keys[1], (2,), minval=-1.0, maxval=1.0)
-  waiting, under_way = jnp.sum(free), jnp.sum(army & busy)
-  goes = (waiting >= script.attack) | (
+def _attack_target(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> Array:
+  """The place to attack, [2] float32.
+
+  This is the nearest known enemy structure, else the opponent's starting position, else a random
+  place. Harassing players aim behind the opponent's town hall until they have seen it.
+  """
+  homes, half = rules.tier.homes, rules.half
+  home_x, home_y = (view.side * place for place in rules.tier.home)
+  square = jnp.where(
+    view.known, squared_distance(home_x, home_y, view.known_x, view.known_y), jnp.inf)
+  nearest = jnp.argmin(square)
+  place_key, noise_key = jax.random.split(key, 2)
+  place = jax.random.uniform(place_key, (2,), minval=-half + 1, maxval=half - 1)
+  if len(homes) > 1:  # a base of the opponent's side
+    bases = jnp.asarray(np.array(homes, np.float32))
+    place = -bases[jax.random.randint(place_key, (), 0, len(homes))]
+  guess = jnp.where(view.home_seen, view.side * place, -jnp.stack([home_x, home_y]))
+  target = jnp.where(
+    jnp.any(view.known), jnp.stack([view.known_x[nearest], view.known_y[nearest]]), guess)
+  behind = -jnp.stack([home_x, home_y]) * (1 + HARASS_DISTANCE / abs(rules.tier.home[0]))
+  target = jnp.where(script.harass & ~view.home_seen, behind, target)
+  return target + view.side * script.noise * jax.random.uniform(
+    noise_key, (2,), minval=-1.0, maxval=1.0)
+
+
+def _fight(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> list[Choice]:
+  """Commands to defend, and to attack or reinforce an attack."""
+  army = look_up(scripts.army_types(rules), view.kind[rules.tier.structures:])
+  attacking = (view.verb == constants.ATTACK) | (view.verb == constants.ATTACK_UNIT)
+  free = army & ~attacking
+  slots = unit_slots(rules, first_slots(free, rules.max_selected))
+  threat, threat_x, threat_y = _threat(rules, view)
+  target = _attack_target(rules, script, key, view)
+  waiting, under_way = jnp.sum(free), jnp.sum(army & attacking)
+  attacks = (waiting >= script.attack) | (
     (waiting >= script.reinforce) & (under_way >= script.reinforce))
-  # At the most food that there is, waiting longer gains nothing.
-  if not rules.tier.minerals_only:
-    full = (see.food_left < 4) & (see.food_most >= 2 * rules.tier.food_cap)
-    goes |= full & (waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)) & (
-      script.attack < scripts.NEVER)
+  if not rules.tier.minerals_only:  # at full food the army cannot grow
+    full = (view.food_left < FULL_FOOD) & (view.food_most >= 2 * rules.tier.food_cap)
+    attacks |= full & (waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)) & (
+      script.attack < plans.NEVER)
   return [
-    choose(rules, jnp.any(threat), "Attack_pt", slots(free), threat_x, threat_y),
-    choose(rules, goes, "Attack_pt", slots(free), aim[0], aim[1])]
+    make_choice(rules, threat, "Attack_pt", slots, threat_x, threat_y),
+    make_choice(rules, attacks, "Attack_pt", slots, target[0], target[1])]
 
 
-def _abilities(rules: tables.Rules, script: Parameters, see: View) -> list[Choice]:
-  """Doses, sieges, larvae, boosts and scans, of whoever knows how."""
-  s, k = rules.tier.structures, rules.max_selected
-  local = rules.types.local
-  units, x, y = see.kind[s:], see.x[s:], see.y[s:]
-  none = jnp.zeros(s, bool)
+def _unit_abilities(rules: tables.Rules, view: View) -> list[tuple[str, Array]]:
+  """Stim and siege mode: (function, units [M] bool that use it)."""
+  s, local = rules.tier.structures, rules.types.local
+  units, x, y = view.kind[s:], view.x[s:], view.y[s:]
   found = []
-
-  def add(function, chosen, x=0.0, y=0.0, target=0, most=k):
-    found.append(choose(rules, script.abilities, function, first(chosen, most), x, y, target))
-
   if rules.has(constants.STIM):
-    fresh = (see.stimmed == 0) & (see.health[s:] > 25.0) & _near_enemy(see, x, y, IN_COMBAT)
-    takes = look_up(np.array([name in constants.STIM_COST for name in rules.types.names]), units)
-    add("Effect_Stim_quick", jnp.concatenate([none, fresh & takes]))
+    ready = (view.stimmed == 0) & (view.health[s:] > STIM_HEALTH) & _enemy_near(
+      view, x, y, STIM_RANGE)
+    users = np.array([name in constants.STIM_COST for name in rules.types.names])
+    found.append(("Effect_Stim_quick", ready & look_up(users, units)))
   if rules.has(constants.SIEGE):
-    ground = look_up(~rules.types.flying, see.enemy_kind)
-    near = _near_enemy(see, x, y, SIEGE_RANGE, ground)
-    far = ~_near_enemy(see, x, y, SIEGE_GIVES_UP, ground)
-    add("Morph_SiegeMode_quick",
-        jnp.concatenate([none, near & (units == local("SiegeTank"))]))
-    add("Morph_Unsiege_quick",
-        jnp.concatenate([none, far & (units == local("SiegeTankSieged"))]))
-  if rules.has(constants.INJECT):
-    waits = look_up(rules.types.larvae, see.standing) & (see.injected == 0)
-    queens = jnp.concatenate([none, units == local("Queen")]) & (
-      see.energy >= constants.ENERGY_COST[constants.INJECT])
-    add("Effect_InjectLarva_unit", queens & jnp.any(waits), target=jnp.argmax(waits), most=1)
-  if rules.has(constants.BOOST):
-    works = (see.queued > 0) & (see.boosted == 0) & (see.standing > 0)
-    halls = jnp.pad(see.standing == local("Nexus"), (0, rules.tier.units)) & (
-      see.energy >= constants.ENERGY_COST[constants.BOOST])
-    add("Effect_ChronoBoostEnergyCost_unit", halls & jnp.any(works), target=jnp.argmax(
-      works * see.queued), most=1)
-  if rules.has(constants.SCAN):
-    orbital = jnp.pad(see.standing == local("OrbitalCommand"), (0, rules.tier.units)) & (
-      see.energy >= 2 * constants.ENERGY_COST[constants.SCAN])
-    add("Effect_Scan_pt", orbital & ~see.home_seen, -see.side * rules.tier.home[0],
-        -see.side * rules.tier.home[1], most=1)
+    ground = look_up(~rules.types.flying, view.enemy_kind)
+    near = _enemy_near(view, x, y, SIEGE_RANGE, ground)
+    far = ~_enemy_near(view, x, y, UNSIEGE_RANGE, ground)
+    found += [("Morph_SiegeMode_quick", near & (units == local("SiegeTank"))),
+              ("Morph_Unsiege_quick", far & (units == local("SiegeTankSieged")))]
   return found
 
 
-def _write(rules: tables.Rules, see: View, choice: Choice, delay: Array) -> types.Action:
-  """A choice as an action, its slots as rows."""
-  k, e = rules.max_selected, rules.max_entities
-  functions = rules.functions
+def _abilities(rules: tables.Rules, script: Parameters, view: View) -> list[Choice]:
+  """Commands to use abilities: stim, siege mode, larva injection, chrono boost and scan."""
+  s, local, cost = rules.tier.structures, rules.types.local, constants.ENERGY_COST
+  found = [
+    make_choice(rules, script.abilities, function,
+                first_slots(unit_slots(rules, units), rules.max_selected))
+    for function, units in _unit_abilities(rules, view)]
+
+  def add(function: str, slots: Array, x: Array | float = 0.0, y: Array | float = 0.0,
+          target: Array | int = 0) -> None:
+    found.append(
+      make_choice(rules, script.abilities, function, first_slots(slots, 1), x, y, target))
+
+  if rules.has(constants.INJECT):
+    waiting = look_up(rules.types.larvae, view.standing) & (view.injected == 0)
+    queens = unit_slots(rules, view.kind[s:] == local("Queen")) & (
+      view.energy >= cost[constants.INJECT])
+    add("Effect_InjectLarva_unit", queens & jnp.any(waiting), target=jnp.argmax(waiting))
+  if rules.has(constants.BOOST):
+    works = (view.queued > 0) & (view.boosted == 0) & (view.standing > 0)
+    nexuses = structure_slots(rules, view.standing == local("Nexus")) & (
+      view.energy >= cost[constants.BOOST])
+    add("Effect_ChronoBoostEnergyCost_unit", nexuses & jnp.any(works),
+        target=jnp.argmax(works * view.queued))
+  if rules.has(constants.SCAN):
+    orbitals = structure_slots(rules, view.standing == local("OrbitalCommand")) & (
+      view.energy >= 2 * cost[constants.SCAN])
+    add("Effect_Scan_pt", orbitals & ~view.home_seen, -view.side * rules.tier.home[0],
+        -view.side * rules.tier.home[1])
+  return found
+
+
+def _to_action(rules: tables.Rules, view: View, choice: Choice, delay: Array) -> types.Action:
+  """Converts a choice, whose units are slots, to an action, whose units are entity rows."""
+  k, e, functions = rules.max_selected, rules.max_entities, rules.functions
   function = jnp.where(choice.wanted, choice.function, 0)
   picked = jnp.where(function > 0, choice.slots, False)
   order = jnp.cumsum(picked) - 1
   match = picked & (order == jnp.arange(k)[:, None])  # [K, n]
   rows = jnp.where(jnp.any(match, axis=1),
-                   jnp.sum(match * see.row[:rules.tier.slots], axis=1), e)
+                   jnp.sum(match * view.row[:rules.tier.slots], axis=1), e)
   location = place_to_location(rules, choice.x, choice.y)
-  point = jnp.asarray(functions.takes_point)[function]
-  unit = jnp.asarray(functions.takes_unit)[function]
+  takes_point = jnp.asarray(functions.takes_point)[function]
+  takes_unit = jnp.asarray(functions.takes_unit)[function]
   dense = jnp.asarray(functions.index)[function]
   repeats = jnp.asarray(vocabulary.ARGUMENT_TABLE[functions.index, 3])[function]
   return types.Action(
     function=dense.astype(jnp.int16), delay=delay.astype(jnp.int16), queued=jnp.uint8(0),
     repeat=jnp.where(repeats, choice.repeat - 1, 0).astype(jnp.uint8),
     units=rows.astype(jnp.int16),
-    target_unit=jnp.where(unit, see.row[choice.target], 0).astype(jnp.int16),
-    location=jnp.where(point, location, 0).astype(jnp.int32))
+    target_unit=jnp.where(takes_unit, view.row[choice.target], 0).astype(jnp.int16),
+    location=jnp.where(takes_point, location, 0).astype(jnp.int32))
 
 
-def _random(rules: tables.Rules, key: Array, see: View) -> Choice:
-  """Any function that can do something, by some that can do it, at any target."""
+def _possible_targets(rules: tables.Rules, view: View, function: Array) -> Array:
+  """Targets that a function can have: [2 n + R] bool."""
+  n = rules.tier.slots
+  index = jnp.arange(view.present.shape[0])
+  own, enemy, resource = index < n, (index >= n) & (index < 2 * n), index >= 2 * n
+  verb = jnp.asarray(rules.functions.verb)[function]
+  ability = jnp.asarray(rules.functions.ability)[function]
+  helps = (verb == constants.REPAIR) | (ability == constants.INJECT) | (
+    ability == constants.BOOST)
+  on_geyser = (verb == constants.BUILD) & jnp.asarray(rules.functions.takes_unit)[function]
+  geyser = resource & jnp.pad(is_geyser(rules), (2 * n, 0))
+  return view.present & jnp.where(verb == constants.ATTACK_UNIT, enemy, jnp.where(
+    verb == constants.GATHER, resource, jnp.where(
+      on_geyser, geyser, jnp.where(helps, own, True))))
+
+
+def _random_choice(rules: tables.Rules, key: jax.Array, view: View) -> Choice:
+  """A random available function, executed by some slots that can, with a random target."""
   keys = jax.random.split(key, 6)
   functions, tier = rules.functions, rules.tier
-  function = jax.random.categorical(keys[0], jnp.where(see.can, 0.0, -jnp.inf))
-  kind = jnp.concatenate([see.standing, see.kind[tier.structures:]])
-  # What is unfinished can do one thing: be cancelled.
+  function = jax.random.categorical(keys[0], jnp.where(view.can, 0.0, -jnp.inf))
+  kind = jnp.concatenate([view.standing, view.kind[tier.structures:]])
+  # Unfinished structures can only be cancelled.
   cancels = jnp.asarray(functions.ability)[function] == constants.CANCEL
-  kind = jnp.where(cancels & (jnp.arange(tier.slots) < tier.structures), see.kind, kind)
+  kind = jnp.where(cancels & (jnp.arange(tier.slots) < tier.structures), view.kind, kind)
   capable = jnp.asarray(functions.capable)[function][kind]
-  wanted = capable & jax.random.bernoulli(keys[1], 0.5, capable.shape)
+  chosen = capable & jax.random.bernoulli(keys[1], 0.5, capable.shape)
   one = jnp.argmax(jnp.where(capable, jax.random.uniform(keys[2], capable.shape), -1.0))
-  wanted |= capable & (jnp.arange(tier.slots) == one)
-  candidates = see.present
-  places = jnp.arange(candidates.shape[0])
-  enemy = (places >= tier.slots) & (places < 2 * tier.slots)
-  verb = jnp.asarray(functions.verb)[function]
-  ability = jnp.asarray(functions.ability)[function]
-  patch = places >= 2 * tier.slots
-  own = (verb == constants.REPAIR) | (ability == constants.INJECT) | (ability == constants.BOOST)
-  on_geyser = (verb == constants.BUILD) & jnp.asarray(functions.takes_unit)[function]
-  geyser = patch & jnp.pad(is_geyser(rules), (2 * tier.slots, 0))
-  candidates &= jnp.where(verb == constants.ATTACK_UNIT, enemy, jnp.where(
-    verb == constants.GATHER, patch, jnp.where(
-      on_geyser, geyser, jnp.where(own, places < tier.slots, True))))
-  target = jnp.argmax(jnp.where(candidates, jax.random.uniform(keys[3], candidates.shape), -1.0))
-  place = see.side * jax.random.uniform(keys[4], (2,), minval=-rules.half, maxval=rules.half)
+  chosen |= capable & (jnp.arange(tier.slots) == one)
+  targets = _possible_targets(rules, view, function)
+  target = jnp.argmax(jnp.where(targets, jax.random.uniform(keys[3], targets.shape), -1.0))
+  place = view.side * jax.random.uniform(keys[4], (2,), minval=-rules.half, maxval=rules.half)
   repeat = jax.random.randint(keys[5], (), 1, 4)
-  return choose(rules, True, function, first(wanted, rules.max_selected), place[0], place[1],
-                 target, repeat)
+  return make_choice(rules, True, function, first_slots(chosen, rules.max_selected), place[0],
+                     place[1], target, repeat)
 
 
-def decide(rules: tables.Rules, name_index: Array, key: Array, state: State,
+def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
            player: Array) -> types.Action:
-  """The action of a scripted player.
+  """Returns the action of a scripted player.
 
   Args:
     rules: the game's constants.
-    name_index: [] int32, an index of `scripts.names_of(tier)`.
-    key: what its noise is drawn from.
-    state: the game; only what the player may know of it is used.
+    name_index: [] int32, index of `scripts.names_of(tier)`.
+    key: random key of its noise.
+    state: the game; only what the player may know is used.
     player: [] int32, 0 or 1.
   """
-  every = scripts.parameters(rules)
-  own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], every)
-  see = view(rules, state, player, own.vision if every.vision.any() else False)
-  script = demonstrators.variation(rules, own, name_index, state.seed[player], see.race)
+  all_scripts = scripts.parameters(rules)
+  own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], all_scripts)
+  view = make_view(rules, state, player, own.vision if all_scripts.vision.any() else False)
+  script = demonstrators.variation(rules, own, name_index, state.seed[player], view.race)
   keys = jax.random.split(key, 5)
-  choices = _fight(rules, script, keys[0], see)
-  if every.abilities.any():
-    choices += _abilities(rules, script, see)
+  choices = _fight(rules, script, keys[0], view)
+  if all_scripts.abilities.any():
+    choices += _abilities(rules, script, view)
   choices += [
-    spending.mine(rules, see), *spending.mine_gas(rules, see),
-    spending.spend(rules, script, keys[1], see)]
+    spending.mine(rules, view), *spending.mine_gas(rules, view),
+    spending.spend(rules, script, keys[1], view)]
   stacked = jax.tree.map(lambda *values: jnp.stack(values), *choices)
-  possible = stacked.wanted & see.can[stacked.function]
+  possible = stacked.wanted & view.can[stacked.function]
   chosen = jax.tree.map(lambda values: values[jnp.argmax(possible)], stacked)
   errs = jax.random.uniform(keys[4]) < script.mistakes
   chosen = chosen._replace(wanted=jnp.any(possible) & ~errs)
-  wild = _random(rules, keys[2], see)
-  chosen = jax.tree.map(lambda a, b: jnp.where(script.random, a, b), wild, chosen)
+  random = _random_choice(rules, keys[2], view)
+  chosen = jax.tree.map(lambda a, b: jnp.where(script.random, a, b), random, chosen)
   delay = jax.random.randint(keys[3], (), script.delays[0], script.delays[1] + 1)
-  return _write(rules, see, chosen, delay)
+  return _to_action(rules, view, chosen, delay)
 
 
 def make_scripted(tier: str = "mini", *, max_entities: int = 64, map_size: int = 32,
-                  location_size: int = 32, max_selected: int = 8):
-  """The scripted players for an environment of the same arguments.
+                  location_size: int = 32, max_selected: int = 8) -> ScriptedPlayer:
+  """Makes the scripted players for an environment of the same arguments.
 
   Returns:
     (name_index, key, state, player) -> Action, unbatched; see `decide`.

@@ -1,4 +1,6 @@
-"""What scripted players do with workers and money."""
+"""How scripted players use workers, minerals and vespene."""
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -6,179 +8,308 @@ import numpy as np
 
 from starleague.environments.skirmish.bots import sites
 from starleague.environments.skirmish.bots.scripts import Parameters, army_types
-from starleague.environments.skirmish.bots.views import Choice, View, choose, first
+from starleague.environments.skirmish.bots.views import (
+  Choice,
+  View,
+  first_slots,
+  make_choice,
+  unit_slots,
+)
 from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.arrays import look_up, squared_distance
 from starleague.environments.skirmish.rules.queries import is_geyser
 from starleague.environments.skirmish.rules.state import Array
 
-MOST_QUEUED = 2  # in the making at once in a building
-SUPPLY_MARGIN = 6  # food in halves that is left when the next supply is ordered
-SUPPLY_PER_PRODUCER = 3  # and more of it for each structure that trains
-MONEY_TO_BURN = 300  # minerals beyond the price of what is next
+MOST_QUEUED = 2  # products in the queue of a structure
+SUPPLY_MARGIN = 6  # food left, in halves, below which more supply is ordered
+SUPPLY_PER_PRODUCER = 3  # added to the margin for each structure that trains units
+SUPPLY_FOOD = 16  # food in halves of a supply structure that is on its way
+RICH = 300  # minerals beyond the price of the next building
+MINERAL_WORKERS = 4  # with no more workers on minerals, none is sent to vespene
 
 
-def mine(rules: tables.Rules, see: View) -> Choice:
-  """Idle workers to the nearest patch that has minerals."""
+def mine(rules: tables.Rules, view: View) -> Choice:
+  """Sends idle workers to the mineral patch nearest to the start that is not exhausted."""
   s, n = rules.tier.structures, rules.tier.slots
-  idle = look_up(rules.types.worker, see.kind[s:]) & (see.verb == constants.IDLE)
-  slots = jnp.concatenate([jnp.zeros(s, bool), first(idle, rules.max_selected)])
-  home_x, home_y = (see.side * place for place in rules.tier.home)
-  apart = (see.patch_x - home_x) ** 2 + (see.patch_y - home_y) ** 2
-  mineral = (see.patches > 0) & ~is_geyser(rules)
-  patch = jnp.argmin(jnp.where(mineral, apart, jnp.inf))
-  return choose(rules, jnp.any(mineral), "Harvest_Gather_unit", slots, target=2 * n + patch)
+  idle = look_up(rules.types.worker, view.kind[s:]) & (view.verb == constants.IDLE)
+  home_x, home_y = (view.side * place for place in rules.tier.home)
+  square = squared_distance(home_x, home_y, view.patch_x, view.patch_y)
+  minerals = (view.patches > 0) & ~is_geyser(rules)
+  patch = jnp.argmin(jnp.where(minerals, square, jnp.inf))
+  return make_choice(
+    rules, jnp.any(minerals), "Harvest_Gather_unit",
+    unit_slots(rules, first_slots(idle, rules.max_selected)), target=2 * n + patch)
 
 
-def mine_gas(rules: tables.Rules, see: View) -> list[Choice]:
-  """A worker to a gas structure that has room for one."""
+def mine_gas(rules: tables.Rules, view: View) -> list[Choice]:
+  """Sends a worker to a gas structure that has fewer than it can employ."""
   if not rules.has_gas:
     return []
   s, n, r = rules.tier.structures, rules.tier.slots, rules.tier.resources
-  worker = look_up(rules.types.worker, see.kind[s:])
-  gathers = worker & (see.verb == constants.GATHER)
-  at = gathers[:, None] & (see.target[:, None] == jnp.arange(r))
-  assigned = jnp.sum(at, axis=0)
-  short = see.tapped & (see.patches > 0) & (assigned < constants.WORKERS_PER_GEYSER)
+  worker = look_up(rules.types.worker, view.kind[s:])
+  gathers = worker & (view.verb == constants.GATHER)
+  assigned = jnp.sum(gathers[:, None] & (view.target[:, None] == jnp.arange(r)), axis=0)
+  short = view.tapped & (view.patches > 0) & (assigned < constants.WORKERS_PER_GEYSER)
   geyser = jnp.argmax(short)
-  on_minerals = gathers & ~look_up(is_geyser(rules), jnp.maximum(see.target, 0))
-  # At least as many go on mining minerals.
-  enough = jnp.sum(on_minerals) > 4
-  square = (see.x[s:] - see.patch_x[geyser]) ** 2 + (see.y[s:] - see.patch_y[geyser]) ** 2
-  nearest = jnp.argmin(jnp.where(on_minerals, square, jnp.inf))
-  one = on_minerals & (jnp.arange(rules.tier.units) == nearest)
-  slots = jnp.concatenate([jnp.zeros(s, bool), one])
-  return [choose(rules, jnp.any(short) & enough, "Harvest_Gather_unit", slots,
-                  target=2 * n + geyser)]
+  on_minerals = gathers & ~look_up(is_geyser(rules), jnp.maximum(view.target, 0))
+  enough = jnp.sum(on_minerals) > MINERAL_WORKERS
+  nearest = _nearest(rules, view, on_minerals, view.patch_x[geyser], view.patch_y[geyser])
+  return [make_choice(
+    rules, jnp.any(short) & enough, "Harvest_Gather_unit",
+    unit_slots(rules, on_minerals & nearest), target=2 * n + geyser)]
 
 
-def _race_types(rules: tables.Rules, flags: np.ndarray, race: Array) -> Array:
-  """The local type flagged of a race: [] int32, 0 for none."""
+def _nearest(rules: tables.Rules, view: View, units: Array, x: Array, y: Array) -> Array:
+  """The one of the units [M] bool that is nearest to a place: [M] bool; slot 0 if there is none."""
+  s = rules.tier.structures
+  square = squared_distance(x, y, view.x[s:], view.y[s:])
+  nearest = jnp.argmin(jnp.where(units, square, jnp.inf))
+  return jnp.arange(rules.tier.units) == nearest
+
+
+class _Assets(NamedTuple):
+  """What a player has and can make, by local type [Y] and by structure slot [S]."""
+
+  owned: Array  # [Y] int32: existing, ordered from builders and in production
+  counts_as: Array  # [S] int32: finished structures, by the type whose requirements they satisfy
+  free: Array  # [S] bool: its queue takes another product
+  makes: Array  # [S, Y] bool: free structures that make each type
+  worker: Array  # [] int32: local type of the race's worker
+  can_train_worker: Array  # [] bool
+
+
+class _Option(NamedTuple):
+  """A product to buy; several are [m] each."""
+
+  product: Array  # int32: local product, 0 for none
+  wanted: Array  # bool
+
+
+class _Money(NamedTuple):
+  """Minerals and vespene that are not reserved."""
+
+  minerals: Array  # [] int32
+  vespene: Array  # [] int32
+
+
+class _Geyser(NamedTuple):
+  """A geyser for the next gas structure."""
+
+  free: Array  # [] bool: there is one
+  target: Array  # [] int32, a target of Choice
+
+
+def _race_type(rules: tables.Rules, flags: np.ndarray, race: Array) -> Array:
+  """The first type of a race among those flagged [Y] bool: [] int32, 0 for none."""
   table = [int(np.argmax(flags & (rules.types.race == i))) if (
     flags & (rules.types.race == i)).any() else 0 for i in range(len(constants.RACES))]
   return look_up(np.array(table, np.int32), race)
 
 
-def spend(rules: tables.Rules, script: Parameters, key: Array, see: View) -> Choice:
-  """Some workers, supply, then the next building, upgrades, more workers, then the army."""
-  types_, products, s = rules.types, rules.products, rules.tier.structures
-  keys = jax.random.split(key)
-  y_, every = len(types_.names), np.arange(len(types_.names))
-  makers = products.function  # the function that makes a type
-  on_the_way = (see.verb == constants.BUILD)[:, None] & (see.product[:, None] == every)
-  brood = np.maximum(products.brood[:y_], 1)
-  in_making = jnp.sum(see.in_training[:, :, None] == every, axis=(0, 1)) * brood
-  present = jnp.sum(see.kind[:, None] == every, axis=0)
-  have = present + jnp.sum(on_the_way, axis=0) + in_making
-  free = see.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
+def _assets(rules: tables.Rules, view: View) -> _Assets:
+  types, products = rules.types, rules.products
+  y = len(types.names)
+  every = np.arange(y)
+  ordered = (view.verb == constants.BUILD)[:, None] & (view.product[:, None] == every)
+  brood = np.maximum(products.brood[:y], 1)
+  in_production = jnp.sum(view.in_training[:, :, None] == every, axis=(0, 1)) * brood
+  present = jnp.sum(view.kind[:, None] == every, axis=0)
+  free = view.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
   if rules.has_larvae:
-    free = jnp.where(look_up(types_.larvae, see.standing), free, see.queued < MOST_QUEUED)
-  counts_as = look_up(types_.counts_as, see.standing)
-  makes = (counts_as[:, None] == products.producer[:y_]) & free[:, None]
-  minerals, vespene = jnp.asarray(products.minerals), jnp.asarray(products.vespene)
+    free = jnp.where(look_up(types.larvae, view.standing), free, view.queued < MOST_QUEUED)
+  counts_as = look_up(types.counts_as, view.standing)
+  makes = (counts_as[:, None] == products.producer[:y]) & free[:, None]
+  worker = _race_type(rules, types.worker, view.race)
+  return _Assets(
+    owned=present + jnp.sum(ordered, axis=0) + in_production, counts_as=counts_as, free=free,
+    makes=makes, worker=worker,
+    can_train_worker=jnp.any(jnp.where((jnp.arange(y) == worker), makes, False)))
 
-  worker = _race_types(rules, types_.worker, see.race)
-  # What has no room is passed over as long as it has none: it must not keep the rest waiting.
-  shoots = types_.fighter & types_.structure
-  empty = see.kind[:s] == 0
-  room = jnp.where(shoots, jnp.any(empty[rules.tier.unarmed:]), jnp.any(empty[:rules.tier.unarmed]))
-  target = jnp.int32(0)
-  if rules.has_gas:
-    vent, geyser = sites.geyser(rules, see)
-    target = 2 * rules.tier.slots + geyser
-    room &= vent | ~types_.gas
-  missing = (script.building > 0) & (have[script.building] < script.count) & room[script.building]
-  # In order; but nobody who has money to burn waits for one that finds no place.
-  in_turn = jnp.arange(len(missing), dtype=jnp.float32)
-  rich = see.minerals >= minerals[script.building[jnp.argmax(missing)]] + MONEY_TO_BURN
-  turn = jnp.where(rich, jax.random.uniform(keys[0], missing.shape), in_turn)
-  next_ = jnp.argmin(jnp.where(missing, turn, jnp.inf))
-  building = script.building[next_]
-  # What must stand first comes first.
-  needed = look_up(products.requirement, building)
-  absent = (needed > 0) & (have[needed] == 0) & ~jnp.any(counts_as == needed)
-  building = jnp.where(absent & ~look_up(types_.townhall, needed), needed, building)
-  needed = look_up(products.requirement, building)
-  mobile = types_.fighter & ~types_.structure
-  ready = (have[worker] >= script.at_workers[next_]) & (
-    jnp.sum(have * mobile) >= script.at_fighters[next_])
-  saves = jnp.any(missing) & (have[worker] >= script.workers) & ready & (
-    (needed == 0) | jnp.any(counts_as == needed))
-  supply, hungry = jnp.int32(0), jnp.array(False)
-  if not rules.tier.townhall_food:
-    gives = (types_.gives_food > 0) & ~types_.townhall
-    supply = _race_types(rules, gives, see.race)
-    coming = (have[supply] - jnp.sum(see.standing == supply) - jnp.sum(see.kind[s:] == supply))
-    trainers = jnp.sum(look_up(np.isin(every, products.producer[products.brood > 0]),
-                               see.standing))
-    margin = SUPPLY_MARGIN + SUPPLY_PER_PRODUCER * trainers
-    hungry = (see.food_left + coming * 16 < margin) & (
-      see.food_most + coming * 16 < 2 * rules.tier.food_cap)
 
-  def left(have_, prices):
-    """What of the money is not promised: to builders on their way, supply, the next building."""
-    promised = jnp.sum(jnp.where(see.verb == constants.BUILD, prices[see.product], 0))
+def _free_geyser(rules: tables.Rules, view: View) -> _Geyser | None:
+  if not rules.has_gas:
+    return None
+  free, index = sites.free_geyser(rules, view)
+  return _Geyser(free, 2 * rules.tier.slots + index)
+
+
+def _missing_buildings(rules: tables.Rules, script: Parameters, view: View, assets: _Assets,
+                       geyser: _Geyser | None) -> Array:
+  """Entries of the build order [B] bool that are not built yet and have a slot and a geyser."""
+  types, unarmed = rules.types, rules.tier.unarmed
+  empty = view.kind[:rules.tier.structures] == 0
+  room = jnp.where(types.fighter & types.structure,
+                   jnp.any(empty[unarmed:]), jnp.any(empty[:unarmed]))
+  if geyser is not None:
+    room &= geyser.free | ~types.gas
+  building = jnp.asarray(script.building)
+  return (building > 0) & (assets.owned[building] < script.total) & room[building]
+
+
+def _next_building(rules: tables.Rules, script: Parameters, key: jax.Array, view: View,
+                   assets: _Assets, geyser: _Geyser | None) -> _Option:
+  """The next building of the plan. Wanted: enough workers and fighters, and its requirement stands.
+
+  Buildings come in order. A rich player draws any missing one, so that one without a site does not
+  block the others.
+  """
+  types, products, owned = rules.types, rules.products, assets.owned
+  missing = _missing_buildings(rules, script, view, assets, geyser)
+  in_order = jnp.arange(len(missing), dtype=jnp.float32)
+  price = jnp.asarray(products.minerals)[script.building[jnp.argmax(missing)]]
+  rank = jnp.where(view.minerals >= price + RICH, jax.random.uniform(key, missing.shape), in_order)
+  entry = jnp.argmin(jnp.where(missing, rank, jnp.inf))
+  building = script.building[entry]
+  # A missing requirement is built first.
+  needed = look_up(products.requirement, building)
+  absent = (needed > 0) & (owned[needed] == 0) & ~jnp.any(assets.counts_as == needed)
+  building = jnp.where(absent & ~look_up(types.townhall, needed), needed, building)
+  needed = look_up(products.requirement, building)
+  stands = (needed == 0) | jnp.any(assets.counts_as == needed)
+  fighters = jnp.sum(owned * (types.fighter & ~types.structure))
+  ready = (owned[assets.worker] >= script.at_workers[entry]) & (
+    fighters >= script.at_fighters[entry])
+  enough_workers = owned[assets.worker] >= script.workers
+  return _Option(building, jnp.any(missing) & enough_workers & ready & stands)
+
+
+def _supply(rules: tables.Rules, view: View, assets: _Assets) -> _Option:
+  """The race's supply type. Wanted: little food is left, including that on its way."""
+  types, products = rules.types, rules.products
+  if rules.tier.townhall_food:  # a tier without supply types
+    return _Option(jnp.int32(0), jnp.array(False))
+  s = rules.tier.structures
+  supply = _race_type(rules, (types.gives_food > 0) & ~types.townhall, view.race)
+  coming = assets.owned[supply] - jnp.sum(view.standing == supply) - jnp.sum(
+    view.kind[s:] == supply)
+  trains = np.isin(np.arange(len(types.names)), products.producer[products.brood > 0])
+  margin = SUPPLY_MARGIN + SUPPLY_PER_PRODUCER * jnp.sum(look_up(trains, view.standing))
+  food = coming * SUPPLY_FOOD
+  return _Option(supply, (view.food_left + food < margin) & (
+    view.food_most + food < 2 * rules.tier.food_cap))
+
+
+def _spare_money(rules: tables.Rules, view: View, building: _Option, supply: _Option) -> _Money:
+  """Money not reserved for ordered buildings, supply and the next building."""
+  def spare(money: Array, prices: Array) -> Array:
+    ordered: Array | int = jnp.sum(
+      jnp.where(view.verb == constants.BUILD, prices[view.product], 0))
     if rules.tier.minerals_only:
-      promised = 0
-    return have_ - promised - hungry * prices[supply] - saves * prices[building]
+      ordered = 0
+    return money - ordered - supply.wanted * prices[supply.product] - (
+      building.wanted * prices[building.product])
 
-  spare, spare_gas = left(see.minerals, minerals), left(see.vespene, vespene)
+  return _Money(spare(view.minerals, jnp.asarray(rules.products.minerals)),
+                spare(view.vespene, jnp.asarray(rules.products.vespene)))
 
-  def affords(product):
-    return (spare >= minerals[product]) & (spare_gas >= vespene[product])
 
-  # The fighter that the army lacks most, of those that can be trained at once.
-  weight = np.where(types_.takes_food > 0, types_.takes_food / 2, 1) * army_types(rules)
-  eaten = have * weight
-  lack = script.share * (jnp.sum(eaten) + 2.0) - eaten
-  trains = (script.share > 0) & jnp.any(makes, axis=0) & see.can[makers[:y_]] & (
-    affords(every))
-  fighter = jnp.argmax(jnp.where(trains, lack, -jnp.inf))
-  idle_hall = jnp.any(jnp.where((jnp.arange(y_) == worker), makes, False))
-  upgrade, improves = jnp.int32(0), jnp.array(False)
-  if rules.has_upgrades:
-    level = jnp.maximum(script.upgrade - y_, 0)
-    open_ = (script.upgrade > 0) & ~see.upgrades[level] & ~jnp.any(
-      see.in_training.reshape(-1) == script.upgrade[:, None], axis=1)
-    upgrade = script.upgrade[jnp.argmax(open_)]
-    improves = jnp.any(open_) & affords(upgrade)
-  # More workers than its bases hold bring nothing; one who thinks of later has those first.
-  minerals_per_base = sum(not gas for gas in rules.tier.geysers) // len(rules.tier.homes)
-  filled = constants.WORKERS_PER_PATCH * minerals_per_base * jnp.sum(
-    look_up(types_.townhall, see.kind[:s])) + constants.WORKERS_PER_GEYSER * jnp.sum(see.tapped)
-  useful = have[worker] < jnp.minimum(filled, script.most_workers)
-  wanted_products = jnp.stack([worker, supply, worker, building, upgrade, worker, fighter])
-  wanted = jnp.stack([
-    (have[worker] < script.workers) & idle_hall, hungry, script.greedy & useful & idle_hall, saves,
-    improves,
-    useful & affords(worker) & idle_hall, jnp.any(trains)])
-  wanted &= (wanted_products > 0) & see.can[jnp.asarray(makers)[wanted_products]]
-  product = wanted_products[jnp.argmax(wanted)]
-  structure = np.append(types_.structure, np.zeros(len(makers) - y_, bool))
-  built = look_up(structure, product)
-  fits, x, y = sites.site(rules, keys[1], see, jnp.where(product < y_, product, 0))
-  if rules.has_gas:
-    gas = look_up(np.append(types_.gas, np.zeros(len(makers) - y_, bool)), product)
-    fits = jnp.where(gas, vent, fits)
-    target = jnp.where(gas, target, 0)
-  # What has no place must not keep the rest waiting.
-  others = wanted & ~look_up(structure, wanted_products)
-  lost = built & ~fits
-  product = jnp.where(lost, wanted_products[jnp.argmax(others)], product)
-  built &= fits
-  wanted = jnp.where(lost, others, wanted)
-  miners = look_up(types_.worker, see.kind[s:]) & (
-    (see.verb == constants.GATHER) | (see.verb == constants.IDLE))
-  producer = look_up(products.producer, product)
-  trainers = (counts_as == producer) & free
-  least = jnp.min(jnp.where(trainers, see.queued, constants.QUEUE_LENGTH))
-  # Among several builders the nearest goes.
+def _affords(rules: tables.Rules, money: _Money, product: Array | np.ndarray) -> Array:
+  return (money.minerals >= jnp.asarray(rules.products.minerals)[product]) & (
+    money.vespene >= jnp.asarray(rules.products.vespene)[product])
+
+
+def _fighter(rules: tables.Rules, script: Parameters, view: View, assets: _Assets,
+             money: _Money) -> _Option:
+  """The affordable fighter that the army lacks most by food. Wanted: it can be trained now."""
+  types, y = rules.types, len(rules.types.names)
+  weight = np.where(types.takes_food > 0, types.takes_food / 2, 1) * army_types(rules)
+  food = assets.owned * weight
+  lack = script.share * (jnp.sum(food) + 2.0) - food
+  trains = (script.share > 0) & jnp.any(assets.makes, axis=0) & view.can[
+    rules.products.function[:y]] & _affords(rules, money, np.arange(y))
+  return _Option(jnp.argmax(jnp.where(trains, lack, -jnp.inf)), jnp.any(trains))
+
+
+def _upgrade(rules: tables.Rules, script: Parameters, view: View, money: _Money) -> _Option:
+  """The first upgrade of the plan that is neither researched nor in research."""
+  if not rules.has_upgrades:
+    return _Option(jnp.int32(0), jnp.array(False))
+  level = jnp.maximum(script.upgrade - len(rules.types.names), 0)
+  open_ = (script.upgrade > 0) & ~view.upgrades[level] & ~jnp.any(
+    view.in_training.reshape(-1) == script.upgrade[:, None], axis=1)
+  upgrade = script.upgrade[jnp.argmax(open_)]
+  return _Option(upgrade, jnp.any(open_) & _affords(rules, money, upgrade))
+
+
+def _options(rules: tables.Rules, script: Parameters, view: View, assets: _Assets,
+             building: _Option, supply: _Option) -> _Option:
+  """All products to consider, most urgent first: [7] each."""
+  money = _spare_money(rules, view, building, supply)
+  fighter = _fighter(rules, script, view, assets, money)
+  upgrade = _upgrade(rules, script, view, money)
+  worker, workers, idle = assets.worker, assets.owned[assets.worker], assets.can_train_worker
+  # More workers than the bases employ bring nothing.
+  patches_per_base = sum(not gas for gas in rules.tier.geysers) // len(rules.tier.homes)
+  bases = jnp.sum(look_up(rules.types.townhall, view.kind[:rules.tier.structures]))
+  employed = constants.WORKERS_PER_PATCH * patches_per_base * bases + (
+    constants.WORKERS_PER_GEYSER * jnp.sum(view.tapped))
+  useful = workers < jnp.minimum(employed, script.most_workers)
+  options = _Option(*(jnp.stack(values) for values in zip(
+    _Option(worker, (workers < script.workers) & idle),
+    supply,
+    _Option(worker, jnp.asarray(script.greedy) & useful & idle),
+    building,
+    upgrade,
+    _Option(worker, useful & _affords(rules, money, worker) & idle),
+    fighter, strict=True)))
+  available = view.can[jnp.asarray(rules.products.function)[options.product]]
+  return options._replace(wanted=options.wanted & (options.product > 0) & available)
+
+
+def _site(rules: tables.Rules, key: jax.Array, view: View, product: Array,
+          geyser: _Geyser | None) -> tuple[Array, Array, Array, Array]:
+  """A site for a structure: whether there is one, x, y, and the target of its command."""
+  types, y = rules.types, len(rules.types.names)
+  fits, site_x, site_y = sites.site(rules, key, view, jnp.where(product < y, product, 0))
+  if geyser is None:
+    return fits, site_x, site_y, jnp.int32(0)
+  gas = look_up(_of_products(rules, types.gas), product)
+  return (jnp.where(gas, geyser.free, fits), site_x, site_y,
+          jnp.where(gas, geyser.target, 0))
+
+
+def _of_products(rules: tables.Rules, flags: np.ndarray) -> np.ndarray:
+  """Flags of local types [Y] as flags of products [P], False for upgrades."""
+  return np.append(flags, np.zeros(len(rules.products.function) - len(flags), bool))
+
+
+def _producers(rules: tables.Rules, view: View, assets: _Assets, product: Array, built: Array,
+               x: Array, y: Array) -> Array:
+  """Who makes a product: slots [n] bool, one builder or the structure with the shortest queue."""
+  s = rules.tier.structures
+  workers = look_up(rules.types.worker, view.kind[s:]) & (
+    (view.verb == constants.GATHER) | (view.verb == constants.IDLE))
+  trainers = (assets.counts_as == look_up(rules.products.producer, product)) & assets.free
+  shortest = jnp.min(jnp.where(trainers, view.queued, constants.QUEUE_LENGTH))
   if rules.tier.minerals_only:
-    builders = first(miners & built, 1)
+    builder = first_slots(workers & built, 1)
   else:
-    square = (see.x[s:] - x) ** 2 + (see.y[s:] - y) ** 2
-    builders = miners & built & (
-      jnp.arange(rules.tier.units) == jnp.argmin(jnp.where(miners, square, jnp.inf)))
-  slots = jnp.concatenate([
-    first(trainers & (see.queued == least) & ~built, 1), builders])
-  return choose(rules, jnp.any(wanted), jnp.asarray(makers)[product], slots, x, y, target)
+    builder = workers & built & _nearest(rules, view, workers, x, y)
+  return jnp.concatenate([
+    first_slots(trainers & (view.queued == shortest) & ~built, 1), builder])
+
+
+def spend(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> Choice:
+  """Buys the most urgent product that is possible.
+
+  In order: the plan's first workers, supply, the next building (after all workers for greedy
+  players), an upgrade, further workers, a fighter.
+  """
+  building_key, site_key = jax.random.split(key)
+  assets, geyser = _assets(rules, view), _free_geyser(rules, view)
+  building = _next_building(rules, script, building_key, view, assets, geyser)
+  supply = _supply(rules, view, assets)
+  options = _options(rules, script, view, assets, building, supply)
+  product, wanted = options.product[jnp.argmax(options.wanted)], options.wanted
+  structure = _of_products(rules, rules.types.structure)
+  built = look_up(structure, product)
+  fits, x, y, target = _site(rules, site_key, view, product, geyser)
+  # A structure without a site does not block the rest.
+  others = wanted & ~look_up(structure, options.product)
+  blocked = built & ~fits
+  product = jnp.where(blocked, options.product[jnp.argmax(others)], product)
+  built &= fits
+  wanted = jnp.where(blocked, others, wanted)
+  slots = _producers(rules, view, assets, product, built, x, y)
+  return make_choice(rules, jnp.any(wanted), jnp.asarray(rules.products.function)[product], slots,
+                     x, y, target)

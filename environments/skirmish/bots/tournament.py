@@ -1,4 +1,4 @@
-"""Many games of scripted players at once: what strategies are worth against one another."""
+"""Tournaments of scripted players: many games in one compiled program."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +15,11 @@ from starleague.environments.skirmish.rules import constants, tables
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 
-STEPS_PER_CALL = 64
+STEPS_PER_CALL = 64  # environment steps of a call of the compiled program
 
 
 class Fixture(NamedTuple):
-  """A game to be played; several are an array each."""
+  """A game to be played; arrays of N games where several are meant."""
 
   players: np.ndarray  # [..., 2] int32, indices of the tier's scripted players
   races: np.ndarray  # [..., 2] int32, indices of types.RACES
@@ -28,15 +28,15 @@ class Fixture(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-  """How games ended; [N] each."""
+  """Outcomes of N games, [N] each."""
 
   winner: np.ndarray  # int32: 0, 1, or 2 for a draw
-  loops: np.ndarray  # int32: how long it lasted, game loops
+  loops: np.ndarray  # int32: length in game loops
 
 
 class _Program(NamedTuple):
   start: Callable  # (keys, fixtures) -> states
-  run: Callable  # (states, fixtures, keys) -> states, STEPS_PER_CALL steps later
+  run: Callable  # (states, fixtures, keys) -> (states, keys), STEPS_PER_CALL steps later
 
 
 @functools.cache
@@ -72,10 +72,13 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
   """Plays games to their ends, `batch` at a time in one compiled program.
 
   Args:
-    fixtures: arrays of N games.
+    fixtures: N games.
     seed: of the games and of the players' noise.
-    tier: whose scripted players and rules.
-    batch: games at once; the last ones are filled up with games that do not count.
+    tier: of the rules and the scripted players.
+    batch: games played at once. Games that do not count fill up the last batch.
+
+  Returns:
+    The outcomes, in the order of the fixtures.
   """
   program, total = _program(GAME_CONFIGS[tier]), len(fixtures.map_index)
   winner, loops = np.zeros(total, np.int32), np.zeros(total, np.int32)
@@ -83,8 +86,8 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
   for first in range(0, total, batch):
     indices = np.arange(first, first + batch) % total
     part = jax.tree.map(lambda values, at=indices: jnp.asarray(values[at]), fixtures)
-    mine = keys[:, first:first + batch]
-    states, noise = program.start(mine[0], part), mine[1]
+    start_keys, noise = keys[:, first:first + batch]
+    states = program.start(start_keys, part)
     while bool((states.winner < 0).any()):
       states, noise = program.run(states, part, noise)
     count = min(batch, total - first)
@@ -95,16 +98,17 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
 
 def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int],
                 repeats: int) -> Fixture:
-  """Everyone against everyone: each pair, each races, each map, from both sides.
+  """Returns the games of a round robin: each pair of players, in both starting positions.
 
   Args:
-    count: players; they are numbered from 0.
-    races: pairs of indices of types.RACES, the first player's and the second's.
+    count: number of players.
+    races: pairs of indices of types.RACES, of the first and the second player.
     maps: indices of maps.
-    repeats: games of each kind.
+    repeats: games of each pair, pair of races, map and starting position.
 
   Returns:
-    Fixtures of count * (count - 1) / 2 * races * maps * 2 * repeats games.
+    count * (count - 1) / 2 * len(races) * len(maps) * 2 * repeats fixtures; their players are
+    numbered from 0.
   """
   def games() -> Iterator[tuple]:
     for i in range(count):
@@ -120,7 +124,7 @@ def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int
 
 
 def payoff(fixtures: Fixture, outcomes: Outcomes, count: int) -> tuple[np.ndarray, np.ndarray]:
-  """Points (wins and half the draws) and games of row against column: [count, count] each."""
+  """Returns points (wins plus half the draws) and games of row against column, [count, count]."""
   points, games = np.zeros((count, count)), np.zeros((count, count))
   i, j = fixtures.players[:, 0], fixtures.players[:, 1]
   score = np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
@@ -131,22 +135,8 @@ def payoff(fixtures: Fixture, outcomes: Outcomes, count: int) -> tuple[np.ndarra
   return points, games
 
 
-def indices(tier: str, names: Sequence[str]) -> np.ndarray:
-  """Indices of scripted players.
-
-  Raises:
-    ValueError: the tier has none of that name.
-  """
-  known = scripts.names_of(tier)
-  for name in names:
-    if name not in known:
-      raise ValueError(f"player {name!r} does not exist at tier {tier!r}; expected one of "
-                       f"{', '.join(known)}")
-  return np.array([known.index(name) for name in names], np.int32)
-
-
 def race_pairs(tier: str, *, mirrors: bool) -> list[tuple[int, int]]:
-  """Pairs of a tier's races as indices of types.RACES: of one race, or of two different ones."""
+  """Returns pairs of a tier's races as indices of types.RACES: equal races, or different ones."""
   rules = tables.make_rules(**GAME_CONFIGS[tier]._asdict())
   races = [types.RACES.index(constants.RACES[race].lower()) for race in rules.races]
   return [(a, b) for a in races for b in races if (a == b) == mirrors]

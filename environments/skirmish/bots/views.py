@@ -1,4 +1,4 @@
-"""A game from one scripted player's place, and what it may choose to do."""
+"""What one scripted player knows of a game, and the commands it chooses between."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules import availability, observation, tables
-from starleague.environments.skirmish.rules.arrays import flip
+from starleague.environments.skirmish.rules.arrays import flip, squared_distance
 from starleague.environments.skirmish.rules.queries import (
   finished_kind,
   resource_positions,
@@ -16,80 +16,85 @@ from starleague.environments.skirmish.rules.queries import (
 from starleague.environments.skirmish.rules.state import Array, State
 from starleague.environments.skirmish.rules.supply import food
 
+HOME_SEEN = 4.0  # the opponent's start is in sight of units and structures this near, map units
+
 
 class View(NamedTuple):
-  """A game from one player's place: unbatched arrays of what it knows."""
+  """A game as one player knows it: unbatched arrays.
 
-  side: Array  # [] float32
-  race: Array  # [] int32
-  kind: Array  # [n]
-  x: Array  # [n]
-  y: Array
-  health: Array  # [n]
-  energy: Array  # [n] or [0]
-  verb: Array  # [M]
-  target: Array  # [M]
-  product: Array  # [M]
-  standing: Array  # [S] local types of finished structures
-  queued: Array  # [S] how many are in the making
-  in_training: Array  # [S, 5] products
-  injected: Array  # [S] or [0]
-  boosted: Array  # [S] or [0]
-  stimmed: Array  # [M] or [0]
-  minerals: Array  # []
-  vespene: Array  # []
-  food_left: Array  # [] halves
-  food_most: Array  # [] halves
+  n slots: S structures, then M units; R resources; U upgrades; C local functions; Y local types.
+  """
+
+  side: Array  # [] float32: +1 for the first starting position, -1 for the opposite one
+  race: Array  # [] int32, index of constants.RACES
+  kind: Array  # [n] int32: own local types, 0 where empty
+  x: Array  # [n] float32
+  y: Array  # [n] float32
+  health: Array  # [n] float32
+  energy: Array  # [n] or [0] float32
+  verb: Array  # [M] int32, of the current order
+  target: Array  # [M] int32
+  product: Array  # [M] int32
+  standing: Array  # [S] int32: local types of finished structures, else 0
+  queued: Array  # [S] int32: number of products in the queue
+  in_training: Array  # [S, 5] int32: products in the queue
+  injected: Array  # [S] or [0] int32
+  boosted: Array  # [S] or [0] int32
+  stimmed: Array  # [M] or [0] int32
+  minerals: Array  # [] int32
+  vespene: Array  # [] int32
+  food_left: Array  # [] int32, in halves
+  food_most: Array  # [] int32, in halves
   upgrades: Array  # [U] bool
-  can: Array  # [C] bool
-  row: Array  # [2 n + R]
-  present: Array  # [2 n + R] bool
-  enemy: Array  # [n] bool: in sight
-  enemy_kind: Array  # [n]
-  enemy_x: Array
-  enemy_y: Array
-  known: Array  # [S] bool: enemy structures remembered or in sight
-  known_x: Array
-  known_y: Array
-  home_seen: Array  # [] bool: the enemy's home is in sight
-  patch_x: Array  # [R]
-  patch_y: Array
-  patches: Array  # [R]
-  tapped: Array  # [R] bool: geysers with an own gas structure
-  buildable: Array  # [G, G] bool in its own frame; [0, 0] on flat open maps
+  can: Array  # [C] bool: available functions
+  row: Array  # [2 n + R] int32: entity row of own slots, the opponent's slots and resources
+  present: Array  # [2 n + R] bool: whether it has a row
+  enemy: Array  # [n] bool: the opponent's slots in sight
+  enemy_kind: Array  # [n] int32
+  enemy_x: Array  # [n] float32
+  enemy_y: Array  # [n] float32
+  known: Array  # [S] bool: enemy structures, in sight or remembered
+  known_x: Array  # [S] float32
+  known_y: Array  # [S] float32
+  home_seen: Array  # [] bool: the opponent's starting position is in sight
+  patch_x: Array  # [R] float32
+  patch_y: Array  # [R] float32
+  patches: Array  # [R] int32: contents as last seen
+  tapped: Array  # [R] bool: geysers with an own finished gas structure
+  buildable: Array  # [G, G] bool in the player's own frame; [0, 0] on flat open maps
 
 
 class Choice(NamedTuple):
-  """An order in slots, to be written as an action."""
+  """A command that a player may choose, in slots."""
 
   wanted: Array  # [] bool
-  function: Array  # [] local
-  slots: Array  # [n] bool
-  x: Array
-  y: Array
-  target: Array  # [] int32, of the 2 n + R candidates for rows
-  repeat: Array  # [] 1 to 3
+  function: Array  # [] int32, local
+  slots: Array  # [n] bool: who executes it
+  x: Array  # [] float32
+  y: Array  # [] float32
+  target: Array  # [] int32: own slot, n + the opponent's slot, or 2 n + resource
+  repeat: Array  # [] int32, 1 to 3
 
 
-def view(rules: tables.Rules, state: State, player: Array, vision: Array | bool = False) -> View:
-  """What a player knows, as slots rather than rows.
+def make_view(rules: tables.Rules, state: State, player: Array,
+              vision: Array | np.ndarray | bool = False) -> View:
+  """Returns what a player knows of a game.
 
   Args:
     rules: the game's constants.
     state: the game.
     player: [] int32, 0 or 1.
-    vision: [] bool: sees all of the enemy.
+    vision: [] bool: the player sees everything.
   """
-  tier, memory = rules.tier, state.memory
-  used, most = food(rules, state)
-  sight = observation.entity_rows(rules, state)
+  tier, memory, s = rules.tier, state.memory, rules.tier.structures
+  food_used, food_most = food(rules, state)
+  rows = observation.entity_rows(rules, state)
   patch_x, patch_y = resource_positions(rules, state.side)
   home = state.side[:, None] * np.array(tier.home, np.float32)
-  sees = jnp.any(
-    ((state.x + home[:, :1]) ** 2 + (state.y + home[:, 1:]) ** 2 < 16.0) & (state.kind > 0), axis=1)
-  their_kind, their_x, their_y = flip(state.kind), flip(state.x), flip(state.y)
-  s = tier.structures
-  all_structures = (their_kind[:, :s] > 0) & vision
+  near_home = squared_distance(-home[:, :1], -home[:, 1:], state.x, state.y) < HOME_SEEN ** 2
+  home_seen = jnp.any(near_home & (state.kind > 0), axis=1)
+  enemy_kind, enemy_x, enemy_y = flip(state.kind), flip(state.x), flip(state.y)
+  all_structures = (enemy_kind[:, :s] > 0) & vision
   ground = np.zeros((1, 0, 0), bool) if rules.terrain is None else rules.terrain.buildable
   buildable = jnp.asarray(ground)[state.match_up.map_index % len(ground)]
   tapped = tapped_geysers(rules, state) if rules.has_gas else jnp.zeros(patch_x.shape, bool)
@@ -99,25 +104,46 @@ def view(rules: tables.Rules, state: State, player: Array, vision: Array | bool 
     product=state.orders.product, standing=finished_kind(rules, state),
     queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, injected=state.injected,
     boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals,
-    vespene=state.vespene, food_left=most - used, food_most=most, upgrades=state.upgrades,
-    can=availability.available(rules, state), row=sight.row, present=sight.present,
-    enemy=memory.seen | ((their_kind > 0) & vision), enemy_kind=their_kind, enemy_x=their_x,
-    enemy_y=their_y, known=(memory.kind > 0) | all_structures,
-    known_x=jnp.where(all_structures, their_x[:, :s], memory.x),
-    known_y=jnp.where(all_structures, their_y[:, :s], memory.y), home_seen=sees, patch_x=patch_x,
-    patch_y=patch_y, patches=memory.patches, tapped=tapped,
+    vespene=state.vespene, food_left=food_most - food_used, food_most=food_most,
+    upgrades=state.upgrades, can=availability.available(rules, state), row=rows.row,
+    present=rows.present, enemy=memory.seen | ((enemy_kind > 0) & vision), enemy_kind=enemy_kind,
+    enemy_x=enemy_x, enemy_y=enemy_y, known=(memory.kind > 0) | all_structures,
+    known_x=jnp.where(all_structures, enemy_x[:, :s], memory.x),
+    known_y=jnp.where(all_structures, enemy_y[:, :s], memory.y), home_seen=home_seen,
+    patch_x=patch_x, patch_y=patch_y, patches=memory.patches, tapped=tapped,
     buildable=jnp.broadcast_to(buildable, (2, *buildable.shape)))
   return jax.tree.map(lambda values: jnp.where(player == 0, values[0], values[1]), both)
 
 
-def first(slots: Array, most: Array | int) -> Array:
-  """At most so many of the slots chosen: [m] bool."""
+def first_slots(slots: Array, most: Array | int) -> Array:
+  """Returns at most `most` of the chosen slots, the first ones: [m] bool."""
   return slots & (jnp.cumsum(slots) <= most)
 
 
-def choose(rules: tables.Rules, wanted, function: Array | str, slots: Array, x=0.0, y=0.0, target=0,
-           repeat=1) -> Choice:
-  """An order to slots [n] bool, which is wanted only if there are any; `function` by name or local."""
+def unit_slots(rules: tables.Rules, units: Array) -> Array:
+  """Returns slots [n] bool of which only units [M] bool are chosen."""
+  return jnp.concatenate([jnp.zeros(rules.tier.structures, bool), units])
+
+
+def structure_slots(rules: tables.Rules, structures: Array) -> Array:
+  """Returns slots [n] bool of which only structures [S] bool are chosen."""
+  return jnp.pad(structures, (0, rules.tier.units))
+
+
+def make_choice(rules: tables.Rules, wanted: Array | np.ndarray | bool, function: Array | str,
+                slots: Array, x: Array | float = 0.0, y: Array | float = 0.0,
+                target: Array | int = 0, repeat: Array | int = 1) -> Choice:
+  """Returns a command to slots [n] bool, wanted only if any slot is chosen.
+
+  Args:
+    rules: the game's constants.
+    wanted: [] bool.
+    function: a name, or a local index [] int32.
+    slots: who executes it.
+    x, y: a place, map units from the middle of the map.
+    target: see Choice.
+    repeat: 1 to 3.
+  """
   local = rules.functions.names.index(function) if isinstance(function, str) else function
   return Choice(
     jnp.asarray(wanted, bool) & jnp.any(slots), jnp.asarray(local, jnp.int32), slots,

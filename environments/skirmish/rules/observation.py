@@ -356,7 +356,7 @@ def observe(rules: tables.Rules, state: State, player: Array):
     "away_race": jnp.where(state.memory.met, flip(races), 0).astype(jnp.uint8),
     "upgrades": upgrades, "enemy_upgrades": enemy_upgrades,
     "available_actions": functions, "unit_counts": unit_counts,
-    "last_delay": jnp.minimum(state.loop - state.last_loop, 127).astype(jnp.int16),
+    "last_delay": jnp.minimum(state.loop - state.last_loop, types.MAX_DELAY).astype(jnp.int16),
     "last_function": state.last_function.astype(jnp.int16),
     "last_queued": state.last_queued.astype(jnp.uint8),
     "last_repeat": state.last_repeat.astype(jnp.uint8),

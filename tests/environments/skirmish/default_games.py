@@ -9,7 +9,7 @@ import numpy as np
 from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
-from starleague.environments.skirmish.bots import players, scripts
+from starleague.environments.skirmish.bots import plans, players, scripts
 from starleague.environments.skirmish.rules import constants, tables
 
 SIZES = {"max_entities": 192, "map_size": 64, "location_size": 128, "max_selected": 16}
@@ -145,7 +145,7 @@ def mixed_names(step, rng):
 
   Scripts make rich states, of which the random player then tries all that there is to try.
   """
-  strategies = [i for i, name in enumerate(NAMES) if name in scripts.STRATEGIES]
+  strategies = [i for i, name in enumerate(NAMES) if name in plans.STRATEGIES]
   kept = np.random.default_rng(5).choice(strategies, (GAMES, 2))
   return np.where(rng.random((GAMES, 2)) < (0.1 if step < 300 else 0.3), NAMES.index("L0"), kept)
 

@@ -56,7 +56,7 @@ def test_a_demonstrator_strays_from_one_of_the_strategies(race):
     assert abs(mix.mean(axis=0)).max() < 0.12 and mix.std(axis=0).min() > 0.2
   # As many of each as had been listed up to there, and a player's first town hall.
   hall = RULES.types.townhall
-  for building, count in zip(found.building, found.count, strict=True):
+  for building, count in zip(found.building, found.total, strict=True):
     for i in np.flatnonzero(building):
       assert count[i] == (building[:i + 1] == building[i]).sum() + hall[building[i]]
   assert (found.attack >= 1).all() and (found.workers >= 0).all()

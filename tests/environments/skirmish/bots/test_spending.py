@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.bots import plans, scripts
 from starleague.environments.skirmish.rules import constants
 from tests.environments.skirmish.default_games import (
   GAMES,
@@ -19,7 +19,7 @@ from tests.environments.skirmish.default_games import (
   start,
 )
 
-STRATEGIES = tuple(scripts.STRATEGIES)
+STRATEGIES = tuple(plans.STRATEGIES)
 STEPS = 800  # 6,400 game loops
 EVERY = scripts.parameters(RULES)
 
@@ -29,14 +29,14 @@ def missing(kind, name, race):
   index, race = NAMES.index(name), constants.RACES.index(race)
   have = np.bincount(kind[:S], minlength=len(TYPES.names))
   wanted = np.zeros_like(have)
-  for building, count in zip(EVERY.building[index, race], EVERY.count[index, race], strict=True):
+  for building, count in zip(EVERY.building[index, race], EVERY.total[index, race], strict=True):
     wanted[building] = max(wanted[building], count)
   return {TYPES.names[i]: int(wanted[i] - have[i]) for i in np.flatnonzero(wanted > have) if i}
 
 
 @pytest.mark.slow
 def test_every_plan_is_built_on_every_map(monkeypatch):
-  peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, scripts.NEVER))
+  peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, plans.NEVER))
   monkeypatch.setattr(scripts, "parameters", lambda rules: peaceful)
   game = compile_game()
   # Each strategy of each race once on each map: of one player's by the other's race.

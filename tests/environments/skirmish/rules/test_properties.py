@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import types
-from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.bots import plans, scripts
 from starleague.environments.skirmish.games import replays
 from starleague.environments.skirmish.rules import constants, orders
 from starleague.environments.skirmish.rules.config import GameConfig
@@ -310,7 +310,7 @@ def test_no_order_tells_what_is_hidden(default_record):
 @pytest.mark.slow
 def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
   sizes = GameConfig("default", **SIZES)
-  names = [name for name in NAMES if name in scripts.STRATEGIES]
+  names = [name for name in NAMES if name in plans.STRATEGIES]
   for i, (one, other, ground) in enumerate(MATCH_UPS[j] for j in (0, 4, 8, 9, 13, 17, 18, 22, 26)):
     pair = (replays.scripted_player(names[i % 6], sizes),
             replays.scripted_player("L0" if i % 2 else names[(i + 3) % 6], sizes))

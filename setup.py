@@ -24,7 +24,6 @@ CORE = [
   "orbax-checkpoint>=0.11.20",
   "plotly>=6.0",
   "rich>=13.7",
-  "rlax>=0.1.8",
   "scipy>=1.11",
   "tensorboardX>=2.6.2",
 ]
@@ -36,8 +35,9 @@ EXTRAS = {
   "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
   "launch": ["ray>=2.40"],
   "gif": ["pillow>=10.1"],
-  "test": ["hypothesis>=6.100", "pytest>=8.3"],
-  "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "pytest-xdist>=3.6", "ruff>=0.12"],
+  "test": ["hypothesis>=6.100", "pytest>=8.3", "rlax>=0.1.8"],
+  "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "pytest-xdist>=3.6", "rlax>=0.1.8",
+          "ruff>=0.12"],
 }
 
 setup(

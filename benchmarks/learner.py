@@ -1,15 +1,13 @@
-"""What the learner's parts cost, each against something in the same run.
+"""Rates of the learner's parts, each as a ratio to a reference in the same run.
 
-  python -m benchmarks.learner                            # all four, mini
-  python -m benchmarks.learner --parts losses feeding
+    python -m benchmarks.learner                            # all three, mini
+    python -m benchmarks.learner --parts feeding
 
-losses    V-trace, UPGO and TD(lambda) of five baselines as one compiled function / as rlax's calls,
-          one a baseline and group of arguments, each compiled
-feeding   the learner on a full trajectory table / the same update on a batch that lies on the device
-dataset   trajectories a second of `datasets.dataset` / of Reverb's own sampler, which stacks nothing
-devices   updates on 2, 4 and 8 virtual devices / on one, the batch being the same; a process each
+feeding   the learner fed from a full trajectory table / the same update on one batch on the device
+dataset   trajectories/s of `datasets.dataset` / of Reverb's own sampler, which does not stack
+devices   updates/s on 2, 4 and 8 virtual devices / on one, with the same batch; a process each
 
-Measurements take turns, so that whatever else the machine does meets both sides of a ratio.
+Measurements alternate, so that other programs of the machine meet both sides of a ratio alike.
 """
 
 import argparse
@@ -27,7 +25,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import config as agent_config
@@ -36,16 +33,14 @@ from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments import record
 from starleague.experiments.run import hosts, learner_setup, settings, wiring
-from starleague.learner import losses, prefetch, update
-from starleague.learner.losses._rlax import rlax
+from starleague.learner import prefetch, update
 
-PARTS = ("losses", "feeding", "dataset", "devices")
-BASELINES, GROUPS = 5, 3
-GIVEN = 10_000  # times that the table gives each trajectory
+PARTS = ("feeding", "dataset", "devices")
+SAMPLES_PER_ITEM = 10_000  # the benchmark never exhausts the table
 
 
 def compare(first: Callable[[], float], second: Callable[[], float], rounds: int) -> tuple:
-  """Medians of two rates that are measured by turns, and the median of their ratios."""
+  """Measures two rates alternately; returns their medians, and median and range of the ratios."""
   rates = np.array([(first(), second()) for _ in range(rounds)])
   ratios = rates[:, 0] / rates[:, 1]
   return (*np.median(rates, axis=0), float(np.median(ratios)), ratios.min(), ratios.max())
@@ -57,86 +52,17 @@ def report(names: tuple[str, str], unit: str, measured: tuple) -> None:
         f"  ratio {names[0]} / {names[1]}: {ratio:.3f} ({low:.3f} to {high:.3f})", flush=True)
 
 
-# Losses.
-
-
-def together(values, reward, discount, ratio):
-  """values [T + 1, B, 5], reward [T, B, 5], discount [T, B], ratio [T, B, 3]: as the objective."""
-  def over(function, *axes):
-    for axis in reversed(axes):
-      function = jax.vmap(function, in_axes=axis, out_axes=-1)
-    return function
-
-  batch = (1, 1, 1, 1, 1)
-  td = over(losses.td_lambda_loss, (2, 2, 2, None), batch[:4])(
-    values[:-1], values[1:], reward, discount)
-  vtrace = over(losses.vtrace_advantages, (2, 2, 2, None, None), (None, None, None, None, 2), batch)(
-    values[:-1], values[1:], reward, discount, ratio)
-  upgo = over(losses.upgo_returns, batch[:4])(
-    values[:-1, :, 0], values[1:, :, 0], reward[..., 0], discount)
-  return td, vtrace, jnp.minimum(ratio, 1.0) * (upgo - values[:-1, :, 0])[..., None]
-
-
-def one_by_one() -> Callable:
-  """The same of rlax, each call compiled by itself."""
-  td = jax.jit(jax.vmap(
-    lambda v_tm1, v_t, r, g: jnp.square(rlax.td_lambda(v_tm1, r, g, v_t, jnp.float32(0.8))) / 2,
-    in_axes=1, out_axes=1))
-  vtrace = jax.jit(jax.vmap(
-    lambda *x: rlax.vtrace_td_error_and_advantage(*x).pg_advantage, in_axes=1, out_axes=1))
-
-  def upgo(v_tm1, v_t, r, g, rho):
-    follow = jnp.append(r[1:] + g[1:] * v_t[1:] >= v_tm1[1:], True).astype(v_t.dtype)
-    return jnp.minimum(rho, 1.0) * (rlax.lambda_returns(r, g, v_t, follow) - v_tm1)
-
-  upgo = jax.jit(jax.vmap(upgo, in_axes=1, out_axes=1))
-
-  def run(values, reward, discount, ratio):
-    inputs = [(values[:-1, :, k], values[1:, :, k], reward[..., k], discount)
-              for k in range(BASELINES)]
-    ratios = [ratio[..., i] for i in range(GROUPS)]
-    return ([td(*x) for x in inputs], [[vtrace(*x, rho) for x in inputs] for rho in ratios],
-            [upgo(*inputs[0], rho) for rho in ratios])
-
-  return run
-
-
-def measure_losses(options: argparse.Namespace) -> None:
-  length, size = 64, options.sequences
-  rng = np.random.default_rng(0)
-  inputs = [jnp.asarray(x, jnp.float32) for x in (
-    rng.normal(size=(length + 1, size, BASELINES)), rng.normal(size=(length, size, BASELINES)),
-    rng.random((length, size)) < 0.98, np.exp(rng.normal(size=(length, size, GROUPS))))]
-  ours, theirs = jax.jit(together), one_by_one()
-  found, expected = ours(*inputs), theirs(*inputs)
-  for x, y in ((found[0], jnp.stack(expected[0], -1)),
-               (found[1], jnp.stack([jnp.stack(x, -1) for x in expected[1]], -2)),
-               (found[2], jnp.stack(expected[2], -1))):
-    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
-
-  def rate(function, calls=200):
-    start = time.perf_counter()
-    for _ in range(calls):
-      result = function(*inputs)
-    jax.block_until_ready(result)
-    return calls / (time.perf_counter() - start)
-
-  print(f"losses of {BASELINES} baselines and {GROUPS} groups, T = {length}, B = {size}:")
-  report(("one function", "rlax one by one"), "calls/s", compare(
-    functools.partial(rate, ours), functools.partial(rate, theirs), options.rounds))
-
-
 # A data server in a process of its own.
 
 
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
-  """A server whose table gives each item thousands of times; sends its port and sleeps."""
+  """Runs a data server whose items can be sampled thousands of times; sends its port first."""
   tables = make_tables(
-    [wiring.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=GIVEN,
+    [wiring.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=SAMPLES_PER_ITEM,
     min_size=1, tolerance=len(trajectories))
   server = make_server(tables)
   writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, agent_config.preset(preset),
-                  unroll_length, num_rows=1)
+                            unroll_length, num_rows=1)
   for packed in trajectories:
     writer.send(wiring.PLAYER, packed)
   writer.flush()
@@ -146,7 +72,7 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
 
 @contextlib.contextmanager
 def full_table(parts: wiring.Parts, config) -> Iterator[str]:
-  """The address of a server that holds trajectories of games played at random."""
+  """Yields the address of a data server with trajectories of an untrained agent."""
   params = wiring.initial_params(parts, config)
   trajectories = list(itertools.islice(
     record.play(parts, config, params, 0), 8 * config.learner.batch_size))
@@ -168,7 +94,7 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
   steps = config.learner.batch_size * config.unroll_length
   place = functools.partial(learner_setup.place, run)
   with datasets.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
-                      config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
+                        config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
     batch = next(fed)
     start = time.perf_counter()
     state, values = run(state, batch, teacher)
@@ -211,7 +137,7 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
     def batches():
       for _ in range(4):
-        next(data)  # those that were ready before the clock started
+        next(data)  # batches prefetched before the clock started
       return rate(lambda: next(data), size)
 
     def raw():
@@ -228,7 +154,7 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
-  """The update, a state and a teacher; random weights."""
+  """Returns the update, a state and a teacher with random parameters."""
   optimizer = learner_setup.make_optimizer(config)
   run = update.make_update(learner_setup.make_loss(parts, config), optimizer)
   params = jax.device_get(wiring.initial_params(parts, config))
@@ -237,7 +163,7 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
 
 
 def measure_here(options: argparse.Namespace, parts, config) -> None:
-  """Prints the rate of updates on all devices of this process."""
+  """Prints the rate of updates on all devices of this process, as JSON."""
   run, state, teacher = make_update(parts, config)
   batch = learner_setup.place(run, learner_setup.empty_batch(parts, config))
   rates = []
@@ -260,7 +186,8 @@ def measure_devices(options: argparse.Namespace) -> None:
       cwd=pathlib.Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True, check=True,
       env={**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}"})
     rates[count] = json.loads(done.stdout.splitlines()[-1])
-    print(f"  {count}: {rates[count]:.2f} updates/s, {rates[count] / rates[1]:.3f} of one", flush=True)
+    print(f"  {count}: {rates[count]:.2f} updates/s, {rates[count] / rates[1]:.3f} of one",
+          flush=True)
 
 
 def main() -> None:
@@ -269,14 +196,11 @@ def main() -> None:
   parser.add_argument("--updates", type=int, default=20, help="updates a measurement")
   parser.add_argument("--rounds", type=int, default=5, help="measurements of each")
   parser.add_argument("--seconds", type=float, default=3.0, help="a measurement of dataset")
-  parser.add_argument("--sequences", type=int, default=32, help="B of the losses")
   options = parser.parse_args()
   config = settings.complete({})
   parts = wiring.make_parts(config)
   if "here" in options.parts:
     return measure_here(options, parts, config)
-  if "losses" in options.parts:
-    measure_losses(options)
   if {"feeding", "dataset"} & set(options.parts):
     with full_table(parts, config) as address:
       if "dataset" in options.parts:

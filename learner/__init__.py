@@ -1,6 +1,6 @@
-"""What is learned from trajectories: losses, the objective, the update, replay, checkpoints.
+"""Learning from trajectories: losses, objectives, the update, checkpoints.
 
-The maths, `losses` and `objective`, imports JAX and nothing of Reverb or TensorFlow.
+The maths, `losses` and `objective`, imports JAX alone and neither Reverb nor TensorFlow.
 """
 
 from starleague.learner.objective import rl_loss, sl_loss

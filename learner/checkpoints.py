@@ -1,14 +1,14 @@
-"""Checkpoints of a run, and snapshots of players: atomic, checked, and refused where they differ.
+"""Checkpoints of a run and snapshots of players: atomic, verified, and rejected where they differ.
 
-A checkpoint is a directory, `DIRECTORY/000000001200` for step 1200:
+A checkpoint is a folder, `DIRECTORY/000000001200` for step 1200:
 
     params/         the parameters, by Orbax
-    state/          everything else of the training state, by Orbax; a snapshot has none
-    manifest.json   what it is: schema, step, agent, vocabulary, every leaf, SHA-256 of every file
+    state/          the rest of the training state, by Orbax; a snapshot has none
+    manifest.json   schema, step, agent, vocabulary, description of all leaves, SHA-256 of all files
 
-It is written under another name and renamed when it is complete and on disk, so that a process
-killed at any moment leaves the previous checkpoints and never half a one. A directory has one
-writer, of a run over several hosts the first; anybody may read.
+It is written under another name and renamed once complete and on disk: a process killed at any
+moment leaves the previous checkpoints and never a partial one. One process writes a directory, the
+first host of a run; any process may read it.
 """
 
 import glob
@@ -18,109 +18,115 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from starleague.learner import checkpoint_files as files
-from starleague.learner.checkpoint_files import (
+from starleague.agent.config import AgentConfig
+from starleague.common import files
+from starleague.learner import checkpoint_files, checkpoint_manifest
+from starleague.learner.checkpoint_manifest import (
+  MANIFEST,
   CheckpointDamagedError,
   CheckpointMismatchError,
+  Tree,
   read_manifest,
 )
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "Restored",
            "load_params", "read_manifest", "save_params"]
-Tree = Any
+Loaded = TypeVar("Loaded")
 _logger = logging.getLogger(__name__)
 
 _STEP = re.compile(r"\d{12}")
 _REPLACED = re.compile(r"\.replaced-(\d{12})")
+_LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
 
 
 class Restored(NamedTuple):
-  """What `Checkpoints.restore` gives."""
+  """A restored checkpoint."""
 
   step: int
-  state: Any  # as the template
-  extra: dict[str, Any]  # what was given to save
+  state: Any  # of the template's type
+  extra: dict[str, Any]  # as given to `save`
 
 
 class Checkpoints:
   """The checkpoints of one run.
 
   Args:
-    directory: made if need be.
-    config: the AgentConfig of what is saved, or any frozen dataclass with a `name`.
-    keep_last: the newest that are kept.
-    keep_every: every checkpoint whose step this divides is kept too; None: no others.
+    directory: created if missing.
+    config: the saved agent's.
+    keep_last: number of newest checkpoints that are kept.
+    keep_every: checkpoints whose step is a multiple of this are kept as well; None: no others.
 
   Raises:
     ValueError: keep_last or keep_every is not positive.
+    CheckpointDamagedError: `directory` is a file, or lies below one.
   """
 
-  def __init__(self, directory: str | os.PathLike, config: Any, keep_last: int = 3,
+  def __init__(self, directory: str | os.PathLike, config: AgentConfig, keep_last: int = 3,
                keep_every: int | None = None):
     if keep_last < 1 or (keep_every is not None and keep_every < 1):
       raise ValueError("expected keep_last >= 1 and keep_every >= 1 or None, found "
                        f"{keep_last} and {keep_every}")
     self.directory = Path(directory).absolute()
-    self.directory.mkdir(parents=True, exist_ok=True)
+    try:
+      self.directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+      raise CheckpointDamagedError(
+        f"{self.directory}: expected a folder of checkpoints, found a file; move it away"
+      ) from error
     self._config, self._keep_last, self._keep_every = config, keep_last, keep_every
     self._damaged: set[int] = set()
 
   def steps(self) -> list[int]:
-    """The steps that have a checkpoint, ascending."""
+    """Returns the steps that have a checkpoint, ascending."""
     return sorted(_find(self.directory))
 
   def save(self, step: int, state: Any, extra: Mapping[str, Any] | None = None) -> Path:
-    """Saves a checkpoint, then removes those that need not be kept.
+    """Saves a checkpoint, then removes those that are not to be kept.
 
     Args:
       step: updates so far. A checkpoint of the same step is replaced.
       state: a host state (see `update.unreplicate`): a NamedTuple with the field `params`, nested
-        dicts of arrays; the other fields hold any tree of arrays and typed keys.
-      extra: anything that JSON holds.
+        dicts of arrays; its other fields are pytrees of arrays and typed keys.
+      extra: any JSON object.
 
     Returns:
       The checkpoint's path.
 
     Raises:
-      ValueError: a later checkpoint exists; two pasts would mix in one directory.
+      ValueError: a later checkpoint exists; the directory would mix two runs.
       RuntimeError: this is not the first host of a run.
     """
-    files.require_first_host(self.directory)  # before it cleans up what the first is writing
+    checkpoint_files.require_first_host(self.directory)  # before leftovers are removed
     later = [s for s in self.steps() if s > step and s not in self._damaged]
     if later:
       raise ValueError(f"{self.directory} already holds step {later[-1]}, later than {step}: "
-                       "restore that one, or give the run a directory of its own")
+                       "restore that one, or use another directory")
     self._remove_leftovers()
-    files.require_nested_dicts(state.params)
+    checkpoint_manifest.require_nested_dicts(state.params)
     trees = {"params": state.params, "state": state._replace(params=())}
     final = self.directory / f"{step:012d}"
-    partial = self.directory / f".partial-{step:012d}-{os.getpid()}"
-    files.write(partial, trees, files.describe(self._config, step, extra))
-    if final.exists():
-      # Under this name `_find` still knows it, until the new one stands in its place.
-      os.rename(final, self.directory / f".replaced-{final.name}")
-    os.rename(partial, final)
-    files.sync(self.directory)
+    # Under the name `.replaced-...`, `_find` still finds the old one until the new one is in place.
+    checkpoint_files.write(final, trees, checkpoint_manifest.describe(self._config, step, extra),
+                           aside=self.directory / f".replaced-{final.name}")
     self._damaged.discard(step)
     self._prune()
     return final
 
   def restore(self, template: Any, step: int | None = None) -> Restored | None:
-    """Restores the newest sound checkpoint, or the one of a step.
+    """Restores the newest intact checkpoint, or the one of a step.
 
     Args:
-      template: a state of the structure, shapes and dtypes that are wanted; its values are not
-        read.
-      step: None: the newest; a damaged one is passed over with a warning that names the file.
+      template: a state with the expected structure, shapes and dtypes; its values are not read.
+      step: None: the newest. Damaged checkpoints are skipped with a warning that names the file.
 
     Returns:
-      The state as numpy arrays and typed keys; None if there is no checkpoint at all.
+      The state as numpy arrays and typed keys; None if there is no checkpoint.
 
     Raises:
-      CheckpointMismatchError: it is of another schema, agent, vocabulary or state.
-      CheckpointDamagedError: the one asked for, or every one there is, is damaged.
+      CheckpointMismatchError: it has another schema, agent, vocabulary or state.
+      CheckpointDamagedError: the checkpoint of `step`, or every one, is damaged.
       FileNotFoundError: there is none of that step.
     """
     found = _find(self.directory)
@@ -132,11 +138,14 @@ class Checkpoints:
     return _newest(found, lambda path: self._restore(path, template), self._damaged.add)
 
   def _restore(self, path: Path, template: Any) -> Restored:
-    manifest = files.check(path, self._config)
+    manifest = checkpoint_manifest.check(path, self._config)
     trees = {"params": template.params, "state": template._replace(params=())}
+    leaves = {name: manifest["leaves"].get(name, {}) for name in trees}
     for name, tree in trees.items():
-      files.check_leaves(path, name, manifest["leaves"].get(name, {}), files.describe_leaves(tree))
-    parts = {name: files.fill(tree, files.read(path, name, manifest)) for name, tree in trees.items()}
+      checkpoint_manifest.check_leaves(
+        path, name, leaves[name], checkpoint_manifest.describe_leaves(tree))
+    parts = {name: checkpoint_files.fill(tree, checkpoint_files.read(path, name, leaves[name]))
+             for name, tree in trees.items()}
     state = parts["state"]._replace(params=parts["params"])
     return Restored(manifest["step"], state, manifest["extra"])
 
@@ -148,7 +157,7 @@ class Checkpoints:
       kept |= {step for step in sound if step % self._keep_every == 0}
     for step, path in found.items():
       if step not in kept:
-        # Renamed first: half a removal must not look like a checkpoint.
+        # Renamed first: a partly removed checkpoint must not have a checkpoint's name.
         os.rename(path, self.directory / f".removed-{path.name}-{os.getpid()}")
         self._damaged.discard(step)
     self._remove_leftovers()
@@ -156,61 +165,58 @@ class Checkpoints:
   def _remove_leftovers(self) -> None:
     in_use = set(_find(self.directory).values())
     for path in self.directory.iterdir():
-      if path.name.startswith((".partial-", ".removed-", ".replaced-")) and path not in in_use:
-        shutil.rmtree(path)
+      if path.name.startswith(_LEFTOVERS) and path not in in_use:
+        _remove(path)
 
 
-def save_params(path: str | os.PathLike, params: Tree, config: Any, step: int = 0,
+def save_params(path: str | os.PathLike, params: Tree, config: AgentConfig, step: int = 0,
                 extra: Mapping[str, Any] | None = None) -> Path:
-  """Saves a player's snapshot: parameters only, at a path of its own, atomically.
+  """Saves a player's snapshot, its parameters only, atomically.
 
   Args:
-    path: does not exist yet; snapshots never change.
+    path: must not exist; snapshots never change.
     params: nested dicts of arrays.
-    config: its AgentConfig.
+    config: the agent's.
     step: updates so far.
-    extra: anything that JSON holds.
+    extra: any JSON object.
 
   Raises:
     FileExistsError: the path exists.
+    ValueError: `params` are not nested dicts.
+    RuntimeError: this is not the first host of a run.
   """
   path = Path(path).absolute()
-  files.require_first_host(path.parent)
-  files.require_nested_dicts(params)
-  if path.exists():
-    raise FileExistsError(f"{path} exists; a snapshot is never overwritten: choose another name")
-  path.parent.mkdir(parents=True, exist_ok=True)
-  partial = path.with_name(f".partial-{path.name}-{os.getpid()}")
-  for leftover in path.parent.glob(f".partial-{glob.escape(path.name)}-*"):
-    shutil.rmtree(leftover)
-  files.write(partial, {"params": params}, files.describe(config, step, extra))
-  os.rename(partial, path)
-  files.sync(path.parent)
+  checkpoint_files.require_first_host(path.parent)
+  checkpoint_manifest.require_nested_dicts(params)
+  for leftover in path.parent.glob(f"{files.PARTIAL}{glob.escape(path.name)}-*"):
+    _remove(leftover)
+  checkpoint_files.write(path, {"params": params},
+                         checkpoint_manifest.describe(config, step, extra))
   return path
 
 
-def load_params(path: str | os.PathLike, config: Any = None) -> Tree:
-  """Loads the parameters of a snapshot, of a checkpoint, or of a run's newest sound checkpoint.
+def load_params(path: str | os.PathLike, config: AgentConfig | None = None) -> Tree:
+  """Loads the parameters of a snapshot, of a checkpoint, or of a run's newest intact checkpoint.
 
   Args:
     path: a snapshot, a checkpoint, or a directory of checkpoints.
-    config: the AgentConfig that they must fit; None: any (`read_manifest` tells which).
+    config: the agent that they must fit; None: any (`read_manifest` returns which).
 
   Returns:
     Nested dicts of numpy arrays.
 
   Raises:
     CheckpointMismatchError: another schema or vocabulary, or another agent than `config`.
-    CheckpointDamagedError: it, or every one there is, is damaged.
+    CheckpointDamagedError: the checkpoint, or every one, is damaged.
     FileNotFoundError: there is none.
   """
   path = Path(path).absolute()
 
-  def load(path):
-    manifest = files.check(path, config)
-    return files.nest(files.read(path, "params", manifest), manifest)
+  def load(path: Path) -> Tree:
+    leaves = checkpoint_manifest.check(path, config)["leaves"]["params"]
+    return checkpoint_files.nest(checkpoint_files.read(path, "params", leaves), leaves)
 
-  found = _find(path) if path.is_dir() and not (path / files.MANIFEST).exists() else {}
+  found = _find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
   if found:
     return _newest(found, load, lambda step: None)
   if not path.is_dir():
@@ -218,22 +224,24 @@ def load_params(path: str | os.PathLike, config: Any = None) -> Tree:
   return load(path)
 
 
-def _newest(found: Mapping[int, Path], load: Callable[[Path], Any],
-            on_damaged: Callable[[int], Any]) -> Any:
+def _newest(found: Mapping[int, Path], load: Callable[[Path], Loaded],
+            on_damaged: Callable[[int], None]) -> Loaded | None:
+  """Loads the newest intact checkpoint; None if there is no checkpoint."""
   for step in sorted(found, reverse=True):
     try:
       return load(found[step])
     except CheckpointDamagedError as error:
-      _logger.warning("checkpoint damaged, trying the one before: step=%d %s", step, error)
+      _logger.warning("checkpoint damaged, using the previous one: step=%d %s", step, error)
       on_damaged(step)
   if found:
     raise CheckpointDamagedError(
       f"every checkpoint of {next(iter(found.values())).parent} is damaged: steps "
-      f"{sorted(found)}; restore the files from a copy, or start anew in another directory")
+      f"{sorted(found)}; restore the files from a copy, or start a new run in another directory")
   return None
 
 
 def _find(directory: Path) -> dict[int, Path]:
+  """Returns the checkpoints of a directory by step."""
   found: dict[int, Path] = {}
   for path in directory.iterdir():
     if replaced := _REPLACED.fullmatch(path.name):
@@ -241,3 +249,11 @@ def _find(directory: Path) -> dict[int, Path]:
     elif _STEP.fullmatch(path.name):
       found[int(path.name)] = path
   return found
+
+
+def _remove(path: Path) -> None:
+  """Removes a folder, or the file that stands in its place."""
+  if path.is_dir():
+    shutil.rmtree(path)
+  else:
+    path.unlink()

@@ -1,4 +1,4 @@
-"""Stops a run whose updates are all skipped, and saves what is needed to find out why."""
+"""Stops a run whose updates are all skipped, and saves a diagnosis."""
 
 import json
 import logging
@@ -11,26 +11,30 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.common import files
 from starleague.common.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
 
 class NonFiniteError(UserError, RuntimeError):
-  """Too many updates in a row were skipped because something in them was not finite."""
+  """Too many consecutive updates were skipped because values in them were not finite."""
 
 
 class Guard:
   """Watches the metrics of `Update` for skipped updates.
 
-  It looks at an update only when the next one has been started, so that devices never wait for the
-  host; until then it holds on to that update's batch.
+  It inspects an update after the next one has been started, so that devices never wait for the
+  host; until then it keeps that update's batch.
 
   Args:
-    directory: where the diagnosis goes.
-    limit: updates skipped in a row that end the run.
-    readable: makes of a batch, its leaves as numpy arrays, what is saved: where batches travel
-      packed, so that the diagnosis names the fields that are wrong. None: as it is.
+    directory: directory of the diagnosis.
+    limit: number of consecutive skipped updates that ends the run.
+    readable: converts a batch of numpy arrays to the arrays that are saved: it unpacks a packed
+      batch, so that the diagnosis names the fields that are not finite. None: no conversion.
+
+  Raises:
+    ValueError: `limit` is not positive.
   """
 
   def __init__(self, directory: str | os.PathLike, limit: int = 10,
@@ -42,22 +46,22 @@ class Guard:
     self._pending: tuple[Mapping[str, Any], Any] | None = None
 
   def check(self, metrics: Mapping[str, Any], batch: Any) -> None:
-    """Takes what one update gave and was given, and looks at the one before it.
+    """Registers an update, and inspects the previous one.
 
     Args:
-      metrics: of `Update`, still on a device.
-      batch: that it was given.
+      metrics: the update's metrics, still on a device.
+      batch: the update's batch.
 
     Raises:
-      NonFiniteError: the update before was the last of `limit` skipped in a row. The error names
-        the files that hold its batch and its metrics.
+      NonFiniteError: the previous update was the last of `limit` consecutive skipped ones. The
+        error names the files with its batch and its metrics.
     """
     previous, self._pending = self._pending, (metrics, batch)
     if previous is not None:
       self._inspect(*previous)
 
   def finish(self) -> None:
-    """Looks at the last update; raises as `check` does."""
+    """Inspects the last update; raises as `check` does."""
     previous, self._pending = self._pending, None
     if previous is not None:
       self._inspect(*previous)
@@ -69,7 +73,7 @@ class Guard:
     values = {name: float(value) for name, value in jax.device_get(dict(metrics)).items()}
     bad = sorted(name for name, value in values.items() if not math.isfinite(value))
     step = int(values["step"])
-    _logger.warning("update skipped: step=%d in_a_row=%d not_finite=%s", step, skipped, bad)
+    _logger.warning("update skipped: step=%d consecutive=%d not_finite=%s", step, skipped, bad)
     if skipped < self._limit:
       return
     readable = self._readable(jax.tree.map(np.asarray, batch))
@@ -78,13 +82,12 @@ class Guard:
       f"{skipped} updates in a row were not finite, the last at step {step}; not finite in it: "
       f"{', '.join(bad) if bad else 'no metric, but the optimizer state'}. See {diagnosis}; the "
       f"batch is in {arrays}. Restart from an earlier checkpoint with a lower learning rate or "
-      "with clipping, or mend what writes such trajectories")
+      "with clipping, or fix the source of these trajectories")
 
 
 def _save_diagnosis(directory: Path, step: int, metrics: Mapping[str, float], bad: list[str],
                     batch: Any) -> tuple[Path, Path]:
-  """Writes the batch as npz and what is wrong with it as json; returns (json, npz)."""
-  directory.mkdir(parents=True, exist_ok=True)
+  """Writes the batch as npz and a report as json; returns (json, npz)."""
   name = f"not_finite_step_{step}_process_{jax.process_index()}"
   leaves = {jax.tree_util.keystr(path): np.asarray(leaf)
             for path, leaf in jax.tree_util.tree_leaves_with_path(batch)}
@@ -97,16 +100,14 @@ def _save_diagnosis(directory: Path, step: int, metrics: Mapping[str, float], ba
   report = {
     "step": step,
     "not_finite_metrics": bad,
-    # JSON has no NaN: such values are strings.
+    # JSON has no NaN: values that are not finite are strings.
     "metrics": {k: v if math.isfinite(v) else str(v) for k, v in sorted(metrics.items())},
     "not_finite_batch_leaves": bad_leaves,
     "batch_layout": {leaf: [list(x.shape), str(x.dtype)] for leaf, x in leaves.items()},
   }
   arrays_path, json_path = directory / f"{name}.npz", directory / f"{name}.json"
-  partial = directory / f".{name}.partial"
-  with partial.open("wb") as file:
+  with files.replacing(arrays_path, "wb") as file:
     np.savez_compressed(file, **leaves)
-  os.replace(partial, arrays_path)
-  partial.write_text(json.dumps(report, indent=2) + "\n")
-  os.replace(partial, json_path)
+  with files.replacing(json_path) as file:
+    file.write(json.dumps(report, indent=2) + "\n")
   return json_path, arrays_path

@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -13,25 +12,26 @@ from tensorboardX.proto import event_pb2
 from tensorboardX.summary import scalar
 
 
-class Writer:
-  """Writes scalars to one directory; used as a context manager or closed by hand.
+class MetricsWriter:
+  """Writes scalars to one directory; a context manager, or closed by the caller.
 
-  It writes in the caller's thread. tensorboardX's SummaryWriter hands events to a thread: its flush
-  does not wait for them, and once that thread has died of a full disk the eleventh event blocks.
+  It writes in the caller's thread. tensorboardX's SummaryWriter passes events to a thread of its
+  own: its flush does not wait for them, and once a full disk has ended that thread, the eleventh
+  event blocks.
 
   Args:
-    directory: where event files go; made if need be. Each writer adds a file of its own.
-    resume_step: the step that a resumed run goes on from. What earlier writers wrote at this step
-      or later is hidden, as it belongs to a past that did not last. None: nothing is hidden.
-    flush_seconds: scalars older than this are flushed by the next write.
+    directory: directory of event files, created if missing. Each writer adds one file.
+    resume_step: the first step of a resumed run. TensorBoard hides values of earlier writers at
+      this step or later, which the resumed run computes again. None: nothing is hidden.
+    flush_seconds: the next write flushes scalars older than this.
   """
 
   def __init__(self, directory: str | os.PathLike, resume_step: int | None = None,
                flush_seconds: float = 30.0):
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    # The name that it makes has whole seconds only: the suffix keeps a quick restart from
-    # overwriting the file before.
+    # EventsWriter's file names have whole seconds: without the suffix, a run restarted within a
+    # second would overwrite the previous file.
     self._writer = EventsWriter(str(directory / "events"), f".{time.time_ns()}.{os.getpid()}")
     self._flush_seconds, self._flushed = flush_seconds, time.monotonic()
     if resume_step is not None:
@@ -39,13 +39,13 @@ class Writer:
         wall_time=time.time(), step=resume_step,
         session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START)))
 
-  def write(self, step: int, scalars: Mapping[str, Any]) -> None:
-    """Writes scalars of one step.
+  def write(self, step: int, scalars: Mapping[str, float | np.ndarray | jax.Array]) -> None:
+    """Writes the scalars of one step.
 
     Args:
-      step: the update that they belong to.
-      scalars: name -> number or array of one element; arrays still on a device are fetched
-        together, which waits for them. A name's part before "/" is its group in TensorBoard.
+      step: number of the update.
+      scalars: name -> number or array of one element. Arrays on a device are fetched together,
+        which waits for them. The part of a name before "/" is its group in TensorBoard.
 
     Raises:
       ValueError: a value has more than one element; nothing of this step is written.
@@ -55,14 +55,14 @@ class Writer:
       array = np.asarray(value)
       if array.size != 1:
         raise ValueError(f"metric {name!r}: expected one number, found an array of shape "
-                         f"{array.shape}; reduce it before it is written")
+                         f"{array.shape}; reduce it before writing")
       event.summary.value.extend(scalar(name, array.reshape(())).value)
     self._writer.write_event(event)
     if time.monotonic() - self._flushed >= self._flush_seconds:
       self.flush()
 
   def flush(self) -> None:
-    """Hands everything written so far to the disk."""
+    """Flushes all scalars to disk."""
     self._writer.flush()
     self._flushed = time.monotonic()
 
@@ -70,7 +70,7 @@ class Writer:
     """Flushes and closes the file."""
     self._writer.close()
 
-  def __enter__(self) -> "Writer":
+  def __enter__(self) -> "MetricsWriter":
     return self
 
   def __exit__(self, *exception) -> None:

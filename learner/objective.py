@@ -1,18 +1,21 @@
-"""What training minimises: the weighted sum of losses over a batch, for RL and for imitation.
+"""Objectives: weighted sums of losses over a batch, for RL and for supervised learning.
 
-Letters beyond those of `agent.types`: N arguments (7), G groups of them (3), R rewards in use.
+Letters beyond those of `agent.types`: N arguments (7), G argument groups (3), R rewards in use.
 
 Batches are time-major: a `Trajectory` with steps [T + 1, B, ...] and initial states [B, ...]. Steps
-0 to T - 1 are learnt, step T only lends its value. Every loss is
+0 to T - 1 are learnt; step T only provides the bootstrap value. Every loss is
 
     sum over learnt steps of weight * loss / (T * B)
 
-with the constant T * B below, not the sum of weights: then the loss and the gradient of a batch
-are the means of those of its equal parts, and `pmean` over devices gives what one device would.
+The denominator is the constant T * B, not the sum of weights. The loss and gradient of a batch are
+then the means of those of its equal parts, and `pmean` over devices gives one device's result.
 
-Source: Vinyals et al. 2019, Methods and detailed architecture, which fix the weights; its public
-pseudocode's slips (signs, the student of the KL, the first four minutes, masks in the ratios) are
-put right here.
+Returns and advantages are computed as [T, R, B] and [T, G, R, B]: scans over time then use their
+inputs as they lie in memory, and vectorise over B.
+
+Source: Vinyals et al. 2019, Methods and detailed architecture, for the weights. Errors of its
+public pseudocode (signs, the student of the KL, the first four minutes, masks of the ratios) are
+corrected here; `docs/losses.md` lists them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,7 +43,7 @@ from starleague.learner.weights import RLWeights, SLWeights
 
 Metrics = dict[str, Array]
 
-# Arguments that share one importance ratio and one trace.
+# Arguments that share an importance ratio and a trace.
 GROUPS = {
   "function": ("function",),
   "delay": ("delay",),
@@ -52,59 +55,62 @@ _GROUP_OF = np.array([
 
 
 class Unrollable(Protocol):
-  """The part of a policy that learning needs."""
+  """The interface that the objectives need of a policy."""
 
   @property
   def unroll_batch(self) -> Any:
-    """`unroll_batch(params, batch)` -> logits, baselines and states of a batch of trajectories."""
+    """`unroll_batch(params, batch)` -> logits [T + 1, B, ...] and baselines [T + 1, B, 5]."""
 
 
 class Learnt(NamedTuple):
-  """What the terms need of the learnt steps."""
+  """Inputs of the terms at the learnt steps."""
 
   log_prob: Array  # [T, B, N], the learner's
-  behaviour_log_prob: Array  # [T, B, N]
-  used: Array  # [T, B, N] bool: the action takes the argument, and the step counts
-  ratio: Array  # [T, B, G], not clipped
-  baselines: Array  # [T + 1, B, 5]
-  reward: Array  # [T, B, 5]
+  used: Array  # [T, B, N] bool: the action uses the argument, and the step has weight
+  ratio: Array  # [T, G, B], importance ratios pi/mu, unclipped
+  baselines: Array  # [T + 1, 5, B]
+  reward: Array  # [T, 5, B]
   discount: Array  # [T, B]
-  active: Array  # [T, B, 5]: 1 where the game plays for the reward, else 0
+  active: Array  # [T, 5, B]: 1 where the episode plays for the reward, else 0
   weight: Array  # [T, B]
 
 
 class Term(NamedTuple):
-  """A term of the loss: its costs are in it, the weights of steps are not yet."""
+  """A term of the loss, multiplied by its costs but not by the weights of steps."""
 
   values: Array  # [T, B, parts]
-  parts: Sequence[str]  # what the last axis is over
+  parts: Sequence[str]  # names along the last axis
 
 
 def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params: Any,
             batch: Trajectory) -> tuple[Array, Metrics]:
-  """The RL objective: V-trace and UPGO policy gradients, TD(lambda), entropy, KL to the teacher.
+  """Computes the RL objective: V-trace, UPGO, TD(lambda), entropy, and KL to the teacher.
 
   Args:
-    policy: whose `unroll` gives logits [T + 1, ...] and baselines [T + 1, 5] of one trajectory.
-    weights: the terms' costs, static under jit.
-    params: what learns.
-    teacher_params: the frozen teacher's, of the same policy; None where `weights` asks for none.
+    policy: the policy that learns.
+    weights: costs of the terms, static under jit.
+    params: the policy's parameters.
+    teacher_params: parameters of the frozen teacher, of the same policy; None if no term with a
+      cost in `weights` needs a teacher.
     batch: steps [T + 1, B, ...], initial states [B, ...].
 
   Returns:
-    (loss [], metrics). Metrics are scalars. Terms of the loss ("loss/...", "policy/...",
-    "upgo/...", "value/...") are averaged as it is and hold their costs; "entropy/..." and "kl/..."
-    do not, and are means over the steps that use the argument, as are "illegal/...", the share of
-    actions that the learner's masks rule out (their ratio is 0; more than none means that actor and
-    learner do not mask alike). Others are means over learnt steps. "policy/..." is there twice, by
-    argument and by reward.
+    (loss [], metrics {name: []}).
+
+    * "loss/...", "policy/...", "upgo/...", "value/...": terms of the loss, averaged like it, with
+      their costs. "policy/..." is given both by argument and by reward.
+    * "entropy/...", "kl/...": means over the steps that use the argument, without costs.
+    * "illegal/...": the fraction of actions that the learner's masks forbid, of the steps that use
+      the argument. Their importance ratio is 0. Anything above 0 means that the masks of actor and
+      learner differ.
+    * all others: means over learnt steps.
 
   Raises:
-    ValueError: when `weights` asks for a teacher and there is none, or T is 0.
+    ValueError: `weights` needs a teacher and `teacher_params` is None, or T is 0.
   """
   if weights.uses_teacher and teacher_params is None:
-    raise ValueError("RLWeights asks for a KL to the teacher, but teacher_params is None; give the "
-                     "supervised agent's, or set teacher_kl and action_type_kl to 0.")
+    raise ValueError("teacher_params is None, but RLWeights has a KL to the teacher: pass the "
+                     "supervised agent's parameters, or set teacher_kl and action_type_kl to 0")
   _check(batch)
   logits, baselines = _unroll(policy, params, batch)
   learnt = _learnt(batch.steps, logits, baselines)
@@ -134,21 +140,23 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
 
 def sl_loss(policy: Unrollable, params: Any, batch: Trajectory,
             weights: SLWeights | None = None) -> tuple[Array, Metrics]:
-  """The imitation objective: cross-entropy of every argument that was used, and L2.
+  """Computes the supervised objective: cross-entropy of all used arguments, and L2.
 
   Args:
-    policy: as for `rl_loss`; its baselines do not learn.
-    params: what learns.
+    policy: the policy that learns; its baselines do not.
+    params: the policy's parameters.
     batch: steps [T + 1, B, ...], initial states [B, ...]; rewards and log-probs are not read.
-    weights: the terms' costs, static under jit; the published ones where None.
+    weights: costs of the terms, static under jit; None: the published ones.
 
   Returns:
-    (loss [], metrics). "cross_entropy/..." and "accuracy/..." are means over the steps that use the
-    argument, and do not hold its cost; accuracy of units is over picks. "illegal/..." is the share
-    of labels that masks rule out, which add nothing to the loss.
+    (loss [], metrics {name: []}).
+
+    * "cross_entropy/...", "accuracy/...": means over the steps that use the argument, without
+      costs; the accuracy of units is over picks.
+    * "illegal/...": the fraction of labels that the masks forbid, which add nothing to the loss.
 
   Raises:
-    ValueError: when T is 0.
+    ValueError: T is 0.
   """
   weights = weights or SLWeights()
   _check(batch)
@@ -175,58 +183,63 @@ def sl_loss(policy: Unrollable, params: Any, batch: Trajectory,
 
 
 def _value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Metrics]:
-  """TD(lambda) of every baseline that has a cost, whether or not its reward is played for."""
+  """Computes TD(lambda) of every baseline with a cost, whether or not its reward is active."""
   streams = _nonzero(weights.baseline)
   if not streams:
     return {}, {}
   names = [REWARDS[k] for k in streams]
-  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
-  returns = _over(losses.td_lambda_returns, (2, 2, None, None), (1, 1, 1, None))(
-    values[1:], reward, learnt.discount, weights.td_lambda)  # [T, B, R]
+  values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
+  returns = _time_major(losses.td_lambda_returns, (1, 1, None, None), (1, 1, 1, None))(
+    values[1:], reward, learnt.discount, weights.td_lambda)  # [T, R, B]
   errors = 0.5 * jnp.square(returns - values[:-1])
-  explained = jax.vmap(losses.explained_variance, in_axes=(2, 2, None))(
+  explained = jax.vmap(losses.explained_variance, in_axes=(1, 1, None))(
     values[:-1], returns, learnt.weight)
-  weight = learnt.weight[..., None]
+  weight = learnt.weight[:, None]
   metrics = _named("explained_variance", explained, names)
-  metrics |= _named("mean_value", _mean(values[:-1], weight), names)
-  metrics |= _named("mean_reward", _mean(reward, weight), names)
-  return {"value": Term(_take(weights.baseline, streams) * errors, names)}, metrics
+  metrics |= _named("mean_value", _mean(values[:-1], weight, (0, 2)), names)
+  metrics |= _named("mean_reward", _mean(reward, weight, (0, 2)), names)
+  errors = jnp.moveaxis(_take(weights.baseline, streams) * errors, 1, -1)
+  return {"value": Term(errors, names)}, metrics
 
 
 def _vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple[Term, Metrics]:
-  """V-trace policy gradient, one ratio and trace a group; and how it divides among rewards."""
-  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
+  """Computes the V-trace policy gradient, with one ratio per group, and its parts by reward."""
+  values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
 
   def one(v_tm1, v_t, r_t, discount_t, rho_tm1):  # [T] each
     return losses.vtrace_advantages(
       v_tm1, v_t, r_t, discount_t, rho_tm1, weights.vtrace_lambda, weights.clip_rho,
       weights.clip_pg_rho)
 
-  advantages = _over(one, (2, 2, 2, None, None), (None, None, None, None, 2), (1, 1, 1, 1, 1))(
-    values[:-1], values[1:], reward, learnt.discount, learnt.ratio)  # [T, B, G, R]
-  scale = _take(weights.policy, streams) * learnt.active[..., streams]
-  advantages = (advantages * scale[..., None, :])[..., _GROUP_OF, :]  # [T, B, N, R]
-  term = losses.policy_gradient_loss(learnt.log_prob, advantages.sum(-1), learnt.used)
+  advantages = _time_major(
+    one, (None, None, None, None, 1), (1, 1, 1, None, None), (1, 1, 1, 1, 1))(
+      values[:-1], values[1:], reward, learnt.discount, learnt.ratio)  # [T, G, R, B]
+  scale = _take(weights.policy, streams) * learnt.active[:, streams]
+  advantages *= scale[:, None]
+  term = losses.policy_gradient_loss(
+    learnt.log_prob, _by_argument(advantages.sum(2)), learnt.used)
   log_prob = jnp.where(learnt.used, jax.lax.stop_gradient(learnt.log_prob), 0.0)
-  by_reward = -jnp.sum(advantages * log_prob[..., None], axis=2)
-  by_reward = jnp.mean(learnt.weight[..., None] * by_reward, axis=(0, 1))
+  of_group = jnp.stack([
+    jnp.sum(log_prob[..., _GROUP_OF == i], axis=-1) for i in range(len(GROUPS))], axis=1)
+  by_reward = -jnp.mean(learnt.weight[:, None] * jnp.sum(advantages * of_group[:, :, None], axis=1),
+                        axis=(0, 2))
   return Term(term, ARGUMENTS), _named("policy", by_reward, [REWARDS[k] for k in streams])
 
 
 def _upgo_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> Term:
-  """UPGO policy gradient, with the ratio of each group."""
-  values, reward = learnt.baselines[..., streams], learnt.reward[..., streams]
-  returns = _over(losses.upgo_returns, (2, 2, 2, None), (1, 1, 1, 1))(
-    values[:-1], values[1:], reward, learnt.discount)  # [T, B, R]
-  scale = _take(weights.upgo, streams) * learnt.active[..., streams]
-  gains = jnp.sum(scale * (returns - values[:-1]), axis=-1, keepdims=True)
-  advantages = (jnp.minimum(learnt.ratio, weights.clip_pg_rho) * gains)[..., _GROUP_OF]
+  """Computes the UPGO policy gradient, with the importance ratio of each group."""
+  values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
+  returns = _time_major(losses.upgo_returns, (1, 1, 1, None), (1, 1, 1, 1))(
+    values[:-1], values[1:], reward, learnt.discount)  # [T, R, B]
+  scale = _take(weights.upgo, streams) * learnt.active[:, streams]
+  gains = jnp.sum(scale * (returns - values[:-1]), axis=1, keepdims=True)  # [T, 1, B]
+  advantages = _by_argument(jnp.minimum(learnt.ratio, weights.clip_pg_rho) * gains)
   return Term(losses.policy_gradient_loss(learnt.log_prob, advantages, learnt.used), ARGUMENTS)
 
 
 def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
                    observation: Observation) -> dict[str, Term]:
-  """KL to the teacher of every argument, and once more of the function early in the game."""
+  """Computes the KL to the teacher: of all arguments, and again of the function early in games."""
   z = jax.tree.map(lambda x: x[:-1], observation.statistics)
   conditioned = z.units.any(-1) | z.effects.any(-1) | z.upgrades.any(-1)
   seconds = observation.game_loop[:-1] / GAME_LOOPS_PER_SECOND
@@ -240,30 +253,30 @@ def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
 
 
 def _ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
-  """How far the learner is from the behaviour policy."""
-  clip, weight = weights.clip_pg_rho, learnt.weight[..., None]
-  return (_named("clipped_fraction", _mean(learnt.ratio > clip, weight), GROUPS)
-          | _named("ratio", _mean(jnp.minimum(learnt.ratio, clip), weight), GROUPS))
+  """Computes means of the clipped importance ratios, and the fraction that is clipped."""
+  clip, weight = weights.clip_pg_rho, learnt.weight[:, None]
+  return (_named("clipped_fraction", _mean(learnt.ratio > clip, weight, (0, 2)), GROUPS)
+          | _named("ratio", _mean(jnp.minimum(learnt.ratio, clip), weight, (0, 2)), GROUPS))
 
 
 def _accuracy(logits: Arguments, action: Action) -> Arguments:
-  """Whether the likeliest choice of each argument is the action's; of units, the share of picks."""
+  """Compares the mode of each argument with the action: 0 or 1; of units, the fraction of picks."""
   correct = Arguments(*(
     (distributions.mode(x) == getattr(action, name)).astype(jnp.float32)
     for name, x in zip(ARGUMENTS, logits, strict=True)))
   executed = distributions.executed_picks(action.units, logits.units.shape[-1] - 1)
-  return correct._replace(units=_mean(correct.units, executed))
+  return correct._replace(units=_mean(correct.units, executed, (0,)))
 
 
-# From a batch to what the terms need.
+# Inputs of the terms.
 
 
 def _check(batch: Trajectory) -> None:
   steps = batch.steps
   length, size = steps.weight.shape
   if length < 2:
-    raise ValueError(f"Trajectories hold {length} step; expected T + 1 of them, T at least 1, the "
-                     "last to bootstrap from.")
+    raise ValueError(f"trajectories: found {length} step, expected T + 1 with T at least 1: the "
+                     "last step is the bootstrap step")
   chex.assert_shape(steps.discount, (length, size))
   chex.assert_shape(steps.reward, (length, size, len(REWARDS)))
   chex.assert_shape(steps.pseudo_active, (length, size, len(PSEUDO_REWARDS)))
@@ -271,7 +284,7 @@ def _check(batch: Trajectory) -> None:
 
 
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:
-  """Logits [T + 1, B, ...] and baselines [T + 1, B, 5] of a batch."""
+  """Returns logits [T + 1, B, ...] and baselines [T + 1, B, 5] of a batch."""
   output = policy.unroll_batch(params, batch)
   return output.logits, output.baselines
 
@@ -290,37 +303,47 @@ def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
     for names in GROUPS.values()]
   active = jnp.concatenate(
     [jnp.ones_like(weight)[..., None], steps.pseudo_active[:-1].astype(jnp.float32)], axis=-1)
-  return Learnt(
-    log_prob, behaviour, used, jnp.stack(ratios, axis=-1), baselines, steps.reward[:-1],
-    steps.discount[:-1], active, weight)
+  baselines, reward, active = (
+    jnp.swapaxes(x, 1, 2) for x in (baselines, steps.reward[:-1], active))
+  return Learnt(log_prob, used, jnp.stack(ratios, axis=1), baselines, reward,
+                steps.discount[:-1], active, weight)
 
 
 def _used(action: Action, weight: Array) -> Array:
-  """[T, B, N] bool: whether each argument of a learnt step has a part in the loss."""
+  """Returns the mask [T, B, N] of the arguments that the losses of learnt steps include."""
   masks = vocabulary.argument_mask(action.function[:-1].astype(jnp.int32))
   return jnp.stack(masks, axis=-1) & (weight > 0)[..., None]
 
 
 def _each_step(function: Callable, *args: Any) -> Array:
-  """[T, B, N]: a function of one step that gives Arguments of scalars, at every learnt step.
+  """Applies a function of one step, which returns Arguments of scalars, to every learnt step.
 
-  It is computed at the bootstrap step too and cut there: cutting the logits, thousands of times
-  larger, would copy them.
+  The bootstrap step is computed as well and trimmed from the result: trimming the logits, thousands
+  of times larger, would copy them.
+
+  Returns:
+    [T, B, N].
   """
   return jnp.stack(jax.vmap(jax.vmap(function))(*args), axis=-1)[:-1]
 
 
-def _over(function: Callable, *in_axes: tuple) -> Callable:
-  """vmaps a function of [T] arrays once for each tuple of axes, the first outermost.
+def _time_major(function: Callable, *in_axes: tuple) -> Callable:
+  """vmaps a function of [T] arrays once per tuple of axes, the first outermost.
 
-  The last tuple is the batch's; results are [T, B, ...] with the first tuple's axis last.
+  Results are [T, ...] with one axis per tuple, in that order: no array is transposed on the way to
+  the function's scan if the batch is the last tuple and the last axis of all inputs.
   """
   for axes in reversed(in_axes):
-    function = jax.vmap(function, in_axes=axes, out_axes=-1)
+    function = jax.vmap(function, in_axes=axes, out_axes=1)
   return function
 
 
-# From values to scalars.
+def _by_argument(of_groups: Array) -> Array:
+  """Spreads values [T, G, B] of groups to their arguments: [T, B, N]."""
+  return jnp.moveaxis(of_groups[:, _GROUP_OF], 1, -1)
+
+
+# Reductions.
 
 
 def _nonzero(costs: Sequence[float]) -> list[int]:
@@ -328,12 +351,12 @@ def _nonzero(costs: Sequence[float]) -> list[int]:
 
 
 def _take(costs: Sequence[float], streams: list[int]) -> np.ndarray:
-  return np.array([costs[k] for k in streams], np.float32)
+  """Returns the costs of some rewards, [R, 1], to multiply [T, R, B]."""
+  return np.array([costs[k] for k in streams], np.float32)[:, None]
 
 
-def _mean(values: Array, weight: Array) -> Array:
-  """Weighted mean over the first two axes, or all if there are fewer; 0 where no weight is."""
-  axes = tuple(range(min(2, values.ndim)))
+def _mean(values: Array, weight: Array, axes: tuple[int, ...] = (0, 1)) -> Array:
+  """Computes the weighted mean over some axes; 0 where the sum of weights is 0."""
   weight = weight.astype(jnp.float32)
   return jnp.sum(weight * values, axes) / jnp.maximum(jnp.sum(weight, axes), 1.0)
 
@@ -343,15 +366,15 @@ def _named(kind: str, values: Array, names: Iterable[str]) -> Metrics:
 
 
 def _over_used(kind: str, values: Array, used: Array) -> Metrics:
-  """Each argument's mean over the steps that use it."""
+  """Names each argument's mean over the steps that use it."""
   return _named(kind, _mean(values, used), ARGUMENTS)
 
 
 def _reduce(terms: dict[str, Term], metrics: Metrics, weight: Array) -> tuple[Array, Metrics]:
-  """The loss, and all metrics: those given, each term as "loss/term", its parts as "term/part"."""
+  """Sums the terms; adds each term to the metrics as "loss/term" and its parts as "term/part"."""
   loss, metrics = jnp.zeros(()), dict(metrics)
   for name, (values, parts) in terms.items():
-    value = jnp.mean(weight[..., None] * values, axis=(0, 1))  # constant T * B below
+    value = jnp.mean(weight[..., None] * values, axis=(0, 1))  # constant denominator T * B
     loss += value.sum()
     metrics |= {f"loss/{name}": value.sum(), **_named(name, value, parts)}
   metrics |= {"loss/total": loss, "learnt_steps": jnp.mean(weight)}

@@ -29,7 +29,7 @@ class MetricsLog:
       steps_per_update: agent steps in a batch.
       interval_s: seconds between two records.
     """
-    self._board = metrics.Writer(run_dir / "tensorboard", resume_step=step + 1)
+    self._board = metrics.MetricsWriter(run_dir / "tensorboard", resume_step=step + 1)
     self._path, self._origin = run_dir / results.FILE_NAME, origin
     self._steps_per_update, self._interval_s = steps_per_update, interval_s
     self._step, self._time = step, time.time()

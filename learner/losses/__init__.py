@@ -1,6 +1,12 @@
-"""Losses, one family a file, unbatched in rlax's manner: written for [T], vmap for more.
+"""Losses, one family per file, unbatched like rlax's: written for [T], `vmap` them for more.
 
-Per-step values come back; weights and reductions meet in `starleague.learner.objective`.
+They return per-step values; weights and reductions are in `starleague.learner.objective`.
+
+Returns and V-trace are scans over time with all arithmetic inside the scan. vmapped with
+`in_axes=1, out_axes=1` they become one scan of [T, B] arrays without a transposition. Outside a
+scan, `vmap` would transpose every operation on a batched and an unbatched [T] array; inside, inputs
+without the mapped axis are broadcast one time step at a time. Nest vmaps for more axes, with B
+innermost and last, as XLA vectorises over the last axis.
 """
 
 from starleague.learner.losses.coma import coma_advantages, coma_loss

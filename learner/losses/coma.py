@@ -1,4 +1,4 @@
-"""COMA: what one agent's choice added, all others' being as they were.
+"""COMA: counterfactual advantages of one agent among several.
 
 Source: Foerster et al. 2018, "Counterfactual multi-agent policy gradients".
 """
@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from starleague.agent.types import Array
 
 
-def coma_advantages(q_values: Array, probabilities: Array) -> Array:
-  """Advantage of each choice of one agent over its policy's average.
+def coma_advantages(q_values: Array, probabilities: Array) -> jax.Array:
+  """Computes counterfactual advantages: each choice's value over the policy's mean value.
 
   `A_u = Q(s, (others', u)) - sum_u' pi(u') Q(s, (others', u'))`.
 
   Args:
-    q_values: [..., n] float, a central critic's values of the agent's choices, given what the
-      other agents did.
+    q_values: [..., n] float, a central critic's values of the agent's choices, given the actions of
+      the other agents.
     probabilities: [..., n] float, the agent's policy; they sum to 1.
 
   Returns:
@@ -28,8 +28,8 @@ def coma_advantages(q_values: Array, probabilities: Array) -> Array:
   return jax.lax.stop_gradient(q_values - baseline)
 
 
-def coma_loss(q_values: Array, logits: Array, action: Array) -> Array:
-  """Policy gradient loss of one agent: `-stop_gradient(A_u) log pi(u)` of the choice u it made.
+def coma_loss(q_values: Array, logits: Array, action: Array) -> jax.Array:
+  """Computes one agent's policy-gradient loss, `-stop_gradient(A_u) log pi(u)` of its choice u.
 
   Args:
     q_values: [..., n] float, as for `coma_advantages`.

@@ -1,4 +1,4 @@
-"""Staying near a teacher: AlphaStar's KL to the supervised agent, and policy distillation.
+"""Distillation: AlphaStar's KL to the supervised teacher, and policy distillation.
 
 Sources: Vinyals et al. 2019, Methods and detailed architecture; Rusu et al. 2016, "Policy
 distillation".
@@ -13,16 +13,16 @@ from starleague.agent.types import Array
 
 
 def distillation_loss(teacher_logits: Array, student_logits: Array,
-                      mask: Array | None = None) -> Array:
-  """KL(teacher || student) of one argument, in nats.
+                      mask: Array | None = None) -> jax.Array:
+  """Computes KL(teacher || student) of one argument, in nats.
 
   `mask sum_a p_teacher(a) (log p_teacher(a) - log p_student(a))`.
 
   Args:
-    teacher_logits: [..., n] float, conditioned on the student's choices of the arguments before.
-    student_logits: [..., n] float: the learner's, not those stored with the action, which nothing
-      can teach.
-    mask: [...] bool or 0 and 1, whether the argument was used; all where None.
+    teacher_logits: [..., n] float, conditioned on the preceding arguments of the student's action.
+    student_logits: [..., n] float, of the learner; logits stored with the action would pass no
+      gradient to its parameters.
+    mask: [...] bool or 0 and 1, whether the argument is used; None: all are.
 
   Returns:
     [...] float32; its gradient reaches the student alone.
@@ -33,24 +33,24 @@ def distillation_loss(teacher_logits: Array, student_logits: Array,
   return divergence if mask is None else jnp.where(mask, divergence, 0.0)
 
 
-def early_game(game_seconds: Array, conditioned: Array, until: float = 240.0) -> Array:
-  """Where the teacher holds the choice of function with more weight: an opening that z asks for.
+def early_game(game_seconds: Array, conditioned: Array, until: float = 240.0) -> jax.Array:
+  """Marks the steps where the function has an additional KL: early in games conditioned on z.
 
   Args:
     game_seconds: [...] float, game time.
-    conditioned: [...] bool, whether the policy saw the cumulative statistics of z.
-    until: seconds; the first four minutes as published.
+    conditioned: [...] bool, whether the policy observes cumulative statistics z.
+    until: seconds of game time; the first four minutes as published.
 
   Returns:
-    [...] float, 1 there and 0 elsewhere.
+    [...] float32, 1 at those steps and 0 at all others.
   """
   chex.assert_equal_shape([game_seconds, conditioned])
   return (conditioned & (game_seconds < until)).astype(jnp.float32)
 
 
 def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
-                             temperature: float = 0.01) -> Array:
-  """A student that learns one policy from a teacher's action values.
+                             temperature: float = 0.01) -> jax.Array:
+  """Computes the loss of a student policy that is distilled from a teacher's action values.
 
   * "nll": `-log softmax(student)[argmax teacher]`
   * "mse": `sum_a (teacher_a - student_a)^2`
@@ -60,17 +60,17 @@ def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
     teacher: [..., n] float, the teacher's action values.
     student: [..., n] float, the student's outputs.
     kind: "nll", "mse" or "kl".
-    temperature: above 0, of "kl" only; under 1 sharpens the teacher's values into a policy.
+    temperature: above 0, read by "kl" alone; below 1 it sharpens the teacher's policy.
 
   Returns:
     [...] float; its gradient reaches the student alone.
 
   Raises:
-    ValueError: for another kind, or a temperature that is not above 0.
+    ValueError: `kind` is not one of these, or `temperature` is not above 0.
   """
   chex.assert_equal_shape([teacher, student])
   if temperature <= 0.0:
-    raise ValueError(f"The distillation temperature is {temperature}; expected one above 0.")
+    raise ValueError(f"distillation temperature: found {temperature}, expected a number above 0")
   teacher = jax.lax.stop_gradient(teacher)
   if kind == "mse":
     return jnp.sum(jnp.square(teacher - student), axis=-1)
@@ -81,28 +81,28 @@ def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
   if kind == "kl":
     log_teacher = jax.nn.log_softmax(teacher / temperature, axis=-1)
     return jnp.sum(jnp.exp(log_teacher) * (log_teacher - log_student), axis=-1)
-  raise ValueError(f'The kind of policy distillation is {kind!r}; expected "nll", "mse" or "kl".')
+  raise ValueError(f'kind of policy distillation: found {kind!r}, expected "nll", "mse" or "kl"')
 
 
 def multi_task_distillation_loss(teacher: Array, heads: Array, task: Array, kind: str = "kl",
-                                 temperature: float = 0.01) -> Array:
-  """One student of several teachers, with an output head for each task.
+                                 temperature: float = 0.01) -> jax.Array:
+  """Computes the policy-distillation loss of a student with one output head per task.
 
-  `policy_distillation_loss(teacher, heads[task], kind, temperature)`: each example trains the head
-  of the task it came from, and through it what all heads share.
+  `policy_distillation_loss(teacher, heads[task], kind, temperature)`: each example trains its
+  task's head and the layers that all heads share.
 
   Args:
-    teacher: [..., n] float, action values of the teacher of the example's task. Where tasks have
-      fewer choices than n, `distributions.NEGATIVE` fills teacher and head alike.
+    teacher: [..., n] float, action values of the task's teacher. For tasks with fewer
+      than n choices, teacher and head are both padded with `distributions.NEGATIVE`.
     heads: [..., N, n] float, the student's outputs for N tasks.
-    task: [...] integer below N, whose example it is.
+    task: [...] integer below N, the task of each example.
     kind, temperature: as for `policy_distillation_loss`.
 
   Returns:
     [...] float; its gradient reaches the head of the task alone.
 
   Raises:
-    ValueError: as `policy_distillation_loss` does.
+    ValueError: as for `policy_distillation_loss`.
   """
   chex.assert_rank(heads, teacher.ndim + 1)
   chex.assert_shape(teacher, (*heads.shape[:-2], heads.shape[-1]))

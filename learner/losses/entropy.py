@@ -1,27 +1,28 @@
-"""Entropy, which keeps the policy from closing in too early.
+"""Entropy regularisation, which prevents premature convergence.
 
-Source: Williams and Peng 1991; Vinyals et al. 2019, Methods, for dividing each argument's by the
-logarithm of its number of choices.
+Sources: Williams and Peng 1991; Vinyals et al. 2019, Methods, for the normalisation of each
+argument's entropy by the logarithm of its number of choices.
 """
 
 import chex
+import jax
 import jax.numpy as jnp
 
 from starleague.agent import distributions
 from starleague.agent.types import Array
 
 
-def action_entropy(logits: Array, legal: Array | None = None) -> Array:
-  """Entropy of an argument, from 0 to 1: in units of its largest.
+def action_entropy(logits: Array, legal: Array | None = None) -> jax.Array:
+  """Computes an argument's entropy normalised by log n, `-sum_a p_a log p_a / log n`.
 
-  `-sum_a p_a log p_a / log n`, n being the number of legal choices.
+  n is the number of legal choices, so that a uniform policy has entropy 1.
 
   Args:
-    logits: [..., n] float; those under -5e8 are illegal.
-    legal: [..., n] bool, choices that may be made; all where None.
+    logits: [..., n] float; choices whose logit is below -5e8 are illegal.
+    legal: [..., n] bool, legal choices; None: all are.
 
   Returns:
-    [...] float32; 0 where fewer than two choices are legal.
+    [...] float32 in [0, 1]; 0 where fewer than two choices are legal.
   """
   chex.assert_axis_dimension_gt(logits, -1, 0)
   if legal is not None:
@@ -30,12 +31,12 @@ def action_entropy(logits: Array, legal: Array | None = None) -> Array:
   return distributions.categorical_entropy(logits)
 
 
-def entropy_loss(entropy: Array, mask: Array | None = None) -> Array:
-  """What to minimise so that entropy grows: `-mask entropy`.
+def entropy_loss(entropy: Array, mask: Array | None = None) -> jax.Array:
+  """Computes the entropy-regularisation loss, `-mask entropy`.
 
   Args:
     entropy: [...] float.
-    mask: [...] bool or 0 and 1, whether the argument was used; all where None.
+    mask: [...] bool or 0 and 1, whether the argument is used; None: all are.
 
   Returns:
     [...] float.

@@ -1,4 +1,4 @@
-"""PopArt: value targets brought to one scale, while the values they teach stay put.
+"""PopArt: normalises value targets while preserving outputs.
 
 Sources: van Hasselt et al. 2016, "Learning values across many orders of magnitude"; Hessel et al.
 2019, "Multi-task deep reinforcement learning with PopArt".
@@ -15,7 +15,7 @@ from starleague.agent.types import Array
 
 
 class PopArtState(NamedTuple):
-  """What is known of each task's targets. N tasks."""
+  """Running moments of each task's targets, for N tasks."""
 
   shift: Array  # [N] float32, mean
   scale: Array  # [N] float32, standard deviation
@@ -23,17 +23,17 @@ class PopArtState(NamedTuple):
 
 
 def popart_init(num_tasks: int) -> PopArtState:
-  """Statistics that change nothing: mean 0, scale 1."""
+  """Returns the identity normalisation: mean 0, scale 1."""
   return PopArtState(jnp.zeros(num_tasks), jnp.ones(num_tasks), jnp.ones(num_tasks))
 
 
-def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> Array:
-  """`(target - mean) / scale` of each target's task.
+def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> jax.Array:
+  """Normalises targets by their tasks' moments, `(target - mean) / scale`.
 
   Args:
-    state: of N tasks.
+    state: moments of N tasks.
     targets: [...] float.
-    tasks: [...] integer below N.
+    tasks: [...] integer below N, the task of each value.
 
   Returns:
     [...] float.
@@ -42,13 +42,13 @@ def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> Array:
   return (targets - state.shift[tasks]) / state.scale[tasks]
 
 
-def popart_unnormalise(state: PopArtState, normalised: Array, tasks: Array) -> Array:
-  """`scale n + mean` of each normalised value's task: the inverse of `popart_normalise`.
+def popart_unnormalise(state: PopArtState, normalised: Array, tasks: Array) -> jax.Array:
+  """Inverts `popart_normalise`, `scale n + mean`.
 
   Args:
-    state: of N tasks.
+    state: moments of N tasks.
     normalised: [...] float.
-    tasks: [...] integer below N.
+    tasks: [...] integer below N, the task of each value.
 
   Returns:
     [...] float.
@@ -60,19 +60,19 @@ def popart_unnormalise(state: PopArtState, normalised: Array, tasks: Array) -> A
 def popart_statistics(state: PopArtState, targets: Array, tasks: Array, step_size: float = 3e-4,
                       min_scale: float = 1e-4, max_scale: float = 1e6,
                       axis_name: str | None = None) -> PopArtState:
-  """Moves each task's moments a step towards those of its targets.
+  """Updates each task's moments towards those of its targets.
 
   `mu <- (1 - beta) mu + beta mean(G)`, `nu <- (1 - beta) nu + beta mean(G^2)`,
-  `scale = sqrt(nu - mu^2)` clipped. The means are over the task's targets of this batch, so that
-  beta means the same for every batch size; a task without targets keeps its moments.
+  `scale = sqrt(nu - mu^2)` clipped. The means are over the task's targets in the batch, so that
+  beta does not depend on the batch size. A task without targets keeps its moments.
 
   Args:
-    state: of N tasks.
+    state: moments of N tasks.
     targets: [...] float.
-    tasks: [...] integer below N, whose targets they are.
+    tasks: [...] integer below N, the task of each target.
     step_size: beta.
     min_scale, max_scale: bounds of the scale.
-    axis_name: the mapped axis over which batches are split, if any.
+    axis_name: mapped axis over which the batch is split; None: it is not.
 
   Returns:
     The new state; no gradient passes.
@@ -97,13 +97,13 @@ def popart_statistics(state: PopArtState, targets: Array, tasks: Array, step_siz
 
 def popart_preserve(params: Mapping[str, Array], old: PopArtState,
                     new: PopArtState) -> dict[str, Array]:
-  """The last linear layer, changed so that unnormalised values are what they were.
+  """Rescales the last linear layer so that unnormalised outputs are unchanged.
 
   `w' = w scale / scale'`, `b' = (scale b + mu - mu') / scale'`.
 
   Args:
-    params: "w" [features, N] and "b" [N], a layer with one output a task.
-    old, new: the state before and after its update.
+    params: "w" [features, N] and "b" [N], a layer with one output per task.
+    old, new: state before and after the update of the moments.
 
   Returns:
     The new "w" and "b".
@@ -119,11 +119,11 @@ def popart_preserve(params: Mapping[str, Array], old: PopArtState,
 def popart_update(params: Mapping[str, Array], state: PopArtState, targets: Array, tasks: Array,
                   step_size: float = 3e-4, min_scale: float = 1e-4, max_scale: float = 1e6,
                   axis_name: str | None = None) -> tuple[dict[str, Array], PopArtState]:
-  """Adapts to new targets and preserves outputs: `popart_statistics`, then `popart_preserve`.
+  """Updates the moments and preserves outputs: `popart_statistics`, then `popart_preserve`.
 
   Args:
-    params: "w" [features, N] and "b" [N], the layer whose outputs are normalised values.
-    state: its statistics.
+    params: "w" [features, N] and "b" [N], the layer which outputs normalised values.
+    state: its moments.
     targets: [...] float, unnormalised.
     tasks: [...] integer below N.
     step_size, min_scale, max_scale, axis_name: as for `popart_statistics`.

@@ -1,4 +1,4 @@
-"""Self-imitation: past actions are repeated where they turned out better than the value foretold.
+"""Self-imitation: learning from past transitions whose returns exceeded their values.
 
 Source: Oh et al. 2018, "Self-imitation learning".
 """
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from starleague.agent.types import Array
 
 
-def discounted_returns(r_t: Array, discount_t: Array) -> Array:
-  """Returns of an episode that ended: `R_t = r_t + g_t R_{t+1}`, nothing after the last.
+def discounted_returns(r_t: Array, discount_t: Array) -> jax.Array:
+  """Computes discounted returns of a finished episode, `R_t = r_t + g_t R_{t+1}`, `R_T = 0`.
 
   Args:
     r_t: [T] float.
@@ -23,26 +23,26 @@ def discounted_returns(r_t: Array, discount_t: Array) -> Array:
   chex.assert_rank([r_t, discount_t], 1)
   chex.assert_equal_shape([r_t, discount_t])
 
-  def backwards(return_, step):
-    reward, discount = step
-    return_ = reward + discount * return_
-    return return_, return_
+  def step(return_tp1, inputs):
+    r_t, discount_t = inputs
+    return_t = r_t + discount_t * return_tp1
+    return return_t, return_t
 
-  _, returns = jax.lax.scan(backwards, jnp.zeros((), r_t.dtype), (r_t, discount_t), reverse=True)
-  return jax.lax.stop_gradient(returns)
+  inputs = jax.lax.stop_gradient((r_t, discount_t))
+  return jax.lax.scan(step, jnp.zeros((), r_t.dtype), inputs, reverse=True)[1]
 
 
 def self_imitation_loss(log_prob: Array, v_tm1: Array, returns: Array,
-                        value_cost: float = 0.01) -> Array:
-  """Actor-critic loss on transitions that did better than expected; 0 on the others.
+                        value_cost: float = 0.01) -> jax.Array:
+  """Computes the actor-critic loss of transitions with returns above their values; 0 for others.
 
   `-log pi(a) stop_gradient(max(R - V, 0)) + value_cost 0.5 max(R - V, 0)^2`.
 
   Args:
     log_prob: [...] float, of the action taken.
-    v_tm1: [...] float, value of the state it was taken in.
-    returns: [...] float, what came of it; `discounted_returns` of its episode.
-    value_cost: the weight of the second term; the paper's for Atari.
+    v_tm1: [...] float, value of the state acted in.
+    returns: [...] float, `discounted_returns` of the episode.
+    value_cost: weight of the second term; the paper's for Atari.
 
   Returns:
     [...] float; the first term's gradient reaches `log_prob` alone, the second's `v_tm1` alone.
@@ -52,8 +52,8 @@ def self_imitation_loss(log_prob: Array, v_tm1: Array, returns: Array,
   return -log_prob * jax.lax.stop_gradient(gain) + value_cost * 0.5 * jnp.square(gain)
 
 
-def self_imitation_priority(v_tm1: Array, returns: Array) -> Array:
-  """How often to replay a transition, up to a factor: `max(R - V, 0)`.
+def self_imitation_priority(v_tm1: Array, returns: Array) -> jax.Array:
+  """Computes the unnormalised replay priority of a transition, `max(R - V, 0)`.
 
   Args:
     v_tm1: [...] float.

@@ -1,26 +1,27 @@
-"""Imitation of recorded actions.
+"""Supervised learning from recorded actions.
 
-Source: Vinyals et al. 2019, Methods: the KL from the human's action, a certain one, to the policy,
-which is the cross-entropy.
+Source: Vinyals et al. 2019, Methods. The KL from the human's action, a one-hot distribution, to the
+policy equals the cross-entropy.
 """
 
 import chex
+import jax
 import jax.numpy as jnp
 
 from starleague.agent import distributions
 from starleague.agent.types import Array
 
 
-def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> Array:
-  """Cross-entropy of one argument to the choice that was made.
+def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> jax.Array:
+  """Computes the cross-entropy of one argument, `-mask log p(label)`, and 0 for illegal labels.
 
-  `-mask log p(label)`, and 0 where the label is illegal: a human can do what the masks rule out,
-  and the policy cannot learn it; it would cost 1e9.
+  Humans can take actions that the masks rule out. The policy cannot learn them, and each would
+  cost 1e9.
 
   Args:
-    logits: [..., n] float; those under -5e8 are illegal.
+    logits: [..., n] float; choices whose logit is below -5e8 are illegal.
     labels: [...] integer.
-    mask: [...] bool or 0 and 1, whether the argument was used; all where None.
+    mask: [...] bool or 0 and 1, whether the argument is used; None: all are.
 
   Returns:
     [...] float32.
@@ -30,28 +31,31 @@ def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> 
   return masked_cross_entropy(log_prob, ~illegal_labels(logits, labels), mask)
 
 
-def masked_cross_entropy(log_prob: Array, legal: Array, mask: Array | None = None) -> Array:
-  """`supervised_loss` from log-probs that are already known.
+def masked_cross_entropy(log_prob: Array, legal: Array, mask: Array | None = None) -> jax.Array:
+  """Computes `supervised_loss` from log-probs.
 
   Args:
     log_prob: [...] float, of the labels.
-    legal: [...] bool, whether the label may be chosen.
-    mask: [...] bool or 0 and 1, whether the argument was used; all where None.
+    legal: [...] bool, whether the label is a legal choice.
+    mask: [...] bool or 0 and 1, whether the argument is used; None: all are.
 
   Returns:
-    [...] float; no gradient passes where the label is illegal or the argument unused.
+    [...] float; 0, without a gradient, where the label is illegal or the argument unused.
   """
   chex.assert_equal_shape([log_prob, legal])
   counts = legal if mask is None else legal & (mask != 0)
   return jnp.where(counts, -log_prob, 0.0)
 
 
-def illegal_labels(logits: Array, labels: Array) -> Array:
-  """[...] bool: labels that `supervised_loss` leaves out; their mean is a rate to watch.
+def illegal_labels(logits: Array, labels: Array) -> jax.Array:
+  """Marks the labels that `supervised_loss` ignores; their rate is worth monitoring.
 
   Args:
-    logits: [..., n] float; those under -5e8 are illegal.
-    labels: [...] integer; one outside 0 to n - 1 is illegal.
+    logits: [..., n] float; choices whose logit is below -5e8 are illegal.
+    labels: [...] integer; labels outside 0 to n - 1 are illegal.
+
+  Returns:
+    [...] bool.
   """
   chex.assert_shape(labels, logits.shape[:-1])
   labels = labels.astype(jnp.int32)

@@ -1,8 +1,8 @@
-"""Every loss beside its float64 numpy twin and, where rlax has it, rlax's.
+"""Cases that compare each loss with its float64 numpy twin and with rlax where rlax has it.
 
-    python -m tests.learner.loss_cases        # the largest error of each over 1,000 random inputs
+    python -m tests.learner.loss_cases        # largest errors over 1,000 random inputs
 
-`test_losses_twins.py` draws the same inputs by hypothesis and holds every loss to 1e-5.
+`test_losses_twins.py` draws such inputs with hypothesis and requires errors below 1e-5.
 """
 
 import argparse
@@ -16,25 +16,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.learner import losses
-from starleague.learner.losses._rlax import rlax
 from tests.learner import numpy_twins as twins
+from tests.learner.rlax_without_tensorflow import rlax
 
 T, N, ACTIONS, TASKS = 20, 3, 6, 3
 BOUND = 1e-5
 
 
 class Case(NamedTuple):
-  """One loss. All three functions take the drawn inputs and give an array or a tuple of them."""
+  """One comparison. All functions take the drawn inputs and return one array or a tuple."""
 
-  name: str  # of `starleague.learner.losses`, with what is special about it
+  name: str  # of a function of `starleague.learner.losses`, then its variant
   ours: Callable
   twin: Callable
   draw: Callable[[np.random.Generator], tuple]  # float32 and integers
-  rlax: Callable | None = None  # the same, or what should be equal to it
+  rlax: Callable | None = None  # rlax's function, or an equal expression of rlax's
 
 
 def error(found: Any, expected: Any) -> float:
-  """The largest of |found - expected| / max(1, |expected|)."""
+  """Returns the largest of |found - expected| / max(1, |expected|)."""
   found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
   worst = 0.0
   for x, y in zip(found, expected, strict=True):
@@ -62,7 +62,7 @@ def scale_of(rng: np.random.Generator) -> float:
 
 
 def trajectory(rng: np.random.Generator) -> tuple:
-  """v_tm1, v_t, r_t, discount_t, rho_tm1: sparse rewards, games that end in between."""
+  """Draws v_tm1, v_t, r_t, discount_t, rho_tm1 with sparse rewards and episode ends."""
   scale = scale_of(rng)
   v = normal(rng, T + 1)
   r = f32(scale * rng.normal(size=T) * (rng.random(T) < 0.5))
@@ -130,7 +130,7 @@ def q_values(rng: np.random.Generator) -> tuple:
           f32(0.997 * (rng.random(T) < 0.9)))
 
 
-# What is compared.
+# Functions under comparison.
 
 
 def popart_ours(w, b, shift, scale, moment, targets, tasks, step_size):
@@ -140,7 +140,7 @@ def popart_ours(w, b, shift, scale, moment, targets, tasks, step_size):
 
 
 def popart_outputs(w, b, shift, scale, moment, targets, tasks):
-  """Unnormalised values of some features after an update that moves statistics a long way."""
+  """Returns unnormalised outputs after an update with a large step size."""
   w, b, *new = popart_ours(w, b, shift, scale, moment, targets, tasks, 0.1)
   return losses.popart_unnormalise(losses.PopArtState(*new), w.sum(0) + b, jnp.arange(TASKS))
 
@@ -153,7 +153,7 @@ def popart_rlax(w, b, shift, scale, moment, targets, tasks):
 
 
 def expected_coma_gradient(q, logits, action):
-  """Of the loss by the logits, averaged over what the policy would do."""
+  """Returns the gradient with respect to logits, averaged over the policy's actions."""
   del action
 
   def loss(logits):
@@ -167,7 +167,7 @@ def expected_coma_gradient(q, logits, action):
 def expected_coma_twin(q, logits, action):
   del action
   pi = np.exp(twins.log_softmax(logits))
-  return -pi * twins.coma(q, pi)  # of softmax, as its advantages average to nothing
+  return -pi * twins.coma(q, pi)  # gradient of the softmax; the mean advantage is 0
 
 
 def qpg_gradient(q, logits, action):
@@ -176,7 +176,7 @@ def qpg_gradient(q, logits, action):
 
 
 def vtrace_cases() -> list[Case]:
-  """V-trace, with the published constants and with any."""
+  """V-trace with the published constants and with random ones; ratios; policy gradient."""
   def options(rng):
     return *trajectory(rng), f32(rng.random()), f32(rng.uniform(0.5, 3)), f32(rng.uniform(0.5, 3))
 
@@ -214,7 +214,7 @@ def vtrace_cases() -> list[Case]:
 
 
 def value_cases() -> list[Case]:
-  """UPGO, TD(lambda), and how well values foretell."""
+  """UPGO, TD(lambda) and explained variance."""
   def returns(v_tm1, v_t, r, g, lambda_):
     del v_tm1
     return losses.td_lambda_returns(v_t, r, g, lambda_)
@@ -237,7 +237,7 @@ def value_cases() -> list[Case]:
 
 
 def policy_cases() -> list[Case]:
-  """Entropy, the teacher, imitation, self-imitation, COMA."""
+  """Entropy, KL to the teacher, supervised learning, self-imitation and COMA."""
   def theirs_entropy(logits):
     return -rlax.entropy_loss(logits, jnp.ones(T)) / jnp.log(ACTIONS)
 
@@ -271,7 +271,7 @@ def policy_cases() -> list[Case]:
 
 
 def distillation_cases() -> list[Case]:
-  """Policy distillation, one task and several."""
+  """Policy distillation with one task and with several."""
   kinds = (("nll", 1.0), ("mse", 1.0), ("kl", 1.0), ("kl", 0.1), ("kl", 0.01))
   single = [
     Case(f"policy_distillation_loss, {kind}" + f" at {temperature:g}" * (kind == "kl"),
@@ -289,7 +289,7 @@ def distillation_cases() -> list[Case]:
 
 
 def popart_cases() -> list[Case]:
-  """Statistics, preserved outputs, both directions of the scale."""
+  """PopArt's moments, preserved outputs and normalisation."""
   published = functools.partial(popart_ours, step_size=3e-4)
   return [
     Case("popart_update", published, functools.partial(twins.popart, step_size=3e-4),
@@ -307,7 +307,7 @@ def popart_cases() -> list[Case]:
 
 
 def r2d2_cases() -> list[Case]:
-  """Rescaling, targets, errors, priorities."""
+  """R2D2's value rescaling, targets, errors and priorities."""
   def targets(n):
     def ours(q, action, online, target, r, g):
       del q, action
@@ -340,14 +340,15 @@ CASES = [*vtrace_cases(), *value_cases(), *policy_cases(), *distillation_cases()
 
 
 def main() -> None:
-  """Prints a table."""
+  """Prints the table of `docs/losses.md`."""
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--inputs", type=int, default=1000, help="random inputs of each loss")
+  parser.add_argument("--inputs", type=int, default=1000, help="random inputs per loss")
   options = parser.parse_args()
   warnings.simplefilter("ignore", PendingDeprecationWarning)  # rlax's, of distrax
-  print(f"JAX {jax.__version__}, {options.inputs} random inputs each; errors are "
+  print(f"JAX {jax.__version__}, {options.inputs} random inputs per loss; errors are "
         "|x - y| / max(1, |y|)\n")
-  print("| loss | from the float64 twin, at most | from rlax, at most |\n|---|---|---|")
+  print("| loss | largest error from the float64 twin | largest difference from rlax |\n"
+        "|---|---|---|")
   for case in CASES:
     ours, theirs = jax.jit(case.ours), case.rlax and jax.jit(case.rlax)
     worst = peer = 0.0

@@ -1,10 +1,10 @@
-"""The losses once more in float64 numpy, step by step as the papers write them."""
+"""Reference losses in float64 numpy, written step by step as in the papers."""
 
 import numpy as np
 
 
 def vtrace(v, bootstrap, r, g, rho, clip_rho=1.0, clip_c=1.0, clip_pg_rho=1.0, lambda_=1.0):
-  """(targets vs, advantages), both [T]."""
+  """Computes (targets vs, advantages), both [T]."""
   v, r, g, rho = (np.asarray(x, np.float64) for x in (v, r, g, rho))
   length = len(r)
   v_next = np.append(v[1:], bootstrap)
@@ -21,7 +21,7 @@ def vtrace(v, bootstrap, r, g, rho, clip_rho=1.0, clip_c=1.0, clip_pg_rho=1.0, l
 
 
 def lambda_returns(v_next, r, g, lambda_):
-  """[T]; `lambda_` is a number or [T]."""
+  """Computes lambda-returns [T]; `lambda_` is [] or [T]."""
   v_next, r, g = (np.asarray(x, np.float64) for x in (v_next, r, g))
   lambda_ = np.broadcast_to(lambda_, r.shape)
   returns, after = np.zeros(len(r)), v_next[-1]
@@ -32,8 +32,8 @@ def lambda_returns(v_next, r, g, lambda_):
 
 
 def upgo(v, bootstrap, r, g):
-  """[T], straight from the definition: follow on while the next step's one-step return is no
-  worse than its value."""
+  """Computes UPGO returns [T] by the definition: they follow the trajectory while the next step's
+  one-step return is at least its value."""
   v_next = np.append(v[1:], bootstrap)
   returns = np.zeros(len(r))
   for t in reversed(range(len(r))):
@@ -53,7 +53,7 @@ def log_softmax(logits):
 
 
 def entropy(logits):
-  """Over log of the number of choices."""
+  """Computes the entropy normalised by log n."""
   log_p = log_softmax(logits)
   return -(np.exp(log_p) * log_p).sum(-1) / np.log(log_p.shape[-1])
 
@@ -64,13 +64,13 @@ def kl(teacher, student):
 
 
 def log_prob(logits, label):
-  """[..., n] and [...] -> [...]."""
+  """Returns the log-probs of labels: [..., n] and [...] to [...]."""
   label = np.asarray(label, int)[..., None]
   return np.take_along_axis(log_softmax(logits), label, axis=-1)[..., 0]
 
 
 def joint_ratio(log_prob_, behaviour, mask):
-  """[N, T] each -> [T]: the product over used arguments of pi / mu."""
+  """Computes the product over used arguments of pi / mu: [N, T] each to [T]."""
   ratio = np.ones(log_prob_.shape[1])
   for pi, mu, used in zip(*(np.asarray(x, np.float64) for x in (log_prob_, behaviour, mask)),
                           strict=True):
@@ -97,13 +97,13 @@ def early(seconds, conditioned, until=240.0):
 
 
 def supervised(logits, labels, mask):
-  """An illegal label costs nothing: its logit is -1e9."""
+  """Computes the cross-entropy; 0 for illegal labels, whose logit is -1e9."""
   legal = np.take_along_axis(np.asarray(logits), labels[:, None], -1)[:, 0] > -5e8
   return np.where(legal & (mask > 0), -log_prob(logits, labels), 0.0)
 
 
 def discounted_returns(r, g):
-  """R_t = sum over k from t of r_k times the discounts between t and k."""
+  """Computes R_t, the sum over k >= t of r_k times the discounts from t to k - 1."""
   r, g = np.float64(r), np.float64(g)
   return np.array([sum(np.prod(g[t:k]) * r[k] for k in range(t, len(r))) for t in range(len(r))])
 
@@ -114,7 +114,7 @@ def self_imitation(log_prob_, v, returns, value_cost):
 
 
 def coma(q, probabilities):
-  """Q less its mean over what the agent could have done, choice by choice."""
+  """Computes Q minus its mean under the policy, choice by choice."""
   q, probabilities = np.float64(q), np.float64(probabilities)
   return np.array([[row[u] - sum(p * x for p, x in zip(pi, row, strict=True))
                     for u in range(len(row))] for row, pi in zip(q, probabilities, strict=True)])
@@ -135,7 +135,7 @@ def policy_distillation(teacher, student, kind, temperature=1.0):
 
 
 def popart(w, b, shift, scale, moment, targets, tasks, step_size):
-  """(w, b, shift, scale, second moment) after an update, task by task."""
+  """Computes (w, b, shift, scale, second moment) after an update, task by task."""
   w, b, shift, scale, moment = (np.array(x, np.float64) for x in (w, b, shift, scale, moment))
   for k in range(len(shift)):
     mine = np.float64(targets)[tasks == k]
@@ -162,7 +162,7 @@ def unscale(x, epsilon=1e-3):
 
 
 def double_q_targets(online, target, r, g, n, epsilon=1e-3):
-  """The n-step return of each step, its end bootstrapped by the other network's choice."""
+  """Computes n-step returns bootstrapped from the target network at the online network's choice."""
   length = len(r)
   v = unscale([target[t][np.argmax(online[t])] for t in range(length)], epsilon)
   returns = []

@@ -1,4 +1,4 @@
-"""A small policy, random batches, and the objectives once more in float64 numpy."""
+"""A small policy, random batches, and the objectives in float64 numpy."""
 
 import types as python_types
 from typing import NamedTuple
@@ -48,7 +48,7 @@ POLICY = LinearPolicy()
 
 
 def make_batch(seed, batch_size=B):
-  """Random trajectories: some games end, some steps fill, some pseudo-rewards are off."""
+  """Draws trajectories with episode ends, padding steps and inactive pseudo-rewards."""
   rng = np.random.default_rng(seed)
   spec = types.trajectory_spec(CONFIG, T)
   steps = jax.tree.map(
@@ -80,8 +80,8 @@ def make_batch(seed, batch_size=B):
   return types.Trajectory(steps, state)
 
 
-# The twin. What is learnt is `params`; targets, advantages and ratios are `frozen`'s, which is what
-# stopping gradients means: the twin's derivative by `params` is the objective's gradient.
+# The twin. `params` are learnt; targets, advantages and ratios are computed from `frozen`, as
+# gradients stop there: the twin's derivative by `params` is the objective's gradient.
 
 
 def twin_unroll(params, batch):
@@ -94,13 +94,13 @@ def twin_unroll(params, batch):
 
 
 def picks(units):
-  """How many picks were made, the end token's with them."""
+  """Returns the number of picks, the end token included."""
   ends = np.flatnonzero(units == E)
   return ends[0] + 1 if len(ends) else K
 
 
 def one_step(name, label, function, *logits):
-  """`function(logits..., label)` of one argument of one step; of units, summed over picks."""
+  """Applies `function(logits..., label)` to one argument of a step; for units, sums over picks."""
   if name != "units":
     return function(*logits, label)
   return sum(function(*(x[k] for x in logits), label[k]) for k in range(picks(label)))
@@ -111,7 +111,7 @@ def twin_log_prob(logits, label):
 
 
 def twin_rl_terms(weights, params, frozen, teacher, batch):
-  """Each term of the loss, by the name of its metric."""
+  """Computes each term of the loss, keyed by the name of its metric."""
   steps, size = batch.steps, batch.steps.weight.shape[1]
   logits, values = twin_unroll(params, batch)
   frozen_logits, frozen_values = twin_unroll(frozen, batch)
@@ -183,7 +183,7 @@ def twin_sl_loss(params, batch):
 
 
 PUBLISHED = RLWeights()
-# What a small run may leave out: the pseudo-rewards, the teacher.
+# A small run without pseudo-rewards and teacher.
 WINLOSS_ALONE = RLWeights(
   policy=(1.0, 0, 0, 0, 0), baseline=(10.0, 0, 0, 0, 0), teacher_kl=0.0, action_type_kl=0.0)
 PARAMS, TEACHER = POLICY.init(0), POLICY.init(1)
@@ -201,7 +201,7 @@ def imitation(params, batch):
 
 
 def replace_steps(batch, at, scrambled):
-  """The batch with the steps `at` of another."""
+  """Returns the batch with its steps `at` replaced by those of another."""
   def swap(x, y):
     x = x.copy()
     x[at] = y[at]

@@ -1,4 +1,4 @@
-"""Random batches that a policy can learn from: legal actions, every kind of entity."""
+"""Random batches that a policy can learn from: legal actions, all kinds of entities."""
 
 import jax
 import numpy as np
@@ -7,7 +7,7 @@ from starleague.agent import types, vocabulary
 
 
 def fill_observation(rng, observation, config):
-  """Own units of any type somewhere on the map; every function is available."""
+  """Fills in own units of random types and places; all functions are available."""
   entities = observation.entities
   count = rng.integers(5, config.max_entities, entities.shape[:2])
   entities[..., types.COLUMN["unit_type"]] = rng.integers(1, 255, entities.shape[:3])
@@ -23,7 +23,7 @@ def fill_observation(rng, observation, config):
 
 
 def fill_action(rng, action, observation, config):
-  """Any function, with arguments that its masks allow."""
+  """Fills in random functions with legal arguments."""
   for row in np.ndindex(action.function.shape):
     function = rng.integers(vocabulary.NUM_FUNCTIONS)
     takes = dict(zip(vocabulary.Arguments._fields, vocabulary.ARGUMENT_TABLE[function],
@@ -41,7 +41,7 @@ def fill_action(rng, action, observation, config):
 
 
 def random_batch(seed, config, length, size):
-  """Steps that learn and steps that only fill, games that end and that do not."""
+  """Draws a batch with learnt and padding steps, and with and without episode ends."""
   rng = np.random.default_rng(seed)
   zeros = types.zeros(types.trajectory_spec(config, length))
   batch = types.Trajectory(

@@ -11,7 +11,8 @@ import pytest
 from starleague.agent import config as config_lib
 from starleague.agent import vocabulary
 from starleague.agent.types import Trajectory
-from starleague.learner import checkpoint_files, checkpoints
+from starleague.common import manifests
+from starleague.learner import checkpoint_manifest, checkpoints
 from starleague.learner import update as update_lib
 from starleague.learner.checkpoints import (
   CheckpointDamagedError,
@@ -35,7 +36,7 @@ def make_state(seed=0, width=3, implementation="threefry2x32", optimizer=OPTIMIZ
 
 
 def assert_same(actual, expected):
-  """Bit for bit, dtypes and structure included."""
+  """Asserts that trees are equal bit for bit, with their dtypes and structure."""
   assert jax.tree.structure(actual) == jax.tree.structure(expected)
   for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
     if jax.dtypes.issubdtype(e.dtype, jax.dtypes.prng_key):
@@ -59,7 +60,7 @@ def largest_file(path):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-  """A run's directory with steps 1 and 2; copied by those that change it."""
+  """A run's directory with steps 1 and 2; tests that change it copy it."""
   directory = tmp_path_factory.mktemp("two")
   saver = Checkpoints(directory, MINI)
   for step in (1, 2):
@@ -73,7 +74,7 @@ def copied(two, tmp_path):
 
 
 @pytest.mark.parametrize("implementation", ["threefry2x32", "rbg"])
-def test_every_leaf_survives_bit_for_bit(tmp_path, implementation):
+def test_all_leaves_are_restored_bit_for_bit(tmp_path, implementation):
   state = make_state(5, implementation=implementation)
   path = Checkpoints(tmp_path, MINI).save(5, state, {"frames": 320})
   assert path == tmp_path / "000000000005"
@@ -84,7 +85,7 @@ def test_every_leaf_survives_bit_for_bit(tmp_path, implementation):
     jax.random.normal(restored.state.key, (3,)), jax.random.normal(state.key, (3,)))
 
 
-def test_newest_and_given_step(two):
+def test_restore_of_the_newest_and_of_a_step(two):
   reader = Checkpoints(two, MINI)
   assert reader.steps() == [1, 2]
   assert_same(reader.restore(make_state()).state, make_state(2))
@@ -95,13 +96,13 @@ def test_newest_and_given_step(two):
     reader.restore(make_state(), step=3)
 
 
-def test_nothing_to_restore_is_none(tmp_path):
+def test_restore_without_checkpoints_is_none(tmp_path):
   assert Checkpoints(tmp_path / "new" / "run", MINI).restore(make_state()) is None
 
 
-def test_manifest_says_what_it_is(two):
+def test_manifest_describes_the_checkpoint(two):
   manifest = checkpoints.read_manifest(two / "000000000002")
-  assert manifest["schema"] == checkpoint_files.SCHEMA and manifest["step"] == 2
+  assert manifest["schema"] == checkpoint_manifest.SCHEMA and manifest["step"] == 2
   assert manifest["preset"] == "mini" and manifest["vocabulary"] == vocabulary.digest()
   assert manifest["config"]["core_size"] == MINI.core_size
   assert manifest["config"]["scalar"]["player"] == MINI.scalar.player
@@ -142,14 +143,15 @@ def test_damage_to_any_file_is_found_and_the_previous_one_used(two, tmp_path, ca
       Checkpoints(directory, MINI).restore(make_state(), step=2)
 
 
-def test_all_damaged_is_an_error_not_a_new_start(copied):
+def test_all_damaged_is_an_error(copied):
   for step in (1, 2):
     flip_a_bit(largest_file(copied / f"{step:012d}"))
-  with pytest.raises(CheckpointDamagedError, match=r"every checkpoint .* is damaged: steps \[1, 2\]"):
+  with pytest.raises(CheckpointDamagedError,
+                     match=r"every checkpoint .* is damaged: steps \[1, 2\]"):
     Checkpoints(copied, MINI).restore(make_state())
 
 
-def test_run_goes_on_over_a_damaged_checkpoint(copied):
+def test_run_replaces_a_damaged_checkpoint(copied):
   flip_a_bit(largest_file(copied / "000000000002"))
   saver = Checkpoints(copied, MINI, keep_last=1)
   assert saver.restore(make_state()).step == 1
@@ -165,11 +167,11 @@ def test_damaged_checkpoints_do_not_count_as_kept(copied):
   flip_a_bit(largest_file(copied / "000000000004"))
   saver = Checkpoints(copied, MINI, keep_last=2)
   assert saver.restore(make_state()).step == 2
-  saver.save(3, make_state(3))  # earlier than the damaged one, which goes
+  saver.save(3, make_state(3))  # earlier than the damaged one, which is removed
   assert saver.steps() == [2, 3]
 
 
-def test_a_rewound_run_may_not_mix_with_its_future(copied):
+def test_earlier_step_than_the_newest_is_rejected(copied):
   saver = Checkpoints(copied, MINI)
   saver.restore(make_state(), step=1)
   with pytest.raises(ValueError, match="already holds step 2, later than 1"):
@@ -177,27 +179,27 @@ def test_a_rewound_run_may_not_mix_with_its_future(copied):
 
 
 def rewrite(path, **changes):
-  """What another version, preset or vocabulary would have written: sound, but different."""
+  """Changes the manifest as another version, preset or vocabulary would, with a valid digest."""
   manifest = {**checkpoints.read_manifest(path), **changes}
   (path / "manifest.json").write_text(json.dumps(
-    {"manifest": manifest, "sha256": checkpoint_files._digest_of(manifest)}))
+    {"manifest": manifest, "sha256": manifests._digest(manifest)}))
 
 
 @pytest.mark.parametrize("field, value", [("schema", 99), ("vocabulary", "0" * 64),
                                           ("preset", "full")])
-def test_another_kind_is_refused_by_name(copied, field, value):
+def test_mismatch_names_the_field(copied, field, value):
   rewrite(copied / "000000000002", **{field: value})
-  expected = {"schema": checkpoint_files.SCHEMA, "vocabulary": vocabulary.digest(),
+  expected = {"schema": checkpoint_manifest.SCHEMA, "vocabulary": vocabulary.digest(),
               "preset": "mini"}[field]
   with pytest.raises(CheckpointMismatchError, match=f"000000000002: {field}: found") as caught:
-    Checkpoints(copied, MINI).restore(make_state())  # and not passed over for step 1
+    Checkpoints(copied, MINI).restore(make_state())  # and does not fall back to step 1
   assert (caught.value.what, caught.value.found, caught.value.expected) == (field, value, expected)
   if field != "preset":
     with pytest.raises(CheckpointMismatchError, match=field):
       checkpoints.load_params(copied)
 
 
-def test_another_size_is_refused_and_another_way_to_run_is_not(two):
+def test_other_sizes_are_rejected_and_other_run_fields_accepted(two):
   other = dataclasses.replace(
     MINI, scalar=dataclasses.replace(MINI.scalar, player=MINI.scalar.player + 1))
   with pytest.raises(CheckpointMismatchError, match=r"agent config, scalar\.player: found 16, "
@@ -213,12 +215,12 @@ def test_another_size_is_refused_and_another_way_to_run_is_not(two):
   (make_state(optimizer=update_lib.make_optimizer()),
    r"state leaf \.opt_state.*(found|expected) 'nothing'.* the optimizer"),
 ], ids=["shape", "key", "optimizer"])
-def test_another_state_is_refused_by_leaf(two, template, message):
+def test_mismatch_of_the_state_names_the_leaf(two, template, message):
   with pytest.raises(CheckpointMismatchError, match=message):
     Checkpoints(two, MINI).restore(template)
 
 
-def test_the_last_and_every_nth_are_kept(tmp_path):
+def test_last_and_periodic_checkpoints_are_kept(tmp_path):
   saver = Checkpoints(tmp_path, MINI, keep_last=2, keep_every=20)
   for step in range(0, 60, 5):
     saver.save(step, make_state(step))
@@ -229,11 +231,11 @@ def test_the_last_and_every_nth_are_kept(tmp_path):
       Checkpoints(tmp_path, MINI, **options)
 
 
-def test_what_a_killed_process_leaves_is_ignored_and_cleaned(copied):
+def test_leftovers_of_a_killed_process_are_ignored_and_removed(copied):
   for name in (".partial-000000000003-1", ".removed-000000000000-1"):
     shutil.copytree(copied / "000000000002", copied / name)
     (copied / name / "manifest.json").unlink()
-  # Killed between the two renames that replace step 2: it is still found.
+  # Killed between the two renames that replace step 2: the old one is still found.
   (copied / "000000000002").rename(copied / ".replaced-000000000002")
   saver = Checkpoints(copied, MINI)
   assert saver.steps() == [1, 2]
@@ -243,7 +245,7 @@ def test_what_a_killed_process_leaves_is_ignored_and_cleaned(copied):
   assert_same(saver.restore(make_state()).state, make_state(8))
 
 
-def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path):
+def test_extra_that_is_not_json_is_rejected_before_anything_is_written(tmp_path):
   saver = Checkpoints(tmp_path, MINI)
   for extra in ({"x": np.zeros(2)}, {"x": float("nan")}):
     with pytest.raises((TypeError, ValueError), match="JSON"):
@@ -266,20 +268,20 @@ def test_snapshot_of_a_player(tmp_path, two):
     checkpoints.load_params(path, config_lib.full())
   with pytest.raises(ValueError, match="nested dicts with string keys"):
     checkpoints.save_params(tmp_path / "list", [params], MINI)
-  # A run's checkpoints serve as well: one of them, or the newest.
+  # Also from a run's checkpoints: one of them, or the newest.
   assert_same(checkpoints.load_params(two / "000000000001"), make_state(1).params)
   assert_same(checkpoints.load_params(two), make_state(2).params)
 
 
 def test_load_params_finds_damage(copied, tmp_path):
   flip_a_bit(largest_file(copied / "000000000002" / "params"))
-  with pytest.raises(CheckpointDamagedError, match="SHA-256 differs"):
+  with pytest.raises(CheckpointDamagedError, match="damaged: expected SHA-256"):
     checkpoints.load_params(copied / "000000000002")
   assert_same(checkpoints.load_params(copied), make_state(1).params)
   with pytest.raises(FileNotFoundError, match="no snapshot"):
     checkpoints.load_params(tmp_path / "nowhere")
   (tmp_path / "empty").mkdir()
-  with pytest.raises(CheckpointDamagedError, match="manifest.json cannot be read"):
+  with pytest.raises(CheckpointDamagedError, match="manifest.json is missing"):
     checkpoints.load_params(tmp_path / "empty")
 
 
@@ -293,7 +295,7 @@ def test_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
     rng = np.random.default_rng(step)
     x = rng.normal(size=(3, 16, 4)).astype(np.float32)
     if step == 3:
-      x[0, 0, 0] = np.nan  # the count of skipped updates must survive too
+      x[0, 0, 0] = np.nan  # the count of skipped updates is restored as well
     return Trajectory({"x": x}, rng.normal(size=(16, 5)).astype(np.float32))
 
   update = update_lib.make_update(loss_fn, OPTIMIZER)

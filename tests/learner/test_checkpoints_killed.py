@@ -1,4 +1,4 @@
-"""Kills a process that saves; the process is this file, run as a program."""
+"""Kills a process while it saves; the process is this file, run as a program."""
 
 import os
 import random
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def state_of(step: int) -> TrainState:
-  """A state that tells its step by every value."""
+  """Returns a state whose values all equal the step."""
   zero = np.zeros((), np.int32)
   params = {"layer": {"w": np.full((64, 64), step, np.float32)}}
   return TrainState(params, {"mean": np.full(1000, step, np.float32)}, zero + step, zero, zero,
@@ -29,7 +29,7 @@ def state_of(step: int) -> TrainState:
 
 
 def save_for_ever(directory: str) -> None:
-  """Each step twice: the second save replaces the first."""
+  """Saves each step twice: the second checkpoint replaces the first."""
   saver = Checkpoints(directory, config.mini(), keep_last=1, keep_every=5)
   restored = saver.restore(state_of(0))
   step = 0 if restored is None else restored.step
@@ -42,9 +42,9 @@ def save_for_ever(directory: str) -> None:
 
 
 def main() -> None:
-  """Forks savers from one warm parent: a line on stdin starts one, an empty line ends it all.
+  """Forks savers from one warm parent: a line on stdin starts one, an empty line ends the program.
 
-  On stdout: each step whose save has returned, and the children's comings and goings.
+  Writes to stdout each saved step, and the start and end of each child.
   """
   for line in sys.stdin:
     if not line.strip():
@@ -63,7 +63,7 @@ def test_killed_at_any_moment_the_newest_checkpoint_is_sound(tmp_path):
     [sys.executable, __file__, str(tmp_path)],
     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=ROOT,
     env={**os.environ, "PYTHONPATH": str(ROOT)})
-  # Nothing here may wait for ever: this ends the saver, and with it every read of its output.
+  # A deadline for all reads below: it ends the saver and closes its output.
   watchdog = threading.Timer(100, process.kill)
   watchdog.start()
   random_moment = random.Random(0)
@@ -92,22 +92,22 @@ def test_killed_at_any_moment_the_newest_checkpoint_is_sound(tmp_path):
   finally:
     watchdog.cancel()
     process.kill()
-  print(f"killed 20 times, {kills_with_leftovers} in the middle of a save; reached step {saved}; the "
-        "newest checkpoint was sound each time, and none that had been reported was lost")
-  assert saved >= 5  # it got somewhere
-  assert kills_with_leftovers >= 3  # and was killed in the middle of it
+  print(f"killed 20 times, {kills_with_leftovers} of them during a save; reached step {saved}; the "
+        "newest checkpoint was always intact, and no reported one was lost")
+  assert saved >= 5  # it made progress
+  assert kills_with_leftovers >= 3  # and was killed during saves
   reader = Checkpoints(tmp_path, config.mini())
   assert [step for step in reader.steps() if step < saved - 1] == list(range(5, saved - 1, 5))
 
 
 def check_newest(directory, saved):
-  """Checks what a kill left after `saved` was reported; returns the newest step."""
+  """Checks a killed saver's directory, whose last report was `saved`; returns the newest step."""
   reader = Checkpoints(directory, config.mini())
   restored = reader.restore(state_of(0))
   if restored is None:
     assert saved == 0
     return 0
-  assert restored.step == reader.steps()[-1]  # nothing was damaged and passed over
+  assert restored.step == reader.steps()[-1]  # none was damaged and skipped
   assert restored.step in (saved, saved + 1)  # nothing that was reported is lost
   expected = state_of(restored.step)
   for a, e in zip(jax.tree.leaves(restored.state), jax.tree.leaves(expected), strict=True):

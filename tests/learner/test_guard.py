@@ -9,7 +9,7 @@ from starleague.learner import guard as guard_lib
 from starleague.learner import update as update_lib
 
 
-def test_guard_stops_with_the_batch_and_the_name_of_the_bad_term(tmp_path):
+def test_guard_saves_the_batch_and_names_the_term_that_is_not_finite(tmp_path):
   def loss_fn(params, key, batch):
     del key
     x = batch.steps["reward"]
@@ -25,7 +25,7 @@ def test_guard_stops_with_the_batch_and_the_name_of_the_bad_term(tmp_path):
   bad.steps["reward"][1, 5] = np.inf
 
   guard = guard_lib.Guard(tmp_path / "diagnosis", limit=3)
-  # Two in a row are borne, and a good one sets the count back.
+  # Two consecutive ones are tolerated, and a good one resets the count.
   for batch in (bad, bad, good, bad, bad):
     placed = update.place(batch)
     state, metrics = update(state, placed)
@@ -42,7 +42,7 @@ def test_guard_stops_with_the_batch_and_the_name_of_the_bad_term(tmp_path):
   assert "value" in str(caught.value) and "entropy" not in str(caught.value)
   report = json.loads(path.read_text())
   assert report["not_finite_metrics"] == ["gradient_norm", "loss", "value"]
-  assert report["metrics"]["update_norm"] == 0  # as nothing was applied
+  assert report["metrics"]["update_norm"] == 0  # nothing was applied
   assert report["metrics"]["consecutive_skipped"] == 3 and report["metrics"]["value"] == "inf"
   (leaf, found), = report["not_finite_batch_leaves"].items()
   assert found == {"count": 1, "first_index": [5, 1, 0]}  # device 5, step 1
@@ -51,19 +51,19 @@ def test_guard_stops_with_the_batch_and_the_name_of_the_bad_term(tmp_path):
   assert sorted(x.name for x in path.parent.iterdir()) == [path.name, path.stem + ".npz"]
 
 
-def test_guard_looks_one_update_behind(tmp_path):
+def test_guard_inspects_the_previous_update(tmp_path):
   guard = guard_lib.Guard(tmp_path, limit=1)
   fine = {"consecutive_skipped": np.int32(0), "step": np.int32(1), "loss": np.float32(1)}
   skipped = {"consecutive_skipped": np.int32(1), "step": np.int32(2), "loss": np.float32(1)}
   guard.check(fine, {"x": np.zeros(2)})
-  guard.check(skipped, {"x": np.full(2, 7.0)})  # not yet looked at
+  guard.check(skipped, {"x": np.full(2, 7.0)})  # not inspected yet
   with pytest.raises(guard_lib.NonFiniteError, match="step 2.*no metric, but the optimizer state"):
     guard.check(fine, {"x": np.zeros(2)})
   with np.load(tmp_path / "not_finite_step_2_process_0.npz") as arrays:
     np.testing.assert_array_equal(arrays["['x']"], [7.0, 7.0])
 
 
-def test_a_packed_batch_is_saved_as_what_it_holds(tmp_path):
+def test_packed_batch_is_saved_unpacked(tmp_path):
   guard = guard_lib.Guard(tmp_path, limit=1, readable=lambda x: {"a": x[:, 0], "b": x[:, 1]})
   skipped = {"consecutive_skipped": np.int32(1), "step": np.int32(9), "loss": np.float32(np.nan)}
   guard.check(skipped, np.array([[1.0, 2.0], [3.0, np.nan]]))
@@ -73,6 +73,6 @@ def test_a_packed_batch_is_saved_as_what_it_holds(tmp_path):
   assert report["not_finite_batch_leaves"] == {"['b']": {"count": 1, "first_index": [1]}}
 
 
-def test_guard_refuses_a_limit_of_nothing(tmp_path):
+def test_guard_rejects_a_limit_of_zero(tmp_path):
   with pytest.raises(ValueError, match="limit: expected at least 1, found 0"):
     guard_lib.Guard(tmp_path, limit=0)

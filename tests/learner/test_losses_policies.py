@@ -1,4 +1,4 @@
-"""Entropy, distillation, imitation, self-imitation and COMA."""
+"""Entropy, distillation, supervised learning, self-imitation and COMA: worked values, gradients."""
 
 import hypothesis
 import jax
@@ -36,12 +36,12 @@ def test_entropy_worked(logits, expected):
   close(losses.action_entropy(jnp.array(logits)), expected)
 
 
-def test_entropy_of_the_nearly_certain():
-  # H = .000499 nats; over log 2
+def test_entropy_of_a_nearly_deterministic_policy():
+  # H = .000499 nats, divided by log 2
   close(losses.action_entropy(jnp.array([10., 0.])), .000720, 1e-6)
 
 
-def test_entropy_counts_legal_choices_alone():
+def test_entropy_ignores_illegal_choices():
   close(losses.action_entropy(jnp.array([1., 0., -1., 50.]), jnp.array([1, 1, 1, 0], bool)),
         .757679)
   close(losses.action_entropy(jnp.array([1., 0., -1., ILLEGAL])), .757679)
@@ -51,7 +51,7 @@ def test_entropy_counts_legal_choices_alone():
 
 
 def test_minimising_the_entropy_loss_raises_entropy():
-  """The published pseudocode lacks the minus: minimised, it would narrow the policy."""
+  """The published pseudocode lacks the minus sign: minimising it would reduce entropy."""
   logits = jnp.array([1., 0., -1.])
 
   def loss(logits):
@@ -75,8 +75,8 @@ def test_distillation_worked_and_its_direction():
   close(losses.distillation_loss(uniform, peaked), .308994)
 
 
-def test_distillation_teaches_the_student_alone():
-  """The student is what learns: with stored logits in its place, as published, nothing would."""
+def test_distillation_gradient_reaches_the_student_alone():
+  """With stored logits as the student, as published, no gradient would pass."""
   teacher, student = jnp.array([1., 0., -1.]), jnp.array([0., .5, .2])
   by_teacher, by_student = jax.grad(losses.distillation_loss, argnums=(0, 1))(teacher, student)
   assert (by_teacher == 0).all()
@@ -93,7 +93,7 @@ def test_distillation_mask_and_illegal_choices():
 
 
 def test_early_game_is_the_first_four_minutes_of_conditioned_games():
-  """The published pseudocode's comparison is the other way round: after four minutes."""
+  """The published pseudocode compares the other way: after four minutes."""
   seconds = jnp.array([0., 239.9, 240., 1000., 0.])
   conditioned = jnp.array([True, True, True, True, False])
   close(losses.early_game(seconds, conditioned), [1, 1, 0, 0, 0])
@@ -111,10 +111,10 @@ def test_policy_distillation_worked(wrap, kind, temperature, expected):
   by_teacher, by_student = jax.grad(losses.policy_distillation_loss, argnums=(0, 1))(
     teacher, student, kind, temperature)
   assert (by_teacher == 0).all()
-  assert by_student[1] < 0  # the teacher's best becomes likelier, or larger
+  assert by_student[1] < 0  # descent raises the teacher's best choice
 
 
-def test_policy_distillation_refuses():
+def test_policy_distillation_rejects_unknown_kinds_and_zero_temperature():
   with pytest.raises(ValueError, match="'cosine'"):
     losses.policy_distillation_loss(jnp.zeros(2), jnp.zeros(2), "cosine")
   with pytest.raises(ValueError, match="above 0"):
@@ -122,7 +122,7 @@ def test_policy_distillation_refuses():
 
 
 def test_each_task_trains_its_own_head():
-  """Also where a task has fewer choices: teacher and head are filled up alike."""
+  """Also for a task with fewer choices, whose teacher and head are padded."""
   teacher = jnp.array([[1., 2., .5], [3., 1., ILLEGAL]])
   heads = jnp.array([[[.5, 1., 0.], [9., 9., 9.]], [[8., 8., 8.], [1., 2., ILLEGAL]]])
   task = jnp.array([0, 1])
@@ -142,7 +142,7 @@ def test_each_task_trains_its_own_head():
 # Supervised.
 
 
-def test_supervised_leaves_out_illegal_and_unused_labels():
+def test_supervised_loss_ignores_illegal_and_unused_labels():
   logits = jnp.array([[1., 0., ILLEGAL]] * 5)
   labels = jnp.array([0, 2, 1, 3, -1])
   mask = jnp.array([1, 1, 0, 1, 1])
@@ -174,13 +174,13 @@ def test_self_imitation_gradients():
   inputs = jnp.array([-1., -1.]), jnp.array([.4, .4]), jnp.array([1., .1])
   by_log_prob, by_v, by_returns = jax.grad(
     lambda *x: losses.self_imitation_loss(*x, value_cost=.5).sum(), argnums=(0, 1, 2))(*inputs)
-  close(by_log_prob, [-.6, 0])  # what went well becomes likelier; what went badly is left alone
-  close(by_v, [-.5 * .6, 0])  # values only rise
+  close(by_log_prob, [-.6, 0])  # only the action with a positive gain becomes more likely
+  close(by_v, [-.5 * .6, 0])  # values only increase
   close(by_returns, [0, 0])
 
 
 def test_discounted_returns():
-  """The sum starts at the step itself: R_t holds r_t."""
+  """The sum starts at the step itself: R_t includes r_t."""
   returns = losses.discounted_returns(jnp.array([1., 0., 2., 5.]), jnp.array([.5, .5, 0., .5]))
   close(returns, [1.5, 1., 2., 5.])
 
@@ -195,7 +195,7 @@ def test_coma_worked():
 
 @twin_test
 @hypothesis.given(two_logits())
-def test_coma_advantages_average_to_nothing(logits):
+def test_coma_advantages_have_mean_zero(logits):
   probabilities = np.exp(twins.log_softmax(logits[1])).astype(np.float32)
   advantages = losses.coma_advantages(logits[0], probabilities)
   close((probabilities * advantages).sum(-1), np.zeros(3), 1e-5)

@@ -1,4 +1,4 @@
-"""V-trace, TD(lambda) and UPGO: worked vectors, gradients, what must hold."""
+"""V-trace, TD(lambda) and UPGO: worked vectors, gradients, invariants."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ C = ([.5, -.2, .4, 0], .3, [.1, -.5, .2, 0], [.9, .9, .9, .9])
 
 
 def arrays(v, bootstrap, r, g):
-  """v_tm1, v_t, r_t, discount_t"""
+  """Returns v_tm1, v_t, r_t, discount_t."""
   v = np.array([*v, bootstrap], np.float32)
   return v[:-1], v[1:], np.array(r, np.float32), np.array(g, np.float32)
 
@@ -39,21 +39,21 @@ def test_vtrace_worked(wrap, case, rho, targets, advantages):
   close(wrap(losses.vtrace_targets)(*inputs), targets)
 
 
-def test_vtrace_with_higher_ceilings():
+def test_vtrace_with_higher_thresholds():
   inputs = *arrays(*C), np.array([.8, 1.5, .25, 1], np.float32)
   close(losses.vtrace_advantages(*inputs, clip_rho=2.0, clip_pg_rho=2.0),
         [-.392234, .104513, .01075, .27])
   close(losses.vtrace_targets(*inputs, clip_rho=2.0), [.107766, -.100325, .41075, .27])
 
 
-def test_vtrace_on_policy_is_the_return_less_the_value():
+def test_vtrace_on_policy_is_the_return_minus_the_value():
   v, r = np.array([.3, -.2, .5, .1], np.float32), np.array([1, 2, 4], np.float32)
   ones = np.ones(3, np.float32)
   close(losses.vtrace_advantages(v[:-1], v[1:], r, ones, ones),
         np.array([7.1, 6.1, 4.1]) - v[:-1])
 
 
-def test_vtrace_survives_an_infinite_ratio():
+def test_vtrace_clips_an_infinite_ratio():
   inputs = arrays(*A)
   infinite = np.full(3, np.inf, np.float32)
   close(losses.vtrace_advantages(*inputs, infinite), [.9, .8, .7])
@@ -89,7 +89,7 @@ def test_joint_ratio_worked(log_ratios, clipped):
 
 
 def test_joint_ratio_ignores_unused_arguments():
-  """The published pseudocode adds up the log-ratios of unused arguments too."""
+  """The published pseudocode includes the log-ratios of unused arguments."""
   log_prob = {"queued": jnp.array([-.3, -.3]), "units": jnp.array([-2., -jnp.inf])}
   behaviour = {"queued": jnp.zeros(2), "units": jnp.zeros(2)}
   mask = {"queued": jnp.array([True, True]), "units": jnp.array([True, False])}
@@ -104,7 +104,7 @@ def test_joint_ratio_is_one_on_policy_and_passes_no_gradient():
 
 
 def test_policy_gradient_descends_towards_good_actions():
-  """The published pseudocode lacks the minus: minimised, it would make good actions rarer."""
+  """The published pseudocode lacks the minus sign: minimising it makes good actions less likely."""
   logits = jnp.array([.3, -.1, .2])
 
   def loss(logits, advantage):
@@ -112,7 +112,7 @@ def test_policy_gradient_descends_towards_good_actions():
 
   close(loss(logits, 2.0), -2.0 * twins.log_softmax(logits)[1])
   gradient = jax.grad(loss)(logits, 2.0)
-  assert gradient[1] < 0 < gradient[0]  # a step against it raises the chosen logit
+  assert gradient[1] < 0 < gradient[0]  # a descent step raises the chosen logit
   close(gradient, -2.0 * (np.eye(3)[1] - np.exp(twins.log_softmax(logits))))
   close(jax.grad(loss)(logits, -2.0), -gradient)
 
@@ -129,7 +129,7 @@ def test_policy_gradient_mask_and_stopped_advantage():
 
 @pytest.mark.parametrize("ceiling, policy", [
   (.5, (.75, .25)), (1.0, (.6, .4)), (100.0, (.3, .7)), (.01, (.8, .2))])
-def test_ceiling_decides_which_policy_is_evaluated(ceiling, policy):
+def test_clipping_threshold_determines_the_evaluated_policy(ceiling, policy):
   """In a bandit V-trace is at rest at the value of the policy ~ min(ceiling mu, pi)."""
   behaviour, target = np.array([.8, .2]), np.array([.3, .7])
   rewards, discount = np.array([[1.], [0.]], np.float32), np.zeros((2, 1), np.float32)
@@ -155,7 +155,7 @@ def test_td_lambda_worked(wrap, case, returns, mean_loss):
   close(wrap(losses.td_lambda_loss)(v_tm1, v_t, r_t, discount_t).mean(), mean_loss)
 
 
-def test_td_lambda_gradient_pulls_values_to_returns_and_reaches_nothing_else():
+def test_td_lambda_gradient_reaches_the_values_alone():
   v_tm1, v_t, r_t, discount_t = map(jnp.asarray, arrays(*A))
   by_v_tm1, *others = jax.grad(
     lambda *x: losses.td_lambda_loss(*x).sum(), argnums=(0, 1, 2, 3))(v_tm1, v_t, r_t, discount_t)
@@ -195,7 +195,7 @@ def test_upgo_worked(wrap, case, returns, advantages):
 
 
 def test_upgo_follows_on_a_tie():
-  """At least as good counts as upgoing: step 1 earns exactly its value and is followed."""
+  """Equality counts as upgoing: step 1 earns exactly its value and is followed."""
   v_tm1, v_t, r_t, discount_t = arrays([0., .5, .25], 4., [0, .25, 0], [1, 1, 1])
   close(losses.upgo_returns(v_tm1, v_t, r_t, discount_t), [4.25, 4.25, 4.])
 

@@ -1,4 +1,4 @@
-"""Every loss against its float64 twin and rlax's, under jit and vmap: see `loss_cases`."""
+"""All losses against their float64 twins and rlax, under jit and vmap; see `loss_cases`."""
 
 import functools
 import pathlib
@@ -14,11 +14,11 @@ from starleague.learner import losses
 from tests.learner import loss_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# rlax points to distrax from the functions that these tests compare with.
+# Functions of rlax used here warn that distrax replaces them.
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-# rlax's inverse of the rescaling cancels in float32; ours, in another form, does not.
+# rlax's inverse of the value rescaling cancels in float32; this project's form does not.
 RLAX_BOUNDS = {"unscale_value": 2e-3, "double_q_errors": 2e-3}
-# Parts of others, or not numbers of the input's precision.
+# Types, parts of other functions, and functions that return masks.
 NOT_CASES = {"PopArtState", "popart_init", "popart_preserve", "popart_statistics",
              "popart_unnormalise", "masked_cross_entropy", "illegal_labels"}
 
@@ -45,7 +45,7 @@ def test_twin(case, seed):
 
 
 @pytest.mark.parametrize("case", loss_cases.CASES, ids=lambda case: case.name)
-def test_vmap_is_one_at_a_time(case):
+def test_vmap_equals_single_calls(case):
   rows = [case.draw(np.random.default_rng(seed)) for seed in range(3)]
   together = jax.jit(jax.vmap(case.ours))(*(np.stack(x) for x in zip(*rows, strict=True)))
   for i, row in enumerate(rows):
@@ -53,12 +53,12 @@ def test_vmap_is_one_at_a_time(case):
     assert loss_cases.error(jax.tree.map(lambda x, i=i: x[i], together), one) <= 1e-6
 
 
-def test_the_measure_is_of_the_worst_entry():
+def test_error_is_of_the_worst_entry():
   assert loss_cases.error((np.array([1.0, 2.0]), 5.0), (np.array([1.0, 2.5]), 4.0)) == 0.25
   assert loss_cases.error(np.array([np.nan]), np.array([1.0])) == np.inf
 
 
-def test_the_page_has_every_loss_and_names_tests_that_exist():
+def test_page_lists_all_losses_and_cites_existing_tests():
   page = (ROOT / "docs" / "losses.md").read_text()
   for name in losses.__all__:
     assert f"`{name}`" in page or name in ("PopArtState", "popart_init"), name

@@ -1,4 +1,4 @@
-"""PopArt, and the value functions of R2D2."""
+"""PopArt and the value functions of R2D2: worked values, invariants."""
 
 import hypothesis
 import jax
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies
 
 from starleague.learner import losses
-from starleague.learner.losses._rlax import rlax
+from tests.learner.rlax_without_tensorflow import rlax
 
 
 def close(actual, expected, atol=2e-6):
@@ -68,12 +68,12 @@ def test_popart_update_preserves_outputs_of_every_task(seed):
     np.testing.assert_allclose(new.shift[k], shift, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(new.second_moment[k], moment, rtol=1e-5)
     np.testing.assert_allclose(new.scale[k], np.sqrt(moment - shift**2), rtol=1e-4)
-  assert new.scale[2] == old.scale[2]  # no target: nothing moves
+  assert new.scale[2] == old.scale[2]  # a task without targets keeps its moments
   close(losses.popart_unnormalise(new, losses.popart_normalise(new, targets, tasks), tasks),
         targets, 1e-3)
 
 
-def test_popart_is_rlax_with_one_target_a_task():
+def test_popart_equals_rlax_with_one_target_per_task():
   params = {"w": jnp.array([[2., .1], [-1., .3]]), "b": jnp.array([.5, -.5])}
   targets, tasks = jnp.array([10., -3.]), jnp.array([1, 0])
   initial, update = rlax.popart(2, step_size=3e-4, scale_lb=1e-4, scale_ub=1e6)
@@ -88,13 +88,13 @@ def test_popart_is_rlax_with_one_target_a_task():
 def test_popart_scale_stays_within_bounds():
   start = losses.popart_init(1)
   same = losses.popart_statistics(start, jnp.full(4, 2.0), jnp.zeros(4, int), step_size=1.0)
-  close(same.scale, [1e-4], 1e-9)  # targets that do not vary
+  close(same.scale, [1e-4], 1e-9)  # constant targets
   large = losses.popart_statistics(
     start, jnp.array([1e4, -1e4]), jnp.zeros(2, int), step_size=1.0, max_scale=100.0)
   close(large.scale, [100.0], 1e-3)
 
 
-def test_popart_over_devices_is_popart_of_the_whole_batch():
+def test_popart_over_devices_equals_popart_of_the_whole_batch():
   targets, tasks = jnp.array([1., 5., -2., 7.]), jnp.array([0, 1, 0, 0])
   start = losses.popart_init(2)
   split = jax.vmap(
@@ -120,13 +120,13 @@ def test_unscale_is_the_inverse(value):
   np.testing.assert_allclose(losses.unscale_value(losses.rescale_value(x)), x, rtol=1e-5, atol=1e-6)
 
 
-def test_rescaling_is_smooth_at_nothing():
-  """Where the form with |x| and sign(x), rlax's too, has no slope of its own."""
+def test_rescaling_is_smooth_at_zero():
+  """The form with |x| and sign(x), also rlax's, has no derivative there."""
   assert jax.grad(losses.rescale_value)(0.0) == pytest.approx(0.501, rel=1e-6)
   assert jax.grad(losses.unscale_value)(0.0) == pytest.approx(1 / 0.501, rel=1e-6)
 
 
-def test_double_q_errors_are_rlax_and_their_gradient_reaches_q_alone():
+def test_double_q_errors_equal_rlax_and_their_gradient_reaches_q_alone():
   rng = np.random.default_rng(1)
   q, online, target = jnp.asarray(rng.normal(size=(3, 6, 4)).astype(np.float32))
   action = jnp.array([0, 3, 1, 2, 2, 0])
@@ -134,7 +134,7 @@ def test_double_q_errors_are_rlax_and_their_gradient_reaches_q_alone():
   errors = losses.double_q_errors(q, action, online, target, r, g, n=3)
   expected = rlax.transformed_n_step_q_learning(
     q, action, target, online.argmax(-1), r, g, 3, tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR)
-  close(errors, expected, 2e-4)  # rlax's inverse cancels in float32; the twin above holds to 1e-5
+  close(errors, expected, 2e-4)  # rlax's inverse cancels; the error from the twin is below 1e-5
   by_q, by_online, by_target = jax.grad(
     lambda *x: losses.double_q_errors(x[0], action, x[1], x[2], r, g, n=3).sum(),
     argnums=(0, 1, 2))(q, online, target)

@@ -1,4 +1,4 @@
-"""The RL objective against its float64 twin, and what must hold for any policy."""
+"""The RL objective against its float64 twin, and invariants for any policy."""
 
 import jax
 import numpy as np
@@ -47,7 +47,7 @@ def test_rl_twin(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rl_gradient_twin(seed):
-  """Along a random direction, with targets, advantages, ratios and the teacher held fast."""
+  """Compares a directional derivative; targets, advantages, ratios and teacher are constants."""
   batch = make_batch(seed)
   rng = np.random.default_rng(seed)
   direction = jax.tree.map(lambda x: rng.normal(size=x.shape), PARAMS)
@@ -64,7 +64,7 @@ def test_rl_gradient_twin(seed):
 
 
 def test_parts_of_a_batch_average_to_the_whole():
-  """So `pmean` over devices is one device's result; steps that fill are spread unevenly here."""
+  """`pmean` over devices thus gives one device's result; padding steps are uneven here."""
   batch = make_batch(3)
   batch.steps.weight[2:, 1] = 0.0
   for function in (published, imitation):
@@ -78,7 +78,7 @@ def test_parts_of_a_batch_average_to_the_whole():
                 rtol=1e-4)
 
 
-def test_steps_that_fill_do_nothing():
+def test_padding_steps_have_no_effect():
   batch = make_batch(4)
   batch.steps.weight[:] = 1.0
   batch.steps.weight[3:] = 0.0
@@ -97,15 +97,15 @@ def test_steps_that_fill_do_nothing():
   assert all((g == 0.0).all() for g in jax.tree.leaves(gradient))
 
 
-def test_last_step_lends_its_value_alone():
-  """Its reward among them, which the published pseudocode adds in."""
+def test_last_step_provides_only_the_bootstrap_value():
+  """Its reward is not learnt, unlike in the published pseudocode."""
   batch, scrambled = make_batch(6), make_batch(7)
   same_view = scrambled._replace(steps=scrambled.steps._replace(
     observation=batch.steps.observation))
   expected = published(PARAMS, batch)
   assert_same(published(PARAMS, replace_steps(batch, -1, same_view)), expected)
 
-  batch.steps.discount[-2] = 1.0  # the game goes on into the last step
+  batch.steps.discount[-2] = 1.0  # the episode continues into the last step
   (before, _), _ = published(PARAMS, batch)
   (after, _), _ = published(PARAMS, replace_steps(batch, -1, scrambled))
   assert abs(after - before) > 1e-3
@@ -120,7 +120,7 @@ def test_ratio_is_one_on_policy():
     for name in Arguments._fields for label in [getattr(batch.steps.action, name)]))
   (_, metrics), _ = published(
     PARAMS, batch._replace(steps=batch.steps._replace(log_prob=own)))
-  shifted = Arguments(*(x - 1.0 for x in own))  # likelier now: every ratio is clipped
+  shifted = Arguments(*(x - 1.0 for x in own))  # more likely now: all ratios are clipped
   (_, clipped), _ = published(
     PARAMS, batch._replace(steps=batch.steps._replace(log_prob=shifted)))
   for group in ("function", "delay"):
@@ -130,7 +130,7 @@ def test_ratio_is_one_on_policy():
 
 
 def test_ratios_ignore_unused_arguments():
-  """The published pseudocode's do not."""
+  """Those of the published pseudocode include them."""
   batch = make_batch(9)
   used = vocabulary.ARGUMENT_TABLE[batch.steps.action.function]  # [T + 1, B, 7]
   assert not used.all()
@@ -141,14 +141,14 @@ def test_ratios_ignore_unused_arguments():
   assert_same(published(PARAMS, batch), published(PARAMS, other), rtol=1e-6)
 
 
-def test_pseudo_rewards_that_are_off_teach_their_value_alone():
+def test_inactive_pseudo_rewards_train_only_their_baseline():
   batch = make_batch(10)
 
   def terms(active):
-    # A new array, never the last one changed: JAX may still be reading that.
-    played_for = np.full_like(batch.steps.pseudo_active, active)
+    # A new array for each call: JAX may still read the previous one.
+    active_everywhere = np.full_like(batch.steps.pseudo_active, active)
     (_, metrics), _ = published(
-      PARAMS, batch._replace(steps=batch.steps._replace(pseudo_active=played_for)))
+      PARAMS, batch._replace(steps=batch.steps._replace(pseudo_active=active_everywhere)))
     return metrics
 
   on, off = terms(True), terms(False)
@@ -159,7 +159,7 @@ def test_pseudo_rewards_that_are_off_teach_their_value_alone():
 
 
 def test_action_type_kl_is_early_and_conditioned():
-  """Before four minutes; the published pseudocode's mask is for after them."""
+  """Before four minutes; the published pseudocode masks the time before them."""
   batch = make_batch(11)
   batch.steps.weight[:] = 1.0
 
@@ -180,7 +180,7 @@ def test_action_type_kl_is_early_and_conditioned():
 
 
 class CountingPolicy(LinearPolicy):
-  """Counts how often it is unrolled while a program is traced."""
+  """Counts unrolls during tracing."""
 
   def __init__(self):
     self.unrolls = 0
@@ -190,7 +190,7 @@ class CountingPolicy(LinearPolicy):
     return super().unroll_batch(params, batch)
 
 
-def test_terms_of_no_weight_are_left_out():
+def test_terms_without_cost_are_not_compiled():
   batch = make_batch(12)
   policy = CountingPolicy()
   loss, metrics = jax.jit(lambda p: rl_loss(policy, WINLOSS_ALONE, p, None, batch))(PARAMS)
@@ -207,7 +207,7 @@ def test_terms_of_no_weight_are_left_out():
 
 
 class MaskingPolicy(LinearPolicy):
-  """Rules out the delay of five game loops."""
+  """Forbids a delay of five game loops."""
 
   def unroll_batch(self, params, batch):
     output = super().unroll_batch(params, batch)
@@ -215,7 +215,7 @@ class MaskingPolicy(LinearPolicy):
     return output._replace(logits=output.logits._replace(delay=delay))
 
 
-def test_actions_that_the_learner_rules_out_are_counted_and_have_no_ratio():
+def test_illegal_actions_are_counted_and_have_ratio_zero():
   batch = make_batch(13)
   batch.steps.weight[:] = 1.0
   batch.steps.action.delay[:] = 7
@@ -231,15 +231,15 @@ def test_actions_that_the_learner_rules_out_are_counted_and_have_no_ratio():
   assert all(metrics[f"illegal/{name}"] == 0.0 for name in Arguments._fields if name != "delay")
   assert all(np.isfinite(x) for x in metrics.values())
   assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
-  assert 0.0 < metrics["ratio/delay"] <= 3 / T  # 0 where it is ruled out, 1 at most elsewhere
+  assert 0.0 < metrics["ratio/delay"] <= 3 / T  # 0 for illegal actions, at most 1 for others
 
 
-def test_a_teacher_that_is_wanted_and_missing():
+def test_missing_teacher_is_rejected():
   with pytest.raises(ValueError, match="teacher_params is None"):
     rl_loss(POLICY, PUBLISHED, PARAMS, None, make_batch(0))
 
 
-def test_a_batch_needs_two_steps_and_whole_rewards():
+def test_batch_needs_two_steps_and_all_rewards():
   batch = make_batch(0)
   short = batch._replace(steps=jax.tree.map(lambda x: x[:1], batch.steps))
   with pytest.raises(ValueError, match="T at least 1"):

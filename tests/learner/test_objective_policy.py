@@ -1,4 +1,4 @@
-"""The RL objective with the agent's own policy, on random trajectories."""
+"""The RL objective with the `mini` policy on random trajectories."""
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ CONFIG = mini()
 
 
 def random_batch(seed):
-  """Observations that hold something in every field, and actions that are legal."""
+  """Draws observations with values in all fields, and legal actions."""
   rng = np.random.default_rng(seed)
   spec = types.trajectory_spec(CONFIG, T)
 
@@ -79,9 +79,9 @@ def test_rl_loss_of_the_policy():
   assert metrics["kl/function"] > 0.0 and metrics["entropy/units"] > 0.0
   assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
   reached = [bool((g != 0).any()) for g in jax.tree.leaves(gradient)]
-  assert np.mean(reached) > 0.8  # some are of arguments and units that this batch does not have
+  assert np.mean(reached) > 0.8  # others belong to arguments and units absent from the batch
 
-  # A row by itself is the batch of that row twice: one program serves all three.
+  # Each row is evaluated as a batch of that row twice, to reuse the compiled program.
   parts = [gradient_of(types.Trajectory(
     jax.tree.map(lambda x, b=b: x[:, [b, b]], batch.steps),
     jax.tree.map(lambda x, b=b: x[[b, b]], batch.initial_state))) for b in range(B)]

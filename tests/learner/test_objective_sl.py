@@ -1,4 +1,4 @@
-"""The imitation objective against its float64 twin; the weights of both objectives."""
+"""The supervised objective against its float64 twin; costs of both objectives."""
 
 import jax
 import numpy as np
@@ -36,7 +36,7 @@ def test_sl_twin(seed):
   np.testing.assert_allclose(actual, (ahead - behind) / 2e-5, rtol=1e-4)
 
 
-def test_sl_leaves_out_illegal_labels_and_says_how_many():
+def test_sl_ignores_and_counts_illegal_labels():
   batch = make_batch(2)
   batch.steps.weight[:] = 1.0
   batch.steps.action.delay[:3] = types.NUM_DELAYS  # one past the end
@@ -70,7 +70,7 @@ def test_sl_accuracy():
   assert metrics["accuracy/target_unit"] == 0.0 == metrics["cross_entropy/target_unit"]  # unused
 
 
-def test_sl_weights_cost_their_arguments():
+def test_sl_costs_multiply_their_arguments():
   batch = make_batch(4)
   batch.steps.weight[:] = 1.0
   only_delay = SLWeights(arguments=Arguments(0, 9.0, 0, 0, 0, 0, 0), l2=0.0)
@@ -79,7 +79,7 @@ def test_sl_weights_cost_their_arguments():
   assert "loss/l2" not in metrics
 
 
-# The weights.
+# Costs.
 
 
 def test_published_weights():
@@ -98,12 +98,12 @@ def test_published_weights():
   ({"upgo": (1.0, 0, 0, 0, float("nan"))}, "RLWeights.upgo is"),
   ({"td_lambda": 1.5}, "RLWeights.td_lambda is 1.5"),
 ])
-def test_impossible_rl_weights_are_refused(bad, message):
+def test_impossible_rl_weights_are_rejected(bad, message):
   with pytest.raises(ValueError, match=message):
     RLWeights(**bad)
 
 
-def test_impossible_sl_weights_are_refused():
+def test_impossible_sl_weights_are_rejected():
   with pytest.raises(ValueError, match="l2 is -1"):
     SLWeights(l2=-1.0)
   with pytest.raises(ValueError, match="repeat is -2"):

@@ -31,14 +31,14 @@ def test_batches_arrive_placed_and_in_order():
     for batch in batches:
       assert isinstance(batch, jax.Array)
       values.append(int(batch[0]))
-    with pytest.raises(StopIteration):  # and stays at its end
+    with pytest.raises(StopIteration):  # again at every later call
       next(batches)
   assert values == [0, 1, 2, 3, 4]
   assert main not in placers and len(placers) == 5
   assert batches.waiting().batches == 5
 
 
-def test_depth_batches_are_made_ahead_and_no_more():
+def test_exactly_depth_batches_are_made_ahead():
   made = []
   ready = threading.Event()
 
@@ -62,7 +62,7 @@ def test_depth_batches_are_made_ahead_and_no_more():
 
 
 @pytest.mark.parametrize("where", ["source", "place"])
-def test_error_of_the_thread_comes_after_the_batches_before_it(where):
+def test_error_of_the_thread_is_raised_after_earlier_batches(where):
   def source():
     yield 1
     yield 2
@@ -92,7 +92,7 @@ def test_deadline_and_recovery():
 
   with prefetch(source(), lambda x: x, timeout=0.1) as batches:
     assert next(batches) == 1
-    with pytest.raises(PrefetchTimeoutError, match="no batch in 0.1 s, after 1 that came"):
+    with pytest.raises(PrefetchTimeoutError, match="no batch in 0.1 s, after 1 batches"):
       next(batches)
     release.set()
     deadline = time.monotonic() + 10
@@ -118,7 +118,7 @@ def test_waiting_is_measured():
     waiting = batches.waiting()
   assert waiting.batches == 4
   assert 0.1 < waiting.waited_seconds <= waiting.elapsed_seconds <= took
-  assert waiting.fraction > 0.9  # a consumer that does nothing but wait
+  assert waiting.fraction > 0.9  # a consumer that only waits
 
   with prefetch(iter(range(4)), lambda x: x) as batches:
     for _ in batches:
@@ -132,7 +132,7 @@ def test_waiting_since_an_earlier_reading():
   assert Waiting(0, 0.0, 0.0).fraction == 0.0
 
 
-def test_close_ends_a_thread_that_has_no_room():
+def test_close_ends_a_thread_without_room():
   made = []
 
   def endless():
@@ -149,7 +149,7 @@ def test_close_ends_a_thread_that_has_no_room():
     next(batches)
 
 
-def test_close_names_a_source_that_blocks():
+def test_close_reports_a_blocking_source():
   release = threading.Event()
 
   def source():
@@ -164,6 +164,6 @@ def test_close_names_a_source_that_blocks():
 
 
 @pytest.mark.parametrize("options", [{"depth": 0}, {"timeout": 0.0}])
-def test_bad_options_are_refused(options):
+def test_bad_options_are_rejected(options):
   with pytest.raises(ValueError, match="depth >= 1 and timeout > 0"):
     prefetch([], lambda x: x, **options)

@@ -1,8 +1,8 @@
-"""One SQLite file, shared by threads and by several processes of one machine.
+"""A SQLite file that threads and processes of one machine share.
 
-Every change is one transaction that is on disk when it returns: a process that is killed loses at
-most the transaction it was in, and the file is never half written. SQLite's write-ahead log needs
-shared memory, so the file must not lie on a network file system.
+Every change is one transaction, on disk when it returns: a killed process loses at most the
+transaction in progress, and the file is never half written. SQLite's write-ahead log needs shared
+memory: the file must not lie on a network file system.
 """
 
 import contextlib
@@ -16,24 +16,29 @@ from typing import Any
 
 BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.02
+_LAYOUT = "layout"  # the table of components and their versions
 
 
 class Database:
-  """A connection to a file, made anew after a fork."""
+  """A connection to a SQLite file; a forked process opens its own."""
 
   def __init__(self, path: str | os.PathLike, component: str, version: int,
-               tables: Sequence[str], busy_seconds: float = BUSY_SECONDS):
-    """Opens or makes the file.
+               tables: Sequence[str], *, alone: bool = False,
+               busy_seconds: float = BUSY_SECONDS):
+    """Opens the file, or creates it with its tables.
 
     Args:
-      path: of the file; its folder is made.
-      component: whose tables these are; several components may share a file.
+      path: the file; its folder is created if missing.
+      component: owner of the tables; several components may share a file.
       version: of the tables' layout.
-      tables: statements that make the tables where they are missing.
-      busy_seconds: how long to wait for other processes.
+      tables: statements that create the tables if they are missing.
+      alone: whether to refuse a file with tables of other components.
+      busy_seconds: maximum wait for other processes.
 
     Raises:
-      ValueError: where the file is no database, or its tables are of another version.
+      ValueError: the file is not a database, its tables have another version, or it holds tables
+        of another component and `alone` is set. It stays unchanged.
+      sqlite3.OperationalError: the disk is full, or the lock is held for too long.
     """
     self.path = pathlib.Path(path)
     self._busy_seconds = busy_seconds
@@ -42,24 +47,40 @@ class Database:
     self.path.parent.mkdir(parents=True, exist_ok=True)
     try:
       with self.transaction() as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS layout "
-                           "(component TEXT PRIMARY KEY, version INTEGER NOT NULL)")
-        connection.execute("INSERT OR IGNORE INTO layout VALUES (?, ?)", (component, version))
-        found = connection.execute(
-          "SELECT version FROM layout WHERE component = ?", (component,)).fetchone()[0]
-        if found != version:
-          raise ValueError(f"{self.path}: the tables of {component} are of version {found}, "
-                           f"expected {version}. Start a new file.")
-        for statement in tables:
-          connection.execute(statement)
+        if alone:
+          self._check_alone(connection, component)
+        self._create(connection, component, version, tables)
     except sqlite3.OperationalError:
-      raise  # a disk that is full, a lock that is held: says so itself
+      raise
     except sqlite3.DatabaseError as error:
       raise ValueError(f"{self.path} is not a SQLite database, or is damaged: {error}. Move it away "
                        "or restore it.") from error
 
+  def _check_alone(self, connection: sqlite3.Connection, component: str) -> None:
+    tables = {row[0] for row in connection.execute(
+      "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    found = set(tables)
+    if _LAYOUT in tables:
+      found = {row[0] for row in connection.execute(f"SELECT component FROM {_LAYOUT}")}
+    if found - {component}:
+      raise ValueError(f"{self.path}: expected a {component} alone, found {sorted(found)}. Give the "
+                       f"{component} a file of its own.")
+
+  def _create(self, connection: sqlite3.Connection, component: str, version: int,
+              tables: Sequence[str]) -> None:
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {_LAYOUT} "
+                       "(component TEXT PRIMARY KEY, version INTEGER NOT NULL)")
+    connection.execute(f"INSERT OR IGNORE INTO {_LAYOUT} VALUES (?, ?)", (component, version))
+    found = connection.execute(
+      f"SELECT version FROM {_LAYOUT} WHERE component = ?", (component,)).fetchone()[0]
+    if found != version:
+      raise ValueError(f"{self.path}: expected tables of {component} of version {version}, found "
+                       f"version {found}. Start a new file.")
+    for statement in tables:
+      connection.execute(statement)
+
   def _connect(self) -> sqlite3.Connection:
-    if self._process != os.getpid():  # SQLite's connections must not be carried over a fork
+    if self._process != os.getpid():  # a fork must not use its parent's SQLite connection
       connection = sqlite3.connect(
         self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
       self._use_write_ahead_log(connection)
@@ -74,14 +95,14 @@ class Database:
         connection.execute("PRAGMA journal_mode = WAL")
         return
       except sqlite3.OperationalError as error:
-        # Changing the mode does not wait for others, whatever the connection's timeout is.
+        # A change of the mode ignores the connection's timeout.
         if "locked" not in str(error) or time.monotonic() > deadline:
           raise
         time.sleep(_RETRY_SECONDS)
 
   @contextlib.contextmanager
   def transaction(self) -> Iterator[sqlite3.Connection]:
-    """A change: all of it or, where the body raises, nothing. Others wait."""
+    """An exclusive transaction: committed at the end, rolled back if the block raises."""
     with self._lock:
       connection = self._connect()
       connection.execute("BEGIN IMMEDIATE")
@@ -93,12 +114,12 @@ class Database:
       connection.execute("COMMIT")
 
   def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple]:
-    """All rows of a query."""
+    """Returns all rows of a query."""
     with self._lock:
       return self._connect().execute(statement, values).fetchall()
 
   def close(self) -> None:
-    """Closes the connection of this process; it is opened again when needed."""
+    """Closes the connection of this process; the next use reopens it."""
     with self._lock:
       if self._process == os.getpid():
         self._connection.close()

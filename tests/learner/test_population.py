@@ -153,7 +153,7 @@ def test_whoever_joins_again_shuts_the_other_out(population, tmp_path):
   population.report("a", 10, [1.], path)
   successor = Population(population.path, "toy", RANGES, 10)
   assert successor.join(rng(), "a").checkpoint == path
-  with pytest.raises(ValueError, match="member 'a' was joined again, for the 2th time"):
+  with pytest.raises(ValueError, match="member 'a' was joined 2 times; expected 1 times"):
     population.report("a", 11, [1.], path)
   successor.report("a", 11, [2.], path)
   with pytest.raises(ValueError, match=r"that this worker joined, of \[\], found 'a'"):
@@ -197,11 +197,11 @@ def test_a_file_of_something_else_is_refused(tmp_path, population):
   league = tmp_path / "league.sqlite"
   with sqlite3.connect(league) as connection:
     connection.execute("CREATE TABLE results (id TEXT)")
-  with pytest.raises(ValueError, match=r"expected a population, found the tables \['results'\]"):
+  with pytest.raises(ValueError, match=r"expected a population alone, found \['results'\]"):
     Population(league, "toy", RANGES, 10)
   with sqlite3.connect(population.path) as connection:
-    connection.execute("UPDATE population SET version = 99")
-  with pytest.raises(ValueError, match="expected tables of version 1, found 99"):
+    connection.execute("UPDATE layout SET version = 99")
+  with pytest.raises(ValueError, match="tables of population of version 2, found version 99"):
     Population(population.path, "toy", RANGES, 10)
 
 

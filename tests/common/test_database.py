@@ -1,0 +1,99 @@
+"""The SQLite file: all or nothing, checked when it is opened, safe over threads and forks."""
+
+import os
+import sqlite3
+import threading
+
+import pytest
+
+from starleague.common.database import Database
+
+TABLES = ("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",)
+
+
+def make(path, component="counter", version=1, **options):
+  return Database(path, component, version, TABLES, **options)
+
+
+def add(database, name="a"):
+  with database.transaction() as connection:
+    connection.execute("INSERT INTO counts VALUES (?, 1) "
+                       "ON CONFLICT (name) DO UPDATE SET value = value + 1", (name,))
+
+
+def counts(database):
+  return dict(database.rows("SELECT name, value FROM counts"))
+
+
+def test_a_database_keeps_its_rows_and_reopens_after_close(tmp_path):
+  database = make(tmp_path / "new" / "file.sqlite")
+  add(database)
+  database.close()
+  add(database)
+  assert counts(database) == counts(make(database.path)) == {"a": 2}
+
+
+def test_a_transaction_that_raises_changes_nothing(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  add(database)
+  with pytest.raises(ZeroDivisionError), database.transaction() as connection:
+    connection.execute("DELETE FROM counts")
+    raise ZeroDivisionError
+  assert counts(database) == {"a": 1}
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+  path = tmp_path / "text"
+  path.write_text("this is no database, and long enough to be read as a header" * 20)
+  with pytest.raises(ValueError, match="text is not a SQLite database, or is damaged"):
+    make(path)
+
+
+def test_tables_of_another_version_are_refused(tmp_path):
+  make(tmp_path / "file.sqlite")
+  with pytest.raises(ValueError, match="tables of counter of version 2, found version 1"):
+    make(tmp_path / "file.sqlite", version=2)
+
+
+def test_components_share_a_file_unless_one_wants_to_be_alone(tmp_path):
+  path = tmp_path / "file.sqlite"
+  make(path, "counter")
+  make(path, "other", version=7)
+  with pytest.raises(ValueError, match=r"expected a counter alone, found \['counter', 'other'\]"):
+    make(path, "counter", alone=True)
+  foreign = tmp_path / "foreign.sqlite"
+  with sqlite3.connect(foreign) as connection:
+    connection.execute("CREATE TABLE results (id TEXT)")
+  with pytest.raises(ValueError, match=r"expected a counter alone, found \['results'\]"):
+    make(foreign, alone=True)
+  with sqlite3.connect(foreign) as connection:
+    found = connection.execute("SELECT name FROM sqlite_master").fetchall()
+  assert found == [("results",)]
+  add(make(tmp_path / "alone.sqlite", alone=True))
+  assert counts(make(tmp_path / "alone.sqlite", alone=True)) == {"a": 1}
+
+
+def test_threads_share_a_database(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  threads = [threading.Thread(target=lambda: [add(database) for _ in range(20)]) for _ in range(4)]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join(timeout=60)
+  assert counts(database) == {"a": 80}
+
+
+def test_a_fork_opens_its_own_connection(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  add(database)
+  child = os.fork()
+  if not child:
+    status = 1
+    try:
+      add(database)
+      status = 0
+    finally:
+      os._exit(status)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+  add(database)
+  assert counts(database) == {"a": 3}

@@ -1,24 +1,24 @@
-"""`results.csv` of a run: every measured figure, one a line, appended as it is known.
+"""`results.csv` of a run: one measured figure per line, appended when measured.
 
-Long format, so that a new tag needs no new column:
+The format is long, so that a new tag needs no new column:
 
     seconds,update,tag,value,low,high
     61.204,128,loss/policy,-0.0312,,
     61.204,128,score/eval/weak army,0.625,0.481,0.75
 
-seconds  wall-clock since the start of the run, those of earlier, resumed parts included
-update   learner updates done when the figure was measured
-tag      KIND/NAME; `report` knows these kinds, and draws any other too:
+seconds  wall-clock time since the start of the run, earlier parts of a resumed run included
+update   learner updates at the time of measurement
+tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
            score/train/OPPONENT, score/eval/OPPONENT, score/random/OPPONENT (random play):
              wins plus half the draws, over games
            win_rate/eval/OPPONENT, win_rate/random/OPPONENT: wins only, over games
            loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
-           speed/actor, speed/learner (agent steps a second), speed/waiting (fraction of time)
+           speed/actor, speed/learner (agent steps per second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
-value    a number; nan and inf are kept, so that a broken run shows
-low,high the ends of a 95% interval, for scores; otherwise empty
+value    a number; nan and inf are kept, so that a diverged run is visible
+low,high bounds of a 95% interval for scores; otherwise empty
 
-Several processes may append to one file: each line goes out whole, under a lock.
+Several processes may append to one file: lines are written whole, under a lock.
 """
 
 import contextlib
@@ -29,8 +29,14 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from starleague.common.errors import UserError
+
 FILE_NAME = "results.csv"
 HEADER = "seconds,update,tag,value,low,high"
+
+
+class ResultsError(UserError, ValueError):
+  """A results file or a row that is not in the format of the module's docstring."""
 
 
 class Row(NamedTuple):
@@ -45,13 +51,12 @@ class Row(NamedTuple):
 
 
 def append(path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
-  """Appends rows, all or none of them; creates the file with its header where there is none.
+  """Appends all rows or, after an error, none; creates a missing file with its header.
 
-  A last line that a crash tore is removed first. Safe between processes of one machine.
+  An incomplete last line, left by a crash, is removed first. Safe between processes of one machine.
 
   Raises:
-    ValueError: a row that could not be read back, or a file that is not a results file. Nothing is
-      written then.
+    ResultsError: a row that could not be read back, or a file that is not a results file.
   """
   text = "".join(_format(row) + "\n" for row in rows)
   if not text:
@@ -62,7 +67,7 @@ def append(path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
     size = _drop_torn_line(descriptor)
     data = memoryview((text if size else HEADER + "\n" + text).encode())
     try:
-      while data:  # a full disk may take a part, and refuse the rest
+      while data:  # a full disk may accept a part
         data = data[os.write(descriptor, data):]
     except OSError:
       os.ftruncate(descriptor, size)
@@ -70,11 +75,11 @@ def append(path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> list[Row]:
-  """All rows in the order they were written; a torn last line is left out.
+  """Returns all rows in written order, without an incomplete last line.
 
   Raises:
     FileNotFoundError: no such file.
-    ValueError: a header or a line that is not a results file's, with its number.
+    ResultsError: a wrong header, or a wrong line with its number.
   """
   path = pathlib.Path(path)
   if not path.is_file():
@@ -82,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> list[Row]:
       f"{path}: no such file; a run writes its figures there from its first update on")
   text = path.read_text(encoding="utf-8", errors="replace")
   _check_header(text[:len(HEADER) + 1], path)
-  lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
+  lines = text.split("\n")[:-1]  # text after the last newline is empty or incomplete
   return [_parse_line(line, path, number) for number, line in enumerate(lines[1:], start=2)]
 
 
@@ -119,14 +124,14 @@ class Follower:
 
 
 def last_seconds(path: str | os.PathLike[str]) -> float:
-  """The latest time in the file, to which a resumed run adds its own; 0 where there is no file."""
+  """Returns the latest time in the file, at which a resumed run continues; 0 without a file."""
   if not pathlib.Path(path).is_file():
     return 0.0
   return max((row.seconds for row in read(path)), default=0.0)
 
 
 def by_tag(rows: Iterable[Row]) -> dict[str, list[Row]]:
-  """Rows of each tag in order of time, tags in order of first appearance."""
+  """Groups rows by tag: rows in order of time, tags in order of first appearance."""
   tags: dict[str, list[Row]] = {}
   for row in rows:
     tags.setdefault(row.tag, []).append(row)
@@ -134,25 +139,25 @@ def by_tag(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _format(row: Row) -> str:
-  """A line without its newline, after checks that it can be read back."""
+  """Returns a row as a line without newline, after checking that it can be read back."""
   tag = row.tag
   if not tag or not tag.isprintable() or set(tag) & set(',"') or tag != tag.strip():
-    raise ValueError(
+    raise ResultsError(
       f"a tag must be printable and have no comma, quote or outer space; found {tag!r}")
   if row.update != int(row.update):
-    raise ValueError(f"{tag}: update must be a whole number; found {row.update!r}")
+    raise ResultsError(f"{tag}: update must be a whole number; found {row.update!r}")
   low = "" if row.low is None else _number(row.low)
   high = "" if row.high is None else _number(row.high)
   line = f"{float(row.seconds):.3f},{int(row.update)},{tag},{_number(row.value)},{low},{high}"
   try:
     _parse(line)
   except ValueError as error:
-    raise ValueError(f"{tag}: {error}; found {row}") from None
+    raise ResultsError(f"{tag}: {error}; found {row}") from None
   return line
 
 
 def _number(value: float) -> str:
-  return format(float(value), ".9g")  # 9 digits give back any float32 exactly
+  return format(float(value), ".9g")  # 9 digits represent any float32 exactly
 
 
 def _parse(line: str) -> Row:
@@ -169,8 +174,8 @@ def _parse(line: str) -> Row:
   if not fields[2]:
     raise ValueError("expected a tag")
   if (low is None) != (high is None):
-    raise ValueError("expected both ends of the interval or neither")
-  # Rounding to 9 digits may move an end past a value that it equals.
+    raise ValueError("expected both bounds of the interval or neither")
+  # Rounding to 9 digits may move a bound past an equal value.
   if low is not None and high is not None and not low - 1e-8 <= value <= high + 1e-8:
     raise ValueError("expected low <= value <= high")
   return Row(seconds, update, fields[2], value, low, high)
@@ -180,30 +185,30 @@ def _parse_line(line: str, path: pathlib.Path, number: int) -> Row:
   try:
     return _parse(line)
   except ValueError as error:
-    raise ValueError(f"{path}:{number}: {error}; found {line!r}") from None
+    raise ResultsError(f"{path}:{number}: {error}; found {line!r}") from None
 
 
 def _check_header(start: str, path: str | os.PathLike[str]) -> None:
-  """Takes the file's first len(HEADER) + 1 characters; a header that a crash tore passes too."""
+  """Checks a file's first len(HEADER) + 1 characters; an incomplete header passes too."""
   if not (HEADER + "\n").startswith(start):
-    raise ValueError(
+    raise ResultsError(
       f"{path}: not a results file: expected the first line {HEADER!r}, found "
       f"{start.split(chr(10), 1)[0]!r}; move it away, or name another folder")
 
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> Iterator[int]:
-  """An open descriptor that appends, with the file locked against other writers."""
+  """Opens a file for appending, locked against other writers."""
   descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
   try:
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for one write; let go by close, also in a crash
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for one write; released by close, also in a crash
     yield descriptor
   finally:
     os.close(descriptor)
 
 
 def _drop_torn_line(descriptor: int) -> int:
-  """Cuts what follows the last newline, half a line that a crash left; the size that remains."""
+  """Removes an incomplete last line, left by a crash; returns the remaining size."""
   size = end = os.fstat(descriptor).st_size
   while end > 0:
     begin = max(0, end - 4096)

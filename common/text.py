@@ -1,8 +1,8 @@
-"""Counts and durations as short text."""
+"""Short text for counts and durations."""
 
 
 def duration(seconds: float) -> str:
-  """`7s`, `2m05s`, `3h04m`, `2d03h`."""
+  """Returns a duration as `7s`, `2m05s`, `3h04m` or `2d03h`."""
   whole = round(max(0.0, seconds))
   if whole < 60:
     return f"{whole}s"
@@ -14,7 +14,7 @@ def duration(seconds: float) -> str:
 
 
 def count(value: float) -> str:
-  """`950`, `9 500`, `12.3 k`, `4.56 M`, `7.89 G`: at least three digits."""
+  """Returns a count as `950`, `9 500`, `12.3 k`, `4.56 M` or `7.89 G`: three digits or more."""
   for least, scale, unit in ((999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"), (9999.5, 1e3, "k")):
     if abs(value) >= least:
       return f"{format(value / scale, '#.3g').rstrip('.')} {unit}"

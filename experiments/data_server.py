@@ -3,6 +3,7 @@
   python -m starleague.experiments.data_server --run_dir runs/mini --port 7000
 """
 
+
 from absl import flags, logging
 
 from starleague.agent import config as agent_config

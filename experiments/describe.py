@@ -1,4 +1,4 @@
-"""Prints the page of an agent, or renews the generated part of one.
+"""Prints the generated part of an agent's page, or updates it in a page.
 
   python -m starleague.experiments.describe --preset mini
   python -m starleague.experiments.describe --write docs/agent.md
@@ -10,23 +10,31 @@ from absl import flags
 
 from starleague.agent import config as agent_config
 from starleague.common import files
+from starleague.common.errors import UserError
 from starleague.experiments.run import entry
 from starleague.viewers import agent_page
 
-_PRESET = flags.DEFINE_string("preset", "full", "Which agent.")
+_PRESET = flags.DEFINE_string("preset", "full", "Preset of the agent: mini, medium or full.")
 _WRITE = flags.DEFINE_string(
-  "write", None, "A page whose generated part is renewed; without it, the part is printed.")
+  "write", None, "Page to update. Default: the generated part is printed.")
 
 
 def main() -> None:
-  part = agent_page.page_part(agent_config.preset(_PRESET.value))
+  try:
+    config = agent_config.preset(_PRESET.value)
+  except ValueError as error:
+    raise UserError(f"--preset: {error}") from error
   if _WRITE.value is None:
-    print(part)
+    print(agent_page.generated_part(config))
     return
   path = pathlib.Path(_WRITE.value)
-  renewed = agent_page.renew(path.read_text(), part)
+  try:
+    text = path.read_text(encoding="utf-8")
+    agent_page.require_marks(text)
+  except ValueError as error:
+    raise UserError(f"{path}: {error}") from error
   with files.replacing(path) as file:
-    file.write(renewed)
+    file.write(agent_page.update(text, agent_page.generated_part(config)))
 
 
 if __name__ == "__main__":

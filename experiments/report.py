@@ -3,23 +3,16 @@
   python -m starleague.experiments.report RUN_DIR
 """
 
-import sys
-from collections.abc import Sequence
-
-from absl import app
-
+from starleague.experiments.run import entry
 from starleague.viewers.report import page
 
+ARGUMENTS = [("RUN_DIR",)]
 
-def main(argv: Sequence[str]) -> None:
-  """Entry point: the folder is the one argument."""
-  if len(argv) != 2:
-    raise app.UsageError("name the folder of one run, as runs/NAME")
-  try:
-    print(page.write_report(argv[1]))
-  except (OSError, ValueError) as error:
-    sys.exit(f"report: {error}")
+
+def main(run_dir: str) -> None:
+  """Writes the report and prints its path."""
+  print(page.write_report(run_dir))
 
 
 if __name__ == "__main__":
-  app.run(main)
+  entry.run(main, arguments=ARGUMENTS)

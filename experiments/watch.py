@@ -1,120 +1,96 @@
-"""Watches a game of Skirmish: one page that plays a replay, or the terminal.
+"""Shows a game of Skirmish: a replay, or a game played for the purpose.
 
   python -m starleague.experiments.watch game.npz
   python -m starleague.experiments.watch --play L7 macro --races protoss,zerg --map ramps --seed 3
   python -m starleague.experiments.watch --play agent rusher --run_dir runs/mini --terminal
   python -m starleague.experiments.watch game.npz --gif game.gif
 
-The page holds the whole game and needs no network. A replay that does not come out as it was
-recorded is refused.
+Writes a page that holds the whole game and needs no network, or a GIF, or plays the game as text on
+the terminal. A replay whose states differ from the recorded hashes is refused.
 """
 
 import pathlib
-import sys
-from collections.abc import Sequence
-from typing import NamedTuple
 
-from absl import app, flags
+from absl import flags
 
+from starleague.common.errors import UserError
 from starleague.environments.skirmish.games import replays
-from starleague.environments.skirmish.games.replays import Replay
 from starleague.environments.skirmish.rules.state import State
-from starleague.experiments.run import competitors
+from starleague.experiments.run import competitors, entry
 from starleague.experiments.run import flags as run_flags
-from starleague.experiments.run.competitors import AGENT
-from starleague.learner import checkpoints
-from starleague.viewers.watch import frames as watch_frames
-from starleague.viewers.watch import gif as watch_gif
-from starleague.viewers.watch import page as watch_page
-from starleague.viewers.watch import terminal as watch_terminal
+from starleague.viewers.watch import gif, page, summary, terminal
+
+ARGUMENTS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
 
 for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)
 _PLAY = flags.DEFINE_bool(
-  "play", False, "Play a game first: the two arguments are the players, scripted ones as L7 or "
-  f"macro, or {AGENT} (the newest weights of --run_dir). Without it the one argument is a replay, "
-  "as game.npz.")
-_SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Player 1 starts where player 2 does.")
-_SAVE = flags.DEFINE_string("save", None, "Where the played game's replay goes.")
-_OUTPUT = flags.DEFINE_string("output", None, "Where the page goes; beside the replay if not given.")
-_GIF = flags.DEFINE_string("gif", None, "Make a moving picture of the game, as game.gif.")
+  "play", False, "Play a game first. The two arguments are then the players: scripted ones such as "
+  f"L7 or macro, or {competitors.AGENT} (the newest weights of --run_dir). Without it the argument "
+  "is a replay, such as game.npz.")
+_SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Swaps the players' starting positions.")
+_SAVE = flags.DEFINE_string("save", None, "Path for the replay of the played game.")
+_OUTPUT = flags.DEFINE_string("output", None, "Path for the page. Default: beside the replay.")
+_GIF = flags.DEFINE_string("gif", None, "Path for a GIF of the game, such as game.gif.")
 _GIF_VIEW = flags.DEFINE_integer(
-  "gif_view", 0, "Of --gif: what player 1 or 2 sees; 0: everything.", lower_bound=0, upper_bound=2)
-_TERMINAL = flags.DEFINE_bool("terminal", False, "Show it here, as text.")
-_SPEED = flags.DEFINE_float("speed", 4.0, "Of --terminal, times real time.")
+  "gif_view", 0, "View of --gif: 1 or 2 for that player's, 0 for the whole map.", lower_bound=0,
+  upper_bound=2)
+_TERMINAL = flags.DEFINE_bool("terminal", False, "Plays the game as text on the terminal.")
+_SPEED = flags.DEFINE_float(
+  "speed", 4.0, "Speed of --terminal, a factor of real time, 0.01 to 1000.")
+flags.register_validator(_SPEED, lambda value: 0.01 <= value <= 1000, "expected 0.01 to 1000")
 _VIEW = flags.DEFINE_integer(
-  "view", 0, "Of --terminal: what player 1 or 2 sees; 0: everything.", lower_bound=0, upper_bound=2)
+  "view", 0, "View of --terminal: 1 or 2 for that player's, 0 for the whole map.", lower_bound=0,
+  upper_bound=2)
 
 
-class Options(NamedTuple):
-  """What is to be shown."""
-
-  replay: str | None = None  # a file, or
-  play: tuple[str, str] | None = None  # two players who are to play first
-  seed: int = 0
-  swap_sides: bool = False
-  run_dir: str | None = None
-  save: str | None = None
-  tier: str | None = None
-  races: tuple[str, ...] = ("random", "random")
-  map_name: str = "random"
+def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
+  """Loads a replay and computes its states; refuses flags of a played game."""
+  for flag in (_SAVE, _SWAP_SIDES):
+    if flag.present:
+      raise UserError(f"--{flag.name} needs --play: {path} is a recorded game")
+  replay = replays.load(path)
+  try:
+    return replay, replays.resimulate(replay)
+  except replays.ReplayError as error:
+    raise UserError(f"{path}: {error}") from error
 
 
-def _game(options: Options) -> tuple[Replay, State, pathlib.Path]:
-  """The game asked for, its states, and where its page goes if nothing else is said."""
-  if options.play is None:
-    path = pathlib.Path(options.replay or "")
-    replay = replays.load(path)
-    try:
-      return replay, replays.resimulate(replay), path.with_suffix(".html")
-    except replays.ReplayError as error:
-      raise replays.ReplayError(f"{path}: {error}") from error
-  game, players = competitors.choose(options.play, run_dir=options.run_dir, tier=options.tier)
-  setting = competitors.make_setting(
-    game, options.seed, options.races, options.map_name, options.swap_sides)
-  replay = replays.record((players[0], players[1]), setting.seed, game=game,
-                          match_up=setting.match_up)
-  path = pathlib.Path(f"{'-'.join(options.play)}-{options.seed}")
-  if options.save is not None:
-    path = replays.save(options.save, replay)
+def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
+  """Plays the game that the flags describe, and saves it with --save."""
+  for flag in (_SAVE, _OUTPUT, _GIF):
+    competitors.require_folder(flag.name, flag.value)
+  replay = competitors.play(
+    names, seed=run_flags.SEED.value, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
+    races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value)
+  if _SAVE.value is not None:
+    path = replays.save(_SAVE.value, replay)
     print(f"replay={path} kilobytes={path.stat().st_size / 1000:.1f} steps={replay.steps}",
           flush=True)
-  return replay, replays.resimulate(replay), path.with_suffix(".html")
+  return replay, replays.resimulate(replay)
 
 
-def _options(arguments: Sequence[str]) -> Options:
-  """What the flags and the other arguments ask for."""
-  if len(arguments) != (2 if _PLAY.value else 1):
-    raise app.UsageError("name a replay, or two players with --play")
-  if _SAVE.value is not None and not _PLAY.value:
-    raise app.UsageError("--save is for a game that is played: use it with --play")
-  if not _SPEED.value > 0:
-    raise app.UsageError(f"--speed must be above 0, found {_SPEED.value}")
-  if not _PLAY.value:
-    return Options(replay=arguments[0])
-  return Options(None, (arguments[0], arguments[1]), run_flags.SEED.value, _SWAP_SIDES.value,
-                 run_flags.RUN_DIR.value, _SAVE.value, run_flags.TIER.value,
-                 tuple(run_flags.RACES.value), run_flags.MAP.value)
-
-
-def main(argv: Sequence[str]) -> None:
-  """Entry point: what is no flag is a replay, or two players."""
-  options = _options(argv[1:])
-  try:
-    replay, states, default = _game(options)
-    if _GIF.value is not None:
-      path = watch_gif.write(_GIF.value, replay, states, view=_GIF_VIEW.value)
-      print(f"gif={path} kilobytes={path.stat().st_size / 1000:.1f}", flush=True)
-    if _OUTPUT.value is not None or not (_TERMINAL.value or _GIF.value):
-      path = watch_page.write_page(_OUTPUT.value or default, replay, states)
-      print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f} "
-            f"result={watch_frames.result(replay)!r}", flush=True)
-    if _TERMINAL.value:
-      watch_terminal.play(replay, states, speed=_SPEED.value, view=_VIEW.value)
-  except (OSError, ValueError, checkpoints.CheckpointDamagedError,
-          checkpoints.CheckpointMismatchError) as error:
-    sys.exit(f"watch: {error}")
+def main(*names: str) -> None:
+  """Shows a replay (one name) or a game of two players (two names)."""
+  if len(names) != (2 if _PLAY.value else 1):
+    raise UserError(f"expected a replay, or --play and two players; found {' '.join(names)}"
+                    f"{' with --play' if _PLAY.value else ''}")
+  if _PLAY.value:
+    replay, states = _play((names[0], names[1]))
+    default = _SAVE.value or f"{'-'.join(names)}-{run_flags.SEED.value}"
+  else:
+    (replay, states), default = _load(pathlib.Path(names[0])), names[0]
+  if _GIF.value is not None:
+    path = gif.write(_GIF.value, replay, states, view=_GIF_VIEW.value)
+    print(f"gif={path} kilobytes={path.stat().st_size / 1000:.1f}", flush=True)
+  if _OUTPUT.value is not None or not (_TERMINAL.value or _GIF.value):
+    path = page.write_page(_OUTPUT.value or pathlib.Path(default).with_suffix(".html"), replay,
+                           states)
+    print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f} "
+          f"result={summary.result(replay)!r}", flush=True)
+  if _TERMINAL.value:
+    terminal.play(replay, states, speed=_SPEED.value, view=_VIEW.value)
 
 
 if __name__ == "__main__":
-  app.run(main)
+  entry.run(main, arguments=ARGUMENTS)

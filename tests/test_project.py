@@ -172,10 +172,10 @@ def test_wheel_works_where_it_is_installed(wheel, tmp_path):
   code = """if True:
     import starleague.agent as agent
     import starleague.agent.vocabulary as vocabulary
-    from starleague.experiments import report
+    from starleague.viewers.report import page
     print(agent.__file__)
     print(len(vocabulary.FUNCTIONS.names), vocabulary.FUNCTIONS.names[0])
-    print("No figures have been recorded yet" in report.render_page("run", [], {}))
+    print("No figures are recorded yet" in page.render_page("run", [], {}))
   """
   done = subprocess.run(
     [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120,

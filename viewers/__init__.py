@@ -1,1 +1,1 @@
-"""What people look at: reports, replays, games in the browser, tables of results."""
+"""Pages and pictures of runs and games."""

@@ -1,12 +1,13 @@
-"""The agent of a preset as a page: a diagram of its data with shapes, and its parameters by module.
+"""The agent of a preset as a page: a diagram with shapes, and parameter counts by module.
 
-Everything is read off the code, by tracing it without running it.
+All figures come from tracing the code, without running it.
 """
 
 from typing import NamedTuple
 
 import haiku as hk
 import jax
+import numpy as np
 
 from starleague import agent
 from starleague.agent import config as agent_config
@@ -16,11 +17,11 @@ BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
 
 class Part(NamedTuple):
-  """A module of the agent and what the published text comes to when it is counted."""
+  """A part of the agent, and its number of parameters counted from the published description."""
 
   name: str
-  modules: tuple[str, ...]  # first parts of the names of its parameters
-  tally: float | None  # millions, at the published sizes
+  modules: tuple[str, ...]  # first components of its parameters' module names
+  published: float  # millions, at the published sizes
 
 
 PARTS = (
@@ -39,13 +40,13 @@ PARTS = (
 )
 
 
-def parameter_counts(settings: agent_config.AgentConfig) -> dict[str, int]:
-  """Parameters of each of PARTS.
+def parameter_counts(config: agent_config.AgentConfig) -> dict[str, int]:
+  """Returns the number of parameters of each of PARTS.
 
   Raises:
-    ValueError: naming parameters that belong to none of them.
+    ValueError: a module that belongs to none of them.
   """
-  params = jax.eval_shape(agent.make_policy(settings).init, jax.random.key(0))
+  params = jax.eval_shape(agent.make_policy(config).init, jax.random.key(0))
   part_of = {module: part.name for part in PARTS for module in part.modules}
   counts = {part.name: 0 for part in PARTS}
   for module, leaves in params.items():
@@ -56,49 +57,47 @@ def parameter_counts(settings: agent_config.AgentConfig) -> dict[str, int]:
   return counts
 
 
-def parameter_table(settings: agent_config.AgentConfig) -> list[str]:
-  """Lines of a table: part, parameters, share, and the tally at the published sizes."""
-  counts = parameter_counts(settings)
+def parameter_table(config: agent_config.AgentConfig) -> list[str]:
+  """Returns a Markdown table of parts; for the full preset with the published counts."""
+  counts = parameter_counts(config)
   total = sum(counts.values())
-  policy = total - counts["baselines"]
-  published = settings.name == "full"
-  lines = ["| part | parameters | share |" + (" counted from the paper |" if published else ""),
-           "|---|---:|---:|" + ("---:|" if published else "")]
-  for part in PARTS:
-    count = counts[part.name]
-    line = f"| {part.name} | {count:,} | {count / total:.1%} |"
-    lines.append(line + (f" {part.tally:.2f} M |" if published else ""))
-  for name, count, parts in (("**policy**", policy, PARTS[:-1]), ("**all**", total, PARTS)):
+  full = config.name == "full"
+  lines = ["| part | parameters | share |" + (" counted from the paper |" if full else ""),
+           "|---|---:|---:|" + ("---:|" if full else "")]
+  rows = [(part.name, counts[part.name], part.published) for part in PARTS]
+  for name, parts in (("**policy**", PARTS[:-1]), ("**all**", PARTS)):
+    rows.append((name, sum(counts[part.name] for part in parts),
+                 sum(part.published for part in parts)))
+  for name, count, published in rows:
     line = f"| {name} | {count:,} | {count / total:.1%} |"
-    tally = sum(part.tally or 0.0 for part in parts)
-    lines.append(line + (f" {tally:.2f} M |" if published else ""))
+    lines.append(line + (f" {published:.2f} M |" if full else ""))
   return lines
 
 
-def _shape(x) -> str:
+def _shape(x: jax.Array | np.ndarray | jax.ShapeDtypeStruct) -> str:
   return f"[{', '.join(map(str, x.shape))}]"
 
 
-def diagram(settings: agent_config.AgentConfig) -> list[str]:
-  """Lines of a Mermaid diagram of one step, with the shapes that tracing the code gives."""
-  policy = agent.make_policy(settings)
+def diagram(config: agent_config.AgentConfig) -> list[str]:
+  """Returns a Mermaid diagram of one step, with the traced shapes."""
+  policy = agent.make_policy(config)
   params = jax.eval_shape(policy.init, jax.random.key(0))
-  observation = types.observation_spec(settings.max_entities, settings.map_size)
+  observation = types.observation_spec(config.max_entities, config.map_size)
   state = jax.eval_shape(policy.initial_state)
   output = jax.eval_shape(policy.step, params, jax.random.key(0), observation, state)
-  network = hk.transform(lambda x: encoders.encode(settings, x))
+  network = hk.transform(lambda x: encoders.encode(config, x))
   encoding = jax.eval_shape(
     lambda key, x: network.apply(network.init(key, x), None, x), jax.random.key(0), observation)
   skips = f"{len(encoding.map_skips)} x {_shape(encoding.map_skips[0])}"
   logits = {name: _shape(x) for name, x in output.logits._asdict().items()}
-  lines = [
+  return [
     "```mermaid", "flowchart TD",
     f'  entities["entities {_shape(observation.entities)}"] --> entity[entity encoder]',
     f'  minimap["map planes {_shape(observation.minimap)}"] --> spatial[spatial encoder]',
     '  scalars["scalars and z"] --> scalar[scalar encoder]',
-    f'  entity -- "drawn on the map {_shape(encoding.entity_embeddings)}" --> spatial',
-    f'  entity & spatial & scalar -- "{_shape(encoding.core_input)} side by side" --> core',
-    f'  state["state {_shape(state.hidden)} twice"] <--> core[LSTM core]',
+    f'  entity -- "scatter connection {_shape(encoding.entity_embeddings)}" --> spatial',
+    f'  entity & spatial & scalar -- "{_shape(encoding.core_input)} concatenated" --> core',
+    f'  state["hidden and cell state {_shape(state.hidden)}"] <--> core[LSTM core]',
     f'  scalar -- "context {_shape(encoding.scalar_context)}" --> function',
     f'  core --> function["function {logits["function"]}"]',
     f'  function --> delay["delay {logits["delay"]}"]',
@@ -110,24 +109,32 @@ def diagram(settings: agent_config.AgentConfig) -> list[str]:
     f'  entity -- "keys {_shape(encoding.entity_embeddings)}" --> units & target',
     f'  spatial -- "map skips {skips}" --> location',
     '  core & privileged["opponent and scores"] --> baselines["values [5]"]', "```"]
-  return lines
 
 
-def page_part(settings: agent_config.AgentConfig) -> str:
-  """The generated part of the page."""
-  lines = [f"### One step of `{settings.name}`", "", *diagram(settings), "",
-           f"### Parameters of `{settings.name}`", "", *parameter_table(settings)]
+def generated_part(config: agent_config.AgentConfig) -> str:
+  """Returns the generated part of the page: the diagram and the table."""
+  lines = [f"### One step of `{config.name}`", "", *diagram(config), "",
+           f"### Parameters of `{config.name}`", "", *parameter_table(config)]
   return "\n".join(lines)
 
 
-def renew(text: str, part: str) -> str:
-  """A page with its generated part replaced.
+def require_marks(text: str) -> None:
+  """Checks that a page has both marks of the generated part, once each and in order.
 
   Raises:
-    ValueError: the page does not have both marks, once each and in order.
+    ValueError: it does not.
   """
-  before, begin, rest = text.partition(BEGIN)
-  _, end, after = rest.partition(END)
-  if not (begin and end) or BEGIN in after or END in after:
-    raise ValueError(f"expected {BEGIN} and then {END} once each in the page")
-  return f"{before}{BEGIN}\n{part}\n{END}{after}"
+  marks = [text.count(BEGIN), text.count(END)]
+  if marks != [1, 1] or text.index(BEGIN) > text.index(END):
+    raise ValueError(f"expected {BEGIN} and then {END}, once each; found {marks[0]} and {marks[1]}")
+
+
+def update(text: str, part: str) -> str:
+  """Returns a page with its generated part replaced.
+
+  Raises:
+    ValueError: see `require_marks`.
+  """
+  require_marks(text)
+  before, _, rest = text.partition(BEGIN)
+  return f"{before}{BEGIN}\n{part}\n{END}{rest.partition(END)[2]}"

@@ -1,11 +1,11 @@
-"""Standings of a round robin: shares of points, ratings with intervals, cycles; as text and page."""
+"""Standings of a round robin: scores, ratings with intervals and cycles, as text and as a page."""
 
 import csv
 import io
 import itertools
-import json
-from collections.abc import Sequence
-from typing import NamedTuple
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from plotly.offline import get_plotlyjs
@@ -13,19 +13,23 @@ from plotly.offline import get_plotlyjs
 from starleague import league
 from starleague.agent import types
 from starleague.environments.skirmish.bots import tournament
+from starleague.viewers import pages
 
-RESAMPLES = 200  # of the results, for the ratings' intervals
-EDGE = 0.6  # share of points from which a pair counts as decided
+Games = TypeVar("Games", tournament.Fixture, tournament.Outcomes)
+
+TEMPLATE = pathlib.Path(__file__).with_name("standings.html")
+RESAMPLES = 200  # bootstrap samples of the outcomes, for the ratings' intervals
+EDGE = 0.6  # score from which a pair counts as decided
 
 
 class Standing(NamedTuple):
-  """A table of results; N entrants."""
+  """The table of a tournament of N players. Scores are wins plus half the draws, over games."""
 
   names: tuple[str, ...]
-  share: np.ndarray  # [N, N] of points, row against column; 0.5 on the diagonal
+  score: np.ndarray  # [N, N] of the row's player against the column's; 0.5 without games
   games: np.ndarray  # [N, N]
-  ratings: np.ndarray  # [N] Elo with base 10, the mean is 0
-  low: np.ndarray  # [N] bounds of 95% of resampled ratings
+  ratings: np.ndarray  # [N] Elo ratings with base 10 and mean 0
+  low: np.ndarray  # [N] bounds of the ratings' 95% bootstrap interval
   high: np.ndarray
 
 
@@ -34,39 +38,49 @@ def _ratings(points: np.ndarray, games: np.ndarray) -> np.ndarray:
   return found - found.mean()
 
 
-def standing(names: Sequence[str], fixtures: tournament.Fixture, result: tournament.Outcomes,
+def standing(names: Sequence[str], fixtures: tournament.Fixture, outcomes: tournament.Outcomes,
              seed: int) -> Standing:
-  """The table of a tournament whose players are numbered as in `names`."""
-  count, total = len(names), len(result.winner)
-  points, games = tournament.payoff(fixtures, result, count)
+  """Computes the table of a tournament.
+
+  Args:
+    names: of the N players.
+    fixtures: the games; players are indices of `names`.
+    outcomes: of the fixtures.
+    seed: of the bootstrap.
+  """
+  count, total = len(names), len(outcomes.winner)
+  points, games = tournament.payoff(fixtures, outcomes, count)
   rng = np.random.default_rng(seed)
   resampled = []
   for _ in range(RESAMPLES):
     chosen = rng.integers(0, total, total)
     resampled.append(_ratings(*tournament.payoff(
-      tournament.Fixture(*(values[chosen] for values in fixtures)),
-      tournament.Outcomes(*(values[chosen] for values in result)), count)))
+      select(fixtures, chosen), select(outcomes, chosen), count)))
   low, high = np.percentile(resampled, (2.5, 97.5), axis=0)
-  share = np.where(games > 0, points / np.maximum(games, 1), 0.5)
-  return Standing(tuple(names), share, games, _ratings(points, games), low, high)
+  score = np.where(games > 0, points / np.maximum(games, 1), 0.5)
+  return Standing(tuple(names), score, games, _ratings(points, games), low, high)
+
+
+def select(games: Games, chosen: np.ndarray) -> Games:
+  """Returns some of the games; `chosen` indexes their first axis."""
+  return type(games)(*(values[chosen] for values in games))
 
 
 def cycles(table: Standing) -> list[tuple[str, str, str]]:
-  """Triples A, B, C of which A beats B, B beats C and C beats A, each by EDGE or more."""
-  beats = table.share >= EDGE
-  return [tuple(table.names[i] for i in triple)  # type: ignore[misc]
-          for i, j, k in itertools.combinations(range(len(table.names)), 3)
-          for triple in ((i, j, k), (i, k, j))
-          if all(beats[a, b] for a, b in itertools.pairwise((*triple, triple[0])))]
+  """Returns triples A, B, C in which A beats B, B beats C and C beats A, each by EDGE or more."""
+  beats, names = table.score >= EDGE, table.names
+  return [(names[a], names[b], names[c])
+          for i, j, k in itertools.combinations(range(len(names)), 3)
+          for a, b, c in ((i, j, k), (i, k, j)) if beats[a, b] and beats[b, c] and beats[c, a]]
 
 
 def lines(title: str, table: Standing) -> list[str]:
-  """A table as a page of docs has it."""
+  """Returns a table as lines of Markdown."""
   found = [f"**{title}**", "", f"| | {' | '.join(table.names)} | Elo |",
            f"|---|{'---|' * (len(table.names) + 1)}"]
   for i, name in enumerate(table.names):
-    cells = [f"{100 * share:.0f}%" if table.games[i, j] else "" for j, share in enumerate(
-      table.share[i])]
+    cells = [f"{100 * score:.0f}%" if table.games[i, j] else ""
+             for j, score in enumerate(table.score[i])]
     rating = f"{table.ratings[i]:+.0f} [{table.low[i]:+.0f}, {table.high[i]:+.0f}]"
     found.append(f"| {name} | {' | '.join(cells)} | {rating} |")
   for triple in cycles(table):
@@ -74,28 +88,33 @@ def lines(title: str, table: Standing) -> list[str]:
     for a, b in itertools.pairwise((*triple, triple[0])):
       i, j = table.names.index(a), table.names.index(b)
       games = int(table.games[i, j])
-      low, high = league.wilson_interval(table.share[i, j] * games, games)
-      edges.append(f"{a} beats {b} {100 * table.share[i, j]:.0f}% [{100 * low:.0f}, "
+      low, high = league.wilson_interval(table.score[i, j] * games, games)
+      edges.append(f"{a} beats {b} {100 * table.score[i, j]:.0f}% [{100 * low:.0f}, "
                    f"{100 * high:.0f}]")
     found.append(f"\nCycle: {', '.join(edges)}.")
   return found
 
 
-def race_lines(fixtures: tournament.Fixture, result: tournament.Outcomes) -> list[str]:
-  """Each race's share of points against each other one, over all entrants and both sides."""
+def race_lines(fixtures: tournament.Fixture, outcomes: tournament.Outcomes) -> list[str]:
+  """Returns the score of each race against each other one, over all players and both sides."""
   points, games = tournament.payoff(
-    fixtures._replace(players=fixtures.races), result, len(types.RACES))
+    fixtures._replace(players=fixtures.races), outcomes, len(types.RACES))
   found = ["**Races**", ""]
   for i, j in itertools.combinations(range(len(types.RACES)), 2):
     if games[i, j]:
       low, high = league.wilson_interval(points[i, j], games[i, j])
-      found.append(f"- {types.RACES[i].capitalize()} against {types.RACES[j].capitalize()}: "
-                   f"{100 * points[i, j] / games[i, j]:.0f}% [{100 * low:.0f}, {100 * high:.0f}] of "
-                   f"{int(games[i, j])} games")
+      found.append(f"- {race_title((i, j))}: {100 * points[i, j] / games[i, j]:.0f}% "
+                   f"[{100 * low:.0f}, {100 * high:.0f}] of {int(games[i, j])} games")
   return found
 
 
-def table_csv(tables: dict[str, Standing]) -> str:
+def race_title(races: tuple[int, int]) -> str:
+  """Returns the title of a match of two races, indices of `types.RACES`."""
+  return " against ".join(types.RACES[race].capitalize() for race in races)
+
+
+def table_csv(tables: Mapping[str, Standing]) -> str:
+  """Returns the games and points (wins plus half the draws) of all pairs as CSV."""
   text = io.StringIO()
   writer = csv.writer(text, lineterminator="\n")
   writer.writerow(("races", "row", "column", "games", "points"))
@@ -103,36 +122,35 @@ def table_csv(tables: dict[str, Standing]) -> str:
     for i, j in itertools.permutations(range(len(table.names)), 2):
       games = table.games[i, j]
       writer.writerow((title, table.names[i], table.names[j], int(games),
-                       f"{table.share[i, j] * games:g}"))
+                       f"{table.score[i, j] * games:g}"))
   return text.getvalue()
 
 
-def page(tables: dict[str, Standing]) -> str:
-  """A self-contained page: a heat map and the ratings of each table."""
-  panels = []
-  for title, table in tables.items():
-    names = list(table.names)
-    heat = {"type": "heatmap", "z": np.round(100 * table.share[::-1], 1).tolist(), "x": names,
-            "y": names[::-1], "zmin": 0, "zmax": 100, "colorscale": "RdBu", "reversescale": True,
-            "texttemplate": "%{z:.0f}", "hovertemplate": "%{y} against %{x}: %{z}%<extra></extra>"}
-    rating = {"type": "scatter", "mode": "markers", "x": np.round(table.ratings).tolist(),
-              "y": names, "marker": {"size": 9, "color": "#2563eb"}, "error_x": {
-                "type": "data", "symmetric": False,
-                "array": np.round(table.high - table.ratings).tolist(),
-                "arrayminus": np.round(table.ratings - table.low).tolist()}}
-    panels.append({"title": title, "plots": [
-      {"data": [heat], "layout": {"title": "share of points, row against column", "height": 420}},
-      {"data": [rating], "layout": {"title": "Elo, 95% interval", "height": 420}}]})
-  return (
-    "<!doctype html><meta charset='utf-8'><title>Round robin</title><style>body{font:15px system-ui;"
-    "max-width:1100px;margin:2em auto}section div{display:inline-block;width:49%}</style>"
-    f"<h1>Round robin</h1><script>{get_plotlyjs()}</script><main></main><script>"
-    f"for(const p of {json.dumps(panels)}){{const s=document.createElement('section');"
-    "const h=document.createElement('h2');h.textContent=p.title;s.append(h);"
-    "document.querySelector('main').append(s);for(const f of p.plots){"
-    "const d=document.createElement('div');s.append(d);f.layout.margin={l:90,t:40};"
-    "Plotly.newPlot(d,f.data,f.layout,{displayModeBar:false})}}</script>")
+def page(tables: Mapping[str, Standing]) -> str:
+  """Returns a self-contained page with a heat map of scores and the ratings of each table."""
+  return pages.fill(TEMPLATE, {
+    "PLOTLY": get_plotlyjs(), "TABLES": pages.json_element([
+      {"title": title, "plots": [_score_plot(table), _rating_plot(table)]}
+      for title, table in tables.items()])})
 
 
-def title(races: tuple[int, int]) -> str:
-  return " against ".join(types.RACES[race].capitalize() for race in races)
+def _layout(title: str) -> dict[str, Any]:
+  return {"title": {"text": title, "font": {"size": 14}}, "height": 420,
+          "margin": {"l": 90, "r": 20, "t": 40}}
+
+
+def _score_plot(table: Standing) -> dict[str, Any]:
+  names = list(table.names)
+  heat = {"type": "heatmap", "z": np.round(100 * table.score[::-1], 1).tolist(), "x": names,
+          "y": names[::-1], "zmin": 0, "zmax": 100, "colorscale": "RdBu", "reversescale": True,
+          "texttemplate": "%{z:.0f}", "hovertemplate": "%{y} against %{x}: %{z}%<extra></extra>"}
+  return {"data": [heat], "layout": _layout("score, %")}
+
+
+def _rating_plot(table: Standing) -> dict[str, Any]:
+  dots = {"type": "scatter", "mode": "markers", "x": np.round(table.ratings).tolist(),
+          "y": list(table.names), "marker": {"size": 9, "color": "#2563eb"}, "error_x": {
+            "type": "data", "symmetric": False,
+            "array": np.round(table.high - table.ratings).tolist(),
+            "arrayminus": np.round(table.ratings - table.low).tolist()}}
+  return {"data": [dots], "layout": _layout("Elo rating, 95% interval")}

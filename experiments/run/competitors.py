@@ -1,4 +1,4 @@
-"""Who can play a game that somebody wants to see: scripted players, and the agent of a run."""
+"""The players and the setting of a game that a user watches or plays."""
 
 import os
 import pathlib
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replays
@@ -15,11 +16,12 @@ from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConf
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
 
-AGENT = "agent"  # the name that means the run's newest weights
+AGENT = "agent"  # the name of the run's newest weights
+_TIERS = ("default", "mini", "large")  # in order of preference
 
 
 class Setting(NamedTuple):
-  """Where a game takes place, and about what."""
+  """The beginning of a game."""
 
   game: GameConfig
   match_up: base.MatchUp
@@ -27,69 +29,91 @@ class Setting(NamedTuple):
 
 
 def _tier(names: Sequence[str], tier: str | None) -> str:
-  """The tier asked for, or the first one that has a scripted player of the first name."""
+  """Returns the given tier, or the first one that has a scripted player of `names`."""
   if tier is not None:
     if tier not in tiers.TIERS:
-      raise ValueError(f"tier {tier!r} does not exist; expected one of {', '.join(tiers.TIERS)}")
+      raise UserError(f"tier {tier!r} does not exist; expected one of {', '.join(tiers.TIERS)}")
     return tier
   for name in names:
-    for candidate in ("default", "mini", "large"):
+    for candidate in _TIERS:
       if name in scripts.names_of(candidate):
         return candidate
-  return "default"
+  return _TIERS[0]
 
 
 def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,
            tier: str | None = None) -> tuple[GameConfig, list[replays.Controller]]:
-  """Players by name, and the sizes of their game.
+  """Returns the controllers of the named players, and the sizes of their game.
 
   Args:
     names: scripted players, or AGENT.
     run_dir: the run whose agent plays.
-    tier: that of the game; None: the run's, or one that has the players.
+    tier: of the game. Default: the run's, or the first one that has the players.
 
   Raises:
-    ValueError: names that do not exist or do not go together.
-    OSError: the run cannot be read.
-    SettingsError: the run's settings cannot.
+    UserError: a name that does not exist, players of different tiers, or a run that cannot be read.
   """
   if AGENT not in names:
     if run_dir is not None:
-      raise ValueError(f"--run_dir is given, but nobody of {' '.join(names)} is '{AGENT}'")
+      raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
     game = GAME_CONFIGS[_tier(names, tier)]
-    _check(names, game.tier)
+    _require_players(names, game.tier)
     return game, [replays.scripted_player(name, game) for name in names]
   if run_dir is None:
-    raise ValueError(f"'{AGENT}' is the newest weights of a run: name it with --run_dir")
+    raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
   run_dir = pathlib.Path(run_dir)
   config = settings.load(run_dir)
   if tier not in (None, config.environment.tier):
-    raise ValueError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
-  _check(names, config.environment.tier)
+    raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
+  _require_players(names, config.environment.tier)
   parts = wiring.make_parts(config)
-  game = parts.game
   params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
-  agent = replays.policy_player(f"agent {run_dir.resolve().name}", parts.policy, params, game)
-  return game, [agent if name == AGENT else replays.scripted_player(name, game) for name in names]
+  agent = replays.policy_player(
+    f"agent {run_dir.resolve().name}", parts.policy, params, parts.game)
+  return parts.game, [agent if name == AGENT else replays.scripted_player(name, parts.game)
+                      for name in names]
 
 
-def _check(names: Sequence[str], tier: str) -> None:
+def _require_players(names: Sequence[str], tier: str) -> None:
   known = (*scripts.names_of(tier), AGENT)
   for name in names:
     if name not in known:
-      raise ValueError(f"player {name!r} does not exist in tier {tier}; expected one of "
-                       f"{', '.join(known)}")
+      raise UserError(f"player {name!r} does not exist in tier {tier}; expected one of "
+                      f"{', '.join(known)}")
 
 
 def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: str,
                  swap_sides: bool) -> Setting:
-  """A game's beginning: what is "random" is drawn from the seed.
+  """Returns the beginning of a game; "random" races and maps are drawn from the seed.
 
   Raises:
-    ValueError: a name that does not exist, or a seed out of range.
+    UserError: a race or map that the tier does not have, or a seed outside 0..2^31 - 1.
   """
   if not 0 <= seed < 2 ** 31:
-    raise ValueError(f"seed must be in 0..{2 ** 31 - 1}, found {seed}")
-  match_up = dm_environment.draw_match_up(
-    np.random.default_rng(seed), game.tier, races, map_name, swap_sides)
+    raise UserError(f"seed: expected 0 to {2 ** 31 - 1}, found {seed}")
+  try:
+    match_up = dm_environment.draw_match_up(
+      np.random.default_rng(seed), game.tier, races, map_name, swap_sides)
+  except ValueError as error:
+    raise UserError(str(error)) from error
   return Setting(game, match_up, seed)
+
+
+def play(names: tuple[str, str], *, seed: int, races: Sequence[str], map_name: str,
+         swap_sides: bool = False, run_dir: str | None = None,
+         tier: str | None = None) -> replays.Replay:
+  """Plays a game of two named players; see `choose` and `make_setting`."""
+  game, players = choose(names, run_dir=run_dir, tier=tier)
+  setting = make_setting(game, seed, races, map_name, swap_sides)
+  return replays.record((players[0], players[1]), setting.seed, game=game,
+                        match_up=setting.match_up)
+
+
+def require_folder(flag: str, path: str | None) -> None:
+  """Refuses an output path whose folder does not exist, before the game is played.
+
+  Raises:
+    UserError: names the flag and the folder.
+  """
+  if path is not None and not pathlib.Path(path).parent.is_dir():
+    raise UserError(f"--{flag}: folder {pathlib.Path(path).parent} does not exist")

@@ -71,4 +71,4 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
   """The random weights that a run starts from; the same for the same seed."""
-  return parts.policy.init(jax.random.key(config.seed))
+  return jax.jit(parts.policy.init)(jax.random.key(config.seed))

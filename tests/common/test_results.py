@@ -111,7 +111,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path, text):
   ("-1,2,a,1,,", "from 0 up"),
   ("inf,2,a,1,,", "from 0 up"),
   ("1,2,,1,,", "expected a tag"),
-  ("1,2,a,1,0.5,", "both ends"),
+  ("1,2,a,1,0.5,", "both bounds"),
   ("1,2,a,1,0.2,0.9", "low <= value <= high"),
 ])
 def test_bad_line_is_named_with_its_number(tmp_path, line, message):

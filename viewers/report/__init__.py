@@ -1,1 +1,1 @@
-"""The page of a run: its figures and curves."""
+"""The report page of a run."""

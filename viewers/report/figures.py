@@ -1,7 +1,6 @@
-"""The plots of a report, as plotly's JSON: pure functions of rows.
+"""The plots of a report in plotly's JSON format. Pure functions of results rows.
 
-Built as plain data rather than with plotly's classes: those take a second to import, and check what
-is fixed here.
+They are plain data instead of plotly's classes, which take a second to import.
 """
 
 import math
@@ -12,25 +11,25 @@ import numpy as np
 
 from starleague.common.results import Row
 
-Figure = dict[str, Any]  # data and layout, as Plotly.newPlot takes them
+Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
 
-POINTS = 600  # at most, of a curve: a panel is fewer pixels wide
-SMOOTHED_FROM = 60  # points from which on a running mean is drawn over the curve
+MAX_POINTS = 600  # of a curve; a panel is narrower in pixels
+SMOOTHED_FROM = 60  # points from which a running mean is drawn over the curve
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
            "#475569", "#a16207")
 EVALUATION, TRAINING, RANDOM = "#2563eb", "#d97706", "#94a3b8"
 
 
 class TimeAxis(NamedTuple):
-  """The time axis of all plots of a page."""
+  """The common time axis of a page's plots."""
 
   unit: str
-  seconds: float  # of a unit
-  end: float  # in units: how long the run is
+  seconds: float  # per unit
+  end: float  # duration of the run, in units
 
 
 def time_axis(seconds: float) -> TimeAxis:
-  """In the unit in which a run of this length is read best."""
+  """Returns the time axis of a run: in the largest unit that it lasts three of."""
   for time, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
     if seconds >= 3 * scale:
       return TimeAxis(time, scale, seconds / scale)
@@ -40,7 +39,15 @@ def time_axis(seconds: float) -> TimeAxis:
 def curves(
     found: Mapping[str, Sequence[Row]], time: TimeAxis, *, legend: bool = False,
     from_zero: bool = False, share: bool = False) -> Figure:
-  """Curves over time on one pair of axes. `share`: values are fractions, the axis is 0 to 100%."""
+  """Returns curves over time on common axes.
+
+  Args:
+    found: rows by curve.
+    time: the time axis.
+    legend: whether to show the names of the curves.
+    from_zero: whether the value axis begins at 0.
+    share: whether values are fractions, shown from 0 to 100%.
+  """
   data = []
   for i, (name, rows) in enumerate(found.items()):
     colour = COLOURS[i % len(COLOURS)]
@@ -66,7 +73,10 @@ def curves(
 
 def score(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[Row],
              time: TimeAxis) -> Figure:
-  """Scores against one opponent, each with its band; random play's over the whole width."""
+  """Returns the scores against one opponent with their intervals as bands.
+
+  The score of random play is a line over the whole width.
+  """
   data: list[dict[str, Any]] = []
   ends = [0.0, _round(time.end)]
   if random and math.isfinite(random[-1].value):
@@ -98,11 +108,14 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[R
 
 
 def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
-  """Scores on a line from 0 to 1: random play's grey, the first hollow, the last full."""
+  """Returns scores with intervals on a line from 0 to 1, as SVG.
+
+  Random play is grey, the first score hollow, the last one filled.
+  """
   width, height, margin = 220, 30, 8
 
-  def place(rate: float) -> float:
-    return margin + min(1.0, max(0.0, rate)) * (width - 2 * margin)
+  def place(score: float) -> float:
+    return margin + min(1.0, max(0.0, score)) * (width - 2 * margin)
 
   parts = [f"<line x1='{margin}' x2='{width - margin}' y1='15' y2='15' stroke='#e2e8f0'/>"]
   parts += [f"<line x1='{place(at):g}' x2='{place(at):g}' y1='11' y2='19' stroke='#cbd5e1'/>"
@@ -122,7 +135,7 @@ def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
 
 
 def running_mean(values: Sequence[float | None], window: int) -> list[float | None]:
-  """Mean over the window around each place, of those values that are there; shorter at the ends."""
+  """Returns the mean of the values in a window around each index; None values are gaps."""
   y = np.array([math.nan if value is None else value for value in values])
   there = np.isfinite(y)
   sums = np.concatenate([[0.0], np.cumsum(np.where(there, y, 0.0))])
@@ -136,12 +149,12 @@ def running_mean(values: Sequence[float | None], window: int) -> list[float | No
 
 
 def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
-  """Times, values, updates; at most POINTS, each then the mean of its neighbours."""
+  """Returns times, values and updates of at most MAX_POINTS points, each a mean of rows."""
   x, y, updates = _columns(rows, time)
-  if len(rows) <= POINTS:
+  if len(rows) <= MAX_POINTS:
     return x, y, updates
   thin = []
-  for part in np.array_split(np.arange(len(rows)), POINTS):
+  for part in np.array_split(np.arange(len(rows)), MAX_POINTS):
     values = [y[i] for i in part if y[i] is not None]
     mean = _round(sum(values) / len(values)) if values else None
     thin.append((x[part[len(part) // 2]], mean, updates[part[len(part) // 2]]))
@@ -149,25 +162,25 @@ def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
 
 
 def _every(rows: Sequence[Row]) -> list[Row]:
-  """At most POINTS of the rows, the last among them: a mean would lose its interval."""
-  step = max(1, math.ceil(len(rows) / POINTS))
+  """Returns at most MAX_POINTS of the rows with their intervals, the last row among them."""
+  step = max(1, math.ceil(len(rows) / MAX_POINTS))
   return list(rows[::-1][::step][::-1])
 
 
 def _columns(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
-  """Times, values (None where they are not finite, a gap in the curve), updates."""
+  """Returns times, values and updates; None, a gap in the curve, for values that are not finite."""
   x = [_round(row.seconds / time.seconds) for row in rows]
   y = [_round(row.value) if math.isfinite(row.value) else None for row in rows]
   return x, y, [row.update for row in rows]
 
 
 def _round(value: float) -> float:
-  return float(f"{value:.6g}")  # a fifth of the page's size
+  return float(f"{value:.6g}")  # saves a fifth of the page's size
 
 
 def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAxis,
           share: bool) -> dict[str, Any]:
-  """One curve; hovering tells its value, time and update."""
+  """Returns a curve; its hover text shows value, time and update."""
   shown = "%{y:.1%}" if share else "%{y:.4g}"
   return {
     "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates, "name": label,
@@ -177,7 +190,7 @@ def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAx
 
 
 def _band(x: list, low: list, high: list, colour: str) -> list[dict[str, Any]]:
-  """The area between two curves."""
+  """Returns the area between two curves."""
   red, green, blue = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
   edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0}, "hoverinfo": "skip",
           "showlegend": False}
@@ -201,5 +214,5 @@ def _layout(time: TimeAxis, height: int) -> dict[str, Any]:
 
 
 def _plain(label: str) -> str:
-  """A label that plotly takes as it stands: it reads markup and %{...} in hover texts."""
+  """Escapes a label for hover texts, in which plotly reads markup and %{...}."""
   return label.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")

@@ -1,7 +1,7 @@
-"""A replay as text: the map and the figures, played on a terminal."""
+"""A replay as text on a terminal: the map, the figures, the build orders and the actions."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,24 +12,25 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from starleague.agent import types
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import constants
 from starleague.environments.skirmish.rules.queries import is_geyser
 from starleague.environments.skirmish.rules.state import State
+from starleague.viewers.catalog import SECONDS_PER_STEP, clock, initials
 from starleague.viewers.watch import frames as watch_frames
-from starleague.viewers.watch.frames import PLACES, SEEN, Frames, Line
+from starleague.viewers.watch import log as watch_log
+from starleague.viewers.watch import summary
+from starleague.viewers.watch.frames import PLACES, SEEN, Frames
+from starleague.viewers.watch.log import Line
 
-CELLS = 24  # of the map's side; each is two characters wide
-SECONDS_PER_STEP = constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
+CELLS = 24  # per side of the map, each two characters wide
 _COLOURS = ("dodger_blue2", "dark_orange3")
 _SHORTEST = 0.05  # seconds between two pictures
 _LINES = 6  # of the log
-_BUILT = 12  # of a build order
+_BUILT = 12  # entries of a build order
 
 
 class Show(NamedTuple):
-  """A game, ready to be drawn."""
+  """The data of all pictures of a game."""
 
   replay: Replay
   frames: Frames
@@ -38,95 +39,135 @@ class Show(NamedTuple):
 
 
 def make_show(replay: Replay, states: State) -> Show:
-  """What `render` draws from."""
-  return Show(replay, watch_frames.make_frames(replay, states),
-              watch_frames.action_log(replay, states), watch_frames.build_orders(states))
+  """Prepares the pictures of a game; states are [steps + 1, ...]."""
+  rules = watch_frames.rules_of(replay)
+  derived = watch_frames.derive(rules, states)
+  return Show(replay, watch_frames.make_frames(rules, states, derived),
+              watch_log.action_log(replay, states, derived), watch_log.build_orders(states))
 
 
 def render(show: Show, step: int, view: int = 0) -> RenderableType:
-  """A picture, 80 columns wide. Pure.
+  """Returns a picture, 80 columns wide.
 
   Args:
     show: the game.
     step: environment steps played.
-    view: 1 or 2: what that player sees; 0: everything.
+    view: 1 or 2 for that player's view; 0 for the whole map.
   """
   replay = show.replay
   title = Text.assemble((replay.players[0], f"bold {_COLOURS[0]}"), " vs ",
                         (replay.players[1], f"bold {_COLOURS[1]}"))
-  at = f"{watch_frames.clock(step)} of {watch_frames.clock(replay.steps)}"
+  at = f"{clock(step)} of {clock(replay.steps)}"
   if step >= replay.steps:
-    at = watch_frames.result(replay)
-  beside = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
-  beside.add_column(width=2 * CELLS + 2)
-  beside.add_column(width=29)
-  beside.add_row(
+    at = summary.result(replay)
+  columns = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+  columns.add_column(width=2 * CELLS + 2)
+  columns.add_column(width=29)
+  columns.add_row(
     Panel(_map(show, step, view), title=title, subtitle=at, width=2 * CELLS + 2, padding=0,
           border_style="grey50"),
     Group(_figures(show.frames, step), Text(""), _builds(show.builds, step)))
-  return Group(beside, _log(show.log, step))
+  return Group(columns, _log(show.log, step))
+
+
+class _Grid:
+  """The map's cells: two characters and a style each."""
+
+  def __init__(self) -> None:
+    self.text = np.full((CELLS, CELLS), "  ", object)
+    self.style = np.full((CELLS, CELLS), "", object)
+
+  def lines(self) -> Text:
+    """Returns the cells as lines of text."""
+    return Text("\n", no_wrap=True).join(
+      Text.assemble(*zip(self.text[row], self.style[row], strict=True)) for row in range(CELLS))
 
 
 def _map(show: Show, step: int, view: int) -> Text:
-  """CELLS lines of two characters a cell."""
-  frames, rules = show.frames, watch_frames.rules_of(show.replay)
-  text = np.full((CELLS, CELLS), "  ", object)
-  style = np.full((CELLS, CELLS), "", object)
-  if view:
-    cells = _cells(frames.visible[:step + 1, view - 1])
-    text[:], style[:] = np.where(cells[-1], "  ", "··"), "grey37"
-    text[~cells.any(axis=0)] = "░░"
-  ground = watch_frames.terrain(show.replay)
-  for row, column in np.ndindex(CELLS, CELLS) if ground else ():
-    cliff = ground["passable"][row * len(ground["passable"]) // CELLS]
-    if cliff[column * len(cliff) // CELLS] == "0":
-      text[row, column], style[row, column] = "▒▒", "grey50"
-  middles, own_middles = watch_frames.patch_middles(show.replay)
-  contents = frames.known_patches[step, view - 1] if view else frames.patches[step]
-  for (x, y), left, gas in zip(own_middles[view - 1] if view else middles, contents,
-                               is_geyser(rules), strict=True):
-    if left:
-      at = int(y * CELLS), int(x * CELLS)
-      text[at], style[at] = ("●●", "green") if gas else ("◆◆", "cyan")
+  """Returns CELLS lines of two characters per cell."""
+  grid = _Grid()
+  _draw_ground(grid, show, step, view)
+  _draw_resources(grid, show, step, view)
+  _draw_structures(grid, show, step, view)
+  _draw_units(grid, show, step, view)
+  return grid.lines()
 
-  def block(player, kind, x, y, how):
+
+def _draw_ground(grid: _Grid, show: Show, step: int, view: int) -> None:
+  """Draws fog of war and cliffs."""
+  if view:
+    cells = _visible_cells(show.frames.visible[:step + 1, view - 1])
+    grid.text[:], grid.style[:] = np.where(cells[-1], "  ", "··"), "grey37"
+    grid.text[~cells.any(axis=0)] = "░░"
+  ground = watch_frames.terrain(show.replay)
+  if ground is None:
+    return
+  for row, column in np.ndindex(CELLS, CELLS):
+    passable = ground["passable"][row * len(ground["passable"]) // CELLS]
+    if passable[column * len(passable) // CELLS] == "0":
+      grid.text[row, column], grid.style[row, column] = "▒▒", "grey50"
+
+
+def _draw_resources(grid: _Grid, show: Show, step: int, view: int) -> None:
+  places, own_places = watch_frames.patch_places(show.replay)
+  contents = show.frames.known_patches[step, view - 1] if view else show.frames.patches[step]
+  gas = is_geyser(watch_frames.rules_of(show.replay))
+  for i, (x, y) in enumerate(own_places[view - 1] if view else places):
+    if contents[i]:
+      at = int(y * CELLS), int(x * CELLS)
+      grid.text[at], grid.style[at] = ("●●", "green") if gas[i] else ("◆◆", "cyan")
+
+
+def _cell(value: int) -> int:
+  """Returns the cell of a position in 1 / PLACES of the map's side."""
+  return int(value) * CELLS // (PLACES + 1)
+
+
+def _is_shown(frames: Frames, view: int, at: tuple[int, int, int]) -> bool:
+  """Whether a view shows the thing at (step, player, slot)."""
+  return not view or view - 1 == at[1] or bool(frames.flags[at] & SEEN)
+
+
+def _draw_structures(grid: _Grid, show: Show, step: int, view: int) -> None:
+  """Draws structures in sight, and remembered ones in black."""
+  frames, rules = show.frames, watch_frames.rules_of(show.replay)
+
+  def block(player: int, kind: int, x: int, y: int, how: str) -> None:
     radius = int(rules.types.radius[kind] * CELLS / rules.tier.map_size)
     part = (slice(max(0, y - radius), y + radius + 1), slice(max(0, x - radius), x + radius + 1))
-    text[part], style[part] = "  ", f"{how} on {_COLOURS[player]}"
-    parts = watch_frames.words(rules.types.names[kind]).split()
-    text[y, x] = "".join(p[0] for p in parts)[:2] if len(parts) > 1 else parts[0][:2]
+    grid.text[part], grid.style[part] = "  ", f"{how} on {_COLOURS[player]}"
+    grid.text[y, x] = initials(rules.types.names[kind])[:2]
 
-  def cell(values):
-    return int(values) * CELLS // (PLACES + 1)
-
-  s, crowds = rules.tier.structures, {}
   for player in range(2):
-    hidden = bool(view) and view - 1 != player
-    for slot, kind in enumerate(frames.kind[step, player]):
-      seen = not hidden or frames.flags[step, player, slot] & SEEN
-      x, y = cell(frames.x[step, player, slot]), cell(frames.y[step, player, slot])
-      if kind and seen and slot >= s:
-        crowds.setdefault((y, x, player), []).append(rules.types.names[kind][0])
-      elif kind and seen:
-        block(player, kind, x, y, "bold white")
-      elif hidden and slot < s and frames.known_kind[step, view - 1, slot]:
-        block(player, frames.known_kind[step, view - 1, slot],
-              cell(frames.known_x[step, view - 1, slot]),
-              cell(frames.known_y[step, view - 1, slot]), "black")
-  for (y, x, player), letters in crowds.items():  # over the structures
-    text[y, x] = letters[0] + (str(min(9, len(letters))) if len(letters) > 1 else " ")
-    style[y, x] = f"bold {_COLOURS[player]}"
-  return Text("\n", no_wrap=True).join(
-    Text.assemble(*zip(text[row], style[row], strict=True)) for row in range(CELLS))
+    for slot in range(rules.tier.structures):
+      at = step, player, slot
+      known = step, view - 1, slot
+      if frames.kind[at] and _is_shown(frames, view, at):
+        block(player, frames.kind[at], _cell(frames.x[at]), _cell(frames.y[at]), "bold white")
+      elif view and view - 1 != player and frames.known_kind[known]:
+        block(player, frames.known_kind[known], _cell(frames.known_x[known]),
+              _cell(frames.known_y[known]), "black")
 
 
-def _cells(visible: np.ndarray) -> np.ndarray:
-  """[t, H, W / 32] uint32 to [t, CELLS, CELLS] bool."""
-  bits = np.unpackbits(np.ascontiguousarray(visible, "<u4").view(np.uint8), axis=-1,
-                       bitorder="little")
-  size = bits.shape[1]
-  at = (np.arange(CELLS) * 2 + 1) * size // (2 * CELLS)
-  return bits[:, at][:, :, at] > 0
+def _draw_units(grid: _Grid, show: Show, step: int, view: int) -> None:
+  """Draws the first letter of a unit in each cell, with the number of units up to 9."""
+  frames, rules = show.frames, watch_frames.rules_of(show.replay)
+  crowds: dict[tuple[int, int, int], list[str]] = {}
+  for player, slot in np.argwhere(frames.kind[step] > 0):
+    at = step, int(player), int(slot)
+    if slot >= rules.tier.structures and _is_shown(frames, view, at):
+      crowds.setdefault((_cell(frames.y[at]), _cell(frames.x[at]), int(player)), []).append(
+        rules.types.names[frames.kind[at]][0])
+  for (y, x, player), letters in crowds.items():
+    grid.text[y, x] = letters[0] + (str(min(9, len(letters))) if len(letters) > 1 else " ")
+    grid.style[y, x] = f"bold {_COLOURS[player]}"
+
+
+def _visible_cells(visible: np.ndarray) -> np.ndarray:
+  """Samples `Frames.visible` [t, H, W / 32] uint32 at the middles of cells: [t, CELLS, CELLS]."""
+  cells = watch_frames.visible_cells(visible)
+  at = (np.arange(CELLS) * 2 + 1) * cells.shape[1] // (2 * CELLS)
+  return cells[:, at][:, :, at]
 
 
 def _figures(frames: Frames, step: int) -> Table:
@@ -143,22 +184,22 @@ def _figures(frames: Frames, step: int) -> Table:
   return table
 
 
-def _builds(builds: list[Line], step: int) -> Table:
-  """The newest entries of both build orders."""
+def _builds(builds: Sequence[Line], step: int) -> Table:
+  """Returns the newest entries of both build orders."""
   table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
   for player in range(2):
     table.add_column(f"build order {player + 1}", header_style=_COLOURS[player], width=13,
                      no_wrap=True, overflow="ellipsis")
-  made = [[f"{watch_frames.clock(line.step)} {line.what}" for line in builds
+  made = [[f"{clock(line.step)} {line.what}" for line in builds
            if line.player == player and line.step <= step][-_BUILT:] for player in range(2)]
   for row in range(_BUILT):
     table.add_row(*(Text(column[row] if row < len(column) else "") for column in made))
   return table
 
 
-def _log(log: list[Line], step: int) -> Text:
+def _log(log: Sequence[Line], step: int) -> Text:
   made = [line for line in log if line.step <= step][-_LINES:]
-  lines = [Text.assemble((f" {watch_frames.clock(line.step):>5} ", "grey50"),
+  lines = [Text.assemble((f" {clock(line.step):>5} ", "grey50"),
                          (line.what, f"bold {_COLOURS[line.player]}"), f" {line.detail}",
                          overflow="ellipsis", no_wrap=True) for line in made]
   return Text("\n").join([*lines, *[Text("")] * (_LINES - len(lines))])
@@ -166,15 +207,15 @@ def _log(log: list[Line], step: int) -> Text:
 
 def play(replay: Replay, states: State, *, speed: float = 4.0, view: int = 0,
          console: Console | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
-  """Plays a game; where the output is no terminal, prints its last picture.
+  """Plays a game on a terminal; prints its last picture where the output is no terminal.
 
   Args:
     replay: the game.
     states: [steps + 1, ...], from `replays.resimulate`.
-    speed: times real time.
+    speed: factor of real time.
     view: as for `render`.
-    console: standard output's if not given.
-    sleep: waits for so many seconds.
+    console: standard output by default.
+    sleep: waits for a number of seconds.
   """
   console = Console() if console is None else console
   show = make_show(replay, states)
@@ -188,5 +229,5 @@ def play(replay: Replay, states: State, *, speed: float = 4.0, view: int = 0,
         live.update(render(show, step, view), refresh=True)
         sleep(stride * SECONDS_PER_STEP / speed)
       live.update(render(show, replay.steps, view), refresh=True)
-    except KeyboardInterrupt:  # seen enough
-      pass
+    except KeyboardInterrupt:
+      pass  # Ctrl-C ends the view

@@ -15,6 +15,7 @@ import numpy as np
 
 from starleague.agent import types, vocabulary
 from starleague.common import files
+from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.environments.skirmish.rules import tables, tiers
 from starleague.environments.skirmish.rules.config import GameConfig
@@ -26,7 +27,7 @@ MOST_INCOME = 1000  # percent
 MOST_STEPS = 2 ** 20  # far more than any game's: a damaged number is not to fill the memory
 
 
-class ReplayError(ValueError):
+class ReplayError(UserError, ValueError):
   """A replay that cannot be used: says what was expected and what was found."""
 
 

@@ -1,11 +1,7 @@
 "use strict";
-// How a game's map is drawn: shapes, fog, bars. What is drawn is a `scene`: see drawScene.
+// Draws a game's map: terrain, resources, units, structures, fog. See drawScene.
 
-const TEAM = ["#60a5fa", "#fbbf24"];
-const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-const GROUND = "#27364b", DARK = "#0f172a";
-
-function sized(canvas) {  // a canvas's context, in units of the page's pixels
+function sized(canvas) {  // context, width and height of a canvas, in CSS pixels
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth;
   const height = canvas.clientHeight, context = canvas.getContext("2d");
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -16,124 +12,8 @@ function sized(canvas) {  // a canvas's context, in units of the page's pixels
   return [context, width, height];
 }
 
-// Outlines of units that look to the right, by type; SHAPES stands before this in the page.
-function unitShape(context, shape, x, y, radius, angle, fill, line) {
-  const cos = Math.cos(angle) * radius, sin = Math.sin(angle) * radius;
-  context.beginPath();
-  (SHAPES[shape] || SHAPES.Probe).forEach(([a, b], i) =>
-    context[i ? "lineTo" : "moveTo"](x + a * cos - b * sin, y + a * sin + b * cos));
-  context.closePath();
-  context.fillStyle = fill;
-  context.strokeStyle = line;
-  context.lineWidth = Math.min(1.5, 0.3 + radius / 8);
-  context.lineJoin = "round";
-  context.fill();
-  context.stroke();
-}
-
-function initials(name) {
-  const parts = name.split(" ");
-  return parts.length > 1 ? parts.map(part => part[0]).join("") : parts[0].slice(0, 2);
-}
-
-// Each race builds in its own style: rounded squares, cut corners, blobs.
-function structureOutline(context, race, x, y, half) {
-  context.beginPath();
-  if (race === 1) {
-    const cut = half * 0.55;
-    for (const [dx, dy] of [[-1, -cut / half], [-cut / half, -1], [cut / half, -1],
-                            [1, -cut / half], [1, cut / half], [cut / half, 1],
-                            [-cut / half, 1], [-1, cut / half]])
-      context.lineTo(x + dx * half, y + dy * half);
-  } else if (race === 2) {
-    for (let i = 0; i < 36; i++) {
-      const angle = i * Math.PI / 18, far = half * (1.02 + 0.09 * Math.cos(6 * angle));
-      context.lineTo(x + far * Math.cos(angle), y + far * Math.sin(angle));
-    }
-  } else {
-    context.roundRect(x - half, y - half, 2 * half, 2 * half, Math.min(6, half / 2));
-  }
-  context.closePath();
-}
-
-// A structure, filled up to the part of it that is built; a ghost is remembered, not seen.
-function structureShape(context, {name, race}, x, y, radius, colour, done = 1, ghost = false) {
-  const half = radius * 0.86;
-  context.save();
-  context.globalAlpha = ghost ? 0.45 : 1;
-  structureOutline(context, race, x, y, half);
-  context.fillStyle = DARK;
-  context.fill();
-  context.save();
-  context.clip();
-  context.globalAlpha *= 0.45;
-  context.fillStyle = colour;
-  context.fillRect(x - half, y + half - 2 * half * done, 2 * half, 2 * half * done);
-  context.restore();
-  if (ghost || done < 1) context.setLineDash([4, 3]);
-  context.strokeStyle = colour;
-  context.lineWidth = 2;
-  context.stroke();
-  context.fillStyle = "#f8fafc";
-  context.font = `600 ${Math.max(7, Math.min(17, radius * 0.62))}px ${FONT}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.fillText(initials(name), x, y + 0.5);
-  context.restore();
-}
-
-function patchShape(context, x, y, scale, share) {  // fewer crystals as it is mined
-  context.fillStyle = "#2dd4bf";
-  context.strokeStyle = "#134e4a";
-  context.lineWidth = 1;
-  for (const [dx, dy, size, least] of [[-0.38, 0.2, 0.38, 0], [0.38, 0.24, 0.34, 1 / 3],
-                                       [0.02, -0.18, 0.46, 2 / 3]]) {
-    if (share <= least) continue;
-    const cx = x + dx * scale, cy = y + dy * scale, s = size * scale;
-    context.beginPath();
-    context.moveTo(cx, cy - s);
-    context.lineTo(cx + 0.62 * s, cy);
-    context.lineTo(cx, cy + s);
-    context.lineTo(cx - 0.62 * s, cy);
-    context.closePath();
-    context.globalAlpha = 0.8;
-    context.fill();
-    context.globalAlpha = 1;
-    context.stroke();
-  }
-}
-
-function geyserShape(context, x, y, scale, share) {
-  const radius = 1.05 * scale;
-  context.beginPath();
-  for (let i = 0; i < 9; i++) {
-    const angle = i * 2 * Math.PI / 9, far = radius * (i % 2 ? 0.86 : 1);
-    context.lineTo(x + far * Math.cos(angle), y + far * Math.sin(angle));
-  }
-  context.closePath();
-  context.fillStyle = "#334b3d";
-  context.strokeStyle = "#6b8f71";
-  context.lineWidth = 1;
-  context.fill();
-  context.stroke();
-  context.beginPath();
-  context.arc(x, y, radius * 0.5, 0, 2 * Math.PI);
-  context.fillStyle = `rgba(74, 222, 128, ${0.25 + 0.6 * share})`;
-  context.fill();
-}
-
-function bar(context, x, y, width, share, colour) {
-  context.fillStyle = "rgba(2, 6, 23, .85)";
-  context.fillRect(x - width / 2 - 1, y - 1, width + 2, 5);
-  context.fillStyle = colour;
-  context.fillRect(x - width / 2, y, width * Math.min(1, Math.max(0, share)), 3);
-}
-
-function healthColour(share) {
-  return share > 0.6 ? "#4ade80" : share > 0.3 ? "#facc15" : "#f87171";
-}
-
-// Cells of a mask as a smooth area: (row, column) -> 0 or 1; `paint` gives a colour by how far in.
+// Draws a mask with smooth edges. inside(row, column) is 0 or 1; paint(share) is the colour at a
+// distance from the edge, from 0.5 to 1.
 function area(cells, inside, paint) {
   const fine = cells > 64 ? 6 : 10, size = cells * fine;
   const canvas = document.createElement("canvas"), mask = new Uint8Array(cells * cells);
@@ -156,8 +36,15 @@ function area(cells, inside, paint) {
   return canvas;
 }
 
-// Terrain is {cells, passable, high}: functions of row and column. What nobody can pass is a cliff
-// where it borders on high ground, else water.
+// Terrain as functions of row and column, from strings of 0 and 1 per row; null for a flat map.
+function terrainOf(rows) {
+  if (!rows) return null;
+  return {cells: rows.high.length,
+          passable: (row, column) => rows.passable[row][column] > 0,
+          high: (row, column) => rows.high[row][column] > 0};
+}
+
+// Impassable cells are cliffs beside high ground, else water.
 function terrainLayers({cells, passable, high}) {
   const near = (row, column) => {
     for (let dy = -2; dy <= 2; dy++)
@@ -200,8 +87,8 @@ function drawGround(context, size, mapSize, terrain) {
 
 const fogCells = document.createElement("canvas"), FOG_MARGIN = 4;
 
-// `shade(row, column)` is 0 in sight, 1 where explored, 2 where never seen. The cells at the edge
-// go on outside, so that the blur does not lighten them.
+// shade(row, column) is 0 in sight, 1 where explored, 2 elsewhere. Edge cells are repeated in a
+// margin, so that the blur does not lighten them.
 function drawFog(context, size, cells, shade) {
   const across = cells + 2 * FOG_MARGIN, alpha = [0, 130, 214];
   fogCells.width = fogCells.height = across;
@@ -259,7 +146,25 @@ function drawUnit(context, size, scale, thing) {
   }
 }
 
-function drawShots(context, size, shots) {  // from whoever fired to whom it hit
+// Shots as lines. Targets are not recorded: the nearest enemy within reach that was hit is shown.
+function shotsIn(shown, mapSize) {
+  const shots = [], hit = shown.filter(thing => thing.hurt);
+  for (const shooter of shown) {
+    if (!shooter.fired) continue;
+    let best = null, least = Infinity;
+    for (const thing of hit) {
+      if (thing.player === shooter.player) continue;
+      const apart = Math.hypot(thing.x - shooter.x, thing.y - shooter.y) * mapSize
+        - thing.type.radius - shooter.type.radius;
+      if (apart < least && apart < shooter.type.reach + 1) [best, least] = [thing, apart];
+    }
+    if (best) shots.push({x: shooter.x, y: shooter.y, toX: best.x, toY: best.y,
+                          player: shooter.player});
+  }
+  return shots;
+}
+
+function drawShots(context, size, shots) {
   for (const {x, y, toX, toY, player} of shots) {
     context.beginPath();
     context.moveTo(x * size, y * size);
@@ -285,35 +190,20 @@ function drawBars(context, size, scale, thing) {
     bar(context, x * size, y * size + radius * 0.86 + 4, width, trained / 100, "#e2e8f0");
 }
 
-// scene: mapSize, terrain or null, creep, patches, things, ghosts, shots, deaths, scans, and with a
-// view cells and shade(row, column).
-function drawScene(canvas, scene) {
-  const [context, size] = sized(canvas), scale = size / scene.mapSize;
-  drawGround(context, size, scene.mapSize, scene.terrain);
-  drawCreep(context, size, scale, scene.creep);
-  for (const {x, y, share, geyser} of scene.patches)
-    (geyser ? geyserShape : patchShape)(context, x * size, y * size, scale, share);
-  if (scene.shade) drawFog(context, size, scene.cells, scene.shade);
-  for (const {type, x, y, player} of scene.ghosts)
-    structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player], 1, true);
-  for (const {type, x, y, player, built, boosted, injected} of scene.things) {
-    if (!type.structure) continue;
-    structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player],
-                   built / 100);
-    if (!boosted && !injected) continue;
-    disc(context, x * size, y * size, type.radius * scale * 1.08);
-    context.strokeStyle = boosted ? "#fde047" : "#e879f9";
-    context.setLineDash([3, 4]);
-    context.lineWidth = 2;
-    context.stroke();
-    context.setLineDash([]);
-  }
-  for (const flying of [false, true])
-    for (const thing of scene.things)
-      if (!thing.type.structure && thing.type.flying === flying)
-        drawUnit(context, size, scale, thing);
-  drawShots(context, size, scene.shots);
-  for (const {type, x, y, player, age} of scene.deaths) {
+// Draws a structure, with a dashed ring while it is boosted or injected.
+function drawStructure(context, size, scale, {type, x, y, player, built, boosted, injected}) {
+  structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player], built / 100);
+  if (!boosted && !injected) return;
+  disc(context, x * size, y * size, type.radius * scale * 1.08);
+  context.strokeStyle = boosted ? "#fde047" : "#e879f9";
+  context.setLineDash([3, 4]);
+  context.lineWidth = 2;
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function drawDeaths(context, size, scale, deaths) {  // rings that grow and fade
+  for (const {type, x, y, player, age} of deaths) {
     context.globalAlpha = 1 - age;
     context.strokeStyle = TEAM[player];
     context.lineWidth = 2;
@@ -321,7 +211,10 @@ function drawScene(canvas, scene) {
     context.stroke();
     context.globalAlpha = 1;
   }
-  for (const {x, y, player, radius} of scene.scans) {
+}
+
+function drawScans(context, size, scale, scans) {
+  for (const {x, y, player, radius} of scans) {
     disc(context, x * size, y * size, radius * scale);
     context.fillStyle = "rgba(125, 211, 252, .07)";
     context.fill();
@@ -331,6 +224,28 @@ function drawScene(canvas, scene) {
     context.stroke();
     context.setLineDash([]);
   }
+}
+
+// Draws a scene {mapSize, terrain (or null), creep, patches, things, ghosts, shots, deaths, scans};
+// with fog of war also {cells, shade(row, column)}. Returns the canvas's width.
+function drawScene(canvas, scene) {
+  const [context, size] = sized(canvas), scale = size / scene.mapSize;
+  drawGround(context, size, scene.mapSize, scene.terrain);
+  drawCreep(context, size, scale, scene.creep);
+  for (const {x, y, share, geyser} of scene.patches)
+    (geyser ? geyserShape : patchShape)(context, x * size, y * size, scale, share);
+  if (scene.shade) drawFog(context, size, scene.cells, scene.shade);
+  for (const {type, x, y, player} of scene.ghosts)
+    structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player], 1, true);
+  for (const thing of scene.things)
+    if (thing.type.structure) drawStructure(context, size, scale, thing);
+  for (const flying of [false, true])
+    for (const thing of scene.things)
+      if (!thing.type.structure && thing.type.flying === flying)
+        drawUnit(context, size, scale, thing);
+  drawShots(context, size, scene.shots);
+  drawDeaths(context, size, scale, scene.deaths);
+  drawScans(context, size, scale, scene.scans);
   for (const thing of scene.things) drawBars(context, size, scale, thing);
   return size;
 }

@@ -1,0 +1,55 @@
+"""Tournaments of scripted players."""
+
+import numpy as np
+import pytest
+
+from starleague.agent import types
+from starleague.environments.skirmish.bots import scripts, tournament
+
+TERRAN, ZERG, PROTOSS = (types.RACES.index(race) for race in ("terran", "zerg", "protoss"))
+
+
+@pytest.fixture(scope="module")
+def fixtures():
+  return tournament.round_robin(3, [(TERRAN, TERRAN), (ZERG, ZERG)], range(3), 2)
+
+
+def test_each_pair_plays_from_both_sides_on_all_maps(fixtures):
+  assert len(fixtures.map_index) == 3 * 2 * 3 * 2 * 2
+  kinds = [(tuple(p), tuple(r), int(m), bool(s)) for p, r, m, s in zip(*fixtures, strict=True)]
+  assert len(set(kinds)) == 36 and all(kinds.count(kind) == 2 for kind in set(kinds))
+  assert {pair for pair, *_ in kinds} == {(0, 1), (0, 2), (1, 2)}
+
+
+def test_points_are_wins_plus_half_the_draws():
+  fixtures = tournament.Fixture(np.array([[0, 1]] * 4), np.ones((4, 2)), np.zeros(4), np.zeros(4))
+  points, games = tournament.payoff(
+    fixtures, tournament.Outcomes(np.array([0, 0, 1, 2]), np.zeros(4)), 2)
+  np.testing.assert_array_equal(points, [[0, 2.5], [1.5, 0]])
+  np.testing.assert_array_equal(games, [[0, 4], [4, 0]])
+
+
+def test_unknown_players_are_refused():
+  found = scripts.indices_of(["L0", "macro"], "default")
+  assert [scripts.names_of("default")[i] for i in found] == ["L0", "macro"]
+  with pytest.raises(ValueError, match="player 'nobody': expected one of passive, .* in tier mini"):
+    scripts.indices_of(["nobody"], "mini")
+
+
+def test_race_pairs_are_mirrors_or_crosses():
+  assert tournament.race_pairs("default", mirrors=True) == [
+    (TERRAN, TERRAN), (PROTOSS, PROTOSS), (ZERG, ZERG)]
+  assert len(tournament.race_pairs("default", mirrors=False)) == 6
+  assert tournament.race_pairs("mini", mirrors=False) == []
+
+
+@pytest.mark.slow
+def test_games_are_played_to_their_ends_and_are_reproducible():
+  names = scripts.indices_of(["rusher", "random_player"], "mini")
+  fixtures = tournament.round_robin(2, [(TERRAN, TERRAN)], [0], 2)
+  fixtures = fixtures._replace(players=names[fixtures.players])
+  once = tournament.play(fixtures, 3, tier="mini", batch=4)
+  again = tournament.play(fixtures, 3, tier="mini", batch=4)
+  np.testing.assert_array_equal(once.winner, 0)  # random play never survives a rush
+  assert (once.loops > 500).all() and (once.loops <= 4480).all()
+  np.testing.assert_array_equal(once.loops, again.loops)

@@ -1,0 +1,51 @@
+"""Replays that `play_skirmish` saves."""
+
+import os
+import signal
+import socket
+import threading
+
+import pytest
+
+from starleague.environments.skirmish.games import replays
+from starleague.experiments import play_skirmish
+from starleague.viewers.play import session
+from tests.experiments.launch import launch
+
+
+@pytest.fixture(autouse=True)
+def no_page(monkeypatch):
+  """No browser requests the last frame: it is not waited for."""
+  monkeypatch.setattr(play_skirmish, "_DELIVERY_SECONDS", 0.0)
+
+
+def test_game_is_played_and_saved(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(session.Session, "run", lambda self: [self.step() for _ in range(9)])
+  monkeypatch.chdir(tmp_path)
+  assert launch(play_skirmish, "--opponent", "rusher", "--seed", "3") is None
+  output = capsys.readouterr().out
+  assert "url=http://127.0.0.1:" in output and "race=terran opponent=rusher" in output
+  assert "replay=play-rusher-3.npz" in output
+  replay = replays.load(tmp_path / "play-rusher-3.npz")
+  assert replay.steps == 9 and replay.winner == -1
+  assert replays.resimulate(replay).loop[-1] == 72
+
+
+def test_game_is_saved_after_sigterm(tmp_path, monkeypatch, capsys):
+  path = tmp_path / "game.npz"
+  timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+  run = session.Session.run
+  monkeypatch.setattr(session.Session, "run", lambda self: (timer.start(), self.step(), run(self)))
+  assert launch(play_skirmish, "--opponent", "rusher", "--save_replay", path) is None
+  assert replays.load(path).steps == 1
+  assert "result='unfinished at 0:00'" in capsys.readouterr().out
+
+
+def test_port_in_use_is_named(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with socket.socket() as taken:
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    port = taken.getsockname()[1]
+    assert launch(play_skirmish, "--opponent", "rusher", "--page_port", port) == (
+      f"error: --page_port={port}: Address already in use; name another")

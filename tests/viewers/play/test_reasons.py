@@ -1,0 +1,93 @@
+"""Reasons of unavailable orders: they name what is missing and agree with the rules."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.agent import types, vocabulary
+from starleague.environments.skirmish.games import dm_environment, live, replays
+from starleague.environments.skirmish.rules import action_results
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+from starleague.viewers.play import reasons, view
+from tests.viewers.games import DEFAULT_RULES, FUNCTION, KIND, RULES
+
+# Words of the reason for each of the game's own codes.
+WORDS = {
+  action_results.TECH_REQUIREMENTS_NOT_MET: "needs",
+  action_results.NOT_ENOUGH_MINERALS: "more minerals",
+  action_results.NOT_ENOUGH_VESPENE: "more vespene",
+  action_results.NOT_ENOUGH_FOOD: "more supply",
+  action_results.NOT_ENOUGH_ENERGY: "energy, has",
+  action_results.NOT_ENOUGH_CHARGES: "a larva",
+  action_results.QUEUE_IS_FULL: "the queue is full",
+  action_results.CANT_QUEUE_THAT_ORDER: "research",
+  action_results.CANT_FIND_ENOUGH_TARGETS: "is known",
+  action_results.CANT_FIND_CANCEL_ORDER: "nothing is",
+  action_results.REQUIRES_REPAIR_TARGET: "nothing to repair"}
+
+
+def _own_rows(seen, name):
+  """Rows of own units of a type."""
+  index = vocabulary.UNIT_TYPES.index(name)
+  return np.flatnonzero((seen.entities[:, types.COLUMN["unit_type"]] == index) & (
+    seen.entities[:, types.COLUMN["alliance"]] == types.ALLIANCE_SELF))
+
+
+def _with(seen, minerals=50, used=4, cap=18, barracks=None):
+  """An observation with other resources; an SCV becomes Barracks built to that percentage."""
+  player = np.array(seen.player)
+  for name, value in (("minerals", minerals), ("food_used", used), ("food_cap", cap)):
+    player[types.PLAYER_COLUMNS.index(name)] = value
+  entities = np.array(seen.entities)
+  if barracks is not None:
+    row = _own_rows(seen, "SCV")[0]
+    entities[row, types.COLUMN["unit_type"]] = vocabulary.UNIT_TYPES.index("Barracks")
+    entities[row, types.COLUMN["build_progress"]] = barracks
+  return seen._replace(player=player, entities=entities)
+
+
+@pytest.mark.parametrize(("function", "changes", "expected"), [
+  ("Build_Barracks_pt", {}, "needs 100 more minerals"),
+  ("Build_Factory_pt", {"minerals": 250}, "needs a Barracks"),
+  ("Build_Factory_pt", {"barracks": 40, "minerals": 150},
+   "needs the Barracks to be finished and 100 more minerals"),
+  ("Build_Factory_pt", {"barracks": 100, "minerals": 249}, "needs 1 more minerals"),
+  ("Train_SCV_quick", {"used": 18}, "needs 1 more supply"),
+  ("Train_SCV_quick", {"minerals": 20, "used": 18}, "needs 30 more minerals and 1 more supply"),
+  ("Train_Marine_quick", {"barracks": 40}, "still under construction"),
+  ("Attack_unit", {}, "no enemy is known"),
+  ("Harvest_Return_quick", {}, "no worker carries anything, or no town hall stands")])
+def test_reason_names_what_is_missing(begun, function, changes, expected):
+  seen = _with(begun[1], **changes)
+  assert reasons.reason(RULES, seen, FUNCTION[function]) == expected
+
+
+def test_reasons_are_sent_for_unavailable_orders_of_own_units(begun):
+  frame = view.page_frame(RULES, _with(begun[1]))
+  assert frame["reasons"][FUNCTION["Build_Barracks_pt"]] == "needs 100 more minerals"
+  assert not set(frame["reasons"]) & set(frame["can"])
+  for function in frame["reasons"]:
+    assert RULES.functions.capable[function][[KIND["SCV"], KIND["CommandCenter"]]].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("race", ["terran", "zerg"])
+def test_reasons_agree_with_the_rules(race):
+  """In a played game each reason names what the game's own code for the function does."""
+  game = GAME_CONFIGS["default"]
+  match_up = dm_environment.draw_match_up(
+    np.random.default_rng(0), game.tier, (race, race), "ramps", False)
+  scripts = [replays.scripted_player("L7", game) for _ in range(2)]
+  played = live.LiveGame(game, live.seated(match_up, scripts), 0)
+  seats = [live.Seat(script, game) for script in scripts]
+  checked = set()
+  for step in range(240):
+    if step % 40 == 0:
+      seen = live.observe(played, 0)
+      for function, text in reasons.unavailable(DEFAULT_RULES, seen).items():
+        code = int(action_results.unavailable_reason(
+          DEFAULT_RULES, played.state, jnp.full(2, function))[0])
+        assert WORDS.get(code, "") in text, (step, DEFAULT_RULES.functions.names[function], text)
+        checked.add(code)
+    played.step({i: seat.act(played, i) for i, seat in enumerate(seats) if played.due[i]})
+  assert {action_results.TECH_REQUIREMENTS_NOT_MET, action_results.NOT_ENOUGH_MINERALS} <= checked

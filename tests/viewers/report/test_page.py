@@ -1,0 +1,129 @@
+"""The report of a run."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from starleague.common import results
+from starleague.common.errors import UserError
+from starleague.common.results import Row
+from starleague.viewers.report import page as report
+from tests.viewers.pages import check_self_contained
+from tests.viewers.report.rows import ROWS, plots_of, text_of
+
+
+def test_page_is_self_contained(run_dir):
+  path = report.write_report(run_dir)
+  assert path == run_dir / "report.html"
+  assert sorted(file.name for file in run_dir.iterdir()) == [
+    "config.json", "report.html", "results.csv"]
+  page = path.read_text()
+  check_self_contained(page)
+  assert "@import" not in re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+  assert page.count("Plotly.newPlot(place") == 1
+  assert "<title>mini &amp; &lt;b&gt; - Starleague</title>" in page
+  assert "{{PLOTLY}}&lt;/script&gt;" in page  # config values are escaped and not filled
+
+
+def test_page_shows_key_figures_and_scores(run_dir):
+  text = text_of(report.write_report(run_dir).read_text())
+  for expected in (
+      "time 5m00s", "agent steps played 240 k", "games 123", "updates 50",
+      "played per second 800 steps, run average",  # 240 000 in 300 s, not the last 900
+      "learnt per second 1 500 steps, at the end",
+      "rush 10% 5% to 20% 12% 6% to 25% 75% 62% to 88% +63 points",
+      "only trained training games not measured not measured 50% 25% to 75% unknown",
+      "preset mini", "learner.rate 3e-05", "learner.sizes [1, 2]", "1 value is not finite"):
+    assert expected in text, expected
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [
+  ((0.2, 0.1, 0.3), (0.5, 0.4, 0.6), "class='up'>+30 points"),
+  ((0.5, 0.4, 0.6), (0.2, 0.1, 0.3), "class='down'>-30 points"),
+  ((0.2, 0.1, 0.4), (0.3, 0.3, 0.6), "class='same'>+10 points"),
+  ((0.2, None, None), (0.9, None, None), "class='same'>+70 points")])
+def test_change_is_coloured_where_intervals_do_not_overlap(before, after, expected):
+  rows = [Row(1.0, 1, "score/eval/x", *before), Row(2.0, 2, "score/eval/x", *after)]
+  assert expected in report.render_page("run", rows, {})
+
+
+def test_scores_are_drawn_with_their_intervals(run_dir):
+  plot = plots_of(report.write_report(run_dir).read_text())["rush"]
+  lines = {trace["name"]: trace for trace in plot["data"] if "name" in trace}
+  assert lines["evaluation"]["x"] == [1.0, 5.0]  # minutes
+  assert lines["evaluation"]["y"] == [0.125, 0.75]
+  assert lines["evaluation"]["customdata"] == [10, 50]
+  assert lines["training"]["y"] == [0.5]
+  assert lines["random play"]["x"] == [0.0, 5.0] and lines["random play"]["y"] == [0.1, 0.1]
+  bands = [(low["x"], low["y"], high["y"]) for low, high in zip(plot["data"], plot["data"][1:],
+                                                               strict=False)
+           if high.get("fill") == "tonexty"]
+  assert bands == [([0.0, 5.0], [0.05, 0.05], [0.2, 0.2]), ([2.0], [0.25], [0.75]),
+                   ([1.0, 5.0], [0.0625, 0.625], [0.25, 0.875])]
+
+
+def test_every_kind_of_tag_is_drawn(run_dir):
+  plots = plots_of(report.write_report(run_dir).read_text())
+  curves = {title: {trace["name"]: trace["y"] for trace in plot["data"] if "name" in trace}
+            for title, plot in plots.items()}
+  assert curves["policy"] == {"policy": [2.0, None, 1.0]}  # nan is a gap
+  assert curves["Normalised entropy by argument"] == {
+    "function": [0.5, 0.375], "delay": [0.25, 0.125]}
+  assert curves["KL divergence from the teacher by argument, nats"] == {"function": [0.25]}
+  assert curves["Mean value prediction by reward"] == {"winloss": [-0.5]}
+  assert curves["Value loss by reward"] == {"winloss": [0.25]}
+  assert curves["Fraction of actions that the masks exclude, by argument"] == {"delay": [0.0]}
+  assert curves["Agent steps per second"] == {"actor": [900.0], "learner": [1500.0]}
+  assert curves["Fraction of time the learner waits for data"] == {"waiting": [0.375]}
+  assert curves["first"] == {"first": [7.0]}
+  assert len(curves) == 11 and {"rush", "only trained"} < set(curves)
+
+
+@pytest.mark.parametrize("kept", [None, *sorted({row.tag for row in ROWS})])
+def test_any_tag_may_be_the_only_one(kept):
+  page = report.render_page("run", [row for row in ROWS if row.tag == kept], {})
+  check_self_contained(page)
+  assert ("No figures are recorded yet." in page) == (kept is None)
+  assert bool(plots_of(page)) == (kept is not None and not kept.startswith(
+    ("total/", "score/random")))
+
+
+@pytest.mark.parametrize(("name", "text", "message"), [
+  ("results.csv", None, r"results\.csv: no such file"),
+  ("results.csv", "a,b\n", r"results\.csv: not a results file"),
+  ("results.csv", results.HEADER + "\n1,2\n", r"results\.csv:2: expected 6 fields"),
+  ("config.json", "{", r"config\.json: not JSON"),
+  ("config.json", "[" * 100_000, r"config\.json: not JSON"),
+  ("config.json", "[1]", r"config\.json: expected a JSON object, found list")])
+def test_damaged_input_is_refused_and_the_earlier_page_kept(run_dir, name, text, message):
+  (run_dir / "report.html").write_text("earlier")
+  if text is None:
+    (run_dir / name).unlink()
+  else:
+    (run_dir / name).write_text(text)
+  with pytest.raises((FileNotFoundError, UserError), match=message):
+    report.write_report(run_dir)
+  assert (run_dir / "report.html").read_text() == "earlier"
+
+
+def test_a_failed_write_leaves_no_file(run_dir):
+  (run_dir / "report.html").mkdir()
+  with pytest.raises(OSError):
+    report.write_report(run_dir)
+  assert sorted(file.name for file in run_dir.iterdir()) == [
+    "config.json", "report.html", "results.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium to draw with")
+def test_browser_draws_every_plot(run_dir, tmp_path):
+  path = report.write_report(run_dir)
+  done = subprocess.run(
+    ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+     "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
+     "--virtual-time-budget=5000", "--dump-dom", path.as_uri()],
+    capture_output=True, text=True, timeout=120)
+  plots = plots_of(path.read_text())
+  assert len(re.findall(r"class=\"plot js-plotly-plot\"", done.stdout)) == len(plots) == 11

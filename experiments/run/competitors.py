@@ -75,11 +75,10 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
 
 
 def _require_players(names: Sequence[str], tier: str) -> None:
-  known = (*scripts.names_of(tier), AGENT)
-  for name in names:
-    if name not in known:
-      raise UserError(f"player {name!r} does not exist in tier {tier}; expected one of "
-                      f"{', '.join(known)}")
+  try:
+    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT))
+  except ValueError as error:
+    raise UserError(str(error)) from error
 
 
 def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: str,

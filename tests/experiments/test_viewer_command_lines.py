@@ -25,9 +25,9 @@ CASES = {
     (["a.npz", "--speed", "0"], "flag --speed=0.0: expected 0.01 to 1000" + HELP),
     (["a.npz", "--speed", "nan"], "flag --speed=nan: expected 0.01 to 1000" + HELP),
     (["a.npz", "--view", "3"], r"flag --view=3: 3 is not an? integer in the range \[0, 2\]" + HELP),
-    (["--play", "rusher", "nobody"], "player 'nobody' does not exist in tier mini; expected one of "
-     "passive, rusher, .*agent"),
-    (["--play", "L7", "rusher"], "player 'rusher' does not exist in tier default; expected .*"),
+    (["--play", "rusher", "nobody"], "player 'nobody': expected one of passive, rusher, .*agent in "
+     "tier mini"),
+    (["--play", "L7", "rusher"], "player 'rusher': expected one of .* in tier default"),
     ([*L7, "--tier", "huge"], "tier 'huge' does not exist; expected one of mini, default, large"),
     ([*L7, "--races", "zerg,orc"], "race 'orc': expected one of terran, protoss, zerg.*default"),
     ([*L7, "--races", "zerg"], "races: expected 2, found 1"),
@@ -44,7 +44,7 @@ CASES = {
     (["--play", "agent", "rusher", "--run_dir", "x"], "x/config.json does not exist.*")],
   play_skirmish: [
     (["L5"], "expected no arguments beside the flags, found L5" + HELP),
-    (["--opponent", "nobody"], "player 'nobody' does not exist in tier default; expected .*"),
+    (["--opponent", "nobody"], "player 'nobody': expected one of .* in tier default"),
     (["--opponent", "agent"], "'agent' is the newest weights of a run: name the run with --run_dir"),
     (["--opponent", "rusher", "--races", "zerg,zerg"], "race 'zerg': expected one of terran in.*"),
     (["--opponent", "rusher", "--save_replay", "no/game.npz"],
@@ -60,8 +60,8 @@ CASES = {
     (["."], "results.csv: no such file; a run writes its figures there .*")],
   round_robin: [
     (["L0"], "expected no arguments beside the flags, found L0" + HELP),
-    (["--entrants", "L0,nobody"], "--entrants: player 'nobody' does not exist at tier 'default'; .*"),
-    (["--entrants", "rusher,builder"], "--entrants: player 'rusher' does not exist at tier .*"),
+    (["--entrants", "L0,nobody"], "--entrants: player 'nobody': expected one of .* in tier default"),
+    (["--entrants", "rusher,builder"], "--entrants: player 'rusher': expected one of .* in tier default"),
     (["--entrants", "L0"], "--entrants: expected two or more different names, found L0"),
     (["--entrants", "L0,L0"], "--entrants: expected two or more different names, found L0,L0"),
     (["--entrants", "L0,L1", "--apart", "2"], "--apart: expected less than 2, the number of "

@@ -1,16 +1,16 @@
-"""What the published agent needs on TPUs, compiled ahead of time on a machine that has none.
+"""Memory, operations and rooflines of the published agent on TPUs, compiled without a TPU.
 
   pip install --no-deps -r requirements/tpu.txt
   python benchmarks/tpu.py                                  # acting and unrolling on one device
   python benchmarks/tpu.py --programs update                # the learner's update on all of them
   python benchmarks/tpu.py --topologies v5e:4x4 --remat blocks
 
-XLA's TPU compiler reports each program's memory, floating-point operations and bytes; with the
-chip's published peaks these give the roofline: the least time that a call can take. Nothing runs.
+XLA's TPU compiler reports each program's memory, floating-point operations and bytes. With the
+chip's published peaks these give the roofline, the lower bound of a call's time. Nothing runs.
 
-The compiler counts the body of a loop once. For the parts of a share (--accumulate) the figures are
-therefore multiplied by their number, by which the optimizer, outside that loop, counts too often.
-The loops over the steps of the core and the picks of units are left as they are counted.
+The compiler counts the body of a loop once. Figures are therefore multiplied by the number of parts
+of a share (--accumulate), which counts the optimizer, outside that loop, too often. The loops over
+the steps of the core and the picks of units are not corrected.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from starleague.learner import objective, update, weights
 
 
 class Peak(NamedTuple):
-  """What one device of a topology can do at most."""
+  """Peak rates and memory of one device of a topology."""
 
-  flops: float  # a second, bfloat16
-  bandwidth: float  # bytes a second, of its memory
+  flops: float  # per second, bfloat16
+  bandwidth: float  # bytes per second, of its memory
   memory: float  # bytes
 
 
-# Cloud TPU's published figures; those of a chip of two cores (v3, v4) are halved.
+# Cloud TPU's published figures per core: half a chip's for v3 and v4, which have two cores.
 PEAKS = {
   "TPU v3": Peak(123e12 / 2, 900e9 / 2, 16 * 2**30),
   "TPU v4": Peak(275e12 / 2, 1228e9 / 2, 16 * 2**30),
@@ -53,22 +53,22 @@ TOPOLOGIES = ("v3:8x8", "v4:4x4x4", "v5e:4x4", "v6e:4x4")
 
 
 class Program(NamedTuple):
-  """A function of the agent, to be compiled for the devices of a topology."""
+  """A function of the agent to compile for the devices of a topology."""
 
   name: str
-  steps: int  # agent steps of a call, on one device
-  parts: int  # how often the loop runs that holds nearly all of it
+  steps: int  # agent steps of a call on one device
+  parts: int  # iterations of the loop over the parts of a share
   lower: Callable[[list[jax.Device]], Any]  # devices -> jax.stages.Lowered
 
 
 def batched(spec, size: int, axis: int = 0):
-  """Shapes with a batch axis."""
+  """Adds a batch axis to shapes."""
   return jax.tree.map(
     lambda x: jax.ShapeDtypeStruct((*x.shape[:axis], size, *x.shape[axis:]), x.dtype), spec)
 
 
 def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
-  """Lowers a function of shapes for the first device."""
+  """Returns a function that lowers `run` for the first device."""
   def lower(devices):
     sharding = jax.sharding.SingleDeviceSharding(devices[0])
     return jax.jit(run).lower(*jax.tree.map(
@@ -77,23 +77,22 @@ def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
   return lower
 
 
-def programs(settings: agent_config.AgentConfig, options) -> dict[str, Program]:
-  """Acting for a batch of players; unrolling trajectories, without and with its gradient; the
-  whole update, a device's share of it."""
-  policy = agent.make_policy(settings)
+def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> dict[str, Program]:
+  """Returns the programs: acting, unrolling without and with its gradient, and the update."""
+  policy = agent.make_policy(config)
   batch, sequences, unroll_length = options.batch, options.sequences, options.unroll_length
   params = jax.eval_shape(policy.init, jax.random.key(0))
   keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), batch))
-  observation = types.observation_spec(settings.max_entities, settings.map_size)
-  state = jax.eval_shape(lambda: core.initial_state(settings))
-  spec = types.trajectory_spec(settings, unroll_length)
+  observation = types.observation_spec(config.max_entities, config.map_size)
+  state = jax.eval_shape(lambda: core.initial_state(config))
+  spec = types.trajectory_spec(config, unroll_length)
   trajectories = types.Trajectory(
     batched(spec.steps, sequences, 1), batched(spec.initial_state, sequences))
   unroll = policy.unroll_batch
   costs, optimizer = weights.RLWeights(), update.make_optimizer(3e-5)
 
   def total(params, trajectories):
-    """A sum that every output of the unroll takes part in, so that none is left out."""
+    """Sums all outputs of the unroll, so that the compiler removes none."""
     output = unroll(params, trajectories)
     return sum(x.sum() for x in jax.tree.leaves((output.logits, output.baselines)))
 
@@ -123,7 +122,7 @@ _SHAPE = re.compile(r"\b(pred|bf16|[a-z]+(?:8|16|32|64))\[([\d,]*)\]")
 
 
 def collectives(text: str) -> dict[str, tuple[int, int]]:
-  """Kind -> (count, bytes of their results on one device) of the communication in an HLO text."""
+  """Returns kind -> (count, bytes of results per device) of the communication in an HLO text."""
   found: dict[str, tuple[int, int]] = {}
   for shapes, kind in _COLLECTIVE.findall(text):
     count, size = found.get(kind, (0, 0))
@@ -135,7 +134,7 @@ def collectives(text: str) -> dict[str, tuple[int, int]]:
 
 
 def report(topology: str, devices: list[jax.Device], program: Program) -> None:
-  """Compiles a program and prints what it needs of each device."""
+  """Compiles a program and prints its memory, operations, bytes and bounds per device."""
   peak = PEAKS[devices[0].device_kind]
   begin = time.process_time()
   compiled = program.lower(devices).compile()
@@ -148,12 +147,12 @@ def report(topology: str, devices: list[jax.Device], program: Program) -> None:
   least = max(computing, moving)
   shared = ", ".join(f"{count} {kind} of {size / 1e6:.1f} MB" for kind, (count, size)
                      in collectives(compiled.as_text()).items()) or "no collectives"
-  print(f"{topology} {program.name} ({program.steps} steps a device): "
+  print(f"{topology} {program.name} ({program.steps} steps per device): "
         f"memory {held / 2**30:.2f} of {peak.memory / 2**30:.0f} GiB "
         f"(temporary {memory.temp_size_in_bytes / 2**30:.2f}), "
         f"{flops / 1e9:.0f} GFLOP, {accessed / 1e9:.1f} GB, {shared}; "
         f"computing {1e3 * computing:.1f} ms, memory {1e3 * moving:.1f} ms: at most "
-        f"{program.steps / least:.0f} agent steps/s a device, "
+        f"{program.steps / least:.0f} agent steps/s per device, "
         f"{len(devices) * program.steps / least:.0f} on all {len(devices)}; "
         f"compiled in {seconds:.0f} CPU-seconds", flush=True)
 
@@ -164,14 +163,14 @@ def main() -> None:
   parser.add_argument("--topologies", nargs="+", default=TOPOLOGIES)
   parser.add_argument("--programs", nargs="+", default=("step", "unroll", "gradient"),
                       choices=("step", "unroll", "gradient", "update"))
-  parser.add_argument("--batch", type=int, default=256, help="Players that act at once.")
-  parser.add_argument("--sequences", type=int, default=4, help="Trajectories on a device.")
-  parser.add_argument("--unroll_length", type=int, default=64, help="T.")
-  parser.add_argument("--accumulate", type=int, default=1, help="Parts of a device's share.")
+  parser.add_argument("--batch", type=int, default=256, help="players that act at once")
+  parser.add_argument("--sequences", type=int, default=4, help="trajectories per device")
+  parser.add_argument("--unroll_length", type=int, default=64, help="T")
+  parser.add_argument("--accumulate", type=int, default=1, help="parts of a device's share")
   parser.add_argument("--remat", default="none", choices=agent_config.REMATS)
   options = parser.parse_args()
-  settings = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat)
-  by_name = programs(settings, options)
+  config = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat)
+  by_name = programs(config, options)
   for topology in options.topologies:
     devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices
     for name in options.programs:

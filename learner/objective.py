@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import distributions, vocabulary
+from starleague.agent.policy import UnrollOutput
 from starleague.agent.types import (
   GAME_LOOPS_PER_SECOND,
   PSEUDO_REWARDS,
@@ -58,7 +59,7 @@ class Unrollable(Protocol):
   """The interface that the objectives need of a policy."""
 
   @property
-  def unroll_batch(self) -> Any:
+  def unroll_batch(self) -> Callable[[Any, Trajectory], UnrollOutput]:
     """`unroll_batch(params, batch)` -> logits [T + 1, B, ...] and baselines [T + 1, B, 5]."""
 
 
@@ -206,7 +207,7 @@ def _vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tupl
   """Computes the V-trace policy gradient, with one ratio per group, and its parts by reward."""
   values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
 
-  def one(v_tm1, v_t, r_t, discount_t, rho_tm1):  # [T] each
+  def one(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, rho_tm1: Array) -> Array:
     return losses.vtrace_advantages(
       v_tm1, v_t, r_t, discount_t, rho_tm1, weights.vtrace_lambda, weights.clip_rho,
       weights.clip_pg_rho)

@@ -1,8 +1,8 @@
-"""The learner's step: gradients on every device, averaged, applied by Adam.
+"""The synchronous update: gradients on every device, averaged, applied by Adam.
 
-Everything about `pmap`, donation and the placement of arrays on devices is in this file. A state is
-either a *host state* (numpy leaves, one copy: what is saved and restored) or a *replicated state*
-(leaves `[D, ...]`, one copy a device: what `Update` takes and gives).
+All of `pmap`, donation and the placement of arrays on devices is in this file. A state is either a
+*host state* (numpy leaves, one copy, saved and restored) or a *replicated state* (leaves
+`[D, ...]`, one copy per device, the input and output of `Update`).
 """
 
 import dataclasses
@@ -15,42 +15,39 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from starleague.agent.types import Trajectory
+from starleague.agent.types import Array, Trajectory
 
-Tree = Any
+Tree = Any  # a pytree of arrays and typed keys
 LossFn = Callable[..., tuple[jax.Array, Mapping[str, jax.Array]]]
 AXIS = "device"
 
 
 class TrainState(NamedTuple):
-  """Everything that a run must remember to go on as if it had never stopped."""
+  """The state of a run; a run resumed from it equals an uninterrupted one."""
 
   params: Tree
   opt_state: optax.OptState  # of the parameters as one vector
-  step: Any  # [] int32: batches taken, those skipped included
-  key: Any  # [] typed key, never changed: step t uses fold_in(key, t)
-  skipped: Any  # [] int32: updates not applied because something was not finite
-  consecutive_skipped: Any  # [] int32: how many of them since the last one that was applied
+  step: Array  # [] int32: batches used, skipped ones included
+  key: jax.Array  # [] typed key, constant: step t uses fold_in(key, t)
+  skipped: Array  # [] int32: updates not applied because a value was not finite
+  consecutive_skipped: Array  # [] int32: skipped updates since the last applied one
 
 
-def make_optimizer(learning_rate=3e-5, *, b1: float = 0.0, b2: float = 0.99, eps: float = 1e-5,
-                   max_norm: float | None = None,
+def make_optimizer(learning_rate: float | optax.Schedule = 3e-5, *, b1: float = 0.0,
+                   b2: float = 0.99, eps: float = 1e-5, max_norm: float | None = None,
                    adjustable: bool = False) -> optax.GradientTransformation:
-  """Adam with the published constants (Vinyals et al. 2019, Methods and pseudocode).
+  """Returns Adam with the published constants (Vinyals et al. 2019, Methods and pseudocode).
 
   Args:
     learning_rate: a float, or an optax schedule of the number of updates applied.
-    b1: decay of the mean of the gradient.
-    b2: decay of the mean of its square.
-    eps: added to the root of the latter.
-    max_norm: the global norm to which gradients are clipped; None, as published: not at all.
+    b1: decay of the gradient's first moment.
+    b2: decay of the gradient's second moment.
+    eps: added to the root of the second moment.
+    max_norm: global norm to which gradients are clipped; None, as published: no clipping.
     adjustable: keep the learning rate in the optimizer's state, so that `with_learning_rate` can
-      change it during a run. A restored state then brings its own rate, not this one.
-
-  Returns:
-    An optax transformation.
+      change it during a run. A restored state then keeps its own rate.
   """
-  def build(learning_rate):
+  def build(learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
     adam = optax.adam(learning_rate, b1=b1, b2=b2, eps=eps)
     return adam if max_norm is None else optax.chain(optax.clip_by_global_norm(max_norm), adam)
 
@@ -60,10 +57,10 @@ def make_optimizer(learning_rate=3e-5, *, b1: float = 0.0, b2: float = 0.99, eps
 
 
 def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
-  """A host state whose adjustable optimizer goes on with another learning rate.
+  """Returns a host state whose adjustable optimizer has another learning rate.
 
   Raises:
-    ValueError: the state is not of an optimizer made with adjustable=True.
+    ValueError: the state belongs to an optimizer made without adjustable=True.
   """
   hyperparams = getattr(state.opt_state, "hyperparams", None)
   if hyperparams is None or "learning_rate" not in hyperparams:
@@ -75,13 +72,14 @@ def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
     hyperparams={**hyperparams, "learning_rate": rate}))
 
 
-def initial_state(params: Tree, optimizer: optax.GradientTransformation, key) -> TrainState:
-  """The host state of a run that begins.
+def initial_state(params: Tree, optimizer: optax.GradientTransformation,
+                  key: jax.Array) -> TrainState:
+  """Returns the host state of a new run.
 
   Args:
-    params: of the network, float32.
+    params: parameters of the network, float32.
     optimizer: see `make_optimizer`.
-    key: a typed key; all randomness of the updates comes from it.
+    key: a typed key, the source of all randomness in updates.
 
   Raises:
     ValueError: a parameter is not finite.
@@ -89,24 +87,24 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation, key) ->
   for path, leaf in jax.tree_util.tree_leaves_with_path(params):
     if not np.isfinite(np.asarray(leaf)).all():
       raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
-                       "look at its initialiser or at the checkpoint it came from")
+                       "check its initialiser or the checkpoint that it was loaded from")
   zero = np.zeros((), np.int32)
   state = TrainState(params, optimizer.init(ravel_pytree(params)[0]), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if _is_key(x) else np.asarray(x), state)
 
 
 def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
-  """Lays a host batch out by device.
+  """Splits a host batch by device.
 
   Args:
     batch: steps `[T + 1, B, ...]` and initial_state `[B, ...]`, numpy or JAX arrays.
-    num_devices: D. Device d gets trajectories d * B / D to (d + 1) * B / D.
+    num_devices: D. Device d gets trajectories d * B / D to (d + 1) * B / D - 1.
 
   Returns:
     steps `[D, T + 1, B / D, ...]` and initial_state `[D, B / D, ...]`; views where numpy allows.
 
   Raises:
-    ValueError: a leaf has another B than the rest, or D does not divide B.
+    ValueError: leaves differ in B, or B is not a multiple of D.
   """
   size = _batch_size(batch)
   if size % num_devices:
@@ -125,16 +123,15 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None,
               from_first: bool = False) -> Tree:
   """Copies a tree of host arrays and typed keys to every device: leaves `[D, ...]`.
 
-  The copies are made by a compiled program rather than by `device_put`, for two reasons. Its
-  results lie exactly as those of an update do, so the update compiles once and not again for its
-  own output; and they share no memory with `tree`, which an update that is given the copies to
-  destroy would destroy as well.
+  A compiled program makes the copies instead of `device_put`, for two reasons. Its outputs have the
+  sharding of an update's outputs, so that the update compiles once. They also share no memory with
+  `tree`, which an update that donates the copies would otherwise overwrite.
 
   Args:
     tree: leaves without the leading axis; the same on every host.
-    devices: of all hosts; None: all there are.
-    from_first: every host gets the values of the host of the first device, bit for bit; of the
-      other hosts' trees only shapes and dtypes count.
+    devices: devices of all hosts; None: all devices.
+    from_first: every host gets the values of the first device's host, bit for bit; other hosts'
+      trees only determine shapes and dtypes.
   """
   devices = _devices(devices)
   count = len(_local(devices))
@@ -156,17 +153,17 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None,
 
 
 def _of_first(x: jax.Array) -> jax.Array:
-  """The first device's copy, on every device: a sum of bits, of which all others are 0."""
+  """Broadcasts the first device's bits to all devices, as a sum in which all others are 0."""
   bits = jax.lax.bitcast_convert_type(x, jnp.dtype(f"uint{8 * x.dtype.itemsize}"))
   bits = jax.lax.psum(jnp.where(jax.lax.axis_index(AXIS) == 0, bits, 0), AXIS)
   return jax.lax.bitcast_convert_type(bits, x.dtype)
 
 
 def unreplicate(tree: Tree) -> Tree:
-  """The first device's copy of a replicated tree, as numpy arrays and typed keys.
+  """Returns the first device's copy of a replicated tree, as numpy arrays and typed keys.
 
-  Waits for the update that makes it. The arrays are copies: a view of a device's memory (on CPU
-  that is what numpy would give) would keep the next update from reusing it.
+  Waits for the update that computes it. The arrays are copies: a view of a device's memory, numpy's
+  default on CPU, would prevent the next update from reusing that memory.
   """
   def first(x):
     if _is_key(x):
@@ -185,12 +182,12 @@ class Update:
   _run: jax.stages.Wrapped
 
   def place(self, batch: Trajectory) -> Trajectory:
-    """Puts this host's batch `[T + 1, B, ...]` on its devices, without waiting for the transfer.
+    """Places this host's batch `[T + 1, B, ...]` on its devices, without waiting for the transfer.
 
     On CPU the devices may read the batch's own memory: do not write to it afterwards.
 
     Raises:
-      ValueError: the devices of this host do not divide B.
+      ValueError: B is not a multiple of this host's number of devices.
     """
     mesh = jax.sharding.Mesh(np.array(self.local_devices), (AXIS,))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(AXIS))
@@ -201,40 +198,40 @@ class Update:
     return replicate(tree, self.devices, from_first)
 
   def make_vote(self) -> Callable[[bool], Callable[[], bool]]:
-    """A function by which all hosts agree: it takes this host's word, and gives what to ask later.
+    """Returns an all-host consensus: vote(yes) returns a function that returns the result.
 
-    Whoever asks learns whether every host said yes. Every host must call it, as often as the
-    others. It is a program on the devices, in line with the updates: called before an update is
-    started and asked after, it has been answered while that update runs.
+    The result is whether all hosts voted yes. All hosts must vote equally often. A vote is a
+    program on the devices, queued between updates: cast before an update is started and read after,
+    it completes while that update runs.
     """
     if self.local_devices == self.devices:
       return lambda yes: lambda: yes
-    everybody = jax.pmap(lambda yes: jax.lax.pmin(yes, AXIS), axis_name=AXIS,
-                         devices=self.devices, out_axes=None)
+    all_yes = jax.pmap(lambda yes: jax.lax.pmin(yes, AXIS), axis_name=AXIS,
+                       devices=self.devices, out_axes=None)
 
     def vote(yes: bool) -> Callable[[], bool]:
-      answer = everybody(np.full(len(self.local_devices), yes, np.int32))
+      answer = all_yes(np.full(len(self.local_devices), yes, np.int32))
       return lambda: bool(answer)
 
     return vote
 
   def __call__(self, state: TrainState, batch: Trajectory,
                *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array]]:
-    """One update; returns at once, before the devices are done.
+    """Starts one update; returns before the devices are done.
 
     Args:
-      state: replicated; given up to the update, so not to be used again.
-      batch: from `place`. It is kept: the result could not reuse its memory, and a batch that
-        turned out bad must still be there to be saved.
-      *fixed: replicated trees that the loss reads and nobody changes (a teacher's parameters).
+      state: replicated; donated, so that it must not be used again.
+      batch: from `place`. It is not donated: no output could reuse its memory, and a batch with
+        values that are not finite must remain available for the diagnosis.
+      *fixed: replicated constant trees that the loss reads (a teacher's parameters).
 
     Returns:
-      The new state, and metrics: name -> [] array on a device, means over all devices.
+      The new state, and metrics {name: [] array on a device}, means over all devices.
     """
     return self._run(state, batch, fixed)
 
-  def lower(self, state: TrainState, batch: Trajectory, *fixed: Tree) -> Any:
-    """The update for arguments of these shapes, to be compiled ahead of time.
+  def lower(self, state: TrainState, batch: Trajectory, *fixed: Tree) -> jax.stages.Lowered:
+    """Lowers the update for arguments of these shapes, for compilation ahead of time.
 
     Args:
       state: shapes of one device's copy.
@@ -242,7 +239,7 @@ class Update:
       *fixed: shapes of one device's copies.
 
     Returns:
-      A jax.stages.Lowered, also for devices that are described only (a TPU topology).
+      A jax.stages.Lowered, also for devices of a described TPU topology.
     """
     def on_all(tree):
       return jax.tree.map(
@@ -255,41 +252,46 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
                 devices: Sequence[jax.Device] | None = None, accumulate: int = 1) -> Update:
   """Builds the synchronous update over all devices.
 
-  Every device takes the gradient of its share of the batch; gradients and metrics are averaged.
-  Where the loss, a gradient or what the optimizer makes of them is not finite, on any device, no
-  device changes its parameters or its optimizer's state, and the update counts as skipped.
+  Every device computes the gradient of its share of the batch; gradients and metrics are averaged.
+  If the loss, a gradient, an update or the optimizer's state is not finite on any device, all
+  devices keep their parameters and optimizer states, and the update counts as skipped.
 
   Args:
     loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where batch has steps
-      `[T + 1, b, ...]`. The loss must be a mean over the b trajectories: then the average of the
-      shares' gradients is that of the whole batch. Metrics are averaged likewise, whatever they
-      are. The key differs by step and by share.
+      `[T + 1, b, ...]`. The loss must be a mean over the b trajectories: the average of the shares'
+      gradients is then that of the whole batch. All metrics are averaged likewise. The key differs
+      by step and by share.
     optimizer: see `make_optimizer`.
-    devices: of all hosts; None: all there are.
-    accumulate: parts into which a device's share is split; their gradients are taken one after the
-      other and averaged, so that only one part's activations are in memory. With the same number
-      of devices times parts, parts and their keys are the same however they are spread.
+    devices: devices of all hosts; None: all devices.
+    accumulate: number of parts of a device's share. Their gradients are computed one after the
+      other and averaged, so that only one part's activations are in memory. Parts and their keys
+      depend on devices times parts alone, not on their distribution.
 
   Returns:
-    An `Update`. Its metrics are those of loss_fn and loss, gradient_norm (before clipping),
+    An `Update`. Its metrics are those of loss_fn, and loss, gradient_norm (before clipping),
     update_norm, step, skipped and consecutive_skipped.
+
+  Raises:
+    ValueError: `accumulate` is not positive.
   """
   if accumulate < 1:
     raise ValueError(f"accumulate: expected at least 1, found {accumulate}")
   all_devices = _devices(devices)
   gradients = _gradients_of(loss_fn, accumulate)
 
-  def run(state: TrainState, batch: Trajectory, fixed: tuple):
+  def run(state: TrainState, batch: Trajectory,
+          fixed: tuple[Tree, ...]) -> tuple[TrainState, dict[str, jax.Array]]:
     key = jax.random.fold_in(state.key, state.step)
     grads, metrics = gradients(state.params, key, batch, fixed)
-    # From here on gradients are one vector: one reduction over devices, one norm, one pass of the
-    # optimizer, whatever the number of layers; a leaf at a time they would be hundreds of small
-    # programs, of which XLA takes minutes to compile the CPU's.
+    # Gradients are one vector from here on: one reduction over devices, one norm, one pass of the
+    # optimizer. Leaf by leaf they would be hundreds of small kernels, which XLA's CPU compiler
+    # takes minutes to compile.
     grads, unravel = ravel_pytree(grads)
     grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
     updates, opt_state = optimizer.update(
       grads, state.opt_state, ravel_pytree(state.params)[0])
-    # The optimizer's state too: the square of a finite gradient may overflow, and never decays.
+    # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
+    # infinite moment never decays.
     finite = _all_finite((metrics["loss"], grads, updates, opt_state))
     opt_state = jax.tree.map(
       lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
@@ -305,21 +307,21 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
       consecutive_skipped=new_state.consecutive_skipped)
     return new_state, metrics
 
-  # Metrics are equal on all devices, so that one copy will do.
+  # Metrics are equal on all devices: one copy is returned.
   compiled = jax.pmap(run, axis_name=AXIS, devices=all_devices, donate_argnums=(0,),
                       out_axes=(0, None))
   return Update(tuple(all_devices), tuple(_local(all_devices)), compiled)
 
 
 def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
-  """(params, key, batch, fixed) -> (gradients, metrics), means over the parts of a share."""
+  """Returns (params, key, batch, fixed) -> (gradients, metrics), means over a share's parts."""
   value_and_grad = jax.value_and_grad(loss_fn, has_aux=True)
 
   def gradients(params, key, batch, fixed):
     size = _batch_size(batch)
     if size % accumulate:
       raise ValueError(f"a device's {size} trajectories cannot be split into {accumulate} parts; "
-                       "choose a batch size that devices times parts divide")
+                       "choose a batch size that is a multiple of devices times parts")
     first = jax.lax.axis_index(AXIS) * accumulate
     part_size = size // accumulate
 
@@ -368,7 +370,7 @@ def _all_finite(tree: Tree) -> jax.Array:
   return jnp.stack(flags).all()
 
 
-def _is_key(x) -> bool:
+def _is_key(x: Any) -> bool:
   return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 

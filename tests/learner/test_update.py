@@ -26,7 +26,7 @@ def toy_batch(seed=0, batch=B):
 
 
 def toy_loss(params, key, batch):
-  """A recurrent toy: the loss needs steps, order in time and the initial state."""
+  """A recurrent toy loss, which depends on steps, their order and the initial state."""
   del key
   x, count = batch.steps["x"], batch.steps["count"].astype(jnp.float32)
 
@@ -105,7 +105,7 @@ def test_clipping_scales_the_gradient_to_the_norm():
   np.testing.assert_allclose(change, [-0.6 / 1.6, -0.8 / 1.8], rtol=1e-5)
 
 
-def test_learning_rate_can_change_without_another_state():
+def test_learning_rate_changes_within_the_state():
   optimizer = update_lib.make_optimizer(1e-2, adjustable=True)
   state = fresh_state(optimizer)
   faster = update_lib.with_learning_rate(state, 3e-2)
@@ -129,7 +129,7 @@ def test_shard_batch_gives_consecutive_trajectories_to_each_device():
     np.testing.assert_array_equal(sharded.initial_state[device], batch.initial_state[rows])
 
 
-def test_shard_batch_refuses_what_does_not_divide():
+def test_shard_batch_rejects_sizes_that_do_not_divide():
   with pytest.raises(ValueError, match="12 trajectories.*8 devices.*batch of 8"):
     update_lib.shard_batch(toy_batch(batch=12), 8)
   batch = toy_batch()
@@ -137,7 +137,7 @@ def test_shard_batch_refuses_what_does_not_divide():
     update_lib.shard_batch(batch._replace(initial_state=batch.initial_state[:4]), 2)
 
 
-def test_initial_state_refuses_parameters_that_are_not_finite(optimizer):
+def test_initial_state_rejects_parameters_that_are_not_finite(optimizer):
   params = toy_params()
   params["layer"]["b"][2] = np.nan
   with pytest.raises(ValueError, match=r"\['layer'\]\['b'\] is not finite"):
@@ -156,7 +156,7 @@ def test_replicate_and_unreplicate_are_inverse_and_share_no_memory(optimizer):
   assert not np.shares_memory(back.params["layer"]["w"], state.params["layer"]["w"])
 
 
-def test_nothing_replicates_to_nothing():
+def test_empty_trees_replicate_to_empty_trees():
   assert update_lib.replicate(()) == () and update_lib.unreplicate({}) == {}
 
 
@@ -182,7 +182,7 @@ def test_eight_devices_one_device_and_no_pmap_agree(on_eight, on_one, optimizer)
 
 
 @pytest.mark.parametrize("devices, accumulate", [(1, 8), (2, 4), (8, 2)])
-def test_accumulation_changes_nothing_but_memory(on_one, optimizer, devices, accumulate):
+def test_accumulation_gives_the_same_update(on_one, optimizer, devices, accumulate):
   batches = [toy_batch(seed) for seed in range(3)]
   accumulated = update_lib.make_update(
     toy_loss, optimizer, jax.devices()[:devices], accumulate=accumulate)
@@ -193,7 +193,7 @@ def test_accumulation_changes_nothing_but_memory(on_one, optimizer, devices, acc
   assert actual_metrics[-1]["rows"] == B // devices // accumulate
 
 
-def test_accumulation_refuses_what_does_not_divide(optimizer):
+def test_accumulation_rejects_sizes_that_do_not_divide(optimizer):
   update = update_lib.make_update(toy_loss, optimizer, accumulate=3)
   with pytest.raises(ValueError, match="2 trajectories cannot be split into 3 parts"):
     update(update.replicate(fresh_state(optimizer)), update.place(toy_batch()))
@@ -217,7 +217,7 @@ def test_keys_differ_by_step_and_share_and_not_by_layout(optimizer):
 
 
 @pytest.mark.parametrize("poison", ["one share's input", "gradient only", "optimizer only"])
-def test_what_is_not_finite_is_skipped_everywhere_and_counted(optimizer, poison):
+def test_updates_that_are_not_finite_are_skipped_on_all_devices_and_counted(optimizer, poison):
   def loss_fn(params, key, batch):
     loss, metrics = toy_loss(params, key, batch)
     flag = batch.steps["x"][0, :, 0].max()
@@ -242,14 +242,14 @@ def test_what_is_not_finite_is_skipped_everywhere_and_counted(optimizer, poison)
       assert_trees_close((now.params, now.opt_state), (before.params, before.opt_state), 0)
       assert np.isfinite(metrics["loss"]) == (poison != "one share's input")
   assert counts == [[2, 1, 1], [3, 2, 2], [4, 2, 0]]
-  for leaf in jax.tree.leaves(state.params):  # every device took the same decision
+  for leaf in jax.tree.leaves(state.params):  # all devices skipped the same updates
     copies = np.asarray(leaf)
     np.testing.assert_array_equal(copies, np.broadcast_to(copies[:1], copies.shape))
   after = update_lib.unreplicate(state).params["layer"]["w"]
   assert np.abs(after - before.params["layer"]["w"]).max() > 1e-4
 
 
-def test_the_given_state_is_consumed_and_the_host_copy_is_not(on_eight, optimizer):
+def test_state_is_donated_and_the_host_copy_is_not(on_eight, optimizer):
   host = fresh_state(optimizer)
   saved = jax.tree.map(lambda x: np.array(x), host.params)
   state = on_eight.replicate(host)
@@ -288,12 +288,12 @@ def test_twenty_updates_compile_once(optimizer):
   assert int(metrics["step"]) == 20
   assert len(traces) == 1
   assert len(compiled) == 1
-  # A state that was saved and restored meets the same program.
+  # A state that was saved and restored uses the same program.
   state, _ = update(update.replicate(update_lib.unreplicate(state)), placed[0])
   assert len(traces) == 1
 
 
-def test_fixed_trees_reach_the_loss_and_are_kept(optimizer):
+def test_fixed_trees_reach_the_loss_and_are_not_donated(optimizer):
   def loss_fn(params, key, batch, teacher):
     loss, metrics = toy_loss(params, key, batch)
     distance = jnp.square(params["layer"]["w"] - teacher["layer"]["w"]).sum()

@@ -1,6 +1,6 @@
-"""The published agent's whole update, dry: one sequence of eight steps on a CPU.
+"""The whole update of the published agent: one sequence of eight steps on a CPU.
 
-It runs as a program of its own, whose peak memory is its own:
+It runs as a separate program, to measure its peak memory:
 
     python -m tests.learner.test_update_full
 """
@@ -27,8 +27,8 @@ T, B = 8, 1
 
 
 def main() -> None:
-  """One update with every term of the objective; what came of it, as JSON."""
-  # As a CPU runs it; the parameters are the same.
+  """Runs one update with all terms of the objective; prints the results as JSON."""
+  # The settings for a CPU; the parameters are the same.
   config = dataclasses.replace(agent.full(), dtype="float32", entity_embedding="gather")
   policy = agent.make_policy(config)
   costs = weights.RLWeights()
@@ -78,7 +78,8 @@ def test_the_published_agent_learns_a_step_on_a_cpu():
   assert values["skipped"] == 0 and values["step"] == 1 and values["gradient_norm"] > 0.01
   assert all(values[f"illegal/{name}"] == 0.0 for name in ("function", "delay", "location"))
   assert found["parameters"] > 40e6
-  assert found["largest_step"] == pytest.approx(3e-5, rel=0.02)  # Adam's first is the rate's size
+  # Adam's first step has the size of the learning rate.
+  assert found["largest_step"] == pytest.approx(3e-5, rel=0.02)
   assert found["leaves_moved"] > 0.8 * found["leaves"]
   assert found["peak_gib"] < 8.0
 

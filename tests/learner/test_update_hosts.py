@@ -1,4 +1,4 @@
-"""One learner over two hosts; each host is this file, run as a program."""
+"""One learner on two hosts; each host is this file, run as a program."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def toy_loss(params, key, batch):
 
 
 def train(host, hosts):
-  """Three updates on this host's share of each batch of 16; the host state and the loss."""
+  """Runs three updates on this host's share of batches of 16; returns host state and loss."""
   assert jax.device_count() == 8
   update = update_lib.make_update(toy_loss, OPTIMIZER)
   params = {"layer": {"w": np.arange(6, dtype=np.float32).reshape(3, 2)}}
@@ -36,14 +36,15 @@ def train(host, hosts):
   rows = slice(host * 16 // hosts, (host + 1) * 16 // hosts)
   for step in range(3):
     rng = np.random.default_rng(step)
-    x, initial_state = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 16, 3), (16, 2)))
+    x, initial_state = (
+      rng.normal(size=shape).astype(np.float32) for shape in ((2, 16, 3), (16, 2)))
     batch = Trajectory({"x": x[:, rows]}, initial_state[rows])
     state, metrics = update(state, update.place(batch))
   return update_lib.unreplicate(state), metrics["loss"]
 
 
 def check_first_and_votes(host):
-  """The first host's values reach the other bit for bit, and nobody goes on against the other."""
+  """Checks that the other host gets the first one's values bit for bit, and the consensus."""
   update = update_lib.make_update(toy_loss, OPTIMIZER)
   mine = {"x": np.array([-0.0, np.nan, 1e-45, 0.1], np.float32) if host == 0
                else np.ones(4, np.float32),
@@ -58,7 +59,7 @@ def check_first_and_votes(host):
   assert [answer() for answer in answers] == [True, False, False, False]
 
 
-def be_host(host, port, directory):
+def run_host(host, port, directory):
   jax.distributed.initialize(f"localhost:{port}", num_processes=2, process_id=host)
   assert jax.device_count() == 8 and jax.local_device_count() == 4
   check_first_and_votes(host)
@@ -66,7 +67,7 @@ def be_host(host, port, directory):
   assert np.isfinite(loss)
   saver = Checkpoints(directory, config.mini())
   if host == 0:
-    saver.save(3, state)  # with no word to the other: Orbax must not wait for it
+    saver.save(3, state)  # without the other host: Orbax must not wait for it
   else:
     with pytest.raises(RuntimeError, match="host 1 was asked to write a checkpoint .* only host 0"):
       saver.save(4, state)
@@ -75,7 +76,7 @@ def be_host(host, port, directory):
 
 
 @pytest.mark.slow
-def test_two_hosts_learn_what_one_does(tmp_path):
+def test_two_hosts_learn_the_same_as_one(tmp_path):
   with socket.socket() as free:
     free.bind(("localhost", 0))
     port = free.getsockname()[1]
@@ -102,4 +103,4 @@ def test_two_hosts_learn_what_one_does(tmp_path):
 
 
 if __name__ == "__main__":
-  be_host(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+  run_host(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

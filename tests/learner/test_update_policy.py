@@ -1,4 +1,4 @@
-"""The update with the real thing: the mini policy and the RL objective."""
+"""The update with the `mini` policy and the RL objective."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ OPTIMIZER = update_lib.make_optimizer()
 
 
 def random_params(agent, seed):
-  """Of the policy's shapes; drawn here, as compiling `init` would take most of this test's time."""
+  """Draws parameters of the policy's shapes; compiling `init` would dominate the test's time."""
   rng = np.random.default_rng(seed)
   shapes = jax.eval_shape(agent.init, jax.random.key(0))
   return jax.tree.map(
@@ -25,15 +25,15 @@ def random_params(agent, seed):
 
 
 @pytest.fixture
-def hasty_compiler():
-  """Compiling is nearly all of this test's time; code that is not optimized is as equal."""
+def fast_compilation():
+  """Disables XLA's optimisations: compilation dominates the test's time, and results stay equal."""
   jax.config.update("jax_disable_most_optimizations", True)
   yield
   jax.config.update("jax_disable_most_optimizations", False)
 
 
 def rl_update(policy, devices=8):
-  """The whole objective on the first devices."""
+  """Returns the update with the whole objective on the first devices."""
   costs = weights.RLWeights()
 
   def loss_fn(params, key, batch, teacher):
@@ -43,7 +43,7 @@ def rl_update(policy, devices=8):
   return update_lib.make_update(loss_fn, OPTIMIZER, jax.devices()[:devices])
 
 
-@pytest.mark.usefixtures("hasty_compiler")
+@pytest.mark.usefixtures("fast_compilation")
 def test_eight_devices_and_one_agree_on_the_policy():
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
@@ -57,22 +57,22 @@ def test_eight_devices_and_one_agree_on_the_policy():
   (eight, of_eight), (one, of_one) = found
   assert eight.skipped == 0 and 0.1 < of_eight["gradient_norm"] < 1e4
   change = jax.tree.map(lambda new, old: np.abs(new - old).max(), eight.params, host.params)
-  assert max(jax.tree.leaves(change)) > 2e-5  # of a rate of 3e-5
+  assert max(jax.tree.leaves(change)) > 2e-5  # with a learning rate of 3e-5
   for name in ("loss", "gradient_norm"):
     np.testing.assert_allclose(of_eight[name], of_one[name], rtol=1e-5)
   for a, b in zip(jax.tree.leaves(eight.params), jax.tree.leaves(one.params), strict=True):
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
-@pytest.mark.usefixtures("hasty_compiler")
+@pytest.mark.usefixtures("fast_compilation")
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
-  """With the agent, the whole objective and a fixed dataset."""
+  """Trains the agent with the whole objective on a fixed dataset."""
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
   begin = update_lib.initial_state(params, OPTIMIZER, jax.random.key(0))
 
   def train(host, steps, saved=None):
-    update = rl_update(agent)  # made anew, as after a restart
+    update = rl_update(agent)  # built again, as after a restart
     state, fixed = update.replicate(host), update.replicate(teacher)
     for step in steps:
       state, _ = update(state, update.place(random_batch(step, MINI, T, B)), fixed)

@@ -2,6 +2,8 @@
 // The map of a step. `now` counts environment steps, with fractions: units are drawn between two
 // steps' positions. `view` is 1 or 2 for a player's view, 0 for the whole map.
 
+const FADE = 5;  // steps for which a ring marks a death
+
 let now = 0, view = 0, pointer = null;
 
 function sees(player, flags) {  // whether the view shows a player's thing

@@ -1,14 +1,14 @@
-"""The two-player protocol: what an environment offers, as pure functions of a state.
+"""The two-player protocol: an environment as pure functions of a state.
 
-A player acts when its own delay is over; the game then waits for it. One step of a driver:
+A player acts when its own delay is over. One step of a driver:
 
-  due = environment.due(state)                 # [2] bool: who must act before time goes on
+  due = environment.due(state)                 # [2] bool: the players that must act now
   observation, privileged = environment.observe(state, player)
-  state = environment.act(state, actions, due) # notes the orders, starts the delays
-  state = environment.advance(state)           # time goes on; both players' orders take effect
+  state = environment.act(state, actions, due) # notes the actions, starts the delays
+  state = environment.advance(state)           # plays one step; both players' actions take effect
 
-`act` changes nothing that the other player can observe: orders take effect in `advance`, both
-players' at once, so that neither gains from acting first.
+`act` changes nothing that the other player can observe. Actions of both players take effect
+together in `advance`, so neither gains from acting first.
 """
 
 from collections.abc import Callable
@@ -19,36 +19,36 @@ import numpy as np
 
 from starleague.agent import types
 
-Array = Any
-# What an agent is told of its own skill (Vinyals et al. 2019, Methods: it is conditioned on the best
-# of the players that it learnt from).
+Array = jax.Array | np.ndarray
+# The MMR in an agent's observations: that of the best players it learnt from (Vinyals et al. 2019,
+# Methods).
 AGENT_MMR = 6200
 
 
 class MatchUp(NamedTuple):
-  """What a game is about: set at its start, fixed until its end."""
+  """The settings of a game, fixed from its start."""
 
   races: Array  # [2] int32, indices of types.RACES
   map_index: Array  # [] int32
-  swap_sides: Array  # [] bool: player 0 starts in the second place
+  swap_sides: Array  # [] bool: player 0 starts in the second position
   statistics: types.Statistics  # [2, ...]: z, each player's target; zero is unconditional
-  mmr: Array  # [2] int16: what each player's observation says of its skill
-  income: Array  # [2] int32: percent of what its workers bring that each gets; above 100: a cheat
+  mmr: Array  # [2] int16: each player's MMR as its observations show it
+  income: Array  # [2] int32: percent of its workers' loads that a player is paid; above 100 cheats
 
 
 def make_match_up(
     races: Any = (1, 1), map_index: Any = 0, swap_sides: Any = False,
     statistics: types.Statistics | None = None, mmr: Any = (AGENT_MMR,) * 2,
     income: Any = (100,) * 2) -> MatchUp:
-  """A match-up of one game, of numpy arrays but for what is given as JAX's.
+  """Makes the match-up of one game. JAX arrays are kept; other values become numpy arrays.
 
   Args:
-    races: indices of types.RACES.
-    map_index: one of the environment's maps.
-    swap_sides: player 0 starts in the second place.
-    statistics: z of both; none if not given.
-    mmr: of both.
-    income: of both, percent.
+    races: [2], indices of types.RACES.
+    map_index: index of the environment's maps.
+    swap_sides: whether player 0 starts in the second position.
+    statistics: [2, ...], z of both players; unconditional if not given.
+    mmr: [2].
+    income: [2], percent.
   """
   if statistics is None:
     statistics = jax.tree.map(
@@ -63,10 +63,10 @@ def make_match_up(
 
 
 class Outcome(NamedTuple):
-  """How a game stands."""
+  """The result of a game so far."""
 
   over: Array  # [] bool
-  reward: Array  # [2] float32: +1 win, -1 loss, 0 draw; 0 while it goes on
+  reward: Array  # [2] float32: +1 win, -1 loss, 0 for a draw and during the game
 
 
 class Environment(NamedTuple):
@@ -75,6 +75,6 @@ class Environment(NamedTuple):
   reset: Callable[[Array, MatchUp], Any]  # (key, match_up) -> state
   observe: Callable[[Any, Array], tuple[types.Observation, types.Privileged]]  # (state, player)
   act: Callable[[Any, types.Action, Array], Any]  # (state, actions [2, ...], acts [2]) -> state
-  advance: Callable[[Any], Any]  # state -> state, one step later; a game that is over stays
+  advance: Callable[[Any], Any]  # state -> state, one step later; unchanged once the game is over
   due: Callable[[Any], Array]  # state -> [2] bool; all False once the game is over
   outcome: Callable[[Any], Outcome]  # state -> Outcome

@@ -225,6 +225,7 @@ PUBLIC = {
   "starleague.data": {
     "make_tables": None, "make_server": None, "dataset": ("source", "batch_size"),
     "StatisticsLibrary": None},
+  "starleague.environments": {"make_environment": ("name",)},
   "starleague.environments.skirmish": {"make_skirmish": ("tier",), "SkirmishEnvironment": None},
 }
 

@@ -15,6 +15,7 @@ from starleague.agent import types
 from starleague.environments.skirmish.games.replays import Replay
 from starleague.environments.skirmish.rules import observation, tables
 from starleague.environments.skirmish.rules.arrays import look_up
+from starleague.environments.skirmish.rules.entities import EntityRows, entity_rows
 from starleague.environments.skirmish.rules.queries import both_halves, resource_positions
 from starleague.environments.skirmish.rules.state import State
 
@@ -55,7 +56,7 @@ class Derived(NamedTuple):
 
   figures: np.ndarray  # [T, 2, FIGURES]
   patches: np.ndarray  # [T, R] contents, those of player 1's half first
-  rows: observation.EntityRows  # [T, 2, 2 n + R] observation rows of both players
+  rows: EntityRows  # [T, 2, 2 n + R] observation rows of both players
 
 
 def rules_of(replay: Replay) -> tables.Rules:
@@ -76,7 +77,7 @@ def _derive_chunk(rules: tables.Rules) -> Callable[[State], Any]:
                value["army_count"], score.collected, score.collected_vespene,
                score.killed_units + score.killed_structures)
     return (jnp.stack(figures, axis=1), both_halves(state.patches)[0],
-            observation.entity_rows(rules, state))
+            entity_rows(rules, state))
 
   return jax.jit(jax.vmap(derive_one))
 

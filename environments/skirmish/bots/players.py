@@ -26,8 +26,8 @@ from starleague.environments.skirmish.bots.views import (
   unit_slots,
 )
 from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.acting import place_to_location
 from starleague.environments.skirmish.rules.arrays import look_up, squared_distance
-from starleague.environments.skirmish.rules.environment import place_to_location
 from starleague.environments.skirmish.rules.queries import is_geyser
 from starleague.environments.skirmish.rules.state import Array, State
 

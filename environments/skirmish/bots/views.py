@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import availability, observation, tables
+from starleague.environments.skirmish.rules import availability, tables
 from starleague.environments.skirmish.rules.arrays import flip, squared_distance
+from starleague.environments.skirmish.rules.entities import entity_rows
 from starleague.environments.skirmish.rules.queries import (
   finished_kind,
   resource_positions,
@@ -88,7 +89,7 @@ def make_view(rules: tables.Rules, state: State, player: Array,
   """
   tier, memory, s = rules.tier, state.memory, rules.tier.structures
   food_used, food_most = food(rules, state)
-  rows = observation.entity_rows(rules, state)
+  rows = entity_rows(rules, state)
   patch_x, patch_y = resource_positions(rules, state.side)
   home = state.side[:, None] * np.array(tier.home, np.float32)
   near_home = squared_distance(-home[:, :1], -home[:, 1:], state.x, state.y) < HOME_SEEN ** 2

@@ -1,4 +1,6 @@
-"""Why a command does nothing, in StarCraft II's own numbers (ActionResult of its protocol)."""
+"""Reasons why a command has no effect, as StarCraft II's action results (its `ActionResult`)."""
+
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,8 +8,11 @@ import numpy as np
 from starleague.environments.skirmish.rules import availability, constants, tables
 from starleague.environments.skirmish.rules.arrays import look_up, pick
 from starleague.environments.skirmish.rules.queries import finished_kind, finished_types
+from starleague.environments.skirmish.rules.slots import free_structure_slots
 from starleague.environments.skirmish.rules.state import Array, State
 from starleague.environments.skirmish.rules.supply import food, free_unit_slots, next_products
+
+Check = tuple[Array, Array | int]  # [2] bool, and the action result where it is false
 
 NOT_SUPPORTED = 2
 ERROR = 3
@@ -37,7 +42,7 @@ ALREADY_SPAWNING_LARVA = 199
 CANT_TARGET_EXHAUSTED_RESOURCES = 200
 CANT_FIND_CANCEL_ORDER = 214
 
-# For people, who know what they ordered.
+# Messages for human players, who know what they ordered.
 MESSAGES = {
   NOT_SUPPORTED: "not in this game", ERROR: "not possible",
   CANT_QUEUE_THAT_ORDER: "done or under way already", COOLDOWN: "not again yet",
@@ -59,94 +64,104 @@ MESSAGES = {
   CANT_FIND_CANCEL_ORDER: "nothing to cancel"}
 
 
-def first_failure(checks: list[tuple[Array, Array | int]]) -> Array:
-  """The number of the first check that does not hold, 0 if all do: [2] int32.
-
-  Args:
-    checks: what must hold, [2] bool, and the number if it does not.
-  """
+def first_failure(checks: Sequence[Check]) -> Array:
+  """The action result of the first check that fails, 0 if all hold: [2] int32."""
   found = jnp.zeros(2, jnp.int32)
-  for holds, number in reversed(checks):
-    found = jnp.where(holds, found, number)
+  for holds, result in reversed(checks):
+    found = jnp.where(holds, found, result)
   return found
 
 
 def unavailable_reason(rules: tables.Rules, state: State, function: Array) -> Array:
-  """Why a player cannot use a function, whoever is selected: [2] int32, ERROR if all seems well.
+  """Why a player cannot use a function with any selection: [2] int32, ERROR without a reason.
 
   Args:
     rules: the game's constants.
     state: the game.
-    function: [2] int32, local; functions that `availability.available` refuses.
+    function: [2] int32, local functions that `availability.available` rejects.
   """
-  functions, products, tier = rules.functions, rules.products, rules.tier
-  s, kind = tier.structures, look_up(rules.functions.kind, function)
+  ability = look_up(rules.functions.ability, function)
+  checks = [*_production_checks(rules, state, function), *_command_checks(rules, state, function)]
+  if rules.has(constants.INJECT):
+    waits = jnp.any(availability.injectable(rules, state), axis=1)
+    checks.append(((ability != constants.INJECT) | waits, ALREADY_SPAWNING_LARVA))
+  found = first_failure(checks)
+  other = jnp.where(
+    ability == constants.NO_ABILITY, ERROR, unable_reason(rules, state, ability, state.kind > 0))
+  return jnp.where(found == 0, other, found)
+
+
+def _production_checks(rules: tables.Rules, state: State, function: Array) -> list[Check]:
+  """What building and training require: technology, money, food, slots, larvae, queues."""
+  products, kind = rules.products, look_up(rules.functions.kind, function)
   builds, trains = kind == constants.BUILDING, kind == constants.TRAINING
   product = pick(next_products(rules, state), function[:, None])[:, 0]
-  brood, eats = look_up(products.brood, product), look_up(products.takes_food, product)
+  brood, takes_food = look_up(products.brood, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
-  stands = finished_types(rules, state).at[:, 0].set(True)
-  met = pick(stands, look_up(products.requirement, product)[:, None])[:, 0]
-  empty, armed = state.kind[:, :s] == 0, look_up(rules.types.fighter, product) & (
-    product < len(rules.types.names))
-  slots = jnp.where(armed[:, None], jnp.arange(s) >= tier.unarmed, jnp.arange(s) < tier.unarmed)
-  free = jnp.any(empty & slots, axis=1)
-  checks = [
+  met = pick(finished_types(rules, state).at[:, 0].set(True),
+             look_up(products.requirement, product)[:, None])[:, 0]
+  structure = jnp.where(product < len(rules.types.names), product, 0)
+  checks: list[Check] = [
     (~(builds | trains) | (product > 0), CANT_QUEUE_THAT_ORDER),
     (met, TECH_REQUIREMENTS_NOT_MET),
     (state.minerals >= look_up(products.minerals, product), NOT_ENOUGH_MINERALS),
     (state.vespene >= look_up(products.vespene, product), NOT_ENOUGH_VESPENE),
-    (~trains | (eats == 0) | (used + eats <= most), NOT_ENOUGH_FOOD),
+    (~trains | (takes_food == 0) | (used + takes_food <= most), NOT_ENOUGH_FOOD),
     (~trains | (brood <= free_unit_slots(rules, state)), COULDNT_ALLOCATE_UNIT),
-    (~builds | free, COULDNT_ALLOCATE_UNIT)]
+    (~builds | jnp.any(free_structure_slots(rules, state, structure), axis=1),
+     COULDNT_ALLOCATE_UNIT)]
   if rules.has_larvae:
     fertile = jnp.any(state.larvae > 0, axis=1)
     checks.append((~trains | ~look_up(products.larva, product) | fertile, NOT_ENOUGH_CHARGES))
-  checks += [(~trains, QUEUE_IS_FULL), (~builds, CANT_FIND_PLACEMENT_LOCATION)]
-  verb = look_up(functions.verb, function)
+  return [*checks, (~trains, QUEUE_IS_FULL), (~builds, CANT_FIND_PLACEMENT_LOCATION)]
+
+
+def _command_checks(rules: tables.Rules, state: State, function: Array) -> list[Check]:
+  """What commands to units require: targets, cargo and a town hall."""
+  verb = look_up(rules.functions.verb, function)
   hall = jnp.any(look_up(rules.types.townhall, finished_kind(rules, state)), axis=1)
-  checks += [
+  return [
     (verb != constants.ATTACK_UNIT, CANT_FIND_ENOUGH_TARGETS),
     (verb != constants.GATHER, CANT_FIND_ENOUGH_TARGETS),
     ((verb != constants.RETURN) | hall, CANT_FIND_DROP_OFF),
     (verb != constants.RETURN, NO_CARGO_TO_UNLOAD),
     (verb != constants.REPAIR, REQUIRES_REPAIR_TARGET)]
-  ability = look_up(functions.ability, function)
-  if rules.has(constants.INJECT):
-    waits = jnp.any(availability.injectable(rules, state), axis=1)
-    checks.append(((ability != constants.INJECT) | waits, ALREADY_SPAWNING_LARVA))
-  found = first_failure(checks)
-  other = jnp.where(ability == constants.NO_ABILITY, ERROR, unable_reason(
-    rules, state, ability, state.kind > 0))
-  return jnp.where(found == 0, other, found)
 
 
 def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Array) -> Array:
-  """Why those who are asked cannot use an ability now: [2] int32, 0 if it is no ability.
+  """Why slots cannot use an ability now: [2] int32, 0 for constants.NO_ABILITY.
 
   Args:
     rules: the game's constants.
     state: the game.
     ability: [2] int32, constants.NO_ABILITY to constants.CANCEL_LAST.
-    users: [2, n] bool, who is asked.
+    users: [2, n] bool, the slots asked.
   """
-  numbers = np.zeros(constants.CANCEL_LAST + 1, np.int32)
-  numbers[[constants.SCAN, constants.BOOST, constants.INJECT]] = NOT_ENOUGH_ENERGY
-  numbers[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
-  numbers[[constants.SIEGE, constants.UNSIEGE, constants.RALLY]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
-  found = look_up(numbers, ability)
+  results = np.zeros(constants.CANCEL_LAST + 1, np.int32)
+  results[[constants.SCAN, constants.BOOST, constants.INJECT]] = NOT_ENOUGH_ENERGY
+  results[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
+  results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY]] = (
+    YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT)
+  found = look_up(results, ability)
   if not rules.has(constants.STIM):
     return found
   s = rules.tier.structures
-  takes = (availability.stim_cost(rules, state.kind[:, s:]) > 0) & users[:, s:]
-  rested = jnp.any(takes & (state.stimmed == 0), axis=1)
-  known = availability.knows_stim(rules, state)
-  dose = jnp.where(known, jnp.where(rested, NOT_ENOUGH_LIFE, COOLDOWN), TECH_REQUIREMENTS_NOT_MET)
-  return jnp.where(ability == constants.STIM, dose, found)
+  can_use = (availability.stim_cost(rules, state.kind[:, s:]) > 0) & users[:, s:]
+  rested = jnp.any(can_use & (state.stimmed == 0), axis=1)
+  stim = jnp.where(availability.has_stim(rules, state),
+                   jnp.where(rested, NOT_ENOUGH_LIFE, COOLDOWN), TECH_REQUIREMENTS_NOT_MET)
+  return jnp.where(ability == constants.STIM, stim, found)
 
 
 def queue_reason(rules: tables.Rules, state: State, trainers: Array, product: Array) -> Array:
-  """Why structures [2, S] bool that were asked for a product all have no place for it: [2]."""
+  """Why no trainer can queue a product: [2] int32.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    trainers: [2, S] bool, the structures asked.
+    product: [2] int32.
+  """
   if not rules.has_larvae:
     return jnp.full(2, QUEUE_IS_FULL)
   larva = look_up(rules.products.larva, product)

@@ -1,6 +1,8 @@
-"""The arguments of `make_skirmish` as one value, and those of each tier."""
+"""The arguments of `make_skirmish` as one value, with the sizes of each tier."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from starleague.agent.config import AgentConfig
 
 
 class GameConfig(NamedTuple):
@@ -14,14 +16,16 @@ class GameConfig(NamedTuple):
 
 
 DEFAULT_GAME_CONFIG = GameConfig()
-# The sizes of an agent's interface at each tier: the first two are the presets' `mini` and `medium`.
+# The sizes of the agent's interface; those of the first two are the presets `mini` and `medium`.
 GAME_CONFIGS = {
   "mini": DEFAULT_GAME_CONFIG,
-  "default": GameConfig("default", max_entities=192, map_size=64, location_size=128, max_selected=16),
-  "large": GameConfig("large", max_entities=384, map_size=128, location_size=256, max_selected=16),
+  "default": GameConfig(
+    "default", max_entities=192, map_size=64, location_size=128, max_selected=16),
+  "large": GameConfig(
+    "large", max_entities=384, map_size=128, location_size=256, max_selected=16),
 }
 
 
-def game_config(tier: str, config: Any) -> GameConfig:
-  """A tier's game in the sizes of an agent's config, of which it takes those that GameConfig names."""
+def game_config(tier: str, config: AgentConfig) -> GameConfig:
+  """The GameConfig of a tier with the sizes of an agent's config."""
   return GameConfig(tier, *(getattr(config, size) for size in GameConfig._fields[1:]))

@@ -75,4 +75,4 @@ DEAD_HEALTH = 0.01  # units with no more health are dead
 MINIMUM_DAMAGE = 0.5  # of a hit, after armour
 SPLASH_SHARE = 0.5  # of the damage, for targets beside the one aimed at
 ACQUISITION_RANGE = 3.5  # beyond the weapon's range: units engage enemies this near
-ARRIVED, ATTACK_ARRIVED = 0.7, 1.5  # from its goal, an order ends; crowds attack, and take more room
+ARRIVED, ATTACK_ARRIVED = 0.7, 1.5  # distances from the goal at which moves and attacks end

@@ -1,11 +1,12 @@
-"""Where the games take place: bases, resources, cliffs, and the ways around them.
+"""The maps: bases, resources, cliffs, and flow fields around them.
 
-A map is a square of G x G cells of one map unit, the same after half a turn. It is given in a
-player's own frame, in which its home lies in the first corner; as the map is symmetric, both
-players use the same tables. Distances are those of a map of 48; larger ones are scaled.
+A map is a square of G x G cells of one map unit, symmetric under half a turn. Its tables are in a
+player's own frame, with its home in the first corner; both players use the same tables. Distances
+are those of a map of 48 units and scale with the map.
 
-On the ground, way is found by fields: for each block of cells that may be gone to, the direction to
-take in each cell, or STRAIGHT where nothing is in the way. One look-up a unit and step.
+Ground units find their way by flow fields. A field has one goal, a block of cells, and gives for
+each cell the direction to take, or STRAIGHT where nothing is in the way: one look-up a unit and
+step.
 """
 
 import dataclasses
@@ -17,42 +18,46 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 NAMES = ("open", "ramps", "river")
-REFERENCE_SIZE = 48.0  # the side of the map that places are given for
-BASES = ((-16.0, -16.0), (-17.0, -2.25), (-2.25, -17.0), (-17.5, 11.0))  # home first, then by nearness
-PLATEAU = -8.0  # a home lies higher than the rest: up to here in both directions
-RAMPS = ((-15.0, -11.0), (-15.0, -11.0))  # where the two edges of a plateau can be passed
-RIVER = 2.0  # of the middle line, in x + y: how far its banks are from it
-FORDS = ((-4.0, 4.0), (26.0, 34.0))  # in |x - y|: where it can be passed
-LOW, HIGH = 96, 160  # heights as observations show them
-STRAIGHT = 8  # the direction that leads right to where a unit is going
+REFERENCE_SIZE = 48.0  # side of the map that the following distances are for
+# Town hall sites of a player: home first, then the nearest.
+BASES = ((-16.0, -16.0), (-17.0, -2.25), (-2.25, -17.0), (-17.5, 11.0))
+PLATEAU = -8.0  # homes lie on high ground, up to here in both directions
+RAMPS = ((-15.0, -11.0), (-15.0, -11.0))  # passable parts of the plateau's two edges
+RIVER = 2.0  # distance of the banks from the middle line, in x + y
+FORDS = ((-4.0, 4.0), (26.0, 34.0))  # passable parts of the river, in |x - y|
+LOW, HIGH = 96, 160  # heights in observations
 DIRECTIONS = tuple((round(np.cos(a)), round(np.sin(a))) for a in np.arange(8) * np.pi / 4)
+STRAIGHT = 8  # in a field: walk directly to the goal
 UNREACHABLE = -1
+_PATCH_DISTANCE = 5.75  # of resources from the middle of their base, map units
+_PATCH_ANGLE, _GEYSER_ANGLE = 0.24, 0.55  # radians: half between patches, and beyond them
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Terrain:
-  """Maps [K] as a player sees them from its own home; rows run downwards."""
+  """Maps [K] in a player's own frame; rows run downwards."""
 
   cells: int  # G
-  block: int  # cells a side that share a field
+  block: int  # side in cells of the blocks that share a field
   passable: np.ndarray  # [K, G, G] bool, on the ground
   buildable: np.ndarray  # [K, G, G] bool
-  high: np.ndarray  # [K, G, G] bool: not to be looked up to from below
+  high: np.ndarray  # [K, G, G] bool: invisible from below
   fields: np.ndarray  # [K, blocks, G, G] int8: an index of DIRECTIONS, STRAIGHT or UNREACHABLE
 
 
-def _middles(cells: int) -> tuple[np.ndarray, np.ndarray]:
-  """The middles of cells [G, G] as x, y of a map of REFERENCE_SIZE."""
+def _middles(cells: int) -> list[np.ndarray]:
+  """The middles of cells as x and y [G, G], in units of the reference map."""
   middle = (np.arange(cells) - (cells - 1) / 2) * (REFERENCE_SIZE / cells)
   return np.meshgrid(middle, middle)
 
 
 def _open(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Passable and high cells of a flat map without cliffs."""
   return np.ones_like(x, bool), np.zeros_like(x, bool)
 
 
 def _ramps(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Each home on a plateau with two ramps."""
+  """Passable and high cells of a map with each home on a plateau with two ramps."""
   passable, high = np.ones_like(x, bool), np.zeros_like(x, bool)
   for side in (1, -1):
     u, v = side * x, side * y
@@ -66,7 +71,7 @@ def _ramps(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _river(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """A river through the middle, with a ford in it and one near either end."""
+  """Passable and high cells of a map with a river: one ford in the middle, one near each end."""
   wet = np.abs(x + y) < RIVER
   across = np.abs(x - y)
   for low, high in FORDS:
@@ -78,48 +83,54 @@ _SHAPES: tuple[Callable, ...] = (_open, _ramps, _river)
 
 
 def bases(map_size: float) -> np.ndarray:
-  """The places for a player's town halls, home first: [4, 2], map units from the middle."""
+  """The town hall sites of a player, home first: [4, 2], map units from the middle."""
   return np.array(BASES, np.float32) * np.float32(map_size / REFERENCE_SIZE)
 
 
-def resources(map_size: float, patches: int, geysers: int, distance: float = 5.75,
-              ) -> tuple[np.ndarray, np.ndarray]:
-  """Patches and geysers around a half's bases, on the side away from the middle of the map.
+def resources(map_size: float, patches: int, geysers: int) -> tuple[np.ndarray, np.ndarray]:
+  """The resources around a half's bases, on the side away from the middle of the map.
 
   Args:
     map_size: side of the map.
     patches: mineral patches a base.
     geysers: vespene geysers a base.
-    distance: of a patch's middle from the base's, map units.
 
   Returns:
-    Places [4 * (patches + geysers), 2] float32, and which are geysers, [...] bool.
+    Positions [4 * (patches + geysers), 2] float32, and which are geysers, [...] bool.
   """
   places, gas = [], []
   for x, y in bases(map_size):
     away = np.arctan2(y, x) if abs(abs(x) - abs(y)) < 0.2 * map_size / REFERENCE_SIZE else (
       np.arctan2(0.0, x) if abs(x) > abs(y) else np.arctan2(y, 0.0))
-    width = 0.24 * (patches - 1)
+    width = _PATCH_ANGLE * (patches - 1)
     angles = [*np.linspace(-width, width, patches), *(
-      (width + 0.55) * (1 if i % 2 == 0 else -1) for i in range(geysers))]
+      (width + _GEYSER_ANGLE) * (1 if i % 2 == 0 else -1) for i in range(geysers))]
     for i, angle in enumerate(angles):
-      # On quarters: half a turn then changes signs only.
-      places.append(np.round(4 * (np.array([x, y]) + distance * np.array(
+      # Multiples of a quarter: half a turn is exact.
+      places.append(np.round(4 * (np.array([x, y]) + _PATCH_DISTANCE * np.array(
         [np.cos(away + angle), np.sin(away + angle)]))) / 4)
       gas.append(i >= patches)
   return np.array(places, np.float32), np.array(gas)
 
 
+def _shifted(table: np.ndarray, dx: int, dy: int, fill: bool | float) -> np.ndarray:
+  """A table [G, G] at the neighbour of each cell, `fill` beyond the edge."""
+  g = len(table)
+  return np.pad(table, 1, constant_values=fill)[1 + dy:g + 1 + dy, 1 + dx:g + 1 + dx]
+
+
+def _can_step(passable: np.ndarray, dx: int, dy: int) -> np.ndarray:
+  """From which cells a step does not cut the corner of an impassable cell: [G, G] bool."""
+  return _shifted(passable, dx, 0, False) & _shifted(passable, 0, dy, False)
+
+
 def _graph(passable: np.ndarray) -> sparse.csr_matrix:
-  """The steps between neighbouring passable cells, none across a corner of an impassable one."""
+  """The graph of steps between neighbouring passable cells."""
   g = len(passable)
   index = np.arange(g * g).reshape(g, g)
-  padded = np.pad(passable, 1)
   rows, columns, lengths = [], [], []
   for dx, dy in DIRECTIONS:
-    there = padded[1 + dy:g + 1 + dy, 1 + dx:g + 1 + dx]
-    beside = padded[1:g + 1, 1 + dx:g + 1 + dx] & padded[1 + dy:g + 1 + dy, 1:g + 1]
-    can = passable & there & beside
+    can = passable & _shifted(passable, dx, dy, False) & _can_step(passable, dx, dy)
     rows.append(index[can])
     columns.append(index[can] + dy * g + dx)
     lengths.append(np.full(int(can.sum()), np.hypot(dx, dy)))
@@ -128,7 +139,7 @@ def _graph(passable: np.ndarray) -> sparse.csr_matrix:
 
 
 def _in_line(roomy: np.ndarray, goal: tuple[int, int]) -> np.ndarray:
-  """From which cells the straight way to a cell is free: [G, G] bool.
+  """The cells from which the straight line to a goal is free: [G, G] bool.
 
   Args:
     roomy: [G, G] bool, cells whose neighbours are passable too.
@@ -145,26 +156,24 @@ def _in_line(roomy: np.ndarray, goal: tuple[int, int]) -> np.ndarray:
 
 
 def _fields(passable: np.ndarray, block: int) -> np.ndarray:
-  """The field of each block of cells: [blocks, G, G] int8."""
+  """The flow field of each block of cells: [blocks, G, G] int8."""
   g = len(passable)
   count = g // block
   if passable.all():
     return np.full((count * count, g, g), STRAIGHT, np.int8)
   graph, roomy = _graph(passable), ~_spread(~passable)
+  ys, xs = np.nonzero(passable)
   fields = []
   for row in range(count):
     for column in range(count):
-      # The passable cell nearest to the block's middle stands for it.
+      # The goal is the passable cell nearest to the block's middle.
       middle = (row + 0.5) * block - 0.5, (column + 0.5) * block - 0.5
-      ys, xs = np.nonzero(passable)
       best = np.argmin((ys - middle[0]) ** 2 + (xs - middle[1]) ** 2)
       goal = int(ys[best]), int(xs[best])
       far = csgraph.dijkstra(graph, indices=goal[0] * g + goal[1]).reshape(g, g)
-      padded = np.pad(far, 1, constant_values=np.inf)
-      wide = np.pad(passable, 1)
       ways = np.stack([
-        np.where(wide[1:g + 1, 1 + dx:g + 1 + dx] & wide[1 + dy:g + 1 + dy, 1:g + 1],
-                 padded[1 + dy:g + 1 + dy, 1 + dx:g + 1 + dx] + np.hypot(dx, dy), np.inf)
+        np.where(_can_step(passable, dx, dy),
+                 _shifted(far, dx, dy, np.inf) + np.hypot(dx, dy), np.inf)
         for dx, dy in DIRECTIONS])
       field = np.where(np.isfinite(far), np.argmin(ways, axis=0), UNREACHABLE)
       fields.append(np.where(_in_line(roomy, goal), STRAIGHT, field).astype(np.int8))
@@ -173,16 +182,16 @@ def _fields(passable: np.ndarray, block: int) -> np.ndarray:
 
 @functools.cache
 def make_terrain(cells: int, block: int) -> Terrain:
-  """The maps NAMES on a grid.
+  """Makes the maps NAMES on a grid.
 
   Args:
     cells: G, a multiple of `block`.
-    block: cells a side of the squares that share a field.
+    block: side in cells of the blocks that share a field.
   """
   x, y = _middles(cells)
   passable, high = (np.stack(parts) for parts in zip(*(shape(x, y) for shape in _SHAPES),
                                                       strict=True))
-  # Ramps are neither high nor low ground to build on.
+  # Cliffs and ramps are not buildable.
   near_cliff = np.stack([~p | (_spread(h) & _spread(~h)) for p, h in zip(
     passable, high, strict=True)])
   return Terrain(
@@ -190,9 +199,9 @@ def make_terrain(cells: int, block: int) -> Terrain:
     fields=np.stack([_fields(p, block) for p in passable]))
 
 
-def _spread(high: np.ndarray) -> np.ndarray:
-  """High ground and the cells beside it."""
-  padded = np.pad(high, 1, mode="edge")
-  g = len(high)
+def _spread(cells: np.ndarray) -> np.ndarray:
+  """Cells [G, G] bool and their eight neighbours."""
+  padded = np.pad(cells, 1, mode="edge")
+  g = len(cells)
   return np.any([padded[1 + dy:g + 1 + dy, 1 + dx:g + 1 + dx]
                  for dx in (-1, 0, 1) for dy in (-1, 0, 1)], axis=0)

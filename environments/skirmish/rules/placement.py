@@ -1,12 +1,18 @@
-"""The ground, and what structures fit on it."""
+"""The ground, and where structures fit."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.arrays import flip, look_up
+from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules.arrays import (
+  flip,
+  look_up,
+  pairwise_squared_distance,
+  squared_distance,
+)
+from starleague.environments.skirmish.rules.constants import CREEP_RADIUS, PATCH_RADIUS, RACES
 from starleague.environments.skirmish.rules.queries import (
   both_halves,
   finished_kind,
@@ -15,17 +21,27 @@ from starleague.environments.skirmish.rules.queries import (
 )
 from starleague.environments.skirmish.rules.state import Array, State
 
-ABSENT_RADIUS = -1e6  # the radius of what is not there
+ABSENT_RADIUS = -1e6  # of obstacles that are not there
+_ON_GEYSER = 0.01  # squared distance below which a structure stands exactly on a geyser
+
+
+class Ground(NamedTuple):
+  """Obstacles for structures."""
+
+  kind: Array  # [2, 2 S] int32: own structures, then the opponent's, 0 for none
+  x: Array  # [2, 2 S] float32
+  y: Array
+  patches: Array  # [2, R] int32: contents of resources
 
 
 def cell_of(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
-  """Rows and columns of places in each player's own frame, for the tables of the terrain.
+  """Rows and columns of places in each player's own frame, for the terrain tables.
 
   Args:
     rules: the game's constants.
-    side: [2], or [] of one player.
-    x: [*side's, ...] float32.
-    y: likewise.
+    side: [2], or [] for one player.
+    x: [*side.shape, ...] float32.
+    y: like x.
   """
   assert rules.terrain is not None
   most = rules.terrain.cells - 1
@@ -46,7 +62,7 @@ def on_terrain(rules: tables.Rules, state: State, table: np.ndarray, x: Array, y
 
 
 def footprint(x: Array, y: Array, radius: Array) -> tuple[Array, Array]:
-  """Places that a structure stands on: its middle, and eight around it, [..., 9] each.
+  """The nine places that a structure stands on: its middle and eight around it, [..., 9] each.
 
   Args:
     x: [...] float32.
@@ -58,19 +74,11 @@ def footprint(x: Array, y: Array, radius: Array) -> tuple[Array, Array]:
           y[..., None] + radius[..., None] * corners[:, 1])
 
 
-class Ground(NamedTuple):
-  """What a structure may be in the way of; [2, ...]."""
-
-  kind: Array  # [2, 2 S] int32: the player's own structures, then the enemy's, 0 for none
-  x: Array  # [2, 2 S] float32
-  y: Array
-  patches: Array  # [2, R] int32: contents of resources
-
-
 def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Array, Array]:
-  """The enemy's slots as a player knows them: local types, 0 for none, x, y, health; [2, n] each.
+  """The opponent's slots as a player knows them: in sight, or structures as last seen.
 
-  What is in sight is where it is, structures else where they were last seen.
+  Returns:
+    Local types, 0 for none, x, y and health; [2, n] each.
   """
   s, memory = rules.tier.structures, state.memory
   here = memory.seen[:, :s]
@@ -85,6 +93,7 @@ def known_enemies(rules: tables.Rules, state: State) -> tuple[Array, Array, Arra
 
 def _with_own(rules: tables.Rules, state: State, kind: Array, x: Array, y: Array,
               patches: Array) -> Ground:
+  """The ground with own structures and the opponent's slots [2, n] given."""
   s = rules.tier.structures
 
   def both(own, enemy):
@@ -94,12 +103,12 @@ def _with_own(rules: tables.Rules, state: State, kind: Array, x: Array, y: Array
 
 
 def known_ground(rules: tables.Rules, state: State) -> Ground:
-  """What a player can tell of the ground: on this an order is given."""
+  """The obstacles that a player knows of; orders are checked against these."""
   return _with_own(rules, state, *known_enemies(rules, state)[:3], state.memory.patches)
 
 
 def true_ground(rules: tables.Rules, state: State) -> Ground:
-  """What is there, known or not: on this a builder meets what it was sent for."""
+  """All obstacles, known or not; these decide when a builder arrives."""
   return _with_own(rules, state, flip(state.kind), flip(state.x), flip(state.y),
                    both_halves(state.patches))
 
@@ -107,53 +116,67 @@ def true_ground(rules: tables.Rules, state: State) -> Ground:
 def free_geyser(rules: tables.Rules, state: State, ground: Ground, radius: float) -> Array:
   """Whether any geyser has room for a gas structure of a radius: [2] bool."""
   at = np.flatnonzero(is_geyser(rules))
-  x, y = (values[:, at, None] for values in resource_positions(rules, state.side))
+  x, y = (values[:, at] for values in resource_positions(rules, state.side))
   apart = radius + look_up(rules.types.radius, ground.kind)[:, None]
-  square = (x - ground.x[:, None]) ** 2 + (y - ground.y[:, None]) ** 2  # [2, geysers, 2 S]
+  square = pairwise_squared_distance(x, y, ground.x, ground.y)  # [2, geysers, 2 S]
   clear = jnp.all((ground.kind == 0)[:, None] | (square >= apart * apart), axis=2)
   return jnp.any(clear & (ground.patches[:, at] > 0), axis=1)
 
 
 def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
               product: Array) -> Array:
-  """Whether a structure fits: on the map, on ground to build on, clear of what stands. [2] bool.
+  """Whether structures fit: on the map, on buildable ground, clear of obstacles. [2] bool.
 
-  A gas structure goes exactly on a geyser, a Zerg one on creep.
+  Gas structures must stand exactly on a geyser, Zerg structures on creep.
 
   Args:
     rules: the game's constants.
     state: the game.
     ground: `known_ground` or `true_ground`.
-    x: [2] float32, its middle.
+    x: [2] float32, the structure's middle.
     y: [2].
     product: [2] int32, local type.
   """
-  types, s = rules.types, rules.tier.structures
-  radius = look_up(types.radius, product)
+  types = rules.types
+  radius, gas = look_up(types.radius, product), look_up(types.gas, product)
   fits = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
-  patch_x, patch_y = resource_positions(rules, state.side)
-  there = ground.patches > 0
-  gas = look_up(types.gas, product)
   if rules.has_gas:
     fits |= gas
-  # A gas structure's neighbours on the map are patches, which it need not keep clear of.
-  radii = jnp.concatenate([
-    jnp.where(ground.kind > 0, look_up(types.radius, ground.kind), ABSENT_RADIUS),
-    jnp.where(there & ~gas[:, None], constants.PATCH_RADIUS, ABSENT_RADIUS)], axis=1)
-  xs = jnp.concatenate([ground.x, patch_x], axis=1)
-  ys = jnp.concatenate([ground.y, patch_y], axis=1)
-  apart = jnp.maximum(radius[:, None] + radii, 0.0)
-  square = (xs - x[:, None]) ** 2 + (ys - y[:, None]) ** 2
-  fits &= jnp.all(square >= apart * apart, axis=1)
+  fits &= _clear(rules, state, ground, x, y, product)
   if rules.terrain is not None:
     firm = on_terrain(rules, state, rules.terrain.buildable, *footprint(x, y, radius))
     fits &= jnp.all(firm, axis=1) | gas
   if rules.has_gas:
-    on_geyser = jnp.any((square[:, 2 * s:] < 0.01) & is_geyser(rules) & there, axis=1)
-    fits &= ~gas | on_geyser
+    patch_x, patch_y = resource_positions(rules, state.side)
+    square = squared_distance(x[:, None], y[:, None], patch_x, patch_y)
+    usable = is_geyser(rules) & (ground.patches > 0)
+    fits &= ~gas | jnp.any((square < _ON_GEYSER) & usable, axis=1)
   if rules.has_larvae:
-    needs_creep = (types.race == constants.RACES.index("Zerg")) & ~types.gas & ~types.townhall
-    hatchery = look_up(types.larvae, finished_kind(rules, state))
-    creep = jnp.any(hatchery & (square[:, :s] < constants.CREEP_RADIUS ** 2), axis=1)
-    fits &= ~look_up(needs_creep, product) | creep
+    needs_creep = (types.race == RACES.index("Zerg")) & ~types.gas & ~types.townhall
+    fits &= ~look_up(needs_creep, product) | _on_creep(rules, state, x, y)
   return fits
+
+
+def _clear(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
+           product: Array) -> Array:
+  """Whether structures overlap no other structure or patch: [2] bool."""
+  types = rules.types
+  patch_x, patch_y = resource_positions(rules, state.side)
+  # Gas structures may touch the patches beside their geyser.
+  gas = look_up(types.gas, product)[:, None]
+  radii = jnp.concatenate([
+    jnp.where(ground.kind > 0, look_up(types.radius, ground.kind), ABSENT_RADIUS),
+    jnp.where((ground.patches > 0) & ~gas, PATCH_RADIUS, ABSENT_RADIUS)], axis=1)
+  xs = jnp.concatenate([ground.x, patch_x], axis=1)
+  ys = jnp.concatenate([ground.y, patch_y], axis=1)
+  apart = jnp.maximum(look_up(types.radius, product)[:, None] + radii, 0.0)
+  square = squared_distance(x[:, None], y[:, None], xs, ys)
+  return jnp.all(square >= apart * apart, axis=1)
+
+
+def _on_creep(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
+  """Whether places [2] are on a player's own creep: [2] bool."""
+  s = rules.tier.structures
+  hatchery = look_up(rules.types.larvae, finished_kind(rules, state))
+  square = squared_distance(x[:, None], y[:, None], state.x[:, :s], state.y[:, :s])
+  return jnp.any(hatchery & (square < CREEP_RADIUS ** 2), axis=1)

@@ -171,7 +171,8 @@ def make_types(tier: Tier) -> Types:
     sight=_column(rows, "sight") * np.float32(tier.sight_scale),
     speed=_column(rows, "speed") * np.float32(LOOPS_PER_TICK / LOOPS_PER_SECOND),
     radius=_column(rows, "radius"),
-    attributes=sum(_has(rows, name).astype(np.int32) << i for i, name in enumerate(ATTRIBUTES)),
+    attributes=np.sum([_has(rows, name).astype(np.int32) << i
+                       for i, name in enumerate(ATTRIBUTES)], axis=0, dtype=np.int32),
     flying=_column(rows, "flying", bool), ground=ground, air=air, line=_column(rows, "line", bool),
     splash=_column(rows, "splash"), structure=structure, worker=worker,
     fighter=((ground.damage > 0) | (air.damage > 0)) & ~worker, townhall=townhall,

@@ -9,7 +9,7 @@ from starleague.environments.skirmish.rules.state import Array, State
 
 
 def upgrade_bonuses(rules: tables.Rules, state: State) -> Array | None:
-  """The sum that upgrades add to EFFECTS of each type: [2, Z, Y], None in tiers without upgrades."""
+  """The sums that upgrades add to EFFECTS of each type: [2, Z, Y]; None without upgrades."""
   if not rules.has_upgrades:
     return None
   return jnp.einsum("pu,uzy->pzy", state.upgrades.astype(jnp.float32), rules.upgrades.effects)

@@ -1,4 +1,4 @@
-"""Fixtures of the environments' tests; what is compiled, is compiled once for all of them."""
+"""Fixtures of the environments' tests; each program is compiled once for all of them."""
 
 import pytest
 
@@ -28,5 +28,5 @@ def default_game():
 
 @pytest.fixture(scope="session")
 def default_record(default_game):
-  """500 steps of the default tier: states now and then, and single steps to compare with."""
+  """500 steps of the default tier: sampled states, and single steps to compare."""
   return default_games.record(default_game, steps=500, every=12)

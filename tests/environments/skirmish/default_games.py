@@ -1,4 +1,4 @@
-"""Games of the default tier as its tests play them: one of each pair of races on each map."""
+"""Batches of default games for tests: one of each pair of races on each map."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ MAPS = 3
 RACES = tuple(types.RACES.index(name.lower()) for name in constants.RACES)
 MATCH_UPS = [(one, other, ground) for one in RACES for other in RACES for ground in range(MAPS)]
 GAMES = len(MATCH_UPS)
-# Programs that run for thousands of steps are worth optimising (see tests/conftest.py).
+# Optimising pays for programs that run for thousands of steps (see tests/conftest.py).
 _OPTIMISED = {"xla_backend_optimization_level": 2}
 
 
@@ -40,10 +40,10 @@ class Step(NamedTuple):
 
 
 class Record(NamedTuple):
-  """What was kept of games."""
+  """Parts of games kept for tests."""
 
   steps: list  # of Step
-  states: list  # of State [G, ...]: all games, now and then
+  states: list  # of State [G, ...]: all games, every 25 steps
 
 
 class Compiled(NamedTuple):
@@ -82,7 +82,7 @@ def host(tree):
 
 
 def start(game, seed=0, match_ups=None, swap_sides=False):
-  """The first states of GAMES games, of MATCH_UPS if not given."""
+  """The first states of GAMES games, of MATCH_UPS by default."""
   chosen = np.array(MATCH_UPS if match_ups is None else match_ups, np.int32)
   chosen = np.broadcast_to(chosen, (GAMES, 3))
   return game.reset(jax.random.split(jax.random.key(seed), GAMES), chosen[:, :2], chosen[:, 2],
@@ -101,9 +101,9 @@ def one(tree, g):
 
 
 def furnish(state, games):
-  """Gives both players of some games one of all that their race has, and money, on the books.
+  """Gives both players of some games one of each type of their race, and money.
 
-  Their structures, but Zerg's, are damaged: there is something to repair.
+  The score counts the money as not spent. Structures other than Zerg's are damaged, to be repaired.
 
   Args:
     state: [G, ...]; a copy is returned.
@@ -123,7 +123,7 @@ def furnish(state, games):
       slots = {**{1 + i: kind for i, kind in enumerate(plain)},
                **{TIER.unarmed + i: kind for i, kind in enumerate(armed)},
                **{free + i: kind for i, kind in enumerate(units)}}
-      for i in range(2):  # food for as many again
+      for i in range(2):  # food for more units
         slots[len(plain) + 1 + i if TYPES.structure[feeds] else free + len(units) + i] = feeds
       for i, (slot, kind) in enumerate(slots.items()):
         state.kind[g, p, slot] = kind
@@ -141,9 +141,9 @@ def furnish(state, games):
 
 
 def mixed_names(step, rng):
-  """Who decides at a step: a script that the game keeps, or now and then any legal action.
+  """The players of a step: a script that the game keeps, or sometimes random legal actions.
 
-  Scripts make rich states, of which the random player then tries all that there is to try.
+  Scripts produce rich states, in which the random player tries all functions.
   """
   strategies = [i for i, name in enumerate(NAMES) if name in plans.STRATEGIES]
   kept = np.random.default_rng(5).choice(strategies, (GAMES, 2))
@@ -151,11 +151,10 @@ def mixed_names(step, rng):
 
 
 def record(game, steps, every, seed=0) -> Record:
-  """Plays GAMES games; keeps each one's every n-th step, and all games every 25 steps.
+  """Plays GAMES games; keeps every n-th step of each, and all games every 25 steps.
 
-  Besides, the first three steps of each function and of each verb.
-
-  In every other pair of races both begin with one of everything.
+  Also keeps the first three steps with each function and each verb. In every other pair of races
+  both players start with one of each type.
   """
   rng = np.random.default_rng(seed)
   state = furnish(host(start(game, seed)), [g for g in range(GAMES) if g // 3 % 2 == 0])
@@ -182,7 +181,7 @@ def record(game, steps, every, seed=0) -> Record:
 
 def give(state, function, *, player=0, slots=(), x=0.0, y=0.0, target=None, kind=0, queued=False,
          repeat=1):
-  """States [G, ...] of numpy arrays in which a player has ordered something."""
+  """States [G, ...] of numpy arrays with a command of a player."""
   commands = jax.tree.map(np.array, state.commands)
   commands.function[:, player] = FUNCTION[function]
   commands.selected[:, player] = False

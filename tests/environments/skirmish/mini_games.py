@@ -1,4 +1,4 @@
-"""Games of Skirmish as its tests play them: many at once, through functions compiled once."""
+"""Batches of mini games for tests, through functions compiled once."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.bots import players
 from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.environment import place_to_location
+from starleague.environments.skirmish.rules.acting import place_to_location
 
 GAMES = 16
 RULES = tables.make_rules("mini", 64, 32, 32, 8)
@@ -59,7 +59,7 @@ def host(tree):
 
 
 def action(name="no_op", delay=1, rows=(), target=0, x=0.0, y=0.0, queued=0, repeat=0):
-  """An action of one player, in map units from the middle; vmapped by stacking."""
+  """An action of one player; x and y in map units from the middle."""
   units = np.full(RULES.max_selected, RULES.max_entities)
   units[:len(rows)] = rows
   location = place_to_location(RULES, jnp.float32(x), jnp.float32(y))
@@ -70,7 +70,7 @@ def action(name="no_op", delay=1, rows=(), target=0, x=0.0, y=0.0, queued=0, rep
 
 
 def actions(by_game):
-  """[G, 2] actions from {(game, player): action}; no_op for the others."""
+  """Actions [G, 2] from {(game, player): action}; no_op for the others."""
   rows = [[by_game.get((g, p), action()) for p in range(2)] for g in range(GAMES)]
   flat = [a for row in rows for a in row]
   return jax.tree.map(lambda *values: np.stack(values).reshape(GAMES, 2, *values[0].shape), *flat)
@@ -81,7 +81,7 @@ def everyone(one):
 
 
 def play(game, state, names, seed, steps, visit=lambda state: None):
-  """Scripted games; every step's state goes to `visit`."""
+  """Plays scripted games; calls `visit` with the state after each step."""
   names = jnp.asarray(names, jnp.int32)
   for step in range(steps):
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), step), (GAMES, 2))

@@ -1,4 +1,4 @@
-"""Scenes of the default tier: whatever a test needs, on an otherwise empty map."""
+"""Scenes of the default tier: chosen units on an otherwise empty map."""
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ GEYSER_PLACE = TIER.patches[GEYSER]
 
 
 def scene(game, mine=TERRAN, theirs=TERRAN, ground=0, workers=False):
-  """The same start in all games, with the town halls alone unless workers are asked for."""
+  """The same start in all games: town halls only, or with workers."""
   state = jax.tree.map(np.array, host(start(game, match_ups=[(mine, theirs, ground)])))
   if not workers:
     state.kind[:, :, S:] = 0
@@ -27,7 +27,7 @@ def scene(game, mine=TERRAN, theirs=TERRAN, ground=0, workers=False):
 
 
 def put(state, slot, name, place, player=0, games=slice(None), verb=constants.IDLE, target=-1):
-  """Puts a finished structure or a unit into a slot; all of it is in the other's sight."""
+  """Puts a finished structure or a unit into a slot, in the opponent's sight."""
   kind = LOCAL[name]
   state.kind[games, player, slot] = kind
   state.x[games, player, slot], state.y[games, player, slot] = place
@@ -49,9 +49,10 @@ def run(game, state, steps=1, visit=None):
 
 
 def same(values, expected):
-  """All games are alike: [G, ...] against what one is to be."""
+  """Checks that all games [G, ...] equal the value expected of one."""
   np.testing.assert_array_equal(values, np.broadcast_to(expected, np.shape(values)))
 
 
 def close(values, expected):
+  """Checks that all games [G, ...] are within 1e-4 of the value expected of one."""
   np.testing.assert_allclose(values, np.broadcast_to(expected, np.shape(values)), atol=1e-4)

@@ -1,4 +1,4 @@
-"""What players are told of commands that do nothing."""
+"""Action results of commands that have no effect."""
 
 import jax
 import numpy as np
@@ -26,7 +26,7 @@ RESULTS = dict(error_pb2.ActionResult.items())
 OWN, ENEMY, RESOURCE = constants.OWN, constants.ENEMY, constants.RESOURCE
 
 
-def test_numbers_are_those_of_the_protocol():
+def test_codes_are_those_of_the_protocol():
   named = {name: value for name, value in vars(action_results).items() if name.isupper()
            and isinstance(value, int)}
   assert len(named) > 20
@@ -35,24 +35,24 @@ def test_numbers_are_those_of_the_protocol():
   assert set(named.values()) == set(action_results.MESSAGES)
 
 
-def test_an_action_shows_what_became_of_it_until_the_next_one(game):
-  """Too dear; then what this game does not have; then a row that is not there; then no_op."""
+def test_an_action_result_stays_until_the_next_action(game):
+  """Too expensive; not in this game; a row that does not exist; no_op."""
   state = games.start(game)
-  told = []
+  results = []
   for chosen in (
       games.action("Train_SCV_quick", rows=[0]), games.action("Train_SCV_quick", rows=[0]),
       games.action("Train_Zealot_quick", rows=[0]),
       games.action("Attack_unit", rows=[1], target=60), games.action()):
     acted = game.act(state, games.everyone(chosen), game.due(state))
     state = game.advance(acted)
-    told.append(np.asarray(game.observe(state)[0].action_result))
-  same(np.array(told)[..., 1], 0)
-  same(np.array(told)[..., 0].T, [RESULTS.get(name, 0) for name in (
+    results.append(np.asarray(game.observe(state)[0].action_result))
+  same(np.array(results)[..., 1], 0)
+  same(np.array(results)[..., 0].T, [RESULTS.get(name, 0) for name in (
     "", "NotEnoughMinerals", "NotSupported", "CantTargetThatUnit", "")])
 
 
 def _terran(default_game):
-  """A base in which much can go wrong."""
+  """A base with a reason for each action result."""
   state = scene(default_game, TERRAN)
   put(state, 1, "Barracks", (-8.0, -16.0))
   put(state, 2, "Refinery", GEYSER_PLACE)
@@ -73,7 +73,7 @@ def _terran(default_game):
 
 
 @pytest.mark.slow
-def test_terran_commands_and_what_is_told_of_them(default_game):
+def test_terran_commands_have_their_action_results(default_game):
   start = _terran(default_game)
   full = jax.tree.map(np.array, start)
   full.queue[:, 0, 1], full.timers[:, 0, 1] = LOCAL["Marine"], 400
@@ -111,13 +111,13 @@ def test_terran_commands_and_what_is_told_of_them(default_game):
     (start, "Cancel_Last_quick", {"slots": [1]}, "CantFindCancelOrder")]
   for state, function, order, expected in cases:
     found = host(default_game.advance(give(state, function, **order)))
-    told = host(default_game.observe(found)[0].action_result)
-    assert set(told[:, 0].tolist()) == {RESULTS.get(expected, 0)}, (function, order)
-    same(told[:, 1], 0)
+    results = host(default_game.observe(found)[0].action_result)
+    assert set(results[:, 0].tolist()) == {RESULTS.get(expected, 0)}, (function, order)
+    same(results[:, 1], 0)
 
 
 @pytest.mark.slow
-def test_zerg_commands_and_what_is_told_of_them(default_game):
+def test_zerg_commands_have_their_action_results(default_game):
   state = scene(default_game, ZERG)
   put(state, 1, "Hatchery", (-8.0, -8.0))
   put(state, UNIT, "Queen", HOME)
@@ -149,7 +149,7 @@ def test_zerg_commands_and_what_is_told_of_them(default_game):
 
 
 @pytest.mark.slow
-def test_an_upgrade_under_way_is_not_begun_again(default_game):
+def test_an_upgrade_in_research_is_not_started_again(default_game):
   state = _terran(default_game)
   put(state, 5, "EngineeringBay", (8.0, -16.0))
   put(state, 6, "EngineeringBay", (8.0, -8.0))

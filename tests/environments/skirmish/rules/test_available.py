@@ -1,4 +1,4 @@
-"""What is available in the whole game is what can be done: no less, and no more."""
+"""Available functions of the default tier are exactly those that can have an effect."""
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,8 @@ from starleague.environments.skirmish.rules import (
   availability,
   constants,
   economy,
-  orders,
 )
+from starleague.environments.skirmish.rules.commands import give_orders
 from tests.environments.skirmish.default_games import (
   FUNCTION,
   GAMES,
@@ -29,7 +29,7 @@ from tests.environments.skirmish.default_games import (
 )
 
 FUNCTIONS, PRODUCTS = RULES.functions, RULES.products
-ROWS = 64  # commands tried at once
+ROWS = 64  # commands tried in one batch
 REASONS = set(action_results.MESSAGES) - {action_results.ERROR, action_results.NOT_SUPPORTED}
 GAS = TYPES.gas[np.where(FUNCTIONS.product < len(TYPES.names), FUNCTIONS.product, 0)]
 SITES = [(x, y) for x in np.arange(-22, 23, 1.5) for y in np.arange(-22, 23, 1.5)]
@@ -38,19 +38,19 @@ SITES += [tuple(place) for place in TIER.homes[1:]]
 
 @pytest.fixture(scope="module")
 def effect():
-  """(state [ROWS, ...], gated) -> [ROWS] bool: whether the commands noted change anything.
+  """(state [ROWS, ...], gated) -> whether the commands have an effect, [ROWS] bool.
 
-  And [ROWS] int32: what their player is told.
+  And their action results, [ROWS] int32.
   """
   def changes(state, gated):
     can = jnp.where(gated, availability.available(RULES, state), True)
-    later, given = orders.give_orders(RULES, state, can)
-    later = abilities.use_abilities(RULES, later, given)
-    later = economy.train(RULES, later, given.trainers, given.product)
-    told = later.refused[0]
+    later, accepted = give_orders(RULES, state, can)
+    later = abilities.use_abilities(RULES, later, accepted)
+    later = economy.train(RULES, later, accepted.trainers, accepted.command.product)
+    result = later.refused[0]
     later = later._replace(refused=state.refused)
     pairs = zip(jax.tree.leaves(later), jax.tree.leaves(state), strict=True)
-    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs if a.size])), told
+    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs if a.size])), result
 
   return jax.jit(jax.vmap(changes, (0, None)))
 
@@ -61,15 +61,15 @@ def can():
 
 
 def tried(effect, state, commands, gated):
-  """Whether each of many commands changes anything in its own game.
+  """Whether each of many commands has an effect in its own game.
 
-  Whatever does is not refused, and what is refused is told why.
+  Checks that commands with an effect have no action result, and that other results are known.
 
   Args:
     effect: the fixture.
     state: [G, ...], numpy.
     commands: (game, function, slots, target kind, target, x, y) each, of player 0.
-    gated: whether what is not available is ignored, as in a game.
+    gated: whether unavailable commands are ignored, as in a game.
   """
   found = []
   for first in range(0, len(commands), ROWS):
@@ -83,18 +83,16 @@ def tried(effect, state, commands, gated):
       noted.selected[i, 0, slots] = True
       noted.target_kind[i, 0], noted.target[i, 0] = kind, target
       noted.x[i, 0], noted.y[i, 0] = x, y
-    changed, told = (np.asarray(values)[:len(part)] for values in effect(
+    changed, results = (np.asarray(values)[:len(part)] for values in effect(
       states._replace(commands=noted), gated))
-    assert not (changed & (told > 0)).any() and set(told.tolist()) <= {0, *REASONS}
+    assert not (changed & (results > 0)).any() and set(results.tolist()) <= {0, *REASONS}
     found += changed.tolist()
   return np.array(found)
 
 
 def attempts(state, g, function, sparse=False, rng=None):
-  """Ways to order a function: everyone, or each one alone, at all targets or many places."""
-  # Workers one by one too: what one may do, such as being repaired, another may not.
+  """Commands of a function by all units, at all targets or many places."""
   present = np.flatnonzero(state.kind[g, 0])
-  every = [present]
   found = []
   if FUNCTIONS.takes_unit[function]:
     targets = [(constants.OWN, i) for i in present]
@@ -102,12 +100,12 @@ def attempts(state, g, function, sparse=False, rng=None):
     targets += [(constants.RESOURCE, i) for i in range(R)]
     if sparse:
       targets = [targets[i] for i in rng.choice(len(targets), 3)] + [(constants.OWN, present[0])]
-    found += [(g, function, slots, kind, i, 0.0, 0.0) for slots in every for kind, i in targets]
+    found += [(g, function, present, kind, i, 0.0, 0.0) for kind, i in targets]
   elif FUNCTIONS.takes_point[function]:
     places = SITES
     if sparse or FUNCTIONS.kind[function] != constants.BUILDING:
       places = [(rng or np.random.default_rng(0)).uniform(-20, 20, 2) for _ in range(3)]
-    # As near as a builder may be bothered with: a geyser's own place too.
+    # Geysers too, for structures that stand on them.
     places = [*places, *(tuple(state.side[g, 0] * np.array(p)) for p in TIER.patches[4::5])]
     found += [(g, function, present, 0, 0, x, y) for x, y in places]
   else:
@@ -116,7 +114,7 @@ def attempts(state, g, function, sparse=False, rng=None):
 
 
 def possible(effect, state, pairs, gated=True):
-  """For each (game, function), whether some choice of executors and targets has an effect."""
+  """Whether some command of each (game, function) has an effect."""
   result = np.zeros(len(pairs), bool)
   commands, owner = [], []
   for i, (g, function) in enumerate(pairs):
@@ -128,10 +126,10 @@ def possible(effect, state, pairs, gated=True):
 
 
 def everything(default_game):
-  """For each race, games in which all can be done that the race can do at all.
+  """Games for each race in which all of its functions can be used.
 
-  One of each structure, one more town hall under construction, two of each unit, hurt, with
-  energy, next to an enemy; money, and the first upgrades.
+  Each structure, a second town hall under construction, and each unit, damaged, with energy and an
+  enemy in sight; money, and Stimpack.
   """
   pairs = [(race, RACES[(i + 1) % 3], 0) for i, race in enumerate(RACES)]
   match_ups = pairs * 9
@@ -158,7 +156,7 @@ def everything(default_game):
       state.energy[g, 0, i] = min(TYPES.energy[kind], 150)
     second = len(plain)
     state.unfinished[g, 0, second] = 500
-    # Something to cancel, in a queue that what turns into something does not need.
+    # A product to cancel, in a queue that no structure needs to morph.
     state.queue[g, 0, second + 1, 0] = np.flatnonzero(
       (PRODUCTS.producer == producer) & (PRODUCTS.brood > 0))[0]
     state.timers[g, 0, second + 1, 0] = 100
@@ -176,12 +174,12 @@ def everything(default_game):
 
 
 @pytest.mark.slow
-def test_every_function_is_available_somewhere_and_then_does_something(
+def test_every_function_is_available_somewhere_and_has_an_effect(
     default_game, effect, can):
   state = everything(default_game)
   allowed = np.asarray(can(state))[:3, 0]
   missing = [name for name, c in FUNCTION.items() if not allowed[:, c].any()]
-  # Stimpack is known here, as its doses need: researching it is tried below.
+  # Stimpack is researched here, because stims need it; its research is tried below.
   assert missing == ["Research_Stimpack_quick"]
   pairs = [(g, c) for g in range(3) for c in range(1, len(FUNCTION)) if allowed[g, c]]
   works = possible(effect, state, pairs)
@@ -194,8 +192,8 @@ def test_every_function_is_available_somewhere_and_then_does_something(
 
 
 @pytest.mark.slow
-def test_what_is_available_in_rich_games_does_something(default_record, effect, can):
-  """All but buildings on the ground, for which there may be no place left that is tried."""
+def test_available_functions_have_an_effect_in_rich_games(default_record, effect, can):
+  """Except buildings on the ground, for which no tried place may be free."""
   checked = 0
   for i, state in enumerate(default_record.states[4::5]):
     allowed = np.asarray(can(state))[:, 0]
@@ -210,8 +208,8 @@ def test_what_is_available_in_rich_games_does_something(default_record, effect, 
 
 
 @pytest.mark.slow
-def test_gas_structures_are_available_exactly_where_a_geyser_is_left(default_record, effect, can):
-  """In late games of which most geysers are remembered as empty."""
+def test_gas_structures_are_available_exactly_if_a_geyser_is_free(default_record, effect, can):
+  """In late games with most geysers remembered as empty."""
   rng, found = np.random.default_rng(3), []
   for state in default_record.states[9::5]:
     state = jax.tree.map(np.array, state)
@@ -220,7 +218,8 @@ def test_gas_structures_are_available_exactly_where_a_geyser_is_left(default_rec
     allowed = np.asarray(can(state))[:, 0]
     free = np.where(state.orders.verb == constants.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
     pairs = [(g, c) for g in np.flatnonzero(state.winner < 0) for c in np.flatnonzero(GAS)
-             if FUNCTIONS.capable[c][free[g]].any() and (state.kind[g, 0, :TIER.unarmed] == 0).any()]
+             if FUNCTIONS.capable[c][free[g]].any()
+             and (state.kind[g, 0, :TIER.unarmed] == 0).any()]
     works = possible(effect, state, pairs, gated=False)
     found += works.tolist()
     wrong = [pair for pair, work in zip(pairs, works, strict=True) if allowed[pair] != work]
@@ -229,16 +228,15 @@ def test_gas_structures_are_available_exactly_where_a_geyser_is_left(default_rec
 
 
 @pytest.mark.slow
-def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, effect, can):
-  """Whoever is selected, whatever is aimed at.
+def test_unavailable_functions_have_no_effect_without_the_gate(default_record, effect, can):
+  """With any selection and target.
 
-  Two things are for the gate alone to say: what technology units need, and that builders who
-  cannot pay yet do not set out.
+  Two rules are checked by the gate only: the technology of units, and that builders who cannot pay
+  yet do not set out.
   """
   checked, rng = 0, np.random.default_rng(0)
   for state in default_record.states[3::5]:
     allowed = np.asarray(can(state))[:, 0]
-    # Building is forbidden to whoever cannot pay yet, though the way there costs nothing.
     free = np.where(state.orders.verb == constants.CONSTRUCT, 0, state.kind[:, :, S:])[:, 0]
     commands = []
     for g in np.flatnonzero(state.winner < 0):
@@ -260,7 +258,7 @@ def test_what_is_not_available_does_nothing_even_past_the_gate(default_record, e
 
 
 @pytest.mark.slow
-def test_the_gate_holds_back_all_that_is_not_available(default_record, effect, can):
+def test_the_gate_stops_all_unavailable_functions(default_record, effect, can):
   rng, state = np.random.default_rng(1), default_record.states[8]
   allowed = np.asarray(can(state))[:, 0]
   going = np.flatnonzero(state.winner < 0)
@@ -268,5 +266,5 @@ def test_the_gate_holds_back_all_that_is_not_available(default_record, effect, c
               for c in range(1, len(FUNCTION)) if not allowed[g, c]]
   assert len(commands) > 1000
   assert not tried(effect, state, commands, True).any()
-  # Past it, some would do something: technology that is missing, buildings not to be paid.
+  # Without it, some have an effect: missing technology, buildings that cannot be paid.
   assert tried(effect, state, commands, False).any()

@@ -1,4 +1,4 @@
-"""The whole game's structures: building, cancelling, turning; held to numbers by hand."""
+"""Structures of the default tier: building, cancelling, morphing; numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from tests.environments.skirmish.scenes import (
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 
 
-def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_game):
+def test_a_drone_becomes_its_structure_a_probe_leaves_and_an_scv_stays(default_game):
   for race, worker, name, cost, loops in (
       (ZERG, "Drone", "SpawningPool", 200, 347), (PROTOSS, "Probe", "Pylon", 100, 134),
       (TERRAN, "SCV", "SupplyDepot", 100, 160)):
@@ -43,7 +43,7 @@ def test_a_drone_becomes_what_it_builds_a_probe_goes_and_an_scv_stays(default_ga
     same((state.kind[:, 0, S:] > 0).sum(-1), 1 if race == ZERG else 2)
     same(state.orders.verb[:, 0, 0], {
       ZERG: constants.IDLE, PROTOSS: constants.GATHER, TERRAN: constants.CONSTRUCT}[race])
-    same(state.orders.verb[:, 0, 1], constants.IDLE)  # a site takes one
+    same(state.orders.verb[:, 0, 1], constants.IDLE)  # a site takes one builder
     same(state.score.killed_units, 0)
     steps = -(-loops // 8)
     state = run(default_game, state, steps - 1)
@@ -75,8 +75,8 @@ def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
 
 
 @pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
-def test_gas_structures_need_a_geyser_that_may_be_free(default_game, race):
-  """None is left, as is known; one hides an enemy's; one is depleted unseen; one is blocked."""
+def test_gas_structures_need_a_geyser_that_is_free_as_far_as_known(default_game, race):
+  """None left as known; an enemy's seen, and hidden; depleted unseen; blocked; just clear."""
   name, takes, worker, pylon = {
     TERRAN: ("Refinery", "pt", "SCV", "SupplyDepot"),
     PROTOSS: ("Assimilator", "unit", "Probe", "Pylon"),
@@ -104,8 +104,8 @@ def test_gas_structures_need_a_geyser_that_may_be_free(default_game, race):
   same(found.orders.verb[:6, 0, 0] == constants.BUILD, can)
 
 
-def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_game):
-  """A site that is free, in sight of a Barracks, hiding one, remembered with one; and at arrival."""
+def test_build_orders_fail_at_once_only_for_known_obstacles(default_game):
+  """A free site; a Barracks there in sight, hidden, remembered; and hidden at arrival."""
   state = scene(default_game)
   state.minerals[:] = 100
   site = (2.0, 2.0)
@@ -118,7 +118,7 @@ def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_gam
   state.memory.x[3, 0, 1] = state.memory.y[3, 0, 1] = 3.0
   found = run(default_game, give(
     state, "Build_SupplyDepot_pt", slots=[UNIT], x=site[0], y=site[1]))
-  # Who meets what it did not know of goes back to mine; nothing is paid.
+  # A builder that meets a hidden obstacle mines again; nothing is paid.
   same(found.orders.verb[:5, 0, 0], [
     constants.BUILD, constants.IDLE, constants.BUILD, constants.IDLE, constants.GATHER])
   same(found.kind[:5, 0, 1], 0)
@@ -128,7 +128,7 @@ def test_an_order_to_build_fails_on_the_spot_if_not_by_what_is_known(default_gam
   same(found.orders.verb[2, 0, 0], constants.GATHER)
 
 
-def test_a_patch_is_gone_when_that_is_seen(default_game):
+def test_an_empty_patch_is_known_once_seen(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", (0.0, 0.0))
   half = TIER.resources // 2
@@ -139,7 +139,7 @@ def test_a_patch_is_gone_when_that_is_seen(default_game):
   same(found.orders.verb[:3, 0, 0], [constants.GATHER, constants.IDLE, constants.GATHER])
 
 
-def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_game):
+def test_cancelled_structures_refund_three_quarters_and_queues_everything(default_game):
   state = scene(default_game)
   put(state, 1, "Barracks", (-8.0, -16.0))
   put(state, 2, "Factory", (-8.0, -8.0))
@@ -147,7 +147,7 @@ def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_ga
   state.queue[:, 0, 1, :2] = [LOCAL["Marine"], LOCAL["Marauder"]]
   state.timers[:, 0, 1, :2] = 100
   found = run(default_game, give(state, "Cancel_quick", slots=[1, 2]))
-  # 150 minerals and 100 vespene; the Barracks stands finished and stays.
+  # 150 minerals and 100 vespene; the Barracks is finished and stays.
   same(found.minerals[:, 0], 112)
   same(found.vespene[:, 0], 75)
   same(found.kind[:, 0, :3], [LOCAL["CommandCenter"], LOCAL["Barracks"], 0])
@@ -159,14 +159,14 @@ def test_cancelled_structures_give_back_three_quarters_and_queues_all(default_ga
   same(found.timers[:, 0, 1], [92, 0, 0, 0, 0])
 
 
-def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
-  """One; two of which there is a slot for one; none for want of food."""
+def test_a_cancelled_zerg_structure_returns_its_drone(default_game):
+  """One; two with a slot for one; two without food."""
   state = scene(default_game, ZERG)
   site, other = (-12.0, -10.0), (-8.0, -14.0)
   for i, place in enumerate((site, other), 1):
     put(state, i, "SpawningPool", place, games=slice(0 if i == 1 else 1, None))
     state.unfinished[0 if i == 1 else 1:, 0, i] = 300
-  for i in range(TIER.units - 1):  # of what eats nothing
+  for i in range(TIER.units - 1):  # units that take no food
     put(state, UNIT + 1 + i, "Overlord", (0.0, 0.0), games=1)
   put(state, UNIT, "Overlord", (0.0, 0.0), games=1)
   state.kind[1, 0, UNIT + 7] = 0
@@ -183,12 +183,12 @@ def test_a_cancelled_zerg_structure_is_a_drone_again(default_game):
     close(state.health[g, 0, slot], 40)
     same(state.orders.verb[g, 0, slot - S], constants.GATHER)
     assert np.hypot(state.x[g, 0, slot] - site[0], state.y[g, 0, slot] - site[1]) < 2.0
-  # It had been counted when it was born.
+  # The score counted the Drone when it was made.
   same(state.score.units[:3, 0], 0)
   same(state.score.spent[:3, 0], [-150, -300, -300])
 
 
-def test_workers_and_supply_stay_out_of_the_build_order(default_game):
+def test_the_build_order_excludes_workers_and_supply(default_game):
   for race, worker, name, gas, aim in (
       (TERRAN, "SCV", "SupplyDepot", "Refinery_pt",
        {"x": GEYSER_PLACE[0], "y": GEYSER_PLACE[1]}),
@@ -208,25 +208,25 @@ def test_workers_and_supply_stay_out_of_the_build_order(default_game):
       same(state.executed.units[:, 0, vocabulary.UNIT_TYPES.index(each)], True)
 
 
-def test_an_orbital_command_comes_of_a_command_center(default_game):
+def test_a_command_center_morphs_into_an_orbital_command(default_game):
   state = scene(default_game)
   state.minerals[:] = 400
   put(state, 1, "Barracks", (-8.0, -16.0))
-  state.unfinished[1, 0, 1] = 4000  # without one there is none
+  state.unfinished[1, 0, 1] = 4000  # required, but unfinished
   state = run(default_game, give(state, "Morph_OrbitalCommand_quick", slots=[0], repeat=3))
   same(state.minerals[:2, 0], [250, 400])
   state = run(default_game, state, 22)  # 560 loops at tempo 3 are 187, 24 steps
   same(state.kind[:2, 0, 0], LOCAL["CommandCenter"])
   state = run(default_game, state)
   same(state.kind[:2, 0, 0], [LOCAL["OrbitalCommand"], LOCAL["CommandCenter"]])
-  # Fifty, and what the rest of the step adds.
+  # 50, and what the rest of the step adds.
   close(state.energy[0, 0, 0], 50 + 8 * 0.5625 / 16)
-  # It is worth both prices, and trains as before, but does not turn again.
+  # Its value is both prices. It trains as before, but cannot morph again.
   assert TYPES.value[LOCAL["OrbitalCommand"]] == 550
   same(state.score.structures[:2, 0], [150, 0])
   orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
   same(state.executed.units[:2, 0, orbital], [True, False])
-  # The Barracks was there before; the hall that has turned enters the build order where it stands.
+  # The Barracks was there before; the morphed town hall enters the build order at its place.
   same(state.executed.build_order[0, 0], [orbital, *[0] * 19])
   same(state.executed.build_order_xy[0, 0, 0], np.floor((np.array(HOME) + 24) * 256 / 48))
   same(state.executed.build_order[1, 0], 0)

@@ -1,4 +1,4 @@
-"""The whole game's upgrades, fights, sight and ends, held to numbers by hand."""
+"""Upgrades, combat, sight and results of the default tier against numbers computed by hand."""
 
 import jax
 import numpy as np
@@ -36,8 +36,8 @@ pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 
 # Upgrades.
 
-def test_weapons_armour_and_shields_add_what_their_levels_say(default_game):
-  """A Marine's volley of 6 against a Zealot's armour of 1, with levels on either side."""
+def test_weapon_armour_and_shield_levels_change_damage(default_game):
+  """A Marine's volley of 6 against a Zealot's armour of 1, with upgrades of both."""
   weapons = [f"TerranInfantryWeaponsLevel{i}" for i in (1, 2, 3)]
   armour = [f"ProtossGroundArmorsLevel{i}" for i in (1, 2, 3)]
   shields = [f"ProtossShieldsLevel{i}" for i in (1, 2, 3)]
@@ -54,12 +54,12 @@ def test_weapons_armour_and_shields_add_what_their_levels_say(default_game):
   bare.shield[:, 1] = 0.0
   state, bare = run(default_game, state), run(default_game, bare)
   close(50 - state.shield[:len(cases), 1, UNIT], [taken for _, _, taken in cases])
-  # Without a shield its levels do nothing.
+  # Shield levels have no effect without a shield.
   plain = [5, 6, 8, 4, 4, 5, 5, 2]
   close(100 - bare.health[:len(cases), 1, UNIT], plain)
 
 
-def test_upgrades_of_health_speed_and_range(default_game):
+def test_upgrades_change_health_speed_and_range(default_game):
   state = scene(default_game, ZERG, TERRAN)
   put(state, UNIT, "Zergling", (-4.0, -4.0), verb=constants.MOVE)
   put(state, UNIT + 1, "Hydralisk", (0.0, 0.0), verb=constants.HOLD)
@@ -69,9 +69,9 @@ def test_upgrades_of_health_speed_and_range(default_game):
   state.upgrades[0, 0, UPGRADE["GroovedSpines"]] = True
   state = run(default_game, state)
   close(state.x[:2, 0, UNIT], [-4 + (2.9531 + 1.745) / 2, -4 + 2.9531 / 2])
-  # A reach of 5 and both radii is 6; with a point more, 7. The volley takes 12.
+  # Range 5 and both radii reach 6; with one more, 7. The volley takes 12.
   close(state.health[:2, 1, UNIT], [33, 45])
-  # A shield's hit points come at once to those that live.
+  # Combat Shield adds hit points to living Marines at once.
   state = scene(default_game)
   put(state, 1, "Barracks", (-8.0, -16.0))
   put(state, UNIT, "Marine", (0.0, 0.0))
@@ -83,7 +83,7 @@ def test_upgrades_of_health_speed_and_range(default_game):
   close(state.health[:, 0, UNIT], 40)
 
 
-def test_levels_are_researched_one_after_the_other_and_once(default_game):
+def test_levels_are_researched_in_order_and_once(default_game):
   state = scene(default_game)
   put(state, 1, "EngineeringBay", (-8.0, -16.0))
   put(state, 2, "EngineeringBay", (-8.0, -8.0))
@@ -104,9 +104,9 @@ def test_levels_are_researched_one_after_the_other_and_once(default_game):
   same(state.minerals[:, 0], 900 - 175)
 
 
-# Seeing, going, ending.
+# Sight, movement, results.
 
-def test_high_ground_is_not_seen_from_below(default_game):
+def test_high_ground_is_invisible_from_below(default_game):
   state = scene(default_game, ground=1)
   inside, below = (-9.5, -18.0), (-6.5, -18.0)  # on either side of the plateau's edge
   for g, (mine, where, theirs, there) in enumerate([
@@ -115,8 +115,7 @@ def test_high_ground_is_not_seen_from_below(default_game):
       ("Marine", inside, "Marine", inside), ("Marine", below, "SupplyDepot", inside)]):
     put(state, UNIT, mine, where, games=g)
     put(state, 1 if theirs == "SupplyDepot" else UNIT, theirs, there, player=1, games=g)
-    state.kind[g, 0, 0] = 0  # or the hall up there would see
-    state.kind[g, 0, 0] = LOCAL["CommandCenter"]
+    # The town hall on the plateau would see it.
     state.x[g, 0, 0], state.y[g, 0, 0] = 20.0, -20.0
   state.memory.seen[:] = False
   state.cooldown[:] = 100.0
@@ -127,7 +126,7 @@ def test_high_ground_is_not_seen_from_below(default_game):
 
 
 def test_units_find_their_way_between_bases_on_every_map(default_game):
-  """From home to each of the eight bases, never into a cliff; flyers fly straight."""
+  """From home to the other seven bases, never into a cliff; flyers in a straight line."""
   state = jax.tree.map(np.array, host(start(default_game)))
   state.kind[:, :, S:] = 0
   state.health[:, :, S:] = 0
@@ -155,10 +154,10 @@ def test_units_find_their_way_between_bases_on_every_map(default_game):
   assert (arrived[:, :7] <= 115).all()
 
 
-def test_a_game_in_which_nothing_happens_is_a_draw(default_game):
+def test_a_stalemate_is_a_draw(default_game):
   state = scene(default_game)
   state.loop[:] = 1976
-  # In one, somebody is in the making; in another, a patch is mined.
+  # In game 1 an SCV is in production; in game 2 a patch is mined.
   state.queue[1, 0, 0, 0], state.timers[1, 0, 0, 0] = LOCAL["SCV"], 16
   put(state, UNIT, "SCV", HOME, games=2, verb=constants.GATHER, target=0)
   state.cargo[2, 0, 0] = 5
@@ -171,7 +170,7 @@ def test_a_game_in_which_nothing_happens_is_a_draw(default_game):
   same(run(default_game, state).winner[:4], [2, -1, -1, 2])
 
 
-def test_whoever_has_no_structure_has_lost(default_game):
+def test_a_player_without_structures_loses(default_game):
   state = scene(default_game)
   put(state, UNIT, "Marine", (0.0, 0.0), player=0)
   for g, players in enumerate(((0,), (1,), (0, 1))):
@@ -189,13 +188,13 @@ def test_bunkers_shoot_once_they_are_finished(default_game):
   put(state, UNIT, "Marauder", (7.5, 0.0), player=1, verb=constants.HOLD)
   state.unfinished[1, 0, BUNKER] = 500
   state = run(default_game, state)
-  crew = TYPES.ground.attacks[LOCAL["Bunker"]]  # Marines, of 6 less a point of armour each
+  crew = TYPES.ground.attacks[LOCAL["Bunker"]]  # Marines, 6 minus armour of 1 each
   assert crew >= 2
   close(state.health[:2, 1, UNIT], [125 - crew * 5, 125])
 
 
-def test_weapons_against_the_air_and_the_ground(default_game):
-  """Who can hit whom: a Marauder no flyer, a Phoenix nothing else, a Stalker both."""
+def test_weapons_hit_air_or_ground_targets(default_game):
+  """A Stalker hits both, a Phoenix flyers only, an Immortal no flyers."""
   state = scene(default_game, PROTOSS)
   cases = [("Stalker", "Banshee", 140 - 13), ("Stalker", "Marine", 45 - 13),
            ("Phoenix", "Marine", 45), ("Phoenix", "Banshee", 140 - 2 * 10),
@@ -207,7 +206,7 @@ def test_weapons_against_the_air_and_the_ground(default_game):
   close(state.health[:len(cases), 1, UNIT], [left for _, _, left in cases])
 
 
-def test_zerg_heal_by_themselves(default_game):
+def test_zerg_regenerate(default_game):
   state = scene(default_game, ZERG, TERRAN)
   put(state, UNIT, "Roach", (0.0, 0.0))
   put(state, UNIT, "Marine", (-20.0, 20.0), player=1)

@@ -1,4 +1,4 @@
-"""What must hold in every game of Skirmish, whoever plays it."""
+"""Properties of every game of the mini tier, whoever plays it."""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -24,7 +24,7 @@ RANDOM = scripts.names_of("mini").index("random_player")
 
 
 def invariants(state):
-  """What must hold in any game at any time."""
+  """Checks what must hold in any game at any time."""
   types_, tier = RULES.types, RULES.tier
   kind = np.asarray(state.kind)
   for leaf in jax.tree.leaves(host(state)):
@@ -33,7 +33,7 @@ def invariants(state):
   assert (state.minerals >= 0).all()
   np.testing.assert_array_equal(
     state.minerals, tier.minerals + state.score.collected - state.score.spent)
-  # Only whoever dies takes what it carries with it.
+  # Only dead workers lose their cargo.
   there = np.sum(state.patches, (1, 2)) + np.sum(state.score.collected, 1) + np.sum(
     state.cargo, (1, 2))
   lost = tier.resources * tier.patch_minerals - there
@@ -51,23 +51,23 @@ def invariants(state):
   made = np.asarray(state.score.units) + 50 * tier.workers
   lost = np.asarray(state.score.killed_units)[:, ::-1]
   np.testing.assert_array_equal(value[..., S:].sum(-1), made - lost)
-  # What was paid has appeared or is in training, but for what burnt with its building.
+  # What was paid is on the map or in a queue, or was lost with its structure.
   accounted = np.asarray(state.score.units) + np.asarray(state.score.structures) + types_.value[
     np.asarray(state.queue)].sum((2, 3))
-  burnt = np.asarray(state.score.spent) - accounted
-  assert (burnt >= 0).all()
-  assert not burnt[np.asarray(state.score.killed_structures)[:, ::-1] == 0].any()
+  lost = np.asarray(state.score.spent) - accounted
+  assert (lost >= 0).all()
+  assert not lost[np.asarray(state.score.killed_structures)[:, ::-1] == 0].any()
 
 
 @hypothesis.settings(max_examples=3, deadline=None)
 @hypothesis.given(seed=st.integers(0, 2**30))
-def test_nothing_is_lost_in_games_at_random(game, seed):
+def test_invariants_hold_in_random_games(game, seed):
   rng = np.random.default_rng(seed)
   names = np.where(rng.random((GAMES, 2)) < 0.7, RANDOM, rng.integers(0, 4, (GAMES, 2)))
   play(game, start(game, seed), names, seed, 60, invariants)
 
 
-def test_nothing_is_lost_in_games_of_scripts(played):
+def test_invariants_hold_in_scripted_games(played):
   for state in played:
     invariants(state)
   fought = np.asarray(played[-1].score.killed_units)
@@ -77,9 +77,9 @@ def test_nothing_is_lost_in_games_of_scripts(played):
 def test_a_game_ends_with_the_last_structure(game):
   state = start(game)
   kind, health = np.array(state.kind), np.array(state.health)
-  kind[0, 1, :S] = 0  # player 1 has lost
+  kind[0, 1, :S] = 0  # player 1 loses
   kind[1, 0, :S] = 0
-  kind[2, :, :S] = 0  # both have
+  kind[2, :, :S] = 0  # both lose
   loop = np.array(state.loop)
   loop[3:5] = RULES.tier.loop_limit - 8  # the last step
   loop[5] = RULES.tier.loop_limit - 16
@@ -97,15 +97,15 @@ def test_a_game_ends_with_the_last_structure(game):
   assert (np.asarray(last.loop)[5:] == np.asarray(later.loop)[5:] + 8).all()
 
 
-def test_the_same_keys_play_the_same_game(game):
+def test_equal_keys_give_equal_games(game):
   once = host(play(game, start(game, 5), ALL_PAIRS, 5, 80))
   again = host(play(game, start(game, 5), ALL_PAIRS, 5, 80))
   for a, b in zip(jax.tree.leaves(once), jax.tree.leaves(again), strict=True):
     np.testing.assert_array_equal(a, b)
 
 
-def test_turning_the_map_turns_the_game(game):
-  """The same players from the other places play the same game, to the last bit."""
+def test_rotating_the_map_rotates_the_game(game):
+  """The same players on swapped sides play the same game, bit for bit."""
   half = GAMES // 2
   names = np.concatenate([ALL_PAIRS[5:5 + half]] * 2)
   keys = jnp.concatenate([jax.random.split(jax.random.key(1), half)] * 2)
@@ -143,7 +143,7 @@ def test_swapping_the_players_swaps_the_game(game):
 
 
 def army(state, kinds, numbers, seed):
-  """Two armies that face one another, each ordered to attack through the other."""
+  """Two armies facing each other, each ordered to attack through the other."""
   rng = np.random.default_rng(seed)
   side = np.asarray(state.side)[:, :, None]
   have = np.arange(RULES.tier.units) < np.asarray(numbers)[:, :, None]
@@ -163,7 +163,7 @@ def army(state, kinds, numbers, seed):
       x=side * 3 + zeros, y=zeros))
 
 
-def test_each_fighter_beats_one_and_loses_to_another_at_equal_cost(game):
+def test_fighters_form_a_cycle_at_equal_cost(game):
   """500 minerals a side: marines beat marauders, marauders hellions, hellions marines."""
   bought = {"Marine": 10, "Marauder": 4, "Hellion": 5}
   pairs = [("Marine", "Marauder"), ("Marauder", "Hellion"), ("Hellion", "Marine")]
@@ -181,7 +181,7 @@ def test_each_fighter_beats_one_and_loses_to_another_at_equal_cost(game):
 
 
 @pytest.mark.slow
-def test_scripts_beat_whom_they_should(game):
+def test_scripts_beat_their_expected_opponents(game):
   names = np.array([(1, 0), (2, 0), (1, 3), (2, 3)] * 4)
   state = play(game, start(game, 9, np.arange(GAMES) % 8 < 4), names, 9, 560)
   winner = np.asarray(state.winner).reshape(4, 4)

@@ -1,4 +1,4 @@
-"""Maps: the same after half a turn, with ways between all bases and bases that can be used."""
+"""Maps: symmetric, with all bases connected and usable."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def terrain(tier):
 
 
 def cell(terrain, place):
-  """Row and column of a place."""
+  """The row and column of a place."""
   return tuple(int(np.floor(v + terrain.cells / 2)) for v in (place[1], place[0]))
 
 
@@ -31,26 +31,26 @@ def everywhere(tier):
   return np.concatenate([homes, -homes])
 
 
-def test_maps_are_the_same_after_half_a_turn(terrain):
+def test_maps_are_symmetric_under_half_a_turn(terrain):
   for layer in (terrain.passable, terrain.buildable, terrain.high):
     assert layer.shape == (3, terrain.cells, terrain.cells)
     np.testing.assert_array_equal(layer, layer[:, ::-1, ::-1])
 
 
-def test_maps_are_what_they_are_called(terrain):
+def test_maps_match_their_names(terrain):
   open_, ramps, river = terrain.passable
   assert open_.all() and not terrain.high[[0, 2]].any()
   assert not ramps.all() and not river.all()
   assert terrain.high[1].sum() == 2 * (terrain.cells // 3) ** 2  # a plateau of a third a side
   middle = terrain.cells // 2
   assert river[middle, middle]  # the ford
-  # Off the fords nobody crosses: along the middle line, |x - y| of 12 is wet.
+  # Off the fords the river is impassable: |x - y| of 12 on the middle line.
   off = int(6 * terrain.cells / maps.REFERENCE_SIZE)
   assert not river[middle + off - 1, middle - off]
 
 
-def test_every_base_is_reached_from_every_other_by_the_fields(tier, terrain):
-  """Whoever follows the fields cell by cell gets there, and never into a cliff."""
+def test_fields_lead_from_every_base_to_every_other(tier, terrain):
+  """Following the fields cell by cell arrives, and never enters a cliff."""
   g, across = terrain.cells, terrain.cells // terrain.block
   for k in range(3):
     longest = 0.0
@@ -80,7 +80,7 @@ def test_every_base_is_reached_from_every_other_by_the_fields(tier, terrain):
     assert longest < 2.1 * g, maps.NAMES[k]
 
 
-def test_resources_lie_within_reach_of_their_base_and_clear_of_its_hall(tier):
+def test_resources_are_in_reach_of_their_base_and_clear_of_its_town_hall(tier):
   places, gas = np.array(tier.patches), np.array(tier.geysers)
   each = len(places) // len(tier.homes)
   assert each == {"default": 5, "large": 8}[tier.name]
@@ -95,14 +95,14 @@ def test_resources_lie_within_reach_of_their_base_and_clear_of_its_hall(tier):
   every = np.concatenate([places, -places])
   assert (np.abs(every) + constants.PATCH_RADIUS <= tier.map_size / 2).all()
   np.testing.assert_array_equal(4 * places, np.round(4 * places))  # exact after half a turn
-  # No patch is another's: each is nearest to its own base, and none lies in another.
+  # Each resource is nearest to its own base, and no two overlap.
   square = ((every[:, None] - every) ** 2).sum(-1) + 1e9 * np.eye(len(every))
   assert square.min() >= 1.0
   nearest = ((places[:, None] - everywhere(tier)) ** 2).sum(-1).argmin(axis=1)
   np.testing.assert_array_equal(nearest, np.repeat(np.arange(len(tier.homes)), each))
 
 
-def test_bases_can_be_built_at_and_resources_walked_to(tier, terrain):
+def test_bases_are_buildable_and_resources_reachable(tier, terrain):
   corners = 0.8 * HALL_RADIUS * np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])
   for k in range(3):
     for home in everywhere(tier):
@@ -113,7 +113,7 @@ def test_bases_can_be_built_at_and_resources_walked_to(tier, terrain):
       assert terrain.passable[(k, *cell(terrain, place))], (maps.NAMES[k], place)
 
 
-def test_homes_are_high_where_there_are_ramps_and_ramps_are_not_built_on(tier, terrain):
+def test_ramp_homes_are_on_high_ground_and_ramps_are_not_buildable(tier, terrain):
   high = terrain.high[1]
   assert high[cell(terrain, tier.homes[0])] and high[cell(terrain, -np.array(tier.homes[0]))]
   assert not any(high[cell(terrain, home)] for home in tier.homes[1:])
@@ -123,7 +123,7 @@ def test_homes_are_high_where_there_are_ramps_and_ramps_are_not_built_on(tier, t
     for place in ((along, edge), (edge, along)):
       assert terrain.passable[(1, *cell(terrain, place))]
       assert not terrain.buildable[(1, *cell(terrain, place))]
-  # The edge of the plateau is passable on the ramps alone.
+  # The edge of the plateau is passable only on the ramps.
   row = cell(terrain, (0.0, maps.PLATEAU * scale - 0.5))[0]
   columns = [c for c in range(cell(terrain, (maps.PLATEAU * scale - 0.5, 0.0))[1] + 1)
              if terrain.passable[1, row, c]]

@@ -1,4 +1,4 @@
-"""Mining: trips from a patch to a town hall and back, held to numbers by hand."""
+"""Mining: trips from a patch to a town hall and back, against numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 PATCH = TIER.patches[0]
 AWAY = np.subtract(PATCH, HOME) / np.hypot(*np.subtract(PATCH, HOME))
 BESIDE = np.subtract(PATCH, 1.2 * AWAY)  # where a miner of the patch stands
-OFF = np.add(HOME, -np.array(AWAY) * 3.4)  # where a load reaches the town hall
+OFF = np.add(HOME, -np.array(AWAY) * 3.4)  # in reach of the town hall for a delivery
 
 
 @pytest.mark.parametrize("race", [TERRAN, PROTOSS, ZERG])
-def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
+def test_gas_loads_are_four_and_three_workers_saturate_a_geyser(default_game, race):
   state = scene(default_game, race)
   names = {TERRAN: ("Refinery", "SCV"), PROTOSS: ("Assimilator", "Probe"),
            ZERG: ("Extractor", "Drone")}[race]
@@ -40,8 +40,7 @@ def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
       put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
           verb=constants.GATHER, target=GEYSER)
   state = run(default_game, state, 60)
-  # A trip takes 40 loops, 5 steps; more than three share the three's income: a trip of four
-  # workers takes 30 / 4 = 7.5 steps.
+  # A trip takes 40 loops, 5 steps. More than three workers share the income of three.
   trips = [12 * 1, 12 * 2, 12 * 3, 8 * 4, 6 * 6]
   same(state.vespene[:5, 0], 4 * np.array(trips))
   same(state.score.collected_vespene[:5, 0], 4 * np.array(trips))
@@ -49,20 +48,20 @@ def test_gas_comes_in_fours_and_three_workers_fill_a_geyser(default_game, race):
   same(state.minerals[:5, 0], 0)
 
 
-def test_no_gas_without_a_finished_gas_structure_or_from_the_enemys(default_game):
+def test_gas_needs_an_own_finished_gas_structure(default_game):
   state = scene(default_game, TERRAN, PROTOSS)
   put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=constants.GATHER, target=GEYSER)
   for g, player in ((1, 0), (2, 1)):
     put(state, 1, ("Refinery", "Assimilator")[player], GEYSER_PLACE, player=player, games=g)
   state.unfinished[1, 0, 1] = 4000
   state = run(default_game, state, 1)
-  # They mine the nearest patch of minerals instead.
+  # The workers mine the nearest mineral patch instead.
   square = ((np.array(TIER.patches)[:GEYSER] - np.add(GEYSER_PLACE, (0.0, 1.2))) ** 2).sum(-1)
   same(state.orders.target[:3, 0, 0], square.argmin())
   same(run(default_game, state, 30).vespene[:3, 0], 0)
 
 
-def test_a_trip_takes_forty_loops_of_which_eight_are_the_way(default_game):
+def test_a_trip_takes_forty_loops_eight_of_them_walking(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   found = []
@@ -72,8 +71,8 @@ def test_a_trip_takes_forty_loops_of_which_eight_are_the_way(default_game):
   assert found == trip + [(t, c, m + 5, p - 5) for t, c, m, p in trip]
 
 
-def test_whoever_carries_something_brings_it_to_its_nearest_hall(default_game):
-  """A base is mined; a patch far from every hall; no hall; an unfinished one; the enemy's."""
+def test_loads_go_to_the_nearest_finished_own_town_hall(default_game):
+  """At a base; far from every town hall; no town hall; an unfinished one; the enemy's."""
   state = scene(default_game)
   far = GEYSER + 1  # of the second base
   place = np.subtract(TIER.patches[far], (0.0, 1.2))
@@ -91,16 +90,16 @@ def test_whoever_carries_something_brings_it_to_its_nearest_hall(default_game):
   for step in range(20):
     state = run(default_game, state)
     arrived = np.where((arrived == 99) & (state.minerals[:5, 0] > 0), step + 1, arrived)
-  # Two ticks of 0.703 a step, up to 3.5 from the hall's middle, and a step in which it is paid.
+  # Two ticks of 0.703 a step, to within 3.5 of the town hall, and a step for the payment.
   way = np.hypot(*(np.array([BESIDE, place]) - HOME).T) - constants.DROP_REACH
   steps = np.ceil(way / (8 * 2.8125 / 16)) + 1
   same(arrived, [*steps, 99, 99, 99])
   same(state.cargo[2:5, 0, 0], 5)
-  close(np.stack([state.x[2:5, 0, S], state.y[2:5, 0, S]], axis=-1), place)  # they wait
+  close(np.stack([state.x[2:5, 0, S], state.y[2:5, 0, S]], axis=-1), place)  # the workers wait
 
 
-def test_a_load_is_kept_when_its_worker_is_sent_elsewhere(default_game):
-  """Sent off and back to another patch, to a geyser, told to stop: it is paid once at home."""
+def test_workers_keep_their_load_through_other_orders(default_game):
+  """Moved away, then sent to another patch or a geyser: the load is paid first."""
   state = scene(default_game)
   put(state, 1, "Refinery", GEYSER_PLACE)
   put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
@@ -115,13 +114,13 @@ def test_a_load_is_kept_when_its_worker_is_sent_elsewhere(default_game):
       found = run(default_game, give(found, "Harvest_Gather_unit", **order) if not step else found)
       seen.append((found.minerals[0, 0], found.vespene[0, 0], found.patches[0, 0, target]))
     paid = next(i for i, each in enumerate(seen) if each[0])
-    assert seen[paid] == (5, 0, seen[0][2])  # before anything new is taken
+    assert seen[paid] == (5, 0, seen[0][2])  # before a new load is taken
     mined = found.minerals - 5 if target == 1 else found.vespene
     assert (mined[:, 0] > 0).all() and (target == 1 or (found.minerals[:, 0] == 5).all())
 
 
-def test_a_worker_told_to_return_its_load_goes_home_and_mines_again(default_game):
-  """By function, by a click on the hall; others who are told so and carry nothing do not move."""
+def test_a_worker_ordered_to_return_delivers_and_mines_again(default_game):
+  """By function or smart command; workers without a load do not move."""
   state = scene(default_game)
   for i, place in enumerate([(0.0, 0.0), (1.0, 0.0)]):
     put(state, UNIT + i, "SCV", place)
@@ -143,7 +142,7 @@ def test_a_worker_told_to_return_its_load_goes_home_and_mines_again(default_game
   same(host(default_game.observe(found)[0].available_actions)[:, 0, back], False)
 
 
-def test_what_was_queued_is_done_when_the_load_is_home(default_game):
+def test_queued_orders_start_after_the_delivery(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", OFF, verb=constants.GATHER, target=0)
   state.cargo[:, 0, 0] = 5
@@ -152,7 +151,7 @@ def test_what_was_queued_is_done_when_the_load_is_home(default_game):
   same(found.orders.verb[:, 0, 0], constants.MOVE)
 
 
-def test_a_load_shows_as_the_real_games_buff_and_only_to_its_player(default_game):
+def test_a_load_is_observed_as_a_buff_by_its_player_only(default_game):
   names = {TERRAN: ("SCV", ""), PROTOSS: ("Probe", "Protoss"), ZERG: ("Drone", "Zerg")}
   for race, (name, suffix) in names.items():
     state = scene(default_game, race)
@@ -169,7 +168,7 @@ def test_a_load_shows_as_the_real_games_buff_and_only_to_its_player(default_game
     assert not buffs[:, 1].any()
 
 
-def test_the_dead_take_their_load_with_them(default_game):
+def test_dead_workers_lose_their_load(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", (0.0, 0.0))
   state.cargo[:, 0, 0], state.health[:, 0, UNIT] = 5, 0.0
@@ -180,15 +179,15 @@ def test_the_dead_take_their_load_with_them(default_game):
 
 
 def test_miners_find_their_way_up_a_ramp(default_game):
-  """From the low ground to a patch on the plateau, where ways are led around cliffs."""
+  """From low ground to a patch on the plateau, around its cliffs."""
   state = scene(default_game, ground=1)
   put(state, UNIT, "SCV", (0.0, -4.0), verb=constants.GATHER, target=0)
   found = run(default_game, state, 60)
   assert (found.minerals[:, 0] >= 5).all()
 
 
-def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
-  """One whose geyser is lost; one of three on a patch; one that stays."""
+def test_a_worker_sent_to_another_resource_starts_from_zero(default_game):
+  """One that lost its geyser; one of three at a patch; one that stays."""
   state = scene(default_game)
   other = TIER.patches[1]
   between = np.add(PATCH, other) / 2
@@ -197,7 +196,7 @@ def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
   for i in range(3):
     put(state, UNIT + i, "SCV", between, games=1, verb=constants.GATHER, target=0)
   put(state, UNIT, "SCV", between, games=2, verb=constants.GATHER, target=0)
-  state.trip[:3, 0, 0] = 18  # a step short of a load
+  state.trip[:3, 0, 0] = 18  # one step before a load
   state = run(default_game, state)
   same(state.orders.target[:3, 0, 0] == GEYSER, False)
   same(state.orders.target[1, 0, :3], [1, 0, 0])
@@ -205,17 +204,17 @@ def test_a_worker_sent_elsewhere_begins_its_work_anew(default_game):
   same(state.trip[:3, 0, 0], [6, 6, 0])
 
 
-def test_cheats_get_half_as_much_again(default_game):
+def test_income_of_150_percent_pays_one_and_a_half_loads(default_game):
   state = scene(default_game)
   put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   state.match_up.income[1] = 150
   state = run(default_game, state, 50)
   same(state.minerals[:2, 0], [10 * 5, 10 * 7])  # 7.5 a trip, rounded down
-  same(state.patches[:2, 0, 0], 900 - 50)  # the patch gives as much
+  same(state.patches[:2, 0, 0], 900 - 50)  # the patch loses the same
 
 
-def test_the_last_minerals_of_a_patch_go_first_to_whose_half_it_is(default_game):
-  """Two workers of the one and one of the other are done at a patch that holds 8."""
+def test_the_last_minerals_go_first_to_the_player_of_that_half(default_game):
+  """Two workers of one player and one of the other are done at a patch."""
   state = scene(default_game)
   for i in range(2):
     put(state, UNIT + i, "SCV", BESIDE, verb=constants.GATHER, target=0)

@@ -1,11 +1,11 @@
-"""What players of Skirmish see, and what they must not."""
+"""Observations of the mini tier: what players see, and what stays hidden."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules.environment import location_to_place, place_to_location
+from starleague.environments.skirmish.rules.acting import location_to_place, place_to_location
 from tests.environments.skirmish.mini_games import (
   ALL_PAIRS,
   BARRACKS,
@@ -24,10 +24,10 @@ from tests.environments.skirmish.mini_games import (
 )
 
 
-def test_the_first_observation(game):
+def test_the_first_observation_has_its_values(game):
   observation, privileged = host(game.observe(start(game)))
   column = types.COLUMN
-  # A town hall, four workers; none of the enemy; all twelve patches, as a map shows them.
+  # A town hall, four workers, no enemies, and all twelve patches, known from the map.
   assert (observation.entity_count == 5 + R).all()
   rows = observation.entities[0, 0]
   dense = RULES.types.index
@@ -57,7 +57,7 @@ def test_the_first_observation(game):
   assert not privileged.cumulative_score[0, 0, types.SCORE_COLUMNS.index("spent_minerals")]
 
 
-def test_acting_shows_nothing_to_the_other_player(game, played):
+def test_act_is_invisible_to_the_other_player(game, played):
   state = played[3]
   chosen = everyone(action("Attack_pt", rows=range(8), x=3.0, y=3.0))
   acted = game.act(state, chosen, np.tile([True, False], (GAMES, 1)))
@@ -67,7 +67,7 @@ def test_acting_shows_nothing_to_the_other_player(game, played):
   assert (after[0].last_function[:, 0] == FUNCTION("Attack_pt")).all()
 
 
-def test_what_was_last_done_is_observed(game):
+def test_observations_show_the_last_action(game):
   state = start(game)
   chosen = everyone(action("Harvest_Gather_unit", rows=[2, 3], target=6, queued=1, delay=9))
   observation, _ = host(game.observe(game.act(state, chosen, game.due(state))))
@@ -87,8 +87,8 @@ def test_locations_and_places_agree():
   assert (float(x[0]), float(y[0])) == (-11.625, -11.625)
 
 
-def test_nobody_sees_what_is_hidden(game, played):
-  """Whatever the enemy does out of sight, the observation is the same, and so is the script."""
+def test_hidden_state_changes_no_observation(game, played):
+  """Whatever the enemy does out of sight, observations and scripted actions are equal."""
   rng = np.random.default_rng(1)
   names, keys = jnp.asarray(ALL_PAIRS), jax.random.split(jax.random.key(0), (GAMES, 2))
   for state in played[1::2]:
@@ -122,7 +122,7 @@ def test_nobody_sees_what_is_hidden(game, played):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
 
 
-def test_enemies_are_shown_where_they_are_in_sight(game, played):
+def test_enemies_in_sight_have_rows(game, played):
   column, types_ = types.COLUMN, RULES.types
   for state in played[1::2]:
     observation = host(game.observe(state)[0])

@@ -1,4 +1,4 @@
-"""The planes of the map: what is in sight, what is drawn where."""
+"""The minimap planes: cells in sight, and cells of slots."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from starleague.agent import types
-from starleague.environments.skirmish.rules import constants, perception
+from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.discs import discs, on_planes, union
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.mini_games import RULES
@@ -15,14 +16,14 @@ SIDE = np.array([1.0, -1.0], np.float32)
 
 
 def cell_of(rules, side, value):
-  """The row or column of a coordinate; on a line between two, a player's own frame decides."""
+  """The row or column of a coordinate; on a boundary, the player's own frame decides."""
   size = rules.map_size
   own = int(np.floor(np.float32(side * value) * np.float32(size / rules.tier.map_size)))
   return min(max((own if side > 0 else -1 - own) + size // 2, 0), size - 1)
 
 
 def disc(rules, side, x, y, radius):
-  """The cells whose middles lie within a radius of the middle of a place's cell: [H, W] bool."""
+  """The cells within a radius of a place's cell, between middles: [H, W] bool."""
   row, column = cell_of(rules, side, y), cell_of(rules, side, x)
   rows, columns = np.indices((rules.map_size,) * 2)
   square = (rows - row) ** 2 + (columns - column) ** 2
@@ -36,33 +37,33 @@ def bits(words):
 
 
 @pytest.mark.parametrize("rules", [RULES, default_games.RULES])
-def test_discs_are_the_cells_whose_middles_they_hold(rules):
+def test_discs_contain_the_cells_whose_middles_are_inside(rules):
   rng = np.random.default_rng(0)
   x, y = rng.uniform(-rules.half, rules.half, (2, 2, 5)).astype(np.float32)
-  x[:, 0], y[:, 0] = 3.0, 0.0  # on the line between cells
+  x[:, 0], y[:, 0] = 3.0, 0.0  # on the boundary of two cells
   radius = rng.uniform(0, 9, (2, 5)).astype(np.float32)
-  radius[:, 1] = 6.0  # eight cells, to the last
+  radius[:, 1] = 6.0  # exactly eight cells
   chosen = np.array([[1, 1, 1, 0, 1], [1, 1, 0, 1, 1]], bool)
-  found = bits(perception.union(perception.discs(rules, SIDE, x, y, radius), chosen))
+  found = bits(union(discs(rules, SIDE, x, y, radius), chosen))
   for p in range(2):
     expected = [disc(rules, SIDE[p], *row) for row in zip(x[p], y[p], radius[p], strict=True)]
     np.testing.assert_array_equal(found[p], np.array(expected)[chosen[p]].any(axis=0))
 
 
-def test_a_disc_leaves_out_what_it_is_told_to():
+def test_a_disc_leaves_out_its_excluded_cells():
   x = np.array([[-5.0, 5.0]] * 2, np.float32)
   radius = np.full((2, 2), 3.0, np.float32)
-  discs = perception.discs(RULES, SIDE, x, 0 * x, radius)
+  around = discs(RULES, SIDE, x, 0 * x, radius)
   left = np.zeros((2, 2, 32, 1), np.uint32)
   left[:, 0] = 0xFFFFFFFF
   chosen = np.ones((2, 2), bool)
-  found = bits(perception.union(discs, chosen, jnp.asarray(left)))
+  found = bits(union(around, chosen, jnp.asarray(left)))
   for p in range(2):
     np.testing.assert_array_equal(found[p], disc(RULES, SIDE[p], 5.0, 0.0, 3.0))
 
 
 def drawn(rules, state, p):
-  """PLANES of a player of one game, slot by slot: {name: [H, W]}."""
+  """The planes of a player, computed slot by slot: {name: [H, W]}; and neutral cells."""
   size, s, radii = rules.map_size, rules.tier.structures, rules.types.radius
   memory, side = state.memory, state.side[p]
   own, enemy, hurt, neutral = np.zeros((4, size, size), bool)
@@ -93,7 +94,7 @@ def drawn(rules, state, p):
 
 
 def check_planes(rules, state, planes):
-  """Games [G, ...] and both players' planes [G, 2, 7, H, W]; returns how often each value is."""
+  """Checks both players' planes [G, 2, 7, H, W]; returns how often each value occurs."""
   found = []
   for g in range(len(planes)):
     one = jax.tree.map(lambda values, g=g: np.asarray(values)[g], state)
@@ -108,7 +109,7 @@ def check_planes(rules, state, planes):
       else:
         for name, table in (("pathable", rules.terrain.passable),
                             ("buildable", rules.terrain.buildable)):
-          ground = perception.on_planes(rules, table)[one.match_up.map_index]
+          ground = on_planes(rules, table)[one.match_up.map_index]
           np.testing.assert_array_equal(
             shown[name], ground & ~neutral if name == "buildable" else ground, err_msg=name)
       found.append([(shown[name] == value).any() for name, value in (
@@ -118,7 +119,7 @@ def check_planes(rules, state, planes):
   return np.sum(found, axis=0)
 
 
-def test_planes_show_what_is_known(game, played):
+def test_planes_show_what_players_know(game, played):
   for state in played[1::2]:
     state = games.host(state)
     found = check_planes(RULES, state, np.asarray(game.observe(state)[0].minimap))
@@ -126,7 +127,7 @@ def test_planes_show_what_is_known(game, played):
 
 
 @pytest.mark.slow
-def test_planes_of_the_whole_game(default_game, default_record):
+def test_planes_of_the_default_tier(default_game, default_record):
   found = 0
   for state in default_record.states[2::5]:
     found += check_planes(

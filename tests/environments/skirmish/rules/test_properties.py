@@ -1,4 +1,4 @@
-"""What must hold in every game of the default tier, whoever plays it."""
+"""Properties of every game of the default tier, whoever plays it."""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -10,7 +10,8 @@ import pytest
 from starleague.agent import types
 from starleague.environments.skirmish.bots import plans, scripts
 from starleague.environments.skirmish.games import replays
-from starleague.environments.skirmish.rules import constants, orders
+from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.commands import give_orders
 from starleague.environments.skirmish.rules.config import GameConfig
 from tests.environments.skirmish.default_games import (
   GAMES,
@@ -34,13 +35,13 @@ PRODUCTS, GEYSERS = RULES.products, np.array(TIER.geysers)
 
 
 def invariants(state):
-  """What must hold in any game at any time. A state [G, ...] of numpy arrays."""
+  """Checks what must hold in any game at any time; a state [G, ...] of numpy arrays."""
   for leaf in jax.tree.leaves(state):
     if leaf.dtype == np.float32:
       assert np.isfinite(leaf).all()
   kind, queue, score = state.kind, state.queue, state.score
-  # Money: all that came in was paid out or is there; what was brought is gone from the map, as is
-  # what workers carry, or carried when they died.
+  # Money: income was spent or is still there; resources lost what was collected, what workers
+  # carry, and what they carried when they died.
   assert (state.minerals >= 0).all() and (state.vespene >= 0).all()
   np.testing.assert_array_equal(state.minerals, TIER.minerals + score.collected - score.spent)
   np.testing.assert_array_equal(state.vespene, score.collected_vespene - score.spent_vespene)
@@ -51,7 +52,7 @@ def invariants(state):
     assert (left.sum((1, 2)) + brought.sum(1) + carried(state, gas) <= full * left[0].size).all()
   assert (0 <= state.cargo).all() and (state.cargo <= constants.LOAD_MINERALS).all()
   assert not state.cargo[~TYPES.worker[kind[..., S:]]].any()
-  # Food and room: units and what is in the making never take more than there can be.
+  # Food and slots: units and products in queues never exceed the limits.
   food = TYPES.takes_food[kind].sum(-1) + PRODUCTS.takes_food[queue].sum((2, 3))
   assert (food <= 2 * TIER.food_cap).all()
   taken = (kind[..., S:] > 0).sum(-1) + PRODUCTS.brood[queue].sum((2, 3))
@@ -63,7 +64,7 @@ def invariants(state):
   assert (TYPES.fighter[shooters] == (shooters > 0)).all()
   assert not TYPES.structure[kind[..., S:]].any()
   assert (TYPES.race[kind] == state.race[..., None])[kind > 0].all()
-  # Queues: no holes, nothing in those of what is not there or not finished.
+  # Queues have no gaps, and are empty for absent and unfinished structures.
   assert ((queue[..., 1:] == 0) | (queue[..., :-1] > 0)).all()
   idle = (kind[..., :S] == 0) | (state.unfinished > 0)
   assert not queue[idle].any() and not state.unfinished[kind[..., :S] == 0].any()
@@ -86,7 +87,7 @@ def invariants(state):
   assert (np.abs(state.x) <= edge).all() and (np.abs(state.y) <= edge).all()
   assert not state.was_selected[~there].any()
   assert not (state.memory.seen & ~there[:, ::-1]).any()
-  # Each level of an upgrade follows the one before it, and none is researched twice.
+  # Levels of upgrades are researched in order and once.
   for u, name in enumerate(RULES.upgrades.names):
     if name.endswith(("Level2", "Level3")):
       assert (state.upgrades[..., u - 1] | ~state.upgrades[..., u]).all()
@@ -96,18 +97,18 @@ def invariants(state):
 
 
 def carried(state, gas):
-  """What workers have in their hands, minerals or vespene: [G]."""
+  """The minerals or vespene that workers carry: [G]."""
   return np.where(state.cargo_gas == gas, state.cargo, 0).sum((1, 2))
 
 
 def on_the_map(state, gas):
-  """What there is of minerals or vespene, in the ground, in hands and brought home: [G]."""
+  """All minerals or vespene: in resources, carried and collected: [G]."""
   brought = state.score.collected_vespene if gas else state.score.collected
   return state.patches[:, :, gas == GEYSERS].sum((1, 2)) + carried(state, gas) + brought.sum(1)
 
 
-def nothing_is_spilt(before, after):
-  """Between two steps only workers that are gone take what they carry with them."""
+def check_cargo_is_conserved(before, after):
+  """Checks that between two steps only removed workers lose their cargo."""
   worker = TYPES.worker[before.kind[..., S:]]
   gone = worker & ~TYPES.worker[after.kind[..., S:]]
   for gas, load in ((False, constants.LOAD_MINERALS), (True, constants.LOAD_VESPENE)):
@@ -124,7 +125,7 @@ def play(game, state, names, seed, steps, visit=lambda state: None):
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_in_rich_games(default_record):
+def test_invariants_hold_in_rich_games(default_record):
   for state in default_record.states:
     invariants(state)
   assert (default_record.states[-1].score.killed_structures > 0).sum() > 10
@@ -133,7 +134,7 @@ def test_nothing_is_lost_in_rich_games(default_record):
 @pytest.mark.slow
 @hypothesis.settings(max_examples=2)
 @hypothesis.given(seed=st.integers(0, 2**30))
-def test_nothing_is_lost_in_games_at_random(default_game, seed):
+def test_invariants_hold_in_random_games(default_game, seed):
   rng = np.random.default_rng(seed)
   names = np.where(rng.random((GAMES, 2)) < 0.5, NAMES.index("L0"),
                    rng.integers(0, len(NAMES), (GAMES, 2)))
@@ -142,16 +143,16 @@ def test_nothing_is_lost_in_games_at_random(default_game, seed):
   for state in states[1:]:
     invariants(state)
   for before, after in zip(states[1:], states[2:], strict=False):
-    nothing_is_spilt(before, after)
+    check_cargo_is_conserved(before, after)
 
 
-# Turning the map and swapping the players.
+# Rotating the map and swapping the players.
 
 _PLACES = {"x", "y", "rally_x", "rally_y", "scan_x", "scan_y", "side"}
 
 
 def transformed(state, swaps, turns):
-  """The same games with their players swapped [G] and their maps turned [G]."""
+  """The games with players swapped [G] bool and maps rotated [G] bool."""
   def leaf(path, values):
     names = [part.name for part in path]
     values = np.array(values)
@@ -174,17 +175,17 @@ def transformed(state, swaps, turns):
 
 
 def unequal(one, other):
-  """Which arrays differ; where things were built is rounded to a grid that has a direction."""
+  """Names of arrays that differ; places in the build order round in one direction, so they may."""
   pairs = zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True)
   return [jax.tree_util.keystr(path) for (path, a), b in pairs
           if "build_order_xy" not in jax.tree_util.keystr(path) and not np.array_equal(a, b)]
 
 
 @pytest.mark.slow
-def test_swapping_the_players_and_turning_the_map_change_nothing_else(default_game):
-  """To the last bit, on every map, over 200 steps of which each follows from the one before."""
+def test_swapped_and_rotated_games_are_equivalent(default_game):
+  """Bit for bit, on every map, over 200 consecutive steps."""
   g = np.arange(GAMES)
-  swaps, turns = (g // 3) % 3 != 1, (g // 3) % 3 != 0  # swapped, turned, or both
+  swaps, turns = (g // 3) % 3 != 1, (g // 3) % 3 != 0  # swapped, rotated, or both
   rng, state = np.random.default_rng(2), start(default_game, 4)
   state = play(default_game, state, mixed_names(0, rng), 9, 60)
   other = transformed(host(state), swaps, turns)
@@ -193,10 +194,10 @@ def test_swapping_the_players_and_turning_the_map_change_nothing_else(default_ga
     acted = default_game.act(state, actions, default_game.due(state))
     noted = transformed(host(acted), swaps, turns)
     state = default_game.advance(acted)
-    # The other game goes on from its own state: only what was ordered is carried over.
+    # The other game continues from its own state; only the actions are copied.
     other = default_game.advance(other._replace(**{name: getattr(noted, name) for name in (
-      "commands", "next_loop", "last_loop", "last_function", "last_queued", "last_repeat", "refused",
-      "was_selected", "was_targeted")}))
+      "commands", "next_loop", "last_loop", "last_function", "last_queued", "last_repeat",
+      "refused", "was_selected", "was_targeted")}))
     other = host(other)
     assert not unequal(other, transformed(host(state), swaps, turns)), step
   assert (np.asarray(state.score.killed_units).sum(axis=1) > 0).sum() > 10
@@ -205,9 +206,9 @@ def test_swapping_the_players_and_turning_the_map_change_nothing_else(default_ga
 # Fog of war.
 
 def hide(state, rng, player=1):
-  """Another game that looks the same to the other player: all it cannot see is drawn anew.
+  """A game that looks the same to the other player: everything hidden from it is random.
 
-  Hatcheries are left out: their creep shows where the ground is in sight.
+  Without hatcheries, whose creep is visible.
   """
   hidden = ~state.memory.seen[:, 1 - player]  # of the player's slots
   plain = [LOCAL[name] for name in ("Barracks", "Gateway", "SpawningPool", "Nexus", "Starport")]
@@ -223,12 +224,12 @@ def hide(state, rng, player=1):
     values[:, player] = np.where(hidden, new, values[:, player])
     return values
 
-  def renew(values, most=4):
+  def randomise(values, most=4):
     values = np.array(values)
     values[:, player] = rng.integers(0, most, values[:, player].shape)
     return values
 
-  # An upgrade shows on whatever it changes, where any of that is in sight.
+  # Upgrades are visible on units in sight.
   unseen = ~state.memory.seen[:, 1 - player].any(axis=1)
   upgrades = np.array(state.upgrades)
   upgrades[unseen, player] = rng.random(upgrades[unseen, player].shape) < 0.5
@@ -236,32 +237,36 @@ def hide(state, rng, player=1):
     kind=put(state.kind, kinds), x=put(state.x, rng.uniform(-20, 20, (GAMES, N))),
     y=put(state.y, rng.uniform(-20, 20, (GAMES, N))),
     health=put(state.health, rng.uniform(1, 30, (GAMES, N))),
-    shield=put(state.shield, rng.uniform(0, 30, (GAMES, N))), energy=renew(state.energy, 200),
-    hurt=put(state.hurt, rng.random((GAMES, N)) < 0.5), calm=renew(state.calm),
-    minerals=renew(state.minerals, 500), vespene=renew(state.vespene, 500),
-    queue=renew(state.queue, len(PRODUCTS.minerals)), timers=renew(state.timers, 100),
-    rally=renew(state.rally, 2), larvae=renew(state.larvae), injected=renew(state.injected),
-    boosted=renew(state.boosted), orders=jax.tree.map(renew, state.orders),
-    next_orders=jax.tree.map(renew, state.next_orders), cooldown=renew(state.cooldown),
-    trip=renew(state.trip), cargo=renew(state.cargo), cargo_gas=renew(state.cargo_gas, 2),
-    stimmed=renew(state.stimmed), upgrades=upgrades, refused=renew(state.refused, 200),
-    scan_x=renew(state.scan_x), scan_loops=renew(state.scan_loops, 100),
-    patches=renew(state.patches, 900), repair_debt=renew(state.repair_debt),
-    match_up=state.match_up._replace(income=renew(state.match_up.income, 200)), next_loop=renew(state.next_loop),
-    last_function=renew(state.last_function), commands=jax.tree.map(renew, state.commands),
-    score=jax.tree.map(renew, state.score), executed=jax.tree.map(renew, state.executed),
-    memory=jax.tree.map(renew, state.memory)._replace(
+    shield=put(state.shield, rng.uniform(0, 30, (GAMES, N))),
+    energy=randomise(state.energy, 200),
+    hurt=put(state.hurt, rng.random((GAMES, N)) < 0.5), calm=randomise(state.calm),
+    minerals=randomise(state.minerals, 500), vespene=randomise(state.vespene, 500),
+    queue=randomise(state.queue, len(PRODUCTS.minerals)), timers=randomise(state.timers, 100),
+    rally=randomise(state.rally, 2), larvae=randomise(state.larvae),
+    injected=randomise(state.injected),
+    boosted=randomise(state.boosted), orders=jax.tree.map(randomise, state.orders),
+    next_orders=jax.tree.map(randomise, state.next_orders), cooldown=randomise(state.cooldown),
+    trip=randomise(state.trip), cargo=randomise(state.cargo),
+    cargo_gas=randomise(state.cargo_gas, 2),
+    stimmed=randomise(state.stimmed), upgrades=upgrades, refused=randomise(state.refused, 200),
+    scan_x=randomise(state.scan_x), scan_loops=randomise(state.scan_loops, 100),
+    patches=randomise(state.patches, 900), repair_debt=randomise(state.repair_debt),
+    match_up=state.match_up._replace(income=randomise(state.match_up.income, 200)),
+    next_loop=randomise(state.next_loop),
+    last_function=randomise(state.last_function), commands=jax.tree.map(randomise, state.commands),
+    score=jax.tree.map(randomise, state.score), executed=jax.tree.map(randomise, state.executed),
+    memory=jax.tree.map(randomise, state.memory)._replace(
       visible=state.memory.visible, explored=state.memory.explored))
 
 
 @pytest.mark.slow
-def test_nobody_sees_what_is_hidden(default_game, default_record):
-  """Nor do the scripted players act on it, but for the one that is said to see everything."""
+def test_hidden_state_changes_no_observation(default_game, default_record):
+  """Nor any scripted action, except of the cheating player with full vision."""
   rng = np.random.default_rng(1)
   cheats = np.array([script.skill.vision for script in scripts.scripts_of("default")])
   honest = np.flatnonzero(~cheats)
   keys = jax.random.split(jax.random.key(0), (GAMES, 2))
-  told = 0
+  changed = 0
   for i, state in enumerate(default_record.states[::3]):
     one, other = hide(state, rng), hide(state, rng)
     for a, b in zip(jax.tree.leaves(host(default_game.observe(one)[0])),
@@ -269,26 +274,26 @@ def test_nobody_sees_what_is_hidden(default_game, default_record):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
     for turn in range(3):
       names = np.full((GAMES, 2), honest[(np.arange(GAMES) + 7 * turn + i) % len(honest)][:, None])
-      for a, b in zip(default_game.script(names, keys, one), default_game.script(names, keys, other),
-                      strict=True):
+      for a, b in zip(default_game.script(names, keys, one),
+                      default_game.script(names, keys, other), strict=True):
         np.testing.assert_array_equal(a[:, 0], b[:, 0])
     names = np.full((GAMES, 2), np.flatnonzero(cheats)[0])
     for a, b in zip(default_game.script(names, keys, one), default_game.script(names, keys, other),
                     strict=True):
-      told += int((np.asarray(a)[:, 0] != np.asarray(b)[:, 0]).sum())
-  assert told > 0
+      changed += int((np.asarray(a)[:, 0] != np.asarray(b)[:, 0]).sum())
+  assert changed > 0
 
 
 @pytest.mark.slow
-def test_no_order_tells_what_is_hidden(default_record):
-  """What units are ordered to do hangs only on what is known, even where a builder is refused."""
-  order = jax.jit(jax.vmap(lambda state: orders.give_orders(
+def test_hidden_state_changes_no_order(default_record):
+  """Orders depend only on what is known, even where a site is rejected."""
+  order = jax.jit(jax.vmap(lambda state: give_orders(
     RULES, state, jnp.ones((2, len(RULES.functions.names)), bool))[0].orders))
   builds = np.flatnonzero(RULES.functions.kind == constants.BUILDING)
   rng, accepted, refused = np.random.default_rng(1), 0, 0
   for state in default_record.states[::4]:
     one, other = hide(state, rng), hide(state, rng)
-    # At or beside what is hidden in one of the two games.
+    # At or beside a slot that is hidden in one of the two games.
     slot, g = rng.integers(0, S, GAMES), np.arange(GAMES)
     function = np.array([rng.choice([c for c in builds if RULES.functions.capable[c][
       state.kind[i, 0, S:]].any()] or builds) for i in g])
@@ -301,14 +306,15 @@ def test_no_order_tells_what_is_hidden(default_record):
     found = [host(order(game._replace(commands=commands))) for game in (one, other)]
     for a, b in zip(*found, strict=True):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
-    sets_out = (found[0].verb[:, 0] == constants.BUILD) & (state.orders.verb[:, 0] != constants.BUILD)
+    sets_out = (found[0].verb[:, 0] == constants.BUILD) & (
+      state.orders.verb[:, 0] != constants.BUILD)
     accepted += int(sets_out.any(axis=1).sum())
     refused += int((~sets_out.any(axis=1)).sum())
   assert accepted > 10 and refused > 10
 
 
 @pytest.mark.slow
-def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
+def test_replays_of_all_match_ups_resimulate_to_equal_hashes(tmp_path):
   sizes = GameConfig("default", **SIZES)
   names = [name for name in NAMES if name in plans.STRATEGIES]
   for i, (one, other, ground) in enumerate(MATCH_UPS[j] for j in (0, 4, 8, 9, 13, 17, 18, 22, 26)):
@@ -318,14 +324,14 @@ def test_replays_of_every_match_up_come_back_with_equal_hashes(tmp_path):
       pair, i, game=sizes, max_steps=60,
       match_up=replays.make_match_up((one, other), ground, swap_sides=bool(i % 2)))
     loaded = replays.load(replays.save(tmp_path / f"{i}.npz", replay))
-    states = replays.resimulate(loaded)  # raises where a hash differs
+    states = replays.resimulate(loaded)  # raises if a hash differs
     assert states.loop[-1] == 60 * constants.LOOPS_PER_STEP
     assert replays.state_hash(jax.tree.map(lambda x: x[-1], states)) == replay.hashes[-1]
     assert len(replay.step) > 4
 
 
 @pytest.mark.slow
-def test_observations_have_the_shapes_of_the_contract(default_game):
+def test_observations_have_their_specified_shapes(default_game):
   state = start(default_game)
   observation, _ = default_game.observe(state)
   spec = types.observation_spec(SIZES["max_entities"], SIZES["map_size"])

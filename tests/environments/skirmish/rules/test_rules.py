@@ -1,4 +1,4 @@
-"""Skirmish's rules, held to numbers worked by hand."""
+"""Rules of the mini tier against numbers computed by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -27,29 +27,29 @@ from tests.environments.skirmish.mini_games import (
 )
 
 
-def test_the_tables_hold_the_games_numbers():
+def test_tables_have_the_games_numbers():
   types_ = RULES.types
   assert (types_.health[MARINE], types_.health[HALL]) == (45, 1500)
-  # 6 damage, 5 against a point of armour; 10 and 10 more against armoured; 8 and 6 against light.
+  # 6, minus armour; 10, and 10 more against armoured; 8, and 6 more against light.
   marauder, hellion = LOCAL["Marauder"], LOCAL["Hellion"]
   attackers = jnp.array([[MARINE, marauder, hellion]] * 2)
   targets = jnp.array([[MARINE, marauder, hellion, BARRACKS]] * 2)
   damage = combat.volley(
     RULES, types_.ground, attackers, None, targets, jnp.asarray(types_.armour)[targets])
   np.testing.assert_array_equal(damage[0], [[6, 5, 6, 5], [10, 19, 10, 19], [14, 7, 14, 7]])
-  assert RULES.products.loops[MARINE] == 134  # 400 loops, three times as fast
+  assert RULES.products.loops[MARINE] == 134  # 400 loops at tempo 3
   assert types_.speed[MARINE] * 4 == 2.25  # four ticks are a second
   np.testing.assert_array_equal(np.flatnonzero(types_.fighter), [MARINE, marauder, hellion])
 
 
-def test_what_the_tables_allow_the_game_allows():
+def test_capabilities_are_those_of_the_vocabulary():
   functions, types_ = RULES.functions, RULES.types
   allowed = vocabulary.CAPABLE[functions.index][:, types_.index]
   assert not (functions.capable & ~allowed)[1:].any()
   assert functions.capable[1:].any(axis=1).all()
 
 
-def test_shapes_and_dtypes_are_those_of_the_contract(game):
+def test_shapes_and_dtypes_follow_the_specs(game):
   state = start(game)
   observation, privileged = game.observe(state)
   for found, spec in zip(
@@ -61,7 +61,7 @@ def test_shapes_and_dtypes_are_those_of_the_contract(game):
   assert [x.dtype for x in jax.tree.leaves(later)] == [x.dtype for x in jax.tree.leaves(state)]
 
 
-def test_sizes_that_do_not_fit_are_refused():
+def test_unsuitable_sizes_are_rejected():
   with pytest.raises(ValueError, match="max_entities is 32, but a player may see 60"):
     make_skirmish(max_entities=32)
   with pytest.raises(ValueError, match="unknown tier 'huge'"):
@@ -70,7 +70,7 @@ def test_sizes_that_do_not_fit_are_refused():
     make_skirmish(map_size=40)
 
 
-def test_workers_bring_five_minerals_every_forty_loops(game):
+def test_workers_deliver_five_minerals_every_forty_loops(game):
   state = start(game)
   for _ in range(20):
     state = game.advance(state)
@@ -80,11 +80,11 @@ def test_workers_bring_five_minerals_every_forty_loops(game):
   np.testing.assert_array_equal(np.asarray(state.minerals) - before, 4 * 10 * 5)
 
 
-def test_training_costs_takes_its_time_and_sends_to_mine(game):
+def test_training_has_its_price_and_time_and_new_workers_mine(game):
   state = start(game)
   train = everyone(action("Train_SCV_quick", rows=[0], repeat=2))
   state = game.advance(game.act(state, train, game.due(state)))
-  # 50 minerals pay one of the three.
+  # 50 minerals pay for one of three.
   np.testing.assert_array_equal(np.asarray(state.queue)[:, 0, 0], [[SCV, 0, 0, 0, 0]] * GAMES)
   np.testing.assert_array_equal(np.asarray(state.minerals)[:, 0], 0)
   # The step of the order counts: 272 loops at tempo 3 are 91, 12 steps.
@@ -96,7 +96,7 @@ def test_training_costs_takes_its_time_and_sends_to_mine(game):
   np.testing.assert_array_equal(np.asarray(state.orders.verb)[:, 0, 4], constants.GATHER)
 
 
-def test_building_costs_takes_a_worker_and_its_time(game):
+def test_building_has_its_price_and_time_and_takes_one_worker(game):
   state = start(game)
   state = state._replace(minerals=state.minerals + 250)
   site = (-1.5, -7.5)
@@ -121,17 +121,17 @@ def test_building_costs_takes_a_worker_and_its_time(game):
   executed = host(state.executed)
   dense = RULES.types.index
   np.testing.assert_array_equal(executed.build_order[0, 0, :2], [dense[BARRACKS], 0])
-  # The middle of the location's cell, on the 256 grid: (-1.5 + 12) / .75 = 14, its middle 14.5 / 32.
+  # The middle of the location's cell on the grid of 256: (-1.5 + 12) / 0.75 = 14, so 14.5 / 32.
   np.testing.assert_array_equal(executed.build_order_xy[0, 0, 0], [14.5 * 8, 6.5 * 8])
   assert np.flatnonzero(executed.units[0, 0]).tolist() == [dense[BARRACKS]]
 
 
-def test_what_is_available_is_exactly_what_can_be_done(game):
-  """Each row: a function, how it is made possible, and how it is then made impossible."""
+def test_functions_are_available_exactly_if_they_have_an_effect(game):
+  """Each case: a function, and a state in which it is impossible."""
   first = host(start(game))
 
   def edit(state, **changes):
-    """The state with changes: a field's new values at an index of its arrays, both players'."""
+    """The state with new values of fields, each at an index of both players' arrays."""
     for name, (index, value) in changes.items():
       values = np.array(getattr(state, name))
       values[(slice(None), slice(None), *index)] = value
@@ -166,7 +166,7 @@ def test_what_is_available_is_exactly_what_can_be_done(game):
   assert len(cases) == GAMES
 
   def effect(state, chosen):
-    """Whether anything but what was last done differs from a step without an order."""
+    """Whether a step differs from one without an order."""
     done = host(game.advance(game.act(state, chosen, game.due(state))))
     idle = host(game.advance(game.act(state, actions({}), game.due(state))))
     changed = np.zeros(GAMES, bool)
@@ -188,15 +188,14 @@ def test_what_is_available_is_exactly_what_can_be_done(game):
   assert not effect(broken, chosen).any()
 
 
-def test_a_player_waits_for_its_own_delay(game):
+def test_players_wait_for_their_own_delay(game):
   delays = [1, 7, 8, 9, 16, 17, 40, 127] * 2
   state = start(game)
   assert np.asarray(game.due(state)).all()
   chosen = actions({(g, 0): action(delay=d) for g, d in enumerate(delays)} | {
     (g, 1): action(delay=1) for g in range(GAMES)})
   state = game.act(state, chosen, game.due(state))
-  waited = np.zeros(GAMES, int)
-  observed = np.zeros(GAMES, int)
+  waited, observed = np.zeros((2, GAMES), int)
   for step in range(1, 20):
     state = game.advance(state)
     due = np.asarray(game.due(state))

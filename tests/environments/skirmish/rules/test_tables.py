@@ -1,4 +1,4 @@
-"""The committed tables are those of the technology tree, where it is at hand."""
+"""The committed tables against the technology tree, where it is available."""
 
 import csv
 import json
@@ -28,13 +28,13 @@ def tree():
 @pytest.mark.parametrize(("name", "columns", "rows"), [
   ("units.csv", skirmish_tables.UNIT_COLUMNS, skirmish_tables.unit_rows),
   ("upgrades.csv", skirmish_tables.UPGRADE_COLUMNS, skirmish_tables.upgrade_rows)])
-def test_tables_are_those_of_the_technology_tree(tree, tmp_path, name, columns, rows):
+def test_tables_match_the_technology_tree(tree, tmp_path, name, columns, rows):
   write_csv(tmp_path / name, columns, rows(tree))
   assert (FOLDER / name).read_text() == (tmp_path / name).read_text()
 
 
-def test_units_that_are_not_abridged_have_the_trees_own_numbers(tree):
-  """Straight from the source, past the functions that write the tables."""
+def test_units_without_overrides_have_the_trees_numbers(tree):
+  """Read from the source directly, without the functions that write the tables."""
   source = {unit["name"]: unit for unit in tree["Unit"]}
   with (FOLDER / "units.csv").open(newline="") as file:
     rows = {row["name"]: row for row in csv.DictReader(file)}
@@ -52,18 +52,19 @@ def test_units_that_are_not_abridged_have_the_trees_own_numbers(tree):
     assert int(row["vespene"]) == unit["gas"]
 
 
-def test_tables_hold_numbers_known_by_heart():
-  """Of patch 4.10, as every player knows them."""
+def test_tables_have_well_known_numbers():
+  """Of patch 4.10."""
   cost = {name: (int(RULES.products.minerals[i]), int(RULES.products.vespene[i]))
           for name, i in LOCAL.items()}
   assert cost["Marine"] == (50, 0) and cost["SiegeTank"] == (150, 125)
   assert cost["Stalker"] == (125, 50) and cost["Immortal"] == (275, 100)
   assert cost["Zergling"] == (50, 0) and cost["Mutalisk"] == (100, 100)
-  assert cost["Hatchery"] == (300, 0)  # and a drone
-  assert cost["OrbitalCommand"] == (150, 0)  # the difference
+  assert cost["Hatchery"] == (300, 0)  # plus the Drone
+  assert cost["OrbitalCommand"] == (150, 0)  # the difference to its Command Center
   assert (TYPES.health[LOCAL["Zealot"]], TYPES.shield[LOCAL["Zealot"]]) == (100, 50)
   assert TYPES.takes_food[LOCAL["Zergling"]] == 1  # in halves
-  assert RULES.products.takes_food[LOCAL["Zergling"]] == 2 == RULES.products.brood[LOCAL["Zergling"]]
+  zergling = LOCAL["Zergling"]
+  assert RULES.products.takes_food[zergling] == 2 == RULES.products.brood[zergling]
   assert TYPES.gives_food[LOCAL["Pylon"]] == 16 and TYPES.gives_food[LOCAL["Hatchery"]] == 12
   assert RULES.products.loops[LOCAL["SupplyDepot"]] == 160  # 480 loops at tempo 3
   sieged = LOCAL["SiegeTankSieged"]
@@ -72,8 +73,8 @@ def test_tables_hold_numbers_known_by_heart():
   assert not TYPES.ground.damage[LOCAL["Phoenix"]] and TYPES.air.damage[LOCAL["Phoenix"]] == 5
 
 
-def test_every_product_can_come_to_be():
-  """Each has a function, whoever makes it is of its race, and what it needs leads to the start."""
+def test_every_product_can_be_made():
+  """Each has a function, a producer of its race, and requirements that can be met."""
   products, y = RULES.products, len(TYPES.names)
   known = {int(np.argmax((TYPES.race == race) & TYPES.townhall)) for race in range(3)} | {
     int(np.argmax((TYPES.race == race) & TYPES.worker)) for race in range(3)} | {0}
@@ -84,15 +85,15 @@ def test_every_product_can_come_to_be():
   assert set(products.requirement[y:]) <= known and set(products.producer[y:]) <= known
   for i in range(1, y):
     assert TYPES.race[products.producer[i]] == TYPES.race[i]
-    made_at_once = TYPES.names[i] == "SiegeTankSieged"
-    assert (products.function[i] > 0) != made_at_once
+    instant = TYPES.names[i] == "SiegeTankSieged"
+    assert (products.function[i] > 0) != instant
   assert (products.function[y:] > 0).all()
 
 
-def test_tiers_leave_room_for_every_race():
+def test_tiers_have_slots_for_every_race():
   for name, sizes in tiers.TIERS.items():
     rows = 2 * sizes.slots + sizes.resources
     assert rows <= {"mini": 64, "default": 192, "large": 384}[name]
     assert sizes.slots == {"mini": 24, "default": 64, "large": 128}[name]
-    # Units of half a food, two to a larva, cannot be more than slots by food alone: `room` guards.
+    # Zerglings take half a food each: `supply.free_unit_slots` limits those.
     assert sizes.units >= sizes.food_cap

@@ -1,6 +1,6 @@
-"""The engine against a twin that works out each step unit by unit from the rules.
+"""The engine against a twin that computes each step unit by unit from the rules.
 
-  python -m tests.environments.skirmish.rules.test_twin      # every step, not one in twelve
+  python -m tests.environments.skirmish.rules.test_twin      # every step instead of one in twelve
 """
 
 import jax
@@ -15,16 +15,18 @@ from tests.environments.skirmish.twin.step import Twin
 
 
 def compare(twin, steps):
-  """What single steps differ in, and how many different differences hung on a rounding error.
+  """Compares single steps.
 
-  A unit that rests on the edge of a cell hangs on it at every step, and counts once.
+  Returns:
+    The differences, and how many distinct ones a rounding error could explain. A unit that rests on
+    the edge of a cell causes one at every step and counts once.
   """
   wrong, ties = [], set()
   for step in steps:
     found = Game(twin.table, step.before)
     for p in range(2):
       twin.act(found, p, default_games.one(step.actions, p), step.due[p])
-    # What an action orders hangs on no rounding.
+    # Commands do not depend on rounding.
     wrong += differences(found, Game(twin.table, step.acted))
     twin.step(found)
     differs = differences(found, Game(twin.table, step.after))
@@ -35,7 +37,7 @@ def compare(twin, steps):
   return wrong, len(ties)
 
 
-def test_what_types_can_execute_is_what_the_rules_say():
+def test_types_can_execute_the_functions_of_the_rules():
   for rules in (games.RULES, default_games.RULES):
     twin = Twin(Table(rules))
     for c, function in enumerate(rules.functions.names[1:], 1):
@@ -44,7 +46,7 @@ def test_what_types_can_execute_is_what_the_rules_say():
 
 
 @pytest.mark.slow
-def test_the_twin_agrees_on_the_small_game(game):
+def test_the_twin_agrees_on_the_mini_tier(game):
   rng, state, steps = np.random.default_rng(3), games.start(game, 7), []
   for step in range(500):
     names = np.where(rng.random((games.GAMES, 2)) < 0.2, 3, games.ALL_PAIRS)
@@ -65,8 +67,8 @@ def test_the_twin_agrees_on_the_small_game(game):
 
 
 @pytest.mark.slow
-def test_the_twin_agrees_on_the_whole_game(default_record):
-  """Every pair of races on every map, scripts and random legal actions mixed, for 500 steps."""
+def test_the_twin_agrees_on_the_default_tier(default_record):
+  """All pairs of races on all maps for 500 steps, with scripted and random legal actions."""
   wrong, ties = compare(Twin(Table(default_games.RULES)), default_record.steps)
   assert not wrong, wrong[:10]
   assert len(default_record.steps) > 900
@@ -74,8 +76,8 @@ def test_the_twin_agrees_on_the_whole_game(default_record):
 
 
 @pytest.mark.slow
-def test_the_steps_compared_are_rich(default_record):
-  """What is compared holds nearly all that there is: else that it agrees would say little."""
+def test_the_compared_steps_cover_the_rules(default_record):
+  """Nearly all types, functions, verbs and upgrades occur in the compared steps."""
   kinds, functions, verbs, upgrades = set(), set(), set(), set()
   for step in default_record.steps:
     kinds |= set(np.unique(step.before.kind).tolist())
@@ -96,7 +98,7 @@ def main():
   """Compares all 500 steps of all 27 games, in a few minutes."""
   found = default_games.record(default_games.compile_game(), 500, every=1)
   wrong, ties = compare(Twin(Table(default_games.RULES)), found.steps)
-  print(f"steps={len(found.steps)} differences={len(wrong)} hanging_on_rounding={ties}")
+  print(f"steps={len(found.steps)} differences={len(wrong)} explained_by_rounding={ties}")
   for difference in wrong[:20]:
     print(difference)
 

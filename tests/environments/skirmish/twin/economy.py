@@ -20,7 +20,7 @@ from tests.environments.skirmish.twin.state import (
 
 
 class Economy(Known):
-  """What costs time and money, of one game in place."""
+  """Payment, production, mining and construction of a game, in place."""
 
   def pay(self, player, minerals, vespene):
     player.minerals -= minerals
@@ -29,7 +29,7 @@ class Economy(Known):
     player.score["spent_vespene"] += vespene
 
   def train(self, player, given):
-    """As often as it can be paid, fed and housed, building after building."""
+    """Queues a product as often as commanded and affordable, structure by structure."""
     product = given["product"]
     if product is None:
       return
@@ -50,15 +50,15 @@ class Economy(Known):
         body.larvae -= row["larva"]
         body.queue.append([product, row["loops"]])
 
-  # Time goes on.
+  # What each step advances.
 
   def finish(self, player):
-    """A step of all queues; what is born: [(name, x, y)]."""
+    """Advances all queues by a step; returns what appears: [(name, x, y)]."""
     done = []
     for body in self.structures(player):
       pace = STEP * 3 // 2 if body.boosted else STEP
       body.boosted = max(body.boosted - STEP, 0)
-      # Larvae become what they become side by side; all else waits for what is before it.
+      # Products of larvae are made in parallel, all others in sequence.
       in_line = [entry for entry in body.queue if not self.table.makes(entry[0])["larva"]]
       runs = [entry for entry in body.queue
               if self.table.makes(entry[0])["larva"] or entry is in_line[0]]
@@ -121,7 +121,7 @@ class Economy(Known):
       body.larvae = min(body.larvae + 3 * hatches, 19)
 
   def _assign(self, game, p, miners):
-    """Sends each miner to a resource; how many there were at each before."""
+    """Assigns miners to resources; returns how many each resource had before."""
     player = game.players[p]
     count = len(self.places)
     assigned = [sum(b.order.target == r for b in miners) for r in range(count)]
@@ -144,7 +144,7 @@ class Economy(Known):
             1e6 if rich[r] and not self.geyser[r] else 2e6)
           costs.append((x - body.x) ** 2 + (y - body.y) ** 2 + cost)
         target = int(np.argmin(costs))
-        # A float32 near a million counts in sixteenths.
+        # Float32 numbers near a million are multiples of a sixteenth.
         near = sorted(costs)[1] - costs[target]
         game.close += near < (0.2 if costs[target] > 1e5 else 1e-3)
       moves = (crowd > 2 and space < 2 and target == -full and not moved)
@@ -155,7 +155,7 @@ class Economy(Known):
     return assigned
 
   def _work(self, game, p, miners, assigned):
-    """Moves miners' work along; those whose work is done, by resource."""
+    """Advances miners' work; returns those whose work is done, by resource."""
     player, done = game.players[p], [[] for _ in self.places]
     length = 6 * (round(self.tier.trip_loops / self.tier.tempo / STEP) - 1)
     for body in miners:
@@ -172,7 +172,7 @@ class Economy(Known):
     return done
 
   def home(self, game, player, body):
-    """The nearest finished town hall, None if there is none, and whether a load reaches it."""
+    """The nearest finished town hall, or None, and whether it is in reach for a delivery."""
     halls = sorted(((b.x - body.x) ** 2 + (b.y - body.y) ** 2, b.slot)
                    for b in self.structures(player) if b.name in HALLS and not b.unfinished)
     if not halls:
@@ -181,7 +181,7 @@ class Economy(Known):
     return player.bodies[halls[0][1]], game.at_most(halls[0][0], 12.25)
 
   def _deliver(self, game, player, loaded):
-    """Pays for what is brought home."""
+    """Pays for delivered loads."""
     brought, arrived = [0, 0], set()
     for body in self.units(player):
       if body.order.verb not in (GATHER, RETURN):
@@ -203,7 +203,7 @@ class Economy(Known):
         self.next_order(body, True)
 
   def mine(self, game):
-    """Sends workers, fills their hands, pays for what they bring."""
+    """Assigns workers, fills them up, and pays for delivered loads."""
     done, loaded = [], []
     for p, player in enumerate(game.players):
       miners = [b for b in self.units(player) if b.order.verb == GATHER]
@@ -215,7 +215,7 @@ class Economy(Known):
         load, patches = 4 if self.geyser[r] else 5, game.players[owner].patches
         hands = [done[owner][r], done[1 - owner][half + r]]
         enough = load * sum(map(len, hands)) <= patches[r]
-        for bodies in hands:  # whose half it is comes first
+        for bodies in hands:  # first the player whose half it is
           for body in bodies if enough else bodies[:1]:
             body.cargo = min(load, patches[r])
             if body.cargo:
@@ -225,7 +225,7 @@ class Economy(Known):
       self._deliver(game, player, slots)
 
   def construct(self, game):
-    """What is under construction grows; a builder at its site begins. What begins."""
+    """Advances construction; builders at their site begin. Returns what begins."""
     for player in game.players:
       for body in self.structures(player):
         if body.unfinished:
@@ -263,7 +263,7 @@ class Economy(Known):
             if slot is not None else None for p, (b, slot) in enumerate(plans)]
 
   def _begin(self, game, p):
-    """The first builder at its site, None if there is none, and the slot that it fills."""
+    """The first builder at its site, or None, and the slot that its structure takes."""
     player = game.players[p]
     for body in self.units(player):
       order = body.order

@@ -1,24 +1,21 @@
-"""The second half of the twin's step: fighting, recovering, dying, arriving."""
+"""The second half of the twin's step: combat, and everything after it."""
 
 import math
 
+from tests.environments.skirmish.twin import movement
+from tests.environments.skirmish.twin.known import STEP
+from tests.environments.skirmish.twin.recovery import recover
 from tests.environments.skirmish.twin.sight import perceive
 from tests.environments.skirmish.twin.state import (
   ATTACK,
   ATTACK_UNIT,
-  CONSTRUCT,
-  GATHER,
   HOLD,
   IDLE,
   MOVE,
   PATROL,
-  REPAIR,
-  RETURN,
 )
 
-DEAD, STEP = 0.01, 8
-PLACE_ROUNDING = 4e-6  # of the difference of two places in float32, map units
-DIRECTIONS = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
+DEAD = 0.01
 
 
 def _weapon(twin, shooter, target_flies):
@@ -26,7 +23,7 @@ def _weapon(twin, shooter, target_flies):
 
 
 def _damage(twin, game, p, shooter, target):
-  """What a volley takes: every hit after its bonus and the target's armour, at least a half."""
+  """The damage of a volley: hits after bonus and armour, at least 0.5 each."""
   row, other = twin.row(target), game.players[1 - p]
   weapon = _weapon(twin, shooter, row["flying"])
   hit = weapon["damage"] + twin.added(game.players[p], "damage", shooter.name)
@@ -39,7 +36,7 @@ def _damage(twin, game, p, shooter, target):
 
 
 def _rank(twin, target):
-  """Fighters first, then what can do harm or work, then what only stands there."""
+  """The class of a target: fighters, then workers and support, then buildings."""
   row = twin.row(target)
   if row["structure"] and not row["fighter"]:
     return 2
@@ -47,7 +44,7 @@ def _rank(twin, target):
 
 
 class _Plan:
-  """What a shooter may do in a step: which enemies it goes for, and from how far."""
+  """What an attacker can do in a step: the enemies it engages, and their distances."""
 
   def __init__(self, twin, game, p, body):
     player, enemy = game.players[p], game.players[1 - p]
@@ -55,7 +52,7 @@ class _Plan:
     self.body, self.verb = body, verb
     fights = verb in (ATTACK, PATROL) or (verb in (IDLE, HOLD) and row["fighter"])
     longer = twin.added(player, "range", body.name)
-    self.options = {}  # slot: how far it shoots, how far it goes
+    self.options = {}  # slot: weapon reach, distance of engagement
     self.engaged = False
     for slot in sorted(player.seen):
       target = enemy.bodies.get(slot)
@@ -69,73 +66,17 @@ class _Plan:
         reach = weapon["range"] + longer + row["radius"] + twin.row(target)["radius"]
         self.options[slot] = (reach, 4 * twin.tier.map_size if chosen else (
           reach if verb == HOLD else reach + 3.5))
-    dose = 1.5 if body.stimmed else 1.0
-    self.period = (row["ground"]["cooldown"] or row["air"]["cooldown"]) / dose
-    self.speed = (row["speed"] + twin.added(player, "speed", body.name)) * dose
+    stim = 1.5 if body.stimmed else 1.0
+    self.period = (row["ground"]["cooldown"] or row["air"]["cooldown"]) / stim
+    self.speed = (row["speed"] + twin.added(player, "speed", body.name)) * stim
     self.chases = verb != HOLD
-    self.goal = _goal(twin, game, p, body) if body.slot >= twin.s else (body.x, body.y, 0.0)
+    self.goal = movement.goal(twin, game, p, body) if body.slot >= twin.s else (body.x, body.y, 0.0)
     self.damage = {slot: _damage(twin, game, p, body, target)
                    for slot, target in enemy.bodies.items()} if self.options else {}
 
 
-def _crosses(twin, body):
-  return twin.row(body)["flying"] or body.name == "Reaper"
-
-
-def _goal(twin, game, p, body):
-  """Where a unit goes if nobody is near, the next place on its way, and how near to it."""
-  player, order = game.players[p], body.order
-  x, y, stop = body.x, body.y, 0.0
-  if order.verb == RETURN or (order.verb == GATHER and body.cargo):
-    hall, _ = twin.home(game, player, body)
-    x, y, stop = (hall.x, hall.y, 0.95 * 3.5) if hall else (x, y, 0.95 * 3.5)
-  elif order.verb == GATHER:
-    x, y = twin.place(player, order.target) if order.target >= 0 else (x, y)
-    stop = 0.8 * 1.5
-  elif order.verb == REPAIR:
-    target = player.bodies.get(order.target)
-    x, y = (target.x, target.y) if target else (0.0, 0.0)
-  elif order.verb not in (IDLE, HOLD, CONSTRUCT, ATTACK_UNIT):
-    x, y = order.x, order.y
-  terrain = twin.table.rules.terrain
-  if terrain is None or order.verb == IDLE or _crosses(twin, body):
-    return x, y, stop
-  row, column = twin.cell(player, body.x, body.y)
-  for value in (body.x, body.y, x, y):
-    if 0 < abs(value - round(value)) < 1e-4:
-      game.close += 1
-  to_row, to_column = twin.cell(player, x, y)
-  across = terrain.cells // terrain.block
-  way = terrain.fields[game.map, to_row // terrain.block * across + to_column // terrain.block,
-                       row, column]
-  if not 0 <= way < 8:
-    return x, y, stop
-  dx, dy = DIRECTIONS[way]
-  half = terrain.cells / 2
-  return (player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half), 0.0)
-
-
-def _move(twin, game, p, body, dx, dy):
-  """Where a unit gets to: along a cliff rather than into it."""
-  player, edge = game.players[p], twin.tier.map_size / 2 - 0.5
-  x, y = (min(max(v, -edge), edge) for v in (body.x + dx, body.y + dy))
-  if twin.table.rules.terrain is None or _crosses(twin, body):
-    return x, y
-
-  def open_(px, py):
-    return twin.on(game, player, "passable", px, py)
-
-  if open_(x, y) or not open_(body.x, body.y):
-    return x, y
-  if open_(x, body.y):
-    return x, body.y
-  if open_(body.x, y):
-    return body.x, y
-  return body.x, body.y
-
-
 def _choose(twin, game, plan, enemy):
-  """The enemy that a shooter goes for: the nearest of the class that it would rather hit."""
+  """The target of an attacker: the nearest of the first class it engages."""
   slots = twin.n
   bits = (slots - 1).bit_length()
   scale = max(int(math.log2(twin.tier.map_size / 24)), 0) * 2
@@ -161,7 +102,7 @@ def _choose(twin, game, plan, enemy):
 
 
 def _hits(twin, game, plan, target, enemy):
-  """{slot: damage} of a volley at a target: itself, and whom a flame or a shell hits besides."""
+  """{slot: damage} of a volley: its target, and others that a flame or a shell hits."""
   body, row = plan.body, twin.row(plan.body)
   hits = {target.slot: plan.damage[target.slot]}
   dx, dy = target.x - body.x, target.y - body.y
@@ -185,7 +126,7 @@ def _hits(twin, game, plan, target, enemy):
 
 
 def _tick(twin, game, plans):
-  """4 game loops: everyone decides from the same moment, then everything happens."""
+  """Plays 4 game loops: all decisions use the state before any change."""
   losses = [{}, {}]
   moves = []
   for p, side in enumerate(plans):
@@ -214,13 +155,13 @@ def _tick(twin, game, plans):
         stop = plan.goal[2]
       far = math.hypot(dx, dy)
       part = min(max(far - stop, 0.0), plan.speed) / max(far, 1e-3)
-      moves.append((body, _move(twin, game, p, body, dx * part, dy * part)))
-  # Who stands still keeps within the map too.
+      moves.append((body, movement.move(twin, game, p, body, dx * part, dy * part)))
+  # Units that stand still are kept within the map too.
   moving = {id(body) for body, _ in moves}
   for p, player in enumerate(game.players):
     for body in twin.units(player):
       if id(body) not in moving:
-        body.x, body.y = _move(twin, game, p, body, 0.0, 0.0)
+        body.x, body.y = movement.move(twin, game, p, body, 0.0, 0.0)
   for body, (x, y) in moves:
     body.x, body.y = x, y
   for p, player in enumerate(game.players):
@@ -232,73 +173,7 @@ def _tick(twin, game, plans):
       body.hurt = True
 
 
-def _recover(twin, game):
-  table = twin.table
-  for player in game.players:
-    for body in player.bodies.values():
-      row, alive = twin.row(body), body.health > 0
-      whole = not body.unfinished
-      body.energy = min(body.energy + STEP * 0.5625 / 16, row["energy"]) if whole and alive else 0.0
-      if table.rules.has_shields:
-        body.calm = 0 if body.hurt else min(body.calm + STEP, 1600)
-        if whole and alive and body.calm >= 160:
-          body.shield = min(body.shield + STEP * 2.0 / 16, row["shield"])
-      if row["race"] == "Zerg" and alive and whole:
-        body.health = min(body.health + STEP * 0.2734 / 16, twin.most_health(player, body))
-      body.stimmed = max(body.stimmed - STEP, 0)
-    player.scan[2] = max(player.scan[2] - STEP, 0)
-    _heal(twin, game, player)
-    _repair(twin, game, player)
-
-
-def _heal(twin, game, player):
-  """Each Medivac the nearest hurt body, 4.5 hit points a step for 1.5 energy."""
-  hurt = [b for b in twin.units(player) if "Biological" in twin.row(b)["tags"]
-          and 0 < b.health < twin.most_health(player, b)]
-  helped = {}
-  for medic in twin.units(player):
-    if medic.name != "Medivac" or medic.energy < 1.5:
-      continue
-    near = sorted(((b.x - medic.x) ** 2 + (b.y - medic.y) ** 2, b.slot) for b in hurt)
-    near = [entry for entry in near if game.at_most(entry[0], 16.0)]
-    if near:
-      game.close += len(near) > 1 and near[1][0] - near[0][0] < 1e-4
-      helped[near[0][1]] = helped.get(near[0][1], 0) + 1
-      medic.energy -= 1.5
-  for slot, count in helped.items():
-    body = player.bodies[slot]
-    body.health = min(body.health + 4.5 * count, twin.most_health(player, body))
-
-
-def _repair(twin, game, player):
-  """A whole repair takes as long as making one, for a quarter of the price."""
-  hands = {}
-  for body in twin.units(player):
-    target = player.bodies.get(body.order.target)
-    if body.order.verb == REPAIR and target is not None and twin.repairable(target):
-      reach = 1.0 + twin.row(target)["radius"]
-      if game.at_most((body.x - target.x) ** 2 + (body.y - target.y) ** 2, reach * reach):
-        hands[target.slot] = hands.get(target.slot, 0) + 1
-  if player.minerals > 0:
-    for slot, count in hands.items():
-      target = player.bodies[slot]
-      row = twin.row(target)
-      loops = twin.row_of_making(target)["loops"]
-      player.debt += 0.25 * row["minerals"] * count * STEP / loops
-      target.health = min(target.health + row["health"] * count * STEP / loops, row["health"])
-  game.close += abs(player.debt - round(player.debt)) < 1e-4 and player.debt > 1e-4
-  due = min(math.floor(player.debt), player.minerals)
-  player.debt -= due
-  player.minerals -= due
-  player.score["spent"] += due
-  for body in twin.units(player):
-    if body.order.verb == REPAIR:
-      target = player.bodies.get(body.order.target)
-      if target is None or not twin.repairable(target):
-        twin.next_order(body, True)
-
-
-def _bury(twin, game):
+def _remove_dead(twin, game):
   if any(b.hurt for player in game.players for b in player.bodies.values()):
     game.last_event = game.loop
   for p, player in enumerate(game.players):
@@ -311,40 +186,7 @@ def _bury(twin, game):
         twin.leave(game, p, body)
 
 
-def _spread_out(twin, game):
-  """Pushes apart units of a side that stand in one another; miners pass through."""
-  for p, player in enumerate(game.players):
-    solid = [b for b in twin.units(player) if b.order.verb not in (GATHER, RETURN)]
-    places = {}
-    for b in solid:
-      angle = (b.slot - twin.s) * 2.4
-      places[b.slot] = (b.x + 1e-3 * player.side * math.cos(angle),
-                        b.y + 1e-3 * player.side * math.sin(angle))
-    moved = {}
-    for body in solid:
-      if body.name == "SiegeTankSieged":
-        continue
-      row = twin.row(body)
-      push_x = push_y = 0.0
-      for other in solid:
-        if other is body or twin.row(other)["flying"] != row["flying"]:
-          continue
-        dx = places[body.slot][0] - places[other.slot][0]
-        dy = places[body.slot][1] - places[other.slot][1]
-        far = math.sqrt(dx * dx + dy * dy + 1e-12)
-        overlap = row["radius"] + twin.row(other)["radius"] - far
-        if overlap > 0:
-          push_x += 0.5 * overlap * dx / far
-          push_y += 0.5 * overlap * dy / far
-          # Two at nearly one place part along a direction that their places' last bits decide.
-          body.blur += 0.5 * overlap * PLACE_ROUNDING / far
-      moved[body.slot] = _move(twin, game, p, body, *(
-        min(max(push, -0.5), 0.5) for push in (push_x, push_y)))
-    for slot, (x, y) in moved.items():
-      player.bodies[slot].x, player.bodies[slot].y = x, y
-
-
-def _arrive(twin, game, p, plans):
+def _complete_orders(twin, game, p, plans):
   player, enemy = game.players[p], game.players[1 - p]
   for plan in plans:
     body = plan.body
@@ -363,7 +205,7 @@ def _arrive(twin, game, p, plans):
 
 
 def fight_and_see(twin, game):
-  """Two ticks, and all that comes after them."""
+  """Plays two ticks and the rest of the step."""
   for player in game.players:
     player.command = None
     for body in player.bodies.values():
@@ -373,21 +215,21 @@ def fight_and_see(twin, game):
     able = [player.bodies[i] for i in sorted(player.bodies)
             if i >= twin.s or (i >= twin.tier.plain and not player.bodies[i].unfinished)]
     plans.append([_Plan(twin, game, p, body) for body in able])
-    for i in sorted(player.bodies):  # what cannot shoot yet gets ready all the same
+    for i in sorted(player.bodies):  # weapons of unfinished structures cool down too
       body = player.bodies[i]
       if twin.tier.plain <= i < twin.s and body.unfinished:
         for _ in range(2):
           body.cooldown = max(body.cooldown, -3.0) - 4.0
   for _ in range(2):
     _tick(twin, game, plans)
-  _recover(twin, game)
-  _bury(twin, game)
-  _spread_out(twin, game)
+  recover(twin, game)
+  _remove_dead(twin, game)
+  movement.separate_units(twin, game)
   game.loop += STEP
   for p in range(2):
     perceive(twin, game, p)
   for p in range(2):
-    _arrive(twin, game, p, plans[p])
+    _complete_orders(twin, game, p, plans[p])
   for player in game.players:
     resting = sum(twin.row(b)["worker"] and b.order.verb == IDLE for b in twin.units(player))
     player.score["idle_workers"] += STEP * resting
@@ -398,7 +240,7 @@ def fight_and_see(twin, game):
 
 
 def _decide(twin, game):
-  """Whoever has no structure left has lost."""
+  """A player without structures has lost; a late game or a stalemate is a draw."""
   lost = [not twin.structures(player) for player in game.players]
   tier = twin.tier
   if any(lost):

@@ -1,4 +1,4 @@
-"""What a game of Skirmish has and allows, as its rules say: the twin's questions."""
+"""What a game contains and allows by the rules: the twin's queries."""
 
 import math
 
@@ -25,7 +25,8 @@ from tests.environments.skirmish.twin.state import (
 VERBS = {
   "Smart_pt": MOVE, "Smart_unit": MOVE, "Attack_pt": ATTACK, "Attack_unit": ATTACK_UNIT,
   "Move_pt": MOVE, "Move_unit": MOVE, "Stop_quick": IDLE, "HoldPosition_quick": HOLD,
-  "Harvest_Gather_unit": GATHER, "Harvest_Return_quick": RETURN, "Patrol_pt": PATROL, "Effect_Repair_unit": REPAIR}
+  "Harvest_Gather_unit": GATHER, "Harvest_Return_quick": RETURN, "Patrol_pt": PATROL,
+  "Effect_Repair_unit": REPAIR}
 ABILITIES = {
   "Effect_Stim_quick": {"Marine", "Marauder"}, "Morph_SiegeMode_quick": {"SiegeTank"},
   "Morph_Unsiege_quick": {"SiegeTankSieged"}, "Effect_Scan_pt": {"OrbitalCommand"},
@@ -38,7 +39,7 @@ OWN, ENEMY, RESOURCE = 1, 2, 3
 
 
 class Known:
-  """What the rules say of a Game as it stands."""
+  """Queries of a Game."""
 
   def __init__(self, table):
     self.table, self.tier = table, table.tier
@@ -47,14 +48,14 @@ class Known:
     places = np.array(tier.patches)
     self.places = [*map(tuple, places), *map(tuple, -places)]
     self.geyser = list(tier.geysers) * 2
-    self.functions = {}  # function: its products, one level after the other
+    self.functions = {}  # function: its products, levels in order
     for name in table.names:
       if name != "SiegeTankSieged":
         self.functions.setdefault(table.unit[name]["function"], []).append(name)
     for name in table.upgrades:
       self.functions.setdefault(table.upgrade[name]["function"], []).append(name)
 
-  # What is where.
+  # Places and possessions.
 
   def place(self, player, resource):
     x, y = self.places[resource]
@@ -69,7 +70,7 @@ class Known:
     return self.table.unit[body.name]
 
   def row_of_making(self, body):
-    """What making one takes: a sieged tank was made as a tank."""
+    """The row of its production; a sieged tank was produced as a tank."""
     return self.table.unit["SiegeTank" if body.name == "SiegeTankSieged" else body.name]
 
   def produces(self, body):
@@ -81,7 +82,7 @@ class Known:
     return [player.bodies[i] for i in sorted(player.bodies) if i < self.s]
 
   def known_structures(self, game, p):
-    """The enemy's as a player knows them: [(name, x, y)]."""
+    """The opponent's structures as a player knows them: [(name, x, y)]."""
     player, enemy = game.players[p], game.players[1 - p]
     seen = [enemy.bodies[i] for i in sorted(player.seen) if i < self.s and i in enemy.bodies]
     return [(b.name, b.x, b.y) for b in seen] + [
@@ -89,7 +90,7 @@ class Known:
       if slot not in player.seen]
 
   def free_geyser(self, game, p, radius):
-    """Whether any that a player may know of has room for a gas structure."""
+    """Whether any geyser has room for a gas structure, as far as the player knows."""
     player = game.players[p]
     stand = self.known_structures(game, p) + [
       (b.name, b.x, b.y) for b in self.structures(player)]
@@ -107,7 +108,7 @@ class Known:
     return tuple(min(max(math.floor(player.side * v + cells / 2), 0), cells - 1) for v in (y, x))
 
   def on(self, game, player, layer, x, y):
-    """A layer of the terrain at a place, False on flat open ground."""
+    """A layer of the terrain at a place."""
     terrain = self.table.rules.terrain
     for value in (x, y):
       if 0 < abs(value - round(value)) < 1e-4:
@@ -119,7 +120,7 @@ class Known:
       name in (b.name, COUNTS_AS.get(b.name)) for b in self.structures(player) if not b.unfinished)
 
   def food(self, player):
-    """Food taken, with what is in the making, and the most that there may be."""
+    """Food used, with that of products in queues, and the maximum."""
     taken = sum(self.row(b)["food"] for b in player.bodies.values())
     for body in self.structures(player):
       for product, _ in body.queue:
@@ -133,7 +134,7 @@ class Known:
     return self.tier.units - len(self.units(player)) - coming
 
   def added(self, player, effect, name):
-    """What a player's upgrades add to a type."""
+    """The sum that a player's upgrades add to an effect of a type."""
     return sum(self.table.upgrade[u]["amounts"].get(name, 0.0) for u in sorted(player.upgrades)
                if self.table.upgrade[u]["effect"] == effect)
 
@@ -141,7 +142,7 @@ class Known:
     return self.row(body)["health"] + self.added(player, "health", body.name)
 
   def tapped(self, player, resource):
-    """Whether it can be mined: a geyser only under an own finished gas structure."""
+    """Whether a resource can be mined; a geyser needs an own finished gas structure."""
     if not self.geyser[resource]:
       return True
     x, y = self.place(player, resource)
@@ -153,7 +154,7 @@ class Known:
     return any(b.name in HALLS and not b.unfinished and (b.x - x) ** 2 + (b.y - y) ** 2 < 49
                for b in self.structures(player))
 
-  # What can be ordered.
+  # Functions.
 
   def capable(self, function, name):
     """Whether a type can execute a function."""
@@ -191,7 +192,7 @@ class Known:
     return self.table.makers | {n for n, o in COUNTS_AS.items() if o in self.table.makers}
 
   def product(self, player, function):
-    """What a function would make now: of upgrades the next level, unless it is under way."""
+    """What a function makes now; of upgrades the next level, unless one is in research."""
     products = self.functions.get(function, [])
     if not products or products[0] in self.table.unit:
       return products[0] if products else None
@@ -200,7 +201,7 @@ class Known:
     return left[0] if left and not busy else None
 
   def turns(self, product):
-    """Whether a structure becomes it, as an Orbital Command."""
+    """Whether a structure morphs into it: an Orbital Command."""
     return (product in self.table.unit and self.table.unit[product]["structure"]
             and product not in self._built())
 
@@ -222,7 +223,7 @@ class Known:
     return body.name in self.table.hatcheries and not body.unfinished and not body.injected
 
   def can_use(self, player, function, body):
-    """Whether a body could use an ability now."""
+    """Whether a body can use an ability now."""
     if function == "Cancel_quick":
       return body.unfinished > 0
     if body.unfinished or not self.capable(function, body.name):
@@ -234,7 +235,7 @@ class Known:
     return body.energy >= ENERGY.get(function, 0.0)
 
   def available(self, game, p, function):
-    """Whether a function can do something now."""
+    """Whether a function can have an effect now."""
     player, table = game.players[p], self.table
     ready = [b for b in player.bodies.values()
              if not b.unfinished and b.order.verb != CONSTRUCT]
@@ -281,7 +282,7 @@ class Known:
     return True
 
   def why_not(self, player, function):
-    """The name of the result that tells why a function is not available to anyone."""
+    """The name of the action result if a function is not available."""
     if function in self.functions:
       return self._why_not_made(player, self.product(player, function))
     if function == "Effect_InjectLarva_unit" and not any(
@@ -294,7 +295,7 @@ class Known:
       return "NoCargoToUnload" if hall else "CantFindDropOff"
     if function == "Effect_Repair_unit":
       return "RequiresRepairTarget"
-    return "CantFindEnoughTargets"  # nobody to attack, nothing to mine
+    return "CantFindEnoughTargets"  # no enemy to attack, no resource to mine
 
   def _why_not_made(self, player, product):
     if product is None:
@@ -320,7 +321,7 @@ class Known:
     return "QueueIsFull"
 
   def why_unable(self, player, function, bodies):
-    """The name of the result that tells why none of these can use an ability."""
+    """The name of the action result if none of the bodies can use an ability."""
     if function in ENERGY:
       return "NotEnoughEnergy"
     if function.startswith("Cancel"):

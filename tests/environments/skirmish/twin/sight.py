@@ -5,19 +5,19 @@ import math
 import numpy as np
 
 
-def _eyes(twin, game, p):
-  """x, y, sight and whether it looks from above, of everyone and of a scan."""
-  player, eyes = game.players[p], []
+def _viewers(twin, game, p):
+  """x, y, sight and whether it looks from above, of each body and of the scan."""
+  player, viewers = game.players[p], []
   for body in player.bodies.values():
     high = twin.table.rules.terrain is not None and twin.on(game, player, "high", body.x, body.y)
-    eyes.append((body.x, body.y, twin.row(body)["sight"], twin.row(body)["flying"] or high))
+    viewers.append((body.x, body.y, twin.row(body)["sight"], twin.row(body)["flying"] or high))
   if player.scan[2]:
-    eyes.append((*player.scan[:2], 13.0 * twin.tier.sight_scale, True))
-  return eyes
+    viewers.append((*player.scan[:2], 13.0 * twin.tier.sight_scale, True))
+  return viewers
 
 
 def _plane_cell(twin, game, player, value):
-  """The row or column of the planes that a coordinate lies in; a player's own frame rounds."""
+  """The row or column of the planes that contains a coordinate, in the player's own frame."""
   size = twin.table.rules.map_size
   own = player.side * value * size / twin.tier.map_size + size / 2
   if 0 < abs(own - round(own)) < 1e-4:
@@ -27,15 +27,15 @@ def _plane_cell(twin, game, player, value):
 
 
 def perceive(twin, game, p):
-  """Renews what a player sees and remembers."""
+  """Updates what a player sees and remembers."""
   player, enemy = game.players[p], game.players[1 - p]
-  eyes = _eyes(twin, game, p)
+  viewers = _viewers(twin, game, p)
   terrain = twin.table.rules.terrain
 
   def sees(x, y, radius, hidden):
     return any((above or not hidden) and game.at_most((x - ex) ** 2 + (y - ey) ** 2,
                                                       (sight + radius) ** 2)
-               for ex, ey, sight, above in eyes)
+               for ex, ey, sight, above in viewers)
 
   def high(x, y):
     return terrain is not None and twin.on(game, player, "high", x, y)
@@ -66,7 +66,7 @@ def perceive(twin, game, p):
                     for y in middles]) if game.map == 1 else np.ones((size, size), bool)
   player.visible = np.zeros((size, size), bool)
   rows, columns = np.indices((size, size))
-  for x, y, sight, above in eyes:
+  for x, y, sight, above in viewers:
     row, column = _plane_cell(twin, game, player, y), _plane_cell(twin, game, player, x)
     reach = sight * size / twin.tier.map_size
     lit = low if not above else np.ones((size, size), bool)

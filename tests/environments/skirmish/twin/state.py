@@ -1,6 +1,6 @@
-"""A game of Skirmish as plain Python objects, read from the engine's state and held against it.
+"""A game as plain Python objects, read from the engine's state and compared with it.
 
-What things are is read from `units.csv` and `upgrades.csv` by name, not from the engine's tables.
+Statistics are read from `units.csv` and `upgrades.csv` by name, not from the engine's tables.
 """
 
 import csv
@@ -23,7 +23,7 @@ COUNTS_AS = {"OrbitalCommand": "CommandCenter"}
 
 
 class Table:
-  """The rows of the two tables by name, and the tier's own numbers."""
+  """The rows of both tables by name, and the numbers of the tier."""
 
   def __init__(self, rules):
     self.rules, self.tier = rules, rules.tier
@@ -39,7 +39,7 @@ class Table:
       self.unit[name]["producer"] = self.by_id.get(int(row["producer"]))
       self.unit[name]["requirement"] = self.by_id.get(int(row["requirement"]))
       self.unit[name]["function"] = row["function"]
-      # What another one turned into was paid twice.
+      # A morphed structure includes the price of its original.
       self.unit[name]["value"] += (
         self.unit[COUNTS_AS[name]]["value"] if name in COUNTS_AS else 0)
     self.upgrades = list(rules.upgrades.names)
@@ -91,7 +91,7 @@ class Table:
             "effect": row["effect"], "amounts": amounts}
 
   def product(self, index):
-    """The name of what an index of the engine's products means, None for nothing."""
+    """The name of a product of the engine, None for none."""
     index = int(index)
     if index == 0:
       return None
@@ -105,7 +105,7 @@ class Table:
 
 @dataclasses.dataclass
 class Order:
-  """What a unit does."""
+  """A unit's order."""
 
   verb: int = IDLE
   x: float = 0.0
@@ -144,12 +144,12 @@ class Body:
   cargo: int = 0
   cargo_gas: bool = False
   stimmed: int = 0
-  blur: float = 0.0  # how far its place hangs on rounding, map units
+  blur: float = 0.0  # how far rounding can move it, map units
 
 
 @dataclasses.dataclass
 class Player:
-  """One side: what it has, knows and has done."""
+  """One side: its bodies, money, knowledge and record."""
 
   side: float
   race: str
@@ -163,7 +163,7 @@ class Player:
   patches: list  # of its own half
   next_loop: int
   last: list  # loop, function, queued, repeat
-  refused: int  # an ActionResult
+  refused: int  # an action result
   targeted: set  # of own slots, the enemy's, resources
   seen: set
   visible: np.ndarray  # [H, W] bool
@@ -179,7 +179,7 @@ class Player:
   command: dict | None = None
 
   def finished(self, slot):
-    """The body of a finished structure, or of a unit."""
+    """The body of a finished structure or of a unit, None for others."""
     body = self.bodies.get(slot)
     return body if body is not None and body.unfinished == 0 else None
 
@@ -197,7 +197,7 @@ class Game:
     self.table, tier = table, table.tier
     self.loop, self.map = int(state.loop), int(state.match_up.map_index) % 3
     self.last_event, self.winner = int(state.last_event), int(state.winner)
-    self.close = 0  # decisions that a rounding error could turn
+    self.close = 0  # comparisons that a rounding error could change
     self.players = [self._player(tier, state, p) for p in range(2)]
 
   def _body(self, tier, state, p, slot):
@@ -272,16 +272,16 @@ class Game:
             "target": int(commands.target[p]) if commands.target_kind[p] else None,
             "queued": bool(commands.queued[p]), "repeat": int(commands.repeat[p])}
 
-  # What is certain and what is a matter of rounding.
+  # Comparisons, which count those that rounding could change.
 
   def at_most(self, value, limit, margin=1e-4):
-    """value <= limit; counts those that a rounding error could turn (exact equality is none)."""
+    """value <= limit; counts close calls, except exact equality."""
     if 0 < abs(value - limit) <= margin * max(1.0, abs(limit)):
       self.close += 1
     return value <= limit
 
   def less(self, value, limit):
-    """value < limit, likewise."""
+    """value < limit; counts close calls, except exact equality."""
     if 0 < abs(value - limit) <= 1e-4 * max(1.0, abs(limit)):
       self.close += 1
     return value < limit
@@ -293,13 +293,13 @@ _MAKES = (BUILD, CONSTRUCT)
 
 
 def _order_of(order):
-  """The parts of an order that mean something."""
+  """The parts of an order that have a meaning for its verb."""
   return (order.verb, order.target if order.verb in _AIMED else None,
           order.product if order.verb in _MAKES else None)
 
 
 def differences(found, expected):
-  """What the twin's game and another, read from the engine, do not agree about: [text]."""
+  """Differences between the twin's game and one read from the engine: [text]."""
   wrong = []
 
   def same(what, one, other):
@@ -315,8 +315,8 @@ def differences(found, expected):
   same("last_event", found.last_event, expected.last_event)
   for p, (mine, theirs) in enumerate(zip(found.players, expected.players, strict=True)):
     for name in ("side", "race", "minerals", "vespene", "income", "upgrades", "patches",
-                 "next_loop", "last", "refused", "targeted", "seen", "known_patches", "met", "score",
-                 "build_order", "made", "researched", "effects", "command"):
+                 "next_loop", "last", "refused", "targeted", "seen", "known_patches", "met",
+                 "score", "build_order", "made", "researched", "effects", "command"):
       same(f"{p} {name}", getattr(mine, name), getattr(theirs, name))
     near(f"{p} debt", mine.debt, theirs.debt)
     same(f"{p} scan", mine.scan[2], theirs.scan[2])
@@ -361,6 +361,6 @@ def dense_type(name):
 
 
 def grid(table, value):
-  """A place on the 256 grid."""
+  """A coordinate on the grid of 256 cells."""
   cell = np.floor(types.POSITION_GRID / table.tier.map_size * (value + table.tier.map_size / 2))
   return int(np.clip(cell, 0, types.POSITION_GRID - 1))

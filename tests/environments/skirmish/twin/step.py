@@ -1,5 +1,6 @@
-"""One step of Skirmish as its rules say, for one game, unit by unit: what the engine is held to."""
+"""One step of Skirmish for one game, unit by unit, as the rules say; the engine must agree."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -41,16 +42,34 @@ RESULT = dict(error_pb2.ActionResult.items())
 
 
 class Refused(Exception):
-  """A command that does nothing: the name of StarCraft II's result."""
+  """A command without effect: the name of StarCraft II's action result."""
+
+
+@dataclasses.dataclass
+class Intent:
+  """A command with its target and executors looked up."""
+
+  function: str
+  verb: int | None
+  product: str | None
+  builds: bool
+  smart: bool
+  x: float
+  y: float
+  there: bool  # the target exists as far as is known
+  target: int | None
+  kind: int
+  bodies: list  # those that can execute it
+  own: Body | None  # the own finished body targeted
 
 
 class Twin(Economy):
   """The rules; `step` and `act` change a Game in place."""
 
-  # From an action to a command.
+  # From actions to commands.
 
   def act(self, game, p, action, due):
-    """Notes an action, if its player is due: rows of its observation become slots."""
+    """Notes the action of a player that is due: rows of its observation become slots."""
     player = game.players[p]
     if not due:
       return
@@ -97,7 +116,7 @@ class Twin(Economy):
   # Orders.
 
   def placeable(self, game, p, x, y, product, ordered):
-    """Whether a structure fits: as its player knows when it is ordered, else as it is."""
+    """Whether a structure fits: as far as known when ordered, in fact when a builder arrives."""
     player, row, half = game.players[p], self.table.unit[product], self.tier.map_size / 2
     gas, radius = product in GAS, row["radius"]
     if not gas and not game.at_most(max(abs(x), abs(y)) + radius, half):
@@ -131,7 +150,7 @@ class Twin(Economy):
     return True
 
   def aim(self, game, p, command):
-    """x, y and whether the target is there."""
+    """x, y, and whether the target exists as far as is known."""
     player, enemy = game.players[p], game.players[1 - p]
     target, kind = command["target"], command["kind"]
     if kind == OWN:
@@ -140,7 +159,7 @@ class Twin(Economy):
     if kind == ENEMY:
       if target in player.seen and target in enemy.bodies:
         return enemy.bodies[target].x, enemy.bodies[target].y, True
-      if target in player.seen:  # it was there a moment ago
+      if target in player.seen:  # it has just died
         return 0.0, 0.0, False
       if target in player.memory:
         return *player.memory[target][1:3], True
@@ -150,7 +169,7 @@ class Twin(Economy):
     return command["x"], command["y"], True
 
   def give_orders(self, game, p, can):
-    """Carries out a command as far as units and rally points go; what else it is.
+    """Executes a command as far as units and rally points go; returns the rest of it.
 
     Args:
       game: changed in place.
@@ -170,91 +189,114 @@ class Twin(Economy):
 
   def _give(self, game, p, can):
     player, command = game.players[p], game.players[p].command
+    intent = self._intent(game, p)
+    if not intent.bodies:
+      raise Refused("YouCantIssueCommandsToThatUnit")
+    if not can:
+      raise Refused(self.why_not(player, intent.function))
+    if not intent.there:
+      raise Refused("CantTargetExhaustedResources" if intent.kind == RESOURCE else
+                    "CantTargetThatUnit")
+    if any(self.geyser):
+      self._redirect_to_geyser(game, player, intent)
+    self._check_target(game, p, intent)
+    given = {"function": intent.function, "product": intent.product, "x": intent.x,
+             "y": intent.y, "target": intent.target, "repeat": command["repeat"],
+             "bodies": intent.bodies}
+    if intent.function in self.functions and not intent.builds:
+      self._check_queues(intent.bodies, intent.product)
+      return given
+    if intent.verb is None and not intent.function.startswith("Rally_"):
+      given["bodies"] = [b for b in intent.bodies if self.can_use(player, intent.function, b)]
+      if not given["bodies"]:
+        raise Refused(self.why_unable(player, intent.function, intent.bodies))
+      return given
+    if not self._order_bodies(player, command, intent):
+      raise Refused("NoCargoToUnload" if intent.verb == RETURN else "RequiresRepairTarget")
+    return None
+
+  def _intent(self, game, p):
+    """A command with its target and executors looked up."""
+    player, command = game.players[p], game.players[p].command
     function = command["function"]
-    verb = VERBS.get(function)
     product = self.product(player, function)
     builds = product in self._built()
-    verb = BUILD if builds else verb
     x, y, there = self.aim(game, p, command)
-    target, kind = command["target"], command["kind"]
-    own = player.finished(target) if kind == OWN else None
-    smart = function == "Smart_unit"
     bodies = [player.bodies[i] for i in sorted(command["slots"] & player.bodies.keys())]
     if function != "Cancel_quick":
       bodies = [b for b in bodies if not b.unfinished and b.order.verb != CONSTRUCT
                 and self.capable(function, b.name)]
-    if not bodies:
-      raise Refused("YouCantIssueCommandsToThatUnit")
-    if not can:
-      raise Refused(self.why_not(player, function))
-    if not there:
-      raise Refused("CantTargetExhaustedResources" if kind == RESOURCE else "CantTargetThatUnit")
-    if any(self.geyser):
-      apart = [(self.place(player, r)[0] - x) ** 2 + (self.place(player, r)[1] - y) ** 2
-               if self.geyser[r] else math.inf for r in range(len(self.places))]
-      nearest = int(np.argmin(apart))
-      if own is not None and own.name in GAS and apart[nearest] <= 9 and (
-          smart or verb == GATHER):
-        target, kind, own = nearest, RESOURCE, None
-      if builds and product in GAS:
-        if not game.at_most(apart[nearest], 9.0):
-          raise Refused("CantBuildLocationInvalid")
-        x, y = self.place(player, nearest)
-    if verb == ATTACK_UNIT and kind != ENEMY:
+    return Intent(
+      function=function, verb=BUILD if builds else VERBS.get(function), product=product,
+      builds=builds, smart=function == "Smart_unit", x=x, y=y, there=there,
+      target=command["target"], kind=command["kind"], bodies=bodies,
+      own=player.finished(command["target"]) if command["kind"] == OWN else None)
+
+  def _redirect_to_geyser(self, game, player, intent):
+    """Gas structures aim at their geyser: to mine it, or to be built on it."""
+    places = [self.place(player, r) for r in range(len(self.places))]
+    apart = [(px - intent.x) ** 2 + (py - intent.y) ** 2 if self.geyser[r] else math.inf
+             for r, (px, py) in enumerate(places)]
+    nearest = int(np.argmin(apart))
+    if intent.own is not None and intent.own.name in GAS and apart[nearest] <= 9 and (
+        intent.smart or intent.verb == GATHER):
+      intent.target, intent.kind, intent.own = nearest, RESOURCE, None
+    if intent.builds and intent.product in GAS:
+      if not game.at_most(apart[nearest], 9.0):
+        raise Refused("CantBuildLocationInvalid")
+      intent.x, intent.y = places[nearest]
+
+  def _check_target(self, game, p, intent):
+    """Raises Refused if the target of a command does not suit its function."""
+    player, own, verb = game.players[p], intent.own, intent.verb
+    if verb == ATTACK_UNIT and intent.kind != ENEMY:
       raise Refused("MustTargetEnemyUnits")
-    if verb == GATHER and kind != RESOURCE:
+    if verb == GATHER and intent.kind != RESOURCE:
       raise Refused("MustTargetResources")
-    if builds and not self.placeable(game, p, x, y, product, ordered=True):
+    if intent.builds and not self.placeable(
+        game, p, intent.x, intent.y, intent.product, ordered=True):
       raise Refused("CantBuildLocationInvalid")
-    if verb == REPAIR and (kind != OWN or target not in player.bodies
-                           or not self.repairable(player.bodies[target])):
+    if verb == REPAIR and (intent.kind != OWN or intent.target not in player.bodies
+                           or not self.repairable(player.bodies[intent.target])):
       raise Refused("RequiresRepairTarget")
-    if function == "Effect_InjectLarva_unit" and not (own and self.injectable(own)):
+    if intent.function == "Effect_InjectLarva_unit" and not (own and self.injectable(own)):
       raise Refused("AlreadySpawningLarva" if own and own.injected else "CantTargetThatUnit")
-    if function == "Effect_ChronoBoostEnergyCost_unit" and (
+    if intent.function == "Effect_ChronoBoostEnergyCost_unit" and (
         own is None or not self.row(own)["structure"]):
       raise Refused("MustTargetStructures")
-    given = {"function": function, "product": product, "x": x, "y": y, "target": target,
-             "repeat": command["repeat"], "bodies": bodies}
-    if function in self.functions and not builds:
-      self._check_queues(bodies, product)
-      return given
-    if verb is None and not function.startswith("Rally_"):
-      given["bodies"] = [b for b in bodies if self.can_use(player, function, b)]
-      if not given["bodies"]:
-        raise Refused(self.why_unable(player, function, bodies))
-      return given
-    if smart and kind == ENEMY:
+
+  def _order_bodies(self, player, command, intent):
+    """Gives orders and rally points; returns whether any body takes one."""
+    verb, target, obeyed = intent.verb, intent.target, False
+    if intent.smart and intent.kind == ENEMY:
       verb = ATTACK_UNIT
     if verb == ATTACK_UNIT and target not in player.seen:
       verb = ATTACK
-    obeyed = False
-    for body in bodies:
+    for body in intent.bodies:
       if body.slot < self.s:
-        body.rally, obeyed = (x, y), True
+        body.rally, obeyed = (intent.x, intent.y), True
         continue
       if verb == REPAIR and body.slot == target:
         continue
-      does = GATHER if smart and kind == RESOURCE and self.row(body)["worker"] else verb
-      if smart and own is not None and own.name in HALLS and body.cargo:
+      gathers = intent.smart and intent.kind == RESOURCE and self.row(body)["worker"]
+      does = GATHER if gathers else verb
+      if intent.smart and intent.own is not None and intent.own.name in HALLS and body.cargo:
         does = RETURN
       if does == RETURN and not body.cargo:
         continue
       obeyed = True
-      order = Order(does, x, y, target if target is not None else 0, product)
+      order = Order(does, intent.x, intent.y, target if target is not None else 0, intent.product)
       if command["queued"] and body.order.verb != IDLE:
         body.later = order
       else:
         body.order, body.trip = order, 0
         body.later = Order(PATROL, body.x, body.y) if does == PATROL else Order()
-      if builds:
+      if intent.builds:
         break
-    if not obeyed:
-      raise Refused("NoCargoToUnload" if verb == RETURN else "RequiresRepairTarget")
-    return None
+    return obeyed
 
   def _check_queues(self, bodies, product):
-    """Whether any of them has a place for it."""
+    """Raises Refused unless the queue of some body has room."""
     larva = self.table.makes(product)["larva"]
     if any(not b.queue if self.turns(product) else len(b.queue) < QUEUE and (
         b.larvae or not larva) for b in bodies):
@@ -263,7 +305,7 @@ class Twin(Economy):
                   "NotEnoughCharges")
 
   def next_order(self, body, mines):
-    """What was queued, else to mine or to rest."""
+    """Continues with the queued order, else mines or idles."""
     now = body.order
     body.trip = 0
     if body.later.verb == IDLE:
@@ -273,16 +315,16 @@ class Twin(Economy):
     body.later = Order(PATROL, now.x, now.y) if (
       now.verb == PATROL and body.order.verb == PATROL) else Order()
 
-  # What happens at once.
+  # Immediate effects.
 
   def leave(self, game, p, body):
-    """Takes a body off the map."""
+    """Removes a body from the map."""
     del game.players[p].bodies[body.slot]
     game.players[p].targeted.discard(body.slot)
     game.players[1 - p].targeted.discard(self.n + body.slot)
 
   def use(self, game, p, given):
-    """Abilities."""
+    """Uses an ability."""
     player, function = game.players[p], given["function"]
     users = given["bodies"]
     flag = vocabulary.FUNCTIONS.index(function)
@@ -310,7 +352,7 @@ class Twin(Economy):
         row = self.row(body)
         self.pay(player, -int(0.75 * row["minerals"]), -int(0.75 * row["vespene"]))
         self.leave(game, p, body)
-      for body in users:  # what a Drone became is one again
+      for body in users:  # Zerg structures return their Drone
         free = [i for i in range(self.s, self.n) if i not in player.bodies]
         drone = self.table.unit["Drone"] if self.row(body)["race"] == "Zerg" else None
         if drone and self.room(player) > 0 and (
@@ -323,6 +365,7 @@ class Twin(Economy):
         self.pay(player, -row["minerals"], -row["vespene"])
 
   def record(self, game, p, begun, births):
+    """Records what appeared in the statistics and the score."""
     player = game.players[p]
     if begun or births:
       game.last_event = game.loop if self.tier.quiet_loops else game.last_event
@@ -334,7 +377,7 @@ class Twin(Economy):
         player.build_order.append((dense_type(name), grid(self.table, x), grid(self.table, y)))
 
   def step(self, game):
-    """8 game loops."""
+    """Plays a step of 8 game loops."""
     can = [game.players[p].command is not None and self.available(
       game, p, game.players[p].command["function"]) for p in range(2)]
     given = [self.give_orders(game, p, can[p]) for p in range(2)]

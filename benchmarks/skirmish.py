@@ -1,15 +1,15 @@
-"""How fast Skirmish plays: a batch of games under one jit, against one game at a time.
+"""Speed of Skirmish: a batch of games under one jit, against one game at a time.
 
   python -m benchmarks.skirmish --tiers mini default large
 
-Prints, for each tier, environment and agent steps a second (a step of a game is two agent steps:
-both players are shown what they see and act) for several batch sizes, compile times, and the ratio
-to a jitted loop over a single game. Races and maps are mixed in a batch: none needs a program of its
-own. Run from the repository's root; `taskset -c 0` measures one core.
+Prints for each tier and several batch sizes: environment and agent steps per second, compile time,
+and the ratio to a jitted loop over a single game. An environment step is two agent steps: both
+players observe and act. Races and maps are mixed in a batch; one program serves them all. Run from
+the repository's root; `taskset -c 0` measures one core.
 
-Two others for comparison, in the same run: the numpy twin that the engine is tested against (one
-game, no observations), and SMAX, 20 units against 20, where `jaxmarl` is installed; `ratio` is how
-many times as many steps a tier's fastest batch made as the other's fastest.
+The same run measures two others for comparison: the numpy twin of the tests (one game, no
+observations), and SMAX, 20 units against 20, if `jaxmarl` is installed. `ratio` is a tier's fastest
+batch over the other's fastest.
 """
 
 import argparse
@@ -31,14 +31,14 @@ BOTH = jnp.arange(2)
 
 
 def _start(environment: base.Environment, key):
-  """A game of races and a map drawn at random: a tier that has one of each takes that."""
+  """A game with random races and map; tiers with one of each use that one."""
   keys = jax.random.split(key)
   return environment.reset(key, base.make_match_up(
     jax.random.randint(keys[0], (2,), 1, 4), jax.random.randint(keys[1], (), 0, len(maps.NAMES))))
 
 
 def _actions(game: GameConfig, observation: types.Observation, key) -> types.Action:
-  """Something legal for every player: rows and places at random, as cheaply as can be."""
+  """Legal actions of both players, with random rows and places, at little cost."""
   keys = jax.random.split(key, 3)
   function = jax.random.categorical(
     keys[0], jnp.where(observation.available_actions, 0.0, -jnp.inf)).astype(jnp.int16)
@@ -67,7 +67,7 @@ def _seconds(function, *arguments, repeats: int = 3) -> float:
 
 
 def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
-  """Environment steps a second of a batch, and the seconds it took to compile."""
+  """Environment steps per second of a batch, and compile time in seconds."""
   environment = make_skirmish(**game._asdict())
   keys = jax.random.split(jax.random.key(0), games)
   states = jax.jit(jax.vmap(lambda key: _start(environment, key)))(keys)
@@ -86,7 +86,7 @@ def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
 
 
 def measure_single(game: GameConfig, steps: int) -> float:
-  """Environment steps a second of one game in a jitted, unbatched loop."""
+  """Environment steps per second of one game in a jitted, unbatched loop."""
   environment = make_skirmish(**game._asdict())
   key = jax.random.key(0)
   state = jax.jit(lambda key: _start(environment, key))(key)
@@ -103,7 +103,7 @@ def measure_single(game: GameConfig, steps: int) -> float:
 
 
 def measure_twin(game: GameConfig, steps: int) -> float:
-  """Environment steps a second of one game of the numpy twin: its first ones, unobserved."""
+  """Environment steps per second of the numpy twin: its first ones, without observations."""
   table = skirmish_twin_state.Table(tables.make_rules(**game._asdict()))
   environment, twin = make_skirmish(**game._asdict()), skirmish_twin.Twin(table)
   state = jax.jit(lambda key: _start(environment, key))(jax.random.key(0))
@@ -117,10 +117,10 @@ def measure_twin(game: GameConfig, steps: int) -> float:
 
 
 def measure_smax(games: int, steps: int) -> float | None:
-  """Environment steps a second of a batch of SMAX, 20 against 20, None if it is not there.
+  """Environment steps per second of a batch of SMAX, 20 against 20; None if not installed.
 
-  A step is half a second of its game, of Skirmish's a third; all forty units are shown what they
-  see and do something random.
+  A step is half a second of its game, against a third of Skirmish's. All forty units observe and
+  take random actions.
   """
   try:
     from jaxmarl.environments.smax import SMAX, map_name_to_scenario
@@ -131,7 +131,8 @@ def measure_smax(games: int, steps: int) -> float | None:
 
   def one(state, key):
     actions = {
-      agent: jax.random.randint(jax.random.fold_in(key, i), (), 0, environment.action_space(agent).n)
+      agent: jax.random.randint(
+        jax.random.fold_in(key, i), (), 0, environment.action_space(agent).n)
       for i, agent in enumerate(environment.agents)}
     observation, state, reward, done, _ = environment.step(key, state, actions)
     return state, (observation, reward, done)
@@ -173,10 +174,11 @@ def main() -> None:
   for games in options.games:
     speed = measure_smax(games, max(options.steps // games, 1))
     if speed is None:
-      print("smax: not measured, for there is no jaxmarl here (pip install jaxmarl)")
+      print("smax: not measured: jaxmarl is not installed (pip install jaxmarl)")
       return
     smax = max(smax, speed)
-    print(f"smax=smacv2_20_units games={games} environment_steps_per_second={speed:.0f}", flush=True)
+    print(f"smax=smacv2_20_units games={games} environment_steps_per_second={speed:.0f}",
+          flush=True)
   print(" ".join(f"{tier}_to_smax_ratio={speed / smax:.2f}" for tier, speed in fastest.items()))
 
 

@@ -1,1 +1,1 @@
-"""Generators of the data files that are committed: the vocabulary, the tables of Skirmish."""
+"""Generators of committed data files: the vocabulary, and Skirmish's tables."""

@@ -1,10 +1,10 @@
 """Writes Skirmish's tables, `units.csv` and `upgrades.csv`, from a technology tree.
 
-  python -m starleague.experiments.generate.skirmish_tables --statistics data.json.xz [--folder FOLDER]
+  python -m starleague.experiments.generate.skirmish_tables --statistics data.json.xz
 
-The numbers are StarCraft II's own as python-sc2 publishes them in its `data.json` (MIT licence);
-what Skirmish abridges is listed here and nowhere else, in OVERRIDES and below it. The tables are
-committed, so that the game needs no source; a test holds them against it where it is at hand.
+The numbers are StarCraft II's as python-sc2 publishes them in its `data.json` (MIT licence). All
+deviations of Skirmish are listed here, in OVERRIDES and the tables below it. The CSV files are
+committed, so the game does not need the source; a test compares them with it where it is available.
 """
 
 import pathlib
@@ -45,29 +45,29 @@ TRAINERS = {
   "Phoenix": "Stargate", "Queen": "Hatchery",
   **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
 LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
-MORPHS = {  # what becomes what, by which function
+MORPHS = {  # by type, the type it morphs from and the function
   "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
   "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
 }
 
-# Where Skirmish is not the real game, or the source says nothing.
+# Deviations from the real game, and numbers that the source lacks.
 OVERRIDES: Mapping[str, Mapping[str, object]] = {
-  # The source has no weapon for the beam; damage to armoured targets is that of patch 4.10.
+  # The source lacks the beam; damage to armoured targets is that of patch 4.10.
   "VoidRay": {"ground": (6, 1, 4, "Armored", 6, 0.5), "air": (6, 1, 4, "Armored", 6, 0.5)},
-  # A bunker comes with its crew: three Marines' fire, a step farther than they reach.
+  # A bunker has a crew: it fires like three Marines, with one more range.
   "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
-  # A command center turned into an orbital one is paid for the difference.
+  # The price of the morph alone.
   "OrbitalCommand": {"minerals": 150},
-  # A larva gives two, which are paid, fed and born together.
+  # A larva gives two, which are paid, fed and spawned together.
   "Zergling": {"minerals": 50, "brood": 2},
-  # What makes it stands in for technology that Skirmish does not have (Lair, add-ons).
+  # In place of technology that Skirmish does not have (Lair, add-ons).
   "HydraliskDen": {"requirement": "SpawningPool"}, "Spire": {"requirement": "HydraliskDen"},
   "SiegeTank": {"requirement": "EngineeringBay"}, "Banshee": {"requirement": "Armory"},
   "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
 }
 
-# Line of upgrades: function, who researches it, what a second level needs, what it does to whom.
+# Line of upgrades, its producer, the requirement from the second level on, effect, amounts by type.
 LEVELS = (
   ("TerranInfantryWeapons", "EngineeringBay", "Armory", "damage",
    "Marine:1 Marauder:1 Reaper:1 Bunker:1"),
@@ -101,15 +101,17 @@ SINGLE = (
   ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
   ("MuscularAugments", "HydraliskDen", "", "speed", "Hydralisk:0.79"),
 )
-_SOURCE_NAMES = {"InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall", "MetabolicBoost": "zerglingmovementspeed",
-                 "GroovedSpines": "EvolveGroovedSpines",
-                 "MuscularAugments": "EvolveMuscularAugments"}
-_FUNCTIONS = {"TerranInfantryArmors": "TerranInfantryArmor", "ProtossGroundArmors":
-              "ProtossGroundArmor", "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors":
-              "ZergGroundArmor", "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons":
-              "ZergFlyerAttack", "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
-              "GlialReconstitution": "GlialRegeneration",
-              "MetabolicBoost": "ZerglingMetabolicBoost"}
+LEVELLED = frozenset(line for line, *_ in LEVELS)
+_SOURCE_NAMES = {
+  "InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall",
+  "MetabolicBoost": "zerglingmovementspeed", "GroovedSpines": "EvolveGroovedSpines",
+  "MuscularAugments": "EvolveMuscularAugments"}
+_FUNCTIONS = {
+  "TerranInfantryArmors": "TerranInfantryArmor", "ProtossGroundArmors": "ProtossGroundArmor",
+  "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors": "ZergGroundArmor",
+  "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons": "ZergFlyerAttack",
+  "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
+  "GlialReconstitution": "GlialRegeneration", "MetabolicBoost": "ZerglingMetabolicBoost"}
 
 UNIT_COLUMNS = (
   "id", "name", "race", "minerals", "vespene", "food", "time", "health", "shield", "energy",
@@ -136,7 +138,7 @@ def _weapon(unit: Mapping, target: str) -> tuple:
 
 
 def _requirement(tree: Mapping, maker: str, product: int) -> int:
-  """The id of the building that must stand before `maker` can make the product; 0 for none."""
+  """The id of the structure that a product of `maker` requires, 0 for none."""
   makes = {ability["id"] for ability in tree["Ability"] if isinstance(ability["target"], dict)
            and any(way.get("produces") == product for way in ability["target"].values())}
   entries = next(unit for unit in tree["Unit"] if unit["name"] == maker)["abilities"]
@@ -146,7 +148,7 @@ def _requirement(tree: Mapping, maker: str, product: int) -> int:
 
 
 def unit_rows(tree: Mapping) -> list[list]:
-  """Rows of units.csv, races one after the other."""
+  """Makes the rows of units.csv, by race."""
   units = {unit["name"]: unit for unit in tree["Unit"]}
   rows = []
   for race, names in UNITS.items():
@@ -160,7 +162,7 @@ def unit_rows(tree: Mapping) -> list[list]:
       function = morph or next(
         f for f in (f"Train_{name}_quick", f"Build_{name}_pt", f"Build_{name}_unit")
         if f in vocabulary.FUNCTIONS.names)
-      # The source counts the drone that becomes a building among its cost.
+      # The source includes the Drone in the price of a structure.
       drone = units["Drone"]["minerals"] if builder == "Drone" else 0
       weapons = [changed.get(target.lower(), _weapon(unit, target)) for target in ("Ground", "Air")]
       rows.append([
@@ -177,14 +179,13 @@ def unit_rows(tree: Mapping) -> list[list]:
 
 
 def upgrade_rows(tree: Mapping) -> list[list]:
-  """Rows of upgrades.csv: the levels of each line one after the other."""
+  """Makes the rows of upgrades.csv, the levels of each line in order."""
   known = {upgrade["name"]: upgrade for upgrade in tree["Upgrade"]}
   ids = {unit["name"]: unit["id"] for unit in tree["Unit"]}
   race_of = {name: race for race, names in UNITS.items() for name in names}
-  lines = [(line, [f"{line}Level{level}" for level in (1, 2, 3)], *rest) for line, *rest in LEVELS]
-  lines += [(line, [line], *rest) for line, *rest in SINGLE]
   rows = []
-  for line, names, producer, requirement, effect, amounts in lines:
+  for line, producer, requirement, effect, amounts in (*LEVELS, *SINGLE):
+    names = [f"{line}Level{level}" for level in (1, 2, 3)] if line in LEVELLED else [line]
     for level, name in enumerate(names, 1):
       upgrade = known[_SOURCE_NAMES.get(name, name)]
       cost = upgrade["cost"]
@@ -198,7 +199,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
 
 
 def main() -> None:
-  tree = read_tree(pathlib.Path(_STATISTICS.value))
+  tree = read_tree(pathlib.Path(_STATISTICS.value or ""))
   folder = pathlib.Path(_FOLDER.value)
   write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
   write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))

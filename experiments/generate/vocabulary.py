@@ -1,9 +1,9 @@
-"""Writes the vocabulary's data files, `agent/data/*.csv`, from pysc2's tables and a technology tree.
+"""Writes the vocabulary's files, `agent/data/*.csv`, from pysc2's tables and a technology tree.
 
   python -m starleague.experiments.generate.vocabulary --techtree data.json.xz [--tables agent/data]
 
-The files are committed, so that `starleague.agent` needs neither source; run this again only when
-the game's tables change. A test holds the committed files against the installed pysc2.
+The files are committed, so `starleague.agent` needs neither source. Run this again when the game's
+tables change. A test compares the committed files with the installed pysc2.
 """
 
 import csv
@@ -13,9 +13,11 @@ import pathlib
 import random
 from collections.abc import Iterable, Sequence
 
-from absl import app, flags
+from absl import flags
 
 from starleague.common import files
+from starleague.common.errors import UserError
+from starleague.experiments.run import entry
 
 _TECHTREE = flags.DEFINE_string(
   "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "
@@ -24,18 +26,22 @@ _OUTPUT = flags.DEFINE_string(
   "tables", str(pathlib.Path(__file__).resolve().parents[2] / "agent" / "data"),
   "Folder the CSV files are written to.")
 
-# Wild animals differ only in looks. One class for all of them keeps the unit types within the 256
-# of the published agent (Vinyals et al. 2019, detailed architecture).
+# Critters differ only in looks. One class for all keeps the unit types within the 256 of the
+# published agent (Vinyals et al. 2019, detailed architecture).
 CRITTERS = frozenset({
   "CarrionBird", "KarakFemale", "KarakMale", "Lyote", "Scantipede", "ThornLizard", "UrsadakCalf",
   "UrsadakFemale", "UrsadakMale", "UtilityBot", "Crabeetle", "Dog", "Sheep", "Cow"})
 
 
-def import_pysc2_tables():
-  """pysc2.lib's actions, units, upgrades and buffs.
+class TechnologyTreeError(UserError):
+  """A file that is no technology tree."""
 
-  pysc2.lib.colors shuffles a palette at import with a two-argument `random.shuffle` that Python
-  3.11 no longer has; the old meaning is lent to it for that moment only.
+
+def import_pysc2_tables():
+  """Imports actions, units, upgrades and buffs of pysc2.lib.
+
+  pysc2.lib.colors calls `random.shuffle` with two arguments at import, which Python 3.11 no longer
+  accepts; a replacement accepts them during the import.
   """
   shuffle = random.shuffle
   random.shuffle = lambda x, _=None: shuffle(x)  # type: ignore[assignment,misc]
@@ -47,16 +53,16 @@ def import_pysc2_tables():
 
 
 def category(name: str) -> str:
-  """What a function is for: the word before its first underscore if it is a known one."""
+  """The category of a function: the word before its first underscore, if known."""
   prefix = name.split("_")[0]
   if prefix in ("Train", "Build", "Research", "Morph", "Effect"):
     return prefix.lower()
   return "effect" if prefix in ("BurrowDown", "BurrowUp", "Behavior") else "other"
 
 
-# Where the camera must show the target: people aim these commands at the screen, never at the small
-# map (Mathieu et al. 2021, AlphaStar Unplugged, count each in replays: over 99.6% of its uses).
-# What is placed or cast is, but for a few effects with a long reach; of the rest, these are.
+# Functions whose target must be on the camera: people aim them at the screen, never at the minimap
+# (over 99.6% of the uses of each in replays; Mathieu et al. 2021, AlphaStar Unplugged). These are
+# all that place or cast something, except effects of long range, and the following others.
 ON_SCREEN = frozenset({"Attack_unit", "Harvest_Gather_unit", "Land_pt", "Load_unit",
                        "Morph_Root_pt", "Rally_Workers_unit", "UnloadAllAt_unit"})
 FAR_REACHING = frozenset({
@@ -70,7 +76,7 @@ FAR_REACHING = frozenset({
 
 
 def needs_screen(name: str, function_type: str) -> bool:
-  """Whether a function's target must be where the camera looks."""
+  """Whether a function's target must be on the camera."""
   if function_type not in ("raw_cmd_pt", "raw_cmd_unit"):
     return False
   aimed = name.split("_")[0] in ("Build", "TrainWarp", "Effect") and name not in FAR_REACHING
@@ -93,7 +99,7 @@ def function_rows(actions) -> tuple[list[list], list[list]]:
 
 def unit_rows(units) -> list[list]:
   """Rows of unit_types.csv: index, game id, name, race; index 0 is the unknown type."""
-  rows = [[0, 0, "Unknown", "None"]]
+  rows: list[list] = [[0, 0, "Unknown", "None"]]
   critter = None
   for race in (units.Neutral, units.Terran, units.Protoss, units.Zerg):
     for unit in sorted(race, key=lambda u: u.value):
@@ -113,10 +119,10 @@ def id_rows(enum) -> list[list]:
                                 for i, e in enumerate(sorted(enum, key=lambda e: e.value))]
 
 
-# Whatever is under construction or in a queue can be cancelled, whoever makes it: the technology
-# tree knows two special cases only. No executor named means that any type may.
+# Everything under construction or in a queue can be cancelled; the technology tree lists two
+# special cases only. A function without capable types can be executed by all.
 CANCELS = frozenset({"Cancel_quick", "Cancel_Last_quick"})
-# Skirmish has neither larvae nor add-ons as units: their building executes what they would.
+# Skirmish has neither larvae nor add-ons as units: their structure executes their functions.
 STANDS_FOR = {"Hatchery": ("Larva",), "Barracks": ("BarracksTechLab",),
               "Factory": ("FactoryTechLab",)}
 
@@ -129,16 +135,16 @@ def capability_rows(functions: Sequence[Sequence], aliases: Iterable[Sequence], 
     by_ability.setdefault(ability, set()).add(index)
   for row in functions:
     by_ability.setdefault(row[3], set()).add(row[0])
-  remaps = {a["id"]: a["remaps_to_ability_id"] for a in techtree["Ability"]
+  remaps: dict[int, int] = {a["id"]: a["remaps_to_ability_id"] for a in techtree["Ability"]
             if a.get("remaps_to_ability_id")}
   unit_index = {row[1]: row[0] for row in units}
   capable: dict[int, set[int]] = {row[0]: set() for row in functions}
   for unit in techtree["Unit"]:
     if unit["id"] not in unit_index:
       continue
-    for entry in unit["abilities"]:
-      ability = entry["ability"]
-      for known in (ability, remaps.get(ability)):
+    for listed in unit["abilities"]:
+      ability = listed["ability"]
+      for known in {ability, remaps.get(ability, ability)}:
         for function in by_ability.get(known, ()):
           capable[function].add(unit_index[unit["id"]])
   by_name = {row[2]: row[0] for row in units}
@@ -157,7 +163,7 @@ ATTRIBUTES = ("light", "armored", "biological", "mechanical", "psionic", "massiv
 
 
 def initial_contents(name: str) -> tuple[int, int]:
-  """Minerals and vespene that a resource of this type holds at the start of a game."""
+  """The minerals and vespene in a resource of this type at the start of a game."""
   if name.endswith("Geyser"):
     return 0, 2500 if "Rich" in name else 2250
   if "MineralField" in name:
@@ -190,16 +196,29 @@ def write_csv(path: pathlib.Path, header: Sequence[str], rows: Iterable[Sequence
 
 
 def read_tree(path: pathlib.Path) -> dict:
-  """A technology tree, data.json or data.json.xz."""
+  """Reads a technology tree, data.json or data.json.xz.
+
+  Raises:
+    OSError: the file cannot be read.
+    TechnologyTreeError: it is no technology tree.
+  """
   opener = lzma.open if path.suffix == ".xz" else open
-  with opener(path, "rt") as file:
-    return json.load(file)
+  try:
+    with opener(path, "rt") as file:
+      tree = json.load(file)
+  except (ValueError, EOFError, RecursionError, lzma.LZMAError) as error:
+    raise TechnologyTreeError(f"{path}: expected JSON, found: {error}; download python-sc2's "
+                              "data.json") from error
+  missing = [key for key in ("Ability", "Unit", "Upgrade")
+             if not isinstance(tree, dict) or not isinstance(tree.get(key), list)]
+  if missing:
+    raise TechnologyTreeError(f"{path}: expected lists Ability, Unit and Upgrade of a technology "
+                              f"tree, found none of {', '.join(missing)}")
+  return tree
 
 
-def main(argv: Sequence[str]) -> None:
-  if len(argv) > 1:
-    raise app.UsageError(f"unexpected arguments: {argv[1:]}")
-  techtree = read_tree(pathlib.Path(_TECHTREE.value))
+def main() -> None:
+  techtree = read_tree(pathlib.Path(_TECHTREE.value or ""))
   actions, units, upgrades, buffs = import_pysc2_tables()
   output = pathlib.Path(_OUTPUT.value)
   functions, aliases = function_rows(actions)
@@ -218,5 +237,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  flags.mark_flag_as_required("techtree")
-  app.run(main)
+  entry.run(main, required=["techtree"])

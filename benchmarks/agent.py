@@ -20,7 +20,7 @@ import numpy as np
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.learner import objective, update, weights
+from starleague.learner import objective, train_state, update, weights
 
 # bfloat16, dense, as published: by the device's name.
 PEAK_FLOPS = {"NVIDIA H200": 989e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100": 312e12}
@@ -109,11 +109,11 @@ def learning(settings, params, trajectories, count: int, accumulate: int, rounds
     del key
     return objective.rl_loss(policy, costs, params, teacher, batch)
 
-  optimizer = update.make_optimizer(3e-5)
+  optimizer = train_state.make_optimizer(3e-5)
   devices = jax.local_devices()[:1]
   run = update.make_update(loss, optimizer, devices, accumulate)
   host = jax.device_get(params)
-  state = run.replicate(update.initial_state(host, optimizer, jax.random.key(0)))
+  state = run.replicate(train_state.initial_state(host, optimizer, jax.random.key(0)))
   teacher, batch = run.replicate(host), run.place(trajectories)
 
   def once():

@@ -33,7 +33,7 @@ from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments import record
 from starleague.experiments.run import hosts, learner_setup, settings, wiring
-from starleague.learner import prefetch, update
+from starleague.learner import prefetch, train_state, update
 
 PARTS = ("feeding", "dataset", "devices")
 SAMPLES_PER_ITEM = 10_000  # the benchmark never exhausts the table
@@ -158,7 +158,7 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   optimizer = learner_setup.make_optimizer(config)
   run = update.make_update(learner_setup.make_loss(parts, config), optimizer)
   params = jax.device_get(wiring.initial_params(parts, config))
-  state = update.initial_state(params, optimizer, jax.random.key(0))
+  state = train_state.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
 
 

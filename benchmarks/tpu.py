@@ -31,7 +31,7 @@ from jax.experimental import topologies
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import core, types
-from starleague.learner import objective, update, weights
+from starleague.learner import objective, train_state, update, weights
 
 
 class Peak(NamedTuple):
@@ -89,7 +89,7 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
   trajectories = types.Trajectory(
     batched(spec.steps, sequences, 1), batched(spec.initial_state, sequences))
   unroll = policy.unroll_batch
-  costs, optimizer = weights.RLWeights(), update.make_optimizer(3e-5)
+  costs, optimizer = weights.RLWeights(), train_state.make_optimizer(3e-5)
 
   def total(params, trajectories):
     """Sums all outputs of the unroll, so that the compiler removes none."""
@@ -102,9 +102,9 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
 
   def lower_update(devices):
     zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), params)
-    train_state = update.initial_state(zeros, optimizer, jax.random.key(0))
+    state = train_state.initial_state(zeros, optimizer, jax.random.key(0))
     run = update.make_update(loss, optimizer, devices, options.accumulate)
-    return run.lower(train_state, trajectories, params)
+    return run.lower(state, trajectories, params)
 
   acting = jax.vmap(policy.step, (None, 0, 0, 0))
   steps = sequences * unroll_length

@@ -14,10 +14,9 @@ from starleague.learner.checkpoint_manifest import (
   MANIFEST,
   CheckpointDamagedError,
   Leaf,
-  Tree,
   describe_leaves,
-  is_key,
 )
+from starleague.learner.train_state import Tree, is_key
 
 
 def require_first_host(directory: Path) -> None:

@@ -14,8 +14,8 @@ from starleague.agent import vocabulary
 from starleague.agent.config import AgentConfig
 from starleague.common import manifests
 from starleague.common.errors import UserError
+from starleague.learner.train_state import Tree, is_key
 
-Tree = Any  # a pytree of arrays and typed keys
 Leaf = dict[str, Any]  # shape, dtype, key, path: see `describe_leaves`
 
 SCHEMA = 1
@@ -200,7 +200,3 @@ def require_nested_dicts(params: Tree) -> None:
     if not described["path"]:
       raise ValueError(f"parameter {leaf or 'at the root'}: expected nested dicts with string "
                        "keys, as Haiku's are, all the way to the arrays")
-
-
-def is_key(leaf: Any) -> bool:
-  return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -27,9 +27,9 @@ from starleague.learner.checkpoint_manifest import (
   MANIFEST,
   CheckpointDamagedError,
   CheckpointMismatchError,
-  Tree,
   read_manifest,
 )
+from starleague.learner.train_state import Tree
 
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "Restored",
            "load_params", "read_manifest", "save_params"]

@@ -7,7 +7,6 @@ All of `pmap`, donation and the placement of arrays on devices is in this file. 
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,82 +14,11 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from starleague.agent.types import Array, Trajectory
+from starleague.agent.types import Trajectory
+from starleague.learner.train_state import TrainState, Tree, is_key
 
-Tree = Any  # a pytree of arrays and typed keys
 LossFn = Callable[..., tuple[jax.Array, Mapping[str, jax.Array]]]
 AXIS = "device"
-
-
-class TrainState(NamedTuple):
-  """The state of a run; a run resumed from it equals an uninterrupted one."""
-
-  params: Tree
-  opt_state: optax.OptState  # of the parameters as one vector
-  step: Array  # [] int32: batches used, skipped ones included
-  key: jax.Array  # [] typed key, constant: step t uses fold_in(key, t)
-  skipped: Array  # [] int32: updates not applied because a value was not finite
-  consecutive_skipped: Array  # [] int32: skipped updates since the last applied one
-
-
-def make_optimizer(learning_rate: float | optax.Schedule = 3e-5, *, b1: float = 0.0,
-                   b2: float = 0.99, eps: float = 1e-5, max_norm: float | None = None,
-                   adjustable: bool = False) -> optax.GradientTransformation:
-  """Returns Adam with the published constants (Vinyals et al. 2019, Methods and pseudocode).
-
-  Args:
-    learning_rate: a float, or an optax schedule of the number of updates applied.
-    b1: decay of the gradient's first moment.
-    b2: decay of the gradient's second moment.
-    eps: added to the root of the second moment.
-    max_norm: global norm to which gradients are clipped; None, as published: no clipping.
-    adjustable: keep the learning rate in the optimizer's state, so that `with_learning_rate` can
-      change it during a run. A restored state then keeps its own rate.
-  """
-  def build(learning_rate: float | optax.Schedule) -> optax.GradientTransformation:
-    adam = optax.adam(learning_rate, b1=b1, b2=b2, eps=eps)
-    return adam if max_norm is None else optax.chain(optax.clip_by_global_norm(max_norm), adam)
-
-  if adjustable:
-    return optax.inject_hyperparams(build)(learning_rate=learning_rate)
-  return build(learning_rate)
-
-
-def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
-  """Returns a host state whose adjustable optimizer has another learning rate.
-
-  Raises:
-    ValueError: the state belongs to an optimizer made without adjustable=True.
-  """
-  hyperparams = getattr(state.opt_state, "hyperparams", None)
-  if hyperparams is None or "learning_rate" not in hyperparams:
-    raise ValueError("the optimizer's state holds no learning rate: make the optimizer with "
-                     "make_optimizer(..., adjustable=True)")
-  old = np.asarray(hyperparams["learning_rate"])
-  rate = np.full(old.shape, learning_rate, old.dtype)
-  return state._replace(opt_state=state.opt_state._replace(
-    hyperparams={**hyperparams, "learning_rate": rate}))
-
-
-def initial_state(params: Tree, optimizer: optax.GradientTransformation,
-                  key: jax.Array) -> TrainState:
-  """Returns the host state of a new run.
-
-  Args:
-    params: parameters of the network, float32.
-    optimizer: see `make_optimizer`.
-    key: a typed key, the source of all randomness in updates.
-
-  Raises:
-    ValueError: a parameter is not finite.
-  """
-  for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-    if not np.isfinite(np.asarray(leaf)).all():
-      raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
-                       "check its initialiser or the checkpoint that it was loaded from")
-  zero = np.zeros((), np.int32)
-  state = TrainState(params, optimizer.init(ravel_pytree(params)[0]), zero, key, zero, zero)
-  return jax.tree.map(lambda x: x if _is_key(x) else np.asarray(x), state)
 
 
 def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
@@ -138,8 +66,8 @@ def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None,
   leaves, treedef = jax.tree.flatten(tree)
   if not leaves:  # pmap refuses to map over nothing
     return tree
-  implementations = [jax.random.key_impl(x) if _is_key(x) else None for x in leaves]
-  data = [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves]
+  implementations = [jax.random.key_impl(x) if is_key(x) else None for x in leaves]
+  data = [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in leaves]
 
   def place(data):
     if from_first:
@@ -166,7 +94,7 @@ def unreplicate(tree: Tree) -> Tree:
   default on CPU, would prevent the next update from reusing that memory.
   """
   def first(x):
-    if _is_key(x):
+    if is_key(x):
       return jax.random.wrap_key_data(first(jax.random.key_data(x)), impl=jax.random.key_impl(x))
     return np.array(x.addressable_shards[0].data)[0]
 
@@ -288,29 +216,45 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
     # takes minutes to compile.
     grads, unravel = ravel_pytree(grads)
     grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
-    updates, opt_state = optimizer.update(
-      grads, state.opt_state, ravel_pytree(state.params)[0])
-    # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
-    # infinite moment never decays.
-    finite = _all_finite((metrics["loss"], grads, updates, opt_state))
-    opt_state = jax.tree.map(
-      lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
-    updates = jnp.where(finite, updates, 0)
-    params = optax.apply_updates(state.params, unravel(updates))
-    skip = 1 - finite.astype(jnp.int32)
-    new_state = TrainState(
-      params, opt_state, step=state.step + 1, key=state.key, skipped=state.skipped + skip,
-      consecutive_skipped=(state.consecutive_skipped + 1) * skip)
-    metrics.update(
-      gradient_norm=optax.tree.norm(grads), update_norm=optax.tree.norm(updates),
-      step=new_state.step, skipped=new_state.skipped,
-      consecutive_skipped=new_state.consecutive_skipped)
-    return new_state, metrics
+    state, applied = _apply(optimizer, state, grads, unravel, metrics["loss"])
+    return state, {**metrics, **applied}
 
   # Metrics are equal on all devices: one copy is returned.
   compiled = jax.pmap(run, axis_name=AXIS, devices=all_devices, donate_argnums=(0,),
                       out_axes=(0, None))
   return Update(tuple(all_devices), tuple(_local(all_devices)), compiled)
+
+
+def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: jax.Array,
+           unravel: Callable[[jax.Array], Tree],
+           loss: jax.Array) -> tuple[TrainState, dict[str, jax.Array]]:
+  """Applies a gradient, or skips the update if a value is not finite.
+
+  Args:
+    optimizer: of the parameters as one vector.
+    state: the state before the update.
+    grads: [number of parameters], averaged over devices.
+    unravel: converts such a vector to the parameters' tree.
+    loss: [], averaged over devices.
+
+  Returns:
+    The new state and the metrics of the update.
+  """
+  updates, opt_state = optimizer.update(grads, state.opt_state, ravel_pytree(state.params)[0])
+  # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
+  # infinite moment never decays.
+  finite = _all_finite((loss, grads, updates, opt_state))
+  opt_state = jax.tree.map(lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
+  updates = jnp.where(finite, updates, 0)
+  skip = 1 - finite.astype(jnp.int32)
+  state = TrainState(
+    optax.apply_updates(state.params, unravel(updates)), opt_state, step=state.step + 1,
+    key=state.key, skipped=state.skipped + skip,
+    consecutive_skipped=(state.consecutive_skipped + 1) * skip)
+  return state, {
+    "gradient_norm": optax.tree.norm(grads), "update_norm": optax.tree.norm(updates),
+    "step": state.step, "skipped": state.skipped,
+    "consecutive_skipped": state.consecutive_skipped}
 
 
 def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
@@ -368,10 +312,6 @@ def _all_finite(tree: Tree) -> jax.Array:
   flags = [jnp.isfinite(x).all() for x in jax.tree.leaves(tree)
            if jnp.issubdtype(x.dtype, jnp.inexact)]
   return jnp.stack(flags).all()
-
-
-def _is_key(x: Any) -> bool:
-  return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def _devices(devices: Sequence[jax.Device] | None) -> list[jax.Device]:

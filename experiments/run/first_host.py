@@ -11,7 +11,7 @@ import ml_collections
 from starleague.common import results
 from starleague.data import parameters
 from starleague.experiments.run import progress, wiring
-from starleague.learner import checkpoints, metrics, prefetch, update
+from starleague.learner import checkpoints, metrics, prefetch, train_state, update
 
 
 class MetricsLog:
@@ -85,7 +85,7 @@ class FirstHost:
       interval_s=self._config.log_interval_s)
     self._log: MetricsLog | None = None
 
-  def publish(self, state: update.TrainState, step: int) -> None:
+  def publish(self, state: train_state.TrainState, step: int) -> None:
     """Publishes the parameters if the interval is over."""
     if self._saved is not None:
       self._publish(functools.partial(update.unreplicate, state.params), step)
@@ -106,7 +106,7 @@ class FirstHost:
       progress.write(self._run_dir, progress.Progress(
         progress.TRAINING, trained_seconds, self._total_seconds, "s"))
 
-  def save(self, state: update.TrainState, step: int, trained_seconds: float,
+  def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:
     """Saves a checkpoint if the interval is over, or always if `now`."""
     self._saved_at = self._saved_at or time.time()

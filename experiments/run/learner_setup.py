@@ -12,14 +12,14 @@ from absl import logging
 from starleague.agent import types
 from starleague.data import wire
 from starleague.experiments.run import wiring
-from starleague.learner import checkpoints, objective, update, weights
+from starleague.learner import checkpoints, objective, train_state, update, weights
 
 
 class Learner(NamedTuple):
   """The compiled update and the state that it starts from."""
 
   update: update.Update
-  state: update.TrainState  # replicated
+  state: train_state.TrainState  # replicated
   teacher: Any  # replicated parameters, () where the objective needs none
   trained_seconds: float  # by earlier processes of the run
 
@@ -72,7 +72,7 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
 def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransformation:
   """Returns Adam with the config's values."""
   learner = config.learner
-  return update.make_optimizer(
+  return train_state.make_optimizer(
     learner.learning_rate, b1=learner.b1, b2=learner.b2, eps=learner.eps,
     max_norm=learner.max_norm or None)
 
@@ -103,7 +103,7 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
     params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
   else:
     params = initial_snapshot(parts, config, run_dir)
-  state = update.initial_state(params, optimizer, jax.random.key(config.seed))
+  state = train_state.initial_state(params, optimizer, jax.random.key(config.seed))
   restored = None if saved is None else saved.restore(state)
   if restored is not None:
     state, trained = restored.state, float(restored.extra["trained_seconds"])

@@ -13,7 +13,7 @@ from starleague.common import manifests
 from starleague.common.errors import UserError
 from starleague.learner import checkpoints
 from starleague.learner.checkpoints import CheckpointDamagedError, CheckpointMismatchError
-from starleague.learner.update import TrainState
+from starleague.learner.train_state import TrainState
 
 MINI = config.mini()
 REJECTIONS = CheckpointDamagedError, CheckpointMismatchError

@@ -12,7 +12,7 @@ from starleague.agent import config as config_lib
 from starleague.agent import vocabulary
 from starleague.agent.types import Trajectory
 from starleague.common import manifests
-from starleague.learner import checkpoint_manifest, checkpoints
+from starleague.learner import checkpoint_manifest, checkpoints, train_state
 from starleague.learner import update as update_lib
 from starleague.learner.checkpoints import (
   CheckpointDamagedError,
@@ -21,7 +21,7 @@ from starleague.learner.checkpoints import (
 )
 
 MINI = config_lib.mini()
-OPTIMIZER = update_lib.make_optimizer(1e-2, max_norm=1.0, adjustable=True)
+OPTIMIZER = train_state.make_optimizer(1e-2, max_norm=1.0, adjustable=True)
 
 
 def make_state(seed=0, width=3, implementation="threefry2x32", optimizer=OPTIMIZER):
@@ -31,7 +31,7 @@ def make_state(seed=0, width=3, implementation="threefry2x32", optimizer=OPTIMIZ
             "policy": {"scale": np.float32(seed)[None][0:1].reshape(()),
                        "none": np.zeros((0, 2), np.float32)}}
   key = jax.random.key(seed, impl=implementation)
-  state = update_lib.initial_state(params, optimizer, key)
+  state = train_state.initial_state(params, optimizer, key)
   return state._replace(step=np.int32(seed) * np.ones((), np.int32))
 
 
@@ -212,7 +212,7 @@ def test_other_sizes_are_rejected_and_other_run_fields_accepted(two):
 @pytest.mark.parametrize("template, message", [
   (make_state(width=5), r"params leaf \['policy/~/head_1'\]\['b'\]: found .*\[3\].*\[5\]"),
   (make_state(implementation="rbg"), r"state leaf \.key: found .*threefry2x32.*rbg"),
-  (make_state(optimizer=update_lib.make_optimizer()),
+  (make_state(optimizer=train_state.make_optimizer()),
    r"state leaf \.opt_state.*(found|expected) 'nothing'.* the optimizer"),
 ], ids=["shape", "key", "optimizer"])
 def test_mismatch_of_the_state_names_the_leaf(two, template, message):
@@ -300,7 +300,7 @@ def test_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
 
   update = update_lib.make_update(loss_fn, OPTIMIZER)
   params = {"layer": {"w": np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)}}
-  begin = update_lib.initial_state(params, OPTIMIZER, jax.random.key(3))
+  begin = train_state.initial_state(params, OPTIMIZER, jax.random.key(3))
 
   def train(host, steps, saver=None):
     state = update.replicate(host)

@@ -15,7 +15,7 @@ import pytest
 
 from starleague.agent import config
 from starleague.learner.checkpoints import Checkpoints
-from starleague.learner.update import TrainState
+from starleague.learner.train_state import TrainState
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,6 +6,7 @@ import pytest
 
 from starleague.agent.types import Trajectory
 from starleague.learner import guard as guard_lib
+from starleague.learner import train_state
 from starleague.learner import update as update_lib
 
 
@@ -16,10 +17,10 @@ def test_guard_saves_the_batch_and_names_the_term_that_is_not_finite(tmp_path):
     terms = {"value": (params * x).mean(), "entropy": (params ** 2).mean()}
     return terms["value"] + terms["entropy"], terms
 
-  optimizer = update_lib.make_optimizer()
+  optimizer = train_state.make_optimizer()
   update = update_lib.make_update(loss_fn, optimizer)
   state = update.replicate(
-    update_lib.initial_state(np.ones((), np.float32), optimizer, jax.random.key(0)))
+    train_state.initial_state(np.ones((), np.float32), optimizer, jax.random.key(0)))
   good = Trajectory({"reward": np.ones((3, 8), np.float32)}, np.zeros((8, 1), np.float32))
   bad = Trajectory({"reward": np.ones((3, 8), np.float32)}, np.zeros((8, 1), np.float32))
   bad.steps["reward"][1, 5] = np.inf

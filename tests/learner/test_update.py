@@ -6,6 +6,7 @@ import optax
 import pytest
 
 from starleague.agent.types import Trajectory
+from starleague.learner import train_state
 from starleague.learner import update as update_lib
 
 T, B, FEATURES, STATE = 3, 16, 5, 4
@@ -46,7 +47,7 @@ def noisy_loss(params, key, batch):
 
 
 def fresh_state(optimizer, seed=0):
-  return update_lib.initial_state(toy_params(seed), optimizer, jax.random.key(7))
+  return train_state.initial_state(toy_params(seed), optimizer, jax.random.key(7))
 
 
 def run(update, optimizer, batches):
@@ -67,7 +68,7 @@ def assert_trees_close(actual, expected, tolerance):
 
 @pytest.fixture(scope="module")
 def optimizer():
-  return update_lib.make_optimizer(1e-2)
+  return train_state.make_optimizer(1e-2)
 
 
 @pytest.fixture(scope="module")
@@ -79,42 +80,6 @@ def on_eight(optimizer):
 @pytest.fixture(scope="module")
 def on_one(optimizer):
   return update_lib.make_update(toy_loss, optimizer, devices=jax.devices()[:1])
-
-
-def test_optimizer_has_the_published_constants():
-  # Adam without momentum, second moment 0.99, epsilon 1e-5, by hand in float64.
-  optimizer = update_lib.make_optimizer()
-  gradients = [np.array([2.0, -0.5]), np.array([-1.0, 1e-6]), np.array([0.25, 3.0])]
-  params = np.array([1.0, -1.0])
-  actual, second = jnp.asarray(params, jnp.float32), np.zeros(2)
-  state = optimizer.init(actual)
-  expected_steps, actual_steps = [], []
-  for t, gradient in enumerate(gradients, start=1):
-    second = 0.99 * second + 0.01 * gradient ** 2
-    expected_steps.append(-3e-5 * gradient / (np.sqrt(second / (1 - 0.99 ** t)) + 1e-5))
-    change, state = optimizer.update(jnp.asarray(gradient, jnp.float32), state, actual)
-    actual_steps.append(change)
-  np.testing.assert_allclose(actual_steps, expected_steps, rtol=1e-5)
-  np.testing.assert_allclose(actual_steps[0], [-3e-5, 3e-5], rtol=1e-4)
-
-
-def test_clipping_scales_the_gradient_to_the_norm():
-  optimizer = update_lib.make_optimizer(1.0, max_norm=1.0, eps=1.0)
-  gradient = jnp.array([3.0, 4.0])
-  change, _ = optimizer.update(gradient, optimizer.init(gradient), gradient)
-  np.testing.assert_allclose(change, [-0.6 / 1.6, -0.8 / 1.8], rtol=1e-5)
-
-
-def test_learning_rate_changes_within_the_state():
-  optimizer = update_lib.make_optimizer(1e-2, adjustable=True)
-  state = fresh_state(optimizer)
-  faster = update_lib.with_learning_rate(state, 3e-2)
-  assert jax.tree.structure(faster) == jax.tree.structure(state)
-  gradient = np.ones((FEATURES + 1) * STATE, np.float32)  # of the parameters as one vector
-  change, _ = optimizer.update(gradient, faster.opt_state)
-  np.testing.assert_allclose(change, np.full(gradient.shape, -3e-2), rtol=1e-4)
-  with pytest.raises(ValueError, match="adjustable=True"):
-    update_lib.with_learning_rate(fresh_state(update_lib.make_optimizer()), 1e-3)
 
 
 def test_shard_batch_gives_consecutive_trajectories_to_each_device():
@@ -135,13 +100,6 @@ def test_shard_batch_rejects_sizes_that_do_not_divide():
   batch = toy_batch()
   with pytest.raises(ValueError, match=r"expected 16 trajectories.*found 4"):
     update_lib.shard_batch(batch._replace(initial_state=batch.initial_state[:4]), 2)
-
-
-def test_initial_state_rejects_parameters_that_are_not_finite(optimizer):
-  params = toy_params()
-  params["layer"]["b"][2] = np.nan
-  with pytest.raises(ValueError, match=r"\['layer'\]\['b'\] is not finite"):
-    update_lib.initial_state(params, optimizer, jax.random.key(0))
 
 
 def test_replicate_and_unreplicate_are_inverse_and_share_no_memory(optimizer):

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from starleague import agent
-from starleague.learner import objective, update, weights
+from starleague.learner import objective, train_state, update, weights
 from tests.learner.random_batches import random_batch
 
 ROOT = Path(__file__).parents[2]
@@ -45,9 +45,9 @@ def main() -> None:
     return objective.rl_loss(policy, costs, params, teacher, batch)
 
   params = draw()
-  optimizer = update.make_optimizer()
+  optimizer = train_state.make_optimizer()
   run = update.make_update(loss_fn, optimizer, jax.devices()[:1])
-  state = run.replicate(update.initial_state(params, optimizer, jax.random.key(0)))
+  state = run.replicate(train_state.initial_state(params, optimizer, jax.random.key(0)))
   teacher = run.replicate(draw())
   batch = run.place(random_batch(0, config, T, B))
   start = time.perf_counter()

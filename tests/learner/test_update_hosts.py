@@ -14,11 +14,12 @@ import pytest
 
 from starleague.agent import config
 from starleague.agent.types import Trajectory
+from starleague.learner import train_state
 from starleague.learner import update as update_lib
 from starleague.learner.checkpoints import Checkpoints
 
 ROOT = Path(__file__).parents[2]
-OPTIMIZER = update_lib.make_optimizer(1e-2)
+OPTIMIZER = train_state.make_optimizer(1e-2)
 
 
 def toy_loss(params, key, batch):
@@ -32,7 +33,7 @@ def train(host, hosts):
   assert jax.device_count() == 8
   update = update_lib.make_update(toy_loss, OPTIMIZER)
   params = {"layer": {"w": np.arange(6, dtype=np.float32).reshape(3, 2)}}
-  state = update.replicate(update_lib.initial_state(params, OPTIMIZER, jax.random.key(1)))
+  state = update.replicate(train_state.initial_state(params, OPTIMIZER, jax.random.key(1)))
   rows = slice(host * 16 // hosts, (host + 1) * 16 // hosts)
   for step in range(3):
     rng = np.random.default_rng(step)

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from starleague.agent import config, policy
-from starleague.learner import checkpoints, objective, weights
+from starleague.learner import checkpoints, objective, train_state, weights
 from starleague.learner import update as update_lib
 from tests.learner.random_batches import random_batch
 
 pytestmark = pytest.mark.slow
 MINI = config.mini()
 T, B = 2, 8
-OPTIMIZER = update_lib.make_optimizer()
+OPTIMIZER = train_state.make_optimizer()
 
 
 def random_params(agent, seed):
@@ -48,7 +48,7 @@ def test_eight_devices_and_one_agree_on_the_policy():
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
   batch = random_batch(0, MINI, T, B)
-  host = update_lib.initial_state(params, OPTIMIZER, jax.random.key(0))
+  host = train_state.initial_state(params, OPTIMIZER, jax.random.key(0))
   found = []
   for devices in (8, 1):
     update = rl_update(agent, devices)
@@ -69,7 +69,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
   """Trains the agent with the whole objective on a fixed dataset."""
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
-  begin = update_lib.initial_state(params, OPTIMIZER, jax.random.key(0))
+  begin = train_state.initial_state(params, OPTIMIZER, jax.random.key(0))
 
   def train(host, steps, saved=None):
     update = rl_update(agent)  # built again, as after a restart

@@ -10,7 +10,7 @@ import numpy as np
 from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.games import dm_environment, replays
+from starleague.environments.skirmish.games import dm_environment, replay_format, replays
 from starleague.environments.skirmish.rules import tiers
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 from starleague.experiments.run import settings, wiring
@@ -88,9 +88,8 @@ def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: st
   Raises:
     UserError: a race or map that the tier does not have, or a seed outside 0..2^31 - 1.
   """
-  if not 0 <= seed < 2 ** 31:
-    raise UserError(f"seed: expected 0 to {2 ** 31 - 1}, found {seed}")
   try:
+    replay_format.check_seed(seed)
     match_up = dm_environment.draw_match_up(
       np.random.default_rng(seed), game.tier, races, map_name, swap_sides)
   except ValueError as error:

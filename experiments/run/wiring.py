@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import ml_collections
-import numpy as np
 
 from starleague import agent
 from starleague.actor import rollouts
@@ -43,8 +42,7 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
   settings, tier = agent_config.preset(config.preset), config.environment.tier
   game = game_config(tier, settings)
   opponents = tuple(config.environment.opponents.split(","))
-  known = scripts.names_of(tier)
-  indices = np.array([known.index(name) for name in opponents], np.int32)
+  indices = scripts.indices_of(opponents, tier)
   every = players.make_scripted(**game._asdict())
 
   def scripted(index, key, state, player):

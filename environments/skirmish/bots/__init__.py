@@ -1,1 +1,1 @@
-"""Scripted players of Skirmish, demonstrators and tournaments between them."""
+"""Scripted players of Skirmish, demonstrators and tournaments."""

@@ -1,1 +1,1 @@
-"""Single games of Skirmish: replays, live games, and the dm_env interface."""
+"""Single games of Skirmish: live games, replays and the dm_env interface."""

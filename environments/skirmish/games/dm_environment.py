@@ -1,11 +1,11 @@
-"""Skirmish as a `dm_env.Environment` for one player; the other is a script, an agent or a function.
+"""Skirmish as a `dm_env.Environment` for one player against a script, an agent or a function.
 
   environment = SkirmishEnvironment("L5", races=("protoss", "zerg"), map_name="ramps", seed=1)
   timestep = environment.reset()
   while not timestep.last():
     timestep = environment.step(my_policy(timestep.observation))
 
-Observations and actions are `types.Observation` and `types.Action`, nested as they are there.
+Observations and actions are `types.Observation` and `types.Action`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,20 +17,21 @@ from dm_env import specs
 
 from starleague.agent import types, vocabulary
 from starleague.environments import base
-from starleague.environments.skirmish.games import live, replays
+from starleague.environments.skirmish.games import live, replay_format, replays
 from starleague.environments.skirmish.rules import constants, maps, tables, tiers
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
 
-# What another player may be: a scripted player's name, a Controller, or a function of what it sees.
-Opponent = str | replays.Controller | Callable[[types.Observation], types.Action]
-RANDOM = "random"  # drawn anew for each game
+# A scripted player's name, a Controller, or a function of the opponent's observation.
+Function = Callable[[types.Observation], types.Action]
+Opponent = str | replays.Controller | Function
+RANDOM = "random"  # drawn for each game
 
 
 def race_index(name: str, tier: str) -> int:
-  """The index in types.RACES of a race that a tier has.
+  """Returns the index in types.RACES of a race of a tier.
 
   Raises:
-    ValueError: there is none of that name, or the tier does not have it.
+    ValueError: the tier does not have a race of that name.
   """
   known = playable(tier)
   if name not in known:
@@ -39,7 +40,7 @@ def race_index(name: str, tier: str) -> int:
 
 
 def playable(tier: str) -> tuple[str, ...]:
-  """Names of the races of a tier."""
+  """Returns the names of the races of a tier."""
   if tier not in tiers.TIERS:
     raise ValueError(f"unknown tier {tier!r}: choose one of {', '.join(tiers.TIERS)}")
   rules = tables.make_rules(*GAME_CONFIGS[tier])
@@ -47,15 +48,15 @@ def playable(tier: str) -> tuple[str, ...]:
 
 
 def map_names(tier: str) -> tuple[str, ...]:
-  """Names of the maps of a tier; flat tiers have one."""
+  """Returns the names of the maps of a tier; flat tiers have one."""
   return maps.NAMES if tiers.TIERS[tier].field_block else maps.NAMES[:1]
 
 
 def map_index(name: str, tier: str) -> int:
-  """The index of a tier's map.
+  """Returns the index of a map of a tier.
 
   Raises:
-    ValueError: the tier has none of that name.
+    ValueError: the tier does not have a map of that name.
   """
   known = map_names(tier)
   if name not in known:
@@ -65,21 +66,21 @@ def map_index(name: str, tier: str) -> int:
 
 def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (RANDOM, RANDOM),
                   map_name: str = RANDOM, swap_sides: bool | None = None) -> base.MatchUp:
-  """A match-up whose races, map and sides are as named, or drawn.
+  """Returns a match-up whose races, map and sides are given or drawn.
 
   Args:
-    rng: what is not named is drawn from it.
+    rng: random numbers for what is not given.
     tier: a name of `tiers.TIERS`.
     races: player 0's and player 1's, or "random".
     map_name: one of `map_names(tier)`, or "random".
-    swap_sides: player 0 starts in the second place; None: drawn.
+    swap_sides: player 0 starts in the second position; None: drawn.
 
   Raises:
-    ValueError: a name that does not exist.
+    ValueError: an unknown name.
   """
   if len(races) != 2:
     raise ValueError(f"races: expected 2, found {len(races)}")
-  # All is drawn, whatever is named: to name the map does not change the races.
+  # Everything is drawn in any case, so that naming the map does not change the races.
   drawn = [str(rng.choice(playable(tier))) for _ in range(2)]
   place, swap = str(rng.choice(map_names(tier))), bool(rng.integers(2))
   named = [found if race == RANDOM else race for found, race in zip(drawn, races, strict=True)]
@@ -90,9 +91,9 @@ def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (R
 
 
 def action_spec(game: GameConfig) -> types.Action:
-  """Specs of an action with the least and the greatest value of each argument."""
+  """Returns specs of an action with the least and the greatest value of each argument."""
   most = types.Action(
-    function=vocabulary.NUM_FUNCTIONS - 1, delay=types.NUM_DELAYS - 1, queued=1, repeat=2,
+    function=vocabulary.NUM_FUNCTIONS - 1, delay=types.MAX_DELAY, queued=1, repeat=2,
     units=game.max_entities, target_unit=game.max_entities - 1,
     location=game.location_size ** 2 - 1)
   least = types.Action(0, 1, 0, 0, 0, 0, 0)
@@ -103,7 +104,7 @@ def action_spec(game: GameConfig) -> types.Action:
 
 
 def observation_spec(game: GameConfig) -> types.Observation:
-  """Specs of an observation."""
+  """Returns specs of an observation."""
   shapes = types.observation_spec(game.max_entities, game.map_size)
 
   def spec(path, shape):
@@ -116,11 +117,11 @@ def observation_spec(game: GameConfig) -> types.Observation:
 
 
 def check_action(action: types.Action, spec: types.Action) -> types.Action:
-  """An action in the specs' dtypes.
+  """Checks an action and returns it in the specs' dtypes.
 
   Raises:
-    TypeError: no Action, or an argument that is no integer.
-    ValueError: an argument's shape or value: names it, with what was expected and found.
+    TypeError: it is no Action, or an argument is not of integers.
+    ValueError: an argument has a wrong shape or is out of its range.
   """
   if not isinstance(action, types.Action):
     raise TypeError(f"action: expected types.Action, found {type(action).__name__}")
@@ -140,25 +141,26 @@ def check_action(action: types.Action, spec: types.Action) -> types.Action:
 
 
 class SkirmishEnvironment(dm_env.Environment):
-  """A player's games. The same arguments give the same games, to the last bit."""
+  """One player's side of consecutive games. Equal arguments give equal games, bit for bit."""
 
   def __init__(self, opponent: Opponent = "L5", *, game: GameConfig = GAME_CONFIGS["default"],
                races: Sequence[str] = (RANDOM, RANDOM), map_name: str = RANDOM,
                player: int = 0, swap_sides: bool | None = None, seed: int = 0):
-    """Makes the environment; `reset` begins a game.
+    """Makes the environment; `reset` starts a game.
 
     Args:
-      opponent: a scripted player's name, a `replays.Controller` made for `game`, or a function of its
-        observation. A function keeps its own memory; an observation at loop 0 is a new game.
+      opponent: a scripted player's name, a `replays.Controller` made for `game`, or a function of
+        the opponent's observation. A function keeps its own memory; an observation at game loop 0
+        starts a new game.
       game: the sizes; see `GAME_CONFIGS`.
-      races: the user's and the opponent's, or "random".
+      races: of the user and of the opponent, or "random".
       map_name: one of `map_names(tier)`, or "random".
-      player: which of the two the user is; it matters for replays only.
-      swap_sides: player 0 starts in the second place; None: drawn for each game.
-      seed: what games differ by: of their starts, their scripts' noise, and all that is random.
+      player: the user's index, 0 or 1; it matters only for replays.
+      swap_sides: player 0 starts in the second position; None: drawn for each game.
+      seed: of the match-ups, the games and the scripts' noise.
 
     Raises:
-      ValueError: a name that does not exist, or sizes that the tier does not fit in.
+      ValueError: an unknown name, or sizes too small for the tier.
     """
     tables.make_rules(*game)
     if player not in (0, 1):
@@ -169,33 +171,35 @@ class SkirmishEnvironment(dm_env.Environment):
     self._map, self._swap = map_name, swap_sides
     if isinstance(opponent, str):
       opponent = replays.scripted_player(opponent, game)
-    self._other = opponent if isinstance(opponent, replays.Controller) else None
-    self._seat = live.Seat(self._other, game) if self._other else None
-    self._function = None if self._seat else opponent
+    self._opponent: replays.Controller | Function = opponent
+    self._controller = opponent if isinstance(opponent, replays.Controller) else None
+    self._seat = live.Seat(self._controller, game) if self._controller else None
     self._actions, self._observations = action_spec(game), observation_spec(game)
     self._games = 0
     self._live: live.LiveGame | None = None
     self._over = True
 
   def reset(self) -> dm_env.TimeStep:
-    """Begins the next game."""
+    """Starts the next game."""
     rng = np.random.default_rng([self._seed, self._games])
     self._games += 1
     match_up = draw_match_up(rng, self._game.tier, self._races, self._map, self._swap)
-    sides = (None, self._other) if self._player == 0 else (self._other, None)
+    controllers = (None, self._controller)
     self._live = live.LiveGame(
-      self._game, live.seated(match_up, sides), int(rng.integers(2 ** 31)))
+      self._game,
+      live.seated(match_up, controllers if self._player == 0 else controllers[::-1]),
+      int(rng.integers(replay_format.MOST_SEED + 1)))
     if self._seat:
       self._seat.reset()
     self._over = False
     return dm_env.restart(live.observe(self._live, self._player))
 
   def step(self, action: types.Action) -> dm_env.TimeStep:
-    """Acts, and lets the game go on until the user is due again, or it is over.
+    """Takes an action and advances the game until the user is due again or the game is over.
 
     Raises:
-      TypeError: no action of integers.
-      ValueError: an argument out of its range or of another shape.
+      TypeError: the action is no Action of integers.
+      ValueError: an argument has a wrong shape or is out of its range.
     """
     if self._over or self._live is None:
       return self.reset()
@@ -204,7 +208,7 @@ class SkirmishEnvironment(dm_env.Environment):
     while True:
       actions = {mine: checked} if game.due[mine] else {}
       if game.due[other]:
-        actions[other] = self._other_action(game, other)
+        actions[other] = self._opponent_action(game, other)
       game.step(actions)
       if game.winner >= 0 or game.due[mine]:
         break
@@ -216,39 +220,40 @@ class SkirmishEnvironment(dm_env.Environment):
     return dm_env.TimeStep(
       dm_env.StepType.LAST, np.float32(reward), np.float32(0), observation)
 
-  def _other_action(self, game: live.LiveGame, other: int) -> types.Action:
+  def _opponent_action(self, game: live.LiveGame, player: int) -> types.Action:
     if self._seat:
-      return self._seat.act(game, other)
+      return self._seat.act(game, player)
+    assert not isinstance(self._opponent, replays.Controller)
     try:
-      return check_action(self._function(live.observe(game, other)), self._actions)
+      return check_action(self._opponent(live.observe(game, player)), self._actions)
     except (TypeError, ValueError) as error:
       raise type(error)(f"the opponent's {error}") from error
 
   def observation_spec(self) -> types.Observation:
-    """Specs of `types.Observation`."""
+    """Returns specs of `types.Observation`."""
     return self._observations
 
   def action_spec(self) -> types.Action:
-    """Bounded specs of `types.Action`."""
+    """Returns bounded specs of `types.Action`."""
     return self._actions
 
   def reward_spec(self) -> specs.BoundedArray:
-    """+1 for a win, -1 for a loss, 0 for a draw; 0 before the end."""
+    """Returns the reward's spec: +1 for a win, -1 for a loss, 0 for a draw and before the end."""
     return specs.BoundedArray((), np.float32, -1, 1, name="reward")
 
   def discount_spec(self) -> specs.BoundedArray:
-    """0 at the end, else 1."""
+    """Returns the discount's spec: 0 at the end, else 1."""
     return specs.BoundedArray((), np.float32, 0, 1, name="discount")
 
   def replay(self, names: tuple[str, str] = ("player", "opponent")) -> replays.Replay:
-    """The current game up to now, to be saved or watched.
+    """Returns the replay of the current game so far.
 
     Args:
-      names: the user's and the opponent's.
+      names: of the user and of the opponent.
 
     Raises:
-      ValueError: no game has begun.
+      ValueError: no game has started.
     """
     if self._live is None:
-      raise ValueError("no game has begun: call reset first")
+      raise ValueError("no game has started: call reset first")
     return self._live.replay(names if self._player == 0 else names[::-1])

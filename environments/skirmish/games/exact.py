@@ -1,8 +1,8 @@
-"""The compiled engine of games that can be played again, and what tells one state from another.
+"""Bitwise reproducible games: the compiled program that plays them, and hashes of their states.
 
-Two compiled programs of the same mathematics may round differently. Whatever plays a game that is to
-be a replay, and what plays it again, therefore runs this one loop, on the CPU whatever else there
-is, without the fused multiply-adds that some CPUs have and others do not.
+Two compiled programs of the same mathematics may round differently. Live games and resimulated
+replays therefore run this one loop. It runs on the CPU, even if there is an accelerator, and
+without fused multiply-adds, which not every CPU has.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import functools
 import hashlib
 import platform
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,30 +23,29 @@ from starleague.environments.skirmish.games.replay_format import STEPS_PER_HASH
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import function_tables, tables, tiers, unit_tables
 from starleague.environments.skirmish.rules.config import GameConfig
-from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.state import State
 
-# SSE4.2 is what all x86-64 CPUs of the last fifteen years have in common. With it the hashes were
-# the same at every optimisation level of XLA; with AVX2 they were not, nor the same as with AVX.
+# All x86-64 CPUs of the last fifteen years have SSE4.2. With it the hashes were equal at every
+# optimisation level of XLA. With AVX2 they were not, and they differed from those with AVX.
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _COMPILER_OPTIONS = {"xla_cpu_max_isa": "SSE4_2"} if _IS_X86 else {}
-# Fields whose name differs from the one that hashes contain: replays recorded before a renaming
-# stay valid.
+# Renamed fields with the names that hashes contain: older replays stay valid.
 _HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops"}
 
 
 class Program(NamedTuple):
-  """The compiled engine of a GameConfig."""
+  """The compiled functions of a GameConfig."""
 
-  reset: Callable[[Array, base.MatchUp], State]
-  stand: Callable[[State], tuple[Array, Array]]  # -> [2] bool: who is due; [] winner
+  reset: Callable[[jax.Array, base.MatchUp], State]
+  status: Callable[[State], tuple[jax.Array, jax.Array]]  # -> due [2] bool, winner []
   # (track, state, actions [H, 2, ...], acts [H, 2], count) -> (track, state): plays the first
-  # `count` of H = STEPS_PER_HASH steps; `track` [H, ...] takes the state after each; donated.
+  # `count` of H = STEPS_PER_HASH steps. `track` [H, ...] takes the state after each; it is donated.
   run: Callable[..., tuple[State, State]]
 
 
 @functools.cache
 def make_program(game: GameConfig) -> Program:
-  """The program of a GameConfig, compiled once."""
+  """Returns the program of a GameConfig, compiled once."""
   environment = skirmish.make_skirmish(**game._asdict())
 
   def run(track, state, actions, acts, count):
@@ -57,17 +56,17 @@ def make_program(game: GameConfig) -> Program:
       put = functools.partial(lax.dynamic_update_index_in_dim, index=i, axis=0)
       return jax.tree.map(put, track, state), state
 
-    # A loop of `count` steps, not a scan of H: it must be the same program for one step too.
+    # A loop of `count` steps, not a scan over H: single steps must run the same program.
     return lax.fori_loop(0, count, body, (track, state))
 
   compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
   return Program(
     reset=compiled(environment.reset), run=compiled(run, donate_argnums=0),
-    stand=compiled(lambda state: (environment.due(state), state.winner)))
+    status=compiled(lambda state: (environment.due(state), state.winner)))
 
 
 def on_cpu(function: Callable) -> Callable:
-  """Runs a function's JAX programs on the CPU."""
+  """Decorates a function so that its JAX programs run on the CPU."""
   @functools.wraps(function)
   def wrapped(*args, **kwargs):
     with jax.default_device(jax.devices("cpu")[0]):
@@ -76,13 +75,14 @@ def on_cpu(function: Callable) -> Callable:
 
 
 def make_track(state: State) -> State:
-  """Room for the states after each of STEPS_PER_HASH steps."""
+  """Returns zeros for the states after each of STEPS_PER_HASH steps."""
   return jax.tree.map(lambda x: jnp.zeros((STEPS_PER_HASH, *x.shape), x.dtype), state)
 
 
-def keys_of(seed: int) -> tuple[Array, Array]:
-  """What the start of a game and what its players' noise are drawn from."""
-  return tuple(jax.random.split(jax.random.key(seed, impl="threefry2x32")))
+def keys_of(seed: int) -> tuple[jax.Array, jax.Array]:
+  """Returns the random keys of a game's start and of its players' noise."""
+  start, noise = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
+  return start, noise
 
 
 def _hashed_name(name: str) -> str:
@@ -90,7 +90,7 @@ def _hashed_name(name: str) -> str:
 
 
 def state_hash(state: State) -> str:
-  """SHA-256 of a state: of every array's name, dtype, shape and bytes."""
+  """Returns the SHA-256 of a state: of every array's name, dtype, shape and bytes."""
   digest = hashlib.sha256()
   for path, leaf in jax.tree_util.tree_leaves_with_path(state):
     values = np.ascontiguousarray(leaf)
@@ -107,14 +107,14 @@ def _hashed_text(tier: tiers.Tier) -> str:
 
 
 def rules_digest(tier: str) -> str:
-  """16 hex digits that identify the constants of a tier: sizes, pace, statistics, functions."""
+  """Returns 16 hex digits that identify a tier's sizes, pace, statistics and functions."""
   sizes = tiers.TIERS[tier]
   digest = hashlib.sha256(_hashed_text(sizes).encode())
   types_ = unit_tables.make_types(sizes)
   products = function_tables.make_products(sizes, types_)
   functions = function_tables.make_functions(sizes, types_, products)
   upgrades = unit_tables.make_upgrades(sizes, types_)
-  parts = [types_, types_.ground, types_.air, functions, products, upgrades]
+  parts: list[Any] = [types_, types_.ground, types_.air, functions, products, upgrades]
   if sizes.field_block:
     parts.append(tables.make_terrain(sizes))
   for part in parts:
@@ -128,12 +128,12 @@ def rules_digest(tier: str) -> str:
 
 
 def recorded_with() -> str:
-  """What this process plays games with, as replays tell it."""
+  """Returns what this process plays games with, as stated in replays."""
   return f"jax {jax.__version__} on {platform.machine()}"
 
 
-def nothing_done(game: GameConfig, steps: int) -> tuple[types.Action, np.ndarray]:
-  """Actions [steps, 2, ...] of nobody, and who acts, [steps, 2] bool."""
+def no_actions(game: GameConfig, steps: int) -> tuple[types.Action, np.ndarray]:
+  """Returns zero actions [steps, 2, ...] and False for each player's acting [steps, 2]."""
   actions = jax.tree.map(lambda spec: np.zeros((steps, 2, *spec.shape), spec.dtype),
                          types.action_spec(game.max_selected))
   return actions, np.zeros((steps, 2), bool)

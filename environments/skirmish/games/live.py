@@ -1,9 +1,10 @@
-"""A game that is played one step at a time from Python, by whoever: a person, a script, an agent.
+"""Live games: played one step at a time from Python, by scripted players, agents or humans.
 
-What is played is a replay at any moment: the engine is the same compiled program that plays
-replays again, so that `replays.resimulate` comes to the same states, to the last bit.
+A live game can be saved as a replay at any time. It runs the compiled program of `exact`, which
+also resimulates replays, so that `replays.resimulate` reproduces its states bit for bit.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,81 +18,83 @@ from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
+  check_seed,
   hash_steps,
 )
 from starleague.environments.skirmish.rules import constants, observation, tables, tiers
 from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GameConfig
-from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.state import State
+
+# (params, key, state, player, memory) -> (Action, memory), unbatched.
+Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]
 
 
 class Controller(NamedTuple):
-  """Someone who plays; make one with `replays.scripted_player` or `replays.policy_player`."""
+  """What controls a player: see `replays.scripted_player` and `replays.policy_player`."""
 
   name: str
-  # (params, key, state, player, memory) -> (Action, memory), unbatched.
-  decide: Callable[[Any, Array, State, Array, Any], tuple[types.Action, Any]]
+  decide: Decide
   params: Any = ()
   memory: Any = ()  # before the first observation
   mmr: int = base.AGENT_MMR
-  income: int = 100  # percent of what its workers bring
+  income: int = 100  # percent
 
 
-def seated(match_up: base.MatchUp, players: Sequence[Controller | None]) -> base.MatchUp:
-  """A match-up with what its two players are to be told and given; None: as an agent."""
+def seated(match_up: base.MatchUp, controllers: Sequence[Controller | None]) -> base.MatchUp:
+  """Returns a match-up with the MMR and the income of two controllers; None stands for an agent."""
   agent = base.make_match_up()
-  mmr, income = (np.array([getattr(player, name) if player else like[i]
-                           for i, player in enumerate(players)], like.dtype)
+  mmr, income = (np.array([getattr(controller, name) if controller else like[i]
+                           for i, controller in enumerate(controllers)], like.dtype)
                  for name, like in (("mmr", agent.mmr), ("income", agent.income)))
   return match_up._replace(mmr=mmr, income=income)
 
 
 class LiveGame:
-  """One game. Its functions are compiled once a `Game`, whatever the races, maps and seeds."""
+  """One game. Its functions compile once per GameConfig, for all races, maps and seeds."""
 
   def __init__(self, game: GameConfig, match_up: base.MatchUp, seed: int):
-    """Begins a game.
+    """Starts a game.
 
     Args:
       game: the arguments of the environment.
       match_up: of numpy arrays; see `base.make_match_up`.
-      seed: of where units stand at the start, and of the players' noise; 0 to 2^31 - 1.
+      seed: of the units' starting positions and of the players' noise; 0 to 2^31 - 1.
 
     Raises:
-      ValueError: a seed out of range, or what `make_skirmish` refuses.
+      ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
     """
-    if not 0 <= seed < 2 ** 31:
-      raise ValueError(f"seed must be in 0..{2 ** 31 - 1}, found {seed}")
+    check_seed(seed)
     self.game, self.match_up, self.seed, self.steps = game, match_up, seed, 0
-    self._cpu = jax.devices("cpu")[0]
-    with jax.default_device(self._cpu):
+    self.device = jax.devices("cpu")[0]
+    with jax.default_device(self.device):
       self._program = exact.make_program(game)
       start, self._noise = exact.keys_of(seed)
       self.state: State = self._program.reset(start, match_up)
       self._track = exact.make_track(self.state)
-      self._stand()
-    self._actions, self._acts = exact.nothing_done(game, STEPS_PER_HASH)
+      self._update_status()
+    self._actions, self._acts = exact.no_actions(game, STEPS_PER_HASH)
     self._taken: list[tuple] = []
     self._hashes = [exact.state_hash(self.state)]
 
-  def _stand(self) -> None:
-    self.due, winner = (np.asarray(x) for x in self._program.stand(self.state))
-    self.winner = int(winner)  # 0 or 1, 2 for a draw, -1 while it goes on
+  def _update_status(self) -> None:
+    self.due, winner = (np.asarray(x) for x in self._program.status(self.state))
+    self.winner = int(winner)  # 0 or 1, 2 for a draw, -1 before the end
 
-  def key(self, player: int) -> Array:
-    """What a player's noise at this step is drawn from."""
+  def key(self, player: int) -> jax.Array:
+    """Returns the random key of a player's noise at this step."""
     return jax.random.fold_in(jax.random.fold_in(self._noise, self.steps), player)
 
   def step(self, actions: Mapping[int, types.Action]) -> None:
     """Plays one environment step.
 
     Args:
-      actions: by player; of all who are due and of nobody else.
+      actions: by player, of exactly the players that are due.
 
     Raises:
-      ValueError: the game is over, or others act than those who are due.
+      ValueError: the game is over, or the actions are not those of the players that are due.
     """
     if self.winner >= 0:
-      raise ValueError("the game is over: begin another one")
+      raise ValueError("the game is over: start another one")
     due = {int(player) for player in np.flatnonzero(self.due)}
     if set(actions) != due:
       raise ValueError(f"actions: expected those of players {sorted(due)}, found {sorted(actions)}")
@@ -100,26 +103,26 @@ class LiveGame:
       for values, value in zip(self._actions, actions[player], strict=True):
         values[0, player] = value
       self._taken.append((self.steps, player, *(v[0, player].copy() for v in self._actions)))
-    with jax.default_device(self._cpu):
+    with jax.default_device(self.device):
       self._track, self.state = self._program.run(
         self._track, self.state, self._actions, self._acts, 1)
-      self._stand()
+      self._update_status()
     self.steps += 1
     if self.steps % STEPS_PER_HASH == 0:
       self._hashes.append(exact.state_hash(self.state))
 
   def replay(self, names: tuple[str, str]) -> Replay:
-    """The game up to now.
+    """Returns the replay of the game so far.
 
     Args:
       names: of player 0 and player 1.
     """
-    step, player, *done = (
+    step, player, *taken = (
       zip(*self._taken, strict=True) if self._taken else [()] * (2 + len(self._actions)))
     actions = (np.array(values, like.dtype).reshape(-1, *like.shape[2:])
-               for values, like in zip(done, self._actions, strict=True))
+               for values, like in zip(taken, self._actions, strict=True))
     hashes = list(self._hashes)
-    if len(hashes) < len(hash_steps(self.steps)):  # step 0 is the start and the end
+    if len(hashes) < len(hash_steps(self.steps)):  # step 0 is both the first and the last state
       hashes.append(exact.state_hash(self.state))
     return Replay(
       game=self.game, match_up=jax.tree.map(np.asarray, self.match_up), seed=self.seed,
@@ -129,79 +132,75 @@ class LiveGame:
 
 
 class Seat:
-  """A `Controller` in a live game: what it does when it is due, and its memory."""
+  """A controller in a live game: its compiled decisions and its memory."""
 
-  def __init__(self, player: Controller, game: GameConfig):
-    self.name, self._player, self._memory = player.name, player, player.memory
-    self._decide = _compiled(player.decide, game.max_selected)
+  def __init__(self, controller: Controller, game: GameConfig):
+    self.name, self._controller, self._memory = controller.name, controller, controller.memory
+    self._decide = _compiled(controller.decide, game.max_selected)
 
   def reset(self) -> None:
-    """Forgets the game before."""
-    self._memory = self._player.memory
+    """Clears the memory, for a new game."""
+    self._memory = self._controller.memory
 
   def act(self, live: LiveGame, player: int) -> types.Action:
-    """Its action; it must be due.
+    """Returns the action of a player that is due.
 
     Args:
       live: the game.
-      player: which one it plays, 0 or 1.
+      player: the player that it controls, 0 or 1.
     """
-    with jax.default_device(live._cpu):
+    with jax.default_device(live.device):
       action, self._memory = self._decide(
-        self._player.params, live.key(player), live.state, jnp.int32(player), self._memory)
+        self._controller.params, live.key(player), live.state, jnp.int32(player), self._memory)
     return jax.tree.map(np.asarray, action)
 
 
-_DECISIONS: dict[Any, Any] = {}
+@functools.cache
+def _compiled(decide: Decide, max_selected: int) -> Any:
+  """Compiles the decisions of controllers; casts their actions to the dtypes of the spec."""
+  spec = types.action_spec(max_selected)
+
+  def cast(*arguments):
+    action, memory = decide(*arguments)
+    return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), action, spec), memory
+
+  return jax.jit(cast)
 
 
-def _compiled(decide, max_selected: int):
-  """(params, key, state, player, memory) -> (Action, memory), compiled once."""
-  if (decide, max_selected) not in _DECISIONS:
-    spec = types.action_spec(max_selected)
-
-    def cast(*arguments):
-      action, memory = decide(*arguments)
-      return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), action, spec), memory
-
-    _DECISIONS[decide, max_selected] = jax.jit(cast)
-  return _DECISIONS[decide, max_selected]
-
-
-def record(competitors: tuple[Controller, Controller], seed: int, *, game: GameConfig = DEFAULT_GAME_CONFIG,
-           match_up: base.MatchUp | None = None, max_steps: int | None = None) -> Replay:
-  """Plays a game and notes what was done.
+def record(controllers: tuple[Controller, Controller], seed: int, *,
+           game: GameConfig = DEFAULT_GAME_CONFIG, match_up: base.MatchUp | None = None,
+           max_steps: int | None = None) -> Replay:
+  """Plays a game and returns its replay.
 
   Args:
-    competitors: player 0 and player 1, made for `game`.
-    seed: of the game and of its players' noise; 0 to 2^31 - 1. The same one gives the same game.
+    controllers: of player 0 and player 1, made for `game`.
+    seed: of the game and of its players' noise; 0 to 2^31 - 1. Equal seeds give equal games.
     game: the arguments of the environment.
-    match_up: of numpy arrays; `base.make_match_up()` if not given. Its MMR and income are the
-      competitors'.
-    max_steps: where to break off; the tier's own limit if not given.
+    match_up: of numpy arrays; `base.make_match_up()` if not given. MMR and income are the
+      controllers'.
+    max_steps: stops after this many environment steps; the tier's own limit if not given.
 
   Raises:
-    ValueError: a seed out of range, or what `make_skirmish` refuses.
+    ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
   """
   match_up = base.make_match_up() if match_up is None else match_up
-  live = LiveGame(game, seated(match_up, competitors), seed)
-  seats = [Seat(player, game) for player in competitors]
+  live = LiveGame(game, seated(match_up, controllers), seed)
+  seats = [Seat(controller, game) for controller in controllers]
   limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)
   while live.winner < 0 and live.steps < limit:
     live.step({player: seats[player].act(live, player)
                for player in np.flatnonzero(live.due).tolist()})
-  return live.replay((competitors[0].name, competitors[1].name))
+  return live.replay((controllers[0].name, controllers[1].name))
 
 
-_OBSERVERS: dict[GameConfig, Any] = {}
+@functools.cache
+def _observer(game: GameConfig) -> Any:
+  rules = tables.make_rules(*game)
+  return jax.jit(lambda state, player: observation.observe(rules, state, player)[0])
 
 
 def observe(live: LiveGame, player: int) -> types.Observation:
-  """What a player sees, of numpy arrays. Compiled once a `Game`."""
-  if live.game not in _OBSERVERS:
-    rules = tables.make_rules(*live.game)
-    _OBSERVERS[live.game] = jax.jit(
-      lambda state, player: observation.observe(rules, state, player)[0])
-  with jax.default_device(live._cpu):
-    return jax.tree.map(np.asarray, _OBSERVERS[live.game](live.state, np.int32(player)))
+  """Returns a player's observation, of numpy arrays. Compiles once per GameConfig."""
+  with jax.default_device(live.device):
+    return jax.tree.map(np.asarray, _observer(live.game)(live.state, np.int32(player)))

@@ -1,7 +1,7 @@
-"""What a replay of Skirmish holds, and its file: a NumPy .npz of a few KB, written atomically.
+"""Replays of Skirmish and their file format: a NumPy .npz of a few KB, written atomically.
 
-The file's array `manifest` is JSON: everything that is a number or a name. `step`, `player` and
-`action.FIELD` are the actions, a row each; `z.FIELD` are both players' targets. Nothing is pickled.
+The array `manifest` is JSON and holds all scalars and names. `step`, `player` and `action.FIELD`
+hold the actions, one row each. `z.FIELD` hold both players' targets. Nothing is pickled.
 """
 
 import json
@@ -24,44 +24,45 @@ SCHEMA = 2
 STEPS_PER_HASH = 256
 UNFINISHED = -1
 MOST_INCOME = 1000  # percent
-MOST_STEPS = 2 ** 20  # far more than any game's: a damaged number is not to fill the memory
+MOST_STEPS = 2 ** 20  # far more than in any game: a damaged number must not fill the memory
+MOST_SEED = 2 ** 31 - 1
 
 
 class ReplayError(UserError, ValueError):
-  """A replay that cannot be used: says what was expected and what was found."""
+  """A replay cannot be used; the message says what was expected and found."""
 
 
 class Replay(NamedTuple):
-  """A game; N actions. All arrays are numpy's."""
+  """A recorded game with N actions. All arrays are numpy arrays."""
 
   game: GameConfig
   match_up: base.MatchUp
   seed: int
   players: tuple[str, str]
   steps: int  # environment steps played
-  winner: int  # 0 or 1, 2 for a draw, UNFINISHED where it was broken off
-  step: np.ndarray  # [N] int32, ascending: environment steps played before the action
+  winner: int  # 0 or 1, 2 for a draw, UNFINISHED if it was stopped early
+  step: np.ndarray  # [N] int32, ascending: number of environment steps before the action
   player: np.ndarray  # [N] uint8
   actions: types.Action  # [N, ...]
   hashes: tuple[str, ...]  # SHA-256 of the state after each of `hash_steps(steps)`
-  rules: str  # digest of the tier's numbers
-  recorded_with: str  # JAX's version and the kind of CPU
+  rules: str  # digest of the tier's constants
+  recorded_with: str  # version of JAX and kind of CPU
 
 
 # Keys of the manifest and their types; schema comes first.
 _MANIFEST = {
-  "schema": int, **GameConfig.__annotations__, "seed": int,
-  "players": list, "races": list, "map_index": int, "swap_sides": bool, "mmr": list, "income": list, "steps": int,
-  "winner": int, "hashes": list, "rules": str, "recorded_with": str}
+  "schema": int, **GameConfig.__annotations__, "seed": int, "players": list, "races": list,
+  "map_index": int, "swap_sides": bool, "mmr": list, "income": list, "steps": int, "winner": int,
+  "hashes": list, "rules": str, "recorded_with": str}
 
 
 def hash_steps(steps: int) -> tuple[int, ...]:
-  """After how many steps of a game its state is hashed."""
+  """Returns the numbers of steps after which the state of a game is hashed."""
   return *range(0, steps, STEPS_PER_HASH), steps
 
 
 def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
-  """Writes a replay, at once: a reader finds the old file or the whole new one."""
+  """Writes a replay atomically: readers find the old file or the complete new one."""
   path, match_up = pathlib.Path(path), replay.match_up
   manifest = {
     "schema": SCHEMA, **replay.game._asdict(), "seed": replay.seed, "players": replay.players,
@@ -80,27 +81,16 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
 
 
 def load(path: str | os.PathLike[str]) -> Replay:
-  """Reads a replay and checks that it is one; `replays.resimulate` checks the game itself.
+  """Reads a replay and checks its format; `replays.resimulate` checks the game itself.
 
   Raises:
-    OSError: it cannot be read.
-    ReplayError: it is damaged, of another schema or tier, or no replay: says which, what was
-      expected and what was found.
+    OSError: the file cannot be read.
+    ReplayError: the file is damaged, has another schema or tier, or is no replay.
   """
   arrays = _arrays(path)
   manifest = _manifest(path, arrays)
   game = GameConfig(*(manifest[name] for name in GameConfig._fields))
-  count = len(np.atleast_1d(arrays.get("step", ())))
-  wanted = {"manifest": arrays["manifest"], "step": np.zeros(count, np.int32),
-            "player": np.zeros(count, np.uint8)}
-  for name, spec in types.action_spec(game.max_selected)._asdict().items():
-    wanted[f"action.{name}"] = np.zeros((count, *spec.shape), spec.dtype)
-  for name, spec in types.statistics_spec()._asdict().items():
-    wanted[f"z.{name}"] = np.zeros((2, *spec.shape), spec.dtype)
-  _expect(path, "arrays", sorted(wanted), sorted(arrays))
-  for name, like in wanted.items():
-    _expect(path, name, f"{like.dtype}{list(like.shape)}",
-            f"{arrays[name].dtype}{list(arrays[name].shape)}")
+  _check_arrays(path, arrays, game)
   replay = Replay(
     game=game, seed=manifest["seed"], players=tuple(manifest["players"]),
     match_up=base.make_match_up(
@@ -116,23 +106,33 @@ def load(path: str | os.PathLike[str]) -> Replay:
   return replay
 
 
+def check_seed(seed: int) -> None:
+  """Checks the seed of a game.
+
+  Raises:
+    ValueError: it is out of range.
+  """
+  if not 0 <= seed <= MOST_SEED:
+    raise ValueError(f"seed: expected 0 to {MOST_SEED}, found {seed}")
+
+
 def _expect(path: Any, what: str, expected: Any, found: Any) -> None:
   if expected != found:
     raise ReplayError(f"{path}: {what}: expected {expected}, found {found}")
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-  """The file's arrays. Its checksums are tested before anything in it is believed."""
+  """Reads the file's arrays, after a test of its checksums."""
   if not zipfile.is_zipfile(path):
-    with open(path, "rb") as file:  # says so if there is no such file
+    with open(path, "rb") as file:  # raises if there is no such file
       start = file.read(4)
-    raise ReplayError(f"{path}: not a replay, or cut short: expected a .npz file, found one that "
-                      f"begins with {start!r} and has no table of contents at its end")
+    raise ReplayError(f"{path}: not a replay, or truncated: expected a .npz file, found one that "
+                      f"begins with {start!r} and has no zip directory at its end")
   try:
     with zipfile.ZipFile(path) as archive:
       broken = archive.testzip()
     if broken is not None:
-      raise ReplayError(f"{path}: damaged: the checksum of {broken} does not fit")
+      raise ReplayError(f"{path}: damaged: the checksum of {broken} does not match")
     with np.load(path, allow_pickle=False) as file:
       return {name: file[name] for name in file.files}
   except (ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile,
@@ -143,7 +143,7 @@ def _arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-  """The manifest, its values of the right types and possible."""
+  """Reads the manifest and checks the types and ranges of its values."""
   if "manifest" not in arrays:
     raise ReplayError(f"{path}: not a replay: expected an array 'manifest', found {sorted(arrays)}")
   try:
@@ -164,7 +164,7 @@ def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
   except ValueError as error:
     raise ReplayError(f"{path}: sizes: {error}") from error
   for key, low, high in (
-      ("steps", 0, MOST_STEPS), ("winner", UNFINISHED, 2), ("seed", 0, 2 ** 31 - 1),
+      ("steps", 0, MOST_STEPS), ("winner", UNFINISHED, 2), ("seed", 0, MOST_SEED),
       ("races", 0, len(types.RACES) - 1), ("map_index", 0, 2 ** 31 - 1), ("mmr", 0, 2 ** 15 - 1),
       ("income", 0, MOST_INCOME)):
     for value in np.atleast_1d(manifest[key]):
@@ -179,15 +179,30 @@ def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
   return manifest
 
 
+def _check_arrays(path: Any, arrays: dict[str, np.ndarray], game: GameConfig) -> None:
+  """Checks names, dtypes and shapes of the arrays."""
+  count = len(np.atleast_1d(arrays.get("step", ())))
+  expected = {"manifest": arrays["manifest"], "step": np.zeros(count, np.int32),
+              "player": np.zeros(count, np.uint8)}
+  for name, spec in types.action_spec(game.max_selected)._asdict().items():
+    expected[f"action.{name}"] = np.zeros((count, *spec.shape), spec.dtype)
+  for name, spec in types.statistics_spec()._asdict().items():
+    expected[f"z.{name}"] = np.zeros((2, *spec.shape), spec.dtype)
+  _expect(path, "arrays", sorted(expected), sorted(arrays))
+  for name, like in expected.items():
+    _expect(path, name, f"{like.dtype}{list(like.shape)}",
+            f"{arrays[name].dtype}{list(arrays[name].shape)}")
+
+
 def _check_actions(path: Any, replay: Replay) -> None:
-  """Each action belongs to a step of the game, and to one player's one action at it."""
+  """Checks that each action belongs to a step of the game, one per player and step."""
   if replay.step.size and not (0 <= replay.step.min() and replay.step.max() < replay.steps):
     raise ReplayError(f"{path}: step: expected 0 to {replay.steps - 1}, found {replay.step.min()} "
                       f"to {replay.step.max()}")
   if np.any(replay.player > 1):
     raise ReplayError(f"{path}: player: expected 0 or 1, found {replay.player.max()}")
   if np.any(np.diff(2 * replay.step.astype(np.int64) + replay.player) <= 0):
-    raise ReplayError(f"{path}: step: expected ascending steps, one action a player and step")
+    raise ReplayError(f"{path}: step: expected ascending steps, one action per player and step")
   function = replay.actions.function
   wrong = function[(function < 0) | (function >= vocabulary.NUM_FUNCTIONS)]
   if wrong.size:

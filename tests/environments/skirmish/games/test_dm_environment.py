@@ -136,7 +136,7 @@ def test_bad_arguments_are_named(argument, value, message):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-  ({"opponent": "nobody"}, "player 'nobody' does not exist; expected one of passive, "),
+  ({"opponent": "nobody"}, "player 'nobody': expected one of passive, .* in tier mini"),
   ({"races": ("zerg", "terran")}, "race 'zerg': expected one of terran in tier mini"),
   ({"races": ("terran",)}, "races: expected 2, found 1"),
   ({"map_name": "ramps"}, "map 'ramps': expected one of open in tier mini"),
@@ -152,7 +152,7 @@ def test_live_games_take_turns():
   with pytest.raises(ValueError, match=r"expected those of players \[0, 1\], found \[0\]"):
     game.step({0: types.zeros(types.action_spec(8))})
   assert replays.resimulate(game.replay(("a", "b"))).loop.tolist() == [0]
-  with pytest.raises(ValueError, match="seed must be in 0..2147483647, found -1"):
+  with pytest.raises(ValueError, match="seed: expected 0 to 2147483647, found -1"):
     live.LiveGame(MINI, replays.make_match_up(), -1)
 
 
@@ -165,8 +165,8 @@ def test_all_races_and_maps_are_one_program():
     met.add((types.RACES[int(observation.home_race)],
              int(environment._live.match_up.map_index)))
     program = exact.make_program(GAME_CONFIGS["default"])
-    functions = (program.reset, program.run, program.stand, environment._seat._decide,
-                 live._OBSERVERS[GAME_CONFIGS["default"]])
+    functions = (program.reset, program.run, program.status, environment._seat._decide,
+                 live._observer(GAME_CONFIGS["default"]))
     compiled.append([function._cache_size() for function in functions])
   assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3
   assert compiled[-1] == compiled[0]

@@ -1,52 +1,49 @@
-"""What a player is rewarded for: winning, and doing as the game behind its z did.
+"""Rewards: the result of the game, and pseudo-rewards for following a strategy statistic z.
 
-Beside the result, four pseudo-rewards make a main agent follow a human strategy statistic z: minus
-the edit distance between build orders, and minus the Hamming distances between the units built, the
-upgrades researched and the effects used (Vinyals et al. 2019, Methods and detailed architecture).
+Four pseudo-rewards make a main agent follow a z. They are based on the edit distance between build
+orders and on the Hamming distances between the units built, the upgrades researched and the effects
+used (Vinyals et al. 2019, Methods and detailed architecture).
 
-Everything here is a pure function of one player's step, to be jitted and vmapped by the caller.
+All functions are pure functions of one player's step, to be jitted and vmapped by the caller.
 """
-
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from starleague.agent import types
+from starleague.agent.types import Array
 
-Array = Any
-
-# Beyond two three-wide Gateways a building of the right type is in quite another place.
+# The width of two Gateways: a building further away is in another place.
 SATURATION_DISTANCE = 6.0
 LARGEST_LOCATION_COST = 0.8
 ACTIVE_PROBABILITY = 0.25
-# Pseudo-rewards on cumulative statistics fade with game time: from 8, 16 and 24 minutes.
+# Pseudo-rewards on cumulative statistics decrease at 8, 16 and 24 minutes of game time.
 _FADE_LOOPS = tuple(round(m * 60 * types.GAME_LOOPS_PER_SECOND) for m in (8, 16, 24))
 _FADE_FACTORS = (1.0, 0.5, 0.25)
 
 
-def _length(build_order: Array) -> Array:
-  """How many entries stand before the first empty one."""
+def _length(build_order: Array) -> jax.Array:
+  """Returns the number of entries before the first empty one."""
   return jnp.cumprod(build_order != 0).sum()
 
 
 def build_order_distance(target: Array, target_xy: Array, built: Array, built_xy: Array, *,
                          grid_per_unit: float | Array = 1.0,
-                         saturation_distance: float = SATURATION_DISTANCE) -> Array:
-  """Edit distance between two build orders (Vinyals et al. 2019, Methods).
+                         saturation_distance: float = SATURATION_DISTANCE) -> jax.Array:
+  """Computes the edit distance between two build orders (Vinyals et al. 2019, Methods).
 
-  Inserting or leaving out an entry costs 1, and so does another type in its place. The same type in
-  another place costs 0.8 * min(1, d^2 / saturation_distance^2). The distance is the true minimum
-  over all alignments: where types agree, aligning them is not always the cheapest.
+  An insertion, a deletion and a substitution by another type cost 1 each. The same type at another
+  position costs 0.8 * min(1, d^2 / saturation_distance^2). The distance is the exact minimum over
+  all alignments; aligning equal types is not always optimal.
 
   Args:
-    target: [M] integer unit types, what should be built; those past the first 0 do not count.
-    target_xy: [M, 2] where, on a grid.
-    built: [P] integer unit types, what was built.
-    built_xy: [P, 2] where.
-    grid_per_unit: grid cells in a game unit: 256 / max(map_w, map_h) for places in observations'
-      grid, 1 for places in game units.
-    saturation_distance: in game units; places further apart cost 0.8.
+    target: [M] integer unit types of the target; entries after the first 0 do not count.
+    target_xy: [M, 2] positions on a grid.
+    built: [P] integer unit types built.
+    built_xy: [P, 2] positions.
+    grid_per_unit: grid cells per game unit: 256 / max(map_w, map_h) for positions on the
+      observations' grid, 1 for positions in game units.
+    saturation_distance: in game units; larger distances cost 0.8.
 
   Returns:
     [] float32.
@@ -61,8 +58,8 @@ def build_order_distance(target: Array, target_xy: Array, built: Array, built_xy
     costs, counts = entry
     aligned = jnp.minimum(row[1:] + 1.0, row[:-1] + costs)
     aligned = jnp.concatenate([row[:1] + 1.0, aligned])
-    # Leaving target entries out runs along the row, one after the other; a running minimum of
-    # what each start costs does all of it at once.
+    # Deletions of target entries accumulate along the row; a running minimum of the costs minus
+    # the column computes all of them at once.
     result = column + jax.lax.cummin(aligned - column)
     return jnp.where(counts, result, row), None
 
@@ -71,13 +68,13 @@ def build_order_distance(target: Array, target_xy: Array, built: Array, built_xy
   return jnp.where(column == _length(jnp.asarray(target)), row, 0.0).sum()
 
 
-def hamming_distance(target: Array, built: Array) -> Array:
-  """How many flags differ: [N] bool and [N] bool -> [] int32."""
+def hamming_distance(target: Array, built: Array) -> jax.Array:
+  """Computes the number of flags that differ: [N] bool and [N] bool -> [] int32."""
   return (jnp.asarray(target) != jnp.asarray(built)).sum().astype(jnp.int32)
 
 
-def time_factor(game_loop: Array) -> Array:
-  """1 before 8 minutes of game time, then 0.5, 0.25 from 16 minutes, and 0 from 24.
+def time_factor(game_loop: Array) -> jax.Array:
+  """Computes the factor for game time: 1, 0.5 from 8 minutes, 0.25 from 16, and 0 from 24.
 
   Args:
     game_loop: [...] integer, 22.4 a second.
@@ -89,13 +86,13 @@ def time_factor(game_loop: Array) -> Array:
   return jnp.select([loop < end for end in _FADE_LOOPS], _FADE_FACTORS, 0.0).astype(jnp.float32)
 
 
-def winloss_reward(over: Array, result: Array, draw: float = 0.0) -> Array:
-  """+1 for a win, -1 for a loss, and nothing while the game goes on.
+def winloss_reward(over: Array, result: Array, draw: float = 0.0) -> jax.Array:
+  """Computes the reward of the result: +1 for a win, -1 for a loss, 0 before the end.
 
   Args:
     over: [...] bool.
-    result: [...] above 0 for a win, below for a loss, 0 for a draw.
-    draw: what a draw is worth; the published text has both 0 and -1.
+    result: [...] positive for a win, negative for a loss, 0 for a draw.
+    draw: reward of a draw; the published text has both 0 and -1.
 
   Returns:
     [...] float32.
@@ -105,16 +102,16 @@ def winloss_reward(over: Array, result: Array, draw: float = 0.0) -> Array:
   return jnp.where(over, value, 0.0).astype(jnp.float32)
 
 
-def sample_active(key: Array, probability: float = ACTIVE_PROBABILITY) -> Array:
-  """Which pseudo-rewards a game plays for, each drawn for itself: [4] bool, PSEUDO_REWARDS."""
+def sample_active(key: jax.Array, probability: float = ACTIVE_PROBABILITY) -> jax.Array:
+  """Samples the active pseudo-rewards independently: [4] bool, PSEUDO_REWARDS."""
   return jax.random.bernoulli(key, probability, (len(types.PSEUDO_REWARDS),))
 
 
 def condition(statistics: types.Statistics, active: Array) -> types.Statistics:
-  """z as the policy sees it: only the parts whose pseudo-reward is active, the others zero.
+  """Returns z as the policy observes it: parts without an active pseudo-reward are zero.
 
   Args:
-    statistics: unbatched z, the game's target.
+    statistics: unbatched z.
     active: [4] bool, PSEUDO_REWARDS.
   """
   build_order, units, upgrades, effects = jnp.asarray(active, bool)
@@ -130,14 +127,14 @@ def condition(statistics: types.Statistics, active: Array) -> types.Statistics:
 
 
 def _distances(target: types.Statistics, executed: types.Statistics, game_loop: Array,
-               **options) -> Array:
-  """Faded distances to the target: [4] float32, PSEUDO_REWARDS."""
+               **options) -> jax.Array:
+  """Distances to the target, times the time factor: [4] float32, PSEUDO_REWARDS."""
   order = build_order_distance(
     target.build_order, target.build_order_xy, executed.build_order, executed.build_order_xy,
     **options)
   flags = [hamming_distance(getattr(target, name), getattr(executed, name))
            for name in ("units", "upgrades", "effects")]
-  # The build order is of the opening and does not fade.
+  # The build order covers the opening only and has no time factor.
   return jnp.stack([order, *(time_factor(game_loop) * flag for flag in flags)])
 
 
@@ -145,21 +142,21 @@ def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statisti
                    target: types.Statistics, game_loop: Array, active: Array, *,
                    level: bool = False, scale: float | Array = 1.0,
                    grid_per_unit: float | Array = 1.0,
-                   saturation_distance: float = SATURATION_DISTANCE) -> Array:
-  """The four pseudo-rewards of one step (Vinyals et al. 2019, detailed architecture).
+                   saturation_distance: float = SATURATION_DISTANCE) -> jax.Array:
+  """Computes the four pseudo-rewards of one step (Vinyals et al. 2019, detailed architecture).
 
-  The default is the *decrease* of each distance since the previous step, so that a game's rewards
-  add up to how much nearer it came to its z (before they fade), whatever the number of steps. The
-  text can also be read as minus the distance, given where the executed part changes: `level`.
+  By default this is the *decrease* of each distance since the previous step. Without the time
+  factor, a game's rewards then sum to the decrease over the game, for any number of steps. The
+  paper can also be read as minus the distance at steps where it changes: `level`.
 
   Args:
-    previous_executed: unbatched, what had been done at the previous step.
-    executed: what has been done by now.
-    target: z, before `condition`; one that is all zero asks for nothing and is worth nothing.
-    game_loop: [] integer, by now.
-    active: [4] bool, PSEUDO_REWARDS; the others are 0.
+    previous_executed: unbatched, executed statistics at the previous step.
+    executed: executed statistics at this step.
+    target: z, before `condition`; an unconditional z (all zero) gives no reward.
+    game_loop: [] integer, at this step.
+    active: [4] bool, PSEUDO_REWARDS; inactive ones are 0.
     level: minus the distance where it changes, instead of its decrease.
-    scale: [] or [4], multiplies the rewards.
+    scale: [] or [4], factor of the rewards.
     grid_per_unit, saturation_distance: see build_order_distance.
 
   Returns:
@@ -171,16 +168,16 @@ def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statisti
     target, done, game_loop, grid_per_unit=grid_per_unit,
     saturation_distance=saturation_distance))(both)
   value = jnp.where(now != before, -now, 0.0) if level else before - now
-  asks = jnp.stack([jnp.any(jnp.asarray(part) != 0) for part in target]).any()
-  return jnp.where(jnp.asarray(active, bool) & asks, scale * value, 0.0).astype(jnp.float32)
+  conditional = jnp.stack([jnp.any(jnp.asarray(part) != 0) for part in target]).any()
+  return jnp.where(jnp.asarray(active, bool) & conditional, scale * value, 0.0).astype(jnp.float32)
 
 
 def rewards(winloss: Array, previous_executed: types.Statistics, executed: types.Statistics,
-            target: types.Statistics, game_loop: Array, active: Array, **options) -> Array:
-  """All rewards of one step.
+            target: types.Statistics, game_loop: Array, active: Array, **options) -> jax.Array:
+  """Computes all rewards of one step.
 
   Args:
-    winloss: [] what the result is worth, 0 while the game goes on; see winloss_reward.
+    winloss: [] reward of the result, 0 before the end; see winloss_reward.
     previous_executed, executed, target, game_loop, active, options: see pseudo_rewards.
 
   Returns:

@@ -1,4 +1,4 @@
-"""Rewards: known distances, a plain edit distance as twin, and what a game adds up to."""
+"""Rewards: known distances, a plain edit distance as twin, and sums over games."""
 
 import functools
 
@@ -17,7 +17,7 @@ SECOND = types.GAME_LOOPS_PER_SECOND
 
 
 def build_order(entries):
-  """[(type, (x, y)), ...] as padded arrays."""
+  """Converts [(type, (x, y)), ...] to padded arrays."""
   order, places = np.zeros(LENGTH, np.uint8), np.zeros((LENGTH, 2), np.uint8)
   for i, (unit_type, place) in enumerate(entries):
     order[i], places[i] = unit_type, place
@@ -37,7 +37,7 @@ def pseudo():
 
 
 def plain_distance(target, built, saturation=6.0, grid_per_unit=1.0):
-  """The textbook recursion, cell by cell."""
+  """Returns the edit distance by the textbook recursion, cell by cell."""
   table = np.zeros((len(built) + 1, len(target) + 1))
   table[:, 0], table[0] = np.arange(len(built) + 1), np.arange(len(target) + 1)
   for i, (unit_type, place) in enumerate(built, 1):
@@ -62,7 +62,7 @@ def word(text, place=HERE):
   (TARGET, [(GATEWAY, (10, 10))], 2),
   (TARGET, [(GATEWAY, (10, 10)), (STARGATE, (20, 13))], 1.2),
   (TARGET, [(GATEWAY, (10, 10)), (STARGATE, (40, 40))], 1.8),
-  # Aligning the equal types where they come first would cost 1.8.
+  # Aligning the first equal types would cost 1.8.
   ([(GATEWAY, (0, 0)), (GATEWAY, (30, 30))], [(GATEWAY, (0, 0))], 1),
   ([(GATEWAY, (30, 30)), (GATEWAY, (0, 0))], [(GATEWAY, (0, 0))], 1),
   (word("kitten"), word("sitting"), 3),
@@ -81,18 +81,18 @@ def test_known_distances(distance, target, built, expected):
 
 
 def test_distances_are_in_game_units(distance):
-  """On a map of 64 cells the 256 grid has 4 to a game unit."""
+  """On a map of 64 cells the 256 grid has 4 cells per game unit."""
   target, built = word("G", (0, 12)), word("G", (0, 0))
   assert distance(target, built) == pytest.approx(.8, abs=1e-6)
   assert distance(target, built, grid_per_unit=4.) == pytest.approx(.2, abs=1e-6)
   assert distance(target, built, saturation_distance=24.) == pytest.approx(.2, abs=1e-6)
 
 
-def test_places_far_apart_do_not_overflow(distance):
+def test_large_distances_do_not_overflow(distance):
   assert distance(word("G", (255, 255)), word("G", (0, 0))) == pytest.approx(.8)
 
 
-def test_what_stands_after_an_empty_entry_does_not_count(distance):
+def test_entries_after_an_empty_one_do_not_count(distance):
   order, places = build_order([(GATEWAY, HERE), (0, HERE), (CORE, HERE)])
   target = build_order([(GATEWAY, HERE)])
   assert float(rewards.build_order_distance(*target, order, places)) == 0
@@ -104,7 +104,7 @@ ENTRIES = st.lists(st.tuples(st.integers(1, 3), st.tuples(st.integers(0, 12), st
 
 @hypothesis.given(ENTRIES, ENTRIES, ENTRIES)
 @hypothesis.settings(max_examples=30)
-def test_against_the_plain_recursion(distance, first, second, third):
+def test_distance_equals_the_plain_recursion(distance, first, second, third):
   found = distance(first, second)
   assert found == pytest.approx(plain_distance(first, second), abs=1e-4)
   assert distance(first, second, grid_per_unit=2.) == pytest.approx(
@@ -112,12 +112,12 @@ def test_against_the_plain_recursion(distance, first, second, third):
   assert found == pytest.approx(distance(second, first), abs=1e-4)
   assert distance(first, first) == pytest.approx(0, abs=1e-5)
   assert abs(len(first) - len(second)) - 1e-4 <= found <= max(len(first), len(second)) + 1e-4
-  # One more entry moves the distance by at most one: what bounds the reward of a step.
+  # One more entry changes the distance by at most one, which bounds the reward of a step.
   if len(first) < LENGTH:
     assert abs(distance([*first, *(third[:1] or [(1, HERE)])], second) - found) <= 1 + 1e-4
 
 
-def test_batched_as_one_by_one():
+def test_vmapped_distances_equal_single_ones():
   targets = [TARGET, word("kitten"), []]
   built = [TARGET[:1], word("sitting"), word("GGC")]
   orders = [np.stack(x) for x in zip(*map(build_order, targets), strict=True)]
@@ -146,7 +146,7 @@ def test_winloss_reward(over, result, draw, expected):
 
 
 def statistics(entries=(), **flags):
-  """Statistics of a build order and of flags set by index."""
+  """Returns statistics of a build order and of flags set by index."""
   empty = types.zeros(types.statistics_spec())
   order, places = build_order(entries)
   for name, indices in flags.items():
@@ -157,7 +157,7 @@ def statistics(entries=(), **flags):
 ALL = np.ones(4, bool)
 
 
-def test_the_build_order_rewards_of_a_game(pseudo):
+def test_build_order_rewards(pseudo):
   game = [[], TARGET[:1], [TARGET[0], (STARGATE, (20, 13))]]
   found = [pseudo(statistics(a), statistics(b), statistics(TARGET), 0, ALL)[0]
            for a, b in zip(game, game[1:], strict=False)]
@@ -168,7 +168,7 @@ def test_the_build_order_rewards_of_a_game(pseudo):
 
 
 @pytest.mark.parametrize("part, row", [("units", 1), ("upgrades", 2), ("effects", 3)])
-def test_the_flag_rewards_of_a_game_fade(pseudo, part, row):
+def test_flag_rewards_decrease_with_game_time(pseudo, part, row):
   target = statistics(**{part: (0, 1, 3)})
   done = [(), (0,), (0, 2), (0, 1, 2), (0, 1, 2, 3)]
   seconds, expected = (60, 500, 1000, 1500), (1, -.5, .25, 0)
@@ -178,7 +178,7 @@ def test_the_flag_rewards_of_a_game_fade(pseudo, part, row):
     np.testing.assert_allclose(found, np.eye(4)[row] * value, atol=1e-6)
 
 
-def test_the_level_form_is_minus_the_distance_where_it_changes(pseudo):
+def test_the_level_form_is_minus_the_changed_distance(pseudo):
   target = statistics(TARGET, units=(0, 1, 3))
   before, now = statistics(), statistics(TARGET[:1], units=(0,))
   at = round(500 * SECOND)
@@ -187,13 +187,13 @@ def test_the_level_form_is_minus_the_distance_where_it_changes(pseudo):
   np.testing.assert_array_equal(pseudo(now, now, target, at, ALL, level=True), np.zeros(4))
 
 
-def test_nothing_done_is_worth_exactly_nothing(pseudo):
+def test_unchanged_statistics_give_exactly_zero(pseudo):
   done = statistics(word("GGC", (7, 9)), units=(1, 2), upgrades=(3,), effects=(4,))
   target = statistics(TARGET, units=(0,), upgrades=(1,), effects=(2,))
   np.testing.assert_array_equal(pseudo(done, done, target, 100, ALL), np.zeros(4))
 
 
-def test_only_active_ones_and_only_towards_a_z(pseudo):
+def test_inactive_parts_and_unconditional_z_give_zero(pseudo):
   target = statistics(TARGET, units=(0,), upgrades=(0,), effects=(0,))
   np.testing.assert_allclose(pseudo(statistics(), target, target, 0, ALL), [3, 1, 1, 1], atol=1e-6)
   for active in np.eye(4, dtype=bool):
@@ -203,7 +203,7 @@ def test_only_active_ones_and_only_towards_a_z(pseudo):
   np.testing.assert_array_equal(pseudo(statistics(), target, unconditional, 0, ALL), np.zeros(4))
 
 
-def test_scale(pseudo):
+def test_scale_multiplies_the_rewards(pseudo):
   target = statistics(TARGET, units=(0,), upgrades=(0,), effects=(0,))
   found = pseudo(statistics(), target, target, 0, ALL, scale=np.array([1 / 3, .5, 2, 0]))
   np.testing.assert_allclose(found, [1, .5, 2, 0], atol=1e-6)
@@ -211,7 +211,7 @@ def test_scale(pseudo):
 
 @hypothesis.given(ENTRIES, ENTRIES)
 @hypothesis.settings(max_examples=10)
-def test_a_games_rewards_add_up_to_how_much_nearer_it_came(pseudo, distance, target, built):
+def test_rewards_sum_to_the_decrease_of_the_distance(pseudo, distance, target, built):
   total = 0.
   for i in range(len(built)):
     total += float(pseudo(statistics(built[:i]), statistics(built[:i + 1]), statistics(target), 0,
@@ -230,7 +230,7 @@ def test_rewards_are_in_the_order_of_types():
   assert found.dtype == jnp.float32
 
 
-def test_a_quarter_of_games_play_for_each_alone():
+def test_each_pseudo_reward_is_active_independently_in_a_quarter_of_games():
   keys = jax.random.split(jax.random.key(0), 4000)
   active = np.asarray(jax.vmap(rewards.sample_active)(keys))
   assert active.shape == (4000, 4) and active.dtype == bool
@@ -241,7 +241,7 @@ def test_a_quarter_of_games_play_for_each_alone():
 
 @pytest.mark.parametrize("row, shown", [
   (0, {"build_order", "build_order_xy"}), (1, {"units"}), (2, {"upgrades"}), (3, {"effects"})])
-def test_the_policy_sees_active_parts_only(row, shown):
+def test_the_policy_observes_active_parts_only(row, shown):
   z = statistics(TARGET, units=(0,), upgrades=(1,), effects=(2,))
   seen = rewards.condition(z, np.arange(4) == row)
   for name, spec in types.statistics_spec()._asdict().items():

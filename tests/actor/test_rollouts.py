@@ -1,89 +1,18 @@
-"""Rollouts on a clockwork environment whose every number is known."""
+"""Rollouts on the clockwork environment."""
 
 import dataclasses
 import functools
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor import evaluation, rollouts
+from starleague.actor import rollouts
 from starleague.agent import types
-from starleague.agent.policy import Policy, StepOutput
-from starleague.environments import base
+from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, counting_policy, scripted
 
-STEP_LOOPS = 8
-LENGTH = 400  # loops of a game
 CONFIG = rollouts.RolloutConfig(games=6, inference_batch=4, iterations=64, max_advances=8)
-
-
-class Clock(NamedTuple):
-  """A game that only counts: it ends after LENGTH loops and player 0 wins."""
-
-  loop: jax.Array
-  next_loop: jax.Array
-  acted: jax.Array
-  scripted: jax.Array
-
-
-def clockwork() -> base.Environment:
-  observation = types.zeros(types.observation_spec(4, 4))
-  privileged = types.zeros(types.privileged_spec())
-
-  def over(state):
-    return state.loop >= LENGTH
-
-  def reset(key, match_up):
-    zeros = jnp.zeros((2,), jnp.int32)
-    return Clock(loop=jnp.zeros((), jnp.int32), next_loop=zeros, acted=zeros, scripted=zeros)
-
-  def observe(state, player):
-    seen = jax.tree.map(jnp.asarray, observation)
-    counts = jnp.zeros((10,), jnp.int32).at[0].set(state.acted[player]).at[1].set(player)
-    return seen._replace(game_loop=state.loop, player=counts), jax.tree.map(
-      jnp.asarray, privileged)
-
-  def act(state, actions, acts):
-    delay = actions.delay.astype(jnp.int32)
-    steps = -(-delay // STEP_LOOPS)
-    return state._replace(
-      next_loop=jnp.where(acts, state.loop + steps * STEP_LOOPS, state.next_loop),
-      acted=state.acted + acts, scripted=state.scripted + acts * (actions.function == 7))
-
-  def advance(state):
-    return state._replace(loop=jnp.where(over(state), state.loop, state.loop + STEP_LOOPS))
-
-  return base.Environment(
-    reset=reset, observe=observe, act=act, advance=advance,
-    due=lambda s: (s.loop >= s.next_loop) & ~over(s),
-    outcome=lambda s: base.Outcome(
-      over=over(s), reward=jnp.where(over(s), jnp.array([1.0, -1.0]), jnp.zeros(2))))
-
-
-def counting_policy() -> Policy:
-  """Acts with a random delay; its core counts the row's steps."""
-
-  def step(params, key, observation, state):
-    action = jax.tree.map(jnp.asarray, types.zeros(types.action_spec(2)))
-    delay = jax.random.randint(key, (), 1, 50).astype(jnp.int16)
-    log_prob = types.Arguments(*[jnp.zeros(())] * 7)
-    return StepOutput(
-      action=action._replace(delay=delay), log_prob=log_prob, logits=log_prob,
-      state=jax.tree.map(lambda x: x + params, state))
-
-  def initial_state():
-    return types.CoreState(hidden=jnp.zeros((1, 2)), cell=jnp.zeros((1, 2)))
-
-  return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None,
-                unroll_batch=None)
-
-
-def scripted(index, key, state, player):
-  del key, state, player
-  action = jax.tree.map(jnp.asarray, types.zeros(types.action_spec(2)))
-  return action._replace(function=jnp.int16(7), delay=(16 + 8 * index).astype(jnp.int16))
 
 
 @functools.cache
@@ -94,7 +23,7 @@ def program(restart: bool):
 
 @functools.cache
 def played(seed: int = 0, calls: int = 4):
-  """Records and results of several calls, one after the other along the first axis."""
+  """Returns records and results of several calls, concatenated along the first axis."""
   run = program(True)
   state = run.init(jax.random.key(seed), jnp.array([0, 0, 0, 1, 1, 2]), rollouts.no_targets())
   outputs = []
@@ -106,14 +35,14 @@ def played(seed: int = 0, calls: int = 4):
 
 
 def sequences(records):
-  """Each row's records in order, as trees of [steps, ...]."""
+  """Yields (row, its records in order as trees of [steps, ...])."""
   flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), records)
   for row in range(2 * CONFIG.games):
     own = flat.row == row
     yield row, jax.tree.map(lambda x, own=own: x[own], flat)
 
 
-def test_a_row_is_recorded_at_most_once_an_iteration():
+def test_a_row_is_recorded_at_most_once_per_iteration():
   records, _ = played()
   for rows in records.row:
     used = rows[rows >= 0]
@@ -125,7 +54,7 @@ def test_slots_are_filled_while_rows_are_due():
   assert (records.row[8:] >= 0).mean() > 0.95
 
 
-def test_records_of_a_row_are_whole_games_in_order():
+def test_records_of_a_row_are_complete_games_in_order():
   records, results = played()
   games = 0
   for _, steps in sequences(records):
@@ -142,7 +71,7 @@ def test_records_of_a_row_are_whole_games_in_order():
   assert games >= results.over.sum() * 0.5 > 10
 
 
-def test_reward_and_discount_are_those_of_arriving():
+def test_reward_and_discount_belong_to_the_transition_into_the_step():
   records, _ = played()
   for row, steps in sequences(records):
     last = steps.last
@@ -152,7 +81,7 @@ def test_reward_and_discount_are_those_of_arriving():
     np.testing.assert_array_equal(steps.step.discount, 1.0 - last)
 
 
-def test_core_state_is_the_one_before_the_step_and_starts_at_zero():
+def test_core_state_precedes_the_step_and_starts_at_zero():
   records, _ = played()
   for _, steps in sequences(records):
     counts = steps.core_state.hidden[:, 0, 0]
@@ -162,16 +91,16 @@ def test_core_state_is_the_one_before_the_step_and_starts_at_zero():
     np.testing.assert_array_equal(counts, steps.step.observation.player[:, 0])
 
 
-def test_scripted_rows_are_not_recorded_and_act_at_their_own_pace():
+def test_scripted_rows_are_not_recorded():
   records, results = played()
   assert set(results.opponent[results.over]) == {0, 1, 2}
   self_play = (results.over & (results.opponent == 0)).sum()
   lasts = (records.last & (records.row % 2 == 1)).sum()
-  # A self-played game has two terminal records, one of which may lie in a call not made yet.
+  # A game of self-play has two terminal records; the second may follow in a later call.
   assert abs(int(lasts) - int(self_play)) <= CONFIG.games
 
 
-def test_results_say_who_won():
+def test_results_hold_the_winner():
   _, results = played()
   assert (results.reward[results.over] == [1.0, -1.0]).all()
 
@@ -184,7 +113,7 @@ def test_seeded_runs_repeat_bit_for_bit():
     np.testing.assert_array_equal(a, b)
 
 
-def test_one_compilation():
+def test_runs_compile_once():
   played()
   assert program(True).run._cache_size() == 1
 
@@ -200,25 +129,12 @@ def test_without_restart_each_game_is_counted_once():
   assert sorted(finished) == [0, 0, 1, 1, 2, 2]
 
 
-def test_sizes_that_cannot_be_are_refused():
+def test_invalid_sizes_are_rejected():
   with pytest.raises(ValueError, match="inference_batch must be in 1..8.*found 9"):
     rollouts.RolloutConfig(games=4, inference_batch=9, iterations=1)
 
 
-def test_evaluation_counts_every_game_once():
-  evaluator = evaluation.make_evaluator(
-    clockwork(), counting_policy(), scripted, opponents=(0, 1), games=4, inference_batch=8)
-  scores = evaluation.evaluate(evaluator, jnp.ones(()), jax.random.key(2))
-  assert scores == {0: evaluation.Counts(4, 0, 0), 1: evaluation.Counts(4, 0, 0)}
-  assert scores[0].games == 4
-
-
-def test_evaluation_plays_both_sides_equally_often():
-  with pytest.raises(ValueError, match="games must be even.*found 3"):
-    evaluation.make_evaluator(clockwork(), counting_policy(), scripted, opponents=(0,), games=3)
-
-
-def test_targets_are_those_of_the_race_and_the_starting_side():
+def test_targets_match_the_race_and_the_starting_side():
   targets = rollouts.no_targets(3)
   for race in range(len(types.RACES)):
     for side in range(2):

@@ -1,4 +1,4 @@
-"""Demonstrators: whose games differ, whose skill shows, and who are told what they are."""
+"""Demonstrators: variation between games, skill, and MMR in observations."""
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +17,14 @@ GAMES = 600
 
 
 def variations(name, race=0, games=GAMES):
-  """What a player would do in each of many games: Parameters [games, ...]."""
+  """Returns a player's parameters in many games: Parameters [games, ...]."""
   index = NAMES.index(name)
   own = jax.tree.map(lambda values: jnp.asarray(values)[index], EVERY)
-  return host(jax.jit(jax.vmap(lambda luck: demonstrators.variation(
-    RULES, own, jnp.int32(index), luck, jnp.int32(race))))(jnp.arange(games, dtype=jnp.uint32)))
+  return host(jax.jit(jax.vmap(lambda seed: demonstrators.variation(
+    RULES, own, jnp.int32(index), seed, jnp.int32(race))))(jnp.arange(games, dtype=jnp.uint32)))
 
 
-def test_scripts_keep_to_their_plans():
+def test_scripts_do_not_vary():
   for name, race in (("rush", 0), ("macro", 1), ("L6", 2)):
     found = variations(name, race, games=8)
     index = NAMES.index(name)
@@ -34,11 +34,11 @@ def test_scripts_keep_to_their_plans():
 
 
 @pytest.mark.parametrize("race", range(3))
-def test_a_demonstrator_strays_from_one_of_the_strategies(race):
+def test_a_demonstrator_varies_one_of_the_strategies(race):
   found = variations("demo_4000", race)
   plans = [sorted(EVERY.building[i, race].tolist()) for i in scripts.strategies_of("default")]
   kinds = [sorted(row) for row in found.building.tolist()]
-  which = np.array([plans.index(row) for row in kinds])  # swaps change places, nothing else
+  which = np.array([plans.index(row) for row in kinds])  # swaps change the order only
   assert np.bincount(which, minlength=6).min() > GAMES / 6 * 0.7
   for strategy in range(6):
     index = scripts.strategies_of("default")[strategy]
@@ -54,7 +54,7 @@ def test_a_demonstrator_strays_from_one_of_the_strategies(race):
     assert ((found.share[mine] > 0) == army).all()
     mix = np.log(found.share[mine][:, army] / planned[army])
     assert abs(mix.mean(axis=0)).max() < 0.12 and mix.std(axis=0).min() > 0.2
-  # As many of each as had been listed up to there, and a player's first town hall.
+  # Totals count the entries so far, and the first town hall.
   hall = RULES.types.townhall
   for building, count in zip(found.building, found.total, strict=True):
     for i in np.flatnonzero(building):
@@ -62,7 +62,7 @@ def test_a_demonstrator_strays_from_one_of_the_strategies(race):
   assert (found.attack >= 1).all() and (found.workers >= 0).all()
 
 
-def test_the_better_one_strays_less_and_acts_faster():
+def test_stronger_demonstrators_vary_less_and_act_faster():
   ladder = [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)]
   rows = [NAMES.index(name) for name in ladder]
   assert (np.diff(EVERY.jitter[rows]) < 0).all() and (np.diff(EVERY.mistakes[rows]) < 0).all()
@@ -72,8 +72,8 @@ def test_the_better_one_strays_less_and_acts_faster():
 
 
 @pytest.mark.slow
-def test_players_are_told_their_mmr_and_given_their_income():
-  """In games played one at a time, and in the replays that are kept of them."""
+def test_observations_hold_the_mmr_and_workers_bring_the_income():
+  """In live games and in their replays."""
   pair = [replays.scripted_player(name, GAME_CONFIGS["default"]) for name in ("demo_3000", "L9")]
   replay = replays.record(tuple(pair), 5, game=GAME_CONFIGS["default"], max_steps=60)
   assert replay.match_up.mmr.tolist() == [3000, 6200]
@@ -86,7 +86,7 @@ def test_players_are_told_their_mmr_and_given_their_income():
 
 
 @pytest.mark.slow
-def test_the_better_demonstrator_wins():
+def test_stronger_demonstrators_win():
   names = scripts.names_of("mini")
   pairs = [("demo_7000", "demo_4000"), ("demo_5000", "demo_2000")]
   rows = [pair for pair in pairs for _ in range(24)]

@@ -1,4 +1,4 @@
-"""Strategies are what their names say: left in peace, players build all that they have planned."""
+"""Spending: without fighting, players build their whole plans."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ EVERY = scripts.parameters(RULES)
 
 
 def missing(kind, name, race):
-  """Types of a plan's buildings that do not stand, often as they are wanted."""
+  """Returns the buildings of a plan that are missing, with their numbers, by type."""
   index, race = NAMES.index(name), constants.RACES.index(race)
   have = np.bincount(kind[:S], minlength=len(TYPES.names))
   wanted = np.zeros_like(have)
@@ -39,7 +39,7 @@ def test_every_plan_is_built_on_every_map(monkeypatch):
   peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, plans.NEVER))
   monkeypatch.setattr(scripts, "parameters", lambda rules: peaceful)
   game = compile_game()
-  # Each strategy of each race once on each map: of one player's by the other's race.
+  # Each strategy of each race once on each map: the opponent's race selects the strategy.
   strategies = np.array([(RACES.index(theirs), 3 + RACES.index(mine))
                          for mine, theirs, _ in MATCH_UPS])
   names = np.array([NAMES.index(name) for name in STRATEGIES])[strategies]

@@ -1,4 +1,4 @@
-"""The dm_env wrapper: dm_env's own tests, errors that name the argument, games that repeat."""
+"""The dm_env wrapper: dm_env's own tests, named errors, reproducible games."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
 
 
 def nothing(environment, delay=1):
-  """no_op with a delay."""
+  """Returns no_op with a delay."""
   action = types.Action(*(spec.generate_value() for spec in environment.action_spec()))
   return action._replace(delay=np.int16(delay))
 
@@ -33,7 +33,7 @@ class TestProtocol(test_utils.EnvironmentTestMixin, absltest.TestCase):
 
 
 def play(environment, steps, delay=16):
-  """Time steps of a player that does nothing."""
+  """Returns the time steps of an idle player."""
   return [environment.reset(), *(environment.step(nothing(environment, delay))
                                  for _ in range(steps))]
 
@@ -42,10 +42,10 @@ def assert_same(one, other):
   jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-def test_the_same_seed_gives_the_same_games():
+def test_equal_seeds_give_equal_games():
   first, second, third = (
     wrapper.SkirmishEnvironment("rusher", game=MINI, seed=seed) for seed in (7, 7, 8))
-  for _ in range(2):  # the second games too, which are others than the first
+  for _ in range(2):  # the second game differs from the first
     one, other = play(first, 20), play(second, 20)
     assert_same(one, other)
   other = play(third, 20)
@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_games():
              for a, b in zip(one, other, strict=True))
 
 
-def test_time_goes_on_until_the_player_is_due():
+def test_a_step_advances_until_the_player_is_due():
   environment = wrapper.SkirmishEnvironment("rusher", game=MINI)
   environment.reset()
   for delay, loops in ((1, 8), (8, 16), (9, 32), (127, 160)):
@@ -62,7 +62,7 @@ def test_time_goes_on_until_the_player_is_due():
     assert observation.last_delay == min(127, loops - {8: 0, 16: 8, 32: 16, 160: 32}[loops])
 
 
-def test_a_lost_game_ends_with_a_reward_of_minus_one_and_the_next_begins():
+def test_a_lost_game_ends_with_reward_minus_one_and_the_next_starts():
   environment = wrapper.SkirmishEnvironment("rusher", game=MINI, seed=1)
   environment.reset()
   for _ in range(60):
@@ -75,8 +75,8 @@ def test_a_lost_game_ends_with_a_reward_of_minus_one_and_the_next_begins():
 
 
 @pytest.mark.parametrize("player", [0, 1])
-def test_the_game_is_the_one_that_its_replay_plays(player):
-  """As recorded by `record`, where the same scripts meet: whoever of them the user is."""
+def test_the_replay_reproduces_the_game(player):
+  """The user plays the recorded actions of either script."""
   pair = [replays.scripted_player(name) for name in ("builder", "rusher")]
   wanted = replays.record(tuple(pair), 11, max_steps=120)
   environment = wrapper.SkirmishEnvironment(
@@ -132,7 +132,7 @@ def test_bad_arguments_are_named(argument, value, message):
   environment.reset()
   with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
     environment.step(nothing(environment)._replace(**{argument: value}))
-  assert environment.step(nothing(environment)).observation.game_loop == 8  # nothing was done
+  assert environment.step(nothing(environment)).observation.game_loop == 8  # no step was played
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -142,22 +142,13 @@ def test_bad_arguments_are_named(argument, value, message):
   ({"map_name": "ramps"}, "map 'ramps': expected one of open in tier mini"),
   ({"player": 2}, "player: expected 0 or 1, found 2"),
   ({"game": MINI._replace(max_entities=8)}, "max_entities is 8")])
-def test_what_cannot_be_is_refused(arguments, message):
+def test_invalid_arguments_are_rejected(arguments, message):
   with pytest.raises(ValueError, match=message):
     wrapper.SkirmishEnvironment(**{"opponent": "rusher", "game": MINI, **arguments})
 
 
-def test_live_games_take_turns():
-  game = live.LiveGame(MINI, replays.make_match_up(), 0)
-  with pytest.raises(ValueError, match=r"expected those of players \[0, 1\], found \[0\]"):
-    game.step({0: types.zeros(types.action_spec(8))})
-  assert replays.resimulate(game.replay(("a", "b"))).loop.tolist() == [0]
-  with pytest.raises(ValueError, match="seed: expected 0 to 2147483647, found -1"):
-    live.LiveGame(MINI, replays.make_match_up(), -1)
-
-
 @pytest.mark.slow
-def test_all_races_and_maps_are_one_program():
+def test_all_races_and_maps_share_one_compiled_program():
   environment = wrapper.SkirmishEnvironment("L7", seed=3)
   met, compiled = set(), []
   for _ in range(10):
@@ -170,4 +161,5 @@ def test_all_races_and_maps_are_one_program():
     compiled.append([function._cache_size() for function in functions])
   assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3
   assert compiled[-1] == compiled[0]
-  assert set(compiled[0]) <= {1, 2}  # `run` meets the first state from `reset`, then its own
+  # `run` compiles for states from `reset` and for its own.
+  assert set(compiled[0]) <= {1, 2}

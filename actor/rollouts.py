@@ -75,12 +75,12 @@ class RolloutConfig:
 class Results(NamedTuple):
   """Results of finished games, [iterations, games, ...]."""
 
-  over: jax.Array | np.ndarray  # bool: the game finished in this iteration
-  opponent: jax.Array | np.ndarray  # int32
-  reward: jax.Array | np.ndarray  # [.., 2] float32: +1, 0, -1
+  over: types.Array  # bool: the game finished in this iteration
+  opponent: types.Array  # int32
+  reward: types.Array  # [.., 2] float32: +1, 0, -1
   executed: types.Statistics  # of player 1; a scripted player's as of player 0's last observation
-  race: jax.Array | np.ndarray  # int32: of player 1, an index of types.RACES
-  side: jax.Array | np.ndarray  # int32: starting side of player 1
+  race: types.Array  # int32: of player 1, an index of types.RACES
+  side: types.Array  # int32: starting side of player 1
 
 
 class RolloutState(NamedTuple):
@@ -127,17 +127,17 @@ class _Batch(NamedTuple):
   filled: jax.Array  # bool
   observation: types.Observation
   privileged: types.Privileged
-  over: jax.Array  # bool
+  over: types.Array  # bool
   reward: jax.Array  # [.., 5] float32
   pseudo_active: jax.Array  # [.., 4] bool
 
   @property
-  def last(self) -> jax.Array:
+  def last(self) -> types.Array:
     """[inference_batch] bool: filled slots with a terminal observation."""
     return self.over & self.filled
 
   @property
-  def acts(self) -> jax.Array:
+  def acts(self) -> types.Array:
     """[inference_batch] bool: filled slots whose action is taken."""
     return self.filled & ~self.over
 
@@ -157,7 +157,7 @@ def _gather(tree: Any, row: jax.Array) -> Any:
   return jax.tree.map(lambda x: x[row], _flatten(tree))
 
 
-def _scatter(tree: Any, row: jax.Array, where: jax.Array, values: Any) -> Any:
+def _scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
   """A tree [games, 2, ...] with new values [len(row), ...] in the rows chosen by `where`."""
   count = 2 * jax.tree.leaves(tree)[0].shape[0]
   # A write out of bounds is dropped.
@@ -166,7 +166,7 @@ def _scatter(tree: Any, row: jax.Array, where: jax.Array, values: Any) -> Any:
     lambda x, y: x.at[index].set(y, mode="drop"), _flatten(tree), values))
 
 
-def _select(condition: jax.Array, on_true: Any, on_false: Any) -> Any:
+def _select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
   """Selects between two trees per game; `condition` is [games]."""
   def one(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(condition.reshape(-1, *[1] * (a.ndim - 1)), a, b)
@@ -292,7 +292,8 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
   """Gives the actions to the games and updates the rows of the batch."""
   games, row = setup.config.games, batch.row
 
-  def put(tree: Any, values: Any, where: jax.Array = batch.filled, row: jax.Array = row) -> Any:
+  def put(tree: Any, values: Any, where: types.Array = batch.filled,
+          row: jax.Array = row) -> Any:
     return _scatter(tree, row, where, values)
 
   # A scripted player never observes: its executed statistics are those its opponent was given.

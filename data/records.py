@@ -2,9 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
-import numpy as np
-
 from starleague.agent import types
 
 
@@ -12,12 +9,12 @@ class Records(NamedTuple):
   """Agent steps of interleaved games, [N, C, ...]: C slots at each of N consecutive moments.
 
   A row is one player of one game: `row` = 2 * game + player. Rollouts have N = `iterations`, C =
-  `inference_batch`, and record a row at most once a moment.
+  `inference_batch`, and record a row at most once per moment.
   """
 
-  row: jax.Array | np.ndarray  # int32, -1 where the slot is empty
-  first: jax.Array | np.ndarray  # bool: the first observation of a game
-  last: jax.Array | np.ndarray  # bool: the terminal observation, which no action follows
+  row: types.Array  # int32, -1 where the slot is empty
+  first: types.Array  # bool: the first observation of a game
+  last: types.Array  # bool: the terminal observation, which no action follows
   # types.Step or wire.Columns; reward and discount belong to the transition into this step.
   step: Any
   core_state: types.CoreState  # before the step

@@ -111,7 +111,7 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
   """
   if weights.uses_teacher and teacher_params is None:
     raise ValueError("teacher_params is None, but RLWeights has a KL to the teacher: pass the "
-                     "supervised agent's parameters, or set teacher_kl and action_type_kl to 0")
+                     "supervised agent's parameters, or set teacher_kl and function_kl to 0")
   _check(batch)
   logits, baselines = _unroll(policy, params, batch)
   learnt = _learnt(batch.steps, logits, baselines)
@@ -244,12 +244,12 @@ def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
   z = jax.tree.map(lambda x: x[:-1], observation.statistics)
   conditioned = z.units.any(-1) | z.effects.any(-1) | z.upgrades.any(-1)
   seconds = observation.game_loop[:-1] / GAME_LOOPS_PER_SECOND
-  early = losses.early_game(seconds, conditioned, weights.action_type_kl_seconds)
+  early = losses.early_game(seconds, conditioned, weights.function_kl_seconds)
   divergence = jnp.where(used, divergence, 0.0)
   function = divergence[..., ARGUMENTS.index("function")]
   return {
     "teacher_kl": Term(weights.teacher_kl * divergence.sum(-1, keepdims=True), ()),
-    "action_type_kl": Term((weights.action_type_kl * early * function)[..., None], ()),
+    "function_kl": Term((weights.function_kl * early * function)[..., None], ()),
   }
 
 

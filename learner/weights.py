@@ -28,8 +28,8 @@ class RLWeights:
   upgo: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, 0.0)
   entropy: float = 1e-4
   teacher_kl: float = 2e-3  # all arguments, at every step
-  action_type_kl: float = 1e-1  # the function, early in games conditioned on z
-  action_type_kl_seconds: float = 240.0  # game time
+  function_kl: float = 1e-1  # the function, early in games conditioned on z
+  function_kl_seconds: float = 240.0  # game time
   td_lambda: float = TD_LAMBDA
   vtrace_lambda: float = 1.0
   clip_rho: float = 1.0  # threshold of the ratios in V-trace targets
@@ -51,7 +51,7 @@ class RLWeights:
   @property
   def uses_teacher(self) -> bool:
     """Whether a term with a cost needs the teacher's logits."""
-    return self.teacher_kl > 0.0 or self.action_type_kl > 0.0
+    return self.teacher_kl > 0.0 or self.function_kl > 0.0
 
 
 @dataclasses.dataclass(frozen=True)

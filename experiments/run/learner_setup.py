@@ -54,7 +54,7 @@ def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
     policy=costs(learner.policy_cost, published.policy),
     baseline=costs(learner.baseline_cost, published.baseline),
     upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
-    teacher_kl=learner.teacher_kl, action_type_kl=published.action_type_kl if pseudo else 0.0,
+    teacher_kl=learner.teacher_kl, function_kl=published.function_kl if pseudo else 0.0,
     td_lambda=learner.td_lambda)
 
 

@@ -119,7 +119,7 @@ def twin_rl_terms(weights, params, frozen, teacher, batch):
   terms = dict.fromkeys(
     [f"value/{name}" for name in types.REWARDS]
     + [f"{kind}/{name}" for kind in ("policy", "upgo") for name in Arguments._fields]
-    + ["loss/entropy", "loss/teacher_kl", "loss/action_type_kl"], 0.0)
+    + ["loss/entropy", "loss/teacher_kl", "loss/function_kl"], 0.0)
   for b in range(size):
     weight = np.float64(steps.weight[:-1, b]) / (T * size)
     g, r = np.float64(steps.discount[:-1, b]), np.float64(steps.reward[:-1, b])
@@ -165,7 +165,7 @@ def twin_rl_terms(weights, params, frozen, teacher, batch):
         terms["loss/entropy"] -= weights.entropy * weight[t] * entropy
         terms["loss/teacher_kl"] += weights.teacher_kl * weight[t] * kl
         if name == "function" and early:
-          terms["loss/action_type_kl"] += weights.action_type_kl * weight[t] * kl
+          terms["loss/function_kl"] += weights.function_kl * weight[t] * kl
   return terms
 
 
@@ -185,7 +185,7 @@ def twin_sl_loss(params, batch):
 PUBLISHED = RLWeights()
 # A small run without pseudo-rewards and teacher.
 WINLOSS_ALONE = RLWeights(
-  policy=(1.0, 0, 0, 0, 0), baseline=(10.0, 0, 0, 0, 0), teacher_kl=0.0, action_type_kl=0.0)
+  policy=(1.0, 0, 0, 0, 0), baseline=(10.0, 0, 0, 0, 0), teacher_kl=0.0, function_kl=0.0)
 PARAMS, TEACHER = POLICY.init(0), POLICY.init(1)
 
 

@@ -158,7 +158,7 @@ def test_inactive_pseudo_rewards_train_only_their_baseline():
   assert off["policy/winloss"] == on["policy/winloss"] != 0.0
 
 
-def test_action_type_kl_is_early_and_conditioned():
+def test_function_kl_is_early_and_conditioned():
   """Before four minutes; the published pseudocode masks the time before them."""
   batch = make_batch(11)
   batch.steps.weight[:] = 1.0
@@ -171,7 +171,7 @@ def test_action_type_kl_is_early_and_conditioned():
     z.upgrades[..., 3] = conditioned
     steps = batch.steps._replace(observation=batch.steps.observation._replace(statistics=z))
     (_, metrics), _ = published(PARAMS, batch._replace(steps=steps))
-    return float(metrics["loss/action_type_kl"]), float(metrics["kl/function"])
+    return float(metrics["loss/function_kl"]), float(metrics["kl/function"])
 
   early, function = kl(5375, True)  # 239.96 s
   assert early == pytest.approx(0.1 * function, rel=1e-5) and early > 0.01
@@ -202,7 +202,7 @@ def test_terms_without_cost_are_not_compiled():
   assert not [name for name in metrics for part in left_out if part in name]
 
   nothing = RLWeights(policy=(0.0,) * 5, baseline=(0.0,) * 5, upgo=(0.0,) * 5, entropy=0.0,
-                      teacher_kl=0.0, action_type_kl=0.0)
+                      teacher_kl=0.0, function_kl=0.0)
   assert rl_loss(policy, nothing, PARAMS, None, batch)[0] == 0.0
 
 

@@ -86,7 +86,7 @@ def test_published_weights():
   assert PUBLISHED.policy == (1.0, 4.0, 6.0, 6.0, 6.0)
   assert PUBLISHED.baseline == (10.0, 1.0, 1.0, 1.0, 1.0)
   assert PUBLISHED.upgo == (1.0, 0.0, 0.0, 0.0, 0.0)
-  assert (PUBLISHED.entropy, PUBLISHED.teacher_kl, PUBLISHED.action_type_kl) == (1e-4, 2e-3, 1e-1)
+  assert (PUBLISHED.entropy, PUBLISHED.teacher_kl, PUBLISHED.function_kl) == (1e-4, 2e-3, 1e-1)
   assert (PUBLISHED.td_lambda, PUBLISHED.vtrace_lambda) == (0.8, 1.0)
   assert (PUBLISHED.clip_rho, PUBLISHED.clip_pg_rho) == (1.0, 1.0)
   assert hash(PUBLISHED) == hash(RLWeights()) and hash(SLWeights()) is not None  # static in jit

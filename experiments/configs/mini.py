@@ -17,6 +17,8 @@ def get_config() -> ml_collections.ConfigDict:
     },
     "actor": {
       "processes": 1,
+      "threads": 1,  # of XLA in one process; 0: one a core
+      "niceness": 10,  # 0 to 19: an actor uses the time that the learner leaves
       "games": 128,  # played at once by one process
       "inference_batch": 64,
       "iterations": 32,  # a compiled call plays this many inference batches

@@ -1,5 +1,7 @@
 """The actor's loop: games against chosen opponents, trajectories, results for the league."""
 
+import contextlib
+import os
 import pathlib
 import time
 import uuid
@@ -119,6 +121,20 @@ class Reporter:
     self._results, self._since = [], now
 
 
+def lower_priority(niceness: int) -> None:
+  """Leaves the processor to other processes, where they want it.
+
+  A process leads a session of its own. Where the kernel groups sessions (Linux's sched_autogroup),
+  the niceness of the group is the one that counts.
+
+  Args:
+    niceness: 0 to 19, added to the process's own.
+  """
+  os.nice(niceness)
+  with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+    group.write(str(niceness))
+
+
 def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
          address: str, parameters_address: str, index: int, origin: float) -> NoReturn:
   """Plays until SIGTERM or SIGINT, which end the process at once.
@@ -153,13 +169,18 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
   state = program.init(key, opponents, targets)
+  probabilities = opponent_probabilities(
+    reporter.win_rates(), config.actor.self_play, config.actor.matchmaking, config.actor.uniform)
+  # Compiled before the first parameters are there: the learner starts meanwhile.
+  run = program.run.lower(template, state, probabilities, targets).compile()
+  lower_priority(config.actor.niceness)
   previous: Played | None = None
   while True:
     fetched = fetch()
     probabilities = opponent_probabilities(
       reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
       config.actor.uniform)
-    state, batch, finished = program.run(fetched.params, state, probabilities, targets)
+    state, batch, finished = run(fetched.params, state, probabilities, targets)
     if previous is not None:
       writer.write(previous.records)
       if config.actor.pseudo_probability and add_demonstrations(

@@ -31,19 +31,24 @@ class MetricsLog:
     self._board = metrics.MetricsWriter(run_dir / "tensorboard", resume_step=step + 1)
     self._path, self._origin = run_dir / results.FILE_NAME, origin
     self._steps_per_update, self._interval_s = steps_per_update, interval_s
-    self._step, self._time = step, time.time()
+    self._step = step
+    self._time: float | None = None  # of the last record
     self._waiting = prefetch.Waiting(0, 0.0, 0.0)
 
   def __call__(self, step: int, values: Mapping[str, jax.Array],
                waiting: prefetch.Waiting) -> bool:
-    """Writes an update's metrics, still on the device, if the interval is over; returns whether."""
-    now = time.time()
-    if now - self._time < self._interval_s:
+    """Writes an update's metrics, still on the device, if the interval is over; returns whether.
+
+    The first update is always recorded: its time is what a start takes.
+    """
+    if self._time is not None and time.time() - self._time < self._interval_s:
       return False
     scalars = {name: float(value) for name, value in jax.device_get(dict(values)).items()}
-    rate = (step - self._step) * self._steps_per_update / (now - self._time)
-    scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction,
-                "total/steps_learnt": step * self._steps_per_update}
+    now = time.time()
+    scalars["total/steps_learnt"] = step * self._steps_per_update
+    if self._time is not None:
+      rate = (step - self._step) * self._steps_per_update / (now - self._time)
+      scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction}
     self._board.write(step, scalars)
     self._board.flush()
     results.append(self._path, [

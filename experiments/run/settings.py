@@ -55,6 +55,8 @@ RANGES = {
   "seconds": _POSITIVE,
   "unroll_length": _COUNT,
   "actor.processes": _COUNT,
+  "actor.threads": Range(0, MAX_INT),
+  "actor.niceness": Range(0, 19),
   "actor.games": _COUNT,
   "actor.inference_batch": _COUNT,
   "actor.iterations": _COUNT,

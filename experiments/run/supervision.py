@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
+import jax
 import ml_collections
 import portpicker
 
@@ -18,6 +19,7 @@ POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
+FAST_COMPILE = "--xla_cpu_use_fusion_emitters=false"
 
 
 def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
@@ -49,11 +51,15 @@ def environment(run_dir: pathlib.Path) -> dict[str, str]:
 
   A compilation cache lets a restarted process start without compiling. Large arrays use huge pages
   where Linux and glibc (2.35) support them: XLA allocates the memory of each call again, and with
-  small pages the kernel takes a third of a gradient's time to hand it out.
+  small pages the kernel takes a third of a gradient's time to hand it out. XLA's MLIR fusion
+  emitters for CPUs are off: they take 1.6 times the compile time of the LLVM ones (`docs/performance.md`).
   """
-  return {"JAX_COMPILATION_CACHE_DIR": str((run_dir.parent / ".compiled").absolute()),
-          "TF_CPP_MIN_LOG_LEVEL": "3",
-          "GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")}
+  variables = {"JAX_COMPILATION_CACHE_DIR": str((run_dir.parent / ".compiled").absolute()),
+               "TF_CPP_MIN_LOG_LEVEL": "3",
+               "GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")}
+  if jax.__version_info__ < (0, 8):  # XLA aborts on a flag that it does not know
+    variables["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST_COMPILE}".strip()
+  return variables
 
 
 def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, port: int,
@@ -62,9 +68,11 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, por
   where = ("--run_dir", str(run_dir))
   place = ("--address", f"localhost:{port}", "--origin", repr(origin))
   logs, env = run_dir / "logs", environment(run_dir)
+  # XLA reads the size of its thread pool from NPROC.
+  threads = {"NPROC": str(config.actor.threads)} if config.actor.threads else {}
   actors = [
-    processes.Process(f"actor {i}", module("actor", *where, *place, "--index", str(i)), env,
-                      logs / f"actor_{i}.log", restarts=10)
+    processes.Process(f"actor {i}", module("actor", *where, *place, "--index", str(i)),
+                      env | threads, logs / f"actor_{i}.log", restarts=10)
     for i in range(config.actor.processes)]
   return [
     processes.Process("data_server", module("data_server", *where, "--port", str(port)), env,

@@ -3,6 +3,7 @@
   python -m starleague.experiments.data_server --run_dir runs/mini --port 7000
 """
 
+import threading
 
 from absl import flags, logging
 
@@ -16,7 +17,7 @@ _PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, 
 
 
 def main() -> None:
-  stop = stopping.stop_event()
+  stopping.end_at_once()  # nothing here outlives the run
   config = settings.load(run_flags.given(run_flags.RUN_DIR))
   tables = make_tables(
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
@@ -24,8 +25,7 @@ def main() -> None:
     tolerance=config.data.tolerance)
   server = make_server(tables, port=_PORT.value)
   logging.info("serving port=%d", server.port)
-  stop.wait()
-  server.stop()
+  threading.Event().wait()  # until a stop signal
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
 
 from starleague.agent.types import Array
 
@@ -79,7 +78,9 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation,
       raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
                        "check its initialiser or the checkpoint that it was loaded from")
   zero = np.zeros((), np.int32)
-  state = TrainState(params, optimizer.init(ravel_pytree(params)[0]), zero, key, zero, zero)
+  # In numpy: ravel_pytree would compile a reshape for each shape among the leaves.
+  flat = np.concatenate([np.ravel(x) for x in jax.tree.leaves(params)])
+  state = TrainState(params, optimizer.init(flat), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if is_key(x) else np.asarray(x), state)
 
 

@@ -111,8 +111,9 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
   run = update.make_update(
     make_loss(parts, config), optimizer, accumulate=config.learner.accumulate)
   teacher = params if make_weights(config).uses_teacher else ()
-  return Learner(run, run.replicate(state, from_first=True),
-                 run.replicate(teacher, from_first=True), trained)
+  several = jax.process_count() > 1  # the broadcast between hosts takes six seconds to compile
+  return Learner(run, run.replicate(state, from_first=several),
+                 run.replicate(teacher, from_first=several), trained)
 
 
 def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:

@@ -49,12 +49,15 @@ def module(name: str, *arguments: str) -> tuple[str, ...]:
 def environment(run_dir: pathlib.Path) -> dict[str, str]:
   """Returns the environment variables of a run's processes.
 
-  A compilation cache lets a restarted process start without compiling. Large arrays use huge pages
-  where Linux and glibc (2.35) support them: XLA allocates the memory of each call again, and with
-  small pages the kernel takes a third of a gradient's time to hand it out. XLA's MLIR fusion
-  emitters for CPUs are off: they take 1.6 times the compile time of the LLVM ones (`docs/performance.md`).
+  A compilation cache of all programs, small ones too, lets a restarted process start without
+  compiling. Large arrays use huge pages where Linux and glibc (2.35) support them: XLA allocates
+  the memory of each call again, and with small pages the kernel takes a third of a gradient's time
+  to hand it out. XLA's MLIR fusion emitters for CPUs are off: they take 1.6 times the compile time
+  of the LLVM ones (`docs/performance.md`).
   """
   variables = {"JAX_COMPILATION_CACHE_DIR": str((run_dir.parent / ".compiled").absolute()),
+               "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+               "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
                "TF_CPP_MIN_LOG_LEVEL": "3",
                "GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")}
   if jax.__version_info__ < (0, 8):  # XLA aborts on a flag that it does not know
@@ -123,7 +126,7 @@ def run_processes(started: Sequence[processes.Process], until: str, watch: Watch
     ProcessFailed: one died with no restart left.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
   """
-  with processes.Runner(started, deadline_seconds=DEADLINE_S) as runner:
+  with processes.Runner(started, backoff_seconds=0.25, deadline_seconds=DEADLINE_S) as runner:
     while (states := runner.poll())[until] is not processes.State.FINISHED:
       watch({name: str(state) for name, state in states.items()})
       time.sleep(POLL_S)

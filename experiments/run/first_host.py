@@ -105,9 +105,8 @@ class FirstHost:
     """Writes an update's metrics and the training progress if the interval is over."""
     if self._saved is None:
       return
-    first = self._log is None
     self._log = self._log or self._make_log(step=step - 1)
-    if self._log(step, values, waiting) or first:
+    if self._log(step, values, waiting):
       progress.write(self._run_dir, progress.Progress(
         progress.TRAINING, trained_seconds, self._total_seconds, "s"))
 

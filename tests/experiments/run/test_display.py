@@ -52,7 +52,8 @@ def test_render_of_a_new_run():
 
 def test_render_past_the_training_time_and_without_games():
   late = SNAPSHOT._replace(
-    progress=Progress("training", 2000.0, 1800.0, "s"), scores={"x": Score(math.nan, math.nan, math.nan, 0)})
+    progress=Progress("training", 2000.0, 1800.0, "s"),
+    scores={"x": Score(math.nan, math.nan, math.nan, 0)})
   text = _text(late)
   assert "33m20s of 30m00s" in text and "nan%" in text
 

@@ -33,7 +33,6 @@ EXTRAS = {
   # than JAX wants though it runs with JAX's: install it from requirements.txt with --no-deps.
   "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "numpy<2", "chex<0.1.92"],
   "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
-  "launch": ["ray>=2.40"],
   "gif": ["pillow>=10.1"],
   "test": ["hypothesis>=6.100", "pytest>=8.3", "rlax>=0.1.8"],
   "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "pytest-xdist>=3.6", "rlax>=0.1.8",
@@ -51,7 +50,7 @@ setup(
   license_files=["LICENSE"],
   python_requires=">=3.11",
   packages=find_packages(include=["starleague", "starleague.*"]),
-  package_data={"": ["*.csv", "*.json", "data/*", "data/**/*"]},
+  package_data={"": ["*.csv", "*.html", "*.js", "*.json", "data/*"]},
   install_requires=CORE,
   extras_require=EXTRAS,
   classifiers=[

@@ -1,10 +1,12 @@
 """The page and its requests."""
 
 import json
+import threading
 
 import pytest
 
 from starleague.viewers.play import server, view
+from tests.viewers.browser import dump, needs_browser
 from tests.viewers.games import FUNCTION, RULES
 from tests.viewers.pages import check_self_contained
 
@@ -69,3 +71,13 @@ def test_pages_of_other_sites_are_refused(served):
 def test_bad_requests_are_refused(served, method, path, body, status, message):
   found, answer = served[1].ask(method, path, body)
   assert found == status and message in json.loads(answer)["error"]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_browser_shows_the_game(served, tmp_path):
+  """The page draws frames and its scripts raise no error before the game ends."""
+  played, client = served
+  threading.Timer(6.0, played.leave).start()
+  dom = dump(f"http://127.0.0.1:{client.address[1]}/", tmp_path / "profile", budget=30_000)
+  assert "You left the game" in dom and "select units to see their orders" in dom

@@ -1,8 +1,6 @@
 """The report of a run."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -10,6 +8,7 @@ from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.common.results import Row
 from starleague.viewers.report import page as report
+from tests.viewers.browser import dump, needs_browser
 from tests.viewers.pages import check_self_contained
 from tests.viewers.report.rows import ROWS, plots_of, text_of
 
@@ -117,13 +116,9 @@ def test_a_failed_write_leaves_no_file(run_dir):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium to draw with")
+@needs_browser
 def test_browser_draws_every_plot(run_dir, tmp_path):
   path = report.write_report(run_dir)
-  done = subprocess.run(
-    ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-     "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
-     "--virtual-time-budget=5000", "--dump-dom", path.as_uri()],
-    capture_output=True, text=True, timeout=120)
+  dom = dump(path.as_uri(), tmp_path / "profile")
   plots = plots_of(path.read_text())
-  assert len(re.findall(r"class=\"plot js-plotly-plot\"", done.stdout)) == len(plots) == 11
+  assert len(re.findall(r"class=\"plot js-plotly-plot\"", dom)) == len(plots) == 11

@@ -10,6 +10,7 @@ from starleague.environments.skirmish.games import dm_environment, replays
 from starleague.environments.skirmish.rules.config import GAME_CONFIGS
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import page as watch_page
+from tests.viewers.browser import measure, needs_browser
 from tests.viewers.games import DEFAULT_RULES
 from tests.viewers.pages import check_self_contained, data_of, unpack
 
@@ -49,6 +50,16 @@ def test_figures_of_a_player_wrap_on_narrow_screens(page):
   assert re.search(r"dl \{[^}]*grid-template-columns: repeat\(auto-fit, minmax\(\d+px, 1fr\)\)", page)
   narrow = re.search(r"@media \(max-width: 480px\) \{(.*?)\n\s*\}", page, re.DOTALL)[1]
   assert ".pair { grid-template-columns: minmax(0, 1fr)" in narrow
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_fits_the_screen_in_a_browser(page, width, tmp_path):
+  overflows, text = measure(page, width, tmp_path)
+  assert overflows == 0
+  assert "cannot show the game" not in text and "player 1, Terran" in text
+  assert "Train SCV" in text  # the log of actions
 
 
 @pytest.fixture(scope="module")

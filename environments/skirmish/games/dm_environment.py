@@ -92,15 +92,14 @@ def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (R
 
 def action_spec(game: GameConfig) -> types.Action:
   """Returns specs of an action with the least and the greatest value of each argument."""
-  most = types.Action(
-    function=vocabulary.NUM_FUNCTIONS - 1, delay=types.MAX_DELAY, queued=1, repeat=2,
-    units=game.max_entities, target_unit=game.max_entities - 1,
-    location=game.location_size ** 2 - 1)
-  least = types.Action(0, 1, 0, 0, 0, 0, 0)
-  shapes = types.action_spec(game.max_selected)
+  limits = {
+    "function": (0, vocabulary.NUM_FUNCTIONS - 1), "delay": (1, types.MAX_DELAY), "queued": (0, 1),
+    "repeat": (0, 2), "units": (0, game.max_entities), "target_unit": (0, game.max_entities - 1),
+    "location": (0, game.location_size ** 2 - 1)}
+  shapes = types.action_spec(game.max_selected)._asdict()
   return types.Action(*(
-    specs.BoundedArray(shape.shape, shape.dtype, low, high, name=f"action.{name}")
-    for name, shape, low, high in zip(types.Action._fields, shapes, least, most, strict=True)))
+    specs.BoundedArray(shape.shape, shape.dtype, *limits[name], name=f"action.{name}")
+    for name, shape in shapes.items()))
 
 
 def observation_spec(game: GameConfig) -> types.Observation:
@@ -126,7 +125,7 @@ def check_action(action: types.Action, spec: types.Action) -> types.Action:
   if not isinstance(action, types.Action):
     raise TypeError(f"action: expected types.Action, found {type(action).__name__}")
   values = []
-  for name, value, like in zip(types.Action._fields, action, spec, strict=True):
+  for (name, like), value in zip(spec._asdict().items(), action, strict=True):
     array = np.asarray(value)
     if array.dtype.kind not in "iub":
       raise TypeError(f"action.{name}: expected integers ({like.dtype}), found {array.dtype}")

@@ -1,1 +1,1 @@
-"""Settings of runs, one `get_config()` a file."""
+"""Configs of runs, one `get_config()` per file."""

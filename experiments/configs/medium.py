@@ -6,7 +6,7 @@ from starleague.experiments.configs import mini
 
 
 def get_config() -> ml_collections.ConfigDict:
-  """Every setting of a run; `--config.KEY=VALUE` changes one, an unknown key is refused."""
+  """Returns the config of a run; `--config.KEY=VALUE` changes a key."""
   config = mini.get_config()
   config.update({
     "preset": "medium",

@@ -1,14 +1,14 @@
-"""The `mini` preset: AlphaStar on Skirmish, on a laptop of two cores, in half an hour."""
+"""The `mini` preset: AlphaStar on Skirmish, on a laptop with two cores, in half an hour."""
 
 import ml_collections
 
 
 def get_config() -> ml_collections.ConfigDict:
-  """Every setting of a run; `--config.KEY=VALUE` changes one, an unknown key is refused."""
+  """Returns the config of a run; `--config.KEY=VALUE` changes a key."""
   return ml_collections.ConfigDict({
-    "preset": "mini",  # an agent preset, see starleague.agent.config
+    "preset": "mini",  # agent preset, see starleague.agent.config
     "seed": 0,
-    "seconds": 1800.0,  # training time, evaluation and start-up not counted
+    "seconds": 1800.0,  # training time, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",
@@ -17,29 +17,29 @@ def get_config() -> ml_collections.ConfigDict:
     },
     "actor": {
       "processes": 1,
-      "threads": 1,  # of XLA in one process; 0: one a core
-      "niceness": 10,  # 0 to 19: an actor uses the time that the learner leaves
-      "games": 128,  # played at once by one process
+      "threads": 1,  # of XLA in one process; 0: one per core
+      "niceness": 10,  # 0 to 19: actors leave the processor to the learner
+      "games": 128,  # concurrent games of one process
       "inference_batch": 64,
-      "iterations": 32,  # a compiled call plays this many inference batches
-      "self_play": 0.25,  # share of games against the live agent; the rest are scripted players
-      "matchmaking": "variance",  # which scripted player: see starleague.league.pfsp
-      "uniform": 0.2,  # share of scripted players' games dealt evenly: one never beaten is met too
+      "iterations": 32,  # inference batches in one call of the compiled program
+      "self_play": 0.25,  # share of games against the current agent; the rest: scripted players
+      "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
+      "uniform": 0.2,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,
-      "pseudo_probability": 0.5,  # of each pseudo-reward in a game
+      "pseudo_probability": 0.5,  # that a pseudo-reward is active in a game
       "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects
-      "demonstrators": "rusher,builder",  # opponents of whose won games z is taken
-      "pseudo_scale": 0.1,  # what a unit of distance to z is worth
+      "demonstrators": "rusher,builder",  # opponents whose won games give z
+      "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
     "data": {
-      "min_size": 64,  # trajectories before any is learnt from
-      "tolerance": 128,  # trajectories by which actors may run ahead of the learner
+      "min_size": 64,  # trajectories in the table before the first is sampled
+      "tolerance": 128,  # trajectories that actors may be ahead of the learner
       "samples_per_item": 2,
       "timeout_s": 300.0,
     },
     "learner": {
-      "batch_size": 32,  # sequences, of all hosts together
-      "accumulate": 1,  # parts of a device's share, one after the other: less memory
+      "batch_size": 32,  # sequences, over all hosts
+      "accumulate": 1,  # parts of a device's share, processed in turn: less memory
       "learning_rate": 1e-3,
       "b1": 0.0,
       "b2": 0.99,
@@ -49,14 +49,14 @@ def get_config() -> ml_collections.ConfigDict:
       "policy_cost": 5.0,
       "baseline_cost": 10.0,
       "upgo_cost": 1.0,
-      "entropy": 5e-2,  # with a tenth of it a run lost again what it had learnt
+      "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
       "teacher_kl": 0.0,
       "publish_interval_s": 10.0,
       "checkpoint_interval_s": 60.0,
       "log_interval_s": 5.0,
       "keep_last": 3,
-      "keep_every": 0,  # updates; 0 keeps none beyond the last
-      "max_skipped": 20,  # consecutive non-finite updates before the run stops
+      "keep_every": 0,  # updates; 0: only the newest `keep_last`
+      "max_skipped": 20,  # non-finite updates in a row that stop the run
     },
     "evaluation": {"games": 200},  # against each scripted player
   })

@@ -1,4 +1,4 @@
-"""What the launch files share: a run's parts, made from its settings."""
+"""The parts of a run that several of its processes share, built from its config."""
 
 from typing import Any, NamedTuple
 
@@ -19,28 +19,28 @@ from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import tiers
 from starleague.environments.skirmish.rules.config import GameConfig, game_config
 
-PLAYER = "main"  # the one player that learns
-INITIAL = "initial"  # the snapshot of the weights that a run began with, in the run's folder
+PLAYER = "main"  # the player that is trained
+INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
 CHECKPOINTS = "checkpoints"
 
 
 class Parts(NamedTuple):
-  """What every process of a run needs."""
+  """The agent, the environment and the opponents of a run."""
 
   config: agent_config.AgentConfig
   policy: Policy
   game: GameConfig  # the environment's arguments
   environment: base.Environment
-  opponents: tuple[str, ...]  # the scripted players that the run meets
-  scripted: rollouts.ScriptedPlayer  # they, by their place in `opponents`
+  opponents: tuple[str, ...]  # names of the scripted players
+  scripted: rollouts.ScriptedPlayer  # takes an index of `opponents`
   races: tuple[int, ...]  # indices of types.RACES
   maps: int
 
 
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
-  """The agent, the environment and the opponents that a run's settings ask for."""
-  settings, tier = agent_config.preset(config.preset), config.environment.tier
-  game = game_config(tier, settings)
+  """Builds the parts of a run from its config."""
+  preset, tier = agent_config.preset(config.preset), config.environment.tier
+  game = game_config(tier, preset)
   opponents = tuple(config.environment.opponents.split(","))
   indices = scripts.indices_of(opponents, tier)
   every = players.make_scripted(**game._asdict())
@@ -49,7 +49,7 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
     return every(jnp.asarray(indices)[index], key, state, player)
 
   return Parts(
-    config=settings, policy=agent.make_policy(settings),
+    config=preset, policy=agent.make_policy(preset),
     game=game, environment=skirmish.make_skirmish(**game._asdict()), opponents=opponents,
     scripted=scripted,
     races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
@@ -57,7 +57,7 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
 
 
 def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
-  """The compiled program of one actor process."""
+  """Returns the rollout program of an actor process."""
   sizes = rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
     iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
@@ -68,5 +68,5 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
 
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
-  """The random weights that a run starts from; the same for the same seed."""
+  """Returns the initial, random weights of a run, a function of its seed."""
   return jax.jit(parts.policy.init)(jax.random.key(config.seed))

@@ -1,4 +1,4 @@
-"""The learner's launch file over two hosts on this machine, each with a data server of its own."""
+"""The learner on two hosts, two processes of this machine, each with its own data server."""
 
 import json
 import os
@@ -33,7 +33,7 @@ DEADLINE_S = 900
 
 
 def serve(batch):
-  """A data server with a batch's trajectories, of which it never runs out."""
+  """Returns a data server that samples a batch's trajectories without limit."""
   server = make_server(make_tables(
     [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
   writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
@@ -48,7 +48,7 @@ def serve(batch):
 
 @pytest.fixture(scope="module")
 def servers():
-  """Two, with different trajectories."""
+  """Two data servers with different trajectories."""
   started = [serve(random_batch(host, MINI, T, 8)) for host in range(2)]
   yield started
   for server in started:
@@ -59,7 +59,7 @@ def start(run_dirs, servers):
   coordinator = f"localhost:{portpicker.pick_unused_port()}"
   environment = {
     **os.environ, "JAX_PLATFORMS": "cpu",
-    # The tests' own, so that programs are compiled once a machine.
+    # The cache of the tests: programs are compiled once per machine.
     "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir or "",
     "XLA_FLAGS": "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"}
   return [
@@ -72,7 +72,7 @@ def start(run_dirs, servers):
 
 
 def finish(processes):
-  """(statuses, outputs); nobody outlives it."""
+  """Returns (statuses, outputs) after the end of all processes."""
   try:
     outputs = [process.communicate(timeout=DEADLINE_S)[0] for process in processes]
   finally:
@@ -87,7 +87,7 @@ def saved_steps(run_dir):
 
 
 def train_until(processes, run_dir, step):
-  """Waits for a checkpoint after a step."""
+  """Waits for a checkpoint later than a step."""
   end = time.monotonic() + DEADLINE_S
   while (saved_steps(run_dir) or [0])[-1] <= step:
     if time.monotonic() > end or any(process.poll() is not None for process in processes):
@@ -102,13 +102,13 @@ def stopped_at(outputs):
 
 
 @pytest.mark.slow
-def test_two_hosts_train_save_once_end_together_and_go_on(servers, tmp_path):
+def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   run_dir = tmp_path / "run"
   config = settings.complete(SETTINGS)
   settings.save(config, run_dir)
   processes = start([run_dir] * 2, servers)
   train_until(processes, run_dir, 2)
-  processes[1].send_signal(signal.SIGTERM)  # one is told; all end
+  processes[1].send_signal(signal.SIGTERM)  # one gets the signal, all end
   statuses, outputs = finish(processes)
   assert statuses == [0, 0], outputs
   step, other = stopped_at(outputs)
@@ -141,8 +141,8 @@ def test_two_hosts_train_save_once_end_together_and_go_on(servers, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_not_finite_stops_all_hosts_with_a_diagnosis(servers, tmp_path):
-  """One host's trajectories are spoilt: both skip the same updates, stop, and say what they saw."""
+def test_non_finite_updates_stop_all_hosts_with_a_diagnosis(servers, tmp_path):
+  """One host has a NaN reward: both hosts skip the same updates, stop, and write a diagnosis."""
   run_dir = tmp_path / "run"
   spoilt = random_batch(2, MINI, T, 8)
   spoilt.steps.weight[:] = 1.0
@@ -162,14 +162,14 @@ def test_what_is_not_finite_stops_all_hosts_with_a_diagnosis(servers, tmp_path):
   assert fine["not_finite_batch_leaves"] == {}
   assert bad["not_finite_batch_leaves"] == {
     ".steps.reward": {"count": 4, "first_index": [0, 1, 0, 0]}}  # device, step, row, winloss
-  for found in (fine, bad):  # the terms that rewards reach, and no others
+  for found in (fine, bad):  # only the terms that depend on rewards
     assert {"loss/policy", "loss/value", "value/winloss"} <= set(found["not_finite_metrics"])
     assert "loss/entropy" not in found["not_finite_metrics"]
   assert saved_steps(run_dir) == []
 
 
 @pytest.mark.slow
-def test_hosts_with_other_settings_are_refused(servers, tmp_path):
+def test_hosts_with_different_configs_raise(servers, tmp_path):
   run_dirs = [tmp_path / "one", tmp_path / "two"]
   for seed, run_dir in enumerate(run_dirs):
     settings.save(settings.complete(SETTINGS | {"seed": seed}), run_dir)

@@ -1,4 +1,4 @@
-"""A whole run in small: every process, a kill in the middle, the evaluation and the report."""
+"""A small but complete run: all processes, a killed learner, the evaluation and the report."""
 
 import os
 import pathlib
@@ -60,7 +60,7 @@ def runs_dir(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def finished(runs_dir):
-  """A run whose learner was killed outright once it had saved; its output and the step it had."""
+  """A finished run whose learner got SIGKILL after a save; its directory and the saved step."""
   run_dir = runs_dir / "small"
   started = subprocess.Popen(
     command(runs_dir), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -79,7 +79,7 @@ def finished(runs_dir):
 
 
 @pytest.mark.slow
-def test_a_killed_learner_goes_on_where_it_was(finished):
+def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   run_dir, before = finished
   restored = re.findall(r"restored update=(\d+)", (run_dir / "logs" / "learner.log").read_text())
   assert [int(step) for step in restored] == [before]
@@ -90,13 +90,13 @@ def test_a_killed_learner_goes_on_where_it_was(finished):
   state = learner_setup.make_learner(parts, config, run_dir, saved).state
   step = saved_steps(run_dir)[-1]
   assert int(state.step[0]) == step
-  # Adam has counted every update that was applied, those before the kill included.
+  # Adam has counted every applied update, also those before the kill.
   counts = [int(leaf[0]) for leaf in jax.tree.leaves(state.opt_state) if leaf.ndim == 1]
   assert counts == [step - int(state.skipped[0])]
 
 
 @pytest.mark.slow
-def test_the_run_leaves_what_it_promises(finished):
+def test_a_run_writes_all_its_files(finished):
   run_dir, _ = finished
   for name in ("config.json", "results.csv", "report.html", "league.sqlite", "tensorboard",
                "initial", "logs/actor_0.log"):
@@ -104,15 +104,17 @@ def test_the_run_leaves_what_it_promises(finished):
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
   for opponent in settings.load(run_dir).environment.opponents.split(","):
     for kind in ("random", "eval"):
-      row = tags[f"score/{kind}/{opponent}"][-1]
-      assert row.low <= row.value <= row.high
+      score, rate = (tags[f"{tag}/{kind}/{opponent}"][-1] for tag in ("score", "win_rate"))
+      assert rate.low <= rate.value <= rate.high
+      assert score.low <= score.value <= score.high
+      assert rate.value <= score.value
   assert np.isfinite([row.value for row in tags["loss/total"]]).all()
   assert tags["total/steps_learnt"][-1].value > 0
   assert sum(row.value for row in tags["count/steps"]) > 0
 
 
 @pytest.mark.slow
-def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir):
+def test_an_interrupted_run_stops_cleanly_without_leftover_processes(finished, runs_dir):
   run_dir, _ = finished
   before = saved_steps(run_dir)[-1]
   started = subprocess.Popen(
@@ -135,7 +137,7 @@ def test_it_stops_cleanly_when_interrupted_and_leaves_nobody(finished, runs_dir)
   (("--config.actor.gamse=3",), "gamse"),
   (("--config.seed=5",), "was started with seed = 0, found 5"),
 ])
-def test_wrong_settings_are_refused_before_anything_starts(finished, runs_dir, arguments, message):
+def test_invalid_values_are_refused_before_any_process_starts(finished, runs_dir, arguments, message):
   done = subprocess.run(command(runs_dir, *arguments), capture_output=True, text=True,
                         timeout=DEADLINE_S, check=False)
   assert done.returncode != 0

@@ -11,7 +11,7 @@ ZERG = types.RACES.index("zerg")
 
 
 def results(opponent, reward, over=True) -> rollouts.Results:
-  """One iteration of as many games as there are opponents; unit type 7 marks the first."""
+  """Returns one iteration with a game per opponent; unit type 7 marks the first game."""
   games = len(opponent)
   executed = types.zeros(types.statistics_spec())
   executed = types.Statistics(*(np.stack([x] * games)[None] for x in executed))
@@ -23,18 +23,18 @@ def results(opponent, reward, over=True) -> rollouts.Results:
     race=np.full((1, games), ZERG), side=np.zeros((1, games), np.int32))
 
 
-def test_opponents_split_between_self_play_and_the_hard_ones():
+def test_opponents_are_split_between_self_play_and_hard_opponents():
   win_rates = np.array([0.1, 0.5, 0.9])
   probabilities = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.0)
   # 0.75 of (0.757009, 0.233645, 0.009346), the paper's f_hard of these win rates.
   np.testing.assert_allclose(probabilities, [0.25, 0.567757, 0.175234, 0.007009], atol=1e-5)
   assert probabilities.dtype == np.float32
-  # 0.3 of the others' 0.75 dealt evenly: 0.075 each and 0.7 of the above.
+  # 0.3 of the others' 0.75 split evenly: 0.075 each, plus 0.7 of the values above.
   mixed = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.3)
   np.testing.assert_allclose(mixed, [0.25, 0.472430, 0.197664, 0.079906], atol=1e-5)
 
 
-def test_an_opponent_never_beaten_is_met():
+def test_an_opponent_that_was_never_beaten_is_met():
   probabilities = acting.opponent_probabilities(np.array([0.0, 0.5]), 0.5, "variance", uniform=0.2)
   np.testing.assert_allclose(probabilities, [0.5, 0.05, 0.45], atol=1e-6)
 
@@ -52,7 +52,7 @@ def test_only_finished_games_against_scripted_players_count():
 @pytest.mark.parametrize("name, reward, taken", [
   ("rusher", -1, True), ("builder", -1, True), ("rusher", 1, False), ("rusher", 0, False),
   ("passive", -1, False)])
-def test_z_comes_from_games_that_a_demonstrator_won(name, reward, taken):
+def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
   recent = statistics.Recent(3)
   batch = results([1 + NAMES.index(name)], [reward])
   assert acting.add_demonstrations(recent, batch, [1, 2]) is taken

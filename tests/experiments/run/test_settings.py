@@ -1,3 +1,4 @@
+import ast
 import json
 import pathlib
 import re
@@ -9,19 +10,21 @@ import pytest
 from starleague.experiments.configs import medium, mini
 from starleague.experiments.run import settings, wiring
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-def test_settings_survive_the_round_trip(tmp_path: pathlib.Path):
+
+def test_a_config_survives_the_round_trip(tmp_path: pathlib.Path):
   config = settings.complete({"seed": 7, "actor": {"games": 32, "inference_batch": 8}})
   settings.save(config, tmp_path)
   assert settings.load(tmp_path).to_dict() == config.to_dict()
   assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
-def test_the_preset_is_complete():
+def test_no_changes_give_the_mini_preset():
   assert settings.complete({}).to_dict() == mini.get_config().to_dict()
 
 
-def test_the_other_preset_changes_some_keys():
+def test_medium_changes_some_keys():
   config = settings.complete(medium.get_config().to_dict())
   assert config.to_dict() == medium.get_config().to_dict()
   assert {key for key, *_ in settings.differences(config, mini.get_config())} >= {
@@ -54,24 +57,44 @@ def test_the_other_preset_changes_some_keys():
   ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
   ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
 ])
-def test_what_cannot_be_is_refused_by_name(values, message):
+def test_an_invalid_value_raises_with_its_key(values, message):
   with pytest.raises(settings.SettingsError, match=message):
     settings.complete(values)
 
 
-def test_a_folder_without_settings_is_named(tmp_path):
+def config_reads() -> set[tuple[str, str]]:
+  """Returns (object, attribute) of every attribute that the launch files and their parts read."""
+  found = set()
+  for path in (ROOT / "experiments").rglob("*.py"):
+    for node in ast.walk(ast.parse(path.read_text())):
+      if isinstance(node, ast.Attribute):
+        holder = node.value
+        name = getattr(holder, "attr", None) or getattr(holder, "id", None)
+        found.add((str(name), node.attr))
+  return found
+
+
+def test_every_config_key_is_read():
+  """Each key occurs as `config.KEY` or `GROUP.KEY`; `_config` is a part's own group."""
+  reads = config_reads()
+  for key in settings.flat(mini.get_config().to_dict()):
+    group, _, name = key.rpartition(".")
+    assert {(group or "config", name), ("_config", name)} & reads, f"nothing reads {key!r}"
+
+
+def test_a_directory_without_a_config_raises(tmp_path):
   with pytest.raises(settings.SettingsError, match=f"{tmp_path}/config.json does not exist"):
     settings.load(tmp_path)
 
 
 @pytest.mark.parametrize("text, message", [("{", "is not JSON"), ("[1]", "holds a list")])
-def test_damaged_settings_are_named(tmp_path, text, message):
+def test_a_damaged_config_raises(tmp_path, text, message):
   (tmp_path / "config.json").write_text(text)
   with pytest.raises(settings.SettingsError, match=message):
     settings.load(tmp_path)
 
 
-def test_stored_settings_of_another_version_are_refused(tmp_path):
+def test_a_stored_config_with_unknown_keys_raises(tmp_path):
   (tmp_path / "config.json").write_text(json.dumps({"gone": 1}))
   with pytest.raises(settings.SettingsError, match="'gone' does not exist"):
     settings.load(tmp_path)
@@ -96,14 +119,14 @@ def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
                            ("learner", ("--address", "localhost:1")),
                            ("actor", ("--address", "localhost:1")),
                            ("data_server", ("--port", "1"))))])
-def test_launch_files_tell_what_is_wrong_in_one_line(module, arguments, message):
+def test_launch_files_report_errors_in_one_line(module, arguments, message):
   done = main_of(module, *arguments)
   assert done.returncode == 1 and done.stdout == ""
   assert re.fullmatch(f"error: {message}\n", done.stderr), done.stderr
 
 
 @pytest.mark.slow
-def test_a_dataset_that_exists_is_refused_in_one_line(tmp_path):
+def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
   done = main_of("record", "--run_dir", "none", "--dataset", str(tmp_path))
   assert done.returncode == 1 and done.stdout == ""
   assert done.stderr == (

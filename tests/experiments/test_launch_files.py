@@ -1,0 +1,18 @@
+"""Launch files are thin: flags, wiring and one call. The work is in `experiments/run` and the rooms."""
+
+import pathlib
+
+import pytest
+
+EXPERIMENTS = pathlib.Path(__file__).resolve().parents[2] / "experiments"
+LAUNCH_FILES = sorted(path.name for path in EXPERIMENTS.glob("[a-z]*.py"))
+MAX_LINES = 100
+
+
+def test_the_launch_files_are_found():
+  assert {"train.py", "learner.py", "actor.py", "data_server.py", "evaluate.py"} < {*LAUNCH_FILES}
+
+
+@pytest.mark.parametrize("name", LAUNCH_FILES)
+def test_a_launch_file_is_thin(name):
+  assert len((EXPERIMENTS / name).read_text().splitlines()) < MAX_LINES

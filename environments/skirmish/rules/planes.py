@@ -10,7 +10,7 @@ from jax import lax
 
 from starleague.agent import types
 from starleague.environments.skirmish.rules import maps, tables
-from starleague.environments.skirmish.rules.arrays import flip, look_up
+from starleague.environments.skirmish.rules.arrays import flip, look_up, squared_distance
 from starleague.environments.skirmish.rules.constants import CREEP_RADIUS, PATCH_RADIUS
 from starleague.environments.skirmish.rules.discs import (
   discs,
@@ -155,7 +155,7 @@ def _patches(rules: tables.Rules, state: State) -> Array:
   middles = (np.arange(size) - (size - 1) / 2) * (tier.map_size / size)
   half = np.array(tier.patches)
   x, y = np.concatenate([half, -half]).T
-  square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
+  square = squared_distance(x[:, None, None], y[:, None, None], middles, middles[:, None])
   inside = square <= PATCH_RADIUS ** 2  # [R, H, W]
   inside &= np.cumsum(inside, axis=0) == 1  # one patch a cell, so that bits can be added
   masks = np.sum(inside.reshape(len(x), -1, 32).astype(np.uint64) << np.arange(

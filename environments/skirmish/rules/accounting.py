@@ -1,4 +1,4 @@
-"""What the engine records during a game: executed statistics (z), scores and the winner."""
+"""Records of a game: executed statistics (z), scores and the winner."""
 
 import jax.numpy as jnp
 
@@ -14,7 +14,7 @@ DRAW = 2
 
 
 def record_spawns(rules: tables.Rules, state: State, spawns: Spawns) -> State:
-  """Records what appeared in the executed statistics and in the score.
+  """Records new units and structures in the executed statistics and in the score.
 
   Args:
     rules: the game's constants.

@@ -55,7 +55,7 @@ MESSAGES = {
   CANT_BUILD_LOCATION_INVALID: "cannot be built there",
   CANT_FIND_DROP_OFF: "no town hall", NO_CARGO_TO_UNLOAD: "nothing to bring",
   TECH_REQUIREMENTS_NOT_MET: "needs something else first",
-  YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT: "nobody selected can",
+  YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT: "no selected unit can",
   MUST_TARGET_RESOURCES: "needs minerals or a tapped geyser",
   REQUIRES_REPAIR_TARGET: "nothing to repair", MUST_TARGET_ENEMY_UNITS: "needs an enemy",
   MUST_TARGET_STRUCTURES: "needs a structure", CANT_FIND_ENOUGH_TARGETS: "nothing to aim at",

@@ -1,6 +1,6 @@
 """Combat: target choice, fire and chase, as a few array operations a tick for both sides.
 
-`plan` looks up once a step what its ticks have in common. Attackers are a player's F armed
+`Plan` holds the look-ups that the ticks of a step share. Attackers are a player's F armed
 structures and units, targets the n slots of its opponent.
 """
 
@@ -59,7 +59,7 @@ class Weapons(NamedTuple):
 
 
 class Plan(NamedTuple):
-  """What stays constant within a step."""
+  """The look-ups of a step, constant over its ticks."""
 
   weapons: Weapons
   sight: Array  # [2, n, F] float32: squared distance at which a target is engaged; -1 for never
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 
 class Aim(NamedTuple):
-  """What the attackers aim at in a tick, [2, F] each."""
+  """The attackers' targets in a tick, [2, F] each."""
 
   slot: Array  # int32, of the opponent; 0 if there is none
   found: Array  # bool
@@ -185,7 +185,7 @@ def _rank_offset(rules: tables.Rules, theirs: Array) -> Array:
 
 
 def plan(rules: tables.Rules, state: State) -> Plan:
-  """Looks up what the ticks of a step have in common."""
+  """Makes the look-ups that the ticks of a step share."""
   tier, types, s = rules.tier, rules.types, rules.tier.structures
   mine, theirs = state.kind[:, tier.unarmed:], flip(state.kind)
   bonuses = upgrade_bonuses(rules, state)

@@ -7,7 +7,7 @@ of the real game.
 
 RACES = ("Terran", "Protoss", "Zerg")
 ATTRIBUTES = ("Light", "Armored", "Biological", "Mechanical")
-# What an upgrade can change.
+# Attributes that upgrades change.
 EFFECTS = ("damage", "bonus", "armour", "shield", "speed", "range", "health", "stim")
 
 # Time.
@@ -16,7 +16,7 @@ TICKS_PER_STEP = 2
 LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
 LOOPS_PER_SECOND = 16.0  # at "normal" speed, in which the tables give speeds and cooldowns
 
-# Verbs: what a unit is doing. The verb of a function is what a capable unit does after it.
+# Verbs: activities of units. The verb of a function is the activity it gives to capable units.
 (IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR,
  RETURN) = range(11)
 # Kinds of targets.
@@ -37,7 +37,7 @@ LARVAE_LIMIT = 19  # of a hatchery, injections included
 REFUND = 0.75  # share of its price that a structure cancelled during construction returns
 
 # Mining.
-LOAD_MINERALS, LOAD_VESPENE = 5, 4  # what a worker carries
+LOAD_MINERALS, LOAD_VESPENE = 5, 4  # of a worker
 WORKERS_PER_PATCH, WORKERS_PER_GEYSER = 2, 3  # as many mine at full rate
 
 # Distances, between middles unless stated.

@@ -36,7 +36,7 @@ def construct(rules: tables.Rules, state: State) -> tuple[State, Spawns]:
   """Advances construction and begins at most one structure a player.
 
   Returns:
-    The state, in which builders that are done have their next order, and the structures begun.
+    The state, in which free builders have their next order, and the structures begun.
   """
   state = _grow(rules, state)
   site = _site(rules, state)

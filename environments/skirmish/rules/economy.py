@@ -143,7 +143,7 @@ def _complete_upgrades(rules: tables.Rules, state: State, done: Array) -> State:
 
 
 def _morph(rules: tables.Rules, state: State, into: Array) -> State:
-  """Turns structures into what their queues have finished: an Orbital Command.
+  """Morphs structures into the type that their queue has finished: an Orbital Command.
 
   Args:
     rules: the game's constants.

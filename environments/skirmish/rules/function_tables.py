@@ -1,4 +1,4 @@
-"""Tables of products and functions: what can be paid for, and what can be ordered.
+"""Tables of products, which are paid for, and of functions, which are ordered.
 
 A product is a local type or, from Y on, a level of an upgrade. A function has a local index in its
 tier, 0 for `no_op`.
@@ -43,7 +43,7 @@ _MORPHED_AT_ONCE = ("SiegeTankSieged",)  # by an ability, without a queue
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Products:
-  """What can be paid for [P]: local types, then levels of upgrades; row 0 is nothing."""
+  """Products [P]: local types, then levels of upgrades; row 0 is none."""
 
   minerals: np.ndarray  # int32
   vespene: np.ndarray  # int32
@@ -59,7 +59,7 @@ class Products:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Functions:
-  """What can be ordered, by local function [C]; row 0 is no_op."""
+  """Functions of a tier, by local function [C]; row 0 is no_op."""
 
   names: tuple[str, ...]
   index: np.ndarray  # dense indices of vocabulary.FUNCTIONS

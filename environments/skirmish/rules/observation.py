@@ -1,4 +1,4 @@
-"""Observations: what a player may know, and what its value functions see besides."""
+"""Observations of the players, and the privileged input of their value functions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fog of war, once a step: what each player sees, and what it remembers."""
+"""Fog of war, once a step: the players' sight and memory."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Viewers(NamedTuple):
 
 
 def perceive(rules: tables.Rules, state: State) -> State:
-  """Updates what the players see and remember."""
+  """Updates the players' sight and memory."""
   types, s, memory = rules.types, rules.tier.structures, state.memory
   viewers = _viewers(rules, state)
   kind, x, y, health = flip(state.kind), flip(state.x), flip(state.y), flip(state.health)

@@ -1,4 +1,4 @@
-"""What the players own and where resources are, looked up in a state."""
+"""Look-ups in a state: possessions of the players, and resources."""
 
 import jax.numpy as jnp
 import numpy as np

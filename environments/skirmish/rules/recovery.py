@@ -92,7 +92,7 @@ def _heal(rules: tables.Rules, state: State) -> State:
 
 
 def _repair(rules: tables.Rules, state: State) -> State:
-  """SCVs repair what they stand beside.
+  """SCVs repair their target in reach.
 
   A repair from zero to full health takes the production time and a quarter of the mineral price.
   """

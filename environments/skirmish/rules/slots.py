@@ -1,4 +1,4 @@
-"""Slots: which are free, spawning into them and clearing them."""
+"""Slots: finding free ones, spawning into them, clearing them."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from starleague.environments.skirmish.rules.upgrades import max_health
 
 
 class Spawns(NamedTuple):
-  """What appears on the map, [2, k] each."""
+  """New units or structures, [2, k] each."""
 
   kind: Array  # int32, local types, 0 for none
   x: Array  # float32
@@ -26,7 +26,7 @@ class Spawns(NamedTuple):
 
 
 class RallyPoints(NamedTuple):
-  """Where spawned units go, [2, k] each."""
+  """Rally points of spawned units, [2, k] each."""
 
   rallied: Array  # bool: whether the next two are set
   x: Array  # float32

@@ -59,7 +59,7 @@ class Score(NamedTuple):
 
 
 class Memory(NamedTuple):
-  """What each player sees now and remembers."""
+  """The players' sight and memory."""
 
   seen: Array  # [2, n] bool: the opponent's slots in sight
   visible: Array  # [2, H, W / 32] uint32: cells in sight, one bit each

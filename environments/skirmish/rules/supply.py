@@ -1,4 +1,4 @@
-"""What limits production: food, free slots, and the next level of an upgrade."""
+"""Limits of production: food, free slots, and the next level of an upgrade."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The tiers of Skirmish: how large and how fast a game is, and what it contains."""
+"""The tiers of Skirmish: size, pace and content of a game."""
 
 import csv
 import dataclasses

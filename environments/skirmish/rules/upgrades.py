@@ -1,4 +1,4 @@
-"""What the players' upgrades add to their units."""
+"""Effects of upgrades on the players' units."""
 
 import jax.numpy as jnp
 

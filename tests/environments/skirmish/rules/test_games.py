@@ -1,4 +1,4 @@
-"""Properties of every game of the mini tier, whoever plays it."""
+"""Properties of every game of the mini tier."""
 
 import hypothesis
 import hypothesis.strategies as st

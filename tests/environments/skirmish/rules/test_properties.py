@@ -1,4 +1,4 @@
-"""Properties of every game of the default tier, whoever plays it."""
+"""Properties of every game of the default tier."""
 
 import hypothesis
 import hypothesis.strategies as st

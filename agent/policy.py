@@ -14,7 +14,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import baselines, blocks, config, core, encoders, heads, types
+from starleague.agent import baselines, blocks, config, core, encoders, heads, initialisation, types
 from starleague.agent.vocabulary import Arguments
 
 Params = Any
@@ -69,7 +69,7 @@ def _head_inputs(encoding: encoders.Encoding, core_output, observation) -> heads
     observation=observation)
 
 
-def _transform(settings: config.AgentConfig) -> tuple[Callable, _Networks]:
+def _transform(settings: config.AgentConfig) -> tuple[Callable[[jax.Array], Params], _Networks]:
   """The initialiser and the networks. Parts are separate so that each is vmapped or scanned."""
 
   def in_float32(function):
@@ -78,7 +78,6 @@ def _transform(settings: config.AgentConfig) -> tuple[Callable, _Networks]:
         return function(settings, *args)
     return wrapped
 
-  @hk.multi_transform
   def networks():
     functions = _Networks(*map(in_float32, (
       encoders.encode, core.unroll, heads.sample, heads.teacher_force, baselines.values)))
@@ -91,7 +90,14 @@ def _transform(settings: config.AgentConfig) -> tuple[Callable, _Networks]:
 
     return touch_all, functions
 
-  return networks.init, _Networks(*networks.apply)
+  def example() -> tuple[Any, ...]:
+    step = types.zeros(
+      types.step_spec(settings.max_entities, settings.map_size, settings.max_selected))
+    step = jax.tree.map(jnp.asarray, step)
+    return step.observation, step.privileged, step.action, core.initial_state(settings)
+
+  init = initialisation.make_init(lambda *inputs: networks()[0](*inputs), example)
+  return init, _Networks(*hk.multi_transform(networks).apply)
 
 
 def make_policy(settings: config.AgentConfig) -> Policy:
@@ -101,15 +107,8 @@ def make_policy(settings: config.AgentConfig) -> Policy:
     ValueError: where the config's sizes or options cannot work together.
   """
   config.validate(settings)
-  init_networks, networks = _transform(settings)
+  init, networks = _transform(settings)
   remat = jax.checkpoint if settings.remat == "parts" else lambda function: function
-
-  def init(key) -> Params:
-    step = types.zeros(
-      types.step_spec(settings.max_entities, settings.map_size, settings.max_selected))
-    step = jax.tree.map(jnp.asarray, step)
-    return init_networks(
-      key, step.observation, step.privileged, step.action, core.initial_state(settings))
 
   def initial_state() -> types.CoreState:
     return core.initial_state(settings)

@@ -143,7 +143,7 @@ def main() -> None:
     agent_config.preset(options.preset), dtype=options.dtype, entity_embedding=options.embedding)
   device = jax.devices()[0]
   print(f"{options.preset} in {options.dtype} on {device.device_kind}, JAX {jax.__version__}")
-  params = jax.jit(agent.make_policy(settings).init)(jax.random.key(0))
+  params = agent.make_policy(settings).init(jax.random.key(0))
 
   one = acting(settings, params, 1, options.rounds)
   many = acting(settings, params, options.acting, options.rounds)

@@ -23,7 +23,7 @@ import numpy as np
 
 from starleague.actor import rollouts
 from starleague.common import results
-from starleague.data.writer import Assembler
+from starleague.data.assembler import Assembler
 from starleague.experiments.run import learner_setup, settings, supervision, wiring
 from starleague.learner import train_state, update
 

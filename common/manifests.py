@@ -30,7 +30,7 @@ def write(path: str | os.PathLike, values: Mapping[str, Any]) -> dict[str, Any]:
   path = pathlib.Path(path)
   files = {name: file_digest(path.parent / name) for name in _files_in(path.parent)}
   manifest = {**values, "files": files}
-  document = {"manifest": manifest, "sha256": _digest(manifest)}
+  document = {"manifest": manifest, "sha256": manifest_digest(manifest)}
   path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
   return manifest
 
@@ -50,7 +50,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
       raise ManifestError(f"{path}: expected a JSON object with the keys 'manifest' and 'sha256', "
                           f"found {_short(keys)}; it is damaged or of another version.")
     manifest, expected = document["manifest"], document["sha256"]
-    found = _digest(manifest)
+    found = manifest_digest(manifest)
   except FileNotFoundError as error:
     raise ManifestError(f"{path} is missing.") from error
   except OSError as error:
@@ -135,7 +135,8 @@ def _files_in(folder: pathlib.Path) -> list[str]:
                 if not file.is_dir() or file.is_symlink())
 
 
-def _digest(manifest: Any) -> str:
+def manifest_digest(manifest: Any) -> str:
+  """SHA-256 of a manifest, in hexadecimal digits."""
   canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
   return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -1,91 +1,93 @@
-"""Batches of a Reverb table's trajectories, stacked in a thread of their own."""
+"""Batches of a Reverb table's trajectories, stacked in a thread."""
 
 import queue
 import threading
 import time
 from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from starleague.agent.config import AgentConfig
 from starleague.data import transport, wire
-from starleague.data.transport import ServerUnavailableError, StarvedError, load_reverb
+from starleague.data.transport import ServerUnavailableError, StarvedError
 
-# Trajectories a sampler asks for ahead. They count as sampled: a learner that dies loses them.
+# Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
+_POLL_S = 0.5
 
 
 class Dataset(Iterator[wire.Packed]):
-  """Batches of a table's trajectories, stacked by a thread; see `dataset`.
+  """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
 
   Attributes:
-    config: the AgentConfig that `wire.unpack` needs to make trajectories of them.
+    config: the AgentConfig of the trajectories, for `wire.unpack`.
     unroll_length: T.
   """
 
-  def __init__(self, address: str, player: str, batch_size: int, config, unroll_length: int,
-               deadline_s: float, prefetch: int):
+  def __init__(self, address: str, player: str, batch_size: int, config: AgentConfig,
+               unroll_length: int, deadline_s: float, prefetch: int,
+               stop: threading.Event | None = None):
     self._address, self._table, self._deadline_s = address, player, deadline_s
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
-    self._client, info = transport.connect(load_reverb(), address, deadline_s)
+    self._stop, self._closed = stop or threading.Event(), threading.Event()
+    self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
     self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
-    self._closed = threading.Event()
     self._thread = threading.Thread(target=self._fill, name=f"sampler-{player}", daemon=True)
     self._thread.start()
 
   def _fill(self) -> None:
     try:
-      sampler = self._client._client.NewSampler(self._table, -1, SAMPLES_IN_FLIGHT)
-      while not self._closed.is_set():
+      sampler = transport.new_sampler(self._client, self._table, -1, SAMPLES_IN_FLIGHT)
+      while not self._ended():
         self._offer(self._batch(sampler))
-    except Exception as error:  # handed to the consumer, which raises it
+    except Exception as error:  # the consumer raises it
       self._offer(error)
 
-  def _batch(self, sampler) -> wire.Packed:
-    """The next `batch_size` samples; Reverb itself reconnects to a server that was restarted."""
+  def _batch(self, sampler: Any) -> wire.Packed:
+    """Returns a batch of samples; Reverb itself reconnects to a restarted server."""
     columns = [np.empty((x.shape[0], self._batch_size, *x.shape[1:]), x.dtype)
                for x in self._spec[:-1]]
     state = np.empty((self._batch_size, *self._spec.state.shape), self._spec.state.dtype)
     batch = wire.Packed(*[*columns, state])
     by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
     for b in range(self._batch_size):
-      sample = sampler.GetNextTrajectory()[-len(by_name):]  # before it: key, probability, ...
+      sample = sampler.GetNextTrajectory()[-len(by_name):]  # after key, probability, ...
       for (name, out), value in zip(by_name, sample, strict=True):
         (out if name == "state" else out.swapaxes(0, 1))[b] = value
     return batch
 
+  def _ended(self) -> bool:
+    return self._closed.is_set() or self._stop.is_set()
+
   def _offer(self, item: wire.Packed | Exception) -> None:
-    while not self._closed.is_set():
+    while not self._ended():
       try:
-        return self._ready.put(item, timeout=0.5)
+        return self._ready.put(item, timeout=_POLL_S)
       except queue.Full:
         continue
 
   def __next__(self) -> wire.Packed:
-    """The next batch.
+    """Returns the next batch.
 
     Raises:
       StarvedError: the server answers but the table gave no batch within the deadline.
-      ServerUnavailableError: the server has not answered for as long.
-      StopIteration: after `close`.
+      ServerUnavailableError: the server has not answered within the deadline.
+      StopIteration: this is closed, or `stop` is set.
     """
-    start, answered, wait = time.monotonic(), time.monotonic(), 0.5
-    while not self._closed.is_set():
+    start = answered = checked = time.monotonic()
+    wait = _POLL_S
+    while not self._ended():
       try:
-        item = self._ready.get(timeout=wait)
+        item = self._ready.get(timeout=min(_POLL_S, wait))
       except queue.Empty:
-        info = transport.server_info(load_reverb(), self._client)
-        now = time.monotonic()
-        answered = now if info is not None else answered
-        if now - answered > self._deadline_s:
-          raise ServerUnavailableError(
-            f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s)."
-          ) from None
-        if info is not None and now - start > self._deadline_s:
-          raise StarvedError(self._starved(info, now - start)) from None
-        wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))
+        if time.monotonic() - checked >= wait:
+          answered = self._check_server(start, answered)
+          checked = time.monotonic()
+          wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))
         continue
       if isinstance(item, Exception):
         self.close()
@@ -93,6 +95,22 @@ class Dataset(Iterator[wire.Packed]):
           f"sampling table {self._table!r} of {self._address} failed: {item}") from item
       return item
     raise StopIteration
+
+  def _check_server(self, start: float, answered: float) -> float:
+    """Checks the deadline; returns when the server last answered.
+
+    Args:
+      start: when the wait for this batch began.
+      answered: when the server last answered.
+    """
+    info = transport.server_info(self._client)
+    now = time.monotonic()
+    if info is None and now - answered > self._deadline_s:
+      raise ServerUnavailableError(
+        f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
+    if info is not None and now - start > self._deadline_s:
+      raise StarvedError(self._starved(info, now - start))
+    return answered if info is None else now
 
   def _starved(self, info: dict[str, Any], seconds: float) -> str:
     table = info[self._table]
@@ -111,5 +129,6 @@ class Dataset(Iterator[wire.Packed]):
   def __enter__(self) -> "Dataset":
     return self
 
-  def __exit__(self, *_) -> None:
+  def __exit__(self, error: type[BaseException] | None, value: BaseException | None,
+               traceback: TracebackType | None) -> None:
     self.close()

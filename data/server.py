@@ -1,48 +1,54 @@
-"""The data server: its tables, a learner's batches, and the parameters that actors fetch.
+"""The data server: Reverb tables of trajectories and of newest parameters.
 
-Each player has a table of packed trajectories. It is sampled uniformly (a queue would put both uses
-of an item side by side in one batch), each item exactly `samples_per_item` times, and a rate
-limiter holds actors back rather than let unsampled trajectories be dropped: "received data is
-buffered and replayed twice" (Vinyals et al. 2019, Methods). A second table holds the player's
-newest parameters.
+Each player has a table of packed trajectories. Sampling is uniform: a queue would put both uses of
+an item side by side in one batch. Each item is sampled exactly `samples_per_item` times. A rate
+limiter blocks actors so that no unsampled trajectory is dropped: "received data is buffered and
+replayed twice" (Vinyals et al. 2019, Methods). A second table holds the player's newest parameters.
 """
 
+import importlib
+import os
 import socket
-from collections.abc import Sequence
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
-from starleague.data import transport, wire
+from starleague.agent.config import AgentConfig
+from starleague.data import quiet, transport, wire
 from starleague.data.transport import load_reverb, parameters_table
 
 
-def signature(spec: dict[str, Any]) -> dict[str, Any]:
-  """A spec by field as Reverb states it."""
+def signature(spec: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns Reverb's signature of a spec with shape and dtype for each field."""
   import tensorflow as tf  # Reverb has loaded it
   return {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in spec.items()}
 
 
-def make_tables(players: Sequence[str], config, unroll_length: int, *, samples_per_item: int = 2,
-                min_size: int = 16, tolerance: int = 64, max_size: int | None = None) -> list[Any]:
-  """Two tables for each player: its trajectories (named as it), its newest parameters.
+def make_tables(players: Sequence[str], config: AgentConfig, unroll_length: int, *,
+                samples_per_item: int = 2, min_size: int = 16, tolerance: int = 64,
+                max_size: int | None = None) -> list[Any]:
+  """Returns two tables for each player: its trajectories (under its name), its newest parameters.
 
   Args:
     players: their names.
-    config: the AgentConfig.
+    config: of the agent.
     unroll_length: T.
-    samples_per_item: how many times each trajectory is learnt from.
-    min_size: trajectories that must be there before any is sampled.
-    tolerance: how many trajectories actors may run ahead of the learner, or behind.
-    max_size: trajectories held; None for the least that never drops an unsampled one.
+    samples_per_item: how often each trajectory is sampled.
+    min_size: trajectories in the table before the first is sampled.
+    tolerance: number of trajectories by which actors may run ahead of the learner, or behind.
+    max_size: capacity in trajectories; None: the least that never drops an unsampled one.
 
   Returns:
     A list of reverb.Table.
 
   Raises:
-    ValueError: where names repeat, or `max_size` is so small that trajectories would be lost.
+    ValueError: names repeat, or `max_size` is too small to keep unsampled trajectories.
   """
   if len(set(players)) != len(players) or not players:
     raise ValueError(f"players must be distinct and at least one, found {list(players)}.")
-  # Each trajectory held has a use left, and the limiter keeps the uses left below this bound.
+  # Each trajectory in the table has a use left, and the limiter bounds the number of uses left.
   enough = samples_per_item * (min_size + tolerance + 1)
   if max_size is None:
     max_size = enough
@@ -68,39 +74,87 @@ def make_tables(players: Sequence[str], config, unroll_length: int, *, samples_p
   return tables
 
 
+class DataServer:
+  """A running Reverb server; see `make_server`. It stops at the latest when the process exits.
+
+  Attributes:
+    port: the port that it listens on.
+  """
+
+  def __init__(self, tables: Sequence[Any], port: int | None, checkpoint_dir: str | None):
+    reverb = load_reverb()
+    from reverb.platform.checkpointers_lib import DefaultCheckpointer
+    # Reverb's default would leave a temporary folder behind.
+    temporary = tempfile.TemporaryDirectory() if checkpoint_dir is None else None
+    checkpointer = DefaultCheckpointer(checkpoint_dir or temporary.name)  # type: ignore[union-attr]
+    try:
+      with quiet.quiet_stderr():
+        self._server = reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)
+    except BaseException:
+      if temporary is not None:
+        temporary.cleanup()
+      raise
+    self.port: int = self._server.port
+    self._finalizer = weakref.finalize(self, _stop, self._server, port is None, temporary)
+
+  def localhost_client(self) -> Any:
+    """Returns a reverb.Client of this server."""
+    return load_reverb().Client(f"localhost:{self.port}")
+
+  def checkpoint(self) -> str:
+    """Writes a checkpoint and returns its path."""
+    with quiet.quiet_stderr():
+      return self.localhost_client().checkpoint()
+
+  def stop(self) -> None:
+    """Stops the server; a second call does nothing."""
+    self._finalizer()
+
+  def __enter__(self) -> "DataServer":
+    return self
+
+  def __exit__(self, error: type[BaseException] | None, value: BaseException | None,
+               traceback: TracebackType | None) -> None:
+    self.stop()
+
+
+def _stop(server: Any, picked_port: bool, temporary: tempfile.TemporaryDirectory | None) -> None:
+  """Stops a reverb.Server and takes over its `__del__`, which fails while the process exits."""
+  with quiet.quiet_stderr():
+    server.stop()
+    del server._server
+  if picked_port:
+    importlib.import_module("portpicker").return_port(server._port)
+  del server._port
+  if temporary is not None:
+    temporary.cleanup()
+
+
 def make_server(tables: Sequence[Any], port: int | None = None,
-                checkpoint_dir: str | None = None) -> Any:
+                checkpoint_dir: str | os.PathLike | None = None) -> DataServer:
   """Starts a data server in this process; it runs until its `stop()`.
 
-  Reverb listens on every interface of the machine and cannot be told otherwise, and it asks nobody
-  who they are: keep the port behind a firewall.
+  Reverb listens on all interfaces of the machine without authentication and cannot be configured
+  otherwise: keep the port behind a firewall.
 
   Args:
-    tables: of `make_tables`.
-    port: to listen on; None for a free one, to be read from the result's `port`.
-    checkpoint_dir: where checkpoints are written, and the newest is restored from; None for a
+    tables: from `make_tables`.
+    port: to listen on; None: a free one (see the result's `port`).
+    checkpoint_dir: where checkpoints are written, and the newest is restored from; None: a
       temporary directory.
 
-  Returns:
-    A reverb.Server. `server.localhost_client().checkpoint()` writes a checkpoint.
-
   Raises:
-    OSError: somebody else listens on the port.
+    OSError: another process listens on the port.
   """
   if port is not None:
     _check_port(port)
-  reverb = load_reverb()
-  checkpointer = None
-  if checkpoint_dir is not None:
-    from reverb.platform.checkpointers_lib import DefaultCheckpointer
-    checkpointer = DefaultCheckpointer(str(checkpoint_dir))
-  return reverb.Server(tables=list(tables), port=port, checkpointer=checkpointer)
+  return DataServer(tables, port, None if checkpoint_dir is None else os.fspath(checkpoint_dir))
 
 
 def _check_port(port: int) -> None:
-  """OSError where a port is taken: Reverb would share it, and clients reach either server."""
+  """Raises OSError if a port is taken: Reverb would share it, and clients reach either server."""
   with socket.socket() as probe:
-    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Reverb's own, after a restart
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Reverb does, for restarts
     try:
       probe.bind(("", port))
     except OSError as error:

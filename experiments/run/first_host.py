@@ -1,5 +1,6 @@
 """The duties of host 0 alone: checkpoints, published parameters, metrics."""
 
+import contextlib
 import functools
 import pathlib
 import time
@@ -9,7 +10,7 @@ import jax
 import ml_collections
 
 from starleague.common import results
-from starleague.data import parameters
+from starleague.data import parameters, transport
 from starleague.experiments.run import progress, wiring
 from starleague.learner import checkpoints, metrics, prefetch, train_state, update
 
@@ -120,6 +121,10 @@ class FirstHost:
       self._saved_at = time.time()
 
   def close(self) -> None:
-    """Closes the log. A running publication is abandoned: its server may have ended."""
-    if self._saved is not None and self._log is not None:
+    """Closes the log and abandons a running publication: its server may have ended."""
+    if self._saved is None:
+      return
+    with contextlib.suppress(transport.ServerUnavailableError):
+      self._publish.close()
+    if self._log is not None:
       self._log.close()

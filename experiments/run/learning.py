@@ -1,15 +1,15 @@
 """The learner's loop: batches from the data server, updates, checkpoints, new parameters."""
 
+import contextlib
 import functools
 import pathlib
-import threading
 import time
 
 import jax
 import ml_collections
 from absl import logging
 
-from starleague.data import datasets, sampler
+from starleague.data import datasets, transport
 from starleague.experiments.run import first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, update
 
@@ -53,11 +53,10 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
 
   put = functools.partial(learner_setup.place, learner.update)
   size = config.learner.batch_size // jax.process_count()
-  with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
-                        deadline_s=config.data.timeout_s) as data, \
+  with contextlib.suppress(transport.StoppedError), \
+      datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
+                       deadline_s=config.data.timeout_s, stop=stop) as data, \
       prefetch.prefetch(data, put, timeout=config.data.timeout_s) as batches:
-    # Closing the data ends the wait for a batch that never comes.
-    threading.Thread(target=_close_at, args=(stop, data), daemon=True).start()
     for batch in hosts.agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,
                               learner.update.make_vote()):
       state, values = learner.update(state, batch, learner.teacher)
@@ -72,8 +71,3 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   first.save(state, step, trained(), now=True)
   first.close()
   logging.info("stopped update=%d", step)
-
-
-def _close_at(stop: threading.Event, data: sampler.Dataset) -> None:
-  stop.wait()
-  data.close()

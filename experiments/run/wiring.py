@@ -69,4 +69,4 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
   """Returns the initial, random weights of a run, a function of its seed."""
-  return jax.jit(parts.policy.init)(jax.random.key(config.seed))
+  return parts.policy.init(jax.random.key(config.seed))

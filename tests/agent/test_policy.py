@@ -64,7 +64,7 @@ def mini():
 
   step = jax.jit(jax.vmap(counted, in_axes=(None, 0, 0, 0)))
   unroll = jax.jit(jax.vmap(policy.unroll, in_axes=(None, types.Trajectory(1, 0))))
-  return policy, jax.jit(policy.init)(jax.random.key(0)), step, unroll, traces
+  return policy, policy.init(jax.random.key(0)), step, unroll, traces
 
 
 def _batched_initial_state(policy):
@@ -197,7 +197,7 @@ def test_acting_is_a_function_of_its_key(mini):
 def test_equal_seeds_give_equal_parameters(mini):
   policy, params, _, _, _ = mini
   for a, b in zip(jax.tree.leaves(params),
-                  jax.tree.leaves(jax.jit(policy.init)(jax.random.key(0))), strict=True):
+                  jax.tree.leaves(policy.init(jax.random.key(0))), strict=True):
     np.testing.assert_array_equal(a, b)
 
 

@@ -28,7 +28,7 @@ def _check(path):
 
 def _sealed(path, manifest):
   """Writes a manifest whose own digest fits."""
-  path.write_text(json.dumps({"manifest": manifest, "sha256": manifests._digest(manifest)}))
+  path.write_text(json.dumps({"manifest": manifest, "sha256": manifests.manifest_digest(manifest)}))
 
 
 def test_an_intact_folder_passes(path):

@@ -1,10 +1,8 @@
 """Datasets on disk: what is written comes back, whole or not at all."""
 
-import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
@@ -15,7 +13,7 @@ import pytest
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.data import datasets, recordings, transport, wire
+from starleague.data import datasets, recordings, wire
 from starleague.learner import checkpoints
 from tests.learner import numpy_twins as twins
 from tests.learner.random_batches import random_batch
@@ -63,7 +61,8 @@ def test_a_batch_unpacks_to_trajectories(recorded):
     trajectory = wire.unpack(next(batches), batches.config)
   spec = types.trajectory_spec(CONFIG, UNROLL_LENGTH)
   assert trajectory.steps.reward.shape == (UNROLL_LENGTH + 1, 2, 5)
-  assert trajectory.steps.observation.entities.shape[2:] == spec.steps.observation.entities.shape[1:]
+  expected = spec.steps.observation.entities.shape[1:]
+  assert trajectory.steps.observation.entities.shape[2:] == expected
 
 
 def test_only_the_folder_is_left(recorded):
@@ -81,45 +80,10 @@ def test_too_few_or_wrong_trajectories_leave_nothing(tmp_path):
   with pytest.raises(ValueError, match="expected 3 trajectories, found 2"):
     recordings.save(tmp_path / "few", map(packed, range(2)), "mini", UNROLL_LENGTH, 3, "")
   wrong = packed(0)._replace(float32=np.zeros((UNROLL_LENGTH + 2, 14), np.float32))
-  with pytest.raises(ValueError, match="field 'float32' of trajectory 1: expected float32.*3, 14.*4"):
+  with pytest.raises(
+      ValueError, match="field 'float32' of trajectory 1: expected float32.*3, 14.*4"):
     recordings.save(tmp_path / "wrong", [packed(0), wrong], "mini", UNROLL_LENGTH, 2, "")
   assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("change", "message"), [
-  ({"schema": 99}, "another schema: expected 1, found 99"),
-  ({"vocabulary": "0"}, "another vocabulary: expected '.*', found '0'"),
-  ({"colour": "red"}, "is damaged: .*colour")])
-def test_other_recordings_are_refused(recorded, tmp_path, change, message):
-  values = json.loads((recorded / recordings.MANIFEST).read_text()) | change
-  (tmp_path / recordings.MANIFEST).write_text(json.dumps(values))
-  with pytest.raises(recordings.RecordingError, match=message):
-    datasets.dataset(tmp_path, 2)
-
-
-@pytest.mark.parametrize(("asked", "message"), [
-  ({"config": agent_config.full()}, "another preset: expected 'full', found 'mini'"),
-  ({"unroll_length": 16}, "another unroll length: expected 16, found 2")])
-def test_another_agent_than_the_recordings_is_refused(recorded, asked, message):
-  with pytest.raises(recordings.RecordingError, match=message):
-    datasets.dataset(recorded, 2, **asked)
-
-
-def test_trajectories_of_another_shape_than_the_manifest_says_are_refused(recorded, tmp_path):
-  path = tmp_path / "games"
-  shutil.copytree(recorded, path)
-  values = json.loads((path / recordings.MANIFEST).read_text()) | {"unroll_length": 5}
-  (path / recordings.MANIFEST).write_text(json.dumps(values))
-  with pytest.raises(
-      transport.SignatureMismatchError, match=r"field 'bits' of .*: found uint8\[3, \d+\], expected "
-      r"uint8\[6, \d+\]"):
-    datasets.dataset(path, 2)
-
-
-def test_a_folder_that_lost_its_trajectories_is_refused(recorded, tmp_path):
-  (tmp_path / recordings.MANIFEST).write_text((recorded / recordings.MANIFEST).read_text())
-  with pytest.raises(recordings.RecordingError, match="damaged: expected 6 trajectories, found 0"):
-    datasets.dataset(tmp_path, 2)
 
 
 @pytest.mark.parametrize(("source", "message"), [
@@ -130,18 +94,11 @@ def test_sources_that_cannot_be_are_refused(source, message):
     datasets.dataset(source, 2)
 
 
-def test_what_is_no_recording_is_named(tmp_path):
-  with pytest.raises(recordings.RecordingError, match=f"{tmp_path} is not a recording"):
-    datasets.dataset(tmp_path, 2)
-  (tmp_path / recordings.MANIFEST).write_text("{")
-  with pytest.raises(recordings.RecordingError, match="recording.json is damaged"):
-    recordings.describe(tmp_path)
-
-
 @pytest.mark.slow
 def test_the_loop_of_the_page_runs(tmp_path):
   """docs/datasets.md's code as it stands there, on copies of one trajectory: all means are one."""
-  code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "datasets.md").read_text(), re.DOTALL)[1]
+  page = (ROOT / "docs" / "datasets.md").read_text()
+  code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
   assert len(code.splitlines()) <= 26
   batch = random_batch(0, CONFIG, UNROLL_LENGTH, 1)
   trajectory = types.Trajectory(
@@ -149,7 +106,7 @@ def test_the_loop_of_the_page_runs(tmp_path):
   recordings.save(tmp_path / "data" / "mini", [wire.pack(trajectory)] * 3, "mini", UNROLL_LENGTH, 3,
                   "a test")
   policy = agent.make_policy(CONFIG)
-  params = jax.jit(policy.init)(jax.random.key(0))
+  params = policy.init(jax.random.key(0))
   checkpoints.save_params(tmp_path / "runs/mini/checkpoints", jax.device_get(params), CONFIG)
   done = subprocess.run(
     [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300,

@@ -45,7 +45,8 @@ def serve():
 
 
 def make_writer(address, **options):
-  return writer.TrajectoryWriter(address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
+  return writer.TrajectoryWriter(
+    address, "main", CONFIG, UNROLL_LENGTH, 2, **{"deadline_s": 10} | options)
 
 
 def make_dataset(address, batch_size, **options):
@@ -146,7 +147,7 @@ def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_lengt
     datasets.dataset(address, 1, "main", config, unroll_length)
   with pytest.raises(writer.SignatureMismatchError, match=message):
     writer.TrajectoryWriter(address, "main", config, unroll_length, 1)
-  _, info = transport.connect(transport.load_reverb(), address, 5)
+  _, info = transport.connect(address, 5)
   assert info["main"].num_unique_samples == 0
 
 
@@ -290,7 +291,7 @@ def test_parameters_are_published_and_fetched_at_most_every_interval(serve):
 def test_parameters_travel_in_pieces(serve, monkeypatch):
   monkeypatch.setattr(parameters, "CELL_BYTES", 10)  # 28 bytes: three pieces, the last padded
   address = serve()
-  client, info = transport.connect(transport.load_reverb(), address, 5)
+  client, info = transport.connect(address, 5)
   parameters.publish(client, "main", PARAMS, 5)
   fetched = parameters.ParameterFetcher(address, "main", PARAMS, deadline_s=5)()
   np.testing.assert_array_equal(fetched.params["torso"]["w"], PARAMS["torso"]["w"])
@@ -299,7 +300,7 @@ def test_parameters_travel_in_pieces(serve, monkeypatch):
 
 def test_parameters_of_another_tree_are_refused(serve):
   address = serve()
-  parameters.publish(transport.connect(transport.load_reverb(), address, 5)[0], "main", PARAMS, 5)
+  parameters.publish(transport.connect(address, 5)[0], "main", PARAMS, 5)
   template = {"torso": PARAMS["torso"]}
   found, expected = (wire.parameters_hash(x).hex()[:12] for x in (PARAMS, template))
   with pytest.raises(parameters.ParameterMismatchError, match=(
@@ -309,7 +310,7 @@ def test_parameters_of_another_tree_are_refused(serve):
 
 def test_parameters_nobody_publishes_are_not_waited_for_for_ever(serve):
   fetcher = parameters.ParameterFetcher(serve(), "main", PARAMS, deadline_s=1)
-  with pytest.raises(parameters.StarvedError, match="nobody has published .* of 'main'"):
+  with pytest.raises(parameters.StarvedError, match="no parameters of .main. were published"):
     fetcher()
 
 

@@ -1,57 +1,17 @@
-"""A data server is killed; whoever uses it waits, and goes on where its checkpoint was."""
+"""A data server is killed: its clients wait, then resume from its checkpoint."""
 
-import contextlib
-import socket
-import subprocess
-import sys
 from concurrent import futures
 
 import numpy as np
 import pytest
 
-from starleague.agent import config as agent_config
-from starleague.agent import types
-from starleague.data import datasets, parameters, transport, wire, writer
-
-CONFIG = agent_config.mini()
-UNROLL_LENGTH = 2
-PARAMS = {"w": np.arange(3, dtype=np.float32)}
-SERVER = f"""
-import sys, threading
-from starleague.agent import config
-from starleague.data.server import make_server, make_tables
-tables = make_tables(["main"], config.mini(), {UNROLL_LENGTH}, min_size=1, tolerance=8)
-server = make_server(tables, int(sys.argv[1]), sys.argv[2])
-print("up", flush=True)
-threading.Event().wait()
-"""
-
-
-@contextlib.contextmanager
-def server(port, directory):
-  """A server in a process of its own, which ends by SIGKILL."""
-  process = subprocess.Popen(
-    [sys.executable, "-c", SERVER, str(port), str(directory)], stdout=subprocess.PIPE,
-    stderr=subprocess.DEVNULL, text=True)
-  try:
-    assert process.stdout.readline() == "up\n"
-    yield
-  finally:
-    process.kill()
-    process.wait()
-
-
-def packed(number):
-  zeros = wire.pack(types.zeros(types.trajectory_spec(CONFIG, UNROLL_LENGTH)))
-  zeros.int32[0, 0] = number
-  return zeros
+from starleague.data import datasets, parameters, transport, writer
+from tests.data.server_process import CONFIG, PARAMS, UNROLL_LENGTH, free_port, packed, server
 
 
 @pytest.mark.slow
-def test_everybody_goes_on_after_the_server_was_killed(tmp_path):
-  with socket.socket() as probe:
-    probe.bind(("", 0))
-    port = probe.getsockname()[1]
+def test_clients_resume_after_the_server_was_killed(tmp_path):
+  port = free_port()
   address = f"localhost:{port}"
   with server(port, tmp_path):
     sender = writer.TrajectoryWriter(address, "main", CONFIG, UNROLL_LENGTH, 1, max_in_flight=1)
@@ -63,7 +23,7 @@ def test_everybody_goes_on_after_the_server_was_killed(tmp_path):
     publisher.flush()
     fetcher = parameters.ParameterFetcher(address, "main", PARAMS, interval_s=0)
     assert fetcher().step == 1
-    transport.connect(transport.load_reverb(), address, 5)[0].checkpoint()
+    transport.connect(address, 5)[0].checkpoint()
     batches = datasets.dataset(address, 2, "main", CONFIG, UNROLL_LENGTH)
 
   def send():
@@ -81,6 +41,7 @@ def test_everybody_goes_on_after_the_server_was_killed(tmp_path):
       sending.result(timeout=1)  # it waits
     with server(port, tmp_path):
       sending.result(timeout=60)
+      publisher.flush()
       publisher.close()
       assert fetcher().step == 2
       numbers = pool.submit(take).result(timeout=60).tolist()

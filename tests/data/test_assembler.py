@@ -10,7 +10,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.data import wire, writer
+from starleague.data import assembler, wire
 from starleague.data.records import Records
 
 CONFIG = agent_config.mini()
@@ -135,11 +135,11 @@ def test_against_naive(rows, unroll_length, slots, calls, unfinished, seed):
   steps = []
   while any(queues):
     steps.append(queues[random.choice([i for i, q in enumerate(queues) if q])].pop(0))
-  assembler = writer.Assembler(CONFIG, unroll_length, num_rows=3)
+  cutter = assembler.Assembler(CONFIG, unroll_length, num_rows=3)
   found = [[] for _ in rows]
   for part in np.array_split(np.arange(len(steps)), calls):
     if part.size:
-      for cut in assembler.add(make_records([steps[i] for i in part], slots)):
+      for cut in cutter.add(make_records([steps[i] for i in part], slots)):
         found[cut.row].append(cut.packed)
 
   for row, (ours, naive) in enumerate(zip(found, expected, strict=True)):
@@ -157,7 +157,7 @@ def test_against_naive(rows, unroll_length, slots, calls, unfinished, seed):
 
 def cut_one_game(end: int, unroll_length: int):
   steps = [(0, 0, t, end) for t in range(end + 1)]
-  cuts = writer.Assembler(CONFIG, unroll_length, 1).add(make_records(steps, 1))
+  cuts = assembler.Assembler(CONFIG, unroll_length, 1).add(make_records(steps, 1))
   return [cut.packed for cut in cuts]
 
 
@@ -200,27 +200,28 @@ def test_a_limit_of_time_ends_a_game():
   """A discount of 1 on the terminal step would bootstrap from a step that is only filled in."""
   records = make_records([(0, 0, t, 2) for t in range(3)], 1)
   step = records.step._replace(discount=np.ones_like(records.step.discount))
-  packed, = [cut.packed for cut in writer.Assembler(CONFIG, 4, 1).add(records._replace(step=step))]
+  cut, = assembler.Assembler(CONFIG, 4, 1).add(records._replace(step=step))
+  packed = cut.packed
   np.testing.assert_array_equal(column(packed, "discount")[:, 0], [1, 0, 0, 0, 0])
 
 
 def test_rows_that_are_not_recorded_and_empty_slots_are_left_out():
   steps = [(row, 0, t, 3) for t in range(4) for row in (0, 1)]
   records = make_records(steps, 3)  # the third slot stays empty
-  cuts = writer.Assembler(CONFIG, 3, 2).add(records, record=records.row != 1)
+  cuts = assembler.Assembler(CONFIG, 3, 2).add(records, record=records.row != 1)
   assert [cut.row for cut in cuts] == [0]
   assert game_loops(cuts[0].packed) == [0, 1, 2, 3]
 
 
 def test_a_game_seen_from_its_middle_is_left_out_until_the_next():
   steps = [(0, 0, t, 4) for t in range(2, 5)] + [(0, 1, t, 2) for t in range(3)]
-  cuts = writer.Assembler(CONFIG, 2, 1).add(make_records(steps, 1))
+  cuts = assembler.Assembler(CONFIG, 2, 1).add(make_records(steps, 1))
   assert [game_loops(cut.packed) for cut in cuts] == [[100, 101, 102]]
 
 
 def test_an_abandoned_game_does_not_reach_into_the_next():
   steps = [(0, 0, t, 9) for t in range(4)] + [(0, 1, t, 3) for t in range(4)]
-  cuts = writer.Assembler(CONFIG, 3, 1).add(make_records(steps, 1))
+  cuts = assembler.Assembler(CONFIG, 3, 1).add(make_records(steps, 1))
   assert [game_loops(cut.packed) for cut in cuts] == [[0, 1, 2, 3], [100, 101, 102, 103]]
 
 
@@ -228,8 +229,8 @@ def test_steps_packed_on_the_device_give_the_same():
   records = make_records([(row, 0, t, 4) for t in range(5) for row in (0, 1)], 2)
   packed = records._replace(
     step=jax.jit(wire.pack_steps)(records.step), core_state=jax.device_put(records.core_state))
-  plain = writer.Assembler(CONFIG, 3, 2).add(records)
-  device = writer.Assembler(CONFIG, 3, 2).add(packed)
+  plain = assembler.Assembler(CONFIG, 3, 2).add(records)
+  device = assembler.Assembler(CONFIG, 3, 2).add(packed)
   assert len(plain) == len(device) == 4
   for x, y in zip(plain, device, strict=True):
     assert x.row == y.row
@@ -237,17 +238,17 @@ def test_steps_packed_on_the_device_give_the_same():
 
 
 def test_cuts_do_not_change_when_the_ring_goes_on():
-  assembler = writer.Assembler(CONFIG, 2, 1)
-  cut, = assembler.add(make_records([(0, 0, t, 6) for t in range(3)], 1))
+  cutter = assembler.Assembler(CONFIG, 2, 1)
+  cut, = cutter.add(make_records([(0, 0, t, 6) for t in range(3)], 1))
   before = [x.copy() for x in cut.packed]
-  assembler.add(make_records([(0, 0, t, 6) for t in range(3, 7)], 1))
+  cutter.add(make_records([(0, 0, t, 6) for t in range(3, 7)], 1))
   assert_packed_equal(cut.packed, before)
 
 
 def test_steps_of_another_preset_are_refused():
   records = make_records([(0, 0, t, 2) for t in range(3)], 1)
-  assembler = writer.Assembler(agent_config.full(), 2, 1)
+  cutter = assembler.Assembler(agent_config.full(), 2, 1)
   with pytest.raises(ValueError, match=(
       r"'observation.entities' of the steps: found int16\[3, 1, 64, 48\], "
       r"expected int16\[3, 1, 512, 48\].*preset 'full'")):
-    assembler.add(records)
+    cutter.add(records)

@@ -1,4 +1,4 @@
-"""The results file: what goes in comes out, a torn line does no harm, a wrong file is refused."""
+"""The results file: rows round-trip, incomplete lines are ignored, other files are refused."""
 
 import math
 import multiprocessing
@@ -56,7 +56,7 @@ def test_a_follower_of_another_file_raises(tmp_path):
 @given(st.lists(st.tuples(
   st.floats(0, 1e7), st.integers(0, 10**9), st.sampled_from(["loss/total", "kl/delay", "x/é"]),
   st.floats(width=32)).map(lambda fields: Row(*fields))))
-def test_any_float32_comes_back_exactly(tmp_path_factory, rows):
+def test_float32_values_round_trip_exactly(tmp_path_factory, rows):
   path = tmp_path_factory.mktemp("results") / "results.csv"
   results.append(path, rows)
   if not rows:
@@ -71,7 +71,7 @@ def test_any_float32_comes_back_exactly(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize("kept", range(1, 40))
-def test_torn_last_line_is_left_out_then_overwritten(tmp_path, kept):
+def test_incomplete_last_line_is_ignored_then_overwritten(tmp_path, kept):
   path = tmp_path / "results.csv"
   first, second, third = (Row(float(i), i, f"loss/{i}", i / 4) for i in (1, 2, 3))
   results.append(path, [first])
@@ -85,7 +85,7 @@ def test_torn_last_line_is_left_out_then_overwritten(tmp_path, kept):
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, len(results.HEADER)])
-def test_torn_header_is_no_rows_then_overwritten(tmp_path, kept):
+def test_incomplete_header_gives_no_rows_then_is_overwritten(tmp_path, kept):
   path = tmp_path / "results.csv"
   path.write_text(results.HEADER[:kept])
   assert results.read(path) == []
@@ -94,7 +94,7 @@ def test_torn_header_is_no_rows_then_overwritten(tmp_path, kept):
 
 
 @pytest.mark.parametrize("text", ["step,loss\n1,2\n", "hello", results.HEADER + ",more\n"])
-def test_other_files_are_refused_and_left_alone(tmp_path, text):
+def test_other_files_are_refused_and_unchanged(tmp_path, text):
   path = tmp_path / "results.csv"
   path.write_text(text)
   with pytest.raises(ValueError, match="results.csv: not a results file: expected the first line"):
@@ -154,7 +154,7 @@ def test_two_processes_append_whole_lines(tmp_path):
   assert all(a.tag[0] == b.tag[0] for a, b in zip(rows[::2], rows[1::2], strict=True))
 
 
-def test_full_disk_takes_back_what_it_wrote(tmp_path, monkeypatch):
+def test_full_disk_leaves_the_file_unchanged(tmp_path, monkeypatch):
   path = tmp_path / "results.csv"
   results.append(path, [Row(1.0, 1, "a/b", 2.0)])
   before = path.read_bytes()

@@ -15,7 +15,8 @@ CASES = {
     (["a.npz", "b.npz", "c.npz"], "expected REPLAY or PLAYER_1 PLAYER_2 beside the flags, found "
      "a.npz b.npz c.npz" + HELP),
     (["a.npz", "b.npz"], "expected a replay, or --play and two players; found a.npz b.npz"),
-    (["--play", "rusher"], "expected a replay, or --play and two players; found rusher with --play"),
+    (["--play", "rusher"],
+     "expected a replay, or --play and two players; found rusher with --play"),
     (["none.npz"], r"\[Errno 2\] No such file or directory: 'none.npz'"),
     (["."], r"\[Errno 21\] Is a directory: '.'"),
     (["text.txt"], "text.txt: not a replay, or truncated: .*"),
@@ -45,7 +46,8 @@ CASES = {
   play_skirmish: [
     (["L5"], "expected no arguments beside the flags, found L5" + HELP),
     (["--opponent", "nobody"], "player 'nobody': expected one of .* in tier default"),
-    (["--opponent", "agent"], "'agent' is the newest weights of a run: name the run with --run_dir"),
+    (["--opponent", "agent"],
+     "'agent' is the newest weights of a run: name the run with --run_dir"),
     (["--opponent", "rusher", "--races", "zerg,zerg"], "race 'zerg': expected one of terran in.*"),
     (["--opponent", "rusher", "--save_replay", "no/game.npz"],
      "--save_replay: folder no does not exist"),
@@ -60,8 +62,10 @@ CASES = {
     (["."], "results.csv: no such file; a run writes its figures there .*")],
   round_robin: [
     (["L0"], "expected no arguments beside the flags, found L0" + HELP),
-    (["--entrants", "L0,nobody"], "--entrants: player 'nobody': expected one of .* in tier default"),
-    (["--entrants", "rusher,builder"], "--entrants: player 'rusher': expected one of .* in tier default"),
+    (["--entrants", "L0,nobody"],
+     "--entrants: player 'nobody': expected one of .* in tier default"),
+    (["--entrants", "rusher,builder"],
+     "--entrants: player 'rusher': expected one of .* in tier default"),
     (["--entrants", "L0"], "--entrants: expected two or more different names, found L0"),
     (["--entrants", "L0,L0"], "--entrants: expected two or more different names, found L0,L0"),
     (["--entrants", "L0,L1", "--apart", "2"], "--apart: expected less than 2, the number of "
@@ -76,8 +80,8 @@ CASES = {
     (["--preset", "huge"], "--preset: unknown agent preset 'huge': expected one of .*"),
     (["--write", "none.md"], r"\[Errno 2\] No such file or directory: 'none.md'"),
     (["--write", "."], r"\[Errno 21\] Is a directory: '.'"),
-    (["--write", "text.txt"], "text.txt: expected <!-- generated: begin --> and then <!-- generated: "
-     "end -->, once each; found 0 and 0"),
+    (["--write", "text.txt"], "text.txt: expected <!-- generated: begin --> and then "
+     "<!-- generated: end -->, once each; found 0 and 0"),
     (["--write", "binary.bin"], "binary.bin: 'utf-8' codec can't decode .*")],
 }
 

@@ -18,7 +18,8 @@ def test_parameter_counts_match_the_published_sizes():
   # Beyond the published inputs the baselines read both players' executed statistics: 5 x 2 x 320
   # and 7 x 2 x 32 values through input layers 256 wide.
   executed = 256 * (5 * 2 * 320 + 7 * 2 * 32)
-  assert (counts["baselines"] - executed) / 1e6 == pytest.approx(agent_page.PARTS[-1].published, rel=0.03)
+  published = agent_page.PARTS[-1].published
+  assert (counts["baselines"] - executed) / 1e6 == pytest.approx(published, rel=0.03)
 
 
 def test_diagram_shows_the_presets_shapes():
@@ -34,7 +35,8 @@ def test_update_replaces_only_the_generated_part():
   page = f"before\n{agent_page.BEGIN}\nold\n{agent_page.END}\nafter\n"
   updated = agent_page.update(page, "new")
   assert updated == page.replace("old", "new")
-  with pytest.raises(ValueError, match="expected .*begin.* and then .*end.*, once each; found 0 and 0"):
+  message = "expected .*begin.* and then .*end.*, once each; found 0 and 0"
+  with pytest.raises(ValueError, match=message):
     agent_page.update("no marks", "new")
 
 

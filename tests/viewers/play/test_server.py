@@ -52,7 +52,8 @@ def test_pages_of_other_sites_are_refused(served):
   _, client = served
   assert client.ask("GET", "/", Host="evil.example")[0] == 403
   port = client.address[1]
-  assert client.ask("GET", "/frame", Host=f"127.0.0.1:{port}", Origin="http://evil.example")[0] == 403
+  own_host = f"127.0.0.1:{port}"
+  assert client.ask("GET", "/frame", Host=own_host, Origin="http://evil.example")[0] == 403
   assert client.ask("POST", "/control", {"leave": True}, Origin="http://evil.example")[0] == 403
   assert client.ask("POST", "/control", b"{}", **{"Content-Type": "text/plain"})[0] == 415
   assert client.look()["over"] is None

@@ -47,7 +47,8 @@ def test_packed_arrays_round_trip():
 
 def test_figures_of_a_player_wrap_on_narrow_screens(page):
   """Three columns in half of a phone's 390 pixels overflow: columns have a minimum width."""
-  assert re.search(r"dl \{[^}]*grid-template-columns: repeat\(auto-fit, minmax\(\d+px, 1fr\)\)", page)
+  columns = r"dl \{[^}]*grid-template-columns: repeat\(auto-fit, minmax\(\d+px, 1fr\)\)"
+  assert re.search(columns, page)
   narrow = re.search(r"@media \(max-width: 480px\) \{(.*?)\n\s*\}", page, re.DOTALL)[1]
   assert ".pair { grid-template-columns: minmax(0, 1fr)" in narrow
 

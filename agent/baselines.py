@@ -1,9 +1,9 @@
-"""The five value functions; they exist in training only, and see the opponent.
+"""The five value functions, used in training only, which also observe the opponent.
 
 Vinyals et al. 2019, detailed architecture ("baselines") and Methods. All read the core's output,
-the player's own scalars and z, and the same of the opponent. They differ in which statistics they
-read. Two readings are ours: what a player has executed so far is an input, because the return of a
-pseudo-reward depends on it; and the features are embedded once for all five.
+and the scalars and z of both players. They differ in the statistics that they read. Two choices are
+ours: the executed statistics so far are inputs, because the return of a pseudo-reward depends on
+them; and all five share one embedding of the features.
 """
 
 import haiku as hk
@@ -22,12 +22,12 @@ STATISTICS = {"winloss": _UNITS, "build_order": _ALL, "built_units": _UNITS,
 
 
 def bounded_value(x):
-  """Into (-1, 1) with slope 1 at 0: the value of winning or losing."""
+  """Maps to (-1, 1) with slope 1 at 0: the value of win or loss."""
   return (2.0 / jnp.pi) * jnp.arctan((jnp.pi / 2.0) * x)
 
 
 def _features(config: AgentConfig, observation: types.Observation, privileged: types.Privileged):
-  """What all five read, and for each part of the statistics its embeddings."""
+  """Returns the shared features, and the embeddings of each part of the statistics."""
   sizes, dtype = config.scalar, jnp.dtype(config.dtype)
   o, p = observation, privileged
   build_order = scalar.BuildOrderEncoder(sizes, name="build_order")
@@ -52,16 +52,16 @@ def _features(config: AgentConfig, observation: types.Observation, privileged: t
 
 def values(config: AgentConfig, core_output, observation: types.Observation,
            privileged: types.Privileged):
-  """Five values; to be called within a transform.
+  """Computes the five values; call within a transform.
 
   Args:
     config: sizes.
     core_output: [core_size].
-    observation: one step's.
-    privileged: one step's.
+    observation: of one step.
+    privileged: of one step.
 
   Returns:
-    [5] float32 in the order of `types.REWARDS`; that of winloss is within (-1, 1).
+    [5] float32 in the order of `types.REWARDS`; winloss is within (-1, 1).
   """
   outputs = []
   with hk.name_scope("baselines"):

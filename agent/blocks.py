@@ -1,8 +1,8 @@
-"""The building blocks that encoders, core, heads and value functions share.
+"""Building blocks of encoders, core, heads and value functions.
 
 Every block is written for one example: a vector `[C]`, a set `[E, C]` or a map `[H, W, C]`; callers
-vmap. A block computes in the dtype of its inputs while its parameters stay float32: wrap the whole
-transform in `float32_parameters()`. Norms and softmax are float32 always.
+vmap. A block computes in the dtype of its inputs and keeps its parameters in float32: wrap the
+whole transform in `float32_parameters()`. Norms and softmax are always float32.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from starleague.agent import linear
 
 @contextlib.contextmanager
 def float32_parameters():
-  """Within it, parameters are created in float32 and read in the dtype their layer computes in."""
+  """Creates parameters in float32 and reads them in the compute dtype of their layer."""
 
   def create(next_creator, shape, dtype, init, context):
     del dtype, context
@@ -33,22 +33,22 @@ def float32_parameters():
 
 
 def recompute(block: Callable, remat: str) -> Callable:
-  """The block; where `AgentConfig.remat` is "blocks", one that keeps its inputs only.
+  """Returns the block, rematerialised if `AgentConfig.remat` is "blocks".
 
-  Its activations are computed again in the backward pass.
+  A rematerialised block keeps only its inputs, and recomputes activations in the backward pass.
   """
   return hk.remat(block) if remat == "blocks" else block
 
 
 class LayerNorm(hk.Module):
-  """Layer normalisation over `axes`, with a scale and offset for each channel (the last axis)."""
+  """Layer normalisation over `axes`, with scale and offset per channel (the last axis)."""
 
   def __init__(self, name: str, axes: tuple[int, ...] = (-1,)):
     super().__init__(name=name)
     self._axes = axes
 
   def __call__(self, x):
-    """[..., C] -> [..., C], of the same dtype; statistics are taken in float32."""
+    """[..., C] -> [..., C] of the same dtype; statistics are float32."""
     scale = hk.get_parameter("scale", (x.shape[-1],), jnp.float32, jnp.ones)
     offset = hk.get_parameter("offset", (x.shape[-1],), jnp.float32, jnp.zeros)
     wide = x.astype(jnp.float32)
@@ -58,7 +58,7 @@ class LayerNorm(hk.Module):
 
 
 class GLU(hk.Module):
-  """Gated linear unit: a context decides how much of each input passes.
+  """Gated linear unit: a context gates each input.
 
   `Linear(sigmoid(Linear(context)) * inputs)` (Vinyals et al. 2019, detailed architecture; after
   Dauphin et al. 2017).
@@ -75,7 +75,7 @@ class GLU(hk.Module):
 
 
 class ResidualBlock(hk.Module):
-  """Two linear layers, each after layer norm and ReLU, added to the input (He et al. 2016)."""
+  """Residual block (He et al. 2016): twice layer norm, ReLU and a linear layer."""
 
   def __init__(self, size: int, name: str):
     super().__init__(name=name)
@@ -90,7 +90,7 @@ class ResidualBlock(hk.Module):
 
 
 class ConvResidualBlock(hk.Module):
-  """Two 3x3 convolutions, each after layer norm over the whole map and ReLU, added to the input."""
+  """Residual block on a map: twice layer norm over the whole map, ReLU and a 3x3 convolution."""
 
   def __init__(self, channels: int, name: str):
     super().__init__(name=name)
@@ -105,11 +105,10 @@ class ConvResidualBlock(hk.Module):
 
 
 class FilmGatedBlock(hk.Module):
-  """A residual block on a map that a context modulates and gates, with a skip map added.
+  """Residual block on a map with FiLM, a gate and a skip map.
 
   FiLM (Perez et al. 2018) scales and shifts the channels between the two convolutions; the gate
-  says how much of the result is added. Where gamma = 1, beta = 0 and gate = 0, the output is
-  `x + skip`.
+  scales the residual. With gamma = 1, beta = 0 and gate = 0 the output is `x + skip`.
   """
 
   def __init__(self, channels: int, name: str):
@@ -128,7 +127,7 @@ class FilmGatedBlock(hk.Module):
 
 
 def space_to_depth(x):
-  """Squares of 2 x 2 cells become channels: [2 H, 2 W, C] -> [H, W, 4 C]."""
+  """Moves blocks of 2 x 2 cells into channels: [2 H, 2 W, C] -> [H, W, 4 C]."""
   height, width, channels = x.shape[0] // 2, x.shape[1] // 2, x.shape[2]
   squares = x.reshape(height, 2, width, 2, channels).transpose(0, 2, 1, 3, 4)
   return squares.reshape(height, width, 4 * channels)
@@ -138,10 +137,10 @@ _FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
 
 
 class Downsample(hk.Module):
-  """A convolution of kernel 4 and stride 2: halves the map.
+  """A convolution of kernel 4 and stride 2, which halves the map.
 
-  Written as the same convolution of kernel 2 and stride 1 over squares of 2 x 2 cells, whose
-  gradient is three times as fast on a CPU and whose channels fill a matrix unit better.
+  Computed as the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells. Its
+  gradient is three times as fast on a CPU, and its channels fill a matrix unit better.
   """
 
   def __init__(self, channels: int, name: str):
@@ -155,10 +154,10 @@ class Downsample(hk.Module):
 
 
 class Transformer(hk.Module):
-  """Self-attention over a set (Vaswani et al. 2017), norms before each part.
+  """Pre-norm transformer over a set (Vaswani et al. 2017), as wide as its input.
 
-  Heads are summed after an output projection each, which equals one projection of the heads side
-  by side (Vinyals et al. 2019, detailed architecture). The width is that of the input.
+  The paper sums the heads after one output projection each (Vinyals et al. 2019, detailed
+  architecture), which equals one projection of the concatenated heads.
   """
 
   def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str,
@@ -171,11 +170,11 @@ class Transformer(hk.Module):
     self._hidden = hidden
 
   def __call__(self, x, mask):
-    """Transforms a set.
+    """Applies the transformer.
 
     Args:
       x: [E, C] rows.
-      mask: [E] bool: which rows exist. The others are attended by none, and come out zero.
+      mask: [E] bool: the rows that exist. The others are not attended to, and give zero.
 
     Returns:
       [E, C] of x's dtype.
@@ -185,8 +184,9 @@ class Transformer(hk.Module):
     def transform(x, layer: int):
       attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
       x = (x + attended) * row_mask
-      y = linear.Linear(self._hidden, name=f"hidden_{layer}")(LayerNorm(name=f"mlp_norm_{layer}")(x))
-      return (x + linear.Linear(x.shape[-1], name=f"output_{layer}")(jax.nn.relu(y))) * row_mask
+      y = LayerNorm(name=f"mlp_norm_{layer}")(x)
+      y = jax.nn.relu(linear.Linear(self._hidden, name=f"hidden_{layer}")(y))
+      return (x + linear.Linear(x.shape[-1], name=f"output_{layer}")(y)) * row_mask
 
     x = x * row_mask
     for layer in range(self._layers):
@@ -198,7 +198,7 @@ class Transformer(hk.Module):
     projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
     bias = jnp.where(mask, 0.0, -1e9)
     attended = []
-    # One head after another, each on its columns: an axis of heads would have all be laid out anew.
+    # One head at a time, each on its own columns: an axis of heads would cost transposes.
     for head in range(heads):
       query, key, value = (
         projected[:, (part * heads + head) * size:][:, :size] for part in range(3))
@@ -210,18 +210,18 @@ class Transformer(hk.Module):
 
 
 class LSTMState(NamedTuple):
-  """One layer's memory, float32."""
+  """State of one layer, float32."""
 
   hidden: jax.Array  # [size]
   cell: jax.Array  # [size]
 
 
 class LayerNormLSTM(hk.Module):
-  """An LSTM layer with layer norm on both contributions to the gates and on the cell.
+  """LSTM layer with layer norm on both contributions to the gates and on the cell.
 
-  Ba et al. 2016, as Vinyals et al. 2019 (detailed architecture) ask for "layer norm on the gates".
-  The norms and the cell are float32. Inputs of all steps are projected in one matrix product, so
-  that only the recurrent product is left inside the scan.
+  Ba et al. 2016, for the "layer norm on the gates" of Vinyals et al. 2019 (detailed architecture).
+  Norms and cell are float32. One matrix product projects the inputs of all steps; only the
+  recurrent product stays in the scan.
   """
 
   def __init__(self, size: int, name: str):
@@ -229,12 +229,12 @@ class LayerNormLSTM(hk.Module):
     self._size = size
 
   def __call__(self, inputs, keep, state: LSTMState) -> tuple[jax.Array, LSTMState]:
-    """Runs the layer over T steps.
+    """Applies the layer to T steps.
 
     Args:
       inputs: [T, C].
-      keep: [T] float32: 0 where the state is forgotten before the step, else 1.
-      state: the state before the first step.
+      keep: [T] float32: 0 to reset the state before the step, else 1.
+      state: before the first step.
 
     Returns:
       [T, size] outputs of inputs' dtype, and the states [T, size] after each step.
@@ -261,7 +261,7 @@ class LayerNormLSTM(hk.Module):
       after = LSTMState(hidden, cell)
       return after, after
 
-    if inputs.shape[0] == 1:  # acting: no loop to start
+    if inputs.shape[0] == 1:  # acting: avoids the overhead of a loop
       after, _ = step(state, (projected[0], keep[0]))
       states = jax.tree.map(lambda x: x[None], after)
     else:
@@ -270,6 +270,6 @@ class LayerNormLSTM(hk.Module):
 
 
 def _normalise(x):
-  """Zero mean and unit variance over the last axis; zero where x is constant."""
+  """Normalises the last axis to zero mean and unit variance; a constant gives zero."""
   centred = x - x.mean(-1, keepdims=True)
   return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)

@@ -1,4 +1,7 @@
-"""Unit types that players build, and those that a build order counts (Vinyals et al. 2019, Methods)."""
+"""Masks of the unit types that players build and of those in build orders.
+
+Vinyals et al. 2019, Methods.
+"""
 
 from collections.abc import Iterable
 
@@ -6,14 +9,14 @@ import numpy as np
 
 from starleague.agent import vocabulary as v
 
-# Units that come about by changing others, and buildings the functions' names do not spell.
+# Units that morph from others, and buildings that no function is named after.
 _OTHERWISE_BUILT = (
   "Archon", "Mothership", "Lair", "Hive", "GreaterSpire", "LurkerDen", "BroodLord", "Lurker",
   "Ravager", "Overseer", "OverlordTransport", "OrbitalCommand", "PlanetaryFortress",
   "BarracksTechLab", "BarracksReactor", "FactoryTechLab", "FactoryReactor", "StarportTechLab",
   "StarportReactor", "NydusCanal", "CreepTumorQueen", "RefineryRich", "AssimilatorRich",
   "ExtractorRich")
-_SPELLS = ("StasisTrap",)  # placed by a spell, as an auto-turret is: not built
+_SPELLS = ("StasisTrap",)  # cast as a spell like an auto-turret, not built
 _WORKERS = ("Probe", "SCV", "Drone")
 _SUPPLY = ("Pylon", "SupplyDepot", "Overlord")
 
@@ -25,7 +28,7 @@ def _types(names: Iterable[str]) -> np.ndarray:
 
 
 def _built() -> np.ndarray:
-  """Types that a train or build function names, and those of `_OTHERWISE_BUILT`."""
+  """Returns the types named in train and build functions, and `_OTHERWISE_BUILT`."""
   known = set(v.UNIT_TYPES.names)
   named = {name.split("_")[1] for name, category in zip(v.FUNCTIONS.names, v.CATEGORIES,
                                                         strict=True)
@@ -33,8 +36,8 @@ def _built() -> np.ndarray:
   return _types((named & known) | set(_OTHERWISE_BUILT)) & ~_types(_SPELLS)
 
 
-# [N] bool: types that players build. Larvae, auto-turrets, broodlings, changed modes (sieged,
-# burrowed, flying) and the map's own things are not.
+# [N] bool: types that players build. Excludes larvae, auto-turrets, broodlings, modes (sieged,
+# burrowed, flying) and neutral units.
 BUILT = _built()
-# [N] bool: types that enter a build order; workers and supply come anyway and say little.
+# [N] bool: types in build orders. Workers and supply are left out: they carry little information.
 IN_BUILD_ORDER = BUILT & ~_types(_WORKERS + _SUPPLY)

@@ -1,8 +1,9 @@
-"""The agent's sizes and options, and the presets: data, not code paths.
+"""Sizes and options of the agent, and the presets `full`, `medium` and `mini`.
 
-`full` is the published agent (Vinyals et al. 2019, detailed architecture); `mini` is the same code
-with small numbers, for Skirmish on a laptop and for tests. A run that wants another size starts
-from one of them: `dataclasses.replace(config.mini(), core_size=128)`.
+`full` is the published agent (Vinyals et al. 2019, detailed architecture). The others are the same
+code with smaller numbers. Derive a custom size from a preset:
+
+  dataclasses.replace(config.mini(), core_size=128)
 """
 
 import dataclasses
@@ -20,18 +21,18 @@ BUILD_ORDER_POOLINGS = ("flatten", "mean")
 
 @dataclasses.dataclass(frozen=True)
 class ScalarConfig:
-  """Width of each scalar feature's embedding, in the order in which they are concatenated."""
+  """Embedding width of each scalar feature, in order of concatenation."""
 
   player: int = 64
   home_race: int = 32
   away_race: int = 32
   upgrades: int = 128
   enemy_upgrades: int = 128
-  time: int = 64  # a sinusoid, not learned; even
+  time: int = 64  # a fixed sinusoid; must be even
   available_actions: int = 64
   unit_counts: int = 64
   mmr: int = 64
-  cumulative: int = 32  # of each: units, effects, upgrades
+  cumulative: int = 32  # each of units, effects, upgrades
   last_delay: int = 64
   last_function: int = 128
   last_queued_repeat: int = 256
@@ -40,15 +41,15 @@ class ScalarConfig:
   build_order_attention_heads: int = 2
   build_order_key_size: int = 8
   build_order_hidden: int = 32
-  build_order_pooling: str = "flatten"  # "flatten": tokens side by side; "mean": their mean
+  build_order_pooling: str = "flatten"  # BUILD_ORDER_POOLINGS: concatenate tokens, or average
 
 
 @dataclasses.dataclass(frozen=True)
 class AgentConfig:
-  """Sizes are widths of activations unless they say otherwise."""
+  """Sizes and options of the agent. Sizes are activation widths unless a comment says otherwise."""
 
   name: str
-  # What is observed and done.
+  # Observation and action.
   max_entities: int  # E
   map_size: int  # H = W of the planes
   location_size: int  # L
@@ -60,9 +61,9 @@ class AgentConfig:
   entity_key_size: int
   entity_hidden: int
   # Spatial encoder.
-  scatter_size: int  # channels in which entities are drawn on the map
+  scatter_size: int  # channels of the entities scattered onto the map
   map_projection: int
-  map_downsamples: tuple[int, ...]  # channels; each halves the map
+  map_downsamples: tuple[int, ...]  # channels of each stride-2 convolution
   map_blocks: int
   spatial_size: int
   # Scalar encoder.
@@ -77,41 +78,42 @@ class AgentConfig:
   key_size: int
   function_embedding: int
   location_channels: int
-  location_upsamples: tuple[int, ...]  # channels; each doubles the map, the last one is 1
+  location_upsamples: tuple[int, ...]  # channels of each stride-2 upsampling; the last is 1
   # Value functions.
   baseline_size: int
   baseline_blocks: int
   # Options.
-  temperature: float = 0.8  # 1.0 in supervised learning: dataclasses.replace(config, ...)
+  temperature: float = 0.8  # of every argument except the delay; 1.0 in supervised learning
   delay_temperature: float = 1.0
-  repeat: bool = True  # whether there is a repeat head; without it `repeat` is always 0
-  # Entity rows that can be selected: every one, own ones, or own ones whose type can execute the
-  # chosen function (own ones where there is none such).
+  repeat: bool = True  # whether the repeat head exists; without it `repeat` is always 0
+  # Entities that may be selected. "existing": all; "own": the player's; "capable": the player's
+  # whose type can execute the function, or all of the player's if there are none.
   unit_mask: str = "existing"
-  function_mask: str = "none"  # "available": only functions that available_actions lists
-  # Targets: every entity and cell, or, for what people aim at the screen (vocabulary.ON_SCREEN), own
-  # entities and what the camera shows. The paper speaks of masks and names "outside camera" once.
+  function_mask: str = "none"  # "available": only functions in available_actions
+  # Entities and cells that may be targeted. "existing": all; "on_screen": functions that a human
+  # aims on the screen (vocabulary.ON_SCREEN) reach own entities and the camera's view. The paper
+  # mentions masks, and "outside camera" once.
   target_mask: str = "existing"
-  # What a picked unit's key is divided by before it joins the autoregressive embedding: the number
-  # of entities, 512, or 1. "Mean across the entities" can be read in each of these ways.
+  # Divisor of a picked unit's key in the autoregressive embedding: the number of "entities", "512",
+  # or "none" (1). The paper's "mean across the entities" allows each reading.
   pick_pooling: str = "entities"
-  # How one-hots meet their linear layer and entities the map that they are drawn on, the same
-  # function either way: "gather" looks rows up and suits a CPU, "one_hot" multiplies and suits a
-  # matrix unit.
+  # Implementation of the entity embedding and of the scatter onto the map; both compute the same
+  # function. "gather" uses look-ups and scatter-adds, for CPUs; "one_hot" uses matrix products, for
+  # matrix units.
   entity_embedding: str = "gather"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
-  # What the backward pass computes again rather than keep, memory for time: "none"; the "blocks" of
-  # encoders, heads and value functions one by one; "parts": all encoders, all heads of a step.
+  # Rematerialisation in the backward pass. "none"; "blocks": each block of encoders, heads and
+  # value functions; "parts": all encoders together, and all heads of a step together.
   remat: str = "none"
 
   @property
   def coarse_size(self) -> int:
-    """Rows and columns of the map after the downsampling convolutions."""
+    """Rows and columns of the coarse map, after the downsampling convolutions."""
     return self.map_size >> len(self.map_downsamples)
 
 
 def full() -> AgentConfig:
-  """The published agent (Vinyals et al. 2019, detailed architecture)."""
+  """Returns the published agent (Vinyals et al. 2019, detailed architecture): 42 M parameters."""
   return AgentConfig(
     name="full", max_entities=512, map_size=128, location_size=256, max_selected=64,
     entity_size=256, entity_layers=3, entity_attention_heads=2, entity_key_size=128,
@@ -127,7 +129,7 @@ def full() -> AgentConfig:
 
 
 def mini() -> AgentConfig:
-  """About 0.2 M parameters: laptops and tests."""
+  """Returns a small agent for Skirmish on a laptop and for tests: 0.4 M parameters."""
   return AgentConfig(
     name="mini", max_entities=64, map_size=32, location_size=32, max_selected=8,
     entity_size=32, entity_layers=1, entity_attention_heads=2, entity_key_size=8,
@@ -146,7 +148,7 @@ def mini() -> AgentConfig:
 
 
 def medium() -> AgentConfig:
-  """About 2 M parameters: three races and three maps on a workstation."""
+  """Returns a medium agent for three races and three maps on a workstation: 1.9 M parameters."""
   return AgentConfig(
     name="medium", max_entities=192, map_size=64, location_size=128, max_selected=16,
     entity_size=64, entity_layers=2, entity_attention_heads=2, entity_key_size=32,
@@ -168,10 +170,10 @@ _PRESETS: dict[str, Callable[[], AgentConfig]] = {"full": full, "medium": medium
 
 
 def preset(name: str) -> AgentConfig:
-  """A preset by its name.
+  """Returns a preset by name.
 
   Raises:
-    ValueError: naming the known presets, where there is none of that name.
+    ValueError: there is no preset of that name.
   """
   if name not in _PRESETS:
     raise ValueError(f"unknown agent preset {name!r}: expected one of {sorted(_PRESETS)}")
@@ -179,10 +181,10 @@ def preset(name: str) -> AgentConfig:
 
 
 def validate(config: AgentConfig) -> None:
-  """Refuses a config whose sizes or options cannot work together.
+  """Checks a config's sizes and options against each other.
 
   Raises:
-    ValueError: naming the field, what it must be, and what was found.
+    ValueError: a field has an impossible value; names the field, the expected and the found value.
   """
   _check_positive(config)
   _check_choice("unit_mask", config.unit_mask, UNIT_MASKS)
@@ -194,11 +196,11 @@ def validate(config: AgentConfig) -> None:
   _check_choice("remat", config.remat, REMATS)
   _check_choice("scalar.build_order_pooling", config.scalar.build_order_pooling,
                 BUILD_ORDER_POOLINGS)
-  _require(256 % config.map_size == 0, "map_size", "a divisor of 256, the grid of positions",
+  _require(256 % config.map_size == 0, "map_size", "a divisor of 256, the position grid",
            config.map_size)
   halvings = 2 ** len(config.map_downsamples)
   _require(config.map_size % halvings == 0, "map_downsamples",
-           f"at most as many as halve map_size {config.map_size} to a whole number",
+           f"at most as many as can halve map_size {config.map_size}",
            config.map_downsamples)
   reached = config.coarse_size * 2 ** len(config.location_upsamples)
   _require(reached == config.location_size, "location_upsamples",
@@ -207,16 +209,16 @@ def validate(config: AgentConfig) -> None:
   _require(config.location_upsamples[-1] == 1, "location_upsamples", "ending in 1 channel",
            config.location_upsamples)
   _require(config.location_channels == config.map_downsamples[-1], "location_channels",
-           f"the last of map_downsamples {config.map_downsamples}, whose map skips are added to it",
+           f"the last of map_downsamples {config.map_downsamples}, the width of the map skips",
            config.location_channels)
   _require(config.autoregressive_size % config.coarse_size ** 2 == 0, "autoregressive_size",
-           f"a multiple of {config.coarse_size} * {config.coarse_size}, the coarse map it is laid "
-           "out on", config.autoregressive_size)
-  _require(config.scalar.time % 2 == 0, "scalar.time", "even: pairs of sine and cosine",
+           f"a multiple of {config.coarse_size} * {config.coarse_size}, the coarse map",
+           config.autoregressive_size)
+  _require(config.scalar.time % 2 == 0, "scalar.time", "even, for pairs of sine and cosine",
            config.scalar.time)
 
 
-def _require(condition: bool, field: str, expected: str, found) -> None:
+def _require(condition: bool, field: str, expected: str, found: object) -> None:
   if not condition:
     raise ValueError(f"AgentConfig.{field} must be {expected}; found {found!r}")
 

@@ -1,6 +1,6 @@
-"""Between the game's coordinates and the grids that the agent sees and points at.
+"""Conversion between game coordinates and the agent's grids.
 
-The game has y upwards and maps of many sizes; a grid is square, holds the longer side of the map
+The game has y upwards and maps of many sizes. A grid is square, covers the longer side of the map
 and has y downwards (pysc2's raw interface; Vinyals et al. 2019, detailed architecture). NumPy in,
 NumPy out; JAX in, JAX out.
 """
@@ -14,17 +14,17 @@ from starleague.agent.types import POSITION_GRID, Array
 
 def to_grid(x: Array, y: Array, map_width: int, map_height: int,
             grid: int = POSITION_GRID) -> tuple[Array, Array]:
-  """The grid cell of a place in the game.
+  """Returns the grid cell of a game position.
 
   Args:
     x: [...] float, 0 to map_width.
     y: [...] float, 0 to map_height, upwards.
-    map_width: of the map, in game units.
-    map_height: of the map, in game units.
+    map_width: width of the map in game units.
+    map_height: height of the map in game units.
     grid: rows and columns of the grid: 256 for positions in observations, L for locations.
 
   Returns:
-    [...] int32 column and row, row downwards; places off the grid give the nearest cell.
+    [...] int32 column and row, row downwards; positions off the grid give the nearest cell.
   """
   scale = grid / max(map_width, map_height)
 
@@ -37,37 +37,37 @@ def to_grid(x: Array, y: Array, map_width: int, map_height: int,
 
 def to_game(column: Array, row: Array, map_width: int, map_height: int,
             grid: int = POSITION_GRID) -> tuple[Array, Array]:
-  """The place in the game at the middle of a grid cell.
+  """Returns the game position of a grid cell's centre.
 
   Args:
     column: [...] integer, 0 to grid - 1.
     row: [...] integer, 0 to grid - 1, downwards.
-    map_width: of the map, in game units.
-    map_height: of the map, in game units.
+    map_width: width of the map in game units.
+    map_height: height of the map in game units.
     grid: rows and columns of the grid.
 
   Returns:
-    [...] float x and y; off the map for the cells that a map which is not square leaves empty.
+    [...] float x and y. Cells beyond the shorter side of the map give positions off the map.
   """
   scale = grid / max(map_width, map_height)
   return (column + 0.5) / scale, map_height - (row + 0.5) / scale
 
 
 def to_location(column: Array, row: Array, location_size: int) -> Array:
-  """[...] location index, `row * L + column`."""
+  """Returns the [...] location index, `row * L + column`."""
   return row * location_size + column
 
 
 def from_location(location: Array, location_size: int) -> tuple[Array, Array]:
-  """[...] column and row of a location index."""
+  """Returns the [...] column and row of a location index."""
   return location % location_size, location // location_size
 
 
 def shown(camera: Array, size: int) -> Array:
-  """The cells of a grid over the map whose middles the camera shows.
+  """Returns the mask of grid cells whose centres are in the camera's view.
 
   Args:
-    camera: [4] integers: left, top, right, bottom on the 256 grid, the last two past it.
+    camera: [4] integers: left, top, right, bottom on the 256 grid; right and bottom are exclusive.
     size: rows and columns of the grid.
 
   Returns:

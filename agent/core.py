@@ -1,7 +1,7 @@
 """The recurrent core: a deep LSTM with layer norm.
 
-Vinyals et al. 2019, detailed architecture ("core"): three layers of 384 units. Its state is zero at
-the start of a game and otherwise carried from step to step, and from trajectory to trajectory.
+Vinyals et al. 2019, detailed architecture ("core"): three layers of 384 units. The state is zero at
+the start of a game, and is carried from step to step and from trajectory to trajectory.
 """
 
 import haiku as hk
@@ -14,19 +14,18 @@ from starleague.agent.types import CoreState
 
 
 def initial_state(config: AgentConfig) -> CoreState:
-  """The state at the start of a game: zeros, float32."""
+  """Returns the state at the start of a game: zeros, float32."""
   shape = (config.core_layers, config.core_size)
   return CoreState(hidden=jnp.zeros(shape), cell=jnp.zeros(shape))
 
 
 def unroll(config: AgentConfig, inputs, keep, state: CoreState) -> tuple[jax.Array, CoreState]:
-  """Runs the core over T consecutive steps; to be called within a transform.
+  """Applies the core to T consecutive steps; call within a transform.
 
   Args:
     config: sizes.
     inputs: [T, C] encoded observations.
-    keep: [T] float32: 0 where a new game begins with this step, so that the state is forgotten
-      before it, else 1.
+    keep: [T] float32: 0 to reset the state before this step (a new game starts), else 1.
     state: [layers, size] before the first step.
 
   Returns:

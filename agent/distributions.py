@@ -1,12 +1,12 @@
-"""What an action's logits mean: legal choices, sampling, log-probs, entropy and divergence.
+"""Action distributions: masks, sampling, log-probs, entropy and KL divergence.
 
-Logits here are those that are sampled from: float32, divided by the temperature, `NEGATIVE` where
-a choice is illegal. Acting and learning build them through the same functions, so that at equal
-parameters the learner finds the behaviour policy's log-probs again (Vinyals et al. 2019, Methods).
+Logits are masked and tempered: float32, divided by the temperature, and `NEGATIVE` for illegal
+choices. Acting and learning compute them with the same functions, so equal parameters give the
+learner the log-probs of the behaviour policy (Vinyals et al. 2019, Methods).
 
-Everything is written for one step; callers vmap. Each of log-prob, entropy and divergence reads the
-logits once and keeps no second array of their size: a step of the published agent has 65 536
-location logits and 64 x 513 unit logits. All of them are safe in value and gradient for any label.
+Functions are written for one step; callers vmap. Log-prob, entropy and divergence read the logits
+once and store no second array of their size: a step of the published agent has 65,536 location
+logits and 64 x 513 unit logits. Values and gradients are finite for any label.
 """
 
 from collections.abc import Callable
@@ -18,62 +18,62 @@ from starleague.agent import coordinates, vocabulary
 from starleague.agent.types import ALLIANCE_SELF, COLUMN, NUM_DELAYS, Action, Array
 from starleague.agent.vocabulary import Arguments
 
-NEGATIVE = -1e9  # an illegal choice's logit; far below any network's, far above float32's end
+NEGATIVE = -1e9  # logit of an illegal choice: far below any network's, far above float32's minimum
 _ILLEGAL_BELOW = 0.5 * NEGATIVE
 
 
-# Legality: which choices each argument has.
+# Masks of legal choices.
 
 
 def legal_functions(available_actions: Array, masked: bool) -> Array:
-  """Which functions may be chosen.
+  """Returns the mask of legal functions.
 
   Args:
     available_actions: [A] bool.
-    masked: whether only available functions may be chosen; the published agent sees availability
-      as an input only.
+    masked: whether only available functions are legal. In the published agent, availability is an
+      input only.
 
   Returns:
     [A] bool; `no_op`, index 0, is always legal.
   """
   if not masked:
     return jnp.ones(available_actions.shape, bool)
-  return available_actions.astype(bool).at[0].set(True)
+  return jnp.asarray(available_actions, bool).at[0].set(True)
 
 
 def legal_delays() -> Array:
-  """[128] bool: every delay in game loops but 0, which would let the agent act without end."""
+  """Returns [128] bool: every delay except 0, with which the game would never advance."""
   return jnp.arange(NUM_DELAYS) > 0
 
 
-def existing_entities(entity_count: Array, max_entities: int) -> Array:
-  """[E] bool: the rows that hold an entity."""
+def existing_entities(entity_count: Array, max_entities: int) -> jax.Array:
+  """Returns [E] bool: the rows that hold an entity."""
   return jnp.arange(max_entities) < entity_count
 
 
 def legal_units(entities: Array, entity_count: Array, function: Array, rule: str) -> Array:
-  """Which entities may be selected to execute a function.
+  """Returns the mask of entities that may be selected for a function.
 
   Args:
     entities: [E, F] integers.
     entity_count: [] integer.
     function: [] integer function index.
-    rule: "existing" for every entity, as published; "own" for the player's; "capable" for those of
-      the player's whose type can execute the function, or all of the player's where none can. Both
-      narrower rules fall back to every entity where the player has none.
+    rule: "existing": every entity, as published; "own": the player's; "capable": the player's whose
+      type can execute the function, or all of the player's if none can. The last two fall back to
+      every entity if the player has none.
 
   Returns:
     [E] bool.
 
   Raises:
-    ValueError: for another rule.
+    ValueError: the rule is unknown.
   """
   existing = existing_entities(entity_count, entities.shape[0])
   if rule == "existing":
     return existing
   if rule not in ("own", "capable"):
     raise ValueError(
-      f'The rule for units is {rule!r}; expected "existing", "own" or "capable".')
+      f'unit mask {rule!r}: expected "existing", "own" or "capable"')
   own = existing & (entities[:, COLUMN["alliance"]] == ALLIANCE_SELF)
   legal = jnp.where(own.any(), own, existing)
   if rule == "own":
@@ -86,14 +86,14 @@ def legal_units(entities: Array, entity_count: Array, function: Array, rule: str
 
 
 def legal_picks(units: Array, picked: Array, first: Array, ended: Array) -> Array:
-  """Which choices one pick of the unit pointer has: the entities and, last, the end token.
+  """Returns the mask of one pick of the unit pointer: the entities and, last, the end token.
 
-  No entity is picked twice. The end token is never first, unless there is nothing else to pick;
-  once the end token is picked, only it can be.
+  No entity is picked twice. The end token is not legal first, unless no entity is. Once it is
+  picked, only it is legal.
 
   Args:
-    units: [E] bool, the entities that may be selected.
-    picked: [E] bool, those already picked.
+    units: [E] bool: entities that may be selected.
+    picked: [E] bool: entities already picked.
     first: [] bool, whether this is the first pick.
     ended: [] bool, whether the end token has been picked.
 
@@ -106,17 +106,17 @@ def legal_picks(units: Array, picked: Array, first: Array, ended: Array) -> Arra
 
 
 def legal_targets(entities: Array, entity_count: Array, function: Array, on_screen: bool) -> Array:
-  """Which entities a function may be aimed at.
+  """Returns the mask of legal target units.
 
   Args:
     entities: [E, F] integers.
     entity_count: [] integer.
     function: [] integer function index.
-    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only the player's own entities and
-      those that the camera shows; else, and where there are none of these, every entity.
+    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only own entities and those in the
+      camera's view. Otherwise, and if there are none of these, every entity is legal.
 
   Returns:
-    [E] bool; row 0 stands in where there is no entity.
+    [E] bool; row 0 is legal if there is no entity.
   """
   legal = existing_entities(entity_count, entities.shape[0])
   if on_screen:
@@ -127,14 +127,14 @@ def legal_targets(entities: Array, entity_count: Array, function: Array, on_scre
 
 
 def legal_locations(camera: Array, function: Array, size: int, on_screen: bool) -> Array:
-  """Which cells of the location grid a function may be aimed at.
+  """Returns the mask of legal cells of the location grid.
 
   Args:
-    camera: [4] integers: left, top, right, bottom on the 256 grid, the last two past it.
+    camera: [4] integers: left, top, right, bottom on the 256 grid; right and bottom are exclusive.
     function: [] integer function index.
     size: L.
-    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only cells whose middles the camera
-      shows; else, and where it shows none, every cell.
+    on_screen: whether functions of `vocabulary.ON_SCREEN` reach only cells whose centres are in the
+      camera's view. Otherwise, and if there are none of these, every cell is legal.
 
   Returns:
     [L * L] bool.
@@ -151,36 +151,36 @@ def _needs_screen(function: Array) -> Array:
 
 
 def apply_mask(logits: Array, legal: Array, temperature: float = 1.0) -> Array:
-  """The logits that are sampled from: float32, tempered, `NEGATIVE` where illegal.
+  """Masks and tempers logits: float32, `NEGATIVE` for illegal choices.
 
   Args:
     logits: [..., N] any float.
     legal: [..., N] bool.
-    temperature: above 0; 0.8 in the published agent for every argument but the delay.
+    temperature: above 0; 0.8 in the published agent for every argument except the delay.
   """
   return jnp.where(legal, logits.astype(jnp.float32) / temperature, NEGATIVE)
 
 
 def num_legal(logits: Array) -> Array:
-  """[...] int32: how many choices [..., N] masked logits leave."""
+  """Returns the number of legal choices of [..., N] masked logits: [...] int32."""
   return jnp.sum(logits > _ILLEGAL_BELOW, axis=-1, dtype=jnp.int32)
 
 
-# Choosing.
+# Sampling.
 
 
 def sample(key: Array, logits: Array) -> Array:
-  """[...] int32: a choice drawn from [..., N] masked logits."""
+  """Samples from [..., N] masked logits: [...] int32."""
   return jax.random.categorical(key, logits).astype(jnp.int32)
 
 
 def sample_by_rows(key: Array, logits: Array, rows: int) -> Array:
-  """Draws as `sample` does, from few random numbers: first a row of the choices, then one in it.
+  """Samples like `sample` with fewer random numbers: first a row of choices, then a choice in it.
 
   Args:
     key: a random key.
-    logits: [N] masked logits, `rows` rows of equal length one after another.
-    rows: how many; about the square root of N is quickest.
+    logits: [N] masked logits: `rows` rows of equal length, concatenated.
+    rows: number of rows; about the square root of N is fastest.
 
   Returns:
     [] int32.
@@ -192,12 +192,12 @@ def sample_by_rows(key: Array, logits: Array, rows: int) -> Array:
 
 
 def mode(logits: Array) -> Array:
-  """[...] int32: the likeliest choice of [..., N] masked logits, the lowest index among equals."""
+  """Returns the most likely of [..., N] masked logits, the first among equals: [...] int32."""
   return jnp.argmax(logits, axis=-1).astype(jnp.int32)
 
 
 def executed_picks(units: Array, end: int) -> Array:
-  """Which picks of the unit pointer were made: those up to and with the first end token.
+  """Returns the mask of executed picks: those up to and including the first end token.
 
   Args:
     units: [K] integers.
@@ -210,12 +210,12 @@ def executed_picks(units: Array, end: int) -> Array:
   return jnp.cumsum(ends) - ends == 0
 
 
-# One categorical. Logits are shifted by their maximum, so that masked ones, about -1e9, meet only
-# exp (where they give an exact 0) and never a sum, where they would drown everything else.
+# One categorical. Logits are shifted by their maximum. Masked logits, about -1e9, only pass through
+# exp, which gives exactly 0, and never enter a sum, where they would absorb all other terms.
 
 
 def _shifted(logits: Array) -> tuple[Array, Array]:
-  """Logits less their maximum, 0 where illegal, and the exponentials, 0 where illegal."""
+  """Returns logits minus their maximum, and their exponentials; both are 0 if illegal."""
   legal = logits > _ILLEGAL_BELOW
   top = jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
   shifted = jnp.where(legal, logits - top, 0.0)
@@ -229,12 +229,12 @@ def _is_label(logits: Array, label: Array) -> Array:
 
 
 def categorical_log_prob(logits: Array, label: Array) -> Array:
-  """[...]: log-prob of `label` [...] under [..., N] masked logits; about -1e9 if it is illegal.
+  """Computes the log-prob of [...] labels under [..., N] masked logits; about -1e9 if illegal.
 
-  Labels outside 0 to N - 1 are read as the nearest inside.
+  Labels are clipped to 0 to N - 1.
   """
-  # A comparison rather than a gather: it joins the same pass over the logits, and its gradient is
-  # a select where a gather's is a scatter, which accelerators do serially.
+  # A comparison instead of a gather: it fuses into the same pass over the logits, and its gradient
+  # is a select. The gradient of a gather is a scatter, which accelerators execute serially.
   top = jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
   shifted = logits - top
   chosen = jnp.sum(jnp.where(_is_label(logits, label), shifted, 0.0), axis=-1)
@@ -242,39 +242,39 @@ def categorical_log_prob(logits: Array, label: Array) -> Array:
 
 
 def categorical_entropy(logits: Array) -> Array:
-  """[...]: entropy of [..., N] masked logits over log(number of legal choices), 0 where one is."""
+  """Computes entropy / log(number of legal choices) of [..., N] masked logits; 0 if only one."""
   shifted, weights = _shifted(logits)
   total = jnp.sum(weights, axis=-1)
-  total = jnp.where(total > 0.0, total, 1.0)  # every choice masked
+  total = jnp.where(total > 0.0, total, 1.0)  # 0 if every choice is masked
   entropy = jnp.log(total) - jnp.sum(weights * shifted, axis=-1) / total
   count = num_legal(logits)
   return jnp.where(count > 1, entropy / jnp.log(jnp.maximum(count, 2)), 0.0)
 
 
 def categorical_kl(teacher_logits: Array, student_logits: Array) -> Array:
-  """[...]: KL(teacher || student) of [..., N] masked logits, in nats.
+  """Computes KL(teacher || student) of [..., N] masked logits, in nats: [...].
 
-  Choices that the student may not make are taken from the teacher too: a difference of masks is no
-  lesson, and would cost about 1e9.
+  The student's mask also applies to the teacher. Otherwise a choice that only the teacher may make
+  would cost about 1e9.
   """
   teacher = jnp.where(student_logits > _ILLEGAL_BELOW, teacher_logits, NEGATIVE)
   teacher_shifted, teacher_weights = _shifted(teacher)
   student_shifted, student_weights = _shifted(student_logits)
   teacher_total = jnp.sum(teacher_weights, axis=-1)
   student_total = jnp.sum(student_weights, axis=-1)
-  some = teacher_total > 0.0  # else every choice is masked
+  some = teacher_total > 0.0  # False if every choice is masked
   teacher_total = jnp.where(some, teacher_total, 1.0)
   student_total = jnp.where(some, student_total, 1.0)
   cross = jnp.sum(teacher_weights * (teacher_shifted - student_shifted), axis=-1) / teacher_total
   return jnp.where(some, cross - jnp.log(teacher_total) + jnp.log(student_total), 0.0)
 
 
-# A whole action.
+# Whole actions.
 
 
 def _per_argument(one: Callable, reduce: Callable, logits: Arguments, action: Action,
                   unused: float | bool = 0.0) -> Arguments:
-  """Applies `one` to each argument's name; `reduce` makes one value of all picks' and which count."""
+  """Applies `one` to each argument's name; `reduce` maps values and mask of picks to one value."""
   executed = executed_picks(action.units, logits.units.shape[-1] - 1)
   function = jnp.clip(action.function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
   used = vocabulary.argument_mask(function)
@@ -288,7 +288,7 @@ def _sum_over_picks(values: Array, executed: Array) -> Array:
 
 
 def log_prob(logits: Arguments, action: Action) -> Arguments:
-  """Log-prob of each argument of an action.
+  """Computes the log-prob of each argument of an action.
 
   Args:
     logits: masked logits: function [A], delay [128], queued [2], repeat [3], units [K, E + 1],
@@ -296,8 +296,8 @@ def log_prob(logits: Arguments, action: Action) -> Arguments:
     action: the action of one step.
 
   Returns:
-    Arguments of [] float32; units is the sum over executed picks, the end token's with them; 0
-    where the function does not take the argument. An illegal choice gives about -1e9.
+    Arguments of [] float32; 0 for unused arguments. Units is the sum over executed picks, including
+    the end token. An illegal choice gives about -1e9.
   """
   def one(field):
     return categorical_log_prob(getattr(logits, field), getattr(action, field))
@@ -306,34 +306,33 @@ def log_prob(logits: Arguments, action: Action) -> Arguments:
 
 
 def entropy(logits: Arguments, action: Action) -> Arguments:
-  """Entropy of each argument, from 0 to 1: over log(number of legal choices).
+  """Computes the normalised entropy of each argument: over log(legal choices), from 0 to 1.
 
   Args:
     logits: as for `log_prob`.
-    action: the action of one step, whose prefix the logits were conditioned on.
+    action: the action of one step that conditions the logits.
 
   Returns:
-    Arguments of [] float32; units is the mean over executed picks; 0 where the function does not
-    take the argument or leaves it one choice.
+    Arguments of [] float32; 0 for unused arguments and those with one legal choice. Units is the
+    mean over executed picks.
   """
   def mean(values, executed):
-    return _sum_over_picks(values, executed) / jnp.sum(executed)  # the first is always executed
+    return _sum_over_picks(values, executed) / jnp.sum(executed)  # at least the first pick
 
   return _per_argument(
     lambda field: categorical_entropy(getattr(logits, field)), mean, logits, action)
 
 
 def kl(teacher_logits: Arguments, student_logits: Arguments, action: Action) -> Arguments:
-  """KL(teacher || student) of each argument, in nats.
+  """Computes KL(teacher || student) of each argument, in nats.
 
   Args:
-    teacher_logits: the teacher's masked logits, conditioned on the action's prefix.
-    student_logits: the student's, conditioned on the same.
+    teacher_logits: the teacher's masked logits, conditioned on the action.
+    student_logits: the student's, conditioned on the same action.
     action: the action of one step.
 
   Returns:
-    Arguments of [] float32; units is the sum over executed picks; 0 where the function does not
-    take the argument.
+    Arguments of [] float32; 0 for unused arguments. Units is the sum over executed picks.
   """
   def one(field):
     return categorical_kl(getattr(teacher_logits, field), getattr(student_logits, field))
@@ -342,15 +341,15 @@ def kl(teacher_logits: Arguments, student_logits: Arguments, action: Action) -> 
 
 
 def is_legal(logits: Arguments, action: Action) -> Arguments:
-  """Whether each argument's choice is one that the masks allow; True where the function takes none.
+  """Returns whether each argument's choice is legal; True for unused arguments.
 
   Args:
     logits: as for `log_prob`.
     action: the action of one step.
 
   Returns:
-    Arguments of [] bool; units is whether every executed pick is legal. Human actions can break
-    the masks; supervised learning gives such an argument no weight.
+    Arguments of [] bool; units is whether all executed picks are legal. Human actions can violate
+    the masks; supervised learning gives such arguments zero weight.
   """
   def one(field):
     value, label = getattr(logits, field), getattr(action, field).astype(jnp.int32)

@@ -1,8 +1,8 @@
-"""Creates a network's parameters without running the network.
+"""Parameter initialisation that does not run the network.
 
-Haiku's `init` evaluates the whole network, operation by operation, to learn which parameters it has.
-Here the network is traced with abstract values only. The trace records each request for a parameter;
-the initialisers then run on their own, with the keys that Haiku would give them. The parameters equal
+Haiku's `init` evaluates the whole network, one operation at a time, to find its parameters. Here
+the network is traced with abstract values, and the trace records each parameter request. The
+initialisers then run on their own, with the keys that Haiku would pass them. The parameters equal
 those of Haiku's `init` bit for bit.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 
 Params = Any  # module name -> parameter name -> array
 
-# Truncated normals are drawn in a few sizes and cut to the parameter's shape. Compiling a draw takes
-# 0.3 s for each size; drawing 65,536 numbers takes 2 ms.
+# Truncated normals are drawn in a few sizes and cut to the parameter's shape. Compiling a draw
+# takes 0.3 s for each size; drawing 65,536 numbers takes 2 ms.
 _SMALLEST_DRAW, _GROWTH = 2 ** 16, 4
 # XLA's CPU code computes full vectors of a row and the rest of the row by different instructions,
 # which may round differently. Rows that end in a partial vector are drawn in their own shape.
@@ -27,7 +27,7 @@ _CONSTANTS: dict[Any, Callable[..., np.ndarray]] = {jnp.zeros: np.zeros, jnp.one
 
 
 class _Request(NamedTuple):
-  """A parameter that a network asks for."""
+  """A parameter request of a network."""
 
   module: str
   name: str
@@ -73,7 +73,7 @@ def _draws_are_prefixes(key: jax.Array) -> bool:
 
 
 def _create(key: jax.Array, requests: list[_Request]) -> Params:
-  """Creates parameters in the order of their requests, each with the next key where it takes one."""
+  """Creates parameters in the order of their requests; each random one takes the next key."""
   keys = hk.PRNGSequence(key)
   params: dict[str, dict[str, jax.Array]] = {}
   for module, name, shape, initialiser in requests:

@@ -1,8 +1,8 @@
-"""Linear layers whose gradient is one plain matrix product, however often they are vmapped.
+"""Linear layers whose weight gradient is one plain matrix product under any number of vmaps.
 
-The gradient of a product's weights contracts every batch axis. Through `vmap`, JAX leaves that to a
-product over several axes, for which XLA lays its arguments out anew: two to five times the time on
-a CPU. Here vmapping folds the batch axis into the rows, so that there is one axis to contract.
+The gradient of a product's weights contracts every batch axis. Under `vmap`, JAX emits a product
+that contracts several axes, for which XLA transposes both arguments: two to five times the time on
+a CPU. Here vmap folds the batch axis into the rows, which leaves one axis to contract.
 """
 
 import haiku as hk
@@ -15,7 +15,7 @@ _product = Primitive("starleague_product")
 
 
 def product(x, weights):
-  """[..., inputs] times [inputs, outputs] -> [..., outputs]; differentiable and vmappable."""
+  """Computes [..., inputs] @ [inputs, outputs] -> [..., outputs]; differentiable, vmappable."""
   return _product.bind(x, weights)
 
 
@@ -46,7 +46,7 @@ batching.primitive_batchers[_product] = _batched
 
 
 class Linear(hk.Module):
-  """haiku's Linear, parameters and initialisation alike, through `product`."""
+  """Haiku's Linear, with the same parameters and initialisation, computed by `product`."""
 
   def __init__(self, output_size: int, with_bias: bool = True,
                w_init: hk.initializers.Initializer | None = None, name: str | None = None):

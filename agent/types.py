@@ -1,17 +1,20 @@
-"""What passes between the rooms: observations, actions, trajectories, and their shapes.
+"""Data contracts between the rooms: observations, actions, steps, trajectories, and their specs.
 
-Letters used in every docstring:
-  T  learnt steps of a trajectory; arrays hold T + 1, the last one is the bootstrap
+Letters in every docstring:
+  T  learnt steps of a trajectory; arrays hold T + 1, the last step is the bootstrap
   B  batch            D  devices
   E  entity rows      F  entity columns (48)
   K  unit picks       N  unit types (256)
   A  functions (327)  U  upgrades (90)     X  effects (82)
   H, W  rows and columns of the map planes;  L  rows and columns of the location grid
 
-Types are written for one step; a trajectory is time-major `[T + 1, ...]`. Ids inside an observation
-(unit types, orders, upgrades, buffs) are dense indices of `vocabulary`. Positions are in the
-256 x 256 grid of the published agent, whatever the map's size (Vinyals et al. 2019, detailed
-architecture): `x' = floor(256 / max(map_w, map_h) * x)`, y downwards.
+Each type is written for one step; a trajectory is time-major, `[T + 1, ...]`. Ids in an observation
+(unit types, orders, upgrades, buffs) are dense indices of `vocabulary`. Positions are on a
+256 x 256 grid for every map size, `x' = floor(256 / max(map_w, map_h) * x)`, with y downwards
+(Vinyals et al. 2019, detailed architecture).
+
+The leaves of a type are arrays, or one other value per array: a `jax.ShapeDtypeStruct` in its spec,
+an axis for `vmap`, a bound.
 """
 
 from typing import Any, NamedTuple
@@ -20,12 +23,14 @@ import jax
 import numpy as np
 
 from starleague.agent import vocabulary as v
+from starleague.agent.config import AgentConfig
 from starleague.agent.vocabulary import Arguments
 
-Array = Any  # a numpy or JAX array, or a jax.ShapeDtypeStruct where a spec is meant
+Array = jax.Array | np.ndarray
+Leaf = Any  # an Array, or one value per array: see above
 
-# Columns of a row of `entities`: pysc2's raw FeatureUnit in its order, then the two that say what
-# the last action touched.
+# Columns of `entities`: pysc2's raw FeatureUnit in its order, then two that mark the units that the
+# last action selected and targeted.
 ENTITY_COLUMNS = (
   "unit_type", "alliance", "health", "shield", "energy", "cargo_space_taken", "build_progress",
   "health_ratio", "shield_ratio", "energy_ratio", "display_type", "owner", "x", "y", "facing",
@@ -39,7 +44,7 @@ ENTITY_COLUMNS = (
 NUM_ENTITY_COLUMNS = len(ENTITY_COLUMNS)
 COLUMN = {name: i for i, name in enumerate(ENTITY_COLUMNS)}
 
-# Planes of `minimap`, in order, with the number of values each takes (height is 0..255).
+# Planes of `minimap`, in order. The height map is 0 to 255, the others are classes.
 MINIMAP_PLANES = ("height_map", "visibility", "creep", "player_relative", "alerts", "pathable",
                   "buildable")
 # `player`, in order: pysc2's `player` without its first column, player_id.
@@ -59,96 +64,103 @@ MAX_DELAY = NUM_DELAYS - 1  # game loops
 POSITION_GRID = 256
 GAME_LOOPS_PER_SECOND = 22.4
 
-# The five reward streams and the value functions that learn them, in this order.
+# The five reward streams, in the order of the value functions.
 REWARDS = ("winloss", "build_order", "built_units", "upgrades", "effects")
 PSEUDO_REWARDS = REWARDS[1:]
 
 
 class Statistics(NamedTuple):
-  """z: what a game was about. All zero means "unconditional" (Vinyals et al. 2019, Methods)."""
+  """Statistic z of a game; all zero if unconditional (Vinyals et al. 2019, Methods)."""
 
-  build_order: Array  # [20] uint8: unit types in the order they were begun, 0 past the end
-  build_order_xy: Array  # [20, 2] uint8: where, on the 256 grid
-  units: Array  # [N] bool: unit types that were built
-  effects: Array  # [X] bool: effect functions that were used
-  upgrades: Array  # [U] bool: upgrades that were researched
+  build_order: Leaf  # [20] uint8: unit types in the order of their construction, 0 past the end
+  build_order_xy: Leaf  # [20, 2] uint8: positions on the 256 grid
+  units: Leaf  # [N] bool: unit types that were built
+  effects: Leaf  # [X] bool: effect functions that were used
+  upgrades: Leaf  # [U] bool: upgrades that were researched
 
 
 class Observation(NamedTuple):
-  """What a player may see."""
+  """The information available to a player."""
 
-  entities: Array  # [E, F] int16, rows past entity_count are zero
-  entity_count: Array  # [] int16
-  minimap: Array  # [7, H, W] uint8
-  # [4] int16: left, top, right, bottom of what the camera shows, on the 256 grid; the last two
-  # are past it. All zero where the game has no camera.
-  camera: Array
-  player: Array  # [10] int32, PLAYER_COLUMNS
-  home_race: Array  # [] uint8, an index of RACES
-  away_race: Array  # [] uint8, 0 until it is known
-  upgrades: Array  # [U] bool
-  enemy_upgrades: Array  # [U] bool, what can be told from units in sight
-  game_loop: Array  # [] int32, 22.4 a second
-  available_actions: Array  # [A] bool
-  unit_counts: Array  # [N] uint8, own units
-  mmr: Array  # [] int16
-  last_delay: Array  # [] int16, loops since the last action, clipped to 127
-  last_function: Array  # [] int16
-  last_queued: Array  # [] uint8, 0 or 1
-  last_repeat: Array  # [] uint8, 0 to 2
+  entities: Leaf  # [E, F] int16, rows past entity_count are zero
+  entity_count: Leaf  # [] int16
+  minimap: Leaf  # [7, H, W] uint8
+  # [4] int16: left, top, right, bottom of the camera's view on the 256 grid; right and bottom are
+  # exclusive. All zero if the game has no camera.
+  camera: Leaf
+  player: Leaf  # [10] int32, PLAYER_COLUMNS
+  home_race: Leaf  # [] uint8, an index of RACES
+  away_race: Leaf  # [] uint8, 0 while unknown
+  upgrades: Leaf  # [U] bool
+  enemy_upgrades: Leaf  # [U] bool, those that visible units reveal
+  game_loop: Leaf  # [] int32, 22.4 a second
+  available_actions: Leaf  # [A] bool
+  unit_counts: Leaf  # [N] uint8, own units
+  mmr: Leaf  # [] int16
+  last_delay: Leaf  # [] int16, loops since the last action, clipped to 127
+  last_function: Leaf  # [] int16
+  last_queued: Leaf  # [] uint8, 0 or 1
+  last_repeat: Leaf  # [] uint8, 0 to 2
   statistics: Statistics  # z
-  # [] uint8: why the last action did nothing, an ActionResult of the game's protocol; 0 if it did
-  # something. Networks do not read it, as the published agent's do not.
-  action_result: Array
+  # [] uint8: the game's error code (ActionResult) for the last action, 0 if it had an effect. The
+  # networks do not read it; nor do the published agent's.
+  action_result: Leaf
 
 
 class Privileged(NamedTuple):
-  """What only the value functions see, in training."""
+  """Inputs of the value functions only, in training."""
 
-  cumulative_score: Array  # [13] int32, SCORE_COLUMNS
-  executed: Statistics  # what the player has done so far
-  opponent_player: Array  # [10] int32
-  opponent_upgrades: Array  # [U] bool
-  opponent_unit_counts: Array  # [N] uint8
-  opponent_cumulative_score: Array  # [13] int32
+  cumulative_score: Leaf  # [13] int32, SCORE_COLUMNS
+  executed: Statistics  # the player's own, so far in the game
+  opponent_player: Leaf  # [10] int32
+  opponent_upgrades: Leaf  # [U] bool
+  opponent_unit_counts: Leaf  # [N] uint8
+  opponent_cumulative_score: Leaf  # [13] int32
   opponent_statistics: Statistics  # the opponent's z
   opponent_executed: Statistics
 
 
 class Action(NamedTuple):
-  """A structured action; every argument is a dense index, unused ones are zero."""
+  """A structured action. Every argument is a dense index; unused arguments are zero."""
 
-  function: Array  # [] int16
-  delay: Array  # [] int16, game loops until the next observation, 1 to 127
-  queued: Array  # [] uint8
-  repeat: Array  # [] uint8: issue the command 1, 2 or 3 times
-  units: Array  # [K] int16: entity rows, then E (the end token) to the end; all E where unused
-  target_unit: Array  # [] int16, an entity row
-  location: Array  # [] int32, y * L + x
+  function: Leaf  # [] int16
+  delay: Leaf  # [] int16: game loops until the next observation, 1 to 127
+  queued: Leaf  # [] uint8
+  repeat: Leaf  # [] uint8: issue the command 1, 2 or 3 times
+  units: Leaf  # [K] int16: entity rows, then E (the end token) to the end; all E where unused
+  target_unit: Leaf  # [] int16, an entity row
+  location: Leaf  # [] int32, y * L + x
 
 
 class Step(NamedTuple):
-  """One agent step: what was seen, what was done, what came of it."""
+  """One agent step: observation, action, and the reward that followed."""
 
   observation: Observation
   privileged: Privileged
   action: Action
-  log_prob: Arguments  # [] float32 each: the behaviour policy's; 0 where the argument is unused
-  reward: Array  # [5] float32, REWARDS, received between this action and the next observation
-  discount: Array  # [] float32, 0 where the game ended before another observation, else 1
-  pseudo_active: Array  # [4] bool: which pseudo-rewards this game plays for, PSEUDO_REWARDS
-  weight: Array  # [] float32, 0 where the step only fills a game shorter than T, else 1
+  log_prob: Arguments  # [] float32 each: the behaviour policy's, 0 for unused arguments
+  reward: Leaf  # [5] float32, REWARDS: received between this action and the next observation
+  discount: Leaf  # [] float32, 0 if the game ended before the next observation, else 1
+  pseudo_active: Leaf  # [4] bool, PSEUDO_REWARDS: the pseudo-rewards active in this game
+  weight: Leaf  # [] float32, 0 for padding of a game shorter than T, else 1
+
+
+class CoreState(NamedTuple):
+  """State of the recurrent core, float32."""
+
+  hidden: Leaf  # [layers, size]
+  cell: Leaf  # [layers, size]
 
 
 class Trajectory(NamedTuple):
-  """T + 1 consecutive steps of one player; the last is only bootstrapped from."""
+  """T + 1 consecutive steps of one player; the last one gives the bootstrap value only."""
 
   steps: Step  # [T + 1, ...]
-  initial_state: Any  # the core's state before the first step
+  initial_state: CoreState  # before the first step
 
 
 def statistics_spec() -> Statistics:
-  """Shapes and dtypes of z, as ShapeDtypeStructs."""
+  """Returns the spec of z."""
   s = jax.ShapeDtypeStruct
   return Statistics(
     build_order=s((BUILD_ORDER_LENGTH,), np.uint8),
@@ -159,7 +171,7 @@ def statistics_spec() -> Statistics:
 
 
 def observation_spec(max_entities: int, map_size: int) -> Observation:
-  """Shapes and dtypes of an observation, as ShapeDtypeStructs; E and H = W are given."""
+  """Returns the spec of an observation with E = max_entities and H = W = map_size."""
   s = jax.ShapeDtypeStruct
   return Observation(
     entities=s((max_entities, NUM_ENTITY_COLUMNS), np.int16),
@@ -184,7 +196,7 @@ def observation_spec(max_entities: int, map_size: int) -> Observation:
 
 
 def privileged_spec() -> Privileged:
-  """Shapes and dtypes of the value functions' extra inputs, as ShapeDtypeStructs."""
+  """Returns the spec of the value functions' extra inputs."""
   s = jax.ShapeDtypeStruct
   return Privileged(
     cumulative_score=s((len(SCORE_COLUMNS),), np.int32),
@@ -198,7 +210,7 @@ def privileged_spec() -> Privileged:
 
 
 def action_spec(max_selected: int) -> Action:
-  """Shapes and dtypes of an action, as ShapeDtypeStructs; K is given."""
+  """Returns the spec of an action with K = max_selected."""
   s = jax.ShapeDtypeStruct
   return Action(
     function=s((), np.int16), delay=s((), np.int16), queued=s((), np.uint8),
@@ -207,7 +219,7 @@ def action_spec(max_selected: int) -> Action:
 
 
 def step_spec(max_entities: int, map_size: int, max_selected: int) -> Step:
-  """Shapes and dtypes of a step, as ShapeDtypeStructs."""
+  """Returns the spec of a step."""
   s = jax.ShapeDtypeStruct
   scalar = s((), np.float32)
   return Step(
@@ -221,32 +233,20 @@ def step_spec(max_entities: int, map_size: int, max_selected: int) -> Step:
     weight=scalar)
 
 
-def trajectory_spec(config, unroll_length: int) -> Trajectory:
-  """Shapes and dtypes of a trajectory of `unroll_length` learnt steps, as ShapeDtypeStructs.
-
-  Args:
-    config: an AgentConfig.
-    unroll_length: T.
-  """
+def trajectory_spec(config: AgentConfig, unroll_length: int) -> Trajectory:
+  """Returns the spec of a trajectory with T = unroll_length."""
   step = step_spec(config.max_entities, config.map_size, config.max_selected)
   steps = jax.tree.map(
     lambda x: jax.ShapeDtypeStruct((unroll_length + 1, *x.shape), x.dtype), step)
   return Trajectory(steps=steps, initial_state=core_state_spec(config))
 
 
-class CoreState(NamedTuple):
-  """The core's memory: hidden and cell of each layer, float32."""
-
-  hidden: Array  # [layers, size]
-  cell: Array  # [layers, size]
-
-
-def core_state_spec(config) -> CoreState:
-  """Shapes and dtypes of the core's state, as ShapeDtypeStructs."""
+def core_state_spec(config: AgentConfig) -> CoreState:
+  """Returns the spec of the core's state."""
   layer = jax.ShapeDtypeStruct((config.core_layers, config.core_size), np.float32)
   return CoreState(hidden=layer, cell=layer)
 
 
-def zeros(spec):
-  """A tree of numpy zeros of a spec's shapes and dtypes."""
+def zeros(spec: Any) -> Any:
+  """Returns numpy zeros of a spec's shapes and dtypes."""
   return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), spec)

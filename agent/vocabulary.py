@@ -1,12 +1,13 @@
-"""The game's names as dense indices: functions, unit types, upgrades, buffs.
+"""Dense indices for the game's functions, unit types, upgrades and buffs.
 
-Everything inside Starleague speaks in dense indices; the game's own ids appear only where an
-environment meets its client. The tables are CSV files in `agent/data`, written by
-`python -m starleague.experiments.generate.vocabulary` from pysc2 and a technology tree.
+All rooms use dense indices; the game's own ids appear only where an environment meets its client.
+The tables are CSV files in `agent/data`, generated from pysc2 and a technology tree by
+`python -m starleague.experiments.generate.vocabulary`.
 
-The 564 raw functions are reduced to the 327 that have no general equivalent: `Build_Refinery_pt`
-stays, `Attack_Attack_pt` becomes `Attack_pt`. An index of 0 is `no_op` among functions, "unknown or
-none" among unit types, upgrades and buffs.
+A function is the first argument of an action; the paper calls it the action type. The 564 raw
+functions reduce to the 327 without a general equivalent: `Build_Refinery_pt` stays,
+`Attack_Attack_pt` becomes `Attack_pt`. Index 0 is `no_op` among functions, and "unknown or none"
+among unit types, upgrades and buffs.
 """
 
 import csv
@@ -16,6 +17,7 @@ import hashlib
 import pathlib
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,7 +30,7 @@ def _read(name: str) -> list[dict[str, str]]:
 
 
 class Arguments(NamedTuple):
-  """One thing of each argument of an action: logits, log-probs, masks, entropies."""
+  """One value for each argument of an action: logits, log-probs, masks or entropies."""
 
   function: Any
   delay: Any
@@ -41,9 +43,9 @@ class Arguments(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
-  """Names and game ids of one kind of thing, by dense index.
+  """Names and game ids by dense index.
 
-  Several game ids may share an index (the wild animals do); `ids` and `names` then hold the first.
+  Several game ids may share an index, as critters do; `ids` and `names` then hold the first.
   """
 
   names: tuple[str, ...]
@@ -55,11 +57,11 @@ class Table:
     return {name: i for i, name in enumerate(self.names)}
 
   def index(self, name: str) -> int:
-    """The index of a name; KeyError with the name where the table does not have it."""
+    """Returns the index of a name. Raises KeyError if it is unknown."""
     return self._index[name]
 
   def from_id(self, game_id: int) -> int:
-    """The index of a game id, 0 for one the table does not have."""
+    """Returns the index of a game id, 0 if it is unknown."""
     return int(self.lookup[game_id]) if 0 <= game_id < len(self.lookup) else 0
 
 
@@ -67,7 +69,7 @@ def _table(rows: list[dict[str, str]]) -> Table:
   size = 1 + max(int(row["index"]) for row in rows)
   names, ids = [""] * size, np.zeros(size, np.int32)
   lookup = np.zeros(1 + max(int(row["id"]) for row in rows), np.int16)
-  for row in reversed(rows):  # so that the first id of a shared index is the one kept
+  for row in reversed(rows):  # the first id of a shared index is written last, and stays
     index, game_id = int(row["index"]), int(row["id"])
     names[index], ids[index], lookup[game_id] = row["name"], game_id, index
   return Table(tuple(names), ids, lookup)
@@ -83,23 +85,23 @@ UPGRADES = _table(_read("upgrades.csv"))
 BUFFS = _table(_read("buffs.csv"))
 
 NUM_FUNCTIONS = len(FUNCTIONS.names)
-NUM_UNIT_TYPES = 256  # the published width; indices past the table's end are never seen
+NUM_UNIT_TYPES = 256  # the published width; indices past the table's end are unused
 NUM_UPGRADES = len(UPGRADES.names)
 NUM_BUFFS = len(BUFFS.names)
 
 FUNCTION_TYPES = tuple(row["type"] for row in _FUNCTION_ROWS)
 CATEGORIES = tuple(row["category"] for row in _FUNCTION_ROWS)
-# [A] bool: must the target be where the camera looks?
+# [A] bool: whether the target must be in the camera's view
 ON_SCREEN = np.array([row["on_screen"] == "1" for row in _FUNCTION_ROWS])
 
-# Functions whose orders occupy a production queue: what order_2 to order_4 may name. 0 is none.
+# Functions whose orders occupy a production queue: the values of order_2 to order_4. 0 is none.
 TRAINING_FUNCTIONS = np.array(
   [0] + [i for i, c in enumerate(CATEGORIES) if c == "train"], np.int32)
 EFFECT_FUNCTIONS = np.array([i for i, c in enumerate(CATEGORIES) if c == "effect"], np.int32)
 NUM_EFFECTS = len(EFFECT_FUNCTIONS)
 
-# Which arguments a function takes, by its *type*: the suffix of its name can deceive (pysc2's
-# FUNCTION_TYPES; Build_Refinery_pt targets a unit). Columns are those of Arguments.
+# The arguments that a function takes, by its *type* in pysc2's FUNCTION_TYPES. The suffix of a name
+# is no guide: Build_Refinery_pt targets a unit. Columns are those of Arguments.
 _USES = {
   #                   function delay queued repeat units target_unit location
   "raw_no_op":       (1, 1, 0, 0, 0, 0, 0),
@@ -117,17 +119,17 @@ def _capabilities() -> np.ndarray:
   for row in _read("capabilities.csv"):
     for unit_type in row["unit_types"].split():
       table[int(row["function"]), int(unit_type)] = True
-  # The technology tree names no executor for a few functions (unloading, switching off): there
-  # every type may, as the game itself decides.
+  # The technology tree names no executor for a few functions (unloading, switching off). Any type
+  # may execute these; the game itself decides.
   table[~table.any(axis=1)] = True
   return table
 
 
-CAPABLE = _capabilities()  # [A, N] bool: may a unit of this type execute this function?
+CAPABLE = _capabilities()  # [A, N] bool: whether a unit of this type can execute this function
 
 
-def argument_mask(function) -> Arguments:
-  """Which arguments a function takes.
+def argument_mask(function: jax.Array | np.ndarray | int) -> Arguments:
+  """Returns the mask of the arguments that a function takes.
 
   Args:
     function: [...] integer function index; a numpy or JAX array, or an int.
@@ -141,7 +143,7 @@ def argument_mask(function) -> Arguments:
 
 @functools.lru_cache(maxsize=1)
 def digest() -> str:
-  """SHA-256 of the data files: two programs agree on indices exactly if it is the same."""
+  """Returns the SHA-256 of the data files; equal digests mean equal indices."""
   digest_ = hashlib.sha256()
   for path in sorted(_DATA.glob("*.csv")):
     digest_.update(path.name.encode() + b"\0" + path.read_bytes())

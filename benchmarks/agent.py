@@ -1,14 +1,17 @@
-"""What the published agent costs to act and to learn on this machine.
+"""The cost of acting and learning with the published agent on this machine.
 
-  python benchmarks/agent.py                       # 2 sequences of 8 steps, as on a CPU
-  python benchmarks/agent.py --sequences 32 --unroll_length 64 --dtype bfloat16   # on a GPU
+  python -m benchmarks.agent                # 2 sequences of 8 steps, as on a CPU
+  python -m benchmarks.agent --init         # CPU seconds of init in a fresh process
+  python -m benchmarks.agent --peer PYTHON  # in turn with benchmarks/torch_agent.py, one core
+  python -m benchmarks.agent --sequences 32 --unroll_length 64 --dtype bfloat16   # on a GPU
 
-Acting one player at a time is the peer of acting for a batch, and unrolling without its gradient
-that of the whole update: the ratios say what batching gives and what learning costs.
+Acting for one player is the baseline of acting for a batch, and the forward pass that of the whole
+update: the ratios give the gain of batching and the cost of learning.
 """
 
 import argparse
 import dataclasses
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -17,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import agent_peer
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types
@@ -26,25 +30,25 @@ from starleague.learner import objective, train_state, update, weights
 PEAK_FLOPS = {"NVIDIA H200": 989e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100": 312e12}
 
 
-def steps(settings: agent_config.AgentConfig, shape: tuple[int, ...]) -> types.Step:
-  """Made-up steps full of entities: costs do not depend on what is seen."""
+def steps(config: agent_config.AgentConfig, shape: tuple[int, ...]) -> types.Step:
+  """Returns artificial steps full of entities; costs do not depend on the values."""
   random = np.random.default_rng(0)
-  spec = types.step_spec(settings.max_entities, settings.map_size, settings.max_selected)
+  spec = types.step_spec(config.max_entities, config.map_size, config.max_selected)
   made = jax.tree.map(lambda x: np.zeros((*shape, *x.shape), x.dtype), spec)
   o = made.observation
-  o.entity_count[...] = settings.max_entities
+  o.entity_count[...] = config.max_entities
   o.entities[...] = random.integers(0, 200, o.entities.shape)
   o.minimap[...] = random.integers(0, 2, o.minimap.shape)
   o.available_actions[...] = True
   made.action.delay[...] = 8
   made.action.function[...] = 2
-  made.action.units[...] = np.arange(settings.max_selected)
+  made.action.units[...] = np.arange(config.max_selected)
   made.discount[...] = made.weight[...] = 1.0
   return made
 
 
 def measure(run: Callable, rounds: int) -> tuple[float, float]:
-  """Medians of wall seconds and of the process's CPU seconds of a call."""
+  """Returns the median wall seconds and CPU seconds of a call."""
   wall, processor = [], []
   for _ in range(rounds):
     begin = time.perf_counter(), time.process_time()
@@ -55,7 +59,7 @@ def measure(run: Callable, rounds: int) -> tuple[float, float]:
 
 
 def report(name: str, compiled, count: int, seconds: tuple[float, float]) -> None:
-  """A line on a compiled function of `count` agent steps."""
+  """Prints one line on a compiled function of `count` agent steps."""
   wall, processor = seconds
   flops = compiled.cost_analysis().get("flops", float("nan"))
   memory = compiled.memory_analysis()
@@ -69,10 +73,10 @@ def compiled(function: Callable, *arguments):
   return jax.jit(function).lower(*arguments).compile()
 
 
-def acting(settings: agent_config.AgentConfig, params, batch: int, rounds: int) -> float:
-  """Agent steps a second of acting for a batch; prints them."""
-  policy = agent.make_policy(settings)
-  observation = jax.device_put(steps(settings, (batch,)).observation)
+def acting(config: agent_config.AgentConfig, params, batch: int, rounds: int) -> float:
+  """Prints and returns the agent steps per second of acting for a batch."""
+  policy = agent.make_policy(config)
+  observation = jax.device_put(steps(config, (batch,)).observation)
   keys = jax.random.split(jax.random.key(0), batch)
   state = jax.tree.map(lambda x: jnp.zeros((batch, *x.shape)), policy.initial_state())
   run = compiled(jax.vmap(policy.step, (None, 0, 0, 0)), params, keys, observation, state)
@@ -82,9 +86,10 @@ def acting(settings: agent_config.AgentConfig, params, batch: int, rounds: int) 
   return batch / seconds[0]
 
 
-def unrolling(settings, params, trajectories, count: int, rounds: int) -> dict[str, float]:
-  """Agent steps a second of the unroll, and of it with its gradient; prints them."""
-  policy = agent.make_policy(settings)
+def unrolling(config: agent_config.AgentConfig, params, trajectories, count: int,
+              rounds: int) -> dict[str, float]:
+  """Prints and returns the agent steps per second of the unroll, without and with gradient."""
+  policy = agent.make_policy(config)
 
   def total(params, trajectories):
     output = policy.unroll_batch(params, trajectories)
@@ -100,9 +105,10 @@ def unrolling(settings, params, trajectories, count: int, rounds: int) -> dict[s
   return rates
 
 
-def learning(settings, params, trajectories, count: int, accumulate: int, rounds: int) -> float:
-  """Agent steps a second of the whole update on one device; prints them."""
-  policy = agent.make_policy(settings)
+def learning(config: agent_config.AgentConfig, params, trajectories, count: int, accumulate: int,
+             rounds: int) -> float:
+  """Prints and returns the agent steps per second of the whole update on one device."""
+  policy = agent.make_policy(config)
   costs = weights.RLWeights()
 
   def loss(params, key, batch, teacher):
@@ -128,6 +134,47 @@ def learning(settings, params, trajectories, count: int, accumulate: int, rounds
   return count / wall
 
 
+def initialising(config: agent_config.AgentConfig) -> None:
+  """Prints the CPU seconds of `policy.init` in this process, which must not have run it before."""
+  policy, key = agent.make_policy(config), jax.block_until_ready(jax.random.key(0))
+  begin = time.process_time()
+  params = jax.block_until_ready(policy.init(key))
+  count = sum(x.size for x in jax.tree.leaves(params))
+  print(f"init: {time.process_time() - begin:.1f} CPU-seconds for {count:,} parameters", flush=True)
+
+
+def comparing(config: agent_config.AgentConfig, params, python: str, options) -> None:
+  """Measures acting, forward and backward in turn with the PyTorch agent, on one core."""
+  length = options.unroll_length + 1
+  peer = agent_peer.Peer(python, config, length, options.sequences)
+  ours = sum(x.size for x in jax.tree.leaves(params))
+  print(f"parameters: {ours:,}, PyTorch {peer.parameters:,}")
+  policy = agent.make_policy(config)
+  observation = jax.device_put(steps(config, ()).observation)
+  trajectories = jax.device_put(make_trajectories(config, length, options.sequences))
+
+  def total(params, trajectories):
+    output = policy.unroll_batch(params, trajectories)
+    return sum(x.sum() for x in jax.tree.leaves((output.logits, output.baselines)))
+
+  arguments = {"acting": (params, jax.random.key(0), observation, policy.initial_state()),
+               "forward": (params, trajectories), "forward and backward": (params, trajectories)}
+  functions = (policy.step, total, jax.grad(total))
+  for name, function in zip(agent_peer.ROUNDS, functions, strict=True):
+    run = compiled(function, *arguments[name])
+    jax.block_until_ready(run(*arguments[name]))
+    agent_peer.compare(peer, name, lambda run=run, name=name: run(*arguments[name]), options.rounds)
+  peer.close()
+
+
+def make_trajectories(config: agent_config.AgentConfig, length: int,
+                      sequences: int) -> types.Trajectory:
+  """Returns artificial trajectories, time-major."""
+  state = jax.tree.map(
+    lambda x: np.zeros((sequences, *x.shape), x.dtype), types.core_state_spec(config))
+  return types.Trajectory(steps(config, (length, sequences)), state)
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--preset", default="full")
@@ -138,35 +185,47 @@ def main() -> None:
   parser.add_argument("--accumulate", type=int, default=1, help="Parts of an update's batch.")
   parser.add_argument("--acting", type=int, default=16, help="Players that act at once.")
   parser.add_argument("--rounds", type=int, default=5)
-  options = parser.parse_args()
-  settings = dataclasses.replace(
+  parser.add_argument("--init", action="store_true", help="Measure the initialisation only.")
+  parser.add_argument("--peer", help="A Python with torch; measures the PyTorch agent in turn.")
+  run(parser.parse_args())
+
+
+def run(options: argparse.Namespace) -> None:
+  """Measures the parts that the options name, on the first device."""
+  if options.peer:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # for JAX's threads, and the peer's
+  config = dataclasses.replace(
     agent_config.preset(options.preset), dtype=options.dtype, entity_embedding=options.embedding)
   device = jax.devices()[0]
   print(f"{options.preset} in {options.dtype} on {device.device_kind}, JAX {jax.__version__}")
-  params = agent.make_policy(settings).init(jax.random.key(0))
+  if options.init:
+    initialising(config)
+    return
+  params = agent.make_policy(config).init(jax.random.key(0))
+  if options.peer:
+    comparing(config, params, options.peer, options)
+    return
 
-  one = acting(settings, params, 1, options.rounds)
-  many = acting(settings, params, options.acting, options.rounds)
+  one = acting(config, params, 1, options.rounds)
+  many = acting(config, params, options.acting, options.rounds)
   print(f"ratio {options.acting} at once / one at a time: {many / one:.2f}")
 
-  made = steps(settings, (options.unroll_length + 1, options.sequences))
-  state = jax.tree.map(
-    lambda x: np.zeros((options.sequences, *x.shape), x.dtype), types.core_state_spec(settings))
-  trajectories = types.Trajectory(made, state)
+  trajectories = make_trajectories(config, options.unroll_length + 1, options.sequences)
   count = options.sequences * options.unroll_length
-  rates = unrolling(settings, params, jax.device_put(trajectories), count, options.rounds)
-  learnt = learning(settings, params, trajectories, count, options.accumulate, options.rounds)
+  rates = unrolling(config, params, jax.device_put(trajectories), count, options.rounds)
+  learnt = learning(config, params, trajectories, count, options.accumulate, options.rounds)
   print(f"ratio whole update / forward alone: {learnt / rates['forward']:.3f}")
   peak = PEAK_FLOPS.get(device.device_kind)
   if peak:
     batch = jax.device_put(trajectories)
-    policy = agent.make_policy(settings)
+    policy = agent.make_policy(config)
     total = compiled(policy.unroll_batch, params, batch)
     forward = total.cost_analysis()["flops"]
     # Backward is twice forward, and the teacher's unroll one more forward without baselines.
     print(f"model FLOP/s over the peak of {peak / 1e12:.0f} TFLOP/s: "
           f"{4 * forward / count * learnt / peak:.1%}")
-  print(f"peak resident memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB")
+  peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+  print(f"peak resident memory: {peak_kib / 2**20:.1f} GiB")
 
 
 if __name__ == "__main__":

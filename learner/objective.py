@@ -174,7 +174,7 @@ def sl_loss(policy: Unrollable, params: Any, batch: Trajectory,
   terms = {"cross_entropy": Term(jnp.sum(costs * cross_entropy, -1, keepdims=True), ())}
   loss, metrics = _reduce(terms, metrics, weight)
   if weights.l2 > 0.0:
-    squares = sum(0.5 * jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params))
+    squares = jnp.asarray(sum(0.5 * jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params)))
     loss += weights.l2 * squares
     metrics |= jax.lax.stop_gradient({"loss/l2": weights.l2 * squares, "loss/total": loss})
   return loss, metrics

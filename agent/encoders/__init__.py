@@ -1,4 +1,4 @@
-"""From an observation to what the core and the heads read."""
+"""The encoders: an observation to the inputs of core and heads."""
 
 from typing import NamedTuple
 
@@ -13,14 +13,14 @@ from starleague.agent.encoders import entity, scalar, spatial
 class Encoding(NamedTuple):
   """An encoded observation, of config.dtype."""
 
-  core_input: jax.Array  # entities, map and scalars side by side
-  scalar_context: jax.Array
+  core_input: jax.Array  # [C]: entities, map and scalars, concatenated
+  scalar_context: jax.Array  # [C]: gates the heads
   entity_embeddings: jax.Array  # [E, entity_size]
   map_skips: tuple[jax.Array, ...]  # [coarse, coarse, channels] each
 
 
 def encode(config: AgentConfig, observation: types.Observation) -> Encoding:
-  """Encodes one step's observation; to be called within a transform."""
+  """Encodes the observation of one step; call within a transform."""
   entities = entity.encode(config, observation.entities, observation.entity_count)
   maps = spatial.encode(
     config, observation.minimap, observation.camera, observation.entities, entities.embeddings)

@@ -1,4 +1,4 @@
-"""The entity encoder: a transformer over what the player sees.
+"""The entity encoder: a transformer over the visible entities.
 
 Vinyals et al. 2019, detailed architecture ("entity encoder").
 """
@@ -15,16 +15,17 @@ from starleague.agent.encoders import fields
 
 
 class EntityEncoding(NamedTuple):
-  embeddings: jax.Array  # [E, entity_size]: one for each row, what the heads point at
-  embedded: jax.Array  # [entity_size]: of them all
+  """Encoded entities, of config.dtype."""
+
+  embeddings: jax.Array  # [E, entity_size]: the heads point at these
+  embedded: jax.Array  # [entity_size]: of all entities together
 
 
 class FieldEmbedding(hk.Module):
   """A linear layer on an entity's fields: one-hots, attributes of its type, numbers.
 
-  With "gather", the rows of the one-hots are looked up instead of multiplied by 0 and 1: the same
-  function of the same parameters. On a CPU it is ten times as fast, forward and backward; matrix
-  units prefer "one_hot".
+  "gather" looks up the rows that the one-hots would select: the same function of the same
+  parameters, and ten times as fast on a CPU, forward and backward. Matrix units prefer "one_hot".
   """
 
   def __init__(self, size: int, method: str, name: str):
@@ -34,13 +35,13 @@ class FieldEmbedding(hk.Module):
 
   def __call__(self, entities, dtype):
     """[E, F] int16 -> [E, size] of dtype."""
-    # About 50 of 1,200 inputs are not zero: these are the fan-in.
+    # The fan-in: about 50 of 1,200 inputs are not zero.
     init = hk.initializers.TruncatedNormal(50 ** -0.5)
     table = hk.get_parameter("classes", (fields.NUM_CLASSES, self._size), dtype, init)
     attributes = hk.get_parameter("attributes", (fields.NUM_ATTRIBUTES, self._size), dtype, init)
     by_number = hk.get_parameter("numbers", (fields.NUM_NUMBERS, self._size), dtype, init)
     bias = hk.get_parameter("bias", (self._size,), dtype, jnp.zeros)
-    # Attributes belong to the type: joined to its rows, they cost nothing for each entity.
+    # Attributes depend on the type only: added to its rows, they cost nothing per entity.
     start = fields.OFFSETS["unit_type"]
     of_type = jnp.asarray(fields.ATTRIBUTES, dtype) @ attributes
     table = table.at[start:start + len(of_type)].add(of_type)
@@ -49,9 +50,9 @@ class FieldEmbedding(hk.Module):
     if self._method == "one_hot":
       inputs = jnp.concatenate([_one_hots(indices, dtype), numbers], axis=-1)
       return inputs @ jnp.concatenate([table, by_number]) + bias
-    # The sum of the rows passes through the numbers' product by an identity matrix: XLA would fuse
-    # the look-ups into each of their readers, and their gradient into each of 36 scatters, and so
-    # compute them again each time; a matrix product is computed once.
+    # The sum of the rows passes through the numbers' matrix product by an identity matrix. Without
+    # a product, XLA fuses the look-ups into each consumer, and their gradient into each of 36
+    # scatters, and recomputes them each time.
     inputs = jnp.concatenate([_gather(table, indices), numbers], axis=-1)
     weights = jnp.concatenate([jnp.eye(self._size, dtype=dtype), by_number])
     return jnp.matmul(inputs, weights, precision=jax.lax.Precision.HIGHEST) + bias
@@ -59,7 +60,8 @@ class FieldEmbedding(hk.Module):
 
 def _gather(table, indices):
   total = 0
-  # One look-up a field: XLA joins them into one loop. One look-up of all fields is 30 times slower.
+  # One look-up per field: XLA fuses them into one loop. One look-up of all fields takes 30 times
+  # as long.
   for i, field in enumerate(fields.FIELDS):
     start = fields.OFFSETS[field.name]
     total += table[start:start + field.classes][indices[:, i]]
@@ -67,7 +69,7 @@ def _gather(table, indices):
 
 
 def _one_hots(indices, dtype):
-  """[E, fields] -> [E, NUM_CLASSES]; fields that share an embedding add up."""
+  """[E, fields] -> [E, NUM_CLASSES]; fields that share an embedding are summed."""
   columns = {}
   for i, field in enumerate(fields.FIELDS):
     key = field.shares or field.name
@@ -76,17 +78,17 @@ def _one_hots(indices, dtype):
 
 
 def entity_mask(config: AgentConfig, entity_count):
-  """Which rows exist: [] integer -> [E] bool."""
+  """Returns the mask of existing rows: [] integer -> [E] bool."""
   return jnp.arange(config.max_entities) < entity_count
 
 
 def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
-  """Encodes the entities; to be called within a transform.
+  """Encodes the entities; call within a transform.
 
   Args:
     config: sizes.
     entities: [E, F] int16.
-    entity_count: [] integer; the rows past it change nothing and get zero embeddings.
+    entity_count: [] integer; rows past it have no effect and get zero embeddings.
 
   Returns:
     EntityEncoding of config.dtype.
@@ -100,6 +102,6 @@ def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
       config.entity_hidden, name="transformer", remat=config.remat)(x, mask)
     embeddings = jax.nn.relu(linear.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
     rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
-    mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # rows that do not exist are zero
+    mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # missing rows are zero
     embedded = jax.nn.relu(linear.Linear(config.entity_size, name="embedded")(mean))
   return EntityEncoding(embeddings * mask[:, None].astype(dtype), embedded)

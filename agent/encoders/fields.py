@@ -1,7 +1,7 @@
-"""What the columns of an entity mean: 36 fields as classes, numbers and bits.
+"""Entity fields: the columns of an entity as 36 classes, ratios and position bits.
 
-Vinyals et al. 2019, detailed architecture ("entity_list"). A value out of a field's range falls in
-its nearest class. Square-root fields have `floor(sqrt(cap)) + 1` classes.
+Vinyals et al. 2019, detailed architecture ("entity_list"). A value outside a field's range gets the
+nearest class. Square-root fields have `floor(sqrt(cap)) + 1` classes.
 """
 
 import csv
@@ -30,7 +30,7 @@ def _type_table() -> np.ndarray:
 
 
 def _lookup(size: int, names: tuple[str, ...], table: v.Table) -> np.ndarray:
-  """[size] int32: 1, 2, ... at the indices of the names, 0 elsewhere."""
+  """Returns [size] int32: 1, 2, ... at the indices of the names, 0 elsewhere."""
   lookup = np.zeros(size, np.int32)
   for i, name in enumerate(names):
     lookup[table.index(name)] = i + 1
@@ -50,17 +50,17 @@ _TRAINING_CLASS[v.TRAINING_FUNCTIONS] = np.arange(len(v.TRAINING_FUNCTIONS))
 
 
 def square_root_class(x, cap: int):
-  """floor(sqrt(x)) of x clipped to [0, cap].
+  """Computes floor(sqrt(x)) of x clipped to [0, cap].
 
-  The small addend keeps a square's root from falling below it where the device's square root is
-  approximate; the number below a square stays below up to 2 ** 16.
+  The small addend corrects devices whose square root of a square is slightly too low. It is small
+  enough to be exact up to 2 ** 16.
   """
   clipped = jnp.clip(x, 0, cap).astype(jnp.float32)
   return jnp.floor(jnp.sqrt(clipped) + 1e-3).astype(jnp.int32)
 
 
 def position_bits(x):
-  """[...] integers of the 256 grid -> [..., 8] float32 bits, the lowest first."""
+  """[...] integers on the 256 grid -> [..., 8] float32 bits, lowest first."""
   x = jnp.clip(x, 0, types.POSITION_GRID - 1).astype(jnp.int32)
   return ((x[..., None] >> np.arange(POSITION_BITS)) & 1).astype(jnp.float32)
 
@@ -73,8 +73,8 @@ def _unit_type(entities):
   return jnp.clip(_column(entities, "unit_type"), 0, v.NUM_UNIT_TYPES - 1)
 
 
-class Field(NamedTuple):
-  """A field that is one of several classes."""
+class EntityField(NamedTuple):
+  """A column of an entity, encoded as one of several classes."""
 
   name: str
   classes: int
@@ -82,28 +82,29 @@ class Field(NamedTuple):
   shares: str = ""  # the field whose embedding it shares
 
 
-def _clipped(name: str, column: str, classes: int, divisor: int = 1, shares: str = "") -> Field:
-  return Field(name, classes, lambda entities: jnp.clip(
+def _clipped(name: str, column: str, classes: int, divisor: int = 1,
+             shares: str = "") -> EntityField:
+  return EntityField(name, classes, lambda entities: jnp.clip(
     _column(entities, column) // divisor, 0, classes - 1), shares)
 
 
-def _square_root(name: str, column: str, cap: int) -> Field:
-  return Field(name, math.isqrt(cap) + 1,
-               lambda entities: square_root_class(_column(entities, column), cap))
+def _square_root(name: str, column: str, cap: int) -> EntityField:
+  return EntityField(name, math.isqrt(cap) + 1,
+                     lambda entities: square_root_class(_column(entities, column), cap))
 
 
-def _mined(name: str, column: str, initial: np.ndarray, cap: int) -> Field:
-  return Field(name, math.isqrt(cap) + 1, lambda entities: square_root_class(
+def _mined(name: str, column: str, initial: np.ndarray, cap: int) -> EntityField:
+  return EntityField(name, math.isqrt(cap) + 1, lambda entities: square_root_class(
     jnp.asarray(initial)[_unit_type(entities)] - _column(entities, column), cap))
 
 
-def _looked_up(name: str, column: str, table: np.ndarray) -> Field:
-  return Field(name, int(table.max()) + 1, lambda entities: jnp.asarray(table)[
+def _looked_up(name: str, column: str, table: np.ndarray) -> EntityField:
+  return EntityField(name, int(table.max()) + 1, lambda entities: jnp.asarray(table)[
     jnp.clip(_column(entities, column), 0, len(table) - 1)])
 
 
 FIELDS = (
-  Field("unit_type", v.NUM_UNIT_TYPES, _unit_type),
+  EntityField("unit_type", v.NUM_UNIT_TYPES, _unit_type),
   _clipped("alliance", "alliance", 5),
   _square_root("current_health", "health", 1500),
   _square_root("current_shields", "shield", 1000),
@@ -153,21 +154,21 @@ def _offsets() -> tuple[dict[str, int], int]:
   return offsets, end
 
 
-OFFSETS, NUM_CLASSES = _offsets()  # first row of each field in a table of all classes; its rows
+OFFSETS, NUM_CLASSES = _offsets()  # first row of each field in the table of all classes; its size
 
-# Numbers in [0, 1]: columns and what they are divided by. Game clients give per cent and 255ths.
+# Numbers in [0, 1]: columns and their divisors. Game clients report percentages and 255ths.
 RATIOS = (("build_progress", 100), ("health_ratio", 255), ("shield_ratio", 255),
           ("energy_ratio", 255), ("order_progress_0", 100), ("order_progress_1", 100))
 NUM_NUMBERS = len(RATIOS) + 2 * POSITION_BITS
 
 
 def indices(entities):
-  """The class of each field: [E, F] int16 -> [E, len(FIELDS)] int32."""
+  """Returns the class of each field: [E, F] int16 -> [E, len(FIELDS)] int32."""
   return jnp.stack([field.index(entities) for field in FIELDS], axis=-1)
 
 
 def numbers(entities):
-  """Ratios and the bits of the position: [E, F] int16 -> [E, NUM_NUMBERS] float32 in [0, 1]."""
+  """Returns ratios and position bits: [E, F] int16 -> [E, NUM_NUMBERS] float32 in [0, 1]."""
   ratios = jnp.stack([jnp.clip(_column(entities, name) / divisor, 0.0, 1.0)
                       for name, divisor in RATIOS], axis=-1)
   bits = (position_bits(_column(entities, name)) for name in ("x", "y"))

@@ -1,7 +1,7 @@
-"""The scalar encoder: everything that is neither an entity nor a map.
+"""The scalar encoder: features that are neither entities nor map planes.
 
 Vinyals et al. 2019, detailed architecture ("scalar encoder"). The value functions use the same
-features with parameters of their own.
+features with their own parameters.
 """
 
 from typing import NamedTuple
@@ -21,24 +21,26 @@ _MMR_CLASSES = 7
 
 
 class ScalarEncoding(NamedTuple):
-  embedded: jax.Array  # all features side by side
-  context: jax.Array  # those that say what kind of game this is: they gate the heads
+  """Encoded scalars, of config.dtype."""
+
+  embedded: jax.Array  # [C]: all features, concatenated
+  context: jax.Array  # [C]: the features that describe the kind of game; they gate the heads
 
 
 def time_embedding(game_loop, size: int):
-  """Sines and cosines of the game time at timescales from 1 to 1e5 loops: [] -> [size] float32."""
+  """Computes sines and cosines at timescales of 1 to 1e5 game loops: [] -> [size] float32."""
   timescales = np.geomspace(1.0, _LONGEST_TIMESCALE, size // 2).astype(np.float32)
   angles = game_loop.astype(jnp.float32) / timescales
   return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 
 def mmr_class(mmr):
-  """Thousands of match-making rating, 0 to 6."""
+  """Returns the matchmaking rating in thousands, 0 to 6."""
   return jnp.clip(mmr.astype(jnp.int32) // 1000, 0, _MMR_CLASSES - 1)
 
 
 def log_counts(x):
-  """log(x + 1) of counts and scores, float32; below zero counts as zero."""
+  """Computes log(x + 1) of counts and scores, float32; negative values count as zero."""
   return jnp.log1p(jnp.maximum(x, 0).astype(jnp.float32))
 
 
@@ -72,27 +74,27 @@ def score(sizes: ScalarConfig, columns, name: str, dtype):
 
 def cumulative(sizes: ScalarConfig, statistics: types.Statistics, parts: tuple[str, ...],
                name: str, dtype):
-  """Parts of z's cumulative statistics ("units", "effects", "upgrades") -> [parts * size]."""
+  """Embeds parts of z ("units", "effects", "upgrades") -> [parts * sizes.cumulative]."""
   return jnp.concatenate([
     _dense(getattr(statistics, part), sizes.cumulative, f"{name}_{part}", dtype)
     for part in parts])
 
 
 class BuildOrderEncoder(hk.Module):
-  """A small transformer over a build order: what was begun, as which, and where."""
+  """A small transformer over a build order: unit types, their order and positions."""
 
   def __init__(self, sizes: ScalarConfig, name: str):
     super().__init__(name=name)
     self._sizes = sizes
 
   def __call__(self, statistics: types.Statistics, dtype):
-    """z -> [tokens * width] or, with mean pooling, [width]; zero where the build order is empty."""
+    """z -> [tokens * width], or [width] with mean pooling; zero for an empty build order."""
     sizes = self._sizes
     width = sizes.build_order_attention_heads * sizes.build_order_key_size
     length = types.BUILD_ORDER_LENGTH
     unit_types = statistics.build_order.astype(jnp.int32)
     mask = unit_types > 0
-    init = hk.initializers.TruncatedNormal(10 ** -0.5)  # ten inputs or so are not zero
+    init = hk.initializers.TruncatedNormal(10 ** -0.5)  # about ten inputs are not zero
     by_type = hk.get_parameter("unit_types", (v.NUM_UNIT_TYPES, width), dtype, init)
     by_place = hk.get_parameter("places", (length, width), dtype, init)
     bits = fields.position_bits(statistics.build_order_xy).reshape(length, -1).astype(dtype)
@@ -106,11 +108,11 @@ class BuildOrderEncoder(hk.Module):
 
 
 def encode(config: AgentConfig, observation: types.Observation) -> ScalarEncoding:
-  """Encodes the scalar features; to be called within a transform.
+  """Encodes the scalar features; call within a transform.
 
   Args:
     config: sizes.
-    observation: one step's; entities and minimap are not read.
+    observation: of one step; entities and minimap are not read.
 
   Returns:
     ScalarEncoding of config.dtype.

@@ -1,4 +1,4 @@
-"""The spatial encoder: a convolutional network over the map, with the entities drawn on it.
+"""The spatial encoder: a convolutional network over the map and the scattered entities.
 
 Vinyals et al. 2019, detailed architecture ("spatial encoder").
 """
@@ -13,20 +13,22 @@ from starleague.agent import blocks, coordinates, linear, types
 from starleague.agent.config import AgentConfig
 
 PLANES = (*types.MINIMAP_PLANES, "camera")
-# How many values each plane takes; the height is a number, not a class.
+# Number of classes of each plane; the height is a number.
 PLANE_CLASSES = {"visibility": 4, "creep": 2, "player_relative": 5, "alerts": 2, "pathable": 2,
                  "buildable": 2, "camera": 2}
 NUM_CHANNELS = sum(PLANE_CLASSES.values()) + 1
 
 
 class SpatialEncoding(NamedTuple):
+  """Encoded map, of config.dtype."""
+
   embedded: jax.Array  # [spatial_size]
   # [coarse, coarse, channels] each: the downsampled map, then the output of each residual block.
   map_skips: tuple[jax.Array, ...]
 
 
 def planes(layers, dtype):
-  """The layers of the map as channels: [8, H, W], PLANES -> [H, W, 20] of dtype."""
+  """Converts map layers to channels: [8, H, W] in the order of PLANES -> [H, W, 20] of dtype."""
   channels = []
   for plane, name in zip(layers, PLANES, strict=True):
     if name == "height_map":
@@ -40,11 +42,10 @@ def planes(layers, dtype):
 
 @jax.custom_vjp
 def project_planes(layers, weights):
-  """The product of `planes` and weights: [8, H, W], whole numbers as floats, [20, C] -> [H, W, C].
+  """Computes `planes(layers) @ weights`: [8, H, W] integral floats, [20, C] -> [H, W, C].
 
-  Forward, a channel is added where its class is met, so that one-hots are never stored; backward,
-  the gradient of the weights is one matrix product. Either as XLA derives it takes a CPU three
-  times as long.
+  The forward pass adds a class's weights where the class occurs, and stores no one-hots. The
+  backward pass is one matrix product. As XLA derives them, each takes three times as long on a CPU.
   """
   total, at = jnp.zeros((), weights.dtype), 0
   for plane, name in zip(layers, PLANES, strict=True):
@@ -73,15 +74,15 @@ project_planes.defvjp(_project_planes_forward, _project_planes_backward)
 
 
 def draw(cells, vectors, entities, method: str = "gather"):
-  """Adds each entity's vector to the cell of the map that it stands in.
+  """Scatters entities onto the map: adds each vector to the cell of its entity.
 
   Args:
-    cells: [H, W, C], the map drawn on.
-    vectors: [E, C], zero for the rows that do not exist.
+    cells: [H, W, C], the map.
+    vectors: [E, C], zero for missing rows.
     entities: [E, F] int16, with positions in the 256 grid.
-    method: of config.ENTITY_EMBEDDINGS. "one_hot" multiplies by the entities' rows and columns:
-      TPUs scatter serially, and their compiler lays the maps of a batch out anew for it, in one
-      operation for which alone it takes minutes.
+    method: of config.ENTITY_EMBEDDINGS. "one_hot" multiplies by one-hot rows and columns. TPUs
+      execute scatters serially, and their compiler takes minutes for the transpose that a scatter
+      onto a batch of maps needs.
 
   Returns:
     [H, W, C].
@@ -99,9 +100,9 @@ def draw(cells, vectors, entities, method: str = "gather"):
 
 
 class MapProjection(hk.Module):
-  """A 1x1 convolution over the planes and the map of scattered entities side by side.
+  """A 1x1 convolution over the concatenated planes and scattered entities.
 
-  Being linear, it is applied to the entities before they are scattered: E vectors, not H * W.
+  Because it is linear, it is applied to the E entities before the scatter, not to H * W cells.
   """
 
   def __init__(self, channels: int, method: str, name: str):
@@ -110,7 +111,7 @@ class MapProjection(hk.Module):
     self._method = method
 
   def __call__(self, minimap, camera, entities, vectors):
-    """Projects the layers of the map.
+    """Projects the map.
 
     Args:
       minimap: [7, H, W] uint8.
@@ -121,13 +122,13 @@ class MapProjection(hk.Module):
     Returns:
       [H, W, channels] of vectors' dtype.
     """
-    # One channel of each plane and the entities: about 9 inputs are not zero.
+    # The fan-in: about 9 inputs are not zero, one class of each plane and the entities.
     init = hk.initializers.TruncatedNormal(9 ** -0.5)
     of_planes = hk.get_parameter("planes", (NUM_CHANNELS, self._channels), vectors.dtype, init)
     of_entities = hk.get_parameter(
       "entities", (vectors.shape[-1], self._channels), vectors.dtype, init)
     bias = hk.get_parameter("bias", (self._channels,), vectors.dtype, jnp.zeros)
-    # As floats: JAX 0.10 takes no whole numbers that are constants for an argument with a gradient.
+    # Floats, because JAX 0.10 rejects integer constants as arguments that have a gradient.
     shown = coordinates.shown(camera, minimap.shape[-1])
     layers = jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)])
     cells = project_planes(layers, of_planes) + bias
@@ -136,20 +137,20 @@ class MapProjection(hk.Module):
 
 def encode(config: AgentConfig, minimap, camera, entities,
            entity_embeddings) -> SpatialEncoding:
-  """Encodes the map; to be called within a transform.
+  """Encodes the map; call within a transform.
 
   Args:
     config: sizes.
     minimap: [7, H, W] uint8.
     camera: [4] int16.
     entities: [E, F] int16.
-    entity_embeddings: [E, entity_size], zero for the rows that do not exist.
+    entity_embeddings: [E, entity_size], zero for missing rows.
 
   Returns:
     SpatialEncoding of config.dtype.
   """
   with hk.name_scope("spatial_encoder"):
-    # Without a bias, a row that does not exist draws nothing.
+    # Without a bias, missing rows scatter zeros.
     vectors = jax.nn.relu(
       linear.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
     x = jax.nn.relu(

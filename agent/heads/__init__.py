@@ -1,10 +1,11 @@
-"""The heads: one argument of an action after another, each conditioned on those before it.
+"""The heads: autoregressive prediction of an action's arguments.
 
-Order: function, delay, queued, repeat, units, then target unit or location. What was chosen passes
-on in the autoregressive embedding (Vinyals et al. 2019, Extended Data and detailed architecture).
+Order: function, delay, queued, repeat, units, then target unit or location. The autoregressive
+embedding carries earlier choices to later heads (Vinyals et al. 2019, Extended Data and detailed
+architecture).
 
-`sample` acts and `teacher_force` scores actions made before. Both run inside a haiku transform, on
-one step, over the same functions: at equal parameters they find the same logits.
+`sample` chooses an action; `teacher_force` computes the logits of a given action. Both run on one
+step within a transform, and share all functions: equal parameters give equal logits.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,6 @@ import jax.numpy as jnp
 from starleague.agent import distributions, vocabulary
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads import (
-  action_type,
   delay,
   location,
   queued,
@@ -23,6 +23,7 @@ from starleague.agent.heads import (
   selected_units,
   target_unit,
 )
+from starleague.agent.heads import function as function_head
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Action, Array, action_spec
 from starleague.agent.vocabulary import Arguments
@@ -37,11 +38,11 @@ _Pick = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 
 def _decode(config: AgentConfig, inputs: HeadInputs, choose: _Choose,
             pick: _Pick) -> tuple[Arguments, Arguments]:
-  """Goes through the heads in order; returns what was chosen and from which masked logits."""
-  function_logits = action_type.logits(config, inputs)
+  """Applies the heads in order; returns the choices and their masked logits."""
+  function_logits = function_head.logits(config, inputs)
   function = choose("function", function_logits)
   used = vocabulary.argument_mask(jnp.clip(function, 0, vocabulary.NUM_FUNCTIONS - 1))
-  embedding = action_type.embedding(config, inputs, function)
+  embedding = function_head.embedding(config, inputs, function)
 
   delay_logits = delay.logits(config, embedding)
   delay_ = choose("delay", delay_logits)
@@ -70,17 +71,17 @@ def _decode(config: AgentConfig, inputs: HeadInputs, choose: _Choose,
 
 def sample(config: AgentConfig, key: Array, inputs: HeadInputs,
            greedy: bool = False) -> tuple[Action, Arguments, Arguments]:
-  """Chooses an action for one step.
+  """Samples an action for one step.
 
   Args:
     config: sizes and options.
-    key: a random key; every argument, and every pick of a unit, draws from its own split of it.
-    inputs: what the encoders and the core make of the step's observation.
-    greedy: whether to take each argument's likeliest choice instead of drawing one.
+    key: a random key; every argument and every unit pick uses its own split.
+    inputs: outputs of the encoders and the core for the step.
+    greedy: whether to take the most likely choice of each argument instead of sampling.
 
   Returns:
-    The action, in the dtypes of `types.action_spec`; the log-prob of each argument; the masked,
-    tempered logits it was drawn from, as `distributions.log_prob` describes them.
+    The action, in the dtypes of `types.action_spec`; the log-prob of each argument; its masked,
+    tempered logits, as in `distributions.log_prob`.
   """
   keys = Arguments(*jax.random.split(key, len(Arguments._fields)))
 
@@ -101,15 +102,15 @@ def sample(config: AgentConfig, key: Array, inputs: HeadInputs,
 
 
 def teacher_force(config: AgentConfig, inputs: HeadInputs, action: Action) -> Arguments:
-  """The logits of an action made before: each argument's, given the action's earlier arguments.
+  """Computes each argument's logits, conditioned on the given action's earlier arguments.
 
   Args:
     config: sizes and options.
-    inputs: what the encoders and the core make of the step's observation.
-    action: the action; any labels, legal or not, give finite logits.
+    inputs: outputs of the encoders and the core for the step.
+    action: any labels, legal or not, give finite logits.
 
   Returns:
-    Masked, tempered logits, as `distributions.log_prob` describes them.
+    Masked, tempered logits, as in `distributions.log_prob`.
   """
   def choose(field: str, logits: Array) -> Array:
     del logits

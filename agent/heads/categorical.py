@@ -1,7 +1,6 @@
-"""What the heads of plain choices share.
+"""Networks of the simple categorical heads: delay, queued and repeat.
 
-Delay, queued and repeat differ in size, mask and temperature only (Vinyals et al. 2019, detailed
-architecture).
+They differ in size, mask and temperature only (Vinyals et al. 2019, detailed architecture).
 """
 
 import haiku as hk
@@ -14,7 +13,7 @@ from starleague.agent.types import Array
 
 
 def logits(config: AgentConfig, autoregressive: Array, size: int, name: str) -> Array:
-  """[autoregressive_size] -> [size]: raw logits of a choice, through two hidden layers."""
+  """Computes raw logits by two hidden layers: [autoregressive_size] -> [size]."""
   with hk.name_scope(name):
     x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_0")(autoregressive))
     x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_1")(x))
@@ -23,17 +22,17 @@ def logits(config: AgentConfig, autoregressive: Array, size: int, name: str) -> 
 
 def embedding(config: AgentConfig, choice: Array, size: int, name: str,
               used: Array | bool = True) -> Array:
-  """What a choice adds to the autoregressive embedding.
+  """Computes a choice's contribution to the autoregressive embedding.
 
   Args:
     config: sizes.
     choice: [] integer.
     size: number of choices.
-    name: of the head.
+    name: name of the head.
     used: [] bool, whether the function takes the argument.
 
   Returns:
-    [autoregressive_size] of config.dtype; zero where the argument is not used.
+    [autoregressive_size] of config.dtype; zero for an unused argument.
   """
   with hk.name_scope(f"{name}_embedding"):
     x = jax.nn.one_hot(choice.astype(jnp.int32), size, dtype=config.dtype)

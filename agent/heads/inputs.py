@@ -1,4 +1,4 @@
-"""What every head reads."""
+"""Inputs of the heads."""
 
 from typing import NamedTuple
 
@@ -6,10 +6,10 @@ from starleague.agent.types import Array, Observation
 
 
 class HeadInputs(NamedTuple):
-  """One step's view of the encoders and the core; activations are of the config's dtype."""
+  """Outputs of encoders and core for one step, of config.dtype."""
 
-  core: Array  # [core_size], the recurrent core's output
+  core: Array  # [core_size]: the core's output
   scalar_context: Array  # [C]
   entity_embeddings: Array  # [E, entity_size]
-  map_skips: tuple[Array, ...]  # [h, w, c] each: downsampled map, then each residual block's output
+  map_skips: tuple[Array, ...]  # [h, w, c]: coarse map, then each block's output
   observation: Observation  # for the masks

@@ -1,4 +1,4 @@
-"""Whether a command waits for the units' present orders or replaces them."""
+"""The queued head: whether a command is queued behind the units' current orders."""
 
 import jax.numpy as jnp
 
@@ -11,11 +11,11 @@ NUM_QUEUED = 2
 
 
 def logits(config: AgentConfig, autoregressive: Array) -> Array:
-  """[autoregressive_size] -> [2] float32 logits."""
+  """Computes [2] float32 logits."""
   raw = categorical.logits(config, autoregressive, NUM_QUEUED, "queued")
   return distributions.apply_mask(raw, jnp.ones(NUM_QUEUED, bool), config.temperature)
 
 
 def embedding(config: AgentConfig, queued: Array, used: Array) -> Array:
-  """[] integer -> [autoregressive_size]; zero where the function takes no `queued`."""
+  """Embeds the choice: [] -> [autoregressive_size]; zero if the function takes no `queued`."""
   return categorical.embedding(config, queued, NUM_QUEUED, "queued", used)

@@ -1,7 +1,7 @@
-"""How often a command is issued: once, twice or three times.
+"""The repeat head: whether a command is issued once, twice or three times.
 
-The published table of actions has the argument, the published architecture no head for it; this one
-is built as the head of `queued` is.
+The published table of actions has the argument, but the published architecture has no head for it.
+This head has the architecture of the queued head.
 """
 
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ NUM_REPEATS = 3
 
 
 def logits(config: AgentConfig, autoregressive: Array) -> Array:
-  """[autoregressive_size] -> [3] masked float32 logits; only 0 is legal without `config.repeat`."""
+  """Computes [3] masked float32 logits; without `config.repeat`, only 0 is legal."""
   if not config.repeat:
     return distributions.apply_mask(jnp.zeros(NUM_REPEATS), jnp.arange(NUM_REPEATS) == 0)
   raw = categorical.logits(config, autoregressive, NUM_REPEATS, "repeat")
@@ -23,7 +23,7 @@ def logits(config: AgentConfig, autoregressive: Array) -> Array:
 
 
 def embedding(config: AgentConfig, repeat: Array, used: Array) -> Array:
-  """[] integer -> [autoregressive_size]; zero where the function takes no `repeat`."""
+  """Embeds the choice: [] -> [autoregressive_size]; zero if the function takes no `repeat`."""
   if not config.repeat:
     return jnp.zeros(config.autoregressive_size, config.dtype)
   return categorical.embedding(config, repeat, NUM_REPEATS, "repeat", used)

@@ -1,14 +1,14 @@
-"""Which units execute a command: a recurrent pointer that picks up to K entities, then an end token.
+"""The selected units head: a recurrent pointer that picks up to K entities, then an end token.
 
-Each pick adds its key, through a linear layer, to the autoregressive embedding, from which the next
-query is made (Vinyals et al. 2019, detailed architecture). All between a pick and the next query's
-first non-linearity is linear, so the picks so far enter it as the sum of their keys through one
-small matrix, [key_size, function_embedding]. Where the picks are known, in learning, the sums of
-all K steps are one cumulative sum and only a small LSTM is left in the loop.
+A linear layer adds the key of each pick to the autoregressive embedding, which gives the next query
+(Vinyals et al. 2019, detailed architecture). The path from a pick to the next query's first
+non-linearity is linear. The picks so far therefore enter as the sum of their keys times one small
+matrix, [key_size, function_embedding]. In learning, where the picks are known, one cumulative sum
+gives the sums of all K steps, and only a small LSTM stays in the loop.
 
-The pointer is float32 whatever the activations, and its products are not rounded to less, as
-accelerators do by default: acting and learning add the same keys in different orders, and their
-log-probs must agree.
+The pointer is float32 for every activation dtype, and its matrix products use full precision, not
+the lower default of accelerators. Acting and learning add the same keys in different orders, and
+their log-probs must agree.
 """
 
 import functools
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from starleague.agent import distributions, linear
 from starleague.agent.config import AgentConfig
-from starleague.agent.heads.action_type import executor_embedding
+from starleague.agent.heads.function import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Array
 
@@ -28,14 +28,14 @@ _product = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 class _Pointer(NamedTuple):
-  """Everything that the K steps read; float32."""
+  """Constants of the K steps, float32."""
 
-  keys: Array  # [E + 1, key_size], the end token's last
-  share: Array  # [] what a pick's key is multiplied by before it joins the embedding
+  keys: Array  # [E + 1, key_size]; the last is the end token's
+  share: Array  # []: factor of each picked key in the embedding
   legal: Array  # [E] bool
-  base: Array  # [hidden] query input before the non-linearity, with no pick
-  key_weights: Array  # [key_size, hidden] what a picked key adds to it
-  pick_bias: Array  # [hidden] what any pick adds to it
+  base: Array  # [hidden]: query input before the non-linearity, without picks
+  key_weights: Array  # [key_size, hidden]: contribution of a picked key
+  pick_bias: Array  # [hidden]: contribution of any pick
   function: Array  # [hidden]
   input_weights: Array  # [hidden, key_size]
   input_bias: Array  # [key_size]
@@ -48,6 +48,8 @@ class _Pointer(NamedTuple):
 
 
 class _Memory(NamedTuple):
+  """State of the pointer's LSTM, float32."""
+
   hidden: Array  # [key_size]
   cell: Array  # [key_size]
 
@@ -94,7 +96,7 @@ def _pointer(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
 
 
 def _gate_inputs(pointer: _Pointer, key_sum: Array, picks: Array) -> Array:
-  """[..., key_size] sums of picked keys and [...] numbers of picks -> [..., 4 * key_size]."""
+  """[..., key_size] sums of picked keys, [...] numbers of picks -> [..., 4 * key_size]."""
   x = pointer.base + _product(key_sum * pointer.share, pointer.key_weights)
   x = jax.nn.relu(x + picks[..., None] * pointer.pick_bias + pointer.function)
   x = _product(x, pointer.input_weights) + pointer.input_bias
@@ -116,27 +118,27 @@ def _start(pointer: _Pointer) -> _Memory:
 
 def _updated(pointer: _Pointer, autoregressive: Array, key_sum: Array, picks: Array,
              used: Array) -> Array:
-  """The autoregressive embedding after all picks; unchanged where the function takes no units."""
+  """Adds all picks to the autoregressive embedding if the function takes units."""
   added = _product(key_sum * pointer.share, pointer.update_weights) + picks * pointer.update_bias
   return autoregressive + jnp.where(used, added, 0.0).astype(autoregressive.dtype)
 
 
 def sample(config: AgentConfig, key: Array, inputs: HeadInputs, autoregressive: Array,
            function: Array, used: Array, greedy: bool) -> tuple[Array, Array, Array]:
-  """Picks units one after another.
+  """Samples picks one after another.
 
   Args:
     config: sizes and options.
-    key: a random key; each pick has its own, split from it.
-    inputs: what heads read.
-    autoregressive: [autoregressive_size], after the arguments before this one.
+    key: a random key; every pick uses its own split.
+    inputs: inputs of the heads.
+    autoregressive: [autoregressive_size], conditioned on the earlier arguments.
     function: [] integer.
     used: [] bool, whether the function takes units.
-    greedy: whether to take the likeliest choice instead of drawing one.
+    greedy: whether to take the most likely choice instead of sampling.
 
   Returns:
-    [K] int32 picks, padded with E from the end token on and all E where the function takes no
-    units; their masked logits [K, E + 1]; the updated autoregressive embedding.
+    [K] int32 picks, padded with E from the end token on, and all E if the function takes no units;
+    their masked logits [K, E + 1]; the updated autoregressive embedding.
   """
   pointer = _pointer(config, inputs, autoregressive, function)
   entities = pointer.legal.shape[0]
@@ -165,15 +167,15 @@ def sample(config: AgentConfig, key: Array, inputs: HeadInputs, autoregressive: 
 
 def teacher_force(config: AgentConfig, inputs: HeadInputs, autoregressive: Array, function: Array,
                   used: Array, units: Array) -> tuple[Array, Array]:
-  """The logits that picks made before were, or would have been, drawn from.
+  """Computes the logits of given picks, each conditioned on the earlier ones.
 
   Args:
     config: sizes and options.
-    inputs: what heads read.
-    autoregressive: [autoregressive_size], after the arguments before this one.
+    inputs: inputs of the heads.
+    autoregressive: [autoregressive_size], conditioned on the earlier arguments.
     function: [] integer.
     used: [] bool, whether the function takes units.
-    units: [K] integer picks; rows outside 0 to E are read as the nearest inside.
+    units: [K] integer picks, clipped to 0 to E.
 
   Returns:
     Masked logits [K, E + 1] and the updated autoregressive embedding.
@@ -184,7 +186,7 @@ def teacher_force(config: AgentConfig, inputs: HeadInputs, autoregressive: Array
   executed = distributions.executed_picks(units, entities)
   real = executed & (units < entities)
   rows = (units[:, None] == jnp.arange(entities)) & real[:, None]
-  # A product rather than a gather, whose gradient accelerators do serially.
+  # A matrix product, because accelerators execute the gradient of a gather serially.
   keys = _product(rows.astype(jnp.float32), pointer.keys[:-1])
   key_sums, picks = jnp.cumsum(keys, axis=0), jnp.cumsum(real.astype(jnp.float32))
   before = jnp.cumsum(rows, axis=0) - rows > 0

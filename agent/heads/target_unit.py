@@ -1,4 +1,4 @@
-"""Which entity a command is aimed at: one pointer over the entities."""
+"""The target unit head: a pointer over the entities."""
 
 import haiku as hk
 import jax
@@ -6,14 +6,14 @@ import jax.numpy as jnp
 
 from starleague.agent import distributions, linear
 from starleague.agent.config import AgentConfig
-from starleague.agent.heads.action_type import executor_embedding
+from starleague.agent.heads.function import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Array
 
 
 def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
            function: Array) -> Array:
-  """[E] masked float32 logits."""
+  """Computes [E] masked float32 logits."""
   with hk.name_scope("target_unit"):
     x = linear.Linear(config.function_embedding, name="query_hidden")(autoregressive)
     x = jax.nn.relu(x + executor_embedding(config, function))

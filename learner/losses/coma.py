@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from starleague.agent.types import Array
 
 
-def coma_advantages(q_values: Array, probabilities: Array) -> jax.Array:
+def coma_advantages(q_values: Array, probabilities: Array) -> Array:
   """Computes counterfactual advantages: each choice's value over the policy's mean value.
 
   `A_u = Q(s, (others', u)) - sum_u' pi(u') Q(s, (others', u'))`.
@@ -28,7 +28,7 @@ def coma_advantages(q_values: Array, probabilities: Array) -> jax.Array:
   return jax.lax.stop_gradient(q_values - baseline)
 
 
-def coma_loss(q_values: Array, logits: Array, action: Array) -> jax.Array:
+def coma_loss(q_values: Array, logits: Array, action: Array) -> Array:
   """Computes one agent's policy-gradient loss, `-stop_gradient(A_u) log pi(u)` of its choice u.
 
   Args:

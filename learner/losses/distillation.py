@@ -13,7 +13,7 @@ from starleague.agent.types import Array
 
 
 def distillation_loss(teacher_logits: Array, student_logits: Array,
-                      mask: Array | None = None) -> jax.Array:
+                      mask: Array | None = None) -> Array:
   """Computes KL(teacher || student) of one argument, in nats.
 
   `mask sum_a p_teacher(a) (log p_teacher(a) - log p_student(a))`.
@@ -33,7 +33,7 @@ def distillation_loss(teacher_logits: Array, student_logits: Array,
   return divergence if mask is None else jnp.where(mask, divergence, 0.0)
 
 
-def early_game(game_seconds: Array, conditioned: Array, until: float = 240.0) -> jax.Array:
+def early_game(game_seconds: Array, conditioned: Array, until: float = 240.0) -> Array:
   """Marks the steps where the function has an additional KL: early in games conditioned on z.
 
   Args:
@@ -49,7 +49,7 @@ def early_game(game_seconds: Array, conditioned: Array, until: float = 240.0) ->
 
 
 def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
-                             temperature: float = 0.01) -> jax.Array:
+                             temperature: float = 0.01) -> Array:
   """Computes the loss of a student policy that is distilled from a teacher's action values.
 
   * "nll": `-log softmax(student)[argmax teacher]`
@@ -85,7 +85,7 @@ def policy_distillation_loss(teacher: Array, student: Array, kind: str = "kl",
 
 
 def multi_task_distillation_loss(teacher: Array, heads: Array, task: Array, kind: str = "kl",
-                                 temperature: float = 0.01) -> jax.Array:
+                                 temperature: float = 0.01) -> Array:
   """Computes the policy-distillation loss of a student with one output head per task.
 
   `policy_distillation_loss(teacher, heads[task], kind, temperature)`: each example trains its

@@ -5,14 +5,13 @@ argument's entropy by the logarithm of its number of choices.
 """
 
 import chex
-import jax
 import jax.numpy as jnp
 
 from starleague.agent import distributions
 from starleague.agent.types import Array
 
 
-def action_entropy(logits: Array, legal: Array | None = None) -> jax.Array:
+def action_entropy(logits: Array, legal: Array | None = None) -> Array:
   """Computes an argument's entropy normalised by log n, `-sum_a p_a log p_a / log n`.
 
   n is the number of legal choices, so that a uniform policy has entropy 1.
@@ -31,7 +30,7 @@ def action_entropy(logits: Array, legal: Array | None = None) -> jax.Array:
   return distributions.categorical_entropy(logits)
 
 
-def entropy_loss(entropy: Array, mask: Array | None = None) -> jax.Array:
+def entropy_loss(entropy: Array, mask: Array | None = None) -> Array:
   """Computes the entropy-regularisation loss, `-mask entropy`.
 
   Args:

@@ -27,7 +27,7 @@ def popart_init(num_tasks: int) -> PopArtState:
   return PopArtState(jnp.zeros(num_tasks), jnp.ones(num_tasks), jnp.ones(num_tasks))
 
 
-def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> jax.Array:
+def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> Array:
   """Normalises targets by their tasks' moments, `(target - mean) / scale`.
 
   Args:
@@ -42,7 +42,7 @@ def popart_normalise(state: PopArtState, targets: Array, tasks: Array) -> jax.Ar
   return (targets - state.shift[tasks]) / state.scale[tasks]
 
 
-def popart_unnormalise(state: PopArtState, normalised: Array, tasks: Array) -> jax.Array:
+def popart_unnormalise(state: PopArtState, normalised: Array, tasks: Array) -> Array:
   """Inverts `popart_normalise`, `scale n + mean`.
 
   Args:

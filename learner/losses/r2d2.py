@@ -12,7 +12,7 @@ import numpy as np
 from starleague.agent.types import Array
 
 
-def rescale_value(x: Array, epsilon: float = 1e-3) -> jax.Array:
+def rescale_value(x: Array, epsilon: float = 1e-3) -> Array:
   """Rescales values, `h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x`.
 
   Args:
@@ -27,7 +27,7 @@ def rescale_value(x: Array, epsilon: float = 1e-3) -> jax.Array:
   return x / (jnp.sqrt(jnp.abs(x) + 1.0) + 1.0) + epsilon * x
 
 
-def unscale_value(x: Array, epsilon: float = 1e-3) -> jax.Array:
+def unscale_value(x: Array, epsilon: float = 1e-3) -> Array:
   """Inverts `rescale_value`.
 
   With `s = sqrt(|x| + 1) - 1`, `|x| = s (s + 2)` and `epsilon s^2 + (1 + 2 epsilon) s = |h(x)|`:
@@ -47,7 +47,7 @@ def unscale_value(x: Array, epsilon: float = 1e-3) -> jax.Array:
 
 
 def double_q_targets(online_q_t: Array, target_q_t: Array, r_t: Array, discount_t: Array,
-                     n: int = 5, epsilon: float = 1e-3) -> jax.Array:
+                     n: int = 5, epsilon: float = 1e-3) -> Array:
   """Computes n-step double Q-learning targets, in rescaled values.
 
   `h(sum_{k<n} g^k r_{t+k} + g^n h^-1(Q_target(s_{t+n}, argmax_a Q_online(s_{t+n}, a))))`; the
@@ -73,7 +73,7 @@ def double_q_targets(online_q_t: Array, target_q_t: Array, r_t: Array, discount_
   return jax.lax.stop_gradient(rescale_value(returns, epsilon))
 
 
-def _n_step_returns(r_t: Array, discount_t: Array, v_t: Array, n: int) -> jax.Array:
+def _n_step_returns(r_t: Array, discount_t: Array, v_t: Array, n: int) -> Array:
   """Computes n-step bootstrapped returns; fewer steps at the end of the sequence."""
   last = v_t.shape[0] - 1
   returns = v_t[np.minimum(np.arange(last + 1) + n - 1, last)]
@@ -84,7 +84,7 @@ def _n_step_returns(r_t: Array, discount_t: Array, v_t: Array, n: int) -> jax.Ar
 
 
 def double_q_errors(q_tm1: Array, action_tm1: Array, online_q_t: Array, target_q_t: Array,
-                    r_t: Array, discount_t: Array, n: int = 5, epsilon: float = 1e-3) -> jax.Array:
+                    r_t: Array, discount_t: Array, n: int = 5, epsilon: float = 1e-3) -> Array:
   """Computes TD errors, `target - Q(s, a)`; half their square is the loss.
 
   Args:
@@ -103,7 +103,7 @@ def double_q_errors(q_tm1: Array, action_tm1: Array, online_q_t: Array, target_q
 
 
 def sequence_priority(td_errors: Array, mask: Array | None = None, eta: float = 0.9,
-                      exponent: float = 0.9) -> jax.Array:
+                      exponent: float = 0.9) -> Array:
   """Computes a sequence's unnormalised priority, `(eta max|e| + (1 - eta) mean|e|)^exponent`.
 
   Args:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from starleague.agent.types import Array
 
 
-def discounted_returns(r_t: Array, discount_t: Array) -> jax.Array:
+def discounted_returns(r_t: Array, discount_t: Array) -> Array:
   """Computes discounted returns of a finished episode, `R_t = r_t + g_t R_{t+1}`, `R_T = 0`.
 
   Args:
@@ -33,7 +33,7 @@ def discounted_returns(r_t: Array, discount_t: Array) -> jax.Array:
 
 
 def self_imitation_loss(log_prob: Array, v_tm1: Array, returns: Array,
-                        value_cost: float = 0.01) -> jax.Array:
+                        value_cost: float = 0.01) -> Array:
   """Computes the actor-critic loss of transitions with returns above their values; 0 for others.
 
   `-log pi(a) stop_gradient(max(R - V, 0)) + value_cost 0.5 max(R - V, 0)^2`.
@@ -52,7 +52,7 @@ def self_imitation_loss(log_prob: Array, v_tm1: Array, returns: Array,
   return -log_prob * jax.lax.stop_gradient(gain) + value_cost * 0.5 * jnp.square(gain)
 
 
-def self_imitation_priority(v_tm1: Array, returns: Array) -> jax.Array:
+def self_imitation_priority(v_tm1: Array, returns: Array) -> Array:
   """Computes the unnormalised replay priority of a transition, `max(R - V, 0)`.
 
   Args:

@@ -5,14 +5,13 @@ policy equals the cross-entropy.
 """
 
 import chex
-import jax
 import jax.numpy as jnp
 
 from starleague.agent import distributions
 from starleague.agent.types import Array
 
 
-def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> jax.Array:
+def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> Array:
   """Computes the cross-entropy of one argument, `-mask log p(label)`, and 0 for illegal labels.
 
   Humans can take actions that the masks rule out. The policy cannot learn them, and each would
@@ -31,7 +30,7 @@ def supervised_loss(logits: Array, labels: Array, mask: Array | None = None) -> 
   return masked_cross_entropy(log_prob, ~illegal_labels(logits, labels), mask)
 
 
-def masked_cross_entropy(log_prob: Array, legal: Array, mask: Array | None = None) -> jax.Array:
+def masked_cross_entropy(log_prob: Array, legal: Array, mask: Array | None = None) -> Array:
   """Computes `supervised_loss` from log-probs.
 
   Args:
@@ -47,7 +46,7 @@ def masked_cross_entropy(log_prob: Array, legal: Array, mask: Array | None = Non
   return jnp.where(counts, -log_prob, 0.0)
 
 
-def illegal_labels(logits: Array, labels: Array) -> jax.Array:
+def illegal_labels(logits: Array, labels: Array) -> Array:
   """Marks the labels that `supervised_loss` ignores; their rate is worth monitoring.
 
   Args:

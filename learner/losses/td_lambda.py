@@ -13,7 +13,7 @@ TD_LAMBDA = 0.8  # as published
 
 
 def td_lambda_returns(v_t: Array, r_t: Array, discount_t: Array,
-                      lambda_: float | Array = TD_LAMBDA) -> jax.Array:
+                      lambda_: float | Array = TD_LAMBDA) -> Array:
   """Computes TD(lambda) returns, the targets of `td_lambda_loss`.
 
   `G_t = r_t + g_t [lambda G_{t+1} + (1 - lambda) v_{t+1}]`, `G_{T-1} = r_{T-1} + g_{T-1} v_T`.
@@ -42,7 +42,7 @@ def td_lambda_returns(v_t: Array, r_t: Array, discount_t: Array,
 
 
 def td_lambda_loss(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array,
-                   lambda_: float | Array = TD_LAMBDA) -> jax.Array:
+                   lambda_: float | Array = TD_LAMBDA) -> Array:
   """Computes half the squared TD(lambda) error, `0.5 (stop_gradient(G_t) - v_t)^2`.
 
   Args:
@@ -58,7 +58,7 @@ def td_lambda_loss(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array,
   return 0.5 * jnp.square(td_lambda_returns(v_t, r_t, discount_t, lambda_) - v_tm1)
 
 
-def explained_variance(values: Array, returns: Array, weight: Array) -> jax.Array:
+def explained_variance(values: Array, returns: Array, weight: Array) -> Array:
   """Computes the fraction of the returns' variance that the values explain.
 
   `1 - Var[returns - values] / Var[returns]`: 1 for exact values, 0 for constant ones, and negative

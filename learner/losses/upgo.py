@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from starleague.agent.types import Array
 
 
-def upgo_returns(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array) -> jax.Array:
+def upgo_returns(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array) -> Array:
   """Computes UPGO returns, which bootstrap where the next step falls short of its value.
 
   With `lambda_t = 1[r_{t+1} + g_{t+1} v_{t+2} >= v_{t+1}]`, and 1 at the last step::

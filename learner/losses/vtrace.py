@@ -38,7 +38,7 @@ def _vtrace_scan(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, rho_tm
 
 def vtrace_advantages(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, rho_tm1: Array,
                       lambda_: float | Array = 1.0, clip_rho: float | Array = 1.0,
-                      clip_pg_rho: float | Array = 1.0) -> jax.Array:
+                      clip_pg_rho: float | Array = 1.0) -> Array:
   """Computes V-trace's off-policy-corrected policy-gradient advantages.
 
   With `c_t = lambda min(1, rho_t)`, `w_t = min(clip_rho, rho_t)`, and backwards from `vs_T = v_T`::
@@ -66,7 +66,7 @@ def vtrace_advantages(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, r
 
 
 def vtrace_targets(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, rho_tm1: Array,
-                   lambda_: float | Array = 1.0, clip_rho: float | Array = 1.0) -> jax.Array:
+                   lambda_: float | Array = 1.0, clip_rho: float | Array = 1.0) -> Array:
   """Computes V-trace value targets, `vs_t` of `vtrace_advantages` (IMPALA's value function).
 
   Args:
@@ -80,7 +80,7 @@ def vtrace_targets(v_tm1: Array, v_t: Array, r_t: Array, discount_t: Array, rho_
   return targets
 
 
-def joint_ratio(log_prob: Arrays, behaviour_log_prob: Arrays, mask: Arrays) -> jax.Array:
+def joint_ratio(log_prob: Arrays, behaviour_log_prob: Arrays, mask: Arrays) -> Array:
   """Computes the joint importance ratio pi/mu of a group of arguments, unclipped.
 
   `exp(sum over used arguments of log pi - log mu)`. The log-probs of arguments that the action does
@@ -100,7 +100,7 @@ def joint_ratio(log_prob: Arrays, behaviour_log_prob: Arrays, mask: Arrays) -> j
   return jax.lax.stop_gradient(jnp.exp(sum(jax.tree.leaves(log_ratios))))
 
 
-def policy_gradient_loss(log_prob: Array, advantage: Array, mask: Array | None = None) -> jax.Array:
+def policy_gradient_loss(log_prob: Array, advantage: Array, mask: Array | None = None) -> Array:
   """Computes the policy-gradient loss, `-mask stop_gradient(advantage) log pi(a)`.
 
   Args:

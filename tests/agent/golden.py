@@ -22,7 +22,6 @@ from starleague.agent import baselines, blocks, config, core, heads, types
 from starleague.agent import vocabulary as v
 from starleague.agent.encoders import entity, scalar, spatial
 from starleague.agent.heads import (
-  action_type,
   delay,
   location,
   queued,
@@ -30,6 +29,7 @@ from starleague.agent.heads import (
   selected_units,
   target_unit,
 )
+from starleague.agent.heads import function as function_head
 
 PATH = pathlib.Path(__file__).with_suffix(".json")
 COUNT = 20
@@ -97,8 +97,8 @@ def modules() -> dict[str, Callable[[], Any]]:
       MINI, observation.minimap, observation.camera, observation.entities, vectors),
     "scalar_encoder": lambda: scalar.encode(MINI, observation),
     "core": lambda: core.unroll(MINI, encodings, np.float32([1, 1, 0]), state),
-    "function": lambda: action_type.logits(MINI, inputs)[available],
-    "function_embedding": lambda: action_type.embedding(MINI, inputs, function),
+    "function": lambda: function_head.logits(MINI, inputs)[available],
+    "function_embedding": lambda: function_head.embedding(MINI, inputs, function),
     "delay": lambda: (delay.logits(MINI, autoregressive)[1:],
                       delay.embedding(MINI, jnp.int32(9))),
     "queued": lambda: (queued.logits(MINI, autoregressive),

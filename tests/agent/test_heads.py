@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import blocks, config, distributions, heads, types, vocabulary
+from starleague.agent import blocks, distributions, heads, types, vocabulary
+from starleague.agent import config as agent_config
 from starleague.agent.heads import location
 from starleague.agent.types import COLUMN
 
 SETTINGS = dataclasses.replace(
-  config.mini(), max_entities=10, max_selected=6, pick_pooling="none", unit_mask="existing",
+  agent_config.mini(), max_entities=10, max_selected=6, pick_pooling="none", unit_mask="existing",
   function_mask="available")
 CONTEXT = 7  # width of the scalar context
 N = 128
@@ -22,15 +23,15 @@ MARINE_ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")
 OF_TYPE = {t: vocabulary.FUNCTION_TYPES.index(t) for t in set(vocabulary.FUNCTION_TYPES)}
 
 
-def make_inputs(settings: config.AgentConfig, seed: int, rows: int) -> heads.HeadInputs:
+def make_inputs(config: agent_config.AgentConfig, seed: int, rows: int) -> heads.HeadInputs:
   """Random inputs of `rows` steps."""
-  size, coarse = settings.max_entities, settings.coarse_size
+  size, coarse = config.max_entities, config.coarse_size
   generator = np.random.default_rng(seed)
 
   def normal(*shape):
     return generator.normal(size=(rows, *shape)).astype(np.float32)
 
-  observation = types.zeros(types.observation_spec(size, settings.map_size))
+  observation = types.zeros(types.observation_spec(size, config.map_size))
   observation = jax.tree.map(lambda x: np.repeat(x[None], rows, axis=0), observation)
   count = generator.integers(1, size + 1, rows).astype(np.int16)
   entities = np.zeros_like(observation.entities)
@@ -38,10 +39,10 @@ def make_inputs(settings: config.AgentConfig, seed: int, rows: int) -> heads.Hea
   entities[..., COLUMN["unit_type"]] = generator.integers(1, 250, (rows, size))
   entities[np.arange(size) >= count[:, None]] = 0
   return heads.HeadInputs(
-    core=normal(settings.core_size), scalar_context=normal(CONTEXT),
-    entity_embeddings=normal(size, settings.entity_size),
-    map_skips=tuple(normal(coarse, coarse, settings.location_channels)
-                    for _ in range(settings.map_blocks + 1)),
+    core=normal(config.core_size), scalar_context=normal(CONTEXT),
+    entity_embeddings=normal(size, config.entity_size),
+    map_skips=tuple(normal(coarse, coarse, config.location_channels)
+                    for _ in range(config.map_blocks + 1)),
     observation=observation._replace(
       entities=entities, entity_count=count,
       available_actions=generator.uniform(size=(rows, vocabulary.NUM_FUNCTIONS)) < 0.5))
@@ -57,18 +58,18 @@ def repeated(inputs: heads.HeadInputs) -> heads.HeadInputs:
   return jax.tree.map(lambda x: np.repeat(np.asarray(x[:1]), len(x), axis=0), inputs)
 
 
-def make_heads(settings: config.AgentConfig):
+def make_heads(config: agent_config.AgentConfig):
   """Random parameters, biases too, and the two functions of one step."""
   def sample(inputs, greedy=False):
     with blocks.float32_parameters():
-      return heads.sample(settings, hk.next_rng_key(), inputs, greedy)
+      return heads.sample(config, hk.next_rng_key(), inputs, greedy)
 
   def teacher_force(inputs, action):
     with blocks.float32_parameters():
-      return heads.teacher_force(settings, inputs, action)
+      return heads.teacher_force(config, inputs, action)
 
   sample, teacher_force = hk.transform(sample), hk.without_apply_rng(hk.transform(teacher_force))
-  inputs = row(make_inputs(settings, 0, 1))
+  inputs = row(make_inputs(config, 0, 1))
   shapes = jax.eval_shape(sample.init, jax.random.key(1), inputs)
   generator = np.random.default_rng(1)
   params = jax.tree.map(
@@ -295,7 +296,7 @@ def test_probabilities_of_all_selections_sum_to_one(tiny):
   assert float(jnp.exp(found).min()) > 0.0
 
 
-def published_pointer(params, settings, inputs, function, embedding, units):
+def published_pointer(params, config, inputs, function, embedding, units):
   """The pointer as published, pick by pick, in NumPy: raw logits and the embedding after it."""
   p = {k: np.array(v, np.float64) for k, v in params["selected_units"].items()}
   linear = {name: {k: np.array(v, np.float64) for k, v in params[f"selected_units/{name}"].items()}
@@ -305,7 +306,7 @@ def published_pointer(params, settings, inputs, function, embedding, units):
   keys = np.concatenate([keys, p["end_key"][None]])
   executors = np.maximum(
     vocabulary.CAPABLE[function] @ linear["executors"]["w"] + linear["executors"]["b"], 0)
-  hidden = cell = np.zeros(settings.key_size)
+  hidden = cell = np.zeros(config.key_size)
   divisor = {"entities": int(inputs.observation.entity_count), "512": 512, "none": 1}
   logits = []
   for unit in units:
@@ -315,26 +316,26 @@ def published_pointer(params, settings, inputs, function, embedding, units):
     i, g, f, o = np.split(gates, 4)
     cell = sigmoid(f + 1) * cell + sigmoid(i) * np.tanh(g)
     hidden = sigmoid(o) * np.tanh(cell)
-    logits.append(keys @ hidden / settings.temperature)
-    if unit < settings.max_entities:
-      pooled = keys[unit] / divisor[settings.pick_pooling]
+    logits.append(keys @ hidden / config.temperature)
+    if unit < config.max_entities:
+      pooled = keys[unit] / divisor[config.pick_pooling]
       embedding = embedding + pooled @ p["update_w"] + p["update_b"]
   return np.array(logits), embedding
 
 
-@pytest.mark.parametrize("pooling", config.PICK_POOLINGS)
+@pytest.mark.parametrize("pooling", agent_config.PICK_POOLINGS)
 def test_pointer_equals_the_published_recurrence(built, batch, pooling):
   params = built[0]
-  settings = dataclasses.replace(SETTINGS, pick_pooling=pooling)
+  config = dataclasses.replace(SETTINGS, pick_pooling=pooling)
   inputs = row(batch[0])
   inputs = inputs._replace(observation=inputs.observation._replace(entity_count=jnp.int16(9)))
-  embedding = jax.random.normal(jax.random.key(10), (settings.autoregressive_size,))
+  embedding = jax.random.normal(jax.random.key(10), (config.autoregressive_size,))
   units = jnp.array([3, 0, 7, 10, 10, 10])
   force = hk.without_apply_rng(hk.transform(lambda: heads.selected_units.teacher_force(
-    settings, inputs, embedding, jnp.int32(MARINE_ATTACK), jnp.bool_(True), units)))
+    config, inputs, embedding, jnp.int32(MARINE_ATTACK), jnp.bool_(True), units)))
   logits, updated = jax.jit(force.apply)(params)
   expected, after = published_pointer(
-    params, settings, inputs, MARINE_ATTACK, np.array(embedding, np.float64), np.array(units))
+    params, config, inputs, MARINE_ATTACK, np.array(embedding, np.float64), np.array(units))
   legal = np.array(logits) > -1e8
   np.testing.assert_array_equal(legal[:4], [
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1],
@@ -374,7 +375,8 @@ def test_location_index_is_row_times_size_plus_column(built, batch):
   run = hk.without_apply_rng(hk.transform(lambda: location.logits(
     SETTINGS, inputs._replace(map_skips=tuple(skips)),
     jnp.zeros(SETTINGS.autoregressive_size), jnp.int32(0))))
-  grid = np.array(jax.jit(run.apply)(params)).reshape(SETTINGS.location_size, SETTINGS.location_size)
+  size = SETTINGS.location_size
+  grid = np.array(jax.jit(run.apply)(params)).reshape(size, size)
   rows, columns = np.nonzero(grid > 0)
   # Cells 4r to 4r + 3 of the grid lie over coarse cell r; the taps reach three further.
   assert (rows.min(), rows.max()) == (4 * y - 3, 4 * y + 6)
@@ -382,9 +384,9 @@ def test_location_index_is_row_times_size_plus_column(built, batch):
 
 
 def test_repeat_can_be_switched_off():
-  settings = dataclasses.replace(SETTINGS, repeat=False)
-  params, _, _ = make_heads(settings)
+  config = dataclasses.replace(SETTINGS, repeat=False)
+  params, _, _ = make_heads(config)
   assert not [name for name in params if name.startswith("repeat")]
-  logits = heads.repeat.logits(settings, jnp.ones(settings.autoregressive_size))
+  logits = heads.repeat.logits(config, jnp.ones(config.autoregressive_size))
   np.testing.assert_array_equal(jax.nn.softmax(logits), [1.0, 0.0, 0.0])
-  assert (heads.repeat.embedding(settings, jnp.int32(0), jnp.bool_(True)) == 0.0).all()
+  assert (heads.repeat.embedding(config, jnp.int32(0), jnp.bool_(True)) == 0.0).all()

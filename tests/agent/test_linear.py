@@ -45,8 +45,11 @@ def test_weights_may_be_mapped_and_axes_be_anywhere(axes):
 
 def test_gradients_of_each_example():
   x, weights = _random(0, 4, 3), _random(1, 3, 7)
-  ours, theirs = (jax.vmap(jax.grad(lambda w, x, f=f: jnp.sin(f(x, w)).sum()), (None, 0))(weights, x)
-                  for f in (linear.product, jnp.matmul))
+
+  def gradient(f):
+    return jax.vmap(jax.grad(lambda w, x: jnp.sin(f(x, w)).sum()), (None, 0))(weights, x)
+
+  ours, theirs = gradient(linear.product), gradient(jnp.matmul)
   np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import starleague.agent as agent
-from starleague.agent import config, distributions, types
+from starleague.agent import config as agent_config
+from starleague.agent import distributions, types
 from starleague.agent import vocabulary as v
 
-MINI = config.mini()
+MINI = agent_config.mini()
 T, B = 5, 3
 
 
@@ -236,8 +237,8 @@ def test_gradient_reaches_every_parameter(mini, played):
   assert [name for name, x in gradients.items() if not x.any()] == []
 
 
-def _bytes_kept_for_the_backward_pass(settings, trajectory):
-  policy = agent.make_policy(settings)
+def _bytes_kept_for_the_backward_pass(config, trajectory):
+  policy = agent.make_policy(config)
   params = jax.eval_shape(policy.init, jax.random.key(0))
   kept = jax.eval_shape(
     lambda params: jax.vjp(lambda p: policy.unroll(p, trajectory).logits, params)[1], params)
@@ -250,7 +251,7 @@ def test_recomputing_keeps_less_for_the_backward_pass(played):
   one = types.Trajectory(jax.tree.map(lambda x: x[:, 0], trajectory.steps),
                          jax.tree.map(lambda x: x[0], trajectory.initial_state))
   none, blocks, parts = (_bytes_kept_for_the_backward_pass(
-    dataclasses.replace(MINI, remat=remat), one) for remat in config.REMATS)
+    dataclasses.replace(MINI, remat=remat), one) for remat in agent_config.REMATS)
   assert parts < blocks < none
   assert parts < none / 2
 
@@ -262,7 +263,7 @@ def test_recomputing_changes_nothing(mini, played):
   one = types.Trajectory(jax.tree.map(lambda x: x[:, 0], trajectory.steps),
                          jax.tree.map(lambda x: x[0], trajectory.initial_state))
   found = []
-  for remat in config.REMATS:
+  for remat in agent_config.REMATS:
     policy = agent.make_policy(dataclasses.replace(MINI, remat=remat))
     shapes = jax.eval_shape(policy.init, jax.random.key(0))
     assert jax.tree.map(jnp.shape, shapes) == jax.tree.map(jnp.shape, params)
@@ -284,7 +285,7 @@ def _counts(preset):
 
 
 def test_full_has_the_published_layers_parameters():
-  counts = _counts(config.full())
+  counts = _counts(agent_config.full())
   millions = {"entity_encoder": 2.81, "spatial_encoder": 10.01, "core": 6.06, "location": 3.18,
               "target_unit": 0.34, "selected_units": 0.39}
   for name, expected in millions.items():
@@ -296,7 +297,7 @@ def test_full_has_the_published_layers_parameters():
 
 
 def test_full_acts_and_learns_in_float32_at_the_ends():
-  full = config.full()
+  full = agent_config.full()
   policy = agent.make_policy(full)
   params = jax.eval_shape(policy.init, jax.random.key(0))
   output = jax.eval_shape(policy.unroll, params, types.trajectory_spec(full, 2))

@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.agent import config, types, vocabulary
+from starleague.agent import config as agent_config
+from starleague.agent import types, vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +62,12 @@ def test_action_shapes_hold_their_values():
 
 
 def test_trajectories_are_time_major_and_one_longer():
-  settings = config.mini()
-  spec = types.trajectory_spec(settings, unroll_length=16)
-  step = types.step_spec(settings.max_entities, settings.map_size, settings.max_selected)
+  config = agent_config.mini()
+  spec = types.trajectory_spec(config, unroll_length=16)
+  step = types.step_spec(config.max_entities, config.map_size, config.max_selected)
   assert all(long.shape == (17, *one.shape) and long.dtype == one.dtype for long, one in zip(
     jax.tree.leaves(spec.steps), jax.tree.leaves(step), strict=True))
-  assert spec.initial_state.hidden.shape == (settings.core_layers, settings.core_size)
+  assert spec.initial_state.hidden.shape == (config.core_layers, config.core_size)
   assert spec.initial_state.cell.dtype == np.float32
   assert step.reward.shape == (5,) and step.pseudo_active.shape == (4,)
 

@@ -41,8 +41,8 @@ def test_sizes():
 
 
 def test_what_is_aimed_at_the_screen():
-  # 64 commands at points and 26 at units in AlphaStar Unplugged; one of the former, the refinery, is
-  # named for a point and takes a unit.
+  # AlphaStar Unplugged counts 64 commands at points and 26 at units. One of the 64, the refinery, is
+  # named after a point and takes a unit.
   aimed = collections.Counter(np.array(v.FUNCTION_TYPES)[v.ON_SCREEN].tolist())
   assert aimed == {"raw_cmd_pt": 63, "raw_cmd_unit": 27}
   for name, expected in (("Build_Refinery_pt", True), ("Effect_PsiStorm_pt", True),

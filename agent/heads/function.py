@@ -1,4 +1,7 @@
-"""Which function to call, and the autoregressive embedding that begins with it."""
+"""The function head, and the initial autoregressive embedding.
+
+The paper calls the function the action type.
+"""
 
 import haiku as hk
 import jax
@@ -12,7 +15,7 @@ from starleague.agent.types import Array
 
 
 def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
-  """[A] masked float32 logits: residual blocks over the core's output, gated by the context."""
+  """Computes [A] masked float32 logits: residual blocks on the core, gated by the context."""
   with hk.name_scope("function"):
     x = jax.nn.relu(linear.Linear(config.head_size, name="input")(inputs.core))
     for i in range(config.action_blocks):
@@ -24,7 +27,7 @@ def logits(config: AgentConfig, inputs: HeadInputs) -> Array:
 
 
 def embedding(config: AgentConfig, inputs: HeadInputs, function: Array) -> Array:
-  """[] integer -> [autoregressive_size]: the function and the core's output, each gated."""
+  """Embeds the function and the core's output, each gated: [] -> [autoregressive_size]."""
   with hk.name_scope("function_embedding"):
     x = jax.nn.one_hot(
       function.astype(jnp.int32), vocabulary.NUM_FUNCTIONS, dtype=config.dtype)
@@ -34,7 +37,7 @@ def embedding(config: AgentConfig, inputs: HeadInputs, function: Array) -> Array
 
 
 def executor_embedding(config: AgentConfig, function: Array) -> Array:
-  """[] integer -> [function_embedding]: the unit types that can execute the function, embedded."""
+  """Embeds the unit types that can execute the function: [] -> [function_embedding]."""
   function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
   types = jnp.asarray(vocabulary.CAPABLE)[function].astype(config.dtype)
   return jax.nn.relu(linear.Linear(config.function_embedding, name="executors")(types))

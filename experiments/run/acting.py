@@ -6,7 +6,7 @@ import pathlib
 import time
 import uuid
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 import jax
 import ml_collections
@@ -172,7 +172,8 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   probabilities = opponent_probabilities(
     reporter.win_rates(), config.actor.self_play, config.actor.matchmaking, config.actor.uniform)
   # Compiled before the first parameters are there: the learner starts meanwhile.
-  run = program.run.lower(template, state, probabilities, targets).compile()
+  jitted = cast(jax.stages.Wrapped, program.run)
+  run = jitted.lower(template, state, probabilities, targets).compile()
   lower_priority(config.actor.niceness)
   previous: Played | None = None
   while True:

@@ -1,4 +1,4 @@
-"""Launch files are thin: flags, wiring and one call. The work is in `experiments/run` and the rooms."""
+"""Launch files are thin: flags, wiring and one call; `experiments/run` has the rest."""
 
 import pathlib
 

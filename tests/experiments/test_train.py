@@ -137,7 +137,7 @@ def test_an_interrupted_run_stops_cleanly_without_leftover_processes(finished, r
   (("--config.actor.gamse=3",), "gamse"),
   (("--config.seed=5",), "was started with seed = 0, found 5"),
 ])
-def test_invalid_values_are_refused_before_any_process_starts(finished, runs_dir, arguments, message):
+def test_invalid_values_are_refused_at_the_start(finished, runs_dir, arguments, message):
   done = subprocess.run(command(runs_dir, *arguments), capture_output=True, text=True,
                         timeout=DEADLINE_S, check=False)
   assert done.returncode != 0

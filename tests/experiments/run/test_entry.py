@@ -33,7 +33,8 @@ def test_main_gets_the_positional_arguments(monkeypatch, words, arguments):
    "--help lists the flags"),
   (["--no_such_flag=1"], ((),), "error: Unknown command line flag 'no_such_flag'; --help lists the "
    "flags"),
-  (["--verbosity=x"], ((),), "error: flag --verbosity=x: invalid literal for int() with base 10: 'x'; "
+  (["--verbosity=x"], ((),),
+   "error: flag --verbosity=x: invalid literal for int() with base 10: 'x'; "
    "--help lists the flags")])
 def test_wrong_command_lines_get_one_line(monkeypatch, words, arguments, message):
   assert _run(monkeypatch, pytest.fail, *words, arguments=arguments) == message

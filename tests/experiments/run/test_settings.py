@@ -113,7 +113,7 @@ def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
    "--help lists the flags"),
   ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'; "
    "--help lists the flags"),
-  ("train", ("--config=none.py",), "config file 'none.py': no such file; expected a Python file .*"),
+  ("train", ("--config=none.py",), "config file 'none.py': no such file; expected a .*"),
   *((module, ("--run_dir", "none", *others), "none/config.json does not exist; expected .*")
     for module, others in (("evaluate", ()), ("record", ("--dataset", "x")),
                            ("learner", ("--address", "localhost:1")),

@@ -1,9 +1,9 @@
 """Memory, operations and rooflines of the published agent on TPUs, compiled without a TPU.
 
   pip install --no-deps -r requirements/tpu.txt
-  python benchmarks/tpu.py                                  # acting and unrolling on one device
-  python benchmarks/tpu.py --programs update                # the learner's update on all of them
-  python benchmarks/tpu.py --topologies v5e:4x4 --remat blocks
+  python -m benchmarks.tpu                                  # acting and unrolling on one device
+  python -m benchmarks.tpu --programs update                # the learner's update on all of them
+  python -m benchmarks.tpu --topologies v5e:4x4 --remat blocks
 
 XLA's TPU compiler reports each program's memory, floating-point operations and bytes. With the
 chip's published peaks these give the roofline, the lower bound of a call's time. Nothing runs.

@@ -1,4 +1,4 @@
-"""What every test shares: eight virtual CPU devices, and property tests that repeat themselves."""
+"""Set-up of all tests: eight virtual CPU devices, a compilation cache, repeatable draws."""
 
 import getpass
 import os
@@ -6,14 +6,14 @@ import signal
 import tempfile
 from pathlib import Path
 
-# Whoever starts the tests in the background has Ctrl-C ignored, and so would what they start.
+# A shell starts background jobs with SIGINT ignored, and their children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
   signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Read when the backend starts, so before any test module can import JAX.
 _DEVICES = "--xla_force_host_platform_device_count"
 if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
-  # Most of the tests' time is XLA's: programs that run once or twice are not worth optimising.
+  # Programs that run once or twice are not worth optimising.
   os.environ["XLA_FLAGS"] = (f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8 "
                              "--xla_backend_optimization_level=0").strip()
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -26,13 +26,14 @@ jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
 
 
 def _use_compilation_cache() -> None:
-  """Keeps compiled programs between runs of the tests; compiling is most of their time."""
-  directory = Path(tempfile.gettempdir()) / f"starleague-tests-{getpass.getuser()}-{jax.__version__}"
+  """Keeps compiled programs between test runs; most of the tests' time is compilation."""
+  name = f"starleague-tests-{getpass.getuser()}-{jax.__version__}"
+  directory = Path(tempfile.gettempdir()) / name
   try:
     directory.mkdir(mode=0o700, exist_ok=True)
   except OSError:
     return
-  # Somebody else's directory of that name is not to be trusted with programs that we would run.
+  # The cached programs are executed: a directory of another user is not to be trusted.
   if directory.is_symlink() or directory.stat().st_uid != os.getuid():
     return
   jax.config.update("jax_compilation_cache_dir", str(directory))

@@ -85,7 +85,8 @@ def test_import_name_is_made_of_relative_links_to_the_rooms():
 
 
 def test_every_folder_of_code_is_a_package(distribution):
-  folders = {path.parent.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+  folders = {path.parent.relative_to(ROOT)
+             for room in ROOMS for path in (ROOT / room).rglob("*.py")}
   assert set(distribution.packages) == {
     "starleague", *("starleague." + ".".join(folder.parts) for folder in folders)}
 
@@ -101,7 +102,8 @@ def test_make_sets_up_before_it_runs():
     ".venv/bin/python -m starleague.experiments.train --seconds 5")
   test = commands("--assume-new=setup.py", "test")
   assert test.index(install) < test.index(".venv/bin/python -m pytest")
-  assert re.search(r"\.venv-newest/bin/python -m pytest .* tests/agent .*tests/learner/test_loss", test)
+  assert re.search(
+    r"\.venv-newest/bin/python -m pytest .* tests/agent .*tests/learner/test_loss", test)
 
 
 def test_make_alone_lists_the_targets():
@@ -120,14 +122,16 @@ def test_make_refuses_another_python(tmp_path):
     ["make", "setup", f"PYTHON={other}", f"VENV={tmp_path}/venv"], cwd=ROOT, capture_output=True,
     text=True, timeout=60)
   assert done.returncode != 0
-  assert f"Starleague needs CPython 3.11 (Reverb has no later wheels); {other} is 3.9" in done.stderr
+  expected = f"Starleague needs CPython 3.11 (Reverb has no later wheels); {other} is 3.9"
+  assert expected in done.stderr
   assert not (tmp_path / "venv").exists()
 
 
 def _sources():
   """What a wheel must hold of the rooms, as it is named there."""
   return {f"starleague/{path.relative_to(ROOT)}" for room in ROOMS
-          for path in (ROOT / room).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+          for path in (ROOT / room).rglob("*")
+          if path.is_file() and "__pycache__" not in path.parts}
 
 
 @pytest.fixture(scope="module")

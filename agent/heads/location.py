@@ -57,8 +57,8 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
   """Computes [L * L] masked float32 logits.
 
   The autoregressive embedding is reshaped to the coarse map and concatenated with the last map
-  skip. FiLM blocks, conditioned on the embedding, add the other skips from last to first. Transposed
-  convolutions upsample the result to the grid.
+  skip. FiLM blocks, conditioned on the embedding, add the other skips from last to first.
+  Transposed convolutions upsample the result to the grid.
   """
   coarse = inputs.map_skips[-1]
   height, width, _ = coarse.shape

@@ -41,7 +41,7 @@ def test_sizes():
 
 
 def test_what_is_aimed_at_the_screen():
-  # AlphaStar Unplugged counts 64 commands at points and 26 at units. One of the 64, the refinery, is
+  # AlphaStar Unplugged counts 64 commands at points and 26 at units. One of the 64, a refinery, is
   # named after a point and takes a unit.
   aimed = collections.Counter(np.array(v.FUNCTION_TYPES)[v.ON_SCREEN].tolist())
   assert aimed == {"raw_cmd_pt": 63, "raw_cmd_unit": 27}

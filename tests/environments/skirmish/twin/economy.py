@@ -273,7 +273,7 @@ class Economy(Known):
       if not game.at_most((order.x - body.x) ** 2 + (order.y - body.y) ** 2,
                           (row["radius"] + 0.8) ** 2):
         continue
-      slots = range(self.tier.plain, self.s) if row["fighter"] else range(self.tier.plain)
+      slots = range(self.tier.unarmed, self.s) if row["fighter"] else range(self.tier.unarmed)
       free = [i for i in slots if i not in player.bodies]
       if (free and player.minerals >= row["minerals"] and player.vespene >= row["vespene"]
           and self.stands(player, row["requirement"])

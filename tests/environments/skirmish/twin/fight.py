@@ -213,11 +213,11 @@ def fight_and_see(twin, game):
   plans = []
   for p, player in enumerate(game.players):
     able = [player.bodies[i] for i in sorted(player.bodies)
-            if i >= twin.s or (i >= twin.tier.plain and not player.bodies[i].unfinished)]
+            if i >= twin.s or (i >= twin.tier.unarmed and not player.bodies[i].unfinished)]
     plans.append([_Plan(twin, game, p, body) for body in able])
     for i in sorted(player.bodies):  # weapons of unfinished structures cool down too
       body = player.bodies[i]
-      if twin.tier.plain <= i < twin.s and body.unfinished:
+      if twin.tier.unarmed <= i < twin.s and body.unfinished:
         for _ in range(2):
           body.cooldown = max(body.cooldown, -3.0) - 4.0
   for _ in range(2):
@@ -246,5 +246,5 @@ def _decide(twin, game):
   if any(lost):
     game.winner = 2 if all(lost) else lost.index(False)
   elif game.loop >= tier.loop_limit or (
-      tier.quiet_loops and game.loop - game.last_event >= tier.quiet_loops):
+      tier.stalemate_loops and game.loop - game.last_event >= tier.stalemate_loops):
     game.winner = 2

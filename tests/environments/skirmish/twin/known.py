@@ -250,7 +250,7 @@ class Known:
         return False
       if product in self._built():
         taken = {b.slot for b in self.structures(player)}
-        slots = (range(self.tier.plain, self.s) if row["armed"] else range(self.tier.plain))
+        slots = (range(self.tier.unarmed, self.s) if row["armed"] else range(self.tier.unarmed))
         if product in GAS and not self.free_geyser(game, p, row["radius"]):
           return False
         return bool(executors) and any(i not in taken for i in slots)
@@ -308,7 +308,7 @@ class Known:
     if player.vespene < row["vespene"]:
       return "NotEnoughVespene"
     if builds:
-      slots = range(self.tier.plain, self.s) if row["armed"] else range(self.tier.plain)
+      slots = range(self.tier.unarmed, self.s) if row["armed"] else range(self.tier.unarmed)
       full = all(i in player.bodies for i in slots)
       return "CouldntAllocateUnit" if full else "CantFindPlacementLocation"
     taken, most = self.food(player)

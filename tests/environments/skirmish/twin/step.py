@@ -368,7 +368,7 @@ class Twin(Economy):
     """Records what appeared in the statistics and the score."""
     player = game.players[p]
     if begun or births:
-      game.last_event = game.loop if self.tier.quiet_loops else game.last_event
+      game.last_event = game.loop if self.tier.stalemate_loops else game.last_event
     for name, x, y in ([begun] if begun else []) + births:
       row = self.table.unit[name]
       player.made.add(dense_type(name))

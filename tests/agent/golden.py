@@ -1,10 +1,10 @@
-"""Numbers that each module of the agent gave when it was last held to be right.
+"""Reference outputs of each module of the agent.
 
-  python -m tests.agent.golden          # writes tests/agent/golden.json anew
+  python -m tests.agent.golden          # rewrites tests/agent/golden.json
 
-Parameters and inputs are numpy's, made from names and seeds: neither an initialiser nor a random
-number generator of JAX's can move the numbers. A module's outputs, side by side, are cut into
-twenty pieces, and the mean of each is kept.
+NumPy creates parameters and inputs from names and seeds, so the numbers depend on neither JAX's
+initialisers nor its random number generators. A module's outputs are concatenated and cut into
+twenty pieces; the file holds the mean of each.
 """
 
 import json
@@ -39,7 +39,7 @@ FUNCTION = v.FUNCTIONS.index("Build_Barracks_pt")
 
 
 def random_like(spec: Any, seed: int) -> Any:
-  """Plausible values of a spec: small whole numbers, flags and floats around zero."""
+  """Returns random values of a spec: small integers, flags and floats around zero."""
   random = np.random.default_rng(seed)
 
   def one(x):
@@ -53,7 +53,7 @@ def random_like(spec: Any, seed: int) -> Any:
 
 
 def random_params(shapes: Any) -> Any:
-  """Parameters by their names, scaled by their fan-in."""
+  """Returns parameters seeded by their names and scaled by their fan-in."""
   def one(path, x):
     random = np.random.default_rng(zlib.crc32(jax.tree_util.keystr(path).encode()))
     scale = max(np.prod(x.shape[:-1]), 9) ** -0.5
@@ -81,7 +81,7 @@ def _inputs() -> tuple[types.Observation, types.Privileged, heads.HeadInputs, ty
 
 
 def modules() -> dict[str, Callable[[], Any]]:
-  """Every module of the agent, applied to its inputs; to be called within a transform."""
+  """Returns a function per module that applies it to its inputs; call within a transform."""
   observation, privileged, inputs, action = _inputs()
   available = np.asarray(observation.available_actions)
   random = np.random.default_rng(3)
@@ -114,7 +114,7 @@ def modules() -> dict[str, Callable[[], Any]]:
 
 
 def numbers(module: Callable[[], Any]) -> list[float]:
-  """The means of COUNT pieces of a module's outputs; the outputs where there are fewer."""
+  """Returns the means of COUNT pieces of a module's outputs, or all outputs if there are fewer."""
   def in_float32():
     with blocks.float32_parameters():
       return module()
@@ -128,7 +128,7 @@ def numbers(module: Callable[[], Any]) -> list[float]:
 
 
 def main() -> None:
-  """Writes the file anew."""
+  """Rewrites the file."""
   found = {name: numbers(module) for name, module in modules().items()}
   lines = ",\n".join(f' "{name}": {json.dumps(values)}' for name, values in found.items())
   PATH.write_text("{\n" + lines + "\n}\n")

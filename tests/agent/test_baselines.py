@@ -1,4 +1,4 @@
-"""The five value functions: their transform, and who reads what."""
+"""The five value functions: squashing, and the inputs of each."""
 
 import haiku as hk
 import jax
@@ -69,14 +69,14 @@ def _target(field):
   ("effects", {"build_order", "effects"}),
   ("build_order", set(types.REWARDS)),
 ])
-def test_each_reads_its_part_of_the_statistics(values, side, field, readers):
+def test_each_value_reads_its_part_of_the_statistics(values, side, field, readers):
   assert _changed(values, side(field)) == readers
 
 
 @pytest.mark.parametrize("field", [
   "cumulative_score", "opponent_player", "opponent_upgrades", "opponent_unit_counts",
   "opponent_cumulative_score"])
-def test_all_read_the_privileged_scalars(values, field):
+def test_all_values_read_the_privileged_scalars(values, field):
   def change(observation, privileged):
     return observation, privileged._replace(
       **{field: np.ones_like(getattr(privileged, field)) * 9})

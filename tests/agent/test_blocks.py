@@ -62,7 +62,7 @@ def test_film_block_that_changes_nothing_adds_only_the_skip():
   np.testing.assert_array_equal(output, x + skip)
 
 
-def test_film_block_listens_to_its_context():
+def test_film_block_depends_on_its_context():
   x, skip = jax.random.normal(jax.random.key(2), (2, 4, 4, 3))
   outputs = [_run(lambda: blocks.FilmGatedBlock(3, name="film"), x, skip, context)[1]
              for context in (jnp.ones(5), -jnp.ones(5))]
@@ -78,7 +78,7 @@ def test_layer_norm_has_zero_mean_and_unit_variance(shape, axes):
   np.testing.assert_allclose(plain.var(axes), 1.0, rtol=1e-3)
 
 
-def test_residual_blocks_pass_their_input_on_where_the_last_layer_is_zero():
+def test_residual_blocks_are_the_identity_if_the_last_layer_is_zero():
   x = jax.random.normal(jax.random.key(4), (8,))
   _, output = _run(lambda: blocks.ResidualBlock(8, name="block"), x,
                    edit=lambda params: _replace(params, "linear_1", w=0.0, b=0.0))
@@ -125,7 +125,7 @@ def test_transformer_ignores_rows_that_do_not_exist(transformer):
   np.testing.assert_allclose(apply(x[:4], jnp.ones(4, bool)), output[:4], atol=1e-6)
 
 
-def test_transformer_treats_rows_alike(transformer):
+def test_transformer_is_equivariant_to_permutations(transformer):
   apply, x = transformer
   order = jnp.array([3, 0, 2, 1, 5, 4])
   everyone = jnp.ones(6, bool)
@@ -152,7 +152,7 @@ def _lstm_twin(params, inputs, hidden, cell):
 
 
 @pytest.mark.parametrize("steps", [1, 4])
-def test_lstm_equals_its_numpy_twin_and_forgets_at_a_new_game(steps):
+def test_lstm_equals_its_numpy_twin_and_resets_at_a_new_game(steps):
   inputs = jax.random.normal(jax.random.key(9), (steps, 5))
   keep = jnp.array([1.0, 1.0, 0.0, 1.0])[:steps]
   state = blocks.LSTMState(*jax.random.normal(jax.random.key(10), (2, 3)))

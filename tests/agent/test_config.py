@@ -1,4 +1,4 @@
-"""Presets, and what a config refuses."""
+"""Presets, and errors for impossible configs."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ def test_presets_are_valid_and_found_by_name(name):
   assert preset.name == name
 
 
-def test_an_unknown_preset_names_the_known_ones():
+def test_error_of_an_unknown_preset_lists_the_presets():
   with pytest.raises(ValueError, match=r"'huge'.*\['full', 'medium', 'mini'\]"):
     config.preset("huge")
 
@@ -47,14 +47,14 @@ def test_full_has_the_published_sizes():
   ("location_channels", 8, "location_channels must be the last of map_downsamples"),
   ("autoregressive_size", 100, "autoregressive_size must be a multiple of 8 \\* 8"),
 ])
-def test_impossible_values_are_refused_with_the_reason(field, value, message):
+def test_impossible_values_raise_an_error_with_the_reason(field, value, message):
   with pytest.raises(ValueError, match=message):
     make_policy(dataclasses.replace(config.mini(), **{field: value}))
 
 
 @pytest.mark.parametrize(("field", "value"), [
   ("time", 15), ("player", 0), ("build_order_pooling", "max")])
-def test_impossible_scalar_sizes_are_refused(field, value):
+def test_impossible_scalar_sizes_raise_an_error(field, value):
   scalar = dataclasses.replace(config.mini().scalar, **{field: value})
   with pytest.raises(ValueError, match=f"scalar.{field} must be"):
     config.validate(dataclasses.replace(config.mini(), scalar=scalar))

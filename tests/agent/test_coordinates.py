@@ -8,7 +8,7 @@ import pytest
 from starleague.agent import coordinates
 
 
-def test_hand_worked_places():
+def test_hand_worked_positions():
   # 256 / 168 cells a game unit; y runs down from the map's top edge.
   assert [int(x) for x in coordinates.to_grid(10.0, 20.0, 152, 168)] == [15, 225]
   x, y = coordinates.to_game(15, 225, 152, 168)
@@ -50,7 +50,7 @@ def test_location_is_row_times_size_plus_column():
     coordinates.to_location(*coordinates.from_location(location, 32), 32), location)
 
 
-def test_the_camera_shows_cells_whose_middles_are_inside():
+def test_camera_shows_cells_whose_centres_are_inside():
   # Middles of a 4 x 4 grid are at 32, 96, 160 and 224: left and top count, right and bottom do not.
   found = coordinates.shown(np.array([32, 97, 224, 256], np.int16), 4)
   np.testing.assert_array_equal(found, [[0] * 4, [0] * 4, [1, 1, 1, 0], [1, 1, 1, 0]])

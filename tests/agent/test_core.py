@@ -1,4 +1,4 @@
-"""The recurrent core carries its state, and forgets it where a new game begins."""
+"""The recurrent core carries its state, and resets it at a new game."""
 
 import haiku as hk
 import jax

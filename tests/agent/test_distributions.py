@@ -181,7 +181,7 @@ def test_hand_worked_categorical():
   assert float(distributions.categorical_kl(logits, uniform)) == pytest.approx(0.130812, abs=1e-6)
 
 
-def test_kl_takes_from_the_teacher_what_the_student_may_not_choose():
+def test_kl_applies_the_students_mask_to_the_teacher():
   teacher = jnp.array([0.0, jnp.log(3.0), 5.0])
   student = jnp.array([0.0, 0.0, distributions.NEGATIVE])
   assert float(distributions.categorical_kl(teacher, student)) == pytest.approx(0.130812, abs=1e-6)

@@ -89,7 +89,7 @@ def test_classes_of_columns(field, columns, expected):
 @pytest.mark.parametrize(("kind", "left", "expected"), [
   ("MineralField", 1700, 10), ("RichMineralField", 1500, 0), ("MineralField750", 50, 26),
   ("MineralField450", 0, 21), ("Marine", 0, 0)])
-def test_mined_minerals_is_what_a_field_lost_of_its_initial_contents(kind, left, expected):
+def test_mined_minerals_is_initial_minus_current_contents(kind, left, expected):
   unit_type = v.UNIT_TYPES.index(kind)
   assert _class_of("mined_minerals", unit_type=unit_type, mineral_contents=left) == expected
 
@@ -99,19 +99,19 @@ def test_mined_vespene_of_an_empty_geyser(kind, expected):
   assert _class_of("mined_vespene", unit_type=v.UNIT_TYPES.index(kind)) == expected
 
 
-def test_later_orders_tell_training_apart_and_nothing_else():
+def test_later_orders_distinguish_training_functions_only():
   marine = v.FUNCTIONS.index("Train_Marine_quick")
   at = list(v.TRAINING_FUNCTIONS).index(marine)
   assert _class_of("order_2", order_id_1=marine) == at > 0
   assert _class_of("order_4", order_id_3=v.FUNCTIONS.index("Attack_pt")) == 0
 
 
-def test_addons_have_a_class_each():
+def test_each_addon_has_its_own_class():
   assert [_class_of("addon_type", addon_unit_type=v.UNIT_TYPES.index(name))
           for name in (*fields.ADDONS, "Marine")] == [1, 2, 3, 4, 5, 6, 0]
 
 
-def test_attributes_say_what_a_type_is():
+def test_attributes_of_known_types():
   names = ("light", "armored", "biological", "mechanical", "psionic", "massive", "structure",
            "detector", "summoned", "flying", "addon", "burrowed", "heroic")
   def attributes(unit):
@@ -123,14 +123,14 @@ def test_attributes_say_what_a_type_is():
   assert attributes("DroneBurrowed") == {"light", "biological", "burrowed"}
 
 
-def test_the_published_width_holds():
+def test_number_of_inputs_is_the_published_one():
   # 1206 with 49 training functions and 24 classes of harvesters: here they are 50 and 25.
   assert fields.NUM_CLASSES + fields.NUM_NUMBERS + fields.NUM_ATTRIBUTES == 1206 + 3 + 1
 
 
 @hypothesis.given(st.integers(0, 2 ** 32 - 1))
 @hypothesis.settings(max_examples=20, deadline=None)
-def test_every_int16_falls_in_a_class(seed):
+def test_every_int16_has_a_class(seed):
   rows = np.random.default_rng(seed).integers(
     -2 ** 15, 2 ** 15, (16, types.NUM_ENTITY_COLUMNS)).astype(np.int16)
   indices = np.asarray(_indices(rows))
@@ -140,7 +140,7 @@ def test_every_int16_falls_in_a_class(seed):
   assert (numbers >= 0).all() and (numbers <= 1).all()
 
 
-def test_ratios_are_of_one():
+def test_ratios_are_fractions_of_one():
   rows = _entity(build_progress=50, health_ratio=255, shield_ratio=51, order_progress_0=100)
   np.testing.assert_allclose(
     _numbers(rows)[0, :6], [0.5, 1.0, 0.2, 0.0, 1.0, 0.0], rtol=1e-6)
@@ -189,7 +189,7 @@ def _with_entities(o, entities):
   return o._replace(entities=np.asarray(entities))
 
 
-def test_rows_past_the_count_change_nothing(encode):
+def test_rows_past_the_count_have_no_effect(encode):
   o = observation()
   entities = o.entities.copy()
   entities[20:] = 77
@@ -209,7 +209,7 @@ def test_permuting_entities_permutes_their_embeddings_only(encode):
   np.testing.assert_allclose(permuted.core_input, encoding.core_input, atol=1e-4)
 
 
-def test_no_entities_and_nothing_known_is_finite(encode):
+def test_empty_observation_is_finite(encode):
   empty = types.zeros(types.observation_spec(MINI.max_entities, MINI.map_size))
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(encode(empty)))
 
@@ -233,7 +233,7 @@ def test_shapes_of_the_encoding(preset, core_input, context):
 
 
 @pytest.mark.parametrize("method", config.ENTITY_EMBEDDINGS)
-def test_entities_are_drawn_where_they_stand_and_add_up(method):
+def test_entities_are_scattered_to_their_cells_and_summed(method):
   rows = np.concatenate([_entity(x=0, y=0), _entity(x=255, y=8), _entity(x=250, y=15)])
   vectors = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
   drawn = np.asarray(spatial.draw(jnp.ones((32, 32, 2)), vectors, rows, method)) - 1
@@ -255,12 +255,12 @@ def test_planes_are_one_hots_and_a_height():
     channels[0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 0, 1], rtol=1e-6)
 
 
-def test_the_maps_channels_are_the_published_ones():
+def test_number_of_map_channels_is_the_published_one():
   # 18 of the game's planes, 2 of the camera, 32 of entities (detailed architecture).
   assert spatial.NUM_CHANNELS + config.full().scatter_size == 52
 
 
-def test_the_camera_is_seen(encode):
+def test_camera_is_an_input(encode):
   o = observation()
   here, there = (encode(o._replace(camera=np.int16(corners)))[0]
                  for corners in ([0, 0, 128, 128], [128, 128, 256, 256]))
@@ -282,7 +282,7 @@ def test_projecting_planes_equals_the_product_with_their_channels():
   np.testing.assert_allclose(*gradients, atol=1e-5)
 
 
-def test_time_turns_at_all_timescales():
+def test_time_embedding_covers_all_timescales():
   np.testing.assert_allclose(scalar.time_embedding(jnp.int32(0), 8), [0, 0, 0, 0, 1, 1, 1, 1])
   scales = np.array([1.0, 10 ** (5 / 3), 10 ** (10 / 3), 1e5])
   np.testing.assert_allclose(
@@ -290,12 +290,12 @@ def test_time_turns_at_all_timescales():
     [*np.sin(90 / scales), *np.cos(90 / scales)], atol=1e-5)
 
 
-def test_scores_below_zero_are_finite():
+def test_negative_scores_are_finite():
   np.testing.assert_allclose(scalar.log_counts(jnp.array([-7, 0, 1])), [0, 0, np.log(2)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("pooling", ["flatten", "mean"])
-def test_an_empty_build_order_says_nothing_and_order_matters(pooling):
+def test_empty_build_order_is_zero_and_order_matters(pooling):
   sizes = dataclasses.replace(MINI.scalar, build_order_pooling=pooling)
   network = _transformed(lambda z: scalar.BuildOrderEncoder(sizes, name="build_order")(
     z, jnp.float32))

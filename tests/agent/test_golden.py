@@ -1,4 +1,4 @@
-"""No module of the agent changes what it computes unnoticed."""
+"""Every module of the agent reproduces its reference outputs."""
 
 import json
 
@@ -11,14 +11,14 @@ KEPT = json.loads(golden.PATH.read_text())
 MODULES = golden.modules()
 
 
-def test_every_module_is_kept():
+def test_every_module_has_reference_outputs():
   assert list(KEPT) == list(MODULES)
   assert min(len(values) for values in KEPT.values()) >= 5  # the five values
   assert all(np.ptp(values) > 1e-3 for values in KEPT.values())
 
 
 @pytest.mark.parametrize("name", list(MODULES))
-def test_a_module_gives_the_numbers_kept(name):
+def test_module_reproduces_its_reference_outputs(name):
   np.testing.assert_allclose(
     golden.numbers(MODULES[name]), KEPT[name], rtol=1e-4, atol=1e-4,
-    err_msg="If the change is meant, renew the file: python -m tests.agent.golden")
+    err_msg="If the change is intended, rewrite the file: python -m tests.agent.golden")

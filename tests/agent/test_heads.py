@@ -196,7 +196,7 @@ def test_only_arguments_that_a_function_takes_condition_later_ones(batch, forced
   assert condition(target_unit=1) == condition(location=5) == set()
 
 
-def test_identical_observations_act_apart(batch, sampler):
+def test_identical_observations_sample_different_actions(batch, sampler):
   one = repeated(batch[0])
   action, _, _ = sampler(jax.random.split(jax.random.key(5), N), one)
   assert len(np.unique(action.function)) > 20
@@ -219,7 +219,7 @@ def test_sampled_frequencies_are_the_probabilities(batch, sampler):
   assert (abs(frequencies - p) <= 5 * np.sqrt(p * (1 - p) / draws) + 1 / draws).all()
 
 
-def test_greedy_takes_the_likeliest_choice(batch, built):
+def test_greedy_takes_the_most_likely_choice(batch, built):
   params, sample, _ = built
   inputs = jax.tree.map(lambda x: x[:8], batch[0])
   greedy = jax.jit(lambda k, i: jax.vmap(lambda x, y: sample(params, x, y, greedy=True))(k, i))

@@ -45,7 +45,7 @@ def test_parameters_equal_haikus_bit_for_bit(make_key):
 
 
 @pytest.mark.parametrize("partitionable", [True, False])
-def test_the_generators_setting_does_not_matter(partitionable):
+def test_parameters_equal_haikus_with_either_generator_setting(partitionable):
   with jax.threefry_partitionable(partitionable):
     test_parameters_equal_haikus_bit_for_bit(jax.random.key)
 

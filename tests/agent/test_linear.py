@@ -1,4 +1,4 @@
-"""The product that folds batch axes is jnp.matmul in value and gradient, however it is mapped."""
+"""The product that folds batch axes equals jnp.matmul in value and gradient under any vmap."""
 
 import haiku as hk
 import jax
@@ -26,7 +26,7 @@ def _outputs(product, x, weights, maps: int):
 
 @pytest.mark.parametrize(("shape", "maps"), [
   ((3,), 0), ((5, 3), 0), ((5, 3), 1), ((2, 5, 3), 1), ((4, 2, 5, 3), 2), ((4, 2, 5, 3), 0)])
-def test_it_equals_matmul(shape, maps):
+def test_product_equals_matmul(shape, maps):
   x, weights = _random(0, *shape), _random(1, 3, 7)
   for ours, theirs in zip(
       jax.tree.leaves(_outputs(linear.product, x, weights, maps)),
@@ -35,7 +35,7 @@ def test_it_equals_matmul(shape, maps):
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (None, 0), (1, None)])
-def test_weights_may_be_mapped_and_axes_be_anywhere(axes):
+def test_product_vmaps_over_any_axes(axes):
   x, weights = _random(0, 4, 4, 3), _random(1, 4, 3, 7)
   weights = weights if axes[1] == 0 else weights[0]
   x = x[0] if axes[0] is None else x

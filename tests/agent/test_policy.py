@@ -1,4 +1,4 @@
-"""The composed policy: one parameter tree, acting and learning alike."""
+"""The whole policy: one parameter tree; acting and learning agree."""
 
 import dataclasses
 
@@ -215,7 +215,7 @@ def test_many_steps_compile_once(mini, played):
 
 
 def _loss(output):
-  """Something that every logit and value enters."""
+  """A loss that depends on every logit and value."""
   finite = [jnp.where(x > -1e8, x, 0.0) for x in jax.tree.leaves(output.logits)]
   return sum((x * jnp.cos(jnp.arange(x.size).reshape(x.shape))).sum() for x in finite) + (
     jnp.square(output.baselines).sum())

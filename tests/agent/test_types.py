@@ -1,4 +1,4 @@
-"""The contracts between the rooms: columns in the game's order, shapes and dtypes."""
+"""Data contracts: columns in the game's order, shapes and dtypes."""
 
 import random
 

@@ -40,9 +40,9 @@ def test_sizes():
   assert len(v.TRAINING_FUNCTIONS) == 1 + 49 and v.TRAINING_FUNCTIONS[0] == 0
 
 
-def test_what_is_aimed_at_the_screen():
-  # AlphaStar Unplugged counts 64 commands at points and 26 at units. One of the 64, a refinery, is
-  # named after a point and takes a unit.
+def test_functions_aimed_on_the_screen():
+  # AlphaStar Unplugged counts 64 commands at points and 26 at units. One of the 64, the refinery,
+  # is named after a point and takes a unit.
   aimed = collections.Counter(np.array(v.FUNCTION_TYPES)[v.ON_SCREEN].tolist())
   assert aimed == {"raw_cmd_pt": 63, "raw_cmd_unit": 27}
   for name, expected in (("Build_Refinery_pt", True), ("Effect_PsiStorm_pt", True),
@@ -51,7 +51,7 @@ def test_what_is_aimed_at_the_screen():
     assert v.ON_SCREEN[v.FUNCTIONS.index(name)] == expected, name
 
 
-def test_aliases_lead_to_general_functions_of_the_same_kind():
+def test_aliases_map_to_general_functions_of_the_same_kind():
   assert v.FUNCTIONS.lookup.shape == (564,)
   assert v.FUNCTIONS.lookup.min() == 0 and v.FUNCTIONS.lookup.max() == 326
   assert set(v.FUNCTIONS.lookup.tolist()) == set(range(327))
@@ -91,12 +91,12 @@ def test_argument_mask_is_the_table():
   ("Research_Stimpack_quick", {"Barracks", "TechLab", "BarracksTechLab"}),
   ("Effect_Stim_quick", {"Marine", "Marauder"}),
   ("Harvest_Gather_unit", {"SCV", "MULE", "Probe", "Drone"}), ("Train_Probe_quick", {"Nexus"})))
-def test_who_can_execute(function, capable):
+def test_executors_of_known_functions(function, capable):
   types = np.flatnonzero(v.CAPABLE[v.FUNCTIONS.index(function)])
   assert {v.UNIT_TYPES.names[i] for i in types} == capable
 
 
-def test_whatever_is_begun_can_be_cancelled():
+def test_every_construction_has_a_cancel_function():
   for name in ("Cancel_quick", "Cancel_Last_quick"):
     assert v.CAPABLE[v.FUNCTIONS.index(name)].all()
 
@@ -119,7 +119,7 @@ def test_names_are_unique():
     assert len(set(table.names)) == len(table.names)
 
 
-def test_digest_tells_the_data_apart(tmp_path, monkeypatch):
+def test_digest_changes_with_the_data(tmp_path, monkeypatch):
   for path in DATA.glob("*.csv"):
     (tmp_path / path.name).write_bytes(path.read_bytes())
   monkeypatch.setattr(v, "_DATA", tmp_path)

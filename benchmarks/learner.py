@@ -12,7 +12,6 @@ Measurements alternate, so that other programs of the machine meet both sides of
 
 import argparse
 import contextlib
-import functools
 import itertools
 import json
 import multiprocessing
@@ -92,9 +91,8 @@ def full_table(parts: wiring.Parts, config) -> Iterator[str]:
 def measure_feeding(options: argparse.Namespace, parts, config, address: str) -> None:
   run, state, teacher = make_update(parts, config)
   steps = config.learner.batch_size * config.unroll_length
-  place = functools.partial(learner_setup.place, run)
   with datasets.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
-                        config.unroll_length) as data, prefetch.prefetch(data, place) as fed:
+                        config.unroll_length) as data, prefetch.prefetch(data, run.place) as fed:
     batch = next(fed)
     start = time.perf_counter()
     state, values = run(state, batch, teacher)
@@ -156,7 +154,8 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
   optimizer = learner_setup.make_optimizer(config)
-  run = update.make_update(learner_setup.make_loss(parts, config), optimizer)
+  run = update.make_update(
+    learner_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
   params = jax.device_get(wiring.initial_params(parts, config))
   state = train_state.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
@@ -165,7 +164,7 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
 def measure_here(options: argparse.Namespace, parts, config) -> None:
   """Prints the rate of updates on all devices of this process, as JSON."""
   run, state, teacher = make_update(parts, config)
-  batch = learner_setup.place(run, learner_setup.empty_batch(parts, config))
+  batch = run.place(learner_setup.empty_batch(parts, config))
   rates = []
   for _ in range(options.rounds + 1):
     start = time.perf_counter()

@@ -1,10 +1,10 @@
-"""The wire form of steps, trajectories and parameters: a few flat columns instead of sixty leaves.
+"""The wire format of steps, trajectories and parameters: a few flat columns for sixty leaves.
 
-A step is one row in each of five columns, one a dtype; booleans and the binary planes of the
-minimap are a bit each. Packing is exact, and works on numpy arrays and, under jit, on JAX's:
-an actor may pack on its device and fetch five arrays instead of sixty. Whole numbers of a
-trajectory are sent as differences between consecutive steps (modulo their range, so that nothing is
-lost): most of a game does not change in a step, and zeros are what compression is good at.
+A step is one row in each of five columns, one per dtype; booleans and the binary planes of the
+minimap take one bit each. Packing is exact. It works on numpy arrays and, under jit, on JAX arrays:
+an actor may pack on its device and fetch five arrays instead of sixty. Integers of a trajectory are
+sent as differences between consecutive steps, modulo their range, which loses nothing: most of a
+game does not change in a step, and zeros compress well.
 
 Parameters travel as one vector of bytes, with a hash of their tree, shapes and dtypes.
 """
@@ -12,43 +12,53 @@ Parameters travel as one vector of bytes, with a hash of their tree, shapes and 
 import functools
 import hashlib
 import math
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
 from starleague.agent import types
+from starleague.agent.config import AgentConfig
 
-Array = Any
+Array = jax.Array | np.ndarray
+Tree = Any  # of arrays
+Leaf = TypeVar("Leaf")
 BINARY_PLANES = tuple(
   types.MINIMAP_PLANES.index(name) for name in ("creep", "alerts", "pathable", "buildable"))
 _OTHER_PLANES = tuple(i for i in range(len(types.MINIMAP_PLANES)) if i not in BINARY_PLANES)
 
 
-class Columns(NamedTuple):
-  """Steps as rows, [..., width of the column]; `...` is whatever axes the steps had."""
+class Columns(NamedTuple, Generic[Leaf]):
+  """Steps as rows: one leaf per dtype, arrays [..., width] with the leading axes of the steps."""
 
-  bits: Array  # uint8, eight booleans each
-  uint8: Array
-  int16: Array
-  int32: Array
-  float32: Array
+  bits: Leaf  # uint8, eight booleans each
+  uint8: Leaf
+  int16: Leaf
+  int32: Leaf
+  float32: Leaf
 
 
-class Packed(NamedTuple):
-  """A trajectory on the wire: columns [T + 1, width], whole numbers as differences in time."""
+class Packed(NamedTuple, Generic[Leaf]):
+  """A trajectory on the wire: columns [T + 1, width], integers as differences in time.
 
-  bits: Array  # uint8
-  uint8: Array
-  int16: Array
-  int32: Array
-  float32: Array
-  state: Array  # [width] float32: the core's state before the first step
+  A batch has columns [T + 1, B, width] and state [B, width]; see `BATCH_AXES`.
+  """
+
+  bits: Leaf  # uint8
+  uint8: Leaf
+  int16: Leaf
+  int32: Leaf
+  float32: Leaf
+  state: Leaf  # [width] float32: the core state before the first step
+
+
+BATCH_AXES = dict.fromkeys(Columns._fields, 1) | {"state": 0}  # of the fields of a Packed batch
 
 
 class ColumnField(NamedTuple):
-  """Where a leaf of a step lies."""
+  """The place of a step's leaf in the columns."""
 
   column: str  # of Columns
   slice: slice  # of its last axis, in booleans for `bits`
@@ -57,15 +67,15 @@ class ColumnField(NamedTuple):
 
 
 class Layout(NamedTuple):
-  """Where everything lies in the columns."""
+  """The places of all leaves in the columns."""
 
   fields: dict[str, ColumnField]  # by path ("observation.entities"), in the order of the leaves
-  widths: Columns  # of each column; `bits` in bytes
+  widths: Columns[int]  # of each column; `bits` in bytes
   num_bits: int
 
 
 def _split_minimap(step: types.Step) -> types.Step:
-  """Makes `minimap` a pair: the binary planes as booleans, the others as they are."""
+  """Replaces `minimap` by a pair: the binary planes as booleans, the other planes unchanged."""
   minimap = step.observation.minimap
   binary, other = minimap[..., BINARY_PLANES, :, :], minimap[..., _OTHER_PLANES, :, :]
   return step._replace(
@@ -81,8 +91,8 @@ def _join_minimap(step: types.Step) -> types.Step:
 
 
 @functools.lru_cache(maxsize=16)
-def _template(config):
-  """(step of specs with the minimap split, its leaves by path)."""
+def _template(config: AgentConfig) -> tuple[types.Step, dict[str, jax.ShapeDtypeStruct]]:
+  """Returns a step of specs with the minimap split, and its leaves by path."""
   step = types.step_spec(config.max_entities, config.map_size, config.max_selected)
   planes = step.observation.minimap.shape[1:]
   step = step._replace(observation=step.observation._replace(minimap=(
@@ -93,13 +103,13 @@ def _template(config):
                 for path, leaf in leaves}
 
 
-def _column(dtype) -> str:
+def _column(dtype: DTypeLike) -> str:
   return "bits" if dtype == np.bool_ else np.dtype(dtype).name
 
 
 @functools.lru_cache(maxsize=16)
-def layout(config) -> Layout:
-  """Where each leaf of a step of `config` (an AgentConfig) lies; cached."""
+def layout(config: AgentConfig) -> Layout:
+  """Returns the places of a step's leaves in the columns; cached."""
   ends = dict.fromkeys(Columns._fields, 0)
   fields = {}
   for path, leaf in _template(config)[1].items():
@@ -120,13 +130,13 @@ def _check_planes(minimap: np.ndarray) -> None:
         "travels as one bit.")
 
 
-def check_steps(step: types.Step, config) -> None:
-  """Checks that steps with any leading axes have the leaves that `config` (an AgentConfig) gives.
+def check_steps(step: types.Step, config: AgentConfig) -> None:
+  """Checks that steps with any leading axes have the leaves that the AgentConfig specifies.
 
-  A leaf of another dtype would travel in another column, where `unpack_steps` does not look.
+  A leaf of another dtype would travel in a column where `unpack_steps` does not expect it.
 
   Raises:
-    ValueError: names the first leaf that differs, its dtype and shape, and those expected.
+    ValueError: names the first leaf that differs, with found and expected dtype and shape.
   """
   leading = tuple(step.discount.shape)
   spec = types.step_spec(config.max_entities, config.map_size, config.max_selected)
@@ -141,25 +151,26 @@ def check_steps(step: types.Step, config) -> None:
 
 
 def pack_steps(step: types.Step) -> Columns:
-  """Steps with any leading axes `...` to columns [..., width]; exact for binary planes of 0 and 1.
+  """Packs steps with any leading axes `...` into columns [..., width].
 
-  Numpy arrays give numpy arrays; JAX arrays (or tracers) give JAX arrays.
+  Exact if the binary planes hold 0 and 1 only. Numpy arrays give numpy arrays; JAX arrays (or
+  tracers) give JAX arrays.
 
   Raises:
-    ValueError: a binary plane holds something else; of numpy arrays only.
+    ValueError: a binary plane holds another value; checked for numpy arrays only.
   """
   xp: Any = np if isinstance(step.discount, np.ndarray) else jnp
   if xp is np:
     _check_planes(step.observation.minimap)
   leading = step.discount.shape
-  parts: dict[str, list] = {name: [] for name in Columns._fields}
+  parts: dict[str, list[Array]] = {name: [] for name in Columns._fields}
   for leaf in jax.tree.leaves(_split_minimap(step)):
     parts[_column(leaf.dtype)].append(leaf.reshape(*leading, -1))
   columns = {name: xp.concatenate(leaves, axis=-1) for name, leaves in parts.items()}
   return Columns(**columns | {"bits": xp.packbits(columns["bits"], axis=-1)})
 
 
-def unpack_steps(columns: Columns, config) -> types.Step:
+def unpack_steps(columns: Columns, config: AgentConfig) -> types.Step:
   """The inverse of `pack_steps`, under jit: columns [..., width] to steps with those axes."""
   where = layout(config)
   leading = columns.float32.shape[:-1]
@@ -171,14 +182,19 @@ def unpack_steps(columns: Columns, config) -> types.Step:
   return _join_minimap(step)
 
 
-def pack_state(state: types.CoreState, num_leading: int = 0) -> Array:
-  """The core's state as vectors: leaves [..., layers, size] with `num_leading` axes to [..., n]."""
+def pack_state(state: types.CoreState, num_leading: int = 0) -> Any:
+  """Packs core states into vectors: leaves [..., layers, size] to [..., n].
+
+  Args:
+    state: numpy or JAX arrays.
+    num_leading: number of leading axes `...`.
+  """
   xp: Any = np if isinstance(state.hidden, np.ndarray) else jnp
   return xp.concatenate(
     [x.reshape(*x.shape[:num_leading], -1) for x in jax.tree.leaves(state)], axis=-1)
 
 
-def unpack_state(vector: Array, config) -> types.CoreState:
+def unpack_state(vector: Array, config: AgentConfig) -> types.CoreState:
   """The inverse of `pack_state`: [..., n] to leaves [..., layers, size]."""
   spec = types.core_state_spec(config)
   halves = jnp.split(jnp.asarray(vector), 2, axis=-1)
@@ -187,10 +203,10 @@ def unpack_state(vector: Array, config) -> types.CoreState:
 
 
 def difference(x: np.ndarray) -> np.ndarray:
-  """Each row less the one before it, modulo the dtype's range; rows are the first axis.
+  """Computes each row minus the previous one, modulo the dtype's range; rows are the first axis.
 
-  Writing is 1.3 times (mini, T = 16) to 4.8 times (full, T = 64) as fast as without: it is bound by
-  compression. Reading is not slower.
+  Writing is bound by compression: it is 1.3 times (mini, T = 16) to 4.8 times (full, T = 64) as
+  fast as without differences. Reading is not slower.
   """
   out = np.empty_like(x)
   out[0] = x[0]
@@ -198,30 +214,30 @@ def difference(x: np.ndarray) -> np.ndarray:
   return out
 
 
-def _running_sum(x: Array) -> Array:
-  """The inverse of `difference`. A scan: on a CPU it is ten times as fast as `jnp.cumsum`."""
+def _running_sum(x: jax.Array) -> jax.Array:
+  """The inverse of `difference`. On a CPU, a scan is ten times as fast as `jnp.cumsum`."""
   def add(total, row):
     return (total + row,) * 2
   return jax.lax.scan(add, jnp.zeros_like(x[0]), x)[1]
 
 
 def seal(columns: Columns, state: np.ndarray) -> Packed:
-  """Rows of a trajectory [T + 1, width], and the state before the first, in their wire form."""
+  """Converts rows of a trajectory [T + 1, width] and the state before them to the wire format."""
   rows = [x if x.dtype == np.float32 else difference(x) for x in columns]
   return Packed(*[*rows, state])
 
 
 def pack(trajectory: types.Trajectory) -> Packed:
-  """A trajectory of numpy arrays in its wire form; exact."""
+  """Packs a trajectory of numpy arrays; exact."""
   return seal(pack_steps(trajectory.steps), pack_state(trajectory.initial_state))
 
 
-def unpack(packed: Packed, config) -> types.Trajectory:
-  """The inverse of `pack`, under jit; columns [T + 1, ..., width] may have a batch axis.
+def unpack(packed: Packed, config: AgentConfig) -> types.Trajectory:
+  """The inverse of `pack`, under jit; also of a batch.
 
   Args:
     packed: columns [T + 1, width] and state [n], or [T + 1, B, width] and [B, n].
-    config: the AgentConfig with which it was packed.
+    config: the AgentConfig of the packed trajectory.
 
   Returns:
     A trajectory with leaves [T + 1, ...], or [T + 1, B, ...] and a state [B, layers, size].
@@ -232,34 +248,42 @@ def unpack(packed: Packed, config) -> types.Trajectory:
     initial_state=unpack_state(packed.state, config))
 
 
-def packed_spec(config, unroll_length: int) -> Packed:
-  """Shapes and dtypes of `pack`'s result for T = `unroll_length`, as ShapeDtypeStructs."""
-  dtypes = Columns(np.uint8, np.uint8, np.int16, np.int32, np.float32)
+def packed_spec(config: AgentConfig, unroll_length: int) -> Packed[jax.ShapeDtypeStruct]:
+  """Returns shapes and dtypes of a packed trajectory with T = `unroll_length`."""
+  dtypes = Columns[DTypeLike](np.uint8, np.uint8, np.int16, np.int32, np.float32)
   columns = [jax.ShapeDtypeStruct((unroll_length + 1, width), dtype)
              for width, dtype in zip(layout(config).widths, dtypes, strict=True)]
   state = sum(math.prod(x.shape) for x in jax.tree.leaves(types.core_state_spec(config)))
   return Packed(*[*columns, jax.ShapeDtypeStruct((state,), np.float32)])
 
 
-def parameters_hash(params) -> bytes:
-  """32 bytes that differ where two trees differ in structure, names, shapes or dtypes."""
+def empty_batch(config: AgentConfig, unroll_length: int, batch_size: int) -> Packed[np.ndarray]:
+  """Returns a batch of zeros: with weight 0, its steps have no effect on the parameters."""
+  return Packed(**{
+    name: np.zeros((*x.shape[:axis], batch_size, *x.shape[axis:]), x.dtype)
+    for (name, x), axis in zip(packed_spec(config, unroll_length)._asdict().items(),
+                               BATCH_AXES.values(), strict=True)})
+
+
+def parameters_hash(params: Tree) -> bytes:
+  """Computes 32 bytes that differ if two trees differ in structure, names, shapes or dtypes."""
   lines = [f"{jax.tree_util.keystr(path)} {tuple(x.shape)} {np.dtype(x.dtype).name}"
            for path, x in jax.tree_util.tree_leaves_with_path(params)]
   return hashlib.sha256("\n".join(lines).encode()).digest()
 
 
-def parameters_size(params) -> int:
-  """Bytes of `flatten_parameters(params)`."""
+def parameters_size(params: Tree) -> int:
+  """Returns the number of bytes of `flatten_parameters(params)`."""
   return sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves(params))
 
 
-def flatten_parameters(params) -> np.ndarray:
-  """Every leaf's bytes, one after the other in the order of the tree: [n] uint8."""
+def flatten_parameters(params: Tree) -> np.ndarray:
+  """Concatenates the bytes of all leaves in the order of the tree: [n] uint8."""
   leaves = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in jax.tree.leaves(params)]
   return np.concatenate(leaves) if leaves else np.zeros((0,), np.uint8)
 
 
-def unflatten_parameters(vector: np.ndarray, template):
+def unflatten_parameters(vector: np.ndarray, template: Tree) -> Tree:
   """The inverse of `flatten_parameters`.
 
   Args:
@@ -270,7 +294,7 @@ def unflatten_parameters(vector: np.ndarray, template):
     A tree of numpy arrays, copies of the vector's parts.
 
   Raises:
-    ValueError: where the vector's size is not the template's.
+    ValueError: the size of the vector differs from the template's.
   """
   expected = parameters_size(template)
   if vector.size != expected:

@@ -7,6 +7,7 @@ All of `pmap`, donation and the placement of arrays on devices is in this file. 
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,27 +15,31 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from starleague.agent.types import Trajectory
 from starleague.learner.train_state import TrainState, Tree, is_key
 
+Batch = TypeVar("Batch", bound=NamedTuple)  # fields are arrays or trees of arrays
+# The axis of the trajectories in every leaf of a batch's field, by field.
+BatchAxes = Mapping[str, int]
+TRAJECTORY_AXES: BatchAxes = {"steps": 1, "initial_state": 0}  # of types.Trajectory
 LossFn = Callable[..., tuple[jax.Array, Mapping[str, jax.Array]]]
 AXIS = "device"
 
 
-def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
+def shard_batch(batch: Batch, num_devices: int, axes: BatchAxes = TRAJECTORY_AXES) -> Batch:
   """Splits a host batch by device.
 
   Args:
-    batch: steps `[T + 1, B, ...]` and initial_state `[B, ...]`, numpy or JAX arrays.
+    batch: numpy or JAX arrays `[..., B, ...]`.
     num_devices: D. Device d gets trajectories d * B / D to (d + 1) * B / D - 1.
+    axes: the axis of B in each field.
 
   Returns:
-    steps `[D, T + 1, B / D, ...]` and initial_state `[D, B / D, ...]`; views where numpy allows.
+    The batch with arrays `[D, ..., B / D, ...]`; views where numpy allows.
 
   Raises:
     ValueError: leaves differ in B, or B is not a multiple of D.
   """
-  size = _batch_size(batch)
+  size = _batch_size(batch, axes)
   if size % num_devices:
     raise ValueError(f"a batch of {size} trajectories cannot be split over {num_devices} devices; "
                      f"use a batch of {max(1, size // num_devices) * num_devices}")
@@ -44,7 +49,7 @@ def shard_batch(batch: Trajectory, num_devices: int) -> Trajectory:
     x = x.reshape(shape)
     return np.moveaxis(x, axis, 0) if isinstance(x, np.ndarray) else jnp.moveaxis(x, axis, 0)
 
-  return _map_batch(split, batch)
+  return _map_batch(split, batch, axes)
 
 
 def replicate(tree: Tree, devices: Sequence[jax.Device] | None = None,
@@ -107,10 +112,11 @@ class Update:
 
   devices: tuple[jax.Device, ...]  # of all hosts
   local_devices: tuple[jax.Device, ...]  # of this host
+  batch_axes: BatchAxes
   _run: jax.stages.Wrapped
 
-  def place(self, batch: Trajectory) -> Trajectory:
-    """Places this host's batch `[T + 1, B, ...]` on its devices, without waiting for the transfer.
+  def place(self, batch: Batch) -> Batch:
+    """Places this host's batch on its devices, without waiting for the transfer.
 
     On CPU the devices may read the batch's own memory: do not write to it afterwards.
 
@@ -119,7 +125,8 @@ class Update:
     """
     mesh = jax.sharding.Mesh(np.array(self.local_devices), (AXIS,))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(AXIS))
-    return jax.device_put(shard_batch(batch, len(self.local_devices)), sharding)
+    return jax.device_put(
+      shard_batch(batch, len(self.local_devices), self.batch_axes), sharding)
 
   def replicate(self, tree: Tree, from_first: bool = False) -> Tree:
     """Copies a host tree to this update's devices; see `replicate`."""
@@ -143,7 +150,7 @@ class Update:
 
     return vote
 
-  def __call__(self, state: TrainState, batch: Trajectory,
+  def __call__(self, state: TrainState, batch: NamedTuple,
                *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array]]:
     """Starts one update; returns before the devices are done.
 
@@ -158,7 +165,7 @@ class Update:
     """
     return self._run(state, batch, fixed)
 
-  def lower(self, state: TrainState, batch: Trajectory, *fixed: Tree) -> jax.stages.Lowered:
+  def lower(self, state: TrainState, batch: NamedTuple, *fixed: Tree) -> jax.stages.Lowered:
     """Lowers the update for arguments of these shapes, for compilation ahead of time.
 
     Args:
@@ -177,7 +184,8 @@ class Update:
 
 
 def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
-                devices: Sequence[jax.Device] | None = None, accumulate: int = 1) -> Update:
+                devices: Sequence[jax.Device] | None = None, accumulate: int = 1,
+                batch_axes: BatchAxes = TRAJECTORY_AXES) -> Update:
   """Builds the synchronous update over all devices.
 
   Every device computes the gradient of its share of the batch; gradients and metrics are averaged.
@@ -185,15 +193,16 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
   devices keep their parameters and optimizer states, and the update counts as skipped.
 
   Args:
-    loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where batch has steps
-      `[T + 1, b, ...]`. The loss must be a mean over the b trajectories: the average of the shares'
-      gradients is then that of the whole batch. All metrics are averaged likewise. The key differs
+    loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where the batch is a part
+      of b trajectories. The loss must be a mean over them: the average of the shares' gradients is
+      then that of the whole batch. All metrics are averaged likewise. The key differs
       by step and by share.
     optimizer: see `make_optimizer`.
     devices: devices of all hosts; None: all devices.
     accumulate: number of parts of a device's share. Their gradients are computed one after the
       other and averaged, so that only one part's activations are in memory. Parts and their keys
       depend on devices times parts alone, not on their distribution.
+    batch_axes: the axis of the trajectories in each field of a batch.
 
   Returns:
     An `Update`. Its metrics are those of loss_fn, and loss, gradient_norm (before clipping),
@@ -205,9 +214,9 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
   if accumulate < 1:
     raise ValueError(f"accumulate: expected at least 1, found {accumulate}")
   all_devices = _devices(devices)
-  gradients = _gradients_of(loss_fn, accumulate)
+  gradients = _gradients_of(loss_fn, accumulate, batch_axes)
 
-  def run(state: TrainState, batch: Trajectory,
+  def run(state: TrainState, batch: NamedTuple,
           fixed: tuple[Tree, ...]) -> tuple[TrainState, dict[str, jax.Array]]:
     key = jax.random.fold_in(state.key, state.step)
     grads, metrics = gradients(state.params, key, batch, fixed)
@@ -222,7 +231,7 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
   # Metrics are equal on all devices: one copy is returned.
   compiled = jax.pmap(run, axis_name=AXIS, devices=all_devices, donate_argnums=(0,),
                       out_axes=(0, None))
-  return Update(tuple(all_devices), tuple(_local(all_devices)), compiled)
+  return Update(tuple(all_devices), tuple(_local(all_devices)), batch_axes, compiled)
 
 
 def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: jax.Array,
@@ -257,12 +266,12 @@ def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: ja
     "consecutive_skipped": state.consecutive_skipped}
 
 
-def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
+def _gradients_of(loss_fn: LossFn, accumulate: int, axes: BatchAxes) -> Callable:
   """Returns (params, key, batch, fixed) -> (gradients, metrics), means over a share's parts."""
   value_and_grad = jax.value_and_grad(loss_fn, has_aux=True)
 
   def gradients(params, key, batch, fixed):
-    size = _batch_size(batch)
+    size = _batch_size(batch, axes)
     if size % accumulate:
       raise ValueError(f"a device's {size} trajectories cannot be split into {accumulate} parts; "
                        "choose a batch size that is a multiple of devices times parts")
@@ -271,7 +280,7 @@ def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
 
     def part(index):
       rows = _map_batch(lambda x, axis: jax.lax.dynamic_slice_in_dim(
-        x, index * part_size, part_size, axis), batch)
+        x, index * part_size, part_size, axis), batch, axes)
       part_key = jax.random.fold_in(key, first + index)
       (loss, metrics), grads = value_and_grad(params, part_key, rows, *fixed)
       return grads, {**metrics, "loss": loss}
@@ -291,15 +300,16 @@ def _gradients_of(loss_fn: LossFn, accumulate: int) -> Callable:
   return gradients
 
 
-def _map_batch(function: Callable, batch: Trajectory) -> Trajectory:
+def _map_batch(function: Callable[[Any, int], Any], batch: Batch, axes: BatchAxes) -> Batch:
   """Applies function(leaf, batch axis) to every leaf."""
-  return Trajectory(steps=jax.tree.map(lambda x: function(x, 1), batch.steps),
-                    initial_state=jax.tree.map(lambda x: function(x, 0), batch.initial_state))
+  return batch._replace(**{
+    field: jax.tree.map(lambda x, axis=axes[field]: function(x, axis), part)
+    for field, part in batch._asdict().items()})
 
 
-def _batch_size(batch: Trajectory) -> int:
-  sizes = [(jax.tree_util.keystr(path), x.shape[axis])
-           for part, axis in ((batch.steps, 1), (batch.initial_state, 0))
+def _batch_size(batch: NamedTuple, axes: BatchAxes) -> int:
+  sizes = [(field + jax.tree_util.keystr(path), x.shape[axes[field]])
+           for field, part in batch._asdict().items()
            for path, x in jax.tree_util.tree_leaves_with_path(part)]
   for name, size in sizes:
     if size != sizes[0][1]:

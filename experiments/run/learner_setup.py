@@ -24,21 +24,6 @@ class Learner(NamedTuple):
   trained_seconds: float  # by earlier processes of the run
 
 
-def packed_batch(packed: wire.Packed) -> types.Trajectory:
-  """A wire batch in the form that an update shards: its columns stand for the steps."""
-  return types.Trajectory(steps=wire.Columns(*packed[:-1]), initial_state=packed.state)
-
-
-def unpack(batch: types.Trajectory, parts: wiring.Parts) -> types.Trajectory:
-  """Returns the trajectories of a batch in the form of `packed_batch`."""
-  return wire.unpack(wire.Packed(*batch.steps, state=batch.initial_state), parts.config)
-
-
-def place(run: update.Update, packed: wire.Packed) -> types.Trajectory:
-  """Puts a wire batch on the devices."""
-  return run.place(packed_batch(packed))
-
-
 def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
   """Returns the weights of the objective. Unused reward streams have zero weight."""
   learner = config.learner
@@ -64,7 +49,8 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
 
   def loss(params, key, batch, teacher):
     del key  # the objective is deterministic
-    return objective.rl_loss(parts.policy, costs, params, teacher or None, unpack(batch, parts))
+    trajectories = wire.unpack(batch, parts.config)
+    return objective.rl_loss(parts.policy, costs, params, teacher or None, trajectories)
 
   return loss
 
@@ -109,7 +95,8 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
     state, trained = restored.state, float(restored.extra["trained_seconds"])
     logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)
   run = update.make_update(
-    make_loss(parts, config), optimizer, accumulate=config.learner.accumulate)
+    make_loss(parts, config), optimizer, accumulate=config.learner.accumulate,
+    batch_axes=wire.BATCH_AXES)
   teacher = params if make_weights(config).uses_teacher else ()
   several = jax.process_count() > 1  # the broadcast between hosts takes six seconds to compile
   return Learner(run, run.replicate(state, from_first=several),
@@ -118,15 +105,13 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
 
 def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:
   """Returns this host's share of a batch, all zeros: it has no effect on the parameters."""
-  spec = wire.packed_spec(parts.config, config.unroll_length)
   size = config.learner.batch_size // jax.process_count()
-  columns = [np.zeros((x.shape[0], size, *x.shape[1:]), x.dtype) for x in spec[:-1]]
-  return wire.Packed(*columns, np.zeros((size, *spec.state.shape), spec.state.dtype))
+  return wire.empty_batch(parts.config, config.unroll_length, size)
 
 
 def compile_ahead(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDict) -> None:
   """Compiles the update while actors compile and play."""
   # The update donates its state, so it gets a copy.
   copy = learner.update.replicate(update.unreplicate(learner.state))
-  batch = place(learner.update, empty_batch(parts, config))
+  batch = learner.update.place(empty_batch(parts, config))
   jax.block_until_ready(learner.update(copy, batch, learner.teacher)[1])

@@ -9,7 +9,7 @@ import jax
 import ml_collections
 from absl import logging
 
-from starleague.data import datasets, transport
+from starleague.data import datasets, transport, wire
 from starleague.experiments.run import first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, update
 
@@ -45,18 +45,17 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   stop = stopping.stop_event()
   watch = guard.Guard(
     run_dir / "diagnosis", config.learner.max_skipped,
-    readable=jax.vmap(functools.partial(learner_setup.unpack, parts=parts)))  # over devices
+    readable=jax.vmap(functools.partial(wire.unpack, config=parts.config)))  # over devices
   begun: float | None = None  # time of the first update: training time counts from it
 
   def trained() -> float:
     return learner.trained_seconds + (time.time() - begun if begun else 0.0)
 
-  put = functools.partial(learner_setup.place, learner.update)
   size = config.learner.batch_size // jax.process_count()
   with contextlib.suppress(transport.StoppedError), \
       datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
                        deadline_s=config.data.timeout_s, stop=stop) as data, \
-      prefetch.prefetch(data, put, timeout=config.data.timeout_s) as batches:
+      prefetch.prefetch(data, learner.update.place, timeout=config.data.timeout_s) as batches:
     for batch in hosts.agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,
                               learner.update.make_vote()):
       state, values = learner.update(state, batch, learner.teacher)

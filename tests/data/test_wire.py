@@ -190,3 +190,14 @@ def test_leaf_of_another_dtype_or_shape_is_named():
   short = steps._replace(reward=steps.reward[:, :4])
   with pytest.raises(ValueError, match=r"'reward' .*float32\[4, 4\], expected float32\[4, 5\]"):
     wire.check_steps(short, CONFIG)
+
+
+def test_empty_batch_has_the_axes_that_batch_axes_states():
+  empty = wire.empty_batch(CONFIG, UNROLL_LENGTH, 5)
+  packed = wire.pack(trajectory(0))
+  assert list(wire.BATCH_AXES) == list(wire.Packed._fields)
+  for name, axis in wire.BATCH_AXES.items():
+    one, batch = getattr(packed, name), getattr(empty, name)
+    assert batch.dtype == one.dtype and batch.shape[axis] == 5 and not batch.any()
+    assert np.take(batch, 0, axis).shape == one.shape
+  assert not np.any(jax.jit(lambda x: wire.unpack(x, CONFIG).steps.weight)(empty))

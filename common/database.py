@@ -53,8 +53,8 @@ class Database:
     except sqlite3.OperationalError:
       raise
     except sqlite3.DatabaseError as error:
-      raise ValueError(f"{self.path} is not a SQLite database, or is damaged: {error}. Move it away "
-                       "or restore it.") from error
+      raise ValueError(f"{self.path} is not a SQLite database, or is damaged: {error}. Move it "
+                       "away or restore it.") from error
 
   def _check_alone(self, connection: sqlite3.Connection, component: str) -> None:
     tables = {row[0] for row in connection.execute(
@@ -63,8 +63,8 @@ class Database:
     if _LAYOUT in tables:
       found = {row[0] for row in connection.execute(f"SELECT component FROM {_LAYOUT}")}
     if found - {component}:
-      raise ValueError(f"{self.path}: expected a {component} alone, found {sorted(found)}. Give the "
-                       f"{component} a file of its own.")
+      raise ValueError(f"{self.path}: expected a {component} alone, found {sorted(found)}. Give "
+                       f"the {component} a file of its own.")
 
   def _create(self, connection: sqlite3.Connection, component: str, version: int,
               tables: Sequence[str]) -> None:

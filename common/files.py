@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
-PARTIAL = ".partial-"  # prefix of a folder that is being written, and of one that a kill left behind
+PARTIAL = ".partial-"  # prefix of a folder in progress, also of one that a killed process left
 
 
 @contextlib.contextmanager

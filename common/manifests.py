@@ -119,8 +119,9 @@ def check_files(path: str | os.PathLike, manifest: Mapping[str, Any]) -> None:
                           f"{file.stat().st_size} bytes.")
   extra = set(_files_in(folder)) - set(manifest["files"]) - {pathlib.Path(path).name}
   if extra:
-    raise ManifestError(f"{folder / min(extra)} is not listed in {pathlib.Path(path).name}: expected "
-                        f"{len(manifest['files'])} files, found {len(extra)} more; remove them.")
+    raise ManifestError(
+      f"{folder / min(extra)} is not listed in {pathlib.Path(path).name}: expected "
+      f"{len(manifest['files'])} files, found {len(extra)} more; remove them.")
 
 
 def file_digest(path: str | os.PathLike) -> str:

@@ -1,9 +1,9 @@
-"""z: what games were about, and a library of it to draw from.
+"""The strategy statistics z of games, and a library to sample them from.
 
-A z is the opening and the cumulative statistics of one player's game: the first twenty units and
-buildings with their places, and which units, effects and upgrades occurred (Vinyals et al. 2019,
-Methods). The environments record it as `executed`; a library keeps the z of many games by map and
-match-up, and each training game draws its target from those that fit.
+A z is the build order and the cumulative statistics of one player's game: the first twenty units
+and buildings with their positions, and the units, effects and upgrades that occurred (Vinyals et
+al. 2019, Methods). Environments record it as `executed`. A library stores the z of many games by
+map and match-up; each training game samples its target from the games that match.
 """
 
 import dataclasses
@@ -26,12 +26,12 @@ FORMAT = 1
 
 def filter_build_order(build_order: np.ndarray, build_order_xy: np.ndarray,
                        counted: np.ndarray = IN_BUILD_ORDER) -> tuple[np.ndarray, np.ndarray]:
-  """The first twenty entries that count, moved together, zeros after them.
+  """Returns the first twenty counted entries of a build order, without gaps, padded with zeros.
 
   Args:
-    build_order: [M] integer unit types in the order they were begun, any M.
-    build_order_xy: [M, 2] where, on the 256 grid.
-    counted: [N] bool, the unit types that enter.
+    build_order: [M] integer unit types in the order in which they were started, any M.
+    build_order_xy: [M, 2] their positions on the 256 grid.
+    counted: [N] bool, the unit types that count.
 
   Returns:
     [20] uint8 and [20, 2] uint8.
@@ -46,7 +46,7 @@ def filter_build_order(build_order: np.ndarray, build_order_xy: np.ndarray,
 
 
 class PlayedGame(NamedTuple):
-  """One player's game, as the library takes it."""
+  """A game of one player, for a library."""
 
   map_name: str
   home_race: int  # the player's own, an index of types.RACES
@@ -60,10 +60,10 @@ class StatisticsLibrary:
 
   Attributes:
     statistics: [M, ...].
-    maps: names of maps.
-    map_index: [M] int32, of `maps`.
-    home_race: [M] uint8, of the player whose z it is; an index of types.RACES.
-    away_race: [M] uint8.
+    maps: names of the maps.
+    map_index: [M] int32, index of `maps`.
+    home_race: [M] uint8, race of the player with this z; an index of types.RACES.
+    away_race: [M] uint8, race of its opponent.
   """
 
   statistics: types.Statistics
@@ -77,10 +77,10 @@ class StatisticsLibrary:
 
   @classmethod
   def from_games(cls, games: Iterable[PlayedGame]) -> "StatisticsLibrary":
-    """A library of games' executed statistics; build orders are filtered.
+    """Builds a library from the executed statistics of games; build orders are filtered.
 
     Raises:
-      ValueError: for a game whose races or statistics are out of shape, naming it.
+      ValueError: a game has an invalid race, or statistics of another shape; names it.
     """
     games = list(games)
     rows = [_checked(number, game) for number, game in enumerate(games)]
@@ -94,13 +94,16 @@ class StatisticsLibrary:
       away_race=np.array([game.away_race for game in games], np.uint8))
 
   def merge(self, other: "StatisticsLibrary") -> "StatisticsLibrary":
-    """The games of both."""
+    """Returns a library of the games of both."""
     maps = tuple(sorted({*self.maps, *other.maps}))
-    def place(library):
+
+    def place(library: "StatisticsLibrary") -> np.ndarray:
       table = np.array([maps.index(name) for name in library.maps], np.int32)
       return table[library.map_index] if len(library) else library.map_index
-    def join(a, b):
+
+    def join(a: np.ndarray, b: np.ndarray) -> np.ndarray:
       return np.concatenate([a, b])
+
     return StatisticsLibrary(
       statistics=jax.tree.map(join, self.statistics, other.statistics), maps=maps,
       map_index=join(place(self), place(other)),
@@ -109,10 +112,10 @@ class StatisticsLibrary:
 
   def rows(self, map_name: str | None = None, home_race: int | None = None,
            away_race: int | None = None) -> np.ndarray:
-    """Indices of the games that fit; None fits any.
+    """Returns the indices of the games that match; None matches all.
 
     Raises:
-      KeyError: where no game fits, naming what was asked for.
+      KeyError: no game matches; names the arguments.
     """
     fits = np.ones(len(self), bool)
     if map_name is not None:
@@ -121,23 +124,24 @@ class StatisticsLibrary:
       if race is not None:
         fits &= column == race
     if not fits.any():
-      def name(race):
+      def name(race: int | None) -> str:
         return "any" if race is None else types.RACES[race]
+
       raise KeyError(
         f"No z for map {map_name or 'any'}, {name(home_race)} against {name(away_race)}, among "
         f"{len(self)} games on maps {', '.join(self.maps) or 'none'}. Add games of that match-up, "
-        "or ask with None for what may differ.")
+        "or pass None to match all.")
     return np.flatnonzero(fits)
 
   def select(self, map_name: str | None = None, home_race: int | None = None,
              away_race: int | None = None) -> types.Statistics:
-    """All z that fit, [M', ...]: what a compiled batch of games draws from."""
+    """Returns all z that match, [M', ...], for a compiled batch of games to sample from."""
     rows = self.rows(map_name, home_race, away_race)
     return jax.tree.map(lambda x: x[rows], self.statistics)
 
   def sample(self, key: jax.Array, map_name: str | None = None, home_race: int | None = None,
              away_race: int | None = None) -> types.Statistics:
-    """One z that fits, all alike likely.
+    """Samples one z uniformly from those that match.
 
     Args:
       key: a JAX random key.
@@ -151,7 +155,7 @@ class StatisticsLibrary:
     return jax.tree.map(lambda x: x[row], self.statistics)
 
   def save(self, path: str | os.PathLike) -> None:
-    """Writes an .npz file, whole or not at all."""
+    """Writes an .npz file atomically."""
     with files.replacing(path, "wb") as file:
       np.savez_compressed(
         file, format=np.array(FORMAT), vocabulary=np.array(v.digest()),
@@ -160,11 +164,12 @@ class StatisticsLibrary:
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "StatisticsLibrary":
-    """Reads what `save` wrote.
+    """Reads a file written by `save`.
 
     Raises:
-      ValueError: for a file that is damaged, of another format, or whose unit types are numbered
-        by another vocabulary; the message names the file and what differs.
+      ValueError: the file is damaged, or has another format or vocabulary; names the file and the
+        difference.
+      FileNotFoundError: there is no such file.
     """
     try:
       with np.load(path, allow_pickle=False) as file:
@@ -181,7 +186,7 @@ class StatisticsLibrary:
 
 
 def _checked(number: int, game: PlayedGame) -> types.Statistics:
-  """A game's statistics with its build order filtered; ValueError where they do not fit."""
+  """Returns a game's statistics with a filtered build order; ValueError if they are invalid."""
   for side, race in (("home", game.home_race), ("away", game.away_race)):
     if not 0 <= race < len(types.RACES):
       raise ValueError(f"Game {number} on {game.map_name}: {side}_race is {race}, expected an "
@@ -198,8 +203,8 @@ def _checked(number: int, game: PlayedGame) -> types.Statistics:
   return types.Statistics(**values)._replace(build_order=order, build_order_xy=places)
 
 
-def _check_file(path, data: dict[str, np.ndarray]) -> None:
-  """ValueError unless a library file's arrays are all there, and of this program's shapes."""
+def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
+  """Raises ValueError unless a library file has all arrays, with the expected shapes and dtypes."""
   columns = ("map_index", "home_race", "away_race")
   missing = {"format", "vocabulary", "maps", *columns, *types.Statistics._fields} - data.keys()
   if missing:
@@ -226,24 +231,24 @@ def _check_file(path, data: dict[str, np.ndarray]) -> None:
 
 
 class Recent:
-  """The newest z of a kind of games, by race and starting side: a source for rollouts' `targets`.
+  """The newest z by race and starting side: the source of rollouts' `targets`.
 
-  Until a race has any on a side, its targets there are unconditional; until it is full, those it
-  has repeat, so that the arrays keep their shape.
+  Without any z of a race and side, their targets are unconditional. While there are fewer than
+  `size`, they repeat: the arrays keep their shape.
   """
 
   def __init__(self, size: int):
-    """Holds the newest `size` of each race and side."""
+    """Creates an empty store of the newest `size` z of each race and side."""
     self._found: list[list[list[types.Statistics]]] = [[[], []] for _ in types.RACES]
     self._size = size
 
   def add(self, race: int, side: int, executed: types.Statistics) -> None:
-    """Takes what a player did.
+    """Adds the z of a player's game.
 
     Args:
-      race: its index in types.RACES.
-      side: 0 or 1, where it began.
-      executed: numpy arrays, unbatched.
+      race: of the player, an index of types.RACES.
+      side: 0 or 1, its starting side.
+      executed: unbatched numpy arrays.
     """
     order, places = filter_build_order(executed.build_order, executed.build_order_xy)
     copied = types.Statistics(*(np.array(x) for x in executed))
@@ -252,13 +257,13 @@ class Recent:
     del found[:-self._size]
 
   def targets(self) -> types.Statistics:
-    """[races, 2, size, ...]."""
+    """Returns all z, [races, 2, size, ...]."""
     empty = types.zeros(types.statistics_spec())
 
-    def stack(trees):
+    def stack(trees: list[types.Statistics]) -> types.Statistics:
       return jax.tree.map(lambda *x: np.stack(x), *trees)
 
-    def repeated(found):
+    def repeated(found: list[types.Statistics]) -> types.Statistics:
       held = found or [empty]
       return stack([held[i % len(held)] for i in range(self._size)])
 

@@ -1,6 +1,6 @@
-"""Who plays whom, and who is good (Vinyals et al. 2019, Methods).
+"""The league: players, matchmaking, payoff, ratings, coordinator (Vinyals et al. 2019, Methods).
 
-It deals in players' names, step counts and results, and needs no other part of Starleague.
+It handles names of players, step counts and results, and imports no room but `common`.
 """
 
 from starleague.league.coordinator import Coordinator, Order, Progress

@@ -1,8 +1,8 @@
-"""The league's one keeper: it serves matches, takes results, and orders snapshots and resets.
+"""The coordinator of a league: serves matches, counts results, orders snapshots and resets.
 
-Everything it knows is in one SQLite file, so that one that is killed is simply started again
-(Vinyals et al. 2019, Methods and pseudocode). It knows players by their names only: parameters are
-kept, copied and replaced by the learners, on its orders.
+Source: Vinyals et al. 2019, Methods and pseudocode. Its whole state is one SQLite file: a killed
+coordinator resumes from it. It knows players by name only: learners store, copy and reset the
+parameters on its orders.
 """
 
 import math
@@ -29,18 +29,19 @@ _TABLES = (
   "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
 )
 _VERSION = 1
-_MATCH, _RESET = 0, 1  # what a stream of random numbers is for
+_MATCH, _RESET = 0, 1  # streams of random numbers
 
 
 class Order(NamedTuple):
-  """What a learner is to do. It is given until it is carried out, over restarts too.
+  """An order to a learner; it stays open until it is completed, also over restarts.
 
   Attributes:
-    id: for Coordinator.complete.
-    player: whose learner.
-    snapshot: the name under which a copy of the parameters is to be saved, first of all.
-    steps: agent steps at which it was ordered.
-    reset: whether the learner then starts anew from the supervised parameters, with a new optimiser.
+    id: for `Coordinator.complete`.
+    player: name of the learner's player.
+    snapshot: name under which the learner saves a snapshot of its parameters, first of all.
+    steps: agent steps at the time of the order.
+    reset: whether the learner then resets to the supervised parameters, with a new optimizer
+      state.
   """
 
   id: int
@@ -51,12 +52,12 @@ class Order(NamedTuple):
 
 
 class Progress(NamedTuple):
-  """How far a learning player is.
+  """The progress of a learning player.
 
   Attributes:
-    steps: agent steps learnt from, ever.
-    snapshot_steps: of them, those before its last copy.
-    snapshots: copies it has left.
+    steps: agent steps learnt from in all.
+    snapshot_steps: `steps` at its last snapshot.
+    snapshots: number of its snapshots.
   """
 
   steps: int
@@ -65,23 +66,23 @@ class Progress(NamedTuple):
 
 
 class Coordinator:
-  """A league: its players, its payoff, and its rules. A plain object, to be served by its owner."""
+  """A league: players, payoff and rules. A plain object without a server of its own."""
 
   def __init__(self, path: str | os.PathLike, initial: Iterable[Player] = (), *,
                snapshot_rules: SnapshotRules | None = None,
                match_rules: MatchRules = matchmaking.DEFAULT_RULES,
                clear_on_reset: bool = True, seed: int = 0, decay: float = DECAY):
-    """Opens a league, or starts one.
+    """Opens a league, or starts a new one.
 
     Args:
-      path: of its SQLite file.
-      initial: its players at the start; those it already has are left as they are.
-      snapshot_rules: when players are copied and reset; the pseudocode's by default.
+      path: its SQLite file.
+      initial: its players at the start; existing ones stay unchanged.
+      snapshot_rules: of snapshots and resets; the pseudocode's by default.
       match_rules: shares and thresholds of matchmaking.
-      clear_on_reset: whether a player that starts anew also starts with no win rates. The
-        pseudocode keeps them, though they are another policy's.
-      seed: of matches and resets. The same seed and events give the same league, however often it
-        is restarted.
+      clear_on_reset: whether a reset also deletes the player's scores. The pseudocode keeps them,
+        though they belong to the former policy.
+      seed: of matches and resets. The same seed and events give the same league, independent of
+        restarts.
       decay: of the payoff.
     """
     self.payoff = Payoff(path, decay)
@@ -103,18 +104,18 @@ class Coordinator:
 
   @property
   def players(self) -> list[Player]:
-    """Everybody, in order of creation."""
+    """All players, in order of creation."""
     return list(self._players.values())
 
   def player(self, name: str) -> Player:
-    """A player by its name; KeyError naming it where the league has none such."""
+    """Returns a player by name; raises KeyError if the league does not have it."""
     if name not in self._players:
       raise KeyError(f"The league in {self._database.path} has no player {name!r} among its "
                      f"{len(self._players)}.")
     return self._players[name]
 
   def add_player(self, player: Player) -> None:
-    """Adds a player; ValueError where its name is taken."""
+    """Adds a player; raises ValueError if its name is taken."""
     with self._database.transaction() as connection:
       self._insert(connection, player)
     self._read_players()
@@ -128,11 +129,11 @@ class Coordinator:
       raise ValueError(f"The league in {self._database.path} already has a player "
                        f"{player.name!r}. Choose another name.")
     if player.learns:
-      # A main agent's first copy is the supervised agent's, number 0; later ones count from 1.
+      # Snapshot 0 of a main agent is the supervised agent; its own snapshots count from 1.
       connection.execute("INSERT INTO progress VALUES (?, 0, 0, 0)", (player.name,))
 
   def progress(self, name: str) -> Progress:
-    """How far a learning player is; ValueError for one that does not learn."""
+    """Returns the progress of a learning player; raises ValueError for other players."""
     if not self.player(name).learns:
       raise ValueError(f"Player {name} is {self.player(name).kind} and makes no progress.")
     return Progress(*self._database.rows(
@@ -142,7 +143,7 @@ class Coordinator:
     return np.random.default_rng((self._seed, purpose, number))
 
   def get_match(self, name: str) -> Match:
-    """The next match of a learning player; see matchmaking.match."""
+    """Returns the next match of a learning player; see `matchmaking.match`."""
     home = self.player(name)
     with self._database.transaction() as connection:
       number = connection.execute(
@@ -153,11 +154,14 @@ class Coordinator:
 
   def get_evaluation_match(self, rng: np.random.Generator,
                            among: Sequence[str] | None = None) -> Match:
-    """A pair that the payoff knows least about, for evaluators that play to fill it.
+    """Returns a match of a pair with the fewest games, for evaluators.
 
     Args:
-      rng: chooses among pairs that are known alike.
-      among: names of the players in question, all by default.
+      rng: chooses among pairs with equally many games.
+      among: names of the candidates; all players by default.
+
+    Raises:
+      ValueError: there are fewer than two candidates.
     """
     names = [self.player(name).name for name in among] if among else list(self._players)
     if len(names) < 2:
@@ -169,25 +173,25 @@ class Coordinator:
     return Match(names[home], names[away], False, "evaluation")
 
   def report(self, result: GameResult, steps: int | None = None) -> Order | None:
-    """Counts a result, and orders a snapshot of the home player where its rule says so.
+    """Counts a result, and orders a snapshot of the home player if its rule requires one.
 
     Args:
-      result: of a game; one that comes twice counts once.
-      steps: agent steps that the home player's learner has learnt from, where it is known.
+      result: of a game; a repeated one counts once.
+      steps: agent steps that the home player's learner has learnt from, if known.
 
     Returns:
-      The order that this result caused, if any; the learner gets it by `orders`.
+      The new order, or None; the learner reads it from `orders`.
 
     Raises:
-      KeyError: for a player the league does not have. ValueError: for a result or steps that make
-        no sense. Nothing is counted then.
+      KeyError: the league does not have a player. Nothing is counted.
+      ValueError: the result or the steps are invalid. Nothing is counted.
     """
     orders = self.report_many([result], {} if steps is None else {result.home: steps})
     return orders[0] if orders else None
 
   def report_many(self, results: Iterable[GameResult],
                   steps: dict[str, int] | None = None) -> list[Order]:
-    """Counts results at once; see report. `steps` are those of each home player's learner."""
+    """Counts several results; see `report`. `steps` holds those of each home player's learner."""
     checked = [validated(result) for result in results]
     for result in checked:
       self.player(result.home)
@@ -203,12 +207,12 @@ class Coordinator:
 
   def _check_steps(self, name: str, steps: int) -> None:
     if not self.player(name).learns:
-      raise ValueError(f"Player {name} is {self.player(name).kind}: it has no steps to report.")
+      raise ValueError(f"Player {name} is {self.player(name).kind}: it has no steps.")
     if steps < 0 or not math.isfinite(steps):
       raise ValueError(f"Player {name}: steps is {steps}, expected a count.")
 
   def set_steps(self, name: str, steps: int) -> None:
-    """Notes how many agent steps a player has learnt from; late, smaller reports change nothing."""
+    """Stores the agent steps that a player has learnt from; a smaller number has no effect."""
     self._check_steps(name, steps)
     with self._database.transaction() as connection:
       connection.execute("UPDATE progress SET steps = MAX(steps, ?) WHERE name = ?",
@@ -219,28 +223,28 @@ class Coordinator:
     progress = self.progress(name)
     since = progress.steps - progress.snapshot_steps
     if since < rule.minimum_steps or self.orders(name):
-      return None  # asked first, as win rates against everybody are the dear part
+      return None  # checked first: scores against all players are expensive
     reference = [other.name for other in players.reference_set(player, self.players)]
-    if not players.snapshot_due(rule, since, self.payoff.win_rates(name, reference)):
+    if not players.snapshot_due(rule, since, self.payoff.scores(name, reference)):
       return None
     number = progress.snapshots + 1
     copy = players.snapshot(player, number, progress.steps)
     with self._database.transaction() as connection:
       if connection.execute("SELECT 1 FROM orders WHERE player = ? AND (NOT done OR snapshot = ?)",
                             (name, copy.name)).fetchone():
-        return None  # another thread was first
+        return None  # another thread ordered it
       identifier = connection.execute(
         "INSERT INTO orders (player, snapshot, steps, reset, done) VALUES (?, ?, ?, 0, 0) "
         "RETURNING id", (name, copy.name, progress.steps)).fetchone()[0]
       reset = players.resets(rule, self._generator(_RESET, identifier).random())
       connection.execute("UPDATE orders SET reset = ? WHERE id = ?", (reset, identifier))
-      # From here on the next snapshot's steps count, however long this one takes to be saved.
+      # Steps towards the next snapshot count from here, not from when this one is saved.
       connection.execute(
         "UPDATE progress SET snapshot_steps = steps, snapshots = ? WHERE name = ?", (number, name))
     return Order(identifier, name, copy.name, progress.steps, reset)
 
   def orders(self, name: str | None = None) -> list[Order]:
-    """Orders not carried out yet, oldest first: a player's, or everybody's."""
+    """Returns the open orders, oldest first: of one player, or of all."""
     rows = self._database.rows(
       "SELECT id, player, snapshot, steps, reset FROM orders WHERE NOT done AND "
       "(player = ?1 OR ?1 IS NULL) ORDER BY id", (name,))
@@ -248,12 +252,13 @@ class Coordinator:
             for identifier, player, snapshot, steps, reset in rows]
 
   def complete(self, order_id: int) -> Player:
-    """Notes that an order is carried out: the copy is saved, so that it may be played.
-
-    Called twice, it changes nothing the second time.
+    """Completes an order: the snapshot is saved and joins the league. Idempotent.
 
     Returns:
-      The historical player that the copy is from now on.
+      The snapshot as a historical player.
+
+    Raises:
+      KeyError: there is no such order.
     """
     with self._database.transaction() as connection:
       row = connection.execute("SELECT player, snapshot, steps, reset, done FROM orders "
@@ -267,7 +272,7 @@ class Coordinator:
         self._insert(connection, copy)
         connection.execute("UPDATE orders SET done = 1 WHERE id = ?", (order_id,))
         if reset and self._clear_on_reset:
-          # The same file and transaction: no crash leaves the new policy the old one's rates.
+          # In the same transaction: after a crash, no reset policy has its former scores.
           payoff.clear(connection, name)
     self._read_players()
     return copy

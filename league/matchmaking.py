@@ -1,7 +1,8 @@
-"""Who plays whom: prioritised fictitious self-play and the branch rules of each kind of player.
+"""Matchmaking: prioritised fictitious self-play (PFSP) and the rules of each kind of player.
 
-Pure functions of the players, their win rates and a numpy Generator (Vinyals et al. 2019, Methods
-and pseudocode; where the two differ, the pseudocode is the default and the text an option).
+Pure functions of the players, their scores and a numpy Generator. Source: Vinyals et al. 2019,
+Methods and pseudocode. Where the two differ, the pseudocode is the default and the text an option.
+The source's win rates count draws half: they are scores here.
 """
 
 from collections.abc import Sequence
@@ -13,45 +14,45 @@ from starleague.league import players as p
 from starleague.league.players import Player
 
 _WEIGHTINGS = {
-  "squared": lambda x: (1 - x) ** 2,  # the hardest opponents
-  "variance": lambda x: x * (1 - x),  # those of about one's own strength
+  "squared": lambda x: (1 - x) ** 2,  # prefers the hardest opponents
+  "variance": lambda x: x * (1 - x),  # prefers opponents of equal strength
   "linear": lambda x: 1 - x,
-  "linear_capped": lambda x: np.minimum(0.5, 1 - x),  # all who are not yet beaten, alike
+  "linear_capped": lambda x: np.minimum(0.5, 1 - x),  # uniform up to a score of 0.5
 }
 WEIGHTINGS = tuple(_WEIGHTINGS)
 _NEGLIGIBLE = 1e-10
 
 
-class WinRates(Protocol):
-  """What matchmaking needs of a payoff."""
+class Scores(Protocol):
+  """The part of a payoff that matchmaking needs."""
 
-  def win_rates(self, home: str, away: Sequence[str]) -> np.ndarray:
-    """[N]: how often `home` beats each of `away`, 0.5 where nothing is known."""
+  def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
+    """Returns [N]: the score of `home` against each of `away`, 0.5 without games."""
 
 
 class MatchRules(NamedTuple):
-  """Shares and thresholds of the branch rules; defaults are the pseudocode's.
+  """Shares and thresholds of the matchmaking rules; the defaults are the pseudocode's.
 
   Attributes:
-    pfsp_share: of a main agent's matches against the league's past.
-    verification_share: of a main agent's matches against those who once beat it.
-    exploited_win_rate: verification plays main exploiters' copies while one wins more than this
-      leaves the main agent.
-    forgotten_win_rate: verification plays past opponents that are beaten less than this.
-    self_play_win_rate: live main agents are played only while beaten more than this.
-    exploiter_win_rate: a main exploiter plays live main agents only while it beats them more than
-      this. 0.1; the text has 0.2.
-    exploiter_past_share: of a main exploiter's matches in which the rule above is asked. 1; the text
-      may be read as one half, the other half being played live.
-    scripted_are_past: whether scripted players count among the league's past.
+    pfsp_share: share of a main agent's matches that PFSP draws from the league's past.
+    verification_share: share of a main agent's matches against players that once beat it.
+    exploited_score: verification plays snapshots of main exploiters if the main agent's score
+      against one of them is below this.
+    forgotten_score: verification plays past opponents if the score against one is below this.
+    self_play_score: live main agents are played only if the score against them is above this.
+    exploiter_score: a main exploiter plays live main agents only if its score against them is
+      above this. 0.1; the text has 0.2.
+    exploiter_past_share: share of a main exploiter's matches to which the rule above applies. 1;
+      the text can be read as one half, with the other half played live.
+    scripted_are_past: whether scripted players belong to the league's past.
   """
 
   pfsp_share: float = 0.5
   verification_share: float = 0.15
-  exploited_win_rate: float = 0.3
-  forgotten_win_rate: float = 0.7
-  self_play_win_rate: float = 0.3
-  exploiter_win_rate: float = 0.1
+  exploited_score: float = 0.3
+  forgotten_score: float = 0.7
+  self_play_score: float = 0.3
+  exploiter_score: float = 0.1
   exploiter_past_share: float = 1.0
   scripted_are_past: bool = False
 
@@ -60,13 +61,13 @@ DEFAULT_RULES = MatchRules()
 
 
 class Match(NamedTuple):
-  """A pairing.
+  """A match.
 
   Attributes:
-    home: the name of the player that asked for it.
-    away: its opponent's name.
-    both_learn: whether the opponent's games are learnt from too: it is live, and this is self-play.
-    branch: the rule that made it, for counting.
+    home: name of the player that requested it.
+    away: name of its opponent.
+    both_learn: whether the opponent learns from the game too: it is live, and this is self-play.
+    branch: the rule that made the match, for statistics.
   """
 
   home: str
@@ -76,17 +77,19 @@ class Match(NamedTuple):
 
 
 def pfsp(win_rates: Sequence[float] | np.ndarray, weighting: str = "linear") -> np.ndarray:
-  """Probabilities of opponents under prioritised fictitious self-play.
+  """Computes the probabilities of opponents under prioritised fictitious self-play.
+
+  Source: Vinyals et al. 2019, Methods.
 
   Args:
-    win_rates: [N] against each opponent, in [0, 1].
+    win_rates: [N] score against each opponent, in [0, 1].
     weighting: "squared" (1-x)^2, "variance" x(1-x), "linear" 1-x, "linear_capped" min(0.5, 1-x).
 
   Returns:
-    [N] float64, adding up to 1; uniform where every weight is about 0.
+    [N] float64 with sum 1; uniform if every weight is about 0.
 
   Raises:
-    ValueError: for an unknown weighting, no opponents, or win rates out of [0, 1].
+    ValueError: the weighting is unknown, there are no opponents, or a win rate is outside [0, 1].
   """
   if weighting not in _WEIGHTINGS:
     raise ValueError(f"Unknown weighting {weighting!r}, expected one of {WEIGHTINGS}.")
@@ -104,16 +107,16 @@ def pfsp(win_rates: Sequence[float] | np.ndarray, weighting: str = "linear") -> 
 
 
 def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarray:
-  """Leaves out the latest opponents in creation order over which the win rate only falls.
+  """Removes the newest opponents over which the win rate only falls.
 
-  That recent copies are harder than older ones is progress and no sign of forgetting.
+  Newer snapshots are harder than older ones because of progress: that is no sign of forgetting.
 
   Args:
-    win_rates: [N] against the copies of one player, oldest first.
+    win_rates: [N] score against the snapshots of one player, oldest first.
 
   Returns:
-    [N'] the leading ones that are kept: up to the last that is beaten more often than the one
-    before it, none where there is no such.
+    [N'] the leading entries, up to the last one that exceeds its predecessor; empty if there is
+    none.
   """
   rates = np.asarray(win_rates, np.float64)
   rises = np.flatnonzero(rates[:-1] < rates[1:])
@@ -121,13 +124,13 @@ def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarr
 
 
 def past_players(players: Sequence[Player], rules: MatchRules) -> list[Player]:
-  """The frozen players that PFSP draws from."""
+  """Returns the frozen players that PFSP draws from."""
   kinds = (p.HISTORICAL, p.SCRIPTED) if rules.scripted_are_past else (p.HISTORICAL,)
   return [player for player in players if player.kind in kinds]
 
 
 def snapshots_of(player: Player, players: Sequence[Player]) -> list[Player]:
-  """A player's copies, in the order of `players`, which is that of creation."""
+  """Returns a player's snapshots, in the order of `players` (that of creation)."""
   return [other for other in players if other.parent == player.name]
 
 
@@ -135,9 +138,9 @@ def _names(players: Sequence[Player]) -> list[str]:
   return [player.name for player in players]
 
 
-def _draw(home: Player, opponents: Sequence[Player], payoff: WinRates, weighting: str, branch: str,
+def _draw(home: Player, opponents: Sequence[Player], payoff: Scores, weighting: str, branch: str,
           rng: np.random.Generator) -> Match:
-  rates = payoff.win_rates(home.name, _names(opponents))
+  rates = payoff.scores(home.name, _names(opponents))
   chosen = opponents[rng.choice(len(opponents), p=pfsp(rates, weighting))]
   return Match(home.name, chosen.name, False, branch)
 
@@ -149,42 +152,42 @@ def _live_main(home: Player, players: Sequence[Player], rng: np.random.Generator
   return mains[rng.integers(len(mains))]
 
 
-def _verification(home: Player, opponent: Player, players: Sequence[Player], payoff: WinRates,
+def _verification(home: Player, opponent: Player, players: Sequence[Player], payoff: Scores,
                   rng: np.random.Generator, rules: MatchRules) -> Match | None:
-  """A match against somebody who beats a main agent though it should know better, if there is."""
+  """Returns a verification match, or None: against main exploiters or forgotten opponents."""
   exploiters = [player for player in players if player.parent_kind == p.MAIN_EXPLOITER]
   if exploiters:
-    rates = payoff.win_rates(home.name, _names(exploiters))
-    if rates.min() < rules.exploited_win_rate:
+    rates = payoff.scores(home.name, _names(exploiters))
+    if rates.min() < rules.exploited_score:
       return _draw(home, exploiters, payoff, "squared", "verification_exploiters", rng)
   past = snapshots_of(opponent, players)
-  kept = remove_monotonic_suffix(payoff.win_rates(home.name, _names(past)))
-  if kept.size and kept.min() < rules.forgotten_win_rate:
+  kept = remove_monotonic_suffix(payoff.scores(home.name, _names(past)))
+  if kept.size and kept.min() < rules.forgotten_score:
     return _draw(home, past[:kept.size], payoff, "squared", "verification_forgotten", rng)
   return None
 
 
-def _live_or_past(home: Player, opponent: Player, players: Sequence[Player], payoff: WinRates,
+def _live_or_past(home: Player, opponent: Player, players: Sequence[Player], payoff: Scores,
                   rng: np.random.Generator, threshold: float, both_learn: bool,
                   branch: str) -> Match:
-  """The live opponent where it can be beaten, else its copies that are of one's own strength."""
+  """Returns a match with the live opponent or, at a low score, with one of its snapshots."""
   past = snapshots_of(opponent, players)
-  if past and payoff.win_rates(home.name, [opponent.name])[0] <= threshold:
+  if past and payoff.scores(home.name, [opponent.name])[0] <= threshold:
     return _draw(home, past, payoff, "variance", f"{branch}_past", rng)
   return Match(home.name, opponent.name, both_learn, branch)
 
 
-def main_agent_match(home: Player, players: Sequence[Player], payoff: WinRates,
+def main_agent_match(home: Player, players: Sequence[Player], payoff: Scores,
                      rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """A main agent's match: half PFSP over the past, the rest verification and self-play.
+  """Returns a main agent's match: PFSP over the past (50%), verification (15%) or self-play (35%).
 
-  A league without a past plays itself.
+  In a league without a past, PFSP matches are self-play too.
 
   Args:
     home: the main agent.
     players: the whole league, in order of creation.
-    payoff: win rates.
-    rng: drawn from.
+    payoff: scores.
+    rng: source of randomness.
     rules: shares and thresholds.
   """
   draw = rng.random()
@@ -196,27 +199,27 @@ def main_agent_match(home: Player, players: Sequence[Player], payoff: WinRates,
     match = _verification(home, opponent, players, payoff, rng, rules)
     if match:
       return match
-  return _live_or_past(home, opponent, players, payoff, rng, rules.self_play_win_rate, True,
+  return _live_or_past(home, opponent, players, payoff, rng, rules.self_play_score, True,
                        "self_play")
 
 
-def main_exploiter_match(home: Player, players: Sequence[Player], payoff: WinRates,
+def main_exploiter_match(home: Player, players: Sequence[Player], payoff: Scores,
                          rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """A main exploiter's match: a live main agent, or its copies while it is too strong.
+  """Returns a main exploiter's match: a live main agent, or its snapshots if it is too strong.
 
-  Arguments are those of main_agent_match.
+  Arguments are those of `main_agent_match`.
   """
   asked = rng.random() < rules.exploiter_past_share
   opponent = _live_main(home, players, rng)
-  threshold = rules.exploiter_win_rate if asked else -1.0
+  threshold = rules.exploiter_score if asked else -1.0
   return _live_or_past(home, opponent, players, payoff, rng, threshold, False, "exploit")
 
 
-def league_exploiter_match(home: Player, players: Sequence[Player], payoff: WinRates,
+def league_exploiter_match(home: Player, players: Sequence[Player], payoff: Scores,
                            rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """A league exploiter's match: PFSP over the past; a live main agent where there is none.
+  """Returns a league exploiter's match: PFSP over the past, or a live main agent without a past.
 
-  Arguments are those of main_agent_match.
+  Arguments are those of `main_agent_match`.
   """
   past = past_players(players, rules)
   if not past:
@@ -228,14 +231,16 @@ _MATCHES = {p.MAIN: main_agent_match, p.MAIN_EXPLOITER: main_exploiter_match,
             p.LEAGUE_EXPLOITER: league_exploiter_match}
 
 
-def match(home: Player, players: Sequence[Player], payoff: WinRates, rng: np.random.Generator,
+def match(home: Player, players: Sequence[Player], payoff: Scores, rng: np.random.Generator,
           rules: MatchRules = DEFAULT_RULES) -> Match:
-  """The next match of a learning player, by its kind; arguments are those of main_agent_match.
+  """Returns the next match of a learning player, by its kind.
+
+  Arguments are those of `main_agent_match`.
 
   Raises:
-    ValueError: for a player that does not learn, or a league without a main agent.
+    ValueError: the player does not learn, or the league has no main agent.
   """
   if home.kind not in _MATCHES:
-    raise ValueError(f"Player {home.name} is {home.kind}: it asks for no matches, it only is an "
+    raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
                      f"opponent. Expected one of {tuple(_MATCHES)}.")
   return _MATCHES[home.kind](home, players, payoff, rng, rules)

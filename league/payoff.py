@@ -1,8 +1,10 @@
-"""Who beats whom: decayed win rates and the results they come from, in one SQLite file.
+"""The payoff matrix of a league: decayed scores and all game results, in one SQLite file.
 
-For each pair, games, wins, draws and losses are multiplied by 0.99 at each of its results, so that
-about its latest hundred games count (Vinyals et al. 2019, pseudocode). Beside them every result is
-kept as it came, for win rates with intervals over a stretch of time.
+Each new result multiplies the games, wins, draws and losses of its pair by 0.99 before it counts:
+about the latest hundred games matter (Vinyals et al. 2019, pseudocode). The results themselves are
+stored too, for scores with intervals over a period.
+
+A score is wins plus half the draws, over games. The published pseudocode calls it a win rate.
 """
 
 import math
@@ -19,15 +21,15 @@ from starleague.common.database import Database
 WIN, DRAW, LOSS = 1, 0, -1
 DECAY = 0.99
 
-# `first` < `second` in `pairs`: the counts of the other direction are the same with wins and losses
-# exchanged, as both are always changed together.
+# `first` < `second` in `pairs`: the counts of the other direction are these with wins and losses
+# exchanged.
 _TABLES = (
   "CREATE TABLE IF NOT EXISTS results (id TEXT PRIMARY KEY, home TEXT NOT NULL, away TEXT NOT NULL,"
   " result INTEGER NOT NULL, time REAL NOT NULL) WITHOUT ROWID",
   "CREATE INDEX IF NOT EXISTS results_by_pair ON results (home, away, time)",
   "CREATE INDEX IF NOT EXISTS results_by_time ON results (time)",
-  "CREATE TABLE IF NOT EXISTS pairs (first TEXT NOT NULL, second TEXT NOT NULL, games REAL NOT NULL,"
-  " wins REAL NOT NULL, draws REAL NOT NULL, losses REAL NOT NULL,"
+  "CREATE TABLE IF NOT EXISTS pairs (first TEXT NOT NULL, second TEXT NOT NULL,"
+  " games REAL NOT NULL, wins REAL NOT NULL, draws REAL NOT NULL, losses REAL NOT NULL,"
   " PRIMARY KEY (first, second)) WITHOUT ROWID",
   "CREATE INDEX IF NOT EXISTS pairs_by_second ON pairs (second)",
 )
@@ -35,14 +37,14 @@ _VERSION = 1
 
 
 class GameResult(NamedTuple):
-  """How a game ended.
+  """The result of a game.
 
   Attributes:
-    id: unique to the game; a result that comes twice counts once.
+    id: unique to the game; a repeated result counts once.
     home: name of one player.
-    away: name of the other.
+    away: name of the other player.
     result: WIN, DRAW or LOSS, of `home`.
-    time: when, in seconds since 1970.
+    time: in Unix seconds.
   """
 
   id: str
@@ -53,7 +55,7 @@ class GameResult(NamedTuple):
 
 
 class Counts(NamedTuple):
-  """Games of one player against another; decayed ones are not whole."""
+  """Games of one player against another; decayed counts are not integers."""
 
   games: float
   wins: float
@@ -61,15 +63,15 @@ class Counts(NamedTuple):
   losses: float
 
   @property
-  def win_rate(self) -> float:
-    """Wins and half the draws over the games, 0.5 for none."""
+  def score(self) -> float:
+    """Wins plus half the draws, over games; 0.5 without games."""
     return (self.wins + 0.5 * self.draws) / self.games if self.games else 0.5
 
 
 class Interval(NamedTuple):
-  """A win rate, the bounds it lies within with some confidence, and the games it comes from."""
+  """A score, the bounds of its confidence interval, and the number of games."""
 
-  win_rate: float
+  score: float
   low: float
   high: float
   games: int
@@ -79,10 +81,18 @@ _NONE = Counts(0.0, 0.0, 0.0, 0.0)
 
 
 def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, float]:
-  """Bounds of a win rate (Wilson 1927): 95% for the default z. Draws count as half wins.
+  """Computes the Wilson interval of a rate (Wilson 1927): 95% for the default z.
+
+  Args:
+    wins: number of wins; for a score, draws count half.
+    games: number of games.
+    z: quantile of the normal distribution.
 
   Returns:
-    (low, high), within [0, 1]; (0, 1) for no games.
+    (low, high), within [0, 1]; (0, 1) without games.
+
+  Raises:
+    ValueError: wins exceed games, or are negative.
   """
   if not 0 <= wins <= games:
     raise ValueError(f"Expected 0 <= wins <= games, found {wins} wins in {games} games.")
@@ -92,13 +102,13 @@ def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, 
   centre = rate + z * z / (2 * games)
   spread = z * math.sqrt((rate * (1 - rate) + z * z / (4 * games)) / games)
   scale = 1 + z * z / games
-  # Rounding must not leave the rate itself outside, where all or none are won.
+  # Rounding must not exclude the rate itself if all or no games are won.
   return max(0.0, min(rate, (centre - spread) / scale)), min(1.0, max(rate,
                                                                       (centre + spread) / scale))
 
 
 def validated(result: GameResult) -> GameResult:
-  """The result with plain Python values; ValueError where it is not one, naming it."""
+  """Returns the result with plain Python values; raises ValueError if a value is invalid."""
   identifier, home, away, outcome, when = result
   where = f"Result {identifier!r} of {home!r} against {away!r}"
   for name, value in (("id", identifier), ("home", home), ("away", away)):
@@ -108,12 +118,12 @@ def validated(result: GameResult) -> GameResult:
     raise ValueError(f"{where}: result is {outcome!r}, expected 1, 0 or -1 (win, draw or loss of "
                      "home).")
   if not isinstance(when, numbers.Real) or not math.isfinite(when):
-    raise ValueError(f"{where}: time is {when!r}, expected seconds since 1970.")
+    raise ValueError(f"{where}: time is {when!r}, expected Unix seconds.")
   return GameResult(identifier, home, away, int(outcome), float(when))
 
 
 def _decayed(counts: Counts, result: int, decay: float) -> Counts:
-  """The counts after one more result."""
+  """Returns the counts after one more result."""
   return Counts(
     games=counts.games * decay + 1,
     wins=counts.wins * decay + (result == WIN),
@@ -126,10 +136,18 @@ def _mirrored(counts: Counts) -> Counts:
 
 
 class Payoff:
-  """The win rates of a league. Threads and processes of one machine may share its file."""
+  """The payoff matrix of a league, in a file that threads and processes of one machine share."""
 
   def __init__(self, path: str | os.PathLike, decay: float = DECAY):
-    """Opens or makes the file at `path`; ValueError where it is something else."""
+    """Opens or creates the file.
+
+    Args:
+      path: the SQLite file; its folder is created if missing.
+      decay: factor of the counts at each result.
+
+    Raises:
+      ValueError: `decay` is outside (0, 1], or the file is something else.
+    """
     if not 0 < decay <= 1:
       raise ValueError(f"decay is {decay}, expected a number in (0, 1].")
     self._decay = decay
@@ -137,25 +155,24 @@ class Payoff:
 
   @property
   def path(self) -> os.PathLike:
-    """Of the file."""
+    """Path of the file."""
     return self._database.path
 
   def record(self, result: GameResult) -> bool:
-    """Counts one result; False where its id was counted before. See record_many."""
+    """Counts one result; returns False if its id was counted before. See `record_many`."""
     return self.record_many([result]) == 1
 
   def record_many(self, results: Iterable[GameResult]) -> int:
-    """Counts results in their order, all of them or none.
+    """Counts results in order, all or none.
 
-    A result whose id was counted before changes nothing. A game of a player against itself is kept
-    but has no win rate.
+    A result whose id was counted before has no effect. A game of a player against itself is stored
+    but has no score.
 
     Returns:
-      How many were new.
+      The number of new results.
 
     Raises:
-      ValueError: for a result that is not valid, or that says otherwise of a game that was counted
-        before. Nothing is counted then.
+      ValueError: a result is invalid, or contradicts the result of the same id. Nothing is counted.
     """
     checked = [validated(result) for result in results]  # before anything is changed
     pairs: dict[tuple[str, str], Counts] = {}
@@ -181,11 +198,11 @@ class Payoff:
     return new
 
   def counts(self, home: str, away: str) -> Counts:
-    """Decayed counts, of `home`."""
+    """Returns the decayed counts of `home` against `away`."""
     return self._against(home).get(away, _NONE)
 
   def _against(self, home: str) -> dict[str, Counts]:
-    """Decayed counts against everybody that `home` has met."""
+    """Returns the decayed counts of `home` against each player that it has met."""
     found = self._database.rows(
       "SELECT second, games, wins, draws, losses FROM pairs WHERE first = ?", (home,))
     counts = {name: Counts(*row) for name, *row in found}
@@ -194,26 +211,26 @@ class Payoff:
     counts.update((name, _mirrored(Counts(*row))) for name, *row in found)
     return counts
 
-  def win_rate(self, home: str, away: str) -> float:
-    """How often `home` beats `away`, draws half, of late; 0.5 where they never met."""
-    return self.counts(home, away).win_rate
+  def score(self, home: str, away: str) -> float:
+    """Returns the decayed score of `home` against `away`; 0.5 if they never met."""
+    return self.counts(home, away).score
 
-  def win_rates(self, home: str, away: Sequence[str]) -> np.ndarray:
-    """[N] float64: win_rate of `home` against each of `away`."""
+  def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
+    """Returns [N] float64: the decayed score of `home` against each of `away`."""
     counts = self._against(home)
-    return np.array([counts.get(name, _NONE).win_rate for name in away], np.float64)
+    return np.array([counts.get(name, _NONE).score for name in away], np.float64)
 
   def matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
-    """[N, M] float64: win_rate of each of `home` against each of `away`."""
+    """Returns [N, M] float64: the decayed score of each of `home` against each of `away`."""
     games, points = self._tables(home, away)
     return np.where(games > 0, points / np.where(games > 0, games, 1.0), 0.5)
 
   def games(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
-    """[N, M] float64: decayed games of each of `home` against each of `away`."""
+    """Returns [N, M] float64: decayed games of each of `home` against each of `away`."""
     return self._tables(home, away)[0]
 
   def _tables(self, home: Sequence[str], away: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Decayed games and points (wins and half the draws), [N, M] each."""
+    """Returns decayed games and points (wins plus half the draws), [N, M] each."""
     number = {name: i for i, name in enumerate(dict.fromkeys((*home, *away)))}
     games = np.zeros((len(number), len(number)))
     points = np.zeros_like(games)
@@ -230,7 +247,10 @@ class Payoff:
 
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:
-    """Undecayed counts of `home` against `away`, whoever was at home, since <= time < until."""
+    """Returns the undecayed counts of `home` against `away` for since <= time < until.
+
+    Games in which `away` was the home player count too.
+    """
     counts = {WIN: 0, DRAW: 0, LOSS: 0}
     directions = ((home, away, 1), (away, home, -1)) if home != away else ((home, away, 1),)
     for first, second, sign in directions:
@@ -242,26 +262,26 @@ class Payoff:
 
   def interval(self, home: str, away: str, since: float = -math.inf, until: float = math.inf,
                z: float = 1.96) -> Interval:
-    """Undecayed win rate over a stretch of time, with its Wilson interval."""
+    """Returns the undecayed score for since <= time < until, with its Wilson interval."""
     counts = self.results(home, away, since, until)
     low, high = wilson_interval(counts.wins + 0.5 * counts.draws, counts.games, z)
-    return Interval(counts.win_rate, low, high, int(counts.games))
+    return Interval(counts.score, low, high, int(counts.games))
 
   def prune(self, before: float) -> int:
-    """Deletes results older than a time, of which a long run makes many; returns how many.
+    """Deletes results older than a time and returns their number; decayed scores stay.
 
-    Win rates stay. A deleted result that comes again is counted again: keep those that may.
+    A deleted result that is reported again counts again: keep results that may be repeated.
     """
     with self._database.transaction() as connection:
       return connection.execute("DELETE FROM results WHERE time < ?", (before,)).rowcount
 
   def close(self) -> None:
-    """Closes the file; it is opened again when needed."""
+    """Closes the file; the next use reopens it."""
     self._database.close()
 
 
 def clear(connection: sqlite3.Connection, player: str) -> None:
-  """Forgets a player's decayed counts, as it is about to be another; its results are kept.
+  """Deletes the decayed counts of a player that is reset; its results stay.
 
   Args:
     connection: in a transaction on a payoff's file.
@@ -271,7 +291,7 @@ def clear(connection: sqlite3.Connection, player: str) -> None:
 
 
 def _check_same(connection: sqlite3.Connection, result: GameResult) -> None:
-  """ValueError where a result's id was counted for another outcome; times may differ."""
+  """Raises ValueError if the id was counted with another result; times may differ."""
   found = connection.execute("SELECT home, away, result FROM results WHERE id = ?",
                              (result.id,)).fetchone()
   if found != result[1:4]:

@@ -1,8 +1,8 @@
-"""The players of a league, and when they leave a copy of themselves and start anew.
+"""The players of a league, and the rules for their snapshots and resets.
 
-A league holds three kinds of learning player and the frozen copies they leave (Vinyals et al. 2019,
-Methods). Main agents are what the league is for; main exploiters look for weaknesses of the main
-agents, league exploiters for weaknesses of everybody. A copy never changes and never leaves.
+A league has three kinds of learning player, and their frozen snapshots (Vinyals et al. 2019,
+Methods). Main agents are the purpose of the league. Main exploiters find weaknesses of the main
+agents, league exploiters those of all players. A snapshot never changes and is never removed.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ KINDS = (*LEARNING_KINDS, HISTORICAL, SCRIPTED)
 
 @dataclasses.dataclass(frozen=True)
 class Player:
-  """One player of a league.
+  """A player of a league.
 
   Attributes:
     name: unique in its league.
     kind: one of KINDS.
-    race: the race it plays.
-    parent: of a historical player, the name of the learning player it is a copy of.
-    parent_kind: of a historical player, the kind of its parent.
-    steps: of a historical player, the agent steps its parent had learnt from.
+    race: the race that it plays.
+    parent: for a historical player, the name of the learning player whose snapshot it is.
+    parent_kind: for a historical player, the kind of its parent.
+    steps: for a historical player, the agent steps that its parent had learnt from.
   """
 
   name: str
@@ -57,18 +57,18 @@ class Player:
 
 
 class SnapshotRule(NamedTuple):
-  """When a learning player leaves a copy of itself, and whether it then starts anew.
+  """The condition for a learning player's snapshot, and the probability of a reset after it.
 
   Attributes:
-    minimum_steps: agent steps since the last copy before which there is none.
-    win_rate: past them, a copy is left once every player of the reference set is beaten at a
-      higher rate than this.
-    timeout_steps: agent steps since the last copy after which there is one in any case.
-    reset_probability: of starting anew from the supervised parameters after a copy.
+    minimum_steps: minimum number of agent steps between two snapshots.
+    score: after them, a snapshot is due once the score against every player of the reference set
+      is above this.
+    timeout_steps: agent steps since the last snapshot after which one is always due.
+    reset_probability: of a reset to the supervised parameters after a snapshot.
   """
 
   minimum_steps: float
-  win_rate: float
+  score: float
   timeout_steps: float
   reset_probability: float
 
@@ -81,76 +81,79 @@ class SnapshotRules(NamedTuple):
   league_exploiter: SnapshotRule
 
   def of(self, player: Player) -> SnapshotRule:
-    """The rule of a learning player; ValueError for others, which never change."""
+    """Returns the rule of a learning player; raises ValueError for others, which never change."""
     if not player.learns:
-      raise ValueError(f"Player {player.name} is {player.kind}: it does not learn, so it leaves no "
+      raise ValueError(f"Player {player.name} is {player.kind}: it does not learn and has no "
                        f"snapshots. Expected one of {LEARNING_KINDS}.")
     return getattr(self, player.kind)
 
 
 def pseudocode_rules(minimum_steps: float = 2e9, timeout_steps: float = 4e9,
-                     win_rate: float = 0.7) -> SnapshotRules:
-  """The rules of the published pseudocode, which are the default."""
+                     score: float = 0.7) -> SnapshotRules:
+  """Returns the rules of the published pseudocode, the default."""
   def rule(reset_probability):
-    return SnapshotRule(minimum_steps, win_rate, timeout_steps, reset_probability)
+    return SnapshotRule(minimum_steps, score, timeout_steps, reset_probability)
   return SnapshotRules(main=rule(0.0), main_exploiter=rule(1.0), league_exploiter=rule(0.25))
 
 
 def methods_rules(steps: float = 2e9, exploiter_timeout_steps: float = 4e9,
-                  win_rate: float = 0.7) -> SnapshotRules:
-  """The rules of the Methods text, where it differs from the pseudocode.
+                  score: float = 0.7) -> SnapshotRules:
+  """Returns the rules of the Methods text, which differ from the pseudocode.
 
-  Main agents leave a copy every `steps`; exploiters as soon as they win, or after `steps` (league
-  exploiters) or `exploiter_timeout_steps` (main exploiters).
+  A snapshot of a main agent is due every `steps`. Those of exploiters are due as soon as they win,
+  or after `steps` (league exploiters) or `exploiter_timeout_steps` (main exploiters).
   """
   return SnapshotRules(
-    main=SnapshotRule(steps, win_rate, steps, 0.0),
-    main_exploiter=SnapshotRule(0, win_rate, exploiter_timeout_steps, 1.0),
-    league_exploiter=SnapshotRule(0, win_rate, steps, 0.25))
+    main=SnapshotRule(steps, score, steps, 0.0),
+    main_exploiter=SnapshotRule(0, score, exploiter_timeout_steps, 1.0),
+    league_exploiter=SnapshotRule(0, score, steps, 0.25))
 
 
 def snapshot_due(rule: SnapshotRule, steps_since_snapshot: float,
-                 reference_win_rates: Sequence[float] | np.ndarray) -> bool:
-  """Whether a player leaves a copy of itself now (Vinyals et al. 2019, pseudocode).
+                 reference_scores: Sequence[float] | np.ndarray) -> bool:
+  """Returns whether a snapshot of a player is due (Vinyals et al. 2019, pseudocode).
 
   Args:
     rule: the player's.
-    steps_since_snapshot: agent steps learnt from since its last copy.
-    reference_win_rates: [N] against its reference set; see `reference_set`. Against nobody, only
-      the timeout holds.
+    steps_since_snapshot: agent steps learnt from since its last snapshot.
+    reference_scores: [N] scores against its `reference_set`. If it is empty, only the timeout
+      applies.
   """
   if steps_since_snapshot < rule.minimum_steps:
     return False
-  rates = np.asarray(reference_win_rates, np.float64)
-  return bool((rates.size > 0 and rates.min(initial=1.0) > rule.win_rate)
+  rates = np.asarray(reference_scores, np.float64)
+  return bool((rates.size > 0 and rates.min(initial=1.0) > rule.score)
               or steps_since_snapshot > rule.timeout_steps)
 
 
 def resets(rule: SnapshotRule, uniform: float) -> bool:
-  """Whether a player starts anew after its copy; `uniform` is a draw from [0, 1)."""
+  """Returns whether a player is reset after its snapshot; `uniform` is a draw from [0, 1)."""
   return uniform < rule.reset_probability
 
 
 def reference_set(player: Player, players: Iterable[Player]) -> list[Player]:
-  """Whom a player must beat to leave a copy early: main exploiters the live main agents, the others
-  every historical player."""
+  """Returns the players that a player must beat for an early snapshot.
+
+  For main exploiters these are the live main agents, for other players all historical players.
+  """
   kind = MAIN if player.kind == MAIN_EXPLOITER else HISTORICAL
   return [other for other in players if other.kind == kind]
 
 
 def snapshot(player: Player, number: int, steps: int) -> Player:
-  """The frozen copy of a learning player, its `number`-th, at `steps` agent steps."""
+  """Returns the `number`-th snapshot of a learning player, at `steps` agent steps."""
   if not player.learns:
-    raise ValueError(f"Player {player.name} is {player.kind}: only {LEARNING_KINDS} are copied.")
+    raise ValueError(
+      f"Player {player.name} is {player.kind}: only {LEARNING_KINDS} have snapshots.")
   return Player(name=f"{player.name}-{number:04d}", kind=HISTORICAL, race=player.race,
                 parent=player.name, parent_kind=player.kind, steps=steps)
 
 
 def initial_players(races: Sequence[str] = ("protoss", "zerg", "terran"), main_agents: int = 1,
                     main_exploiters: int = 1, league_exploiters: int = 2) -> list[Player]:
-  """The league at its start: for each race its learning players, and the supervised agent's copy.
+  """Returns the players of a new league: learners for each race, snapshots of supervised agents.
 
-  The defaults are the published league: twelve learners and three frozen copies.
+  The defaults are the published league: twelve learners and three snapshots.
   """
   players = []
   for race in races:

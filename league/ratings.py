@@ -162,7 +162,7 @@ def ladder_rating(opponent_ratings: Sequence[float], wins: Sequence[bool],
 
   def slope(rating):
     lead = signs * (rating - opponents) / scale
-    # The derivative of log Phi as a difference of logarithms: Phi itself underflows for large leads.
+    # The derivative of log Phi as a difference of logarithms: Phi underflows for large leads.
     return (signs * np.exp(-0.5 * lead * lead - special.log_ndtr(lead))).sum()
 
   low, high = bounds  # the log-likelihood is concave: its slope decreases

@@ -1,12 +1,12 @@
-"""What population-based training does to a member: copy a better one, vary what was copied.
+"""Selection and exploration of population-based training, as pure functions.
 
-Jaderberg et al. 2017, "Population Based Training of Neural Networks", section 4.1.1, as pure
-functions of evaluations, hyperparameters and a numpy generator; `population` keeps the members.
+Source: Jaderberg et al. 2017, "Population Based Training of Neural Networks", section 4.1.1. The
+functions take evaluations, hyperparameters and a numpy generator; `population` stores the members.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -18,7 +18,9 @@ LOG, LINEAR = "log", "linear"
 
 
 class Range(NamedTuple):
-  """Where a hyperparameter may lie, and its prior: uniform, of its logarithm for the log scale.
+  """The range of a hyperparameter, and its prior.
+
+  The prior is uniform in the value for LINEAR, and in its logarithm for LOG.
 
   Attributes:
     low: inclusive; above 0 for the log scale.
@@ -32,7 +34,7 @@ class Range(NamedTuple):
 
 
 class Welch(NamedTuple):
-  """What `welch_test` gives."""
+  """The result of `welch_test`."""
 
   statistic: float
   degrees_of_freedom: float
@@ -44,26 +46,26 @@ Explore = Callable[[np.random.Generator, Hyperparameters, Mapping[str, Range]], 
 
 
 def welch_test(mine: Sequence[float], other: Sequence[float]) -> Welch:
-  """Welch's t-test, one-sided: how surely is the mean of `mine` below that of `other`?
+  """Computes Welch's one-sided t-test of whether the mean of `mine` is below that of `other`.
 
-  t = (mean(mine) - mean(other)) / sqrt(var(mine) / N + var(other) / M), the degrees of freedom by
-  Welch and Satterthwaite; variances may differ.
+  t = (mean(mine) - mean(other)) / sqrt(var(mine) / N + var(other) / M), with the degrees of freedom
+  of Welch and Satterthwaite; variances may differ.
 
   Args:
     mine: [N] numbers, N >= 2.
     other: [M] numbers, M >= 2.
 
   Returns:
-    The statistic, its degrees of freedom, and how probable one as low is were the means equal. Two
-    constant samples give 0, 0.5 or 1 with N + M - 2 degrees of freedom, as their means compare.
+    The statistic, its degrees of freedom, and the probability of one as low under equal means. Two
+    constant samples give probability 0, 0.5 or 1 by their means, and N + M - 2 degrees of freedom.
 
   Raises:
-    ValueError: a sample has fewer than two numbers, or one that is not finite.
+    ValueError: a sample has fewer than two numbers, or is not finite.
   """
   for name, sample in (("mine", mine), ("other", other)):
     if len(sample) < 2 or not np.all(np.isfinite(sample)):
       raise ValueError(f"{name}: expected at least 2 finite numbers, found {list(sample)}")
-  # Less their first number: samples that are constant and equal then differ by exactly zero.
+  # Subtract the first number: equal constant samples then differ by exactly zero.
   a = np.asarray(mine, np.float64) - mine[0]
   b = np.asarray(other, np.float64) - mine[0]
   difference = float(a.mean() - b.mean())
@@ -72,7 +74,7 @@ def welch_test(mine: Sequence[float], other: Sequence[float]) -> Welch:
     statistic = math.copysign(math.inf, difference) if difference else 0.0
     return Welch(statistic, a.size + b.size - 2.0, float(difference > 0) if difference else 0.5)
   statistic = difference / math.sqrt(va + vb)
-  # As fractions of their sum, which cannot underflow as their squares could.
+  # As fractions of their sum: squares of the variances could underflow.
   fa, fb = va / (va + vb), vb / (va + vb)
   degrees = 1 / (fa * fa / (a.size - 1) + fb * fb / (b.size - 1))
   return Welch(statistic, degrees, float(special.stdtr(degrees, statistic)))
@@ -80,16 +82,16 @@ def welch_test(mine: Sequence[float], other: Sequence[float]) -> Welch:
 
 def t_selection(rng: np.random.Generator, member: str, evaluations: Evaluations,
                 significance: float = 0.05) -> str | None:
-  """Draws another member; to be copied where it is better by Welch's test (section 4.1.1).
+  """Draws another member and selects it if it is better by Welch's test (section 4.1.1).
 
   Args:
-    rng: for the draw.
-    member: that may be overwritten.
-    evaluations: of all members, this one too: its last 10 in the paper.
-    significance: below which the p-value must be. The paper does not say; 5% is usual.
+    rng: source of randomness.
+    member: the one that may be overwritten.
+    evaluations: of all members including `member`; the last 10 of each in the paper.
+    significance: upper bound of the p-value. The paper gives none; 5% is usual.
 
   Returns:
-    The member to copy; None to go on, as where either has fewer than two evaluations.
+    The member to copy, or None. None also if either has fewer than two evaluations.
 
   Raises:
     ValueError: `member` has no entry, or `significance` is not in (0, 0.5).
@@ -108,19 +110,19 @@ def t_selection(rng: np.random.Generator, member: str, evaluations: Evaluations,
 
 def truncation_selection(rng: np.random.Generator, member: str, evaluations: Evaluations,
                          fraction: float = 0.2) -> str | None:
-  """For a member of the bottom 20%, draws one of the top 20% to be copied (section 4.1.1).
+  """Draws a member of the top 20% for a member of the bottom 20% to copy (section 4.1.1).
 
-  Members rank by their mean evaluation, those without any not at all; equal ones by name. Top and
-  bottom have the same number, rounded down, but at least one of two or more members.
+  Members rank by mean evaluation, ties by name; members without evaluations do not rank. Top and
+  bottom have equal size, rounded down, but at least one if two or more members rank.
 
   Args:
-    rng: for the draw.
-    member: that may be overwritten.
-    evaluations: of all members, this one too.
-    fraction: of the members that are the top, and the bottom.
+    rng: source of randomness.
+    member: the one that may be overwritten.
+    evaluations: of all members including `member`.
+    fraction: share of the members that form the top, and the bottom.
 
   Returns:
-    The member to copy; None to go on, as where nobody at the top is better.
+    The member to copy, or None. None also if no member of the top is better.
 
   Raises:
     ValueError: `member` has no entry, or `fraction` is not in (0, 0.5].
@@ -146,23 +148,23 @@ def sample(rng: np.random.Generator, ranges: Mapping[str, Range]) -> dict[str, f
 def perturb(rng: np.random.Generator, hyperparameters: Hyperparameters,
             ranges: Mapping[str, Range], factors: Sequence[float] = (0.8, 1.2),
             probability: float = 1.0) -> dict[str, float]:
-  """Multiplies every hyperparameter by a factor drawn for it (section 4.1.1), within its range.
+  """Multiplies each hyperparameter by a random factor and clips it to its range (section 4.1.1).
 
-  A product never crosses zero, nor leaves it: give a range that holds zero to `resample`.
+  A product never changes its sign and never leaves zero: use `resample` for ranges with zero.
 
   Args:
-    rng: for the draws.
+    rng: source of randomness.
     hyperparameters: name -> value.
     ranges: of the same names.
-    factors: equally probable; IMPALA (Espeholt et al. 2018) divides by 1.2 rather than take 0.8.
-    probability: with which each is multiplied at all; 0.33 in IMPALA.
+    factors: equally probable; IMPALA (Espeholt et al. 2018) has 1 / 1.2 in place of 0.8.
+    probability: of a multiplication, for each; 0.33 in IMPALA.
 
   Raises:
     ValueError: names differ, or a value is outside its range.
   """
   result = checked(hyperparameters, ranges)
   for name in sorted(result):
-    # Both are always drawn: what one hyperparameter does must not shift the draws of the next.
+    # Both are always drawn: the draws for a hyperparameter must not depend on those before it.
     change, factor = rng.random() < probability, factors[rng.integers(len(factors))]
     if change:
       result[name] = _clip(result[name] * factor, ranges[name])
@@ -171,13 +173,13 @@ def perturb(rng: np.random.Generator, hyperparameters: Hyperparameters,
 
 def resample(rng: np.random.Generator, hyperparameters: Hyperparameters,
              ranges: Mapping[str, Range], probability: float = 0.25) -> dict[str, float]:
-  """Draws each hyperparameter anew from its prior with some probability (section 4.1.1).
+  """Replaces each hyperparameter with some probability by a draw from its prior (section 4.1.1).
 
   Args:
-    rng: for the draws.
+    rng: source of randomness.
     hyperparameters: name -> value.
     ranges: of the same names.
-    probability: with which each is drawn anew; the paper does not say.
+    probability: of a new draw, for each; the paper gives none.
 
   Raises:
     ValueError: names differ, or a value is outside its range.
@@ -191,17 +193,18 @@ def resample(rng: np.random.Generator, hyperparameters: Hyperparameters,
 
 
 def checked(hyperparameters: Hyperparameters, ranges: Mapping[str, Range]) -> dict[str, float]:
-  """The hyperparameters as floats; ValueError where names differ or one is outside its range."""
+  """Returns the hyperparameters as floats; raises ValueError for other names or values."""
   if set(hyperparameters) != set(ranges):
     raise ValueError(f"hyperparameters: expected {sorted(ranges)}, found {sorted(hyperparameters)}")
   for name, value in hyperparameters.items():
     low, high, _ = ranges[name]
-    if not low <= value <= high:  # nor is NaN
+    if not low <= value <= high:  # also false for NaN
       raise ValueError(f"hyperparameter {name!r}: expected {low} to {high}, found {value}")
   return {name: float(value) for name, value in hyperparameters.items()}
 
 
-def check_range(name: str, range_: Any) -> None:
+def check_range(name: str, range_: Range) -> None:
+  """Raises ValueError for a range without finite bounds, or with an unknown scale."""
   low, high, scale = Range(*range_)
   if scale not in (LOG, LINEAR):
     raise ValueError(f"range of {name!r}: expected scale {LOG!r} or {LINEAR!r}, found {scale!r}")

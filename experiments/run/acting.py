@@ -93,8 +93,8 @@ class Reporter:
     self._since = time.time()
 
   def win_rates(self) -> np.ndarray:
-    """Returns the agent's win rate against each scripted player, from the league's payoff."""
-    return self._payoff.win_rates(wiring.PLAYER, self._opponents)
+    """Returns the agent's score against each scripted player, from the league's payoff."""
+    return self._payoff.scores(wiring.PLAYER, self._opponents)
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts the steps and games of one rollout call; reports every few seconds."""
@@ -113,7 +113,7 @@ class Reporter:
     for opponent in self._opponents:
       found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
-        rows += [results.Row(seconds, update, f"score/train/{opponent}", found.win_rate,
+        rows += [results.Row(seconds, update, f"score/train/{opponent}", found.score,
                              found.low, found.high),
                  results.Row(seconds, update, f"games/{opponent}", found.games)]
     results.append(self._path, rows)

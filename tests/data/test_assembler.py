@@ -1,4 +1,4 @@
-"""The assembler against a naive one that handles each game alone, and by hand."""
+"""The assembler against a naive one that handles each game alone, and against hand-made cases."""
 
 import functools
 
@@ -19,7 +19,7 @@ STEP_SPEC = types.step_spec(CONFIG.max_entities, CONFIG.map_size, CONFIG.max_sel
 
 @functools.lru_cache(maxsize=64)
 def observed(row: int, game: int, t: int, last: bool):
-  """A step as an actor records it, reward and discount on arrival, and the state before it."""
+  """A step as an actor records it, with the reward and discount of arrival, and its core state."""
   random = np.random.default_rng([row, game, t])
 
   def draw(leaf):
@@ -39,7 +39,7 @@ def identity(row, game, t):
 
 
 def make_records(steps, slots: int):
-  """[(row, game, t, terminal t)] -> Records: each step in the first moment its row allows."""
+  """[(row, game, t, terminal t)] -> Records: each step at the first moment free for its row."""
   moments: list[list] = []
   earliest: dict[int, int] = {}
   for row, game, t, end in steps:
@@ -65,7 +65,7 @@ def make_records(steps, slots: int):
 
 
 def naive_trajectories(row: int, game: int, end: int, known: int, unroll_length: int):
-  """[(indices, Packed)] of one game of which steps 0 to `known` - 1 are known."""
+  """Returns [(indices, Packed)] of one game whose steps 0 to `known` - 1 are known."""
   over = known == end + 1
   steps, states = [], []
   for t in range(known):
@@ -88,7 +88,7 @@ def naive_trajectories(row: int, game: int, end: int, known: int, unroll_length:
   for start in starts:
     indices = [min(start + i, end) for i in range(unroll_length + 1)]
     window = [steps[t] for t in indices]
-    if indices[-1] != end:  # nothing is known yet of what its action earns
+    if indices[-1] != end:  # the reward of its action is not known yet
       window[-1] = window[-1]._replace(
         reward=np.zeros_like(window[-1].reward), discount=np.ones((), np.float32))
     stacked = jax.tree.map(lambda *x: np.stack(x), *window)
@@ -120,8 +120,9 @@ games = st.lists(st.integers(0, 11), min_size=1, max_size=3)  # terminal index o
                   slots=st.integers(1, 3), calls=st.integers(1, 4), unfinished=st.integers(0, 3),
                   seed=st.integers(0, 99))
 @hypothesis.settings(max_examples=30, deadline=None)
-def test_against_naive(rows, unroll_length, slots, calls, unfinished, seed):
-  """Interleaved games in several calls give what each game alone gives."""
+def test_trajectories_equal_those_of_a_naive_assembler(
+    rows, unroll_length, slots, calls, unfinished, seed):
+  """Interleaved games in several calls give the same as each game alone."""
   queues = [[(row, game, t, end) for game, end in enumerate(ends) for t in range(end + 1)]
             for row, ends in enumerate(rows)]
   queues = [queue[:len(queue) - unfinished] for queue in queues]
@@ -146,7 +147,7 @@ def test_against_naive(rows, unroll_length, slots, calls, unfinished, seed):
     assert len(ours) == len(naive)
     for packed, (_, reference) in zip(ours, naive, strict=True):
       assert_packed_equal(packed, reference)
-    # Every transition of a finished game is learnt: it is a step that is not the last, of weight 1.
+    # Each transition of a finished game is trained on: a step before the last, of weight 1.
     learnt = {loop for packed in ours
               for loop, weight in zip(game_loops(packed)[:-1], column(packed, "weight")[:-1],
                                       strict=True) if weight[0]}
@@ -164,7 +165,7 @@ def cut_one_game(end: int, unroll_length: int):
 @pytest.mark.parametrize("end, starts", [
   (4, [0]), (8, [0, 4]), (5, [0, 1]), (10, [0, 4, 6]), (2, [0]), (1, [0]), (0, [])])
 def test_where_trajectories_start(end, starts):
-  """T = 4: consecutive ones share one step; the last is moved back to end at the end."""
+  """T = 4: consecutive ones share one step; the last is moved back to end with the game."""
   assert [game_loops(packed)[0] for packed in cut_one_game(end, 4)] == starts
 
 
@@ -179,12 +180,12 @@ def test_rewards_move_to_the_step_that_earned_them():
   np.testing.assert_array_equal(column(second, "weight")[:, 0], [1, 1, 1, 1, 0])
 
 
-def test_state_is_the_one_before_the_first_step():
+def test_initial_state_precedes_the_first_step():
   for packed, start in zip(cut_one_game(6, 4), [0, 2], strict=True):
     np.testing.assert_array_equal(packed.state, wire.pack_state(observed(0, 0, start, False)[1]))
 
 
-def test_short_game_is_filled_with_its_terminal_step():
+def test_a_short_game_is_padded_with_its_terminal_step():
   packed, = cut_one_game(2, 5)
   assert game_loops(packed) == [0, 1, 2, 2, 2, 2]
   np.testing.assert_array_equal(column(packed, "weight")[:, 0], [1, 1, 0, 0, 0, 0])
@@ -196,8 +197,8 @@ def test_short_game_is_filled_with_its_terminal_step():
     assert not column(packed, f"log_prob.{argument}")[2:].any()
 
 
-def test_a_limit_of_time_ends_a_game():
-  """A discount of 1 on the terminal step would bootstrap from a step that is only filled in."""
+def test_a_time_limit_ends_a_game():
+  """A discount of 1 on the terminal step would bootstrap from padding."""
   records = make_records([(0, 0, t, 2) for t in range(3)], 1)
   step = records.step._replace(discount=np.ones_like(records.step.discount))
   cut, = assembler.Assembler(CONFIG, 4, 1).add(records._replace(step=step))
@@ -205,7 +206,7 @@ def test_a_limit_of_time_ends_a_game():
   np.testing.assert_array_equal(column(packed, "discount")[:, 0], [1, 0, 0, 0, 0])
 
 
-def test_rows_that_are_not_recorded_and_empty_slots_are_left_out():
+def test_unrecorded_rows_and_empty_slots_are_skipped():
   steps = [(row, 0, t, 3) for t in range(4) for row in (0, 1)]
   records = make_records(steps, 3)  # the third slot stays empty
   cuts = assembler.Assembler(CONFIG, 3, 2).add(records, record=records.row != 1)
@@ -213,13 +214,13 @@ def test_rows_that_are_not_recorded_and_empty_slots_are_left_out():
   assert game_loops(cuts[0].packed) == [0, 1, 2, 3]
 
 
-def test_a_game_seen_from_its_middle_is_left_out_until_the_next():
+def test_a_game_without_its_first_step_is_skipped():
   steps = [(0, 0, t, 4) for t in range(2, 5)] + [(0, 1, t, 2) for t in range(3)]
   cuts = assembler.Assembler(CONFIG, 2, 1).add(make_records(steps, 1))
   assert [game_loops(cut.packed) for cut in cuts] == [[100, 101, 102]]
 
 
-def test_an_abandoned_game_does_not_reach_into_the_next():
+def test_an_abandoned_game_does_not_mix_with_the_next():
   steps = [(0, 0, t, 9) for t in range(4)] + [(0, 1, t, 3) for t in range(4)]
   cuts = assembler.Assembler(CONFIG, 3, 1).add(make_records(steps, 1))
   assert [game_loops(cut.packed) for cut in cuts] == [[0, 1, 2, 3], [100, 101, 102, 103]]
@@ -237,7 +238,7 @@ def test_steps_packed_on_the_device_give_the_same():
     assert_packed_equal(x.packed, y.packed)
 
 
-def test_cuts_do_not_change_when_the_ring_goes_on():
+def test_cuts_stay_unchanged_by_later_steps():
   cutter = assembler.Assembler(CONFIG, 2, 1)
   cut, = cutter.add(make_records([(0, 0, t, 6) for t in range(3)], 1))
   before = [x.copy() for x in cut.packed]

@@ -1,4 +1,4 @@
-"""Datasets on disk: what is written comes back, whole or not at all."""
+"""Recordings: saving, reading, and the example of the docs."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ UNROLL_LENGTH = 2
 
 
 def packed(number: int) -> wire.Packed:
-  """A trajectory of random bytes and its number."""
+  """Returns a trajectory of random integers with a number in it."""
   random = np.random.default_rng(number)
   spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
   made = wire.Packed(*[random.integers(0, 9, x.shape).astype(x.dtype) for x in spec])
@@ -39,12 +39,12 @@ def recorded(tmp_path_factory):
   return path
 
 
-def test_everything_comes_back_and_again(recorded):
+def test_a_recording_returns_every_trajectory_repeatedly(recorded):
   seen = set()
   with datasets.dataset(recorded, 4) as batches:
     assert batches.recording == recordings.describe(recorded)
     assert batches.recording.trajectories == 6 and batches.recording.origin == "a test"
-    for _ in range(30):  # without end: far more than there is
+    for _ in range(30):  # endless: far more than the recording holds
       batch = next(batches)
       for b, number in enumerate(batch.int32[0, :, 0].tolist()):
         expected = packed(number)
@@ -52,7 +52,7 @@ def test_everything_comes_back_and_again(recorded):
           np.testing.assert_array_equal(getattr(batch, name)[:, b], getattr(expected, name))
         np.testing.assert_array_equal(batch.state[b], expected.state)
         seen.add(number)
-  # Each of 120 draws misses a given one of six with 5/6: all are seen but for one in 5e8.
+  # 120 draws all miss one of six with probability 6 * (5/6)^120 = 2e-9.
   assert seen == set(range(6))
 
 
@@ -65,18 +65,18 @@ def test_a_batch_unpacks_to_trajectories(recorded):
   assert trajectory.steps.observation.entities.shape[2:] == expected
 
 
-def test_only_the_folder_is_left(recorded):
+def test_saving_leaves_no_other_files(recorded):
   assert [path.name for path in recorded.parent.iterdir()] == ["games"]
 
 
-def test_an_existing_folder_is_not_touched(tmp_path):
+def test_an_existing_path_is_not_overwritten(tmp_path):
   (tmp_path / "mine").write_text("kept")
   with pytest.raises(FileExistsError, match="mine exists: a recording is written once"):
     recordings.save(tmp_path / "mine", iter(()), "mini", UNROLL_LENGTH, 1, "")
   assert (tmp_path / "mine").read_text() == "kept"
 
 
-def test_too_few_or_wrong_trajectories_leave_nothing(tmp_path):
+def test_too_few_or_invalid_trajectories_leave_nothing(tmp_path):
   with pytest.raises(ValueError, match="expected 3 trajectories, found 2"):
     recordings.save(tmp_path / "few", map(packed, range(2)), "mini", UNROLL_LENGTH, 3, "")
   wrong = packed(0)._replace(float32=np.zeros((UNROLL_LENGTH + 2, 14), np.float32))
@@ -89,14 +89,14 @@ def test_too_few_or_wrong_trajectories_leave_nothing(tmp_path):
 @pytest.mark.parametrize(("source", "message"), [
   ("data/none", "'data/none' is neither a folder of recorded trajectories nor the host:port"),
   ("localhost:1", "needs player, config and unroll_length; found None, None and None")])
-def test_sources_that_cannot_be_are_refused(source, message):
+def test_invalid_sources_are_refused(source, message):
   with pytest.raises(ValueError, match=message):
     datasets.dataset(source, 2)
 
 
 @pytest.mark.slow
-def test_the_loop_of_the_page_runs(tmp_path):
-  """docs/datasets.md's code as it stands there, on copies of one trajectory: all means are one."""
+def test_the_example_of_the_docs_runs(tmp_path):
+  """Runs the code of docs/datasets.md on copies of one trajectory: all means are equal."""
   page = (ROOT / "docs" / "datasets.md").read_text()
   code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
   assert len(code.splitlines()) <= 26

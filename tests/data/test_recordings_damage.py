@@ -160,7 +160,7 @@ def test_an_empty_folder_is_no_recording(tmp_path):
   ("\0\1\2", "expected JSON"), ("{'manifest': 1}", "expected JSON"),
 ], ids=["null", "list", "string", "empty_object", "deep", "deep_manifest", "old", "other_digest",
         "binary", "python"])
-def test_manifests_that_are_none_are_refused(copy, text, message):
+def test_files_without_a_manifest_are_refused(copy, text, message):
   (copy / MANIFEST).write_text(text)
   refused(copy, rf"{MANIFEST}.*{message}")
 

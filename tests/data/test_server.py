@@ -1,4 +1,4 @@
-"""The data server as a learner and its actors see it."""
+"""The data server and its clients: writer, dataset, parameters."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ PARAMS = {"torso": {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}, "b": np.
 
 
 def packed(number: int) -> wire.Packed:
-  """A trajectory of zeros but for its number."""
+  """Returns a trajectory of zeros with a number in it."""
   zeros = wire.pack(types.zeros(types.trajectory_spec(CONFIG, UNROLL_LENGTH)))
   zeros.int32[0, 0] = number
   return zeros
@@ -94,13 +94,13 @@ def test_writer_waits_for_the_learner_and_loses_nothing(serve):
     for number in range(20):
       sender.send("main", packed(number))
   assert 3 <= number <= 6
-  sent = number + 1  # the last is on its way too
+  sent = number + 1  # the last one is in flight
   with make_dataset(address, 2, deadline_s=1) as batches:
     numbers = np.concatenate([next(batches).int32[0, :, 0] for _ in range(sent)])
   assert sorted(numbers) == sorted([*range(sent)] * 2)
 
 
-def test_stop_flag_ends_the_waiting(serve):
+def test_the_stop_event_ends_a_wait_for_the_limiter(serve):
   address = serve(min_size=1, tolerance=1)
   stop = threading.Event()
   sender = make_writer(address, deadline_s=60, max_in_flight=1, stop=stop)
@@ -111,8 +111,8 @@ def test_stop_flag_ends_the_waiting(serve):
   assert time.monotonic() - start < 10
 
 
-def test_steps_become_items(serve):
-  """A game of 5 steps, T = 2: trajectories from 0, 2 and, moved back, 3."""
+def test_steps_become_trajectories_in_the_table(serve):
+  """A game of 5 steps, T = 2: trajectories start at 0, 2 and, moved back, 3."""
   address = serve()
   step_spec = types.step_spec(CONFIG.max_entities, CONFIG.map_size, CONFIG.max_selected)
   state_spec = types.core_state_spec(CONFIG)
@@ -138,7 +138,7 @@ def test_steps_become_items(serve):
   (CONFIG, 5, r"field 'bits' of table 'main' of localhost:\d+: found uint8\[3, 802\], "
               r"expected uint8\[6, 802\]"),
   (agent_config.full(), UNROLL_LENGTH, r"field 'bits' .*found uint8\[3, 802\]")])
-def test_mismatch_is_told_before_anything_is_sampled(serve, config, unroll_length, message):
+def test_a_mismatch_is_found_before_anything_is_sampled(serve, config, unroll_length, message):
   address = serve()
   sender = make_writer(address)
   sender.send("main", packed(0))
@@ -161,7 +161,7 @@ def test_first_differing_field_is_named():
     transport.check_signature({"main": Info()}, "main", "here:1", expected)
 
 
-def test_trajectory_of_another_shape_is_refused_by_the_writer(serve):
+def test_the_writer_refuses_a_trajectory_of_another_shape(serve):
   sender = make_writer(serve())
   wrong = packed(0)._replace(int16=np.zeros((2, 7), np.int16))
   with pytest.raises(writer.SignatureMismatchError, match=(
@@ -169,7 +169,7 @@ def test_trajectory_of_another_shape_is_refused_by_the_writer(serve):
     sender.send("main", wrong)
 
 
-def test_unknown_player_is_told_with_those_there_are(serve):
+def test_an_unknown_player_is_refused_with_the_known_tables(serve):
   address = serve()
   with pytest.raises(transport.SignatureMismatchError, match=(
       r"no table 'zerg' of localhost:\d+; it has \['main', 'parameters/main'\]")):
@@ -180,7 +180,7 @@ def test_unknown_player_is_told_with_those_there_are(serve):
   make_writer, lambda address, **options: make_dataset(address, 1, **options),
   lambda address, **options: parameters.ParameterPublisher(address, "main", **options),
   lambda address, **options: parameters.ParameterFetcher(address, "main", PARAMS, **options)])
-def test_absent_server_is_named_with_the_attempts(connect):
+def test_an_absent_server_is_named_with_the_attempts(connect):
   with pytest.raises(transport.ServerUnavailableError, match=(
       r"localhost:1 does not answer: .*start it again.*\(1 attempts in")):
     connect("localhost:1", deadline_s=1)
@@ -203,7 +203,7 @@ def test_retry_doubles_its_waits_until_the_deadline():
   assert waits == [1, 2, 4, 8, 8]
 
 
-def test_retry_gives_what_comes_at_last():
+def test_retry_returns_the_first_answer():
   answers = iter([OSError(), OSError(), 7])
 
   def call():
@@ -229,7 +229,7 @@ def test_port_in_use_is_refused(serve):
     serve(port=port)
 
 
-def test_checkpoint_keeps_what_was_not_yet_sampled(serve, tmp_path):
+def test_a_checkpoint_keeps_unsampled_trajectories(serve, tmp_path):
   address = serve(checkpoint_dir=tmp_path, tolerance=16)
   sender = make_writer(address)
   for number in range(6):
@@ -308,13 +308,13 @@ def test_parameters_of_another_tree_are_refused(serve):
     parameters.ParameterFetcher(address, "main", template, deadline_s=5)()
 
 
-def test_parameters_nobody_publishes_are_not_waited_for_for_ever(serve):
+def test_the_wait_for_a_first_publication_has_a_deadline(serve):
   fetcher = parameters.ParameterFetcher(serve(), "main", PARAMS, deadline_s=1)
   with pytest.raises(parameters.StarvedError, match="no parameters of .main. were published"):
     fetcher()
 
 
-def test_reverb_is_loaded_only_when_it_is_used():
+def test_reverb_is_imported_on_first_use_only():
   """A learner's losses and an actor's games need neither Reverb nor TensorFlow."""
   program = (
     "import sys, starleague.data.parameters, starleague.data.writer, starleague.data.server; "

@@ -1,4 +1,4 @@
-"""The z library: what counts as built, keys, files."""
+"""The z library: build orders, selection, files."""
 
 import os
 import subprocess
@@ -29,18 +29,18 @@ UNIT = v.UNIT_TYPES.index
   ("Broodling", 0, 0), ("SiegeTankSieged", 0, 0), ("SupplyDepotLowered", 0, 0),
   ("BarracksFlying", 0, 0), ("StasisTrap", 0, 0), ("MineralField", 0, 0), ("Unknown", 0, 0),
 ])
-def test_what_counts_as_built(name, built, ordered):
+def test_unit_types_in_build_orders(name, built, ordered):
   assert build_order.BUILT[UNIT(name)] == bool(built)
   assert build_order.IN_BUILD_ORDER[UNIT(name)] == bool(ordered)
 
 
-def test_the_tables_are_over_the_vocabulary():
+def test_tables_cover_the_vocabulary():
   assert build_order.BUILT.shape == build_order.IN_BUILD_ORDER.shape == (v.NUM_UNIT_TYPES,)
   assert not (build_order.IN_BUILD_ORDER & ~build_order.BUILT).any()
   assert not build_order.BUILT[len(v.UNIT_TYPES.names):].any()
 
 
-def test_filtering_moves_what_counts_together():
+def test_filter_build_order_closes_gaps():
   order = [UNIT("Probe"), UNIT("Pylon"), UNIT("Gateway"), 0, UNIT("Probe"), UNIT("Zealot")]
   places = np.arange(12).reshape(6, 2)
   kept, kept_places = statistics.filter_build_order(order, places)
@@ -51,7 +51,7 @@ def test_filtering_moves_what_counts_together():
 
 @hypothesis.given(st.lists(st.integers(0, 255), max_size=60))
 @hypothesis.settings(max_examples=30)
-def test_filtering_against_a_plain_loop(order):
+def test_filter_build_order_equals_a_plain_loop(order):
   places = [(i, 255 - i) for i in range(len(order))]
   expected = [(unit_type, place) for unit_type, place in zip(order, places, strict=True)
               if build_order.IN_BUILD_ORDER[unit_type]][:20]
@@ -65,7 +65,7 @@ def test_filtering_against_a_plain_loop(order):
 
 
 def executed(number):
-  """Statistics that tell which game they are of, by the place of their first building."""
+  """Returns statistics that identify their game by the place of the first building."""
   z = types.zeros(types.statistics_spec())
   z.build_order[:3] = UNIT("Probe"), UNIT("Gateway"), UNIT("Zealot")
   z.build_order_xy[:3] = (9, 9), (number, 1), (2, 3)
@@ -76,8 +76,10 @@ def executed(number):
 
 
 GAMES = [
-  PlayedGame("Kairos", PROTOSS, ZERG, executed(0)), PlayedGame("Kairos", PROTOSS, ZERG, executed(1)),
-  PlayedGame("Kairos", ZERG, PROTOSS, executed(2)), PlayedGame("Cyber Forest", PROTOSS, ZERG, executed(3)),
+  PlayedGame("Kairos", PROTOSS, ZERG, executed(0)),
+  PlayedGame("Kairos", PROTOSS, ZERG, executed(1)),
+  PlayedGame("Kairos", ZERG, PROTOSS, executed(2)),
+  PlayedGame("Cyber Forest", PROTOSS, ZERG, executed(3)),
   PlayedGame("Kairos", PROTOSS, TERRAN, executed(4))]
 
 
@@ -100,7 +102,7 @@ def test_selecting_by_map_and_match_up(library):
   assert numbers(library.select()) == [0, 1, 2, 3, 4]
 
 
-def test_the_library_keeps_what_was_done_but_filters_the_build_order(library):
+def test_the_library_keeps_statistics_and_filters_build_orders(library):
   z = library.select("Cyber Forest")
   assert z.build_order[0, :3].tolist() == [UNIT("Gateway"), UNIT("Zealot"), 0]
   assert z.build_order_xy[0, :3].tolist() == [[3, 1], [2, 3], [0, 0]]
@@ -110,7 +112,7 @@ def test_the_library_keeps_what_was_done_but_filters_the_build_order(library):
     assert value.dtype == spec.dtype and value.shape == (1, *spec.shape)
 
 
-def test_sampling_is_by_key_and_even(library):
+def test_sampling_is_uniform_and_repeats_with_its_key(library):
   keys = jax.random.split(jax.random.key(0), 60)
   found = [numbers(library.sample(key, "Kairos", PROTOSS))[0] for key in keys]
   assert set(found) == {0, 1, 4}
@@ -125,7 +127,7 @@ def test_sampling_is_by_key_and_even(library):
   (("Kairos", TERRAN, ZERG), "map Kairos, terran against zerg, among 5 games on maps Cyber Forest"),
   (("Nowhere",), "map Nowhere, any against any"),
 ])
-def test_nothing_that_fits_is_an_error(library, asked, message):
+def test_a_selection_without_games_is_an_error(library, asked, message):
   with pytest.raises(KeyError, match=message):
     library.select(*asked)
   with pytest.raises(KeyError, match=message):
@@ -155,7 +157,7 @@ def test_merging_renumbers_maps(library):
   ({"executed": executed(0)._replace(units=np.zeros(3, bool))},
    r"Game 1 on Kairos: executed.units has shape \(3,\), expected \(256,\)"),
 ])
-def test_games_that_do_not_fit_are_named(change, message):
+def test_invalid_games_are_named(change, message):
   with pytest.raises(ValueError, match=message):
     StatisticsLibrary.from_games([GAMES[0], GAMES[1]._replace(**change)])
 
@@ -163,7 +165,7 @@ def test_games_that_do_not_fit_are_named(change, message):
 def test_saving_and_loading(library, tmp_path):
   path = tmp_path / "new" / "z.npz"
   library.save(path)
-  library.save(path)  # over itself
+  library.save(path)  # overwrites itself
   loaded = StatisticsLibrary.load(path)
   assert os.listdir(path.parent) == ["z.npz"]
   assert loaded.maps == library.maps
@@ -209,7 +211,7 @@ def test_a_damaged_file_is_named(library, tmp_path):
   ({"units": np.zeros((5, 256), np.int64)}, "units is int64, expected bool"),
   ({"units": np.zeros((5, 256), object)}, "not a readable z library"),  # pickled: never loaded
 ])
-def test_files_of_something_else_are_refused(library, tmp_path, change, message):
+def test_other_files_are_refused(library, tmp_path, change, message):
   path = tmp_path / "z.npz"
   library.save(path)
   with np.load(path) as file:
@@ -241,7 +243,7 @@ def test_a_killed_save_leaves_the_previous_file(tmp_path):
   assert len(StatisticsLibrary.load(path)) == 1000
 
 
-def test_recent_targets_repeat_until_full_and_then_forget_the_oldest():
+def test_recent_targets_repeat_until_full_then_drop_the_oldest():
   marine = v.UNIT_TYPES.index("Marine")
   recent, zerg = statistics.Recent(2), types.RACES.index("zerg")
   empty = types.zeros(types.statistics_spec())
@@ -254,6 +256,7 @@ def test_recent_targets_repeat_until_full_and_then_forget_the_oldest():
       np.testing.assert_array_equal(recent.targets().build_order_xy[zerg, 1, :, 0], [[3, 3]] * 2)
   targets = recent.targets()
   np.testing.assert_array_equal(targets.build_order_xy[zerg, 1, :, 0], [[5, 5], [9, 9]])
-  np.testing.assert_array_equal(targets.build_order[zerg, 1, :, :2], [[marine, 0]] * 2)  # no workers
+  orders = targets.build_order[zerg, 1, :, :2]
+  np.testing.assert_array_equal(orders, [[marine, 0]] * 2)  # no workers
   targets.build_order[zerg, 1] = 0
   assert not targets.build_order.any()

@@ -1,4 +1,4 @@
-"""The wire form is exact, and its layout is the one worked out by hand."""
+"""The wire format is exact; its layout equals one computed by hand."""
 
 import functools
 
@@ -18,7 +18,7 @@ UNROLL_LENGTH = 3
 
 
 def random_tree(spec, seed):
-  """Numpy arrays of a spec's shapes, over the whole range of each dtype; binary planes binary."""
+  """Returns random arrays over the range of each dtype; binary planes hold 0 and 1."""
   random = np.random.default_rng(seed)
 
   def draw(leaf):
@@ -85,7 +85,7 @@ def test_state_round_trip_with_leading_axes():
   assert_same(wire.unpack_state(vector, CONFIG), state)
 
 
-def test_spec_is_what_pack_makes():
+def test_packed_spec_describes_packed_trajectories():
   found = jax.tree.map(lambda x: (x.shape, np.dtype(x.dtype)), wire.pack(trajectory(0)))
   spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
   assert jax.tree.map(lambda x: (x.shape, np.dtype(x.dtype)), spec) == found
@@ -124,7 +124,7 @@ def test_difference_wraps_around():
   np.testing.assert_array_equal(wire.difference(y), [[32767], [1], [-32768]])
 
 
-def test_a_still_game_is_zeros_on_the_wire():
+def test_an_unchanging_game_is_zeros_on_the_wire():
   spec = types.trajectory_spec(CONFIG, UNROLL_LENGTH)
   first = jax.tree.map(lambda x: x[:1], trajectory(1).steps)
   still = types.Trajectory(

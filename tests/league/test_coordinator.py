@@ -1,4 +1,4 @@
-"""The coordinator: reports, orders, resets, and that a restart resumes."""
+"""The coordinator: reports, orders, resets, resuming after a restart."""
 
 import os
 import signal
@@ -35,50 +35,50 @@ def result(identifier, home, away, outcome=WIN):
   return GameResult(str(identifier), home, away, outcome, 0.)
 
 
-def test_a_main_agent_that_beats_the_past_leaves_a_copy_and_goes_on(league):
+def test_a_main_agent_that_beats_the_past_gets_a_snapshot_and_continues(league):
   assert league.report(result(1, MAIN, FIRST), steps=99) is None  # too early
   order = league.report(result(2, MAIN, FIRST), steps=150)
   assert order == Order(1, MAIN, "zerg-main-0-0001", 150, reset=False)
   assert league.orders(MAIN) == [order] == league.orders()
   assert league.report(result(3, MAIN, FIRST), steps=900) is None  # one order at a time
-  # The copy can be met only once it is saved.
+  # The snapshot joins the league only once it is saved.
   assert "zerg-main-0-0001" not in [player.name for player in league.players]
   copy = league.complete(order.id)
   assert copy == Player("zerg-main-0-0001", "historical", "zerg", MAIN, "main", 150)
   assert league.players[-1] == copy and league.orders() == []
   assert league.progress(MAIN) == (900, 150, 1)
-  assert league.payoff.win_rate(MAIN, FIRST) == 1  # it goes on, so its win rates do
-  assert league.complete(order.id) == copy  # once more changes nothing
+  assert league.payoff.score(MAIN, FIRST) == 1  # without a reset, its scores stay
+  assert league.complete(order.id) == copy  # idempotent
   assert len(league.players) == 5
 
 
-def test_the_timeout_copies_who_does_not_win(league):
+def test_the_timeout_orders_a_snapshot_of_a_losing_player(league):
   assert league.report(result(1, MAIN, FIRST, LOSS), steps=200) is None
   order = league.report(result(2, MAIN, FIRST, DRAW), steps=201)
   assert order.snapshot == "zerg-main-0-0001"
 
 
-def test_a_main_exploiter_starts_anew_and_its_win_rates_are_forgotten(league):
+def test_a_main_exploiter_is_reset_and_its_scores_are_deleted(league):
   league.report(result(0, HUNTER, FIRST))
   order = league.report(result(1, EXPLOITER, MAIN), steps=100)
   assert order == Order(1, EXPLOITER, "zerg-main_exploiter-0-0001", 100, reset=True)
-  assert league.payoff.win_rate(EXPLOITER, MAIN) == 1  # until the learner has done it
+  assert league.payoff.score(EXPLOITER, MAIN) == 1  # until the learner completes the order
   league.complete(order.id)
-  assert league.payoff.win_rate(EXPLOITER, MAIN) == .5
-  assert league.payoff.win_rate(MAIN, EXPLOITER) == .5
-  assert league.payoff.win_rate(HUNTER, FIRST) == 1
+  assert league.payoff.score(EXPLOITER, MAIN) == .5
+  assert league.payoff.score(MAIN, EXPLOITER) == .5
+  assert league.payoff.score(HUNTER, FIRST) == 1
   assert league.payoff.results(EXPLOITER, MAIN).games == 1
   assert league.progress(EXPLOITER).snapshot_steps == 100
 
 
-def test_win_rates_are_kept_over_a_reset_where_asked(tmp_path):
+def test_scores_survive_a_reset_without_clear_on_reset(tmp_path):
   league = start(tmp_path / "league.sqlite", clear_on_reset=False)
   order = league.report(result(1, EXPLOITER, MAIN), steps=100)
   league.complete(order.id)
-  assert order.reset and league.payoff.win_rate(EXPLOITER, MAIN) == 1
+  assert order.reset and league.payoff.score(EXPLOITER, MAIN) == 1
 
 
-def test_a_quarter_of_league_exploiters_start_anew(tmp_path):
+def test_a_quarter_of_league_exploiters_are_reset(tmp_path):
   hunters = [Player(f"hunter-{i}", "league_exploiter", "zerg") for i in range(200)]
   rules = players.pseudocode_rules(minimum_steps=0, timeout_steps=1)
   league = Coordinator(tmp_path / "league.sqlite", snapshot_rules=rules)
@@ -93,14 +93,14 @@ def test_a_quarter_of_league_exploiters_start_anew(tmp_path):
   assert np.mean([order.reset for order in orders]) == pytest.approx(.25, abs=.08)
 
 
-def test_only_the_home_player_is_examined(league):
+def test_a_report_orders_snapshots_of_the_home_player_only(league):
   league.set_steps(EXPLOITER, 1000)
   assert league.report(result(1, MAIN, EXPLOITER, LOSS), steps=50) is None
   assert league.orders() == []
-  assert league.report(result(2, FIRST, EXPLOITER, LOSS)) is None  # a copy never changes
+  assert league.report(result(2, FIRST, EXPLOITER, LOSS)) is None  # a snapshot never changes
 
 
-def test_steps_never_go_back(league):
+def test_steps_never_decrease(league):
   league.set_steps(MAIN, 80)
   league.set_steps(MAIN, 70)
   assert league.progress(MAIN).steps == 80
@@ -113,13 +113,13 @@ def test_steps_never_go_back(league):
   ((result(1, MAIN, FIRST), -1), ValueError, f"{MAIN}: steps is -1"),
   ((result(1, FIRST, MAIN), 5), ValueError, f"{FIRST} is historical"),
 ])
-def test_what_makes_no_sense_is_refused_and_nothing_counted(league, arguments, error, message):
+def test_invalid_reports_are_refused_and_not_counted(league, arguments, error, message):
   with pytest.raises(error, match=message):
     league.report(*arguments)
   assert league.payoff.results(MAIN, FIRST).games == 0
 
 
-def test_refusals_name_player_and_file(league):
+def test_error_messages_name_player_and_file(league):
   with pytest.raises(KeyError, match="league.sqlite gave no order 9"):
     league.complete(9)
   with pytest.raises(ValueError, match=f"already has a player '{MAIN}'"):
@@ -130,8 +130,8 @@ def test_refusals_name_player_and_file(league):
     league.get_evaluation_match(np.random.default_rng(0), [MAIN])
 
 
-def test_matches_are_the_rules_and_resume_where_they_were(tmp_path):
-  """One league run through, and one restarted before every match, give the same matches."""
+def test_matches_follow_the_rules_and_resume_after_a_restart(tmp_path):
+  """A league that is restarted before every match makes the same matches."""
   whole = start(tmp_path / "whole.sqlite", seed=3)
   expected = [whole.get_match(name) for name in (MAIN, EXPLOITER, HUNTER) * 10]
   found = []
@@ -156,7 +156,7 @@ def test_a_restart_resumes_everything(tmp_path):
   assert resumed.players == league.players and len(resumed.players) == 5
   assert resumed.progress(MAIN) == (150, 150, 1)
   assert resumed.orders() == [pending]
-  assert resumed.payoff.win_rate(MAIN, FIRST) == 1
+  assert resumed.payoff.score(MAIN, FIRST) == 1
   assert resumed.report(result(1, MAIN, FIRST), steps=150) is None  # counted before
   assert resumed.payoff.results(MAIN, FIRST).games == 1
 
@@ -174,7 +174,7 @@ for i in range(1_000_000):
 """
 
 
-def test_a_killed_coordinator_loses_nothing_it_had_answered(tmp_path):
+def test_a_killed_coordinator_keeps_all_answered_reports(tmp_path):
   path = tmp_path / "league.sqlite"
   with subprocess.Popen([sys.executable, "-c", _VICTIM, path], stdout=subprocess.PIPE,
                         text=True) as process:
@@ -190,12 +190,12 @@ def test_a_killed_coordinator_loses_nothing_it_had_answered(tmp_path):
   assert progress.steps in (10 * last, 10 * last + 10)
   copies = [player for player in resumed.players if player.parent == MAIN]
   assert progress.snapshots - len(resumed.orders(MAIN)) == len(copies) - 1
-  # The first beats the past at 100 steps; each later copy waits out the timeout, as nobody has
-  # played the one before it and an unknown win rate is not above 0.7.
+  # The player beats the past at 100 steps. Later snapshots wait for the timeout: no game was played
+  # against the previous snapshot, and an unknown score is not above 0.7.
   assert [player.steps for player in copies[:4]] == [0, 100, 310, 520]
 
 
-def test_one_order_however_many_threads_report(league):
+def test_reports_of_many_threads_cause_one_order(league):
   league.set_steps(MAIN, 1000)
   orders = []
   def play(prefix):
@@ -212,7 +212,7 @@ def test_one_order_however_many_threads_report(league):
   assert league.payoff.results(MAIN, FIRST).games == 40
 
 
-def test_evaluators_play_the_least_known_pairs(league):
+def test_evaluators_play_the_pairs_with_the_fewest_games(league):
   rng = np.random.default_rng(0)
   names = [player.name for player in league.players]
   for i in range(5 * (len(names) * (len(names) - 1) // 2)):
@@ -224,8 +224,8 @@ def test_evaluators_play_the_least_known_pairs(league):
   np.testing.assert_allclose(games, 1 + .99 + .99 ** 2 + .99 ** 3 + .99 ** 4)
 
 
-def test_the_league_runs_itself(league):
-  """Random results for a while: copies come, are played, and every match is of the league."""
+def test_a_league_of_random_results_is_consistent(league):
+  """With random results, snapshots join and play, and all matches are within the league."""
   rng = np.random.default_rng(5)
   steps = dict.fromkeys((MAIN, EXPLOITER, HUNTER), 0)
   branches = set()

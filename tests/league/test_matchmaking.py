@@ -20,18 +20,18 @@ LIVE = [MAIN, RIVAL, EXPLOITER, LEAGUE_EXPLOITER]
 
 
 class Rates:
-  """Win rates of one player by opponent; 0.5 for those not given."""
+  """Scores of one player by opponent; 0.5 for the others."""
 
   def __init__(self, **rates):
     self._rates = {name.replace("_", "-"): rate for name, rate in rates.items()}
 
-  def win_rates(self, home, away):
+  def scores(self, home, away):
     del home
     return np.array([self._rates.get(name, 0.5) for name in away], np.float64)
 
 
 class Draws:
-  """A generator whose uniform draws are given, and which then behaves as one of seed 0."""
+  """A generator with given uniform draws, followed by those of seed 0."""
 
   def __init__(self, uniform, index=0):
     self._uniform, self._index = uniform, index
@@ -61,14 +61,14 @@ class Draws:
   ([1, 1], "linear_capped", [.5, .5]),
   ([1, 1], "squared", [.5, .5]),
 ])
-def test_pfsp_of_known_win_rates(rates, weighting, expected):
+def test_pfsp_probabilities_by_hand(rates, weighting, expected):
   np.testing.assert_allclose(matchmaking.pfsp(rates, weighting), expected, atol=5e-7)
 
 
 @hypothesis.given(st.lists(st.floats(0, 1), min_size=1, max_size=20),
                   st.sampled_from(matchmaking.WEIGHTINGS))
 @hypothesis.settings(max_examples=30)
-def test_pfsp_gives_probabilities(rates, weighting):
+def test_pfsp_returns_probabilities(rates, weighting):
   probabilities = matchmaking.pfsp(rates, weighting)
   assert probabilities.shape == (len(rates),)
   assert (probabilities >= 0).all()
@@ -84,7 +84,7 @@ def test_pfsp_gives_probabilities(rates, weighting):
   ([.5, 1.5], "squared", r"must be in \[0, 1\], found \[1.5\]"),
   ([.5, float("nan")], "linear", r"found \[nan\]"),
 ])
-def test_pfsp_refuses(rates, weighting, message):
+def test_pfsp_refuses_invalid_arguments(rates, weighting, message):
   with pytest.raises(ValueError, match=message):
     matchmaking.pfsp(rates, weighting)
 
@@ -104,7 +104,7 @@ def test_remove_monotonic_suffix(rates, kept):
 
 @hypothesis.given(st.lists(st.sampled_from([.1, .3, .5, .7]), max_size=12))
 @hypothesis.settings(max_examples=30)
-def test_what_is_removed_only_falls(rates):
+def test_the_removed_suffix_only_falls(rates):
   kept = len(matchmaking.remove_monotonic_suffix(rates))
   if kept:
     assert rates[kept - 2] < rates[kept - 1]
@@ -117,13 +117,13 @@ PLAYERS = [*LIVE, *MAIN_COPIES, *RIVAL_COPIES, *EXPLOITER_COPIES]
 
 @pytest.mark.parametrize("uniform, rates, index, branch, candidates, both_learn", [
   (.49, {}, 0, "pfsp", MAIN_COPIES + RIVAL_COPIES + EXPLOITER_COPIES, False),
-  # Verification: exploiters' copies first, then what of the opponent's past is forgotten.
+  # Verification: snapshots of exploiters first, then forgotten opponents.
   (.5, {"exploiter_0001": .29}, 1, "verification_exploiters", EXPLOITER_COPIES, False),
   (.5, {"exploiter_0001": .3, "rival_0000": .6, "rival_0001": .65, "rival_0002": .6}, 1,
    "verification_forgotten", RIVAL_COPIES[:2], False),
   (.64, {"rival_0000": .71, "rival_0001": .8, "rival_0002": .6}, 1, "self_play", [RIVAL], True),
   (.64, {"rival_0000": .9, "rival_0001": .6, "rival_0002": .1}, 1, "self_play", [RIVAL], True),
-  # Self-play: live, with itself too, unless the opponent is too strong.
+  # Self-play: live, also against itself, unless the opponent is too strong.
   (.65, {"exploiter_0001": 0}, 1, "self_play", [RIVAL], True),
   (.99, {}, 0, "self_play", [MAIN], True),
   (.99, {"rival": .300001}, 1, "self_play", [RIVAL], True),
@@ -138,7 +138,7 @@ def test_main_agent(uniform, rates, index, branch, candidates, both_learn):
 
 
 def test_main_agent_shares():
-  """Half PFSP; verification finds nothing to do here, so the other half is self-play."""
+  """Half PFSP; verification finds no match here, so the other half is self-play."""
   rng = np.random.default_rng(1)
   branches = [matchmaking.match(MAIN, PLAYERS, Rates(), rng).branch for _ in range(2000)]
   assert branches.count("pfsp") / 2000 == pytest.approx(.5, abs=.04)
@@ -149,10 +149,11 @@ def test_main_agent_shares():
   assert branches.count("self_play") / 2000 == pytest.approx(.35, abs=.04)
 
 
-def test_pfsp_frequencies_follow_the_win_rates():
+def test_pfsp_matches_follow_the_probabilities():
   rates = Rates(main_0000=.1, main_0001=.5, main_0002=.9)
   rng = np.random.default_rng(2)
-  names = [matchmaking.match(MAIN, [MAIN, *MAIN_COPIES], rates, rng, MatchRules(pfsp_share=1.0)).away
+  rules = MatchRules(pfsp_share=1.0)
+  names = [matchmaking.match(MAIN, [MAIN, *MAIN_COPIES], rates, rng, rules).away
            for _ in range(3000)]
   found = [names.count(player.name) / 3000 for player in MAIN_COPIES]
   np.testing.assert_allclose(found, [.757009, .233645, .009346], atol=.03)
@@ -161,8 +162,8 @@ def test_pfsp_frequencies_follow_the_win_rates():
 @pytest.mark.parametrize("rate, rules, uniform, branch", [
   (.1, MatchRules(), .9, "exploit_past"),  # exactly 0.1 is not above it
   (.100001, MatchRules(), .9, "exploit"),
-  (.15, MatchRules(exploiter_win_rate=.2, exploiter_past_share=.5), .4, "exploit_past"),
-  (.15, MatchRules(exploiter_win_rate=.2, exploiter_past_share=.5), .5, "exploit"),
+  (.15, MatchRules(exploiter_score=.2, exploiter_past_share=.5), .4, "exploit_past"),
+  (.15, MatchRules(exploiter_score=.2, exploiter_past_share=.5), .5, "exploit"),
 ])
 def test_main_exploiter(rate, rules, uniform, branch):
   match = matchmaking.match(EXPLOITER, PLAYERS, Rates(rival=rate), Draws(uniform, 1), rules)
@@ -188,7 +189,7 @@ def test_without_a_past_live_main_agents_are_played(home):
   assert names == {"main", "rival"}
 
 
-def test_scripted_players_count_as_past_where_asked():
+def test_scripted_players_are_past_with_scripted_are_past():
   script = Player("rush", "scripted")
   rules = MatchRules(pfsp_share=1.0, scripted_are_past=True)
   match = matchmaking.match(MAIN, [MAIN, script], Rates(), np.random.default_rng(0), rules)
@@ -197,7 +198,7 @@ def test_scripted_players_count_as_past_where_asked():
   assert match.away == "main"
 
 
-def test_refusals_name_the_player():
+def test_error_messages_name_the_player():
   rng = np.random.default_rng(0)
   with pytest.raises(ValueError, match="main-0000 is historical"):
     matchmaking.match(MAIN_COPIES[0], PLAYERS, Rates(), rng)
@@ -207,7 +208,7 @@ def test_refusals_name_the_player():
 
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=30)
-def test_every_match_is_of_the_league_and_repeats_with_its_seed(data):
+def test_matches_are_within_the_league_and_repeat_with_their_seed(data):
   rates = Rates(**{player.name: data.draw(st.floats(0, 1)) for player in PLAYERS})
   home = data.draw(st.sampled_from(LIVE))
   seed = data.draw(st.integers(0, 1000))

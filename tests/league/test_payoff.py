@@ -1,4 +1,4 @@
-"""The payoff: decay, ids, validation, intervals, and that nothing is lost."""
+"""The payoff: decay, ids, validation, intervals, durability."""
 
 import os
 import signal
@@ -35,15 +35,15 @@ def test_known_decayed_counts(payoff):
     counts = payoff.counts("a", "b")
     assert counts.games == pytest.approx(games, abs=1e-9)
     assert counts.wins == pytest.approx(wins, abs=1e-9)
-    assert payoff.win_rate("a", "b") == pytest.approx(rate, abs=5e-7)
-    assert payoff.win_rate("b", "a") == pytest.approx(1 - rate, abs=5e-7)
+    assert payoff.score("a", "b") == pytest.approx(rate, abs=5e-7)
+    assert payoff.score("b", "a") == pytest.approx(1 - rate, abs=5e-7)
 
 
 def test_only_the_pair_of_a_result_decays(payoff):
   payoff.record(GameResult("1", "a", "b", WIN, 0.))
   payoff.record_many(results([LOSS] * 5, "a", "c"))
   assert payoff.counts("a", "b").games == 1
-  assert payoff.win_rates("a", ["c", "b", "nobody"]).tolist() == [0, 1, .5]
+  assert payoff.scores("a", ["c", "b", "nobody"]).tolist() == [0, 1, .5]
   np.testing.assert_array_equal(
     payoff.matrix(["a", "b"], ["a", "b", "c"]), [[.5, 1, 0], [0, .5, .5]])
   np.testing.assert_allclose(payoff.games(["b"], ["a", "c"]), [[1, 0]])
@@ -53,8 +53,8 @@ def test_only_the_pair_of_a_result_decays(payoff):
                                      st.sampled_from([WIN, DRAW, LOSS])), max_size=30),
                   st.integers(1, 30))
 @hypothesis.settings(max_examples=15)
-def test_against_a_plain_twin(tmp_path_factory, games, size):
-  """Both directions of every pair, kept apart as the published pseudocode does, in any batches."""
+def test_counts_equal_those_of_a_plain_implementation(tmp_path_factory, games, size):
+  """The plain one stores both directions of a pair, as the published pseudocode does."""
   payoff = Payoff(tmp_path_factory.mktemp("twin") / "payoff.sqlite")
   twin = {(a, b): np.zeros(4) for a in "abc" for b in "abc"}
   batch = [GameResult(str(i), *game, 0.) for i, game in enumerate(games)]
@@ -76,12 +76,12 @@ def test_an_id_counts_once(payoff):
   batch = results([WIN, WIN, LOSS])
   assert payoff.record_many(batch + batch[:2]) == 3
   assert payoff.record_many(batch) == 0
-  assert not payoff.record(batch[0]._replace(time=99.))  # sent again, later
+  assert not payoff.record(batch[0]._replace(time=99.))  # repeated later
   assert payoff.counts("a", "b").games == pytest.approx(2.9701)
   assert payoff.results("a", "b").games == 3
 
 
-def test_another_outcome_under_the_same_id_is_refused_and_nothing_counted(payoff):
+def test_a_contradicting_result_of_the_same_id_is_refused(payoff):
   payoff.record(GameResult("game-1", "a", "b", WIN, 0.))
   batch = [GameResult("game-2", "a", "b", WIN, 0.), GameResult("game-1", "a", "b", LOSS, 0.)]
   with pytest.raises(ValueError, match="'game-1' says .* was counted under that id"):
@@ -104,13 +104,13 @@ def test_results_are_validated_before_any_is_counted(payoff, change, message):
   assert payoff.results("a", "b").games == 0
 
 
-def test_a_game_against_oneself_has_no_win_rate(payoff):
+def test_a_game_of_a_player_against_itself_has_no_score(payoff):
   payoff.record(GameResult("mirror", "a", "a", WIN, 0.))
-  assert payoff.win_rate("a", "a") == .5
+  assert payoff.score("a", "a") == .5
   assert payoff.results("a", "a") == (1, 1, 0, 0)
 
 
-def test_results_of_a_stretch_of_time(payoff):
+def test_results_of_a_period(payoff):
   payoff.record_many(results([WIN] * 8 + [LOSS] * 2))  # times 0 to 9
   payoff.record(GameResult("return", "b", "a", WIN, 10.))
   payoff.record(GameResult("draw", "b", "a", DRAW, 11.))
@@ -118,12 +118,12 @@ def test_results_of_a_stretch_of_time(payoff):
   assert payoff.results("b", "a") == (12, 3, 1, 8)
   assert payoff.results("a", "b", since=8., until=10.) == (2, 0, 0, 2)
   interval = payoff.interval("a", "b", until=10.)
-  assert interval.games == 10 and interval.win_rate == .8
+  assert interval.games == 10 and interval.score == .8
   assert (interval.low, interval.high) == pytest.approx((.490157, .943319), abs=5e-7)
   assert payoff.interval("a", "b", since=50.) == (.5, 0, 1, 0)
 
 
-def test_pruning_keeps_win_rates(payoff):
+def test_pruning_keeps_scores(payoff):
   payoff.record_many(results([WIN, LOSS, WIN]))
   before = payoff.counts("a", "b")
   assert payoff.prune(2.) == 2
@@ -136,7 +136,7 @@ def test_clearing_a_player_leaves_the_others(payoff):
   with payoff._database.transaction() as connection:
     clear(connection, "a")
   assert payoff.counts("a", "b").games == 0
-  assert payoff.win_rate("b", "c") == 1
+  assert payoff.score("b", "c") == 1
   assert payoff.results("a", "b").games == 1
 
 
@@ -162,7 +162,7 @@ def test_wilson_interval_holds_the_rate(points):
   assert wilson_interval(games - half_wins / 2, games) == pytest.approx((1 - high, 1 - low))
 
 
-def test_wilson_refuses_more_wins_than_games():
+def test_wilson_interval_refuses_more_wins_than_games():
   with pytest.raises(ValueError, match="found 3 wins in 2 games"):
     wilson_interval(3, 2)
 
@@ -204,7 +204,7 @@ def _record(path, prefix, number, started):
     payoff.record(result)
 
 
-def test_two_processes_lose_nothing(tmp_path):
+def test_two_processes_lose_no_result(tmp_path):
   path = tmp_path / "payoff.sqlite"
   processes = start_together(_record, [(path, "one", 100), (path, "two", 100)])
   for process in processes:
@@ -227,7 +227,7 @@ def test_a_killed_process_leaves_whole_transactions(tmp_path):
   assert process.exitcode == -signal.SIGKILL
   number = int(payoff.results("a", "b").games)
   assert number >= 20
-  # The decayed counts say exactly what the results say.
+  # The decayed counts match the stored results exactly.
   assert payoff.counts("a", "b").games == pytest.approx((1 - .99 ** number) / .01, rel=1e-9)
   sent_again = results([WIN, LOSS] * number, prefix="victim")
   assert payoff.record_many(sent_again) == 2 * number - number
@@ -235,7 +235,7 @@ def test_a_killed_process_leaves_whole_transactions(tmp_path):
 
 
 def test_thousands_of_results_a_minute(payoff):
-  """Fifty a second is three thousand a minute; one transaction takes far more."""
+  """Fifty a second are three thousand a minute; one transaction takes far more."""
   batch = [GameResult(f"r{i}", f"p{i % 40}", f"p{(i * 7 + 1) % 40}", (i % 3) - 1, float(i))
            for i in range(5000)]
   start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Players, and when they are copied and reset."""
+"""Players, and the rules of their snapshots and resets."""
 
 import pytest
 
@@ -12,19 +12,19 @@ from starleague.league.players import Player
   ({"name": "a", "kind": "historical"}, "a is historical: it needs a parent"),
   ({"name": "a", "kind": "historical", "parent": "b", "parent_kind": "scripted"}, "needs a parent"),
 ])
-def test_impossible_players_are_refused(kwargs, message):
+def test_invalid_players_are_refused(kwargs, message):
   with pytest.raises(ValueError, match=message):
     Player(**kwargs)
 
 
 @pytest.mark.parametrize("kind", players.LEARNING_KINDS)
 @pytest.mark.parametrize("steps, rates, due", [
-  (1.99e9, [.99], False),  # too early, whatever it wins
+  (1.99e9, [.99], False),  # too early, at any score
   (2e9, [.71, .9], True),
   (2e9, [.7, .9], False),  # 0.7 is not above 0.7
   (4e9, [.1], False),
   (4.1e9, [.1], True),
-  (3e9, [], False),  # against nobody, nothing is shown
+  (3e9, [], False),  # no reference set
   (4.1e9, [], True),
 ])
 def test_the_pseudocode_snapshot_rule(kind, steps, rates, due):
@@ -47,14 +47,14 @@ def test_the_text_snapshot_rule(kind, steps, rates, due):
 
 
 @pytest.mark.parametrize("rules", [players.pseudocode_rules(), players.methods_rules()])
-def test_who_starts_anew(rules):
+def test_reset_probabilities_by_kind(rules):
   assert not players.resets(rules.main, 0.0)
   assert players.resets(rules.main_exploiter, 0.999)
   assert players.resets(rules.league_exploiter, 0.249)
   assert not players.resets(rules.league_exploiter, 0.25)
 
 
-def test_the_league_starts_with_twelve_learners_and_three_copies():
+def test_the_league_starts_with_twelve_learners_and_three_snapshots():
   league = players.initial_players()
   assert sum(player.learns for player in league) == 12
   copies = [player for player in league if player.kind == players.HISTORICAL]

@@ -21,7 +21,7 @@ def test_expected_scores(difference, exponential, base_ten, normal, ladder):
   assert ratings.ladder_expected_score(difference) == pytest.approx(ladder, abs=5e-7)
 
 
-def test_expected_scores_of_arrays_far_away():
+def test_expected_scores_of_large_differences():
   np.testing.assert_array_equal(ratings.elo_expected_score([-1e7, 0, 1e7]), [0, .5, 1])
   np.testing.assert_array_equal(ratings.ladder_expected_score([-1e7, 0, 1e7]), [0, .5, 1])
   assert pytest.approx(568.507, abs=1e-3) == ratings.LADDER_SCALE
@@ -35,13 +35,13 @@ def test_elo_update_of_a_favourite_that_loses(base, updated):
   assert mirrored == pytest.approx(updated[::-1], abs=5e-4)
 
 
-def test_elo_update_refuses():
+def test_elo_update_refuses_a_score_outside_0_1():
   with pytest.raises(ValueError, match="score is -1"):
     ratings.elo_update(1000, 1000, -1)
 
 
 def test_elo_ratings_of_two_players():
-  """With many games the prior is nothing: 0.731059 of the points are 400 in the paper's form."""
+  """With many games the prior is negligible: a score of 0.731059 is 400 in the paper's form."""
   games = np.array([[0, 1e6], [1e6, 0]])
   scores = np.array([[0, 731058.6], [268941.4, 0]])
   found = ratings.elo_ratings(scores, games, anchor=1)
@@ -56,13 +56,13 @@ def test_elo_ratings_recover_the_strengths_behind_the_scores(seed):
   rng = np.random.default_rng(seed)
   strengths = np.concatenate([[0], rng.normal(0, 300, 7)])
   games = np.triu(rng.integers(0, 3, (8, 8)), 1) * 1e6
-  games[0, 1:] = 1e6  # everybody has met the anchor
+  games[0, 1:] = 1e6  # every player has met the anchor
   games = games + games.T
   scores = games * ratings.elo_expected_score(strengths[:, None] - strengths)
   np.testing.assert_allclose(ratings.elo_ratings(scores, games), strengths, atol=.05)
 
 
-def test_elo_ratings_of_who_only_wins_are_finite_and_ordered():
+def test_elo_ratings_of_undefeated_players_are_finite_and_ordered():
   games = 10 * (1 - np.eye(3))
   scores = 10 * np.triu(np.ones((3, 3)), 1)
   found = ratings.elo_ratings(scores, games, anchor=2)
@@ -75,7 +75,7 @@ def test_elo_ratings_of_who_only_wins_are_finite_and_ordered():
   ([[0, 1], [0, 0]], [[0, 1], [0, 0]], {}, "symmetric"),
   ([[0, 1], [0, 0]], [[0, 1], [1, 0]], {"prior_games": 0}, "prior_games is 0"),
 ])
-def test_elo_ratings_refuse(scores, games, options, message):
+def test_elo_ratings_refuse_inconsistent_tables(scores, games, options, message):
   with pytest.raises(ValueError, match=message):
     ratings.elo_ratings(scores, games, **options)
 
@@ -85,7 +85,7 @@ def test_ladder_rating():
   assert ratings.ladder_rating([4000, 6000], [True, False]) == pytest.approx(5000)
   assert ratings.ladder_rating([5000] * 3, [True] * 3, bounds=(0, 7000)) == 7000
   assert ratings.ladder_rating([5000] * 3, [False] * 3) == 0
-  # 841345 of a million won: Phi says one scale above.
+  # 841345 wins of a million: by Phi, one scale above.
   wins = [True] * 841 + [False] * 159
   assert ratings.ladder_rating([5000] * 1000, wins) == pytest.approx(
     5000 + ratings.LADDER_SCALE * .998576, abs=.01)
@@ -123,9 +123,9 @@ def test_relative_population_performance():
   matrix = np.array([[.7, .4], [.2, .6]])
   np.testing.assert_allclose(ratings.nash(-matrix.T), [2 / 7, 5 / 7], atol=1e-7)
   assert ratings.relative_population_performance(matrix) == pytest.approx(17 / 35, abs=1e-9)
-  # The other population's is the rest.
+  # The values of both populations add up to 1.
   assert ratings.relative_population_performance(1 - matrix.T) == pytest.approx(18 / 35, abs=1e-9)
-  # Whoever plays itself is even.
+  # A population against itself scores one half.
   cycle = [[.5, .1, .9], [.9, .5, .1], [.1, .9, .5]]
   assert ratings.relative_population_performance(cycle) == pytest.approx(.5, abs=1e-9)
 
@@ -133,6 +133,6 @@ def test_relative_population_performance():
 @pytest.mark.parametrize("matrix, message", [
   ([], "not empty"), (np.zeros((0, 2)), "not empty"), ([[.5, np.nan]], "1 entries"),
 ])
-def test_nash_refuses(matrix, message):
+def test_nash_refuses_invalid_matrices(matrix, message):
   with pytest.raises(ValueError, match=message):
     ratings.nash(matrix)

@@ -1,4 +1,4 @@
-"""Population-based training: the tests, the selections and the draws."""
+"""Population-based training: Welch's test, selection and exploration."""
 
 import functools
 import math
@@ -58,16 +58,16 @@ def test_welch_of_constant_samples(mine, other, expected):
 
 
 @pytest.mark.parametrize("sample_", [[1.], [1., math.nan], [1., math.inf]])
-def test_welch_refuses(sample_):
+def test_welch_refuses_invalid_samples(sample_):
   with pytest.raises(ValueError, match="other: expected at least 2 finite numbers, found"):
     welch_test([1., 2.], sample_)
 
 
-def test_t_selection_copies_what_is_surely_better():
+def test_t_selection_copies_significantly_better_members():
   better, noisy = [5., 6., 7.], [-30., 0., 60.]
   assert t_selection(rng(), "a", {"a": [1., 2., 3.], "b": better}) == "b"
   assert t_selection(rng(), "b", {"a": [1., 2., 3.], "b": better}) is None
-  # The mean is higher, and that is not sure: p = 0.41.
+  # The mean is higher, but not significantly: p = 0.41.
   assert t_selection(rng(), "a", {"a": [1., 2., 3.], "b": noisy}) is None
   assert t_selection(rng(), "a", {"a": [1., 2., 3.], "b": noisy}, significance=.45) == "b"
   assert t_selection(rng(), "a", {"a": [1., 2., 3.], "b": [9.]}) is None
@@ -82,7 +82,7 @@ def test_t_selection_draws_its_opponent_uniformly():
 
 
 @pytest.mark.parametrize("size, number", [(2, 1), (4, 1), (10, 2), (24, 4)])
-def test_truncation_selection_is_of_the_bottom_and_top_fifth(size, number):
+def test_truncation_selection_copies_from_the_top_to_the_bottom_fifth(size, number):
   names = [f"m{i:02d}" for i in range(size)]
   evaluations = {name: [i - 1., i + 1.] for i, name in enumerate(names)} | {"new": []}
   for i, name in enumerate(names):
@@ -91,7 +91,7 @@ def test_truncation_selection_is_of_the_bottom_and_top_fifth(size, number):
   assert truncation_selection(rng(), "new", evaluations) is None
 
 
-def test_truncation_selection_of_equals_and_of_any_fraction():
+def test_truncation_selection_with_ties_and_other_fractions():
   assert truncation_selection(rng(), "a", {"a": [1.], "b": [1.], "c": [1.]}) is None
   names = [f"{i:02d}" for i in range(100)]
   evaluations = {name: [float(name)] for name in names}
@@ -105,7 +105,7 @@ def test_truncation_selection_of_equals_and_of_any_fraction():
   (t_selection, {}, r"member: expected one of \['a'\], found 'b'"),
   (truncation_selection, {}, r"member: expected one of \['a'\], found 'b'"),
 ])
-def test_selections_refuse(select, options, message):
+def test_selections_refuse_invalid_arguments(select, options, message):
   with pytest.raises(ValueError, match=message):
     select(rng(), "a" if options else "b", {"a": [1., 2.]}, **options)
 
@@ -142,7 +142,7 @@ def test_resample_draws_some_from_the_prior():
   rates = np.array([after["learning_rate"] for after in drawn])
   changed = rates != 1e-3
   assert abs(changed.sum() - 500) < 5 * math.sqrt(375)
-  # Uniform in the logarithm: as many in each decade.
+  # Uniform in the logarithm: equally many in each decade.
   decades = np.histogram(np.log10(rates[changed]), [-5, -4, -3, -2, -1])[0]
   assert stats.chisquare(decades).pvalue > .001
   entropies = np.array([after["entropy"] for after in drawn if after["entropy"] != 1.])
@@ -165,7 +165,7 @@ def _ranges(draw):
 
 @hypothesis.given(_ranges(), st.integers(0, 2 ** 32), st.floats(.01, 100), st.floats(0, 1))
 @hypothesis.settings(max_examples=80, deadline=None)
-def test_always_within_the_ranges(ranges, seed, factor, probability):
+def test_hyperparameters_stay_within_their_ranges(ranges, seed, factor, probability):
   generator = rng(seed)
   value = sample(generator, ranges)
   for _ in range(10):

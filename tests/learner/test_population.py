@@ -1,4 +1,4 @@
-"""Population-based training: the store under several workers, and a toy."""
+"""Population-based training: the store with several workers, and a toy problem."""
 
 import math
 import os
@@ -29,7 +29,7 @@ def rng(*seed):
 
 
 def saved(directory, name, step=0):
-  """A checkpoint as a worker writes it: under another name, renamed when complete."""
+  """Writes a checkpoint as a worker does: under another name, renamed when complete."""
   path = Path(directory) / f"{name}-{step}.npy"
   partial = path.with_suffix(".partial")
   with partial.open("wb") as file:
@@ -54,21 +54,21 @@ def population(tmp_path):
   ({"interval": 0}, "interval: expected at least 1, found 0"),
   ({"window": 0}, "window: expected at least 1, found 0"),
 ])
-def test_impossible_arguments_are_refused_before_a_file_is_made(tmp_path, change, message):
+def test_invalid_arguments_are_refused_before_a_file_is_created(tmp_path, change, message):
   arguments = {"ranges": RANGES, "interval": 10, **change}
   with pytest.raises(ValueError, match=message):
     Population(tmp_path / "p.sqlite", "toy", **arguments)
   assert not list(tmp_path.iterdir())
 
 
-def test_members_join_with_draws_from_the_prior_and_once(population):
+def test_members_join_once_with_draws_from_the_prior(population):
   member = population.join(rng(7), "a")
   assert member == ("a", 0, sample(rng(7), RANGES), (), None)
   assert population.join(rng(8), "a") == member
   assert population.history() == [Change("a", 0, None, member.hyperparameters)]
 
 
-def test_reports_keep_a_window_and_may_come_again(population, tmp_path):
+def test_reports_keep_a_window_and_may_be_repeated(population, tmp_path):
   population.join(rng(), "a")
   for step in range(0, 6):
     population.report("a", step, [step, step + .5], saved(tmp_path, "a", step))
@@ -106,7 +106,7 @@ def test_exploit_then_adopt(population, tmp_path):
   assert (exploit.source, exploit.checkpoint) == ("b", tmp_path / "b-12.npy")
   for name, value in b.hyperparameters.items():
     assert exploit.hyperparameters[name] in (value * .8, value * 1.2)
-  # Until it is adopted, whoever restarts goes on as before.
+  # Until it is adopted, a restarted worker resumes as before.
   assert Population(population.path, "toy", RANGES, 10).members()[0] == a._replace(
     step=10, evaluations=(1., 2., 3.), checkpoint=tmp_path / "a-10.npy")
   copied = saved(tmp_path, "a", 11)
@@ -128,7 +128,7 @@ def test_a_member_is_ready_once_an_interval(population, tmp_path):
   assert ready == [10, 20]
 
 
-def test_adopt_refuses(population, tmp_path):
+def test_adopt_refuses_invalid_arguments(population, tmp_path):
   population.join(rng(), "a")
   path = saved(tmp_path, "a")
   good = {"learning_rate": .01, "entropy": 0.}
@@ -139,7 +139,7 @@ def test_adopt_refuses(population, tmp_path):
   assert len(population.history()) == 1
 
 
-def test_a_checkpoint_that_is_gone_is_not_copied(population, tmp_path):
+def test_a_removed_checkpoint_is_not_copied(population, tmp_path):
   for name, values in (("a", [1., 2.]), ("b", [50., 51.])):
     population.join(rng(), name)
     population.report(name, 10, values, saved(tmp_path, name))
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_is_gone_is_not_copied(population, tmp_path):
   assert population.decide(rng(), "a") is None
 
 
-def test_whoever_joins_again_shuts_the_other_out(population, tmp_path):
+def test_a_second_join_excludes_the_first_worker(population, tmp_path):
   population.join(rng(), "a")
   path = saved(tmp_path, "a")
   population.report("a", 10, [1.], path)
@@ -173,7 +173,7 @@ def test_dead_workers_do_not_hold_the_bottom_ranks(tmp_path):
       population.report(name, step, [float(i)], saved(tmp_path, name))
       if exploit := population.decide(rng(step), name):
         copied.append((step, name, exploit.source in names[-2:]))
-  # Passed over after 3 * 10 reports, in the fourth round; one of eight is the bottom then.
+  # Ignored after 3 * 10 reports, in the fourth round; then the bottom is one of eight.
   assert copied == [(step, "2", True) for step in range(4, 8)]
   population.close()
 
@@ -219,7 +219,7 @@ def test_threads_share_one_population(population, tmp_path):
 
 
 def _work(directory, name, number, value, started):
-  """A worker that never waits: it reports, decides and adopts, `number` times."""
+  """Reports, decides and adopts `number` times without waiting."""
   population = Population(directory / "p.sqlite", "toy", RANGES, interval=5, window=10_000,
                           select=truncation_selection, patience=10_000)
   population.join(rng(int(value)), name)
@@ -236,8 +236,8 @@ def _reports(path):
     return connection.execute("SELECT reports FROM population").fetchone()[0]
 
 
-def test_processes_lose_nothing_and_a_killed_one_stops_nobody(tmp_path):
-  """Three at once, from making the file on; the worst of them is killed in the middle."""
+def test_processes_lose_no_report_and_survive_the_kill_of_one(tmp_path):
+  """Three processes create and share the file; the worst of them is killed."""
   victim, *others = start_together(_work, [
     (tmp_path, "victim", 100_000, 0.), (tmp_path, "one", 80, 1.), (tmp_path, "two", 80, 1.)])
   population = Population(tmp_path / "p.sqlite", "toy", RANGES, interval=5, window=10_000)
@@ -251,11 +251,11 @@ def test_processes_lose_nothing_and_a_killed_one_stops_nobody(tmp_path):
   one, two, dead = population.members()
   assert one.evaluations == two.evaluations == (1.,) * 160
   assert _reports(population.path) == 160 + dead.step
-  assert np.load(dead.checkpoint) == dead.step  # what a row names is there, and whole
+  assert np.load(dead.checkpoint) == dead.step  # the named checkpoint exists and is complete
   copies = [change for change in population.history() if change.source]
   assert len(copies) >= 2 and {change.member for change in copies} == {"victim"}
   assert dead.hyperparameters == copies[-1].hyperparameters
-  # Whoever takes its place goes on from there.
+  # Its successor resumes from there.
   again = population.join(rng(), "victim")
   assert again == dead
   population.report("victim", dead.step, [0.], saved(tmp_path, "victim", dead.step))
@@ -271,7 +271,7 @@ _MEMBERS, _ROUNDS, _STEPS = 10, 40, 100
 
 
 def _descend(generator, parameters, rate):
-  """_STEPS of noisy gradient descent at once, [..., 100] parameters with [..., 1] rates.
+  """Computes _STEPS of noisy gradient descent: [..., 100] parameters, [..., 1] rates.
 
   A step is x <- (1 - rate * curvature) * x - rate * noise: after many x is normal, with a mean and
   a variance that are geometric sums.
@@ -288,7 +288,7 @@ def _loss(parameters):
 
 
 def _train_population(directory, seed, select=t_selection, rounds=_ROUNDS):
-  """Serial, for it to repeat; each evaluation is ten noisy ones of -log10(loss)."""
+  """Trains serially, to be reproducible; each report is ten noisy values of -log10(loss)."""
   population = Population(directory / "toy.sqlite", "toy", _TOY, _STEPS, select)
   generators = [rng(seed, i) for i in range(_MEMBERS)]
   names = [f"m{i}" for i in range(_MEMBERS)]
@@ -312,7 +312,7 @@ def _train_population(directory, seed, select=t_selection, rounds=_ROUNDS):
 
 
 def _train_apart(generator, rates):
-  """The losses of rates that stay as they are, after as many steps each."""
+  """Returns the losses of fixed rates after the same number of steps."""
   rates = np.asarray(rates)[:, None]
   parameters = np.full((len(rates), 100), 100.)
   for _ in range(_ROUNDS):
@@ -322,16 +322,16 @@ def _train_apart(generator, rates):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("select", [t_selection, truncation_selection])
-def test_finds_the_learning_rate_that_random_search_does_not(tmp_path, seed, select):
+def test_population_beats_random_search_and_fixed_learning_rates(tmp_path, seed, select):
   members, history, losses = _train_population(tmp_path, seed, select)
-  # Random search trains with the very rates that the members began with, to the end.
+  # Random search keeps the initial rates of the members.
   drawn = [change.hyperparameters["learning_rate"] for change in history if not change.source]
   random_search = _train_apart(rng(seed, 99), drawn).min()
   assert losses.min() < .6 * random_search
-  assert losses.max() < random_search  # every member, not one by luck
-  # No fixed rate does as well, were it known: the best of 16 about the optimum, 0.11.
+  assert losses.max() < random_search  # every member, not only the luckiest
+  # Better than the best fixed rate, of 16 around the optimum 0.11.
   assert losses.min() < .8 * _train_apart(rng(seed, 98), np.geomspace(.03, .5, 16)).min()
-  # Nobody gave a schedule; the one found ends below the best fixed rate.
+  # The schedule found ends below the best fixed rate.
   best = members[int(losses.argmin())].hyperparameters["learning_rate"]
   assert .005 < best < .09
 

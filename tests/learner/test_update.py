@@ -1,3 +1,5 @@
+from typing import NamedTuple
+
 import jax
 import jax.monitoring
 import jax.numpy as jnp
@@ -100,6 +102,30 @@ def test_shard_batch_rejects_sizes_that_do_not_divide():
   batch = toy_batch()
   with pytest.raises(ValueError, match=r"expected 16 trajectories.*found 4"):
     update_lib.shard_batch(batch._replace(initial_state=batch.initial_state[:4]), 2)
+
+
+class FlatBatch(NamedTuple):
+  """The toy batch in another layout: the axis of the trajectories differs by field."""
+
+  x: np.ndarray  # [B, T + 1, FEATURES]
+  count: np.ndarray  # [T + 1, B]
+  state: np.ndarray  # [STATE, B]
+
+
+def test_batches_of_another_layout_give_the_same_update(optimizer, on_eight):
+  def flat_loss(params, key, batch):
+    return toy_loss(params, key, Trajectory(
+      {"x": batch.x.swapaxes(0, 1), "count": batch.count}, batch.state.T))
+
+  update = update_lib.make_update(
+    flat_loss, optimizer, batch_axes={"x": 0, "count": 1, "state": 1})
+  batch = toy_batch()
+  flat = FlatBatch(batch.steps["x"].swapaxes(0, 1), batch.steps["count"], batch.initial_state.T)
+  expected, _ = run(on_eight, optimizer, [batch])
+  found, _ = run(update, optimizer, [flat])
+  assert_trees_close(found.params, expected.params, 1e-6)
+  with pytest.raises(ValueError, match=r"leaf state: expected 16 trajectories as in x, found 8"):
+    update.place(flat._replace(state=flat.state[:, :8]))
 
 
 def test_replicate_and_unreplicate_are_inverse_and_share_no_memory(optimizer):

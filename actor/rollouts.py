@@ -107,7 +107,7 @@ class Rollouts(NamedTuple):
   # (key, opponents [games], targets) -> state
   init: Callable[..., RolloutState]
   # (params, state, probabilities, targets) -> (state, records, results); donates `state`.
-  run: Callable[..., tuple[RolloutState, Records, Results]]
+  run: jax.stages.Wrapped
 
 
 class _Setup(NamedTuple):

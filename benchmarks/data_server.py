@@ -2,9 +2,9 @@
 
     python -m benchmarks.data_server [--preset mini] [--unroll_length 16] [--seconds 4]
 
-The server runs in a process of its own. Each form is written, then sampled, over gRPC; games are
-played at random but change slowly, as games do. MB are those of the unpacked leaves for both forms,
-so that the ratio is one of trajectories.
+The server runs in a process of its own. Each form is written, then sampled, over gRPC. The
+synthetic trajectories change slowly, as games do. MB are those of the unpacked leaves for both
+forms, so the ratio compares trajectories.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""What a recorded step takes on disk, after Reverb's compression.
+"""Disk space of a recorded step, after Reverb's compression.
 
   python -m benchmarks.datasets                       # games of random weights
-  python -m benchmarks.datasets --run_dir runs/mini   # of a run's newest
+  python -m benchmarks.datasets --run_dir runs/mini   # games of a run's newest weights
 
-Two recordings: games of the agent `mini`, and games of scripted players at Skirmish's `large` tier, as
-the agent `full` would see them, with its 512 rows, 128 x 128 cells and 64 picks. What those players
-do not have, the log-probabilities and the core's state of an agent, is random: it does not compress.
-The peer is the size of the unpacked arrays.
+Two recordings: games of the agent `mini`, and games of scripted players at Skirmish's `large` tier
+in the sizes of `full` (512 rows, 128 x 128 cells, 64 picks). Scripted players have no log-probs and
+no core state; random values, which do not compress, take their place. The peer is the size of the
+unpacked arrays.
 """
 
 import argparse
@@ -105,7 +105,8 @@ def main() -> None:
   games = [jax.device_get(unpack(packed)) for packed in itertools.islice(
     record.play(parts, config, params, 0), 4 * options.trajectories)][-options.trajectories:]
   measure("mini as played", MINI, games)
-  measure("full, scripted games at large", FULL, scripted_games(options.games, options.unroll_length))
+  measure("full, scripted games at large", FULL,
+          scripted_games(options.games, options.unroll_length))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Records trajectories of a run's agent as a dataset on disk.
 
-  python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini --trajectories 1000
+  python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini
 
 The run's newest weights play as in training: against themselves and against the scripted players.
 `starleague.data.dataset` reads the result: see docs/datasets.md.

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from benchmarks.learner import make_update
 from starleague.actor import rollouts
 from starleague.common import results
 from starleague.data.assembler import Assembler
 from starleague.experiments.run import learner_setup, settings, supervision, wiring
-from starleague.learner import train_state, update
 
 ROOT = pathlib.Path(__file__).parent.parent
 WARM_UP_S = 5.0  # after the first update: processes fill their queues
@@ -90,12 +90,8 @@ def learner_alone(seconds: float) -> float:
   """Returns the agent steps/s of updates on one batch that is on the device."""
   config = settings.complete({})
   parts = wiring.make_parts(config)
-  optimizer = learner_setup.make_optimizer(config)
-  run = update.make_update(learner_setup.make_loss(parts, config), optimizer)
-  params = jax.device_get(wiring.initial_params(parts, config))
-  state, teacher = run.replicate(train_state.initial_state(
-    params, optimizer, jax.random.key(0))), run.replicate(params)
-  batch = learner_setup.place(run, learner_setup.empty_batch(parts, config))
+  run, state, teacher = make_update(parts, config)
+  batch = run.place(learner_setup.empty_batch(parts, config))
   updates, start = 0, 0.0
   while not start or time.perf_counter() - start < seconds:
     state, values = run(state, batch, teacher)

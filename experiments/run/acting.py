@@ -6,7 +6,7 @@ import pathlib
 import time
 import uuid
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn
 
 import jax
 import ml_collections
@@ -19,7 +19,7 @@ from starleague.data import statistics
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import stopping, wiring
+from starleague.experiments.run import compiling, stopping, wiring
 from starleague.league import payoff
 
 TARGETS = 32  # strategy statistics z kept for each race and starting side
@@ -168,12 +168,13 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   # The time is part of the seed: a restarted actor must not repeat its games.
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
-  state = program.init(key, opponents, targets)
+  with compiling.without_collection():
+    state = program.init(key, opponents, targets)
   probabilities = opponent_probabilities(
     reporter.win_rates(), config.actor.self_play, config.actor.matchmaking, config.actor.uniform)
   # Compiled before the first parameters are there: the learner starts meanwhile.
-  jitted = cast(jax.stages.Wrapped, program.run)
-  run = jitted.lower(template, state, probabilities, targets).compile()
+  with compiling.without_collection():
+    run = program.run.lower(template, state, probabilities, targets).compile()
   lower_priority(config.actor.niceness)
   previous: Played | None = None
   while True:

@@ -10,7 +10,7 @@ import ml_collections
 from absl import logging
 
 from starleague.data import datasets, transport, wire
-from starleague.experiments.run import first_host, hosts, learner_setup, stopping, wiring
+from starleague.experiments.run import compiling, first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, update
 
 
@@ -40,7 +40,8 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   first = first_host.FirstHost(config, run_dir, address, origin, saved)
   first.publish(state, step)
   first.report_setup("compiling the update")
-  learner_setup.compile_ahead(learner, parts, config)
+  with compiling.without_collection():
+    learner_setup.compile_ahead(learner, parts, config)
   first.report_setup("waiting for trajectories")
   stop = stopping.stop_event()
   watch = guard.Guard(

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +64,11 @@ def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
   np.testing.assert_array_equal(units[ZERG, 0, :, 7], taken)
   units[ZERG, 0] = False
   assert not units.any()
+
+
+def test_an_actor_lowers_its_priority():
+  code = ("import os; from starleague.experiments.run import acting; before = os.nice(0); "
+          "acting.lower_priority(3); print(os.nice(0) - before)")
+  done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                        start_new_session=True)
+  assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr

@@ -42,7 +42,7 @@ def rewritten(change):
     manifest = checkpoints.read_manifest(path)
     change(manifest)
     (path / "manifest.json").write_text(
-      json.dumps({"manifest": manifest, "sha256": manifests._digest(manifest)}))
+      json.dumps({"manifest": manifest, "sha256": manifests.manifest_digest(manifest)}))
 
   return damage
 

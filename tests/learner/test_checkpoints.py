@@ -182,7 +182,7 @@ def rewrite(path, **changes):
   """Changes the manifest as another version, preset or vocabulary would, with a valid digest."""
   manifest = {**checkpoints.read_manifest(path), **changes}
   (path / "manifest.json").write_text(json.dumps(
-    {"manifest": manifest, "sha256": manifests._digest(manifest)}))
+    {"manifest": manifest, "sha256": manifests.manifest_digest(manifest)}))
 
 
 @pytest.mark.parametrize("field, value", [("schema", 99), ("vocabulary", "0" * 64),

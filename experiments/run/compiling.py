@@ -9,8 +9,8 @@ from collections.abc import Iterator
 def without_collection() -> Iterator[None]:
   """Suspends garbage collection while a program is traced and lowered.
 
-  Tracing allocates millions of objects that stay alive. The collector visits them again and
-  again: with it, tracing and lowering the update of `mini` take 14 CPU-seconds instead of 10.
+  Tracing allocates many objects that stay alive, and each collection visits them. With collection,
+  tracing and lowering the update of `mini` take 14 CPU-seconds instead of 10.
   """
   enabled = gc.isenabled()
   gc.disable()

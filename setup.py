@@ -31,7 +31,8 @@ CORE = [
 EXTRAS = {
   # Reverb 0.14.0 loads into TensorFlow 2.15 only, and that declares older ml-dtypes and protobuf
   # than JAX wants though it runs with JAX's: install it from requirements.txt with --no-deps.
-  "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "numpy<2", "chex<0.1.92"],
+  "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "pyarrow>=20.0,<26", "numpy<2",
+           "chex<0.1.92"],
   "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
   "gif": ["pillow>=10.1"],
   "test": ["hypothesis>=6.100", "pytest>=8.3", "rlax>=0.1.8"],

@@ -21,7 +21,8 @@ from starleague.agent import vocabulary as v
 from starleague.agent.build_order import IN_BUILD_ORDER
 from starleague.common import files
 
-FORMAT = 1
+FORMAT = 2
+SIDES = 2
 
 
 def filter_build_order(build_order: np.ndarray, build_order_xy: np.ndarray,
@@ -51,6 +52,7 @@ class PlayedGame(NamedTuple):
   map_name: str
   home_race: int  # the player's own, an index of types.RACES
   away_race: int
+  side: int  # 0 or 1: the starting position, see `StatisticsLibrary.side`
   executed: types.Statistics  # unbatched, at the game's end
 
 
@@ -64,6 +66,9 @@ class StatisticsLibrary:
     map_index: [M] int32, index of `maps`.
     home_race: [M] uint8, race of the player with this z; an index of types.RACES.
     away_race: [M] uint8, race of its opponent.
+    side: [M] uint8, 0 or 1: the starting position. Build order positions depend on it. In Skirmish
+      it is the game's own side; in StarCraft II it is 0 if the player's starting position comes
+      before its opponent's in the order of (x, y).
   """
 
   statistics: types.Statistics
@@ -71,6 +76,7 @@ class StatisticsLibrary:
   map_index: np.ndarray
   home_race: np.ndarray
   away_race: np.ndarray
+  side: np.ndarray
 
   def __len__(self) -> int:
     return len(self.map_index)
@@ -80,7 +86,7 @@ class StatisticsLibrary:
     """Builds a library from the executed statistics of games; build orders are filtered.
 
     Raises:
-      ValueError: a game has an invalid race, or statistics of another shape; names it.
+      ValueError: a game has an invalid race or side, or statistics of another shape; names it.
     """
     games = list(games)
     rows = [_checked(number, game) for number, game in enumerate(games)]
@@ -91,7 +97,8 @@ class StatisticsLibrary:
       maps=maps,
       map_index=np.array([maps.index(game.map_name) for game in games], np.int32),
       home_race=np.array([game.home_race for game in games], np.uint8),
-      away_race=np.array([game.away_race for game in games], np.uint8))
+      away_race=np.array([game.away_race for game in games], np.uint8),
+      side=np.array([game.side for game in games], np.uint8))
 
   def merge(self, other: "StatisticsLibrary") -> "StatisticsLibrary":
     """Returns a library of the games of both."""
@@ -108,10 +115,10 @@ class StatisticsLibrary:
       statistics=jax.tree.map(join, self.statistics, other.statistics), maps=maps,
       map_index=join(place(self), place(other)),
       home_race=join(self.home_race, other.home_race),
-      away_race=join(self.away_race, other.away_race))
+      away_race=join(self.away_race, other.away_race), side=join(self.side, other.side))
 
   def rows(self, map_name: str | None = None, home_race: int | None = None,
-           away_race: int | None = None) -> np.ndarray:
+           away_race: int | None = None, side: int | None = None) -> np.ndarray:
     """Returns the indices of the games that match; None matches all.
 
     Raises:
@@ -120,37 +127,38 @@ class StatisticsLibrary:
     fits = np.ones(len(self), bool)
     if map_name is not None:
       fits &= self.map_index == (self.maps.index(map_name) if map_name in self.maps else -1)
-    for race, column in ((home_race, self.home_race), (away_race, self.away_race)):
-      if race is not None:
-        fits &= column == race
+    for wanted, column in ((home_race, self.home_race), (away_race, self.away_race),
+                           (side, self.side)):
+      if wanted is not None:
+        fits &= column == wanted
     if not fits.any():
       def name(race: int | None) -> str:
         return "any" if race is None else types.RACES[race]
 
       raise KeyError(
-        f"No z for map {map_name or 'any'}, {name(home_race)} against {name(away_race)}, among "
-        f"{len(self)} games on maps {', '.join(self.maps) or 'none'}. Add games of that match-up, "
+        f"No z for map {map_name or 'any'}, {name(home_race)} against {name(away_race)}, side "
+        f"{'any' if side is None else side}, among {len(self)} games on maps {', '.join(self.maps) or 'none'}. Add games of that match-up, "
         "or pass None to match all.")
     return np.flatnonzero(fits)
 
   def select(self, map_name: str | None = None, home_race: int | None = None,
-             away_race: int | None = None) -> types.Statistics:
+             away_race: int | None = None, side: int | None = None) -> types.Statistics:
     """Returns all z that match, [M', ...], for a compiled batch of games to sample from."""
-    rows = self.rows(map_name, home_race, away_race)
+    rows = self.rows(map_name, home_race, away_race, side)
     return jax.tree.map(lambda x: x[rows], self.statistics)
 
   def sample(self, key: jax.Array, map_name: str | None = None, home_race: int | None = None,
-             away_race: int | None = None) -> types.Statistics:
+             away_race: int | None = None, side: int | None = None) -> types.Statistics:
     """Samples one z uniformly from those that match.
 
     Args:
       key: a JAX random key.
-      map_name, home_race, away_race: see `rows`.
+      map_name, home_race, away_race, side: see `rows`.
 
     Returns:
       Unbatched Statistics of numpy arrays.
     """
-    rows = self.rows(map_name, home_race, away_race)
+    rows = self.rows(map_name, home_race, away_race, side)
     row = rows[int(jax.random.randint(key, (), 0, len(rows)))]
     return jax.tree.map(lambda x: x[row], self.statistics)
 
@@ -160,7 +168,8 @@ class StatisticsLibrary:
       np.savez_compressed(
         file, format=np.array(FORMAT), vocabulary=np.array(v.digest()),
         maps=np.array(self.maps, dtype=np.str_), map_index=self.map_index,
-        home_race=self.home_race, away_race=self.away_race, **self.statistics._asdict())
+        home_race=self.home_race, away_race=self.away_race, side=self.side,
+        **self.statistics._asdict())
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "StatisticsLibrary":
@@ -182,15 +191,17 @@ class StatisticsLibrary:
     return cls(
       statistics=types.Statistics(*(data[name] for name in types.Statistics._fields)),
       maps=tuple(str(name) for name in data["maps"]), map_index=data["map_index"],
-      home_race=data["home_race"], away_race=data["away_race"])
+      home_race=data["home_race"], away_race=data["away_race"], side=data["side"])
 
 
 def _checked(number: int, game: PlayedGame) -> types.Statistics:
   """Returns a game's statistics with a filtered build order; ValueError if they are invalid."""
-  for side, race in (("home", game.home_race), ("away", game.away_race)):
+  for player, race in (("home", game.home_race), ("away", game.away_race)):
     if not 0 <= race < len(types.RACES):
-      raise ValueError(f"Game {number} on {game.map_name}: {side}_race is {race}, expected an "
+      raise ValueError(f"Game {number} on {game.map_name}: {player}_race is {race}, expected an "
                        f"index of {types.RACES}.")
+  if not 0 <= game.side < SIDES:
+    raise ValueError(f"Game {number} on {game.map_name}: side is {game.side}, expected 0 or 1.")
   spec = types.statistics_spec()
   values = {}
   for name, expected in spec._asdict().items():
@@ -205,13 +216,13 @@ def _checked(number: int, game: PlayedGame) -> types.Statistics:
 
 def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
   """Raises ValueError unless a library file has all arrays, with the expected shapes and dtypes."""
-  columns = ("map_index", "home_race", "away_race")
+  columns = ("map_index", "home_race", "away_race", "side")
   missing = {"format", "vocabulary", "maps", *columns, *types.Statistics._fields} - data.keys()
-  if missing:
-    raise ValueError(f"{path} is not a z library: it lacks {', '.join(sorted(missing))}.")
-  if int(data["format"]) != FORMAT:
+  if "format" in data and int(data["format"]) != FORMAT:
     raise ValueError(f"{path} has format {int(data['format'])}, expected {FORMAT}. Make it again "
                      "with this version.")
+  if missing:
+    raise ValueError(f"{path} is not a z library: it lacks {', '.join(sorted(missing))}.")
   if str(data["vocabulary"]) != v.digest():
     raise ValueError(f"{path} numbers unit types by vocabulary {str(data['vocabulary'])[:12]}, "
                      f"this program by {v.digest()[:12]}. Make it again with this version.")
@@ -219,12 +230,15 @@ def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
   expected = {name: ((size, *spec.shape), spec.dtype)
               for name, spec in types.statistics_spec()._asdict().items()}
   expected["map_index"] = (size,), np.dtype(np.int32)
-  expected["home_race"] = expected["away_race"] = (size,), np.dtype(np.uint8)
+  for name in ("home_race", "away_race", "side"):
+    expected[name] = (size,), np.dtype(np.uint8)
   for name, (shape, dtype) in expected.items():
     if data[name].shape != shape:
       raise ValueError(f"{path}: {name} has shape {data[name].shape}, expected {shape}.")
     if data[name].dtype != dtype:
       raise ValueError(f"{path}: {name} is {data[name].dtype}, expected {dtype}.")
+  if size and data["side"].max() >= SIDES:
+    raise ValueError(f"{path}: side is {data['side'].max()} of a game, expected 0 or 1.")
   if size and not 0 <= data["map_index"].min() <= data["map_index"].max() < data["maps"].size:
     raise ValueError(f"{path}: map_index names map {data['map_index'].max()} of "
                      f"{data['maps'].size}.")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 
 import hypothesis
 import jax
@@ -76,11 +77,11 @@ def executed(number):
 
 
 GAMES = [
-  PlayedGame("Kairos", PROTOSS, ZERG, executed(0)),
-  PlayedGame("Kairos", PROTOSS, ZERG, executed(1)),
-  PlayedGame("Kairos", ZERG, PROTOSS, executed(2)),
-  PlayedGame("Cyber Forest", PROTOSS, ZERG, executed(3)),
-  PlayedGame("Kairos", PROTOSS, TERRAN, executed(4))]
+  PlayedGame("Kairos", PROTOSS, ZERG, 0, executed(0)),
+  PlayedGame("Kairos", PROTOSS, ZERG, 1, executed(1)),
+  PlayedGame("Kairos", ZERG, PROTOSS, 0, executed(2)),
+  PlayedGame("Cyber Forest", PROTOSS, ZERG, 0, executed(3)),
+  PlayedGame("Kairos", PROTOSS, TERRAN, 1, executed(4))]
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,8 @@ def test_selecting_by_map_and_match_up(library):
   assert numbers(library.select("Kairos", PROTOSS)) == [0, 1, 4]
   assert numbers(library.select(away_race=ZERG)) == [0, 1, 3]
   assert numbers(library.select()) == [0, 1, 2, 3, 4]
+  assert numbers(library.select("Kairos", PROTOSS, side=1)) == [1, 4]
+  assert numbers(library.select(side=0)) == [0, 2, 3]
 
 
 def test_the_library_keeps_statistics_and_filters_build_orders(library):
@@ -124,7 +127,9 @@ def test_sampling_is_uniform_and_repeats_with_its_key(library):
 
 
 @pytest.mark.parametrize("asked, message", [
-  (("Kairos", TERRAN, ZERG), "map Kairos, terran against zerg, among 5 games on maps Cyber Forest"),
+  (("Kairos", TERRAN, ZERG),
+   "map Kairos, terran against zerg, side any, among 5 games on maps Cyber Forest"),
+  (("Cyber Forest", PROTOSS, ZERG, 1), "map Cyber Forest, protoss against zerg, side 1"),
   (("Nowhere",), "map Nowhere, any against any"),
 ])
 def test_a_selection_without_games_is_an_error(library, asked, message):
@@ -143,17 +148,19 @@ def test_an_empty_library():
 
 
 def test_merging_renumbers_maps(library):
-  other = StatisticsLibrary.from_games([PlayedGame("Acropolis", ZERG, ZERG, executed(7)),
-                                        PlayedGame("Kairos", PROTOSS, ZERG, executed(8))])
+  other = StatisticsLibrary.from_games([PlayedGame("Acropolis", ZERG, ZERG, 1, executed(7)),
+                                        PlayedGame("Kairos", PROTOSS, ZERG, 0, executed(8))])
   both = library.merge(other)
   assert both.maps == ("Acropolis", "Cyber Forest", "Kairos")
   assert numbers(both.select("Kairos", PROTOSS, ZERG)) == [0, 1, 8]
   assert numbers(both.select("Acropolis")) == [7]
   assert numbers(both.select("Cyber Forest")) == [3]
+  assert numbers(both.select(side=1)) == [1, 4, 7]
 
 
 @pytest.mark.parametrize("change, message", [
   ({"home_race": 9}, "Game 1 on Kairos: home_race is 9"),
+  ({"side": 2}, "Game 1 on Kairos: side is 2, expected 0 or 1"),
   ({"executed": executed(0)._replace(units=np.zeros(3, bool))},
    r"Game 1 on Kairos: executed.units has shape \(3,\), expected \(256,\)"),
 ])
@@ -170,9 +177,9 @@ def test_saving_and_loading(library, tmp_path):
   assert os.listdir(path.parent) == ["z.npz"]
   assert loaded.maps == library.maps
   for a, b in zip(jax.tree.leaves((loaded.statistics, loaded.map_index, loaded.home_race,
-                                   loaded.away_race)),
+                                   loaded.away_race, loaded.side)),
                   jax.tree.leaves((library.statistics, library.map_index, library.home_race,
-                                   library.away_race)), strict=True):
+                                   library.away_race, library.side)), strict=True):
     assert a.dtype == b.dtype
     np.testing.assert_array_equal(a, b)
 
@@ -190,7 +197,10 @@ def test_a_damaged_file_is_named(library, tmp_path):
   with pytest.raises(ValueError, match="z.npz is not a readable z library"):
     StatisticsLibrary.load(path)
   flipped = bytearray(data)
-  flipped[len(data) // 2] ^= 0xFF
+  path.write_bytes(data)
+  with zipfile.ZipFile(path) as archive:
+    second = archive.infolist()[1]  # the bytes before it are the compressed data of the first
+  flipped[second.header_offset - 4] ^= 0xFF
   path.write_bytes(flipped)
   with pytest.raises(ValueError, match="z.npz is not a readable z library"):
     StatisticsLibrary.load(path)
@@ -202,7 +212,9 @@ def test_a_damaged_file_is_named(library, tmp_path):
 
 
 @pytest.mark.parametrize("change, message", [
-  ({"format": np.array(99)}, "has format 99, expected 1"),
+  ({"format": np.array(99)}, "has format 99, expected 2"),
+  ({"format": np.array(1), "side": None}, "has format 1, expected 2"),
+  ({"side": np.full(5, 2, np.uint8)}, "side is 2 of a game"),
   ({"vocabulary": np.array("0123")}, "numbers unit types by vocabulary 0123"),
   ({"units": np.zeros((5, 7), bool)}, r"units has shape \(5, 7\), expected \(5, 256\)"),
   ({"home_race": np.zeros(3, np.uint8)}, r"home_race has shape \(3,\), expected \(5,\)"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from starleague.actor import rollouts
 from starleague.agent.policy import Policy
+from starleague.data.conditioning import Conditioning
 from starleague.environments import base
 
 
@@ -63,7 +64,8 @@ def make_evaluator(environment: base.Environment, policy: Policy,
     opponents=each)
 
 
-def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, max_calls: int = 10_000,
+def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
+             max_calls: int = 10_000,
              on_games: Callable[[int], object] | None = None) -> dict[int, Counts]:
   """Plays every game to its end and counts each once.
 
@@ -71,6 +73,7 @@ def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, max_calls: int =
     evaluator: from `make_evaluator`.
     params: parameters of the policy.
     key: random key; equal keys give equal games.
+    conditioning: what the policy is told; `conditioning.unconditional` for games without z.
     max_calls: most calls of the compiled program.
     on_games: called after each call of the program with the number of games finished so far.
 
@@ -80,13 +83,12 @@ def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, max_calls: int =
   Raises:
     RuntimeError: games remain unfinished after `max_calls` calls.
   """
-  targets = rollouts.no_targets()
-  state = evaluator.program.init(key, evaluator.opponents + 1, targets)
+  state = evaluator.program.init(key, evaluator.opponents + 1, conditioning)
   players = 1 + int(evaluator.opponents.max())
   probabilities = np.full((1 + players,), 1.0 / (1 + players), np.float32)
   counts = np.zeros((players, 3), int)
   for _ in range(max_calls):
-    state, _, results = evaluator.program.run(params, state, probabilities, targets)
+    state, _, results = evaluator.program.run(params, state, probabilities, conditioning)
     over = np.asarray(results.over)
     opponent = np.asarray(results.opponent)[over] - 1
     result = 1 - np.sign(np.asarray(results.reward)[over][:, 0]).astype(int)

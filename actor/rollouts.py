@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from starleague.actor import rewards
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
+from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
 from starleague.environments import base
 
@@ -48,7 +48,6 @@ class RolloutConfig:
       due.
     races: indices of types.RACES that match-ups are drawn from.
     maps: number of maps that match-ups are drawn from: the environment's first ones.
-    pseudo_probability: probability that a pseudo-reward is active in a game.
     pseudo_scale: pseudo-reward per unit of distance to z.
     grid_per_unit: cells of the 256 x 256 grid per game unit, for build order distances.
     restart: whether new games replace finished ones.
@@ -60,7 +59,6 @@ class RolloutConfig:
   max_advances: int = 16
   races: tuple[int, ...] = (1,)
   maps: int = 1
-  pseudo_probability: float = 0.0
   pseudo_scale: float = 1.0
   grid_per_unit: float = 1.0
   restart: bool = True
@@ -78,9 +76,11 @@ class Results(NamedTuple):
   over: types.Array  # bool: the game finished in this iteration
   opponent: types.Array  # int32
   reward: types.Array  # [.., 2] float32: +1, 0, -1
-  executed: types.Statistics  # of player 1; a scripted player's as of player 0's last observation
-  race: types.Array  # int32: of player 1, an index of types.RACES
-  side: types.Array  # int32: starting side of player 1
+  # [.., 2, ...]; a scripted player's as of player 0's last observation.
+  executed: types.Statistics
+  target: types.Statistics  # [.., 2, ...]: z, inactive parts included
+  race: types.Array  # [.., 2] int32, indices of types.RACES
+  side: types.Array  # [.., 2] int32: starting sides
 
 
 class RolloutState(NamedTuple):
@@ -104,9 +104,9 @@ class RolloutState(NamedTuple):
 class Rollouts(NamedTuple):
   """The compiled functions of `make_rollouts`."""
 
-  # (key, opponents [games], targets) -> state
+  # (key, opponents [games], conditioning) -> state
   init: Callable[..., RolloutState]
-  # (params, state, probabilities, targets) -> (state, records, results); donates `state`.
+  # (params, state, probabilities, conditioning) -> (state, records, results); donates `state`.
   run: jax.stages.Wrapped
 
 
@@ -173,18 +173,9 @@ def _select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
   return jax.tree.map(one, on_true, on_false)
 
 
-def no_targets(size: int = 1) -> types.Statistics:
-  """A library of unconditional z: zeros [races, 2, size, ...]."""
-  return jax.tree.map(lambda x: np.zeros((len(types.RACES), 2, size, *x.shape), x.dtype),
-                      types.statistics_spec())
-
-
 def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig,
-               key: jax.Array, opponents: jax.Array, targets: types.Statistics) -> RolloutState:
-  """Starts games against `opponents` [games], with z drawn from `targets` [races, 2, M, ...].
-
-  Targets are kept by race and by starting side, because build order positions depend on both.
-  """
+               key: jax.Array, opponents: jax.Array, conditioning: Conditioning) -> RolloutState:
+  """Starts games against `opponents` [games], with z drawn for their match-ups."""
   games = config.games
   keys = jax.random.split(key, 7)
   races = jnp.asarray(config.races, jnp.int32)
@@ -192,16 +183,19 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
-  target_index = jax.random.randint(keys[0], (games, 2), 0, targets.build_order.shape[2])
-  target = jax.tree.map(lambda x: jnp.asarray(x)[race, side, target_index], targets)
+  map_index = jax.random.randint(keys[3], (games,), 0, config.maps)
+  choice = jax.random.randint(keys[0], (games, 2), 0, conditioning.rows.shape[-1])
+  row = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side, choice]
+  target = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.statistics)
   active = jax.random.bernoulli(
-    keys[1], config.pseudo_probability, (games, 2, len(types.PSEUDO_REWARDS)))
+    keys[1], conditioning.active, (games, 2, len(types.PSEUDO_REWARDS)))
   match_up = base.MatchUp(
     races=race,
-    map_index=jax.random.randint(keys[3], (games,), 0, config.maps),
+    map_index=map_index,
     swap_sides=swap,
     statistics=jax.vmap(jax.vmap(rewards.condition))(target, active),
-    mmr=jnp.full((games, 2), base.AGENT_MMR, jnp.int16), income=jnp.full((games, 2), 100))
+    mmr=jnp.full((games, 2), conditioning.mmr, jnp.int16),
+    income=jnp.full((games, 2), 100))
   state = jax.vmap(environment.reset)(jax.random.split(keys[5], games), match_up)
   core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
   return RolloutState(
@@ -310,21 +304,21 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
 
 
 def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: RolloutState,
-                  probabilities: jax.Array, targets: types.Statistics,
+                  probabilities: jax.Array, conditioning: Conditioning,
                   ) -> tuple[RolloutState, Results]:
   """Gives the results of finished games and starts new games in their place."""
   config = setup.config
   outcome = jax.vmap(setup.environment.outcome)(state.environment)
   done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
   results = Results(over=done & (state.opponent != COUNTED), opponent=state.opponent,
-                    reward=outcome.reward, race=state.race[:, 1], side=state.side[:, 1],
-                    executed=jax.tree.map(lambda x: x[:, 1], state.executed))
+                    reward=outcome.reward, executed=state.executed, target=state.target,
+                    race=state.race, side=state.side)
   if not config.restart:
     return state._replace(opponent=jnp.where(done, COUNTED, state.opponent)), results
   opponent_key, game_key = keys
   opponents = jax.random.choice(
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
-  new = _new_games(setup.environment, setup.policy, config, game_key, opponents, targets)
+  new = _new_games(setup.environment, setup.policy, config, game_key, opponents, conditioning)
   # All fields are per game but the first, the key of the batch.
   return RolloutState(state.key, *_select(done, new[1:], state[1:])), results
 
@@ -343,17 +337,18 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
 
   Returns:
     Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
-    `targets` [races, 2, M, ...] are z by race and starting side.
+    `conditioning` has rows for all maps of the config.
   """
   setup = _Setup(environment, policy, config, scripted_player, pack_step)
 
-  def init(key, opponents, targets) -> RolloutState:
-    state = _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32), targets)
+  def init(key, opponents, conditioning) -> RolloutState:
+    state = _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32),
+                       conditioning)
     # Weakly typed leaves would make the second call of `run` compile again.
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
 
   @functools.partial(jax.jit, donate_argnums=(1,))
-  def run(params, state, probabilities, targets):
+  def run(params, state, probabilities, conditioning):
     def iteration(state, _):
       key, advance_key, action_key, *new_keys = jax.random.split(state.key, 5)
       game, pending = _advance_until_due(setup, advance_key, state)
@@ -361,7 +356,8 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
       batch = _observe(setup, state, pending)
       output, records = _infer(setup, params, action_key, state, batch)
       state = _act(setup, state, pending, batch, output)
-      state, results = _finish_games(setup, tuple(new_keys), state, probabilities, targets)
+      state, results = _finish_games(setup, tuple(new_keys), state, probabilities,
+                                     conditioning)
       return state, (records, results)
 
     state, (records, results) = jax.lax.scan(iteration, state, None, length=config.iterations)

@@ -18,6 +18,7 @@ import numpy as np
 from starleague.actor import rollouts
 from starleague.agent import types
 from starleague.data import wire
+from starleague.data.conditioning import unconditional
 from starleague.experiments.run import settings, wiring
 
 
@@ -50,17 +51,17 @@ def measure_program(parts: wiring.Parts, config: ml_collections.ConfigDict, para
   """Measures whole calls of the rollout program, with its records on the host."""
   program = wiring.make_rollouts(parts, config)
   opponents = 1 + len(parts.opponents)
-  targets = rollouts.no_targets()
+  conditioning = unconditional(parts.maps, parts.mmr)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
   start = time.perf_counter()
-  state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, targets)
-  state, records, _ = program.run(params, state, probabilities, targets)
+  state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, conditioning)
+  state, records, _ = program.run(params, state, probabilities, conditioning)
   jax.block_until_ready(records)
   print(f"compile and first call: {time.perf_counter() - start:.1f} s")
   rates, fills = [], []
   for _ in range(calls):
     start = time.perf_counter()
-    state, records, _ = program.run(params, state, probabilities, targets)
+    state, records, _ = program.run(params, state, probabilities, conditioning)
     jax.block_until_ready(records)
     filled = int((np.asarray(records.row) >= 0).sum())
     rates.append(filled / (time.perf_counter() - start))

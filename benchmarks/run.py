@@ -22,9 +22,9 @@ import jax
 import numpy as np
 
 from benchmarks.learner import make_update
-from starleague.actor import rollouts
 from starleague.common import results
 from starleague.data.assembler import Assembler
+from starleague.data.conditioning import unconditional
 from starleague.experiments.run import learner_setup, settings, supervision, wiring
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -71,14 +71,14 @@ def actor_alone(seconds: float) -> float:
   parts = wiring.make_parts(config)
   program = wiring.make_rollouts(parts, config)
   opponents = 1 + len(parts.opponents)
-  targets = rollouts.no_targets()
-  state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, targets)
+  conditioning = unconditional(parts.maps, parts.mmr)
+  state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, conditioning)
   params = wiring.initial_params(parts, config)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
   assembler = Assembler(parts.config, config.unroll_length, 2 * config.actor.games)
   steps, start = 0, 0.0
   while not start or time.perf_counter() - start < seconds:
-    state, records, _ = program.run(params, state, probabilities, targets)
+    state, records, _ = program.run(params, state, probabilities, conditioning)
     assembler.add(jax.tree.map(np.asarray, records))
     steps += int((np.asarray(records.row) >= 0).sum())
     if not start:  # the first call compiles

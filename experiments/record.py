@@ -15,9 +15,9 @@ import ml_collections
 import numpy as np
 from absl import flags
 
-from starleague.actor import rollouts
 from starleague.data import recordings, wire
 from starleague.data.assembler import Assembler
+from starleague.data.conditioning import unconditional
 from starleague.experiments.run import entry, settings, wiring
 from starleague.experiments.run import flags as run_flags
 from starleague.learner import checkpoints
@@ -39,13 +39,13 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, params: Any,
   """
   program = wiring.make_rollouts(parts, config)
   opponents = 1 + len(parts.opponents)
-  targets = rollouts.no_targets()
+  conditioning = unconditional(parts.maps, parts.mmr)
   state = program.init(
-    jax.random.key(seed), np.arange(config.actor.games) % opponents, targets)
+    jax.random.key(seed), np.arange(config.actor.games) % opponents, conditioning)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
   assembler = Assembler(parts.config, config.unroll_length, 2 * config.actor.games)
   while True:
-    state, records, _ = program.run(params, state, probabilities, targets)
+    state, records, _ = program.run(params, state, probabilities, conditioning)
     for cut in assembler.add(records):
       yield cut.packed
 

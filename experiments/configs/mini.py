@@ -14,6 +14,7 @@ def get_config() -> ml_collections.ConfigDict:
       "tier": "mini",
       # Scripted players of the tier, met in training and in evaluation.
       "opponents": "passive,rusher,builder,random_player",
+      "mmr": 7000,  # of the agent, as its observations show it: that of the best demonstrators
     },
     "actor": {
       "processes": 1,

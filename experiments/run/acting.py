@@ -15,7 +15,7 @@ import numpy as np
 from starleague import league
 from starleague.actor import rollouts
 from starleague.common import results
-from starleague.data import statistics
+from starleague.data.conditioning import Recent
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
@@ -64,7 +64,7 @@ def game_results(batch: rollouts.Results, names: Sequence[str],
     if opponent != rollouts.SELF_PLAY]
 
 
-def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results,
+def add_demonstrations(recent: Recent, batch: rollouts.Results,
                        demonstrators: Sequence[int]) -> bool:
   """Adds the z of games that a demonstrator won; returns whether there were any.
 
@@ -77,8 +77,9 @@ def add_demonstrations(recent: statistics.Recent, batch: rollouts.Results,
   won = np.asarray(batch.over) & (np.asarray(batch.reward)[..., 1] > 0)
   won &= np.isin(np.asarray(batch.opponent), shown)
   for index in zip(*np.nonzero(won), strict=True):
-    recent.add(int(batch.race[index]), int(batch.side[index]),
-               jax.tree.map(lambda x, i=index: np.asarray(x)[i], batch.executed))
+    scripted = (*index, 1)
+    recent.add(int(batch.race[scripted]), int(batch.side[scripted]),
+               jax.tree.map(lambda x, i=scripted: np.asarray(x)[i], batch.executed))
   return bool(won.any())
 
 
@@ -163,18 +164,18 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   reporter = Reporter(run_dir, parts.opponents, origin)
   demonstrators = [parts.opponents.index(name)
                    for name in filter(None, config.actor.demonstrators.split(","))]
-  recent = statistics.Recent(TARGETS)
-  targets = recent.targets()
+  recent = Recent(TARGETS, parts.maps, wiring.active_probabilities(config), parts.mmr)
+  conditioning = recent.conditioning()
   # The time is part of the seed: a restarted actor must not repeat its games.
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
   with compiling.without_collection():
-    state = program.init(key, opponents, targets)
+    state = program.init(key, opponents, conditioning)
   probabilities = opponent_probabilities(
     reporter.win_rates(), config.actor.self_play, config.actor.matchmaking, config.actor.uniform)
   # Compiled before the first parameters are there: the learner starts meanwhile.
   with compiling.without_collection():
-    run = program.run.lower(template, state, probabilities, targets).compile()
+    run = program.run.lower(template, state, probabilities, conditioning).compile()
   lower_priority(config.actor.niceness)
   previous: Played | None = None
   while True:
@@ -182,12 +183,12 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     probabilities = opponent_probabilities(
       reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
       config.actor.uniform)
-    state, batch, finished = run(fetched.params, state, probabilities, targets)
+    state, batch, finished = run(fetched.params, state, probabilities, conditioning)
     if previous is not None:
       writer.write(previous.records)
       if config.actor.pseudo_probability and add_demonstrations(
           recent, previous.results, demonstrators):
-        targets = recent.targets()
+        conditioning = recent.conditioning()
       steps = int((np.asarray(previous.records.row) >= 0).sum())
       reporter.add(steps, previous.results, fetched.step)
     previous = Played(batch, finished)

@@ -69,7 +69,7 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   parts = wiring.make_parts(config)
   params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
   agent = replays.policy_player(
-    f"agent {run_dir.resolve().name}", parts.policy, params, parts.game)
+    f"agent {run_dir.resolve().name}", parts.policy, params, parts.game, parts.mmr)
   return parts.game, [agent if name == AGENT else replays.scripted_player(name, parts.game)
                       for name in names]
 

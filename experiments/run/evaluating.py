@@ -9,6 +9,7 @@ import jax
 from starleague import league
 from starleague.actor import evaluation
 from starleague.common import results
+from starleague.data import conditioning
 from starleague.experiments.run import progress, settings, wiring
 from starleague.learner import checkpoints
 
@@ -80,7 +81,9 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
     params = checkpoints.load_params(path, parts.config)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)
-    found = evaluation.evaluate(evaluator, params, jax.random.key(seed), on_games=report)
+    found = evaluation.evaluate(
+      evaluator, params, jax.random.key(seed), conditioning.unconditional(parts.maps, parts.mmr),
+      on_games=report)
     yield Evaluated(kind, update, {parts.opponents[i]: score for i, score in found.items()})
 
 

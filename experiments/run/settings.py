@@ -54,6 +54,7 @@ RANGES = {
   "seed": Range(0, MAX_INT),
   "seconds": _POSITIVE,
   "unroll_length": _COUNT,
+  "environment.mmr": Range(0, 2**15 - 1),
   "actor.processes": _COUNT,
   "actor.threads": Range(0, MAX_INT),
   "actor.niceness": Range(0, 19),

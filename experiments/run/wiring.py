@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import ml_collections
+import numpy as np
 
 from starleague import agent
 from starleague.actor import rollouts
@@ -35,6 +36,7 @@ class Parts(NamedTuple):
   scripted: rollouts.ScriptedPlayer  # takes an index of `opponents`
   races: tuple[int, ...]  # indices of types.RACES
   maps: int
+  mmr: int  # of the agent, as its observations show it
 
 
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
@@ -53,7 +55,7 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
     game=game, environment=skirmish.make_skirmish(**game._asdict()), opponents=opponents,
     scripted=scripted,
     races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
-    maps=len(dm_environment.map_names(tier)))
+    maps=len(dm_environment.map_names(tier)), mmr=config.environment.mmr)
 
 
 def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
@@ -61,10 +63,17 @@ def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.R
   sizes = rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
     iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
-    pseudo_probability=config.actor.pseudo_probability, pseudo_scale=config.actor.pseudo_scale,
+    pseudo_scale=config.actor.pseudo_scale,
     grid_per_unit=types.POSITION_GRID / tiers.TIERS[config.environment.tier].map_size)
   return rollouts.make_rollouts(
     parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
+
+
+def active_probabilities(config: ml_collections.ConfigDict) -> np.ndarray:
+  """Returns the probability that each pseudo-reward is active in a training game, [4] float32."""
+  names = config.actor.pseudo_rewards.split(",")
+  return np.array([config.actor.pseudo_probability * (name in names)
+                   for name in types.PSEUDO_REWARDS], np.float32)
 
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:

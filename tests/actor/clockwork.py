@@ -20,6 +20,8 @@ class Clock(NamedTuple):
   next_loop: jax.Array
   acted: jax.Array
   scripted: jax.Array
+  map_index: jax.Array
+  mmr: jax.Array
 
 
 def clockwork() -> base.Environment:
@@ -31,7 +33,8 @@ def clockwork() -> base.Environment:
 
   def reset(key, match_up):
     zeros = jnp.zeros((2,), jnp.int32)
-    return Clock(loop=jnp.zeros((), jnp.int32), next_loop=zeros, acted=zeros, scripted=zeros)
+    return Clock(loop=jnp.zeros((), jnp.int32), next_loop=zeros, acted=zeros, scripted=zeros,
+                 map_index=jnp.asarray(match_up.map_index), mmr=jnp.asarray(match_up.mmr))
 
   def observe(state, player):
     seen = jax.tree.map(jnp.asarray, observation)

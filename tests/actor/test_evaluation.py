@@ -5,13 +5,14 @@ import jax.numpy as jnp
 import pytest
 
 from starleague.actor import evaluation
+from starleague.data.conditioning import unconditional
 from tests.actor.clockwork import clockwork, counting_policy, scripted
 
 
 def test_every_game_is_counted_once():
   evaluator = evaluation.make_evaluator(
     clockwork(), counting_policy(), scripted, opponents=(0, 1), games=4, inference_batch=8)
-  scores = evaluation.evaluate(evaluator, jnp.ones(()), jax.random.key(2))
+  scores = evaluation.evaluate(evaluator, jnp.ones(()), jax.random.key(2), unconditional(1, 6200))
   assert scores == {0: evaluation.Counts(4, 0, 0), 1: evaluation.Counts(4, 0, 0)}
   assert scores[0].games == 4
 

@@ -10,8 +10,10 @@ import pytest
 
 from starleague.actor import rollouts
 from starleague.agent import types
+from starleague.data.conditioning import Conditioning, unconditional
 from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, counting_policy, scripted
 
+NO_Z = unconditional(maps=1, mmr=6200)
 CONFIG = rollouts.RolloutConfig(games=6, inference_batch=4, iterations=64, max_advances=8)
 
 
@@ -25,11 +27,11 @@ def program(restart: bool):
 def played(seed: int = 0, calls: int = 4):
   """Returns records and results of several calls, concatenated along the first axis."""
   run = program(True)
-  state = run.init(jax.random.key(seed), jnp.array([0, 0, 0, 1, 1, 2]), rollouts.no_targets())
+  state = run.init(jax.random.key(seed), jnp.array([0, 0, 0, 1, 1, 2]), NO_Z)
   outputs = []
   for _ in range(calls):
     state, records, results = run.run(
-      jnp.ones(()), state, jnp.array([0.5, 0.25, 0.25]), rollouts.no_targets())
+      jnp.ones(()), state, jnp.array([0.5, 0.25, 0.25]), NO_Z)
     outputs.append(jax.tree.map(np.asarray, (records, results)))
   return jax.tree.map(lambda *x: np.concatenate(x), *outputs)
 
@@ -120,11 +122,11 @@ def test_runs_compile_once():
 
 def test_without_restart_each_game_is_counted_once():
   run = program(False)
-  state = run.init(jax.random.key(1), jnp.array([0, 0, 1, 1, 2, 2]), rollouts.no_targets())
+  state = run.init(jax.random.key(1), jnp.array([0, 0, 1, 1, 2, 2]), NO_Z)
   finished = []
   for _ in range(6):
     state, _, results = run.run(
-      jnp.ones(()), state, jnp.array([1.0, 0.0, 0.0]), rollouts.no_targets())
+      jnp.ones(()), state, jnp.array([1.0, 0.0, 0.0]), NO_Z)
     finished += list(np.asarray(results.opponent)[np.asarray(results.over)])
   assert sorted(finished) == [0, 0, 1, 1, 2, 2]
 
@@ -134,16 +136,45 @@ def test_invalid_sizes_are_rejected():
     rollouts.RolloutConfig(games=4, inference_batch=9, iterations=1)
 
 
-def test_targets_match_the_race_and_the_starting_side():
-  targets = rollouts.no_targets(3)
-  for race in range(len(types.RACES)):
-    for side in range(2):
-      targets.units[race, side, :, 2 * race + side] = True
-  config = dataclasses.replace(CONFIG, games=64, races=(1, 3), maps=3, pseudo_probability=1.0)
+def every_match_up() -> Conditioning:
+  """Returns three z for each match-up of three maps; their first unit type is the match-up's."""
+  shape = (3, len(types.RACES), len(types.RACES), 2, 3)
+  count = int(np.prod(shape))
+  statistics = types.zeros(types.statistics_spec())
+  statistics = jax.tree.map(lambda x: np.zeros((count, *x.shape), x.dtype), statistics)
+  # 150 match-ups: their number fits a build order entry.
+  statistics.build_order[:, 0] = np.arange(count) // 3
+  rows = np.arange(count, dtype=np.int32).reshape(shape)
+  return Conditioning(statistics, rows, np.ones(4, np.float32), np.int16(6200))
+
+
+def test_targets_match_the_match_up():
+  config = dataclasses.replace(CONFIG, games=64, races=(1, 3), maps=3)
   run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
-  state = run.init(jax.random.key(5), jnp.ones(64, jnp.int32), targets)
+  state = run.init(jax.random.key(5), jnp.ones(64, jnp.int32), every_match_up())
   race, side = np.asarray(state.race), np.asarray(state.side)
   assert set(race.reshape(-1)) == {1, 3} and (race[:, 0] != race[:, 1]).any()
-  np.testing.assert_array_equal(
-    np.argmax(state.target.units, axis=-1), 2 * race + side)
-  assert np.asarray(state.target.units).sum() == 128
+  map_index = np.asarray(state.environment.map_index)[:, None]
+  assert set(map_index[:, 0]) == {0, 1, 2}
+  expected = ((map_index * 5 + race) * 5 + race[:, ::-1]) * 2 + side
+  np.testing.assert_array_equal(np.asarray(state.target.build_order)[..., 0], expected)
+
+
+def test_results_give_both_players_targets():
+  config = dataclasses.replace(CONFIG, games=8, races=(1,))
+  run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
+  conditioning = every_match_up()
+  state = run.init(jax.random.key(5), jnp.ones(8, jnp.int32), conditioning)
+  before = np.asarray(state.target.build_order)
+  _, _, results = run.run(jnp.ones(()), state, jnp.array([0.0, 1.0, 0.0]), conditioning)
+  over = np.asarray(results.over)
+  first = np.argmax(over, axis=0)
+  assert over.any(axis=0).all()
+  found = np.asarray(results.target.build_order)[first, np.arange(8)]
+  np.testing.assert_array_equal(found, before)
+
+
+def test_the_policy_is_told_the_mmr():
+  for mmr in (2000, 7000):
+    state = program(True).init(jax.random.key(5), jnp.ones(6, jnp.int32), unconditional(1, mmr))
+    np.testing.assert_array_equal(state.environment.mmr, np.full((6, 2), mmr))

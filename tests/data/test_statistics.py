@@ -253,22 +253,3 @@ def test_a_killed_save_leaves_the_previous_file(tmp_path):
       assert process.stdout.readline() == "saved\n"
     process.kill()
   assert len(StatisticsLibrary.load(path)) == 1000
-
-
-def test_recent_targets_repeat_until_full_then_drop_the_oldest():
-  marine = v.UNIT_TYPES.index("Marine")
-  recent, zerg = statistics.Recent(2), types.RACES.index("zerg")
-  empty = types.zeros(types.statistics_spec())
-  for x in (3, 5, 9):
-    order = np.zeros(types.BUILD_ORDER_LENGTH, np.uint8)
-    order[:2] = v.UNIT_TYPES.index("SCV"), marine
-    places = np.full((types.BUILD_ORDER_LENGTH, 2), x, np.uint8)
-    recent.add(zerg, 1, empty._replace(build_order=order, build_order_xy=places))
-    if x == 3:
-      np.testing.assert_array_equal(recent.targets().build_order_xy[zerg, 1, :, 0], [[3, 3]] * 2)
-  targets = recent.targets()
-  np.testing.assert_array_equal(targets.build_order_xy[zerg, 1, :, 0], [[5, 5], [9, 9]])
-  orders = targets.build_order[zerg, 1, :, :2]
-  np.testing.assert_array_equal(orders, [[marine, 0]] * 2)  # no workers
-  targets.build_order[zerg, 1] = 0
-  assert not targets.build_order.any()

@@ -19,7 +19,7 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.agent.policy import Policy
-from starleague.environments.base import make_match_up
+from starleague.environments.base import AGENT_MMR, make_match_up
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.games.exact import state_hash
@@ -63,7 +63,8 @@ def scripted_player(name: str, game: GameConfig = DEFAULT_GAME_CONFIG) -> Contro
 
 
 def policy_player(name: str, policy: Policy, params: Any,
-                  game: GameConfig = DEFAULT_GAME_CONFIG) -> Controller:
+                  game: GameConfig = DEFAULT_GAME_CONFIG,
+                  mmr: int = AGENT_MMR) -> Controller:
   """Returns the controller of an agent, which samples its actions.
 
   Args:
@@ -71,6 +72,7 @@ def policy_player(name: str, policy: Policy, params: Any,
     policy: for the sizes of `game`.
     params: its parameters.
     game: the arguments of the environment.
+    mmr: of the agent, as its observations show it.
   """
   environment = skirmish.make_skirmish(**game._asdict())
 
@@ -79,7 +81,7 @@ def policy_player(name: str, policy: Policy, params: Any,
     output = policy.step(params, key, observation, memory)
     return output.action, output.state
 
-  return Controller(name, decide, params, policy.initial_state())
+  return Controller(name, decide, params, policy.initial_state(), mmr)
 
 
 @exact.on_cpu

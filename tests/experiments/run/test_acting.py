@@ -6,7 +6,7 @@ import pytest
 
 from starleague.actor import rollouts
 from starleague.agent import types
-from starleague.data import statistics
+from starleague.data.conditioning import Recent
 from starleague.experiments.run import acting, wiring
 
 NAMES = ("passive", "rusher", "builder")
@@ -17,13 +17,13 @@ def results(opponent, reward, over=True) -> rollouts.Results:
   """Returns one iteration with a game per opponent; unit type 7 marks the first game."""
   games = len(opponent)
   executed = types.zeros(types.statistics_spec())
-  executed = types.Statistics(*(np.stack([x] * games)[None] for x in executed))
-  executed.units[0, 0, 7] = True
+  executed = types.Statistics(*(np.stack([np.stack([x, x])] * games)[None] for x in executed))
+  executed.units[0, 0, 1, 7] = True
   reward = np.array(reward, np.float32)
   return rollouts.Results(
     over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
     reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
-    race=np.full((1, games), ZERG), side=np.zeros((1, games), np.int32))
+    target=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32))
 
 
 def test_opponents_are_split_between_self_play_and_hard_opponents():
@@ -56,13 +56,14 @@ def test_only_finished_games_against_scripted_players_count():
   ("rusher", -1, True), ("builder", -1, True), ("rusher", 1, False), ("rusher", 0, False),
   ("passive", -1, False)])
 def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
-  recent = statistics.Recent(3)
+  recent = Recent(3, 1, np.ones(4), 6200)
   batch = results([1 + NAMES.index(name)], [reward])
   assert acting.add_demonstrations(recent, batch, [1, 2]) is taken
-  units = recent.targets().units
-  assert units.shape == (len(types.RACES), 2, 3, 256)
-  np.testing.assert_array_equal(units[ZERG, 0, :, 7], taken)
-  units[ZERG, 0] = False
+  found = recent.conditioning()
+  units = found.statistics.units[found.rows]  # [maps, races, races, sides, 3, 256]
+  assert units.shape == (1, len(types.RACES), len(types.RACES), 2, 3, 256)
+  np.testing.assert_array_equal(units[:, ZERG, :, 0, :, 7], taken)
+  units[:, ZERG, :, 0] = False
   assert not units.any()
 
 

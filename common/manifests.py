@@ -12,6 +12,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from starleague.common import files
+
 
 class ManifestError(ValueError):
   """A folder's manifest or files are missing or are not those that were written."""
@@ -28,10 +30,26 @@ def write(path: str | os.PathLike, values: Mapping[str, Any]) -> dict[str, Any]:
     The manifest.
   """
   path = pathlib.Path(path)
-  files = {name: file_digest(path.parent / name) for name in _files_in(path.parent)}
-  manifest = {**values, "files": files}
+  return replace(
+    path, values, {name: file_digest(path.parent / name) for name in _files_in(path.parent)})
+
+
+def replace(path: str | os.PathLike, values: Mapping[str, Any],
+            digests: Mapping[str, str]) -> dict[str, Any]:
+  """Writes a manifest atomically; an existing one stays until the new one is complete.
+
+  Args:
+    path: the manifest's file.
+    values: what it says, as JSON; the key "files" is added.
+    digests: SHA-256 of the files it lists, by name.
+
+  Returns:
+    The manifest.
+  """
+  manifest = {**values, "files": dict(digests)}
   document = {"manifest": manifest, "sha256": manifest_digest(manifest)}
-  path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+  with files.replacing(path) as file:
+    file.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
   return manifest
 
 
@@ -94,12 +112,14 @@ def check_types(path: str | os.PathLike, manifest: Mapping[str, Any],
         f"{path}: key {key!r}: expected {expected.__name__}, found {_short(manifest[key])}.")
 
 
-def check_files(path: str | os.PathLike, manifest: Mapping[str, Any]) -> None:
+def check_files(path: str | os.PathLike, manifest: Mapping[str, Any], *,
+                others: bool = False) -> None:
   """Checks that the folder holds exactly the files of its manifest, byte for byte.
 
   Args:
     path: the manifest's file.
     manifest: as read.
+    others: whether the folder may hold other files too.
 
   Raises:
     ManifestError: a file is missing, differs, cannot be read, or is not listed; names it.
@@ -117,6 +137,8 @@ def check_files(path: str | os.PathLike, manifest: Mapping[str, Any]) -> None:
     if found != expected:
       raise ManifestError(f"{file} is damaged: expected SHA-256 {expected}, found {found} of "
                           f"{file.stat().st_size} bytes.")
+  if others:
+    return
   extra = set(_files_in(folder)) - set(manifest["files"]) - {pathlib.Path(path).name}
   if extra:
     raise ManifestError(

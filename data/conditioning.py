@@ -4,13 +4,15 @@ Build order positions depend on the map and on the starting side, and a strategy
 arrays have fixed shapes, so that one compiled program plays under any conditions.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from starleague.agent import types
-from starleague.data.statistics import filter_build_order
+from starleague.data.statistics import StatisticsLibrary, filter_build_order
 
 UNCONDITIONAL = 0  # row of the unconditional z, all zeros
 
@@ -38,6 +40,38 @@ def unconditional(maps: int, mmr: int) -> Conditioning:
   rows = np.full((maps, races, races, 2, 1), UNCONDITIONAL, np.int32)
   active = np.zeros((len(types.PSEUDO_REWARDS),), np.float32)
   return Conditioning(statistics, rows, active, np.asarray(mmr, np.int16))
+
+
+def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequence[int], size: int,
+                 active: np.ndarray, mmr: int, seed: int) -> Conditioning:
+  """Returns conditions with z from a library, drawn once for each match-up.
+
+  Args:
+    library: z of recorded games.
+    maps: names of the environment's maps, in its order.
+    races: indices of types.RACES that are played.
+    size: K, z of each match-up. Fewer in the library repeat; of more, K are drawn.
+    active: [4], probability that each part of z is active in a game.
+    mmr: of the policy.
+    seed: of the draw.
+
+  Raises:
+    KeyError: the library has no game of a match-up; names it.
+  """
+  random = np.random.default_rng(seed)
+  every = len(types.RACES)
+  found = np.full((len(maps), every, every, 2, size), -1, np.int64)
+  for map_index, name in enumerate(maps):
+    for home, away, side in itertools.product(races, races, range(2)):
+      fitting = random.permutation(library.rows(name, home, away, side))
+      found[map_index, home, away, side] = fitting[np.arange(size) % len(fitting)]
+  used, rows = np.unique(found, return_inverse=True)  # -1, no row, comes first
+  if used[0] != -1:
+    used, rows = np.concatenate([[-1], used]), rows + 1
+  statistics = jax.tree.map(
+    lambda x: np.concatenate([np.zeros_like(x[:1]), x[used[1:]]]), library.statistics)
+  return Conditioning(statistics, rows.reshape(found.shape).astype(np.int32),
+                      np.asarray(active, np.float32), np.asarray(mmr, np.int16))
 
 
 class Recent:

@@ -1,0 +1,57 @@
+"""Warm-up of the value functions: they learn alone, before the policy moves.
+
+Imitation leaves the value functions untrained. Advantages of random values would then move the
+policy away from the imitated one for no reason. DI-star trains its value functions first, with a
+frozen policy, for the same reason.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from starleague.agent.types import Array
+
+
+class WarmUpState(NamedTuple):
+  """The state of a warm-up."""
+
+  count: Array  # [] int32: updates so far
+
+
+def flat(mask: Any, params: Any) -> np.ndarray:
+  """Returns a tree of bool per parameter as a vector over all elements, [n] bool.
+
+  Args:
+    mask: a bool for each parameter.
+    params: the parameters or their shapes.
+  """
+  return np.concatenate([np.full(x.size, chosen) for chosen, x in zip(
+    jax.tree.leaves(mask), jax.tree.leaves(params), strict=True)])
+
+
+def learn_alone(mask: np.ndarray, updates: int) -> optax.GradientTransformation:
+  """Zeroes the updates of all but some parameters at first; the last link of an optax chain.
+
+  Moments of the optimizer before it see every gradient from the first update on.
+
+  Args:
+    mask: [n] bool, the parameters that learn from the first update on; see `flat`.
+    updates: number of updates before the others learn too.
+
+  Returns:
+    A transformation of the parameters as one vector [n], as `learner.update` applies it.
+  """
+  def init(params: Any) -> WarmUpState:
+    del params
+    return WarmUpState(jnp.zeros((), jnp.int32))
+
+  def update(values: jax.Array, state: WarmUpState,
+             params: Any = None) -> tuple[jax.Array, WarmUpState]:
+    del params
+    learns = jnp.asarray(mask) | (state.count >= updates)
+    return jnp.where(learns, values, 0.0), WarmUpState(state.count + 1)
+
+  return optax.GradientTransformation(init, update)

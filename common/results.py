@@ -9,9 +9,9 @@ The format is long, so that a new tag needs no new column:
 seconds  wall-clock time since the start of the run, earlier parts of a resumed run included
 update   learner updates at the time of measurement
 tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
-           score/train/OPPONENT, score/eval/OPPONENT, score/random/OPPONENT (random play):
+           score/train/OPPONENT, score/eval/OPPONENT, score/initial/OPPONENT (initial weights):
              wins plus half the draws, over games
-           win_rate/eval/OPPONENT, win_rate/random/OPPONENT: wins only, over games
+           win_rate/eval/OPPONENT, win_rate/initial/OPPONENT: wins only, over games
            loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
            speed/actor, speed/learner (agent steps per second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)

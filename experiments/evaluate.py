@@ -4,7 +4,7 @@
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
-trained agent and `random` for the initial weights.
+trained agent and `initial` for the weights that reinforcement learning started from.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""The evaluation of a run: games, scores and win rates of its trained agent and initial weights."""
+"""The evaluation of a run: games, scores and win rates of its trained and its initial agent."""
 
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ def win_rate_of(counts: evaluation.Counts) -> Measured:
 class Evaluated(NamedTuple):
   """Results of one agent of a run."""
 
-  kind: str  # "random": the initial weights; "eval": the trained agent
+  kind: str  # "initial": the weights that training starts from; "eval": the trained agent
   update: int  # learner updates behind its weights
   counts: dict[str, evaluation.Counts]  # by opponent
 
@@ -74,7 +74,7 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
     parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
     maps=parts.maps)
   trained = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config).steps()
-  agents = (("random", run_dir / wiring.INITIAL, 0, "initial weights"),
+  agents = (("initial", run_dir / wiring.INITIAL, 0, "initial weights"),
             ("eval", run_dir / wiring.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
   played = len(opponents) * games
   for number, (kind, path, update, detail) in enumerate(agents):

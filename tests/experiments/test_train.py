@@ -103,7 +103,7 @@ def test_a_run_writes_all_its_files(finished):
     assert (run_dir / name).exists(), name
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
   for opponent in settings.load(run_dir).environment.opponents.split(","):
-    for kind in ("random", "eval"):
+    for kind in ("initial", "eval"):
       score, rate = (tags[f"{tag}/{kind}/{opponent}"][-1] for tag in ("score", "win_rate"))
       assert rate.low <= rate.value <= rate.high
       assert score.low <= score.value <= score.high

@@ -17,7 +17,7 @@ MAX_POINTS = 600  # of a curve; a panel is narrower in pixels
 SMOOTHED_FROM = 60  # points from which a running mean is drawn over the curve
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
            "#475569", "#a16207")
-EVALUATION, TRAINING, RANDOM = "#2563eb", "#d97706", "#94a3b8"
+EVALUATION, TRAINING, INITIAL = "#2563eb", "#d97706", "#94a3b8"
 
 
 class TimeAxis(NamedTuple):
@@ -71,22 +71,23 @@ def curves(
   return {"data": data, "layout": layout}
 
 
-def score(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[Row],
+def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[Row],
              time: TimeAxis) -> Figure:
   """Returns the scores against one opponent with their intervals as bands.
 
-  The score of random play is a line over the whole width.
+  The score of the initial weights is a line over the whole width.
   """
   data: list[dict[str, Any]] = []
   ends = [0.0, _round(time.end)]
-  if random and math.isfinite(random[-1].value):
-    level = random[-1]
+  if initial and math.isfinite(initial[-1].value):
+    level = initial[-1]
     if level.low is not None and level.high is not None:
-      data += _band(ends, [level.low] * 2, [level.high] * 2, RANDOM)
+      data += _band(ends, [level.low] * 2, [level.high] * 2, INITIAL)
     data.append({
-      "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2, "name": "random play",
-      "line": {"color": RANDOM, "width": 1.5, "dash": "dash"}, "showlegend": False,
-      "hovertemplate": f"random play {level.value:.1%}<extra></extra>"})
+      "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2,
+      "name": "initial weights",
+      "line": {"color": INITIAL, "width": 1.5, "dash": "dash"}, "showlegend": False,
+      "hovertemplate": f"initial weights {level.value:.1%}<extra></extra>"})
   for rows, colour, label, width in ((training, TRAINING, "training", 1.5),
                                      (evaluation, EVALUATION, "evaluation", 2.5)):
     rows = _every(rows)
@@ -107,7 +108,7 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], random: Sequence[R
   return {"data": data, "layout": layout}
 
 
-def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
+def interval_svg(initial: Row | None, first: Row | None, last: Row) -> str:
   """Returns scores with intervals on a line from 0 to 1, as SVG.
 
   Random play is grey, the first score hollow, the last one filled.
@@ -120,7 +121,7 @@ def interval_svg(random: Row | None, first: Row | None, last: Row) -> str:
   parts = [f"<line x1='{margin}' x2='{width - margin}' y1='15' y2='15' stroke='#e2e8f0'/>"]
   parts += [f"<line x1='{place(at):g}' x2='{place(at):g}' y1='11' y2='19' stroke='#cbd5e1'/>"
             for at in (0, 0.5, 1)]
-  for row, y, colour, fill in ((random, 6, RANDOM, RANDOM), (first, 15, EVALUATION, "#fff"),
+  for row, y, colour, fill in ((initial, 6, INITIAL, INITIAL), (first, 15, EVALUATION, "#fff"),
                                (last, 24, EVALUATION, EVALUATION)):
     if row is None or not math.isfinite(row.value):
       continue

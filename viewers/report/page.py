@@ -139,19 +139,19 @@ def _scores_table(found: Sequence[OpponentScores]) -> str:
     return ""
   lines = []
   for scores in found:
-    before = scores.first or scores.random
+    before = scores.first or scores.initial
     lines.append(
       f"<tr><th>{html.escape(scores.opponent)}"
       f"{'' if scores.evaluated else ' <small>training games</small>'}</th>"
-      f"<td>{_score(scores.random)}</td><td>{_score(scores.first)}</td>"
+      f"<td>{_score(scores.initial)}</td><td>{_score(scores.first)}</td>"
       f"<td class='last'>{_score(scores.last)}</td>"
       f"<td>{_change(before, scores.last)}</td>"
-      f"<td>{figures.interval_svg(scores.random, scores.first, scores.last)}</td></tr>")
+      f"<td>{figures.interval_svg(scores.initial, scores.first, scores.last)}</td></tr>")
   return (
     "<section><h2>Scores</h2><p>Wins plus half the draws, over games, with 95% intervals. Changes "
     "are in percentage points, coloured where the intervals before and after do not overlap. "
-    "Drawing: random play grey, first measurement hollow, last measurement filled.</p>"
-    "<div class='card'><table><thead><tr><th>against</th><td>random play</td>"
+    "Drawing: the initial weights grey, first measurement hollow, last measurement filled.</p>"
+    "<div class='card'><table><thead><tr><th>against</th><td>initial weights</td>"
     "<td>first measured</td><td>last measured</td><td>change</td>"
     "<td class='scale'><span>0%</span><span>50%</span><span>100%</span></td></tr></thead>"
     f"<tbody>{''.join(lines)}</tbody></table></div></section>")
@@ -167,7 +167,7 @@ def _score(row: Row | None) -> str:
 
 
 def _change(before: Row | None, after: Row) -> str:
-  """Returns the change in percentage points since the first measurement, or since random play."""
+  """Returns the change in percentage points since the first measurement or the initial weights."""
   if before is None or not math.isfinite(after.value - before.value):
     return "<span class='none'>unknown</span>"
   points = round(100 * after.value) - round(100 * before.value)
@@ -181,12 +181,12 @@ def _change(before: Row | None, after: Row) -> str:
 def _score_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
   panels = []
   for opponent in opponents(tags):
-    evaluation, training, random = (
-      tags.get(f"score/{kind}/{opponent}", []) for kind in ("eval", "train", "random"))
+    evaluation, training, initial = (
+      tags.get(f"score/{kind}/{opponent}", []) for kind in ("eval", "train", "initial"))
     if evaluation or training:
-      panels.append(_panel(opponent, figures.score(evaluation, training, random, time)))
+      panels.append(_panel(opponent, figures.score(evaluation, training, initial, time)))
   legend = ("<p class='legend'><i class='eval'></i>evaluation <i class='train'></i>training games "
-            "<i class='random'></i>random play; bands are 95% intervals</p>")
+            "<i class='initial'></i>initial weights; bands are 95% intervals</p>")
   return _cards("Scores over time", legend, panels)
 
 

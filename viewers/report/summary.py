@@ -16,10 +16,10 @@ class KeyFigure(NamedTuple):
 
 
 class OpponentScores(NamedTuple):
-  """The agent's scores against an opponent: of random weights, first and last measured."""
+  """The agent's scores against an opponent: of the initial weights, first and last measured."""
 
   opponent: str
-  random: Row | None
+  initial: Row | None
   first: Row | None  # None if there is one measurement only
   last: Row
   evaluated: bool  # False for scores of training games
@@ -61,8 +61,8 @@ def opponent_scores(tags: Mapping[str, Sequence[Row]]) -> list[OpponentScores]:
     evaluated = f"score/eval/{opponent}" in tags
     scores = tags.get(f"score/{'eval' if evaluated else 'train'}/{opponent}")
     if scores:
-      random = tags.get(f"score/random/{opponent}")
+      initial = tags.get(f"score/initial/{opponent}")
       found.append(OpponentScores(
-        opponent, random[-1] if random else None, scores[0] if len(scores) > 1 else None,
+        opponent, initial[-1] if initial else None, scores[0] if len(scores) > 1 else None,
         scores[-1], evaluated))
   return found

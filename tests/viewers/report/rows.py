@@ -8,7 +8,7 @@ import re
 from starleague.common.results import Row
 
 ROWS = [
-  Row(0.0, 0, "score/random/rush", 0.1, 0.05, 0.2),
+  Row(0.0, 0, "score/initial/rush", 0.1, 0.05, 0.2),
   Row(60.0, 10, "score/eval/rush", 0.125, 0.0625, 0.25),
   Row(300.0, 50, "score/eval/rush", 0.75, 0.625, 0.875),
   Row(120.0, 20, "score/train/rush", 0.5, 0.25, 0.75),

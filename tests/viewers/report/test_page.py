@@ -55,7 +55,7 @@ def test_scores_are_drawn_with_their_intervals(run_dir):
   assert lines["evaluation"]["y"] == [0.125, 0.75]
   assert lines["evaluation"]["customdata"] == [10, 50]
   assert lines["training"]["y"] == [0.5]
-  assert lines["random play"]["x"] == [0.0, 5.0] and lines["random play"]["y"] == [0.1, 0.1]
+  assert lines["initial weights"]["x"] == [0.0, 5.0] and lines["initial weights"]["y"] == [0.1, 0.1]
   bands = [(low["x"], low["y"], high["y"]) for low, high in zip(plot["data"], plot["data"][1:],
                                                                strict=False)
            if high.get("fill") == "tonexty"]
@@ -86,7 +86,7 @@ def test_any_tag_may_be_the_only_one(kept):
   check_self_contained(page)
   assert ("No figures are recorded yet." in page) == (kept is None)
   assert bool(plots_of(page)) == (kept is not None and not kept.startswith(
-    ("total/", "score/random")))
+    ("total/", "score/initial")))
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [

@@ -14,6 +14,7 @@ from starleague.agent import blocks, linear, types
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import scalar
 
+SCOPE = "baselines"  # the first part of the names of their modules
 _UNITS = ("units",)
 _ALL = ("units", "effects", "upgrades")
 # The part of the cumulative statistics that each value function reads.
@@ -64,7 +65,7 @@ def values(config: AgentConfig, core_output, observation: types.Observation,
     [5] float32 in the order of `types.REWARDS`; winloss is within (-1, 1).
   """
   outputs = []
-  with hk.name_scope("baselines"):
+  with hk.name_scope(SCOPE):
     common, by_part = _features(config, observation, privileged)
     for reward in types.REWARDS:
       x = jnp.concatenate([core_output, common, *(by_part[part] for part in STATISTICS[reward])])

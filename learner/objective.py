@@ -1,4 +1,4 @@
-"""Objectives: weighted sums of losses over a batch, for RL and for supervised learning.
+"""The RL objective: a weighted sum of losses over a batch.
 
 Letters beyond those of `agent.types`: N arguments (7), G argument groups (3), R rewards in use.
 
@@ -18,21 +18,17 @@ public pseudocode (signs, the student of the KL, the first four minutes, masks o
 corrected here; `docs/losses.md` lists them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.agent import distributions, vocabulary
-from starleague.agent.policy import UnrollOutput
+from starleague.agent import distributions
 from starleague.agent.types import (
   GAME_LOOPS_PER_SECOND,
-  PSEUDO_REWARDS,
   REWARDS,
-  Action,
   Array,
   Observation,
   Step,
@@ -40,9 +36,20 @@ from starleague.agent.types import (
 )
 from starleague.agent.vocabulary import Arguments
 from starleague.learner import losses
-from starleague.learner.weights import RLWeights, SLWeights
-
-Metrics = dict[str, Array]
+from starleague.learner.terms import (
+  ARGUMENTS,
+  Metrics,
+  Term,
+  Unrollable,
+  check_batch,
+  each_step,
+  named,
+  over_used,
+  reduce_terms,
+  used_arguments,
+  weighted_mean,
+)
+from starleague.learner.weights import RLWeights
 
 # Arguments that share an importance ratio and a trace.
 GROUPS = {
@@ -50,17 +57,8 @@ GROUPS = {
   "delay": ("delay",),
   "others": ("queued", "repeat", "units", "target_unit", "location"),
 }
-ARGUMENTS = Arguments._fields
 _GROUP_OF = np.array([
   next(i for i, fields in enumerate(GROUPS.values()) if name in fields) for name in ARGUMENTS])
-
-
-class Unrollable(Protocol):
-  """The interface that the objectives need of a policy."""
-
-  @property
-  def unroll_batch(self) -> Callable[[Any, Trajectory], UnrollOutput]:
-    """`unroll_batch(params, batch)` -> logits [T + 1, B, ...] and baselines [T + 1, B, 5]."""
 
 
 class Learnt(NamedTuple):
@@ -74,13 +72,6 @@ class Learnt(NamedTuple):
   discount: Array  # [T, B]
   active: Array  # [T, 5, B]: 1 where the episode plays for the reward, else 0
   weight: Array  # [T, B]
-
-
-class Term(NamedTuple):
-  """A term of the loss, multiplied by its costs but not by the weights of steps."""
-
-  values: Array  # [T, B, parts]
-  parts: Sequence[str]  # names along the last axis
 
 
 def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params: Any,
@@ -112,7 +103,7 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
   if weights.uses_teacher and teacher_params is None:
     raise ValueError("teacher_params is None, but RLWeights has a KL to the teacher: pass the "
                      "supervised agent's parameters, or set teacher_kl and function_kl to 0")
-  _check(batch)
+  check_batch(batch)
   logits, baselines = _unroll(policy, params, batch)
   learnt = _learnt(batch.steps, logits, baselines)
   terms, metrics = _value_term(weights, learnt)
@@ -123,61 +114,20 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
   if streams := _nonzero(weights.upgo):
     terms["upgo"] = _upgo_term(weights, streams, learnt)
   if weights.entropy > 0.0:
-    entropy = _each_step(distributions.entropy, logits, batch.steps.action)
+    entropy = each_step(distributions.entropy, logits, batch.steps.action)
     bonus = losses.entropy_loss(entropy, learnt.used)
     terms["entropy"] = Term(weights.entropy * bonus.sum(-1, keepdims=True), ())
-    metrics |= _over_used("entropy", entropy, learnt.used)
+    metrics |= over_used("entropy", entropy, learnt.used)
   if weights.uses_teacher:
     teacher_logits, _ = _unroll(policy, jax.lax.stop_gradient(teacher_params), batch)
-    divergence = _each_step(
+    divergence = each_step(
       distributions.kl, jax.lax.stop_gradient(teacher_logits), logits, batch.steps.action)
     terms |= _teacher_terms(weights, divergence, learnt.used, batch.steps.observation)
-    metrics |= _over_used("kl", divergence, learnt.used)
+    metrics |= over_used("kl", divergence, learnt.used)
   metrics |= _ratio_metrics(weights, learnt)
-  metrics |= _over_used(
+  metrics |= over_used(
     "illegal", learnt.log_prob < 0.5 * distributions.NEGATIVE, learnt.used)
-  return _reduce(terms, metrics, learnt.weight)
-
-
-def sl_loss(policy: Unrollable, params: Any, batch: Trajectory,
-            weights: SLWeights | None = None) -> tuple[Array, Metrics]:
-  """Computes the supervised objective: cross-entropy of all used arguments, and L2.
-
-  Args:
-    policy: the policy that learns; its baselines do not.
-    params: the policy's parameters.
-    batch: steps [T + 1, B, ...], initial states [B, ...]; rewards and log-probs are not read.
-    weights: costs of the terms, static under jit; None: the published ones.
-
-  Returns:
-    (loss [], metrics {name: []}).
-
-    * "cross_entropy/...", "accuracy/...": means over the steps that use the argument, without
-      costs; the accuracy of units is over picks.
-    * "illegal/...": the fraction of labels that the masks forbid, which add nothing to the loss.
-
-  Raises:
-    ValueError: T is 0.
-  """
-  weights = weights or SLWeights()
-  _check(batch)
-  logits, _ = _unroll(policy, params, batch)
-  action, weight = batch.steps.action, batch.steps.weight[:-1]
-  log_prob = _each_step(distributions.log_prob, logits, action)
-  legal = _each_step(distributions.is_legal, logits, action)
-  used = _used(action, weight)
-  cross_entropy = losses.masked_cross_entropy(log_prob, legal, used)
-  metrics = _over_used("cross_entropy", cross_entropy, used)
-  metrics |= _over_used("accuracy", _each_step(_accuracy, logits, action), used)
-  metrics |= _over_used("illegal", ~legal, used)
-  costs = np.array(weights.arguments, np.float32)
-  terms = {"cross_entropy": Term(jnp.sum(costs * cross_entropy, -1, keepdims=True), ())}
-  loss, metrics = _reduce(terms, metrics, weight)
-  if weights.l2 > 0.0:
-    squares = jnp.asarray(sum(0.5 * jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params)))
-    loss += weights.l2 * squares
-    metrics |= jax.lax.stop_gradient({"loss/l2": weights.l2 * squares, "loss/total": loss})
-  return loss, metrics
+  return reduce_terms(terms, metrics, learnt.weight)
 
 
 # Terms of the RL objective.
@@ -196,9 +146,9 @@ def _value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Me
   explained = jax.vmap(losses.explained_variance, in_axes=(1, 1, None))(
     values[:-1], returns, learnt.weight)
   weight = learnt.weight[:, None]
-  metrics = _named("explained_variance", explained, names)
-  metrics |= _named("mean_value", _mean(values[:-1], weight, (0, 2)), names)
-  metrics |= _named("mean_reward", _mean(reward, weight, (0, 2)), names)
+  metrics = named("explained_variance", explained, names)
+  metrics |= named("mean_value", weighted_mean(values[:-1], weight, (0, 2)), names)
+  metrics |= named("mean_reward", weighted_mean(reward, weight, (0, 2)), names)
   errors = jnp.moveaxis(_take(weights.baseline, streams) * errors, 1, -1)
   return {"value": Term(errors, names)}, metrics
 
@@ -224,7 +174,7 @@ def _vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tupl
     jnp.sum(log_prob[..., _GROUP_OF == i], axis=-1) for i in range(len(GROUPS))], axis=1)
   by_reward = -jnp.mean(learnt.weight[:, None] * jnp.sum(advantages * of_group[:, :, None], axis=1),
                         axis=(0, 2))
-  return Term(term, ARGUMENTS), _named("policy", by_reward, [REWARDS[k] for k in streams])
+  return Term(term, ARGUMENTS), named("policy", by_reward, [REWARDS[k] for k in streams])
 
 
 def _upgo_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> Term:
@@ -256,32 +206,12 @@ def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
 def _ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
   """Computes means of the clipped importance ratios, and the fraction that is clipped."""
   clip, weight = weights.clip_pg_rho, learnt.weight[:, None]
-  return (_named("clipped_fraction", _mean(learnt.ratio > clip, weight, (0, 2)), GROUPS)
-          | _named("ratio", _mean(jnp.minimum(learnt.ratio, clip), weight, (0, 2)), GROUPS))
-
-
-def _accuracy(logits: Arguments, action: Action) -> Arguments:
-  """Compares the mode of each argument with the action: 0 or 1; of units, the fraction of picks."""
-  correct = Arguments(*(
-    (distributions.mode(x) == getattr(action, name)).astype(jnp.float32)
-    for name, x in zip(ARGUMENTS, logits, strict=True)))
-  executed = distributions.executed_picks(action.units, logits.units.shape[-1] - 1)
-  return correct._replace(units=_mean(correct.units, executed, (0,)))
+  clipped = weighted_mean(learnt.ratio > clip, weight, (0, 2))
+  ratio = weighted_mean(jnp.minimum(learnt.ratio, clip), weight, (0, 2))
+  return named("clipped_fraction", clipped, GROUPS) | named("ratio", ratio, GROUPS)
 
 
 # Inputs of the terms.
-
-
-def _check(batch: Trajectory) -> None:
-  steps = batch.steps
-  length, size = steps.weight.shape
-  if length < 2:
-    raise ValueError(f"trajectories: found {length} step, expected T + 1 with T at least 1: the "
-                     "last step is the bootstrap step")
-  chex.assert_shape(steps.discount, (length, size))
-  chex.assert_shape(steps.reward, (length, size, len(REWARDS)))
-  chex.assert_shape(steps.pseudo_active, (length, size, len(PSEUDO_REWARDS)))
-  chex.assert_tree_shape_prefix((steps.log_prob, steps.action), (length, size))
 
 
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:
@@ -291,10 +221,10 @@ def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Argumen
 
 
 def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
-  log_prob = _each_step(distributions.log_prob, logits, steps.action)
+  log_prob = each_step(distributions.log_prob, logits, steps.action)
   behaviour = jnp.stack(steps.log_prob, axis=-1)[:-1]
   weight = steps.weight[:-1]
-  used = _used(steps.action, weight)
+  used = used_arguments(steps.action, weight)
 
   def group(values, fields):
     return [values[..., ARGUMENTS.index(name)] for name in fields]
@@ -308,24 +238,6 @@ def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
     jnp.swapaxes(x, 1, 2) for x in (baselines, steps.reward[:-1], active))
   return Learnt(log_prob, used, jnp.stack(ratios, axis=1), baselines, reward,
                 steps.discount[:-1], active, weight)
-
-
-def _used(action: Action, weight: Array) -> Array:
-  """Returns the mask [T, B, N] of the arguments that the losses of learnt steps include."""
-  masks = vocabulary.argument_mask(action.function[:-1].astype(jnp.int32))
-  return jnp.stack(masks, axis=-1) & (weight > 0)[..., None]
-
-
-def _each_step(function: Callable, *args: Any) -> Array:
-  """Applies a function of one step, which returns Arguments of scalars, to every learnt step.
-
-  The bootstrap step is computed as well and trimmed from the result: trimming the logits, thousands
-  of times larger, would copy them.
-
-  Returns:
-    [T, B, N].
-  """
-  return jnp.stack(jax.vmap(jax.vmap(function))(*args), axis=-1)[:-1]
 
 
 def _time_major(function: Callable, *in_axes: tuple) -> Callable:
@@ -354,29 +266,3 @@ def _nonzero(costs: Sequence[float]) -> list[int]:
 def _take(costs: Sequence[float], streams: list[int]) -> np.ndarray:
   """Returns the costs of some rewards, [R, 1], to multiply [T, R, B]."""
   return np.array([costs[k] for k in streams], np.float32)[:, None]
-
-
-def _mean(values: Array, weight: Array, axes: tuple[int, ...] = (0, 1)) -> Array:
-  """Computes the weighted mean over some axes; 0 where the sum of weights is 0."""
-  weight = weight.astype(jnp.float32)
-  return jnp.sum(weight * values, axes) / jnp.maximum(jnp.sum(weight, axes), 1.0)
-
-
-def _named(kind: str, values: Array, names: Iterable[str]) -> Metrics:
-  return {f"{kind}/{name}": values[i] for i, name in enumerate(names)}
-
-
-def _over_used(kind: str, values: Array, used: Array) -> Metrics:
-  """Names each argument's mean over the steps that use it."""
-  return _named(kind, _mean(values, used), ARGUMENTS)
-
-
-def _reduce(terms: dict[str, Term], metrics: Metrics, weight: Array) -> tuple[Array, Metrics]:
-  """Sums the terms; adds each term to the metrics as "loss/term" and its parts as "term/part"."""
-  loss, metrics = jnp.zeros(()), dict(metrics)
-  for name, (values, parts) in terms.items():
-    value = jnp.mean(weight[..., None] * values, axis=(0, 1))  # constant denominator T * B
-    loss += value.sum()
-    metrics |= {f"loss/{name}": value.sum(), **_named(name, value, parts)}
-  metrics |= {"loss/total": loss, "learnt_steps": jnp.mean(weight)}
-  return loss, jax.lax.stop_gradient(metrics)

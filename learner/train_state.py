@@ -46,7 +46,11 @@ def make_optimizer(learning_rate: float | optax.Schedule = 3e-5, *, b1: float = 
 
 
 def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
-  """Returns a host state whose adjustable optimizer has another learning rate.
+  """Returns a state whose adjustable optimizer has another learning rate.
+
+  Args:
+    state: a host state, or a replicated one: its arrays are not fetched.
+    learning_rate: of all its copies.
 
   Raises:
     ValueError: the state belongs to an optimizer made without adjustable=True.
@@ -55,7 +59,7 @@ def with_learning_rate(state: TrainState, learning_rate: float) -> TrainState:
   if hyperparams is None or "learning_rate" not in hyperparams:
     raise ValueError("the optimizer's state holds no learning rate: make the optimizer with "
                      "make_optimizer(..., adjustable=True)")
-  old = np.asarray(hyperparams["learning_rate"])
+  old = hyperparams["learning_rate"]
   rate = np.full(old.shape, learning_rate, old.dtype)
   return state._replace(opt_state=state.opt_state._replace(
     hyperparams={**hyperparams, "learning_rate": rate}))

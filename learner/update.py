@@ -21,7 +21,7 @@ Batch = TypeVar("Batch", bound=NamedTuple)  # fields are arrays or trees of arra
 # The axis of the trajectories in every leaf of a batch's field, by field.
 BatchAxes = Mapping[str, int]
 TRAJECTORY_AXES: BatchAxes = {"steps": 1, "initial_state": 0}  # of types.Trajectory
-LossFn = Callable[..., tuple[jax.Array, Mapping[str, jax.Array]]]
+LossFn = Callable[..., tuple[jax.Array, Any]]  # see `make_update`
 AXIS = "device"
 
 
@@ -128,6 +128,15 @@ class Update:
     return jax.device_put(
       shard_batch(batch, len(self.local_devices), self.batch_axes), sharding)
 
+  def place_carry(self, carry: Tree) -> Tree:
+    """Places a carry of host arrays [B, ...] on this host's devices: [D, B / D, ...].
+
+    A compiled program makes it, for the reason given in `replicate`.
+    """
+    count = len(self.local_devices)
+    rows = jax.tree.map(lambda x: np.reshape(x, (count, -1, *np.shape(x)[1:])), carry)
+    return jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)(rows)
+
   def replicate(self, tree: Tree, from_first: bool = False) -> Tree:
     """Copies a host tree to this update's devices; see `replicate`."""
     return replicate(tree, self.devices, from_first)
@@ -152,6 +161,12 @@ class Update:
 
   def __call__(self, state: TrainState, batch: NamedTuple,
                *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array]]:
+    """Starts one update; returns its new state and metrics, without a carry: see `carried`."""
+    state, metrics, _ = self._run(state, batch, fixed)
+    return state, metrics
+
+  def carried(self, state: TrainState, batch: NamedTuple,
+              *fixed: Tree) -> tuple[TrainState, dict[str, jax.Array], Tree]:
     """Starts one update; returns before the devices are done.
 
     Args:
@@ -161,7 +176,9 @@ class Update:
       *fixed: replicated constant trees that the loss reads (a teacher's parameters).
 
     Returns:
-      The new state, and metrics {name: [] array on a device}, means over all devices.
+      The new state; metrics {name: [] array on a device}, means over all devices; and the carry of
+      the loss, [D, B / D, ...] on the devices of its trajectories, () if the loss has none. A carry
+      may be part of the next batch as it is.
     """
     return self._run(state, batch, fixed)
 
@@ -185,7 +202,7 @@ class Update:
 
 def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
                 devices: Sequence[jax.Device] | None = None, accumulate: int = 1,
-                batch_axes: BatchAxes = TRAJECTORY_AXES) -> Update:
+                batch_axes: BatchAxes = TRAJECTORY_AXES, carries: bool = False) -> Update:
   """Builds the synchronous update over all devices.
 
   Every device computes the gradient of its share of the batch; gradients and metrics are averaged.
@@ -203,6 +220,8 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
       other and averaged, so that only one part's activations are in memory. Parts and their keys
       depend on devices times parts alone, not on their distribution.
     batch_axes: the axis of the trajectories in each field of a batch.
+    carries: whether loss_fn returns (loss [], ({name: []}, carry)). The carry is a tree of arrays
+      [b, ...], one row per trajectory. It is not averaged: see `Update.carried`.
 
   Returns:
     An `Update`. Its metrics are those of loss_fn, and loss, gradient_norm (before clipping),
@@ -214,23 +233,23 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
   if accumulate < 1:
     raise ValueError(f"accumulate: expected at least 1, found {accumulate}")
   all_devices = _devices(devices)
-  gradients = _gradients_of(loss_fn, accumulate, batch_axes)
+  gradients = _gradients_of(loss_fn if carries else _without_carry(loss_fn), accumulate, batch_axes)
 
   def run(state: TrainState, batch: NamedTuple,
-          fixed: tuple[Tree, ...]) -> tuple[TrainState, dict[str, jax.Array]]:
+          fixed: tuple[Tree, ...]) -> tuple[TrainState, dict[str, jax.Array], Tree]:
     key = jax.random.fold_in(state.key, state.step)
-    grads, metrics = gradients(state.params, key, batch, fixed)
+    grads, metrics, carry = gradients(state.params, key, batch, fixed)
     # Gradients are one vector from here on: one reduction over devices, one norm, one pass of the
     # optimizer. Leaf by leaf they would be hundreds of small kernels, which XLA's CPU compiler
     # takes minutes to compile.
     grads, unravel = ravel_pytree(grads)
     grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
     state, applied = _apply(optimizer, state, grads, unravel, metrics["loss"])
-    return state, {**metrics, **applied}
+    return state, {**metrics, **applied}, carry
 
   # Metrics are equal on all devices: one copy is returned.
   compiled = jax.pmap(run, axis_name=AXIS, devices=all_devices, donate_argnums=(0,),
-                      out_axes=(0, None))
+                      out_axes=(0, None, 0))
   return Update(tuple(all_devices), tuple(_local(all_devices)), batch_axes, compiled)
 
 
@@ -266,8 +285,20 @@ def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: ja
     "consecutive_skipped": state.consecutive_skipped}
 
 
+def _without_carry(loss_fn: LossFn) -> LossFn:
+  """Returns a loss function with an empty carry."""
+  def loss(*args: Any) -> tuple[jax.Array, tuple[Mapping[str, jax.Array], Tree]]:
+    value, metrics = loss_fn(*args)
+    return value, (metrics, ())
+
+  return loss
+
+
 def _gradients_of(loss_fn: LossFn, accumulate: int, axes: BatchAxes) -> Callable:
-  """Returns (params, key, batch, fixed) -> (gradients, metrics), means over a share's parts."""
+  """Returns (params, key, batch, fixed) -> (gradients, metrics, carry) of a device's share.
+
+  Gradients and metrics are means over the share's parts; the carry has all its rows.
+  """
   value_and_grad = jax.value_and_grad(loss_fn, has_aux=True)
 
   def gradients(params, key, batch, fixed):
@@ -282,20 +313,21 @@ def _gradients_of(loss_fn: LossFn, accumulate: int, axes: BatchAxes) -> Callable
       rows = _map_batch(lambda x, axis: jax.lax.dynamic_slice_in_dim(
         x, index * part_size, part_size, axis), batch, axes)
       part_key = jax.random.fold_in(key, first + index)
-      (loss, metrics), grads = value_and_grad(params, part_key, rows, *fixed)
-      return grads, {**metrics, "loss": loss}
+      (loss, (metrics, carry)), grads = value_and_grad(params, part_key, rows, *fixed)
+      return grads, {**metrics, "loss": loss}, carry
 
     if accumulate == 1:
       return part(0)
 
     def add(total, index):
-      grads, metrics = part(index)
-      return jax.tree.map(jnp.add, total, grads), metrics
+      grads, *outputs = part(index)
+      return jax.tree.map(jnp.add, total, grads), outputs
 
-    total, metrics = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params),
-                                  jnp.arange(accumulate))
+    total, (metrics, carry) = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params),
+                                           jnp.arange(accumulate))
     return (jax.tree.map(lambda x: x / accumulate, total),
-            jax.tree.map(lambda x: x.mean(axis=0), metrics))
+            jax.tree.map(lambda x: x.mean(axis=0), metrics),
+            jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]), carry))
 
   return gradients
 

@@ -63,7 +63,7 @@ class SLWeights:
   """
 
   arguments: Arguments = Arguments(*[1.0] * len(Arguments._fields))
-  l2: float = 1e-5  # multiplies half the sum of squares of all parameters
+  l2: float = 1e-5  # multiplies half the sum of squares of the weights that imitation trains
 
   def __post_init__(self) -> None:
     for name, value in (*zip(Arguments._fields, self.arguments, strict=True), ("l2", self.l2)):

@@ -33,13 +33,13 @@ class LinearPolicy:
     rng = np.random.default_rng(seed)
     heads = {field: rng.normal(size=(FEATURES, size)).astype(np.float32)
              for field, size in zip(Arguments._fields, SIZES, strict=True)}
-    return {"heads": heads, "values": rng.normal(size=(FEATURES, 5)).astype(np.float32)}
+    return {"heads": heads, "baselines": rng.normal(size=(FEATURES, 5)).astype(np.float32)}
 
   def unroll_batch(self, params, batch):
     features = batch.steps.observation.player[..., :FEATURES] / 100.0
     logits = {field: features @ w for field, w in params["heads"].items()}
     logits["units"] = logits["units"].reshape(*features.shape[:2], K, E + 1)
-    values = jnp.asarray(features @ params["values"])
+    values = jnp.asarray(features @ params["baselines"])
     values = values.at[..., 0].add(batch.initial_state.hidden[:, 0, 0])
     return Output(Arguments(**logits), values, batch.initial_state)
 
@@ -88,7 +88,7 @@ def twin_unroll(params, batch):
   features = batch.steps.observation.player[..., :FEATURES] / 100.0
   logits = {name: features @ np.asarray(w, np.float64) for name, w in params["heads"].items()}
   logits["units"] = logits["units"].reshape(T + 1, -1, K, E + 1)
-  values = features @ np.asarray(params["values"], np.float64)
+  values = features @ np.asarray(params["baselines"], np.float64)
   values[..., 0] += batch.initial_state.hidden[:, 0, 0]
   return logits, values
 
@@ -178,7 +178,7 @@ def twin_sl_loss(params, batch):
       if vocabulary.ARGUMENT_TABLE[steps.action.function[t, b], i]:
         total -= steps.weight[t, b] * one_step(
           name, getattr(steps.action, name)[t, b], twin_log_prob, logits[name][t, b])
-  squares = sum((np.float64(x) ** 2).sum() for x in jax.tree.leaves(params))
+  squares = sum((np.float64(x) ** 2).sum() for x in params["heads"].values())
   return total / steps.weight[:-1].size + 1e-5 * 0.5 * squares
 
 
@@ -196,7 +196,7 @@ def published(params, batch):
 
 
 @jax.jit
-def imitation(params, batch):
+def imitation_gradient(params, batch):
   return jax.value_and_grad(lambda p: sl_loss(POLICY, p, batch), has_aux=True)(params)
 
 

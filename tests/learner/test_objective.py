@@ -17,7 +17,7 @@ from tests.learner.objective_twins import (
   LinearPolicy,
   T,
   assert_same,
-  imitation,
+  imitation_gradient,
   make_batch,
   one_step,
   published,
@@ -67,7 +67,7 @@ def test_parts_of_a_batch_average_to_the_whole():
   """`pmean` over devices thus gives one device's result; padding steps are uneven here."""
   batch = make_batch(3)
   batch.steps.weight[2:, 1] = 0.0
-  for function in (published, imitation):
+  for function in (published, imitation_gradient):
     (loss, _), gradient = function(PARAMS, batch)
     parts = [
       function(PARAMS, types.Trajectory(
@@ -86,7 +86,7 @@ def test_padding_steps_have_no_effect():
   scrambled = make_batch(5)
   scrambled.steps.weight[:] = 0.0
   other = replace_steps(batch, slice(3, None), scrambled)
-  for function in (published, imitation):
+  for function in (published, imitation_gradient):
     assert_same(function(PARAMS, batch), function(PARAMS, other))
   (_, metrics), _ = published(PARAMS, batch)
   assert metrics["learnt_steps"] == pytest.approx(3 / T)

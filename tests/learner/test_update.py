@@ -200,6 +200,73 @@ def test_keys_differ_by_step_and_share_and_not_by_layout(optimizer):
       np.testing.assert_allclose(metrics[step]["noise"], np.mean(noise), rtol=1e-4)
 
 
+def carrying_loss(params, key, batch):
+  """The toy loss, whose carry is the last state of each trajectory."""
+  loss, metrics = toy_loss(params, key, batch)
+
+  def step(state, x):
+    return jnp.tanh(0.5 * state + x @ params["layer"]["w"] + params["layer"]["b"]), None
+
+  last, _ = jax.lax.scan(step, batch.initial_state, batch.steps["x"])
+  return loss, (metrics, {"state": last, "rows": batch.steps["count"][0]})
+
+
+@pytest.mark.parametrize("devices, accumulate", [(1, 1), (1, 4), (8, 1), (4, 2)])
+def test_a_carry_has_each_row_and_is_the_next_state(optimizer, devices, accumulate):
+  update = update_lib.make_update(carrying_loss, optimizer, jax.devices()[:devices], accumulate,
+                                  carries=True)
+  state = update.replicate(fresh_state(optimizer))
+  expected = toy_batch().initial_state
+  for seed in range(3):
+    params = update_lib.unreplicate(state.params)["layer"]
+    batch = toy_batch(seed)
+    placed = update.place(batch)
+    if seed:
+      placed = placed._replace(initial_state=carry["state"])  # noqa: F821
+    state, metrics, carry = update.carried(state, placed)
+    for x in batch.steps["x"]:
+      expected = np.tanh(0.5 * expected + x @ params["w"] + params["b"])
+    assert carry["state"].shape == (devices, B // devices, STATE)
+    np.testing.assert_allclose(carry["state"].reshape(B, STATE), expected, atol=1e-6)
+    np.testing.assert_array_equal(carry["rows"].reshape(B), batch.steps["count"][0])
+  assert metrics["rows"].shape == () and int(metrics["step"]) == 3
+
+
+def test_a_carry_does_not_compile_the_update_again(optimizer):
+  traces = []
+
+  def loss_fn(params, key, batch):
+    traces.append(None)
+    return carrying_loss(params, key, batch)
+
+  update = update_lib.make_update(loss_fn, optimizer, carries=True)
+  state = update.replicate(fresh_state(optimizer))
+  carry = update.place_carry({"state": toy_batch().initial_state})
+  for number in range(4):
+    batch = update.place(toy_batch(number)._replace(initial_state=None))
+    state, _, carry = update.carried(state, batch._replace(initial_state=carry["state"]))
+  assert len(traces) == 1
+
+
+def test_another_learning_rate_does_not_compile_the_update_again():
+  traces = []
+
+  def loss_fn(params, key, batch):
+    traces.append(None)
+    return toy_loss(params, key, batch)
+
+  optimizer = train_state.make_optimizer(1e-2, adjustable=True)
+  update = update_lib.make_update(loss_fn, optimizer)
+  state = update.replicate(fresh_state(optimizer))
+  norms = []
+  for rate in (1e-2, 1e-2, 2e-2, 1e-3):
+    state = train_state.with_learning_rate(state, rate)
+    state, metrics = update(state, update.place(toy_batch()))
+    norms.append(float(metrics["update_norm"]))
+  assert len(traces) == 1
+  assert norms[0] == pytest.approx(10 * norms[3], rel=0.5) and norms[2] > norms[1]
+
+
 @pytest.mark.parametrize("poison", ["one share's input", "gradient only", "optimizer only"])
 def test_updates_that_are_not_finite_are_skipped_on_all_devices_and_counted(optimizer, poison):
   def loss_fn(params, key, batch):

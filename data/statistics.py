@@ -137,8 +137,8 @@ class StatisticsLibrary:
 
       raise KeyError(
         f"No z for map {map_name or 'any'}, {name(home_race)} against {name(away_race)}, side "
-        f"{'any' if side is None else side}, among {len(self)} games on maps {', '.join(self.maps) or 'none'}. Add games of that match-up, "
-        "or pass None to match all.")
+        f"{'any' if side is None else side}, among {len(self)} games on maps "
+        f"{', '.join(self.maps) or 'none'}. Add games of that match-up, or pass None to match all.")
     return np.flatnonzero(fits)
 
   def select(self, map_name: str | None = None, home_race: int | None = None,

@@ -85,7 +85,8 @@ def over_used(kind: str, values: Array, used: Array) -> Metrics:
   return named(kind, weighted_mean(values, used), ARGUMENTS)
 
 
-def reduce_terms(terms: dict[str, Term], metrics: Metrics, weight: Array) -> tuple[jax.Array, Metrics]:
+def reduce_terms(terms: dict[str, Term], metrics: Metrics,
+                 weight: Array) -> tuple[jax.Array, Metrics]:
   """Sums the terms; adds each term to the metrics as "loss/term" and its parts as "term/part"."""
   loss, metrics = jnp.zeros(()), dict(metrics)
   for name, (values, parts) in terms.items():

@@ -4,7 +4,7 @@ Each player chooses its own delays, so at any time only some of the `2 x games` 
 one game each) are due. An iteration of the program has four parts:
 
   1. games advance until `inference_batch` rows are due, or a bound is reached;
-  2. the policy infers these rows only, those that waited longest first;
+  2. the policy infers these rows only, those that waited longest first (`Decider` stands for it);
   3. the games take the actions, and each inferred row gives one record;
   4. finished games are replaced by new ones.
 
@@ -34,6 +34,17 @@ from starleague.environments import base
 ScriptedPlayer = Callable[[jax.Array, jax.Array, Any, jax.Array], types.Action]
 SELF_PLAY = 0  # opponent index; scripted player i is opponent i + 1
 COUNTED = -1  # opponent index of a finished game that is not replaced
+
+
+class Decider(NamedTuple):
+  """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
+
+  # (params, key, game, player, opponent, observation, core) -> StepOutput, unbatched
+  decide: Callable[..., StepOutput]
+  initial_state: Callable[[], types.CoreState]  # at the start of a game
+  plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
+  # (opponents [games], conditioning) -> MMR as observations show it, percent of income: [games, 2]
+  strength: Callable[[jax.Array, Conditioning], tuple[jax.Array, jax.Array]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +92,7 @@ class Results(NamedTuple):
   target: types.Statistics  # [.., 2, ...]: z, inactive parts included
   race: types.Array  # [.., 2] int32, indices of types.RACES
   side: types.Array  # [.., 2] int32: starting sides
+  map_index: types.Array  # int32
 
 
 class RolloutState(NamedTuple):
@@ -93,6 +105,7 @@ class RolloutState(NamedTuple):
   executed: types.Statistics
   race: jax.Array  # [games, 2] int32
   side: jax.Array  # [games, 2] int32: starting side, 0 or 1
+  map_index: jax.Array  # [games] int32
   pseudo_active: jax.Array  # [games, 2, 4] bool
   target: types.Statistics  # [games, 2, ...]: z, inactive parts included
   opponent: jax.Array  # [games] int32
@@ -111,12 +124,12 @@ class Rollouts(NamedTuple):
 
 
 class _Setup(NamedTuple):
-  """The arguments of `make_rollouts`."""
+  """The arguments of `make_program`."""
 
   environment: base.Environment
-  policy: Policy
+  decider: Decider
   config: RolloutConfig
-  scripted_player: ScriptedPlayer
+  scripted_player: ScriptedPlayer | None
   pack_step: Callable[[types.Step], Any]
 
 
@@ -125,6 +138,7 @@ class _Batch(NamedTuple):
 
   row: jax.Array  # int32; any row where the slot is empty
   filled: jax.Array  # bool
+  game: Any  # states of the rows' games
   observation: types.Observation
   privileged: types.Privileged
   over: types.Array  # bool
@@ -173,10 +187,10 @@ def _select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
   return jax.tree.map(one, on_true, on_false)
 
 
-def _new_games(environment: base.Environment, policy: Policy, config: RolloutConfig,
-               key: jax.Array, opponents: jax.Array, conditioning: Conditioning) -> RolloutState:
+def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
+               conditioning: Conditioning) -> RolloutState:
   """Starts games against `opponents` [games], with z drawn for their match-ups."""
-  games = config.games
+  config, games = setup.config, setup.config.games
   keys = jax.random.split(key, 7)
   races = jnp.asarray(config.races, jnp.int32)
   # Alternating sides: both starting sides are played equally often for every key.
@@ -189,30 +203,24 @@ def _new_games(environment: base.Environment, policy: Policy, config: RolloutCon
   target = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.statistics)
   active = jax.random.bernoulli(
     keys[1], conditioning.active, (games, 2, len(types.PSEUDO_REWARDS)))
+  mmr, income = setup.decider.strength(opponents, conditioning)
   match_up = base.MatchUp(
-    races=race,
-    map_index=map_index,
-    swap_sides=swap,
-    statistics=jax.vmap(jax.vmap(rewards.condition))(target, active),
-    mmr=jnp.full((games, 2), conditioning.mmr, jnp.int16),
-    income=jnp.full((games, 2), 100))
-  state = jax.vmap(environment.reset)(jax.random.split(keys[5], games), match_up)
-  core = jax.tree.map(lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), policy.initial_state())
+    races=race, map_index=map_index, swap_sides=swap,
+    statistics=jax.vmap(jax.vmap(rewards.condition))(target, active), mmr=mmr, income=income)
+  state = jax.vmap(setup.environment.reset)(jax.random.split(keys[5], games), match_up)
+  core = jax.tree.map(
+    lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), setup.decider.initial_state())
   return RolloutState(
     key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target),
-    race=race, side=side, pseudo_active=active, target=target, opponent=opponents,
+    race=race, side=side, map_index=map_index, pseudo_active=active, target=target,
+    opponent=opponents,
     first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 
-def _policy_rows(opponent: jax.Array) -> jax.Array:
-  """[games, 2] bool: rows that the policy plays. A scripted opponent is always player 1."""
-  return jnp.stack([jnp.ones_like(opponent, bool), opponent == SELF_PLAY], axis=1)
-
-
 def _advance_until_due(setup: _Setup, key: jax.Array,
                        state: RolloutState) -> tuple[Any, jax.Array]:
-  """Advances games, scripted players included, until enough rows of the policy are due.
+  """Advances games, scripted players included, until enough rows of the decider are due.
 
   Games with a pending row wait; the others advance together.
 
@@ -221,7 +229,7 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
     and rows of finished games whose terminal observation is not recorded yet.
   """
   environment, config = setup.environment, setup.config
-  played = _policy_rows(state.opponent)
+  played = setup.decider.plays(state.opponent)
   script = jnp.maximum(state.opponent - 1, 0)
 
   def pending(game):
@@ -234,11 +242,12 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
 
   def advance(carry):
     game, waiting, advances = carry
-    keys = jax.random.split(jax.random.fold_in(key, advances), config.games)
-    due = jax.vmap(environment.due)(game) & ~played
-    action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
-    actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
-    game = jax.vmap(environment.act)(game, actions, due)
+    if setup.scripted_player is not None:
+      keys = jax.random.split(jax.random.fold_in(key, advances), config.games)
+      due = jax.vmap(environment.due)(game) & ~played
+      action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
+      actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
+      game = jax.vmap(environment.act)(game, actions, due)
     game = _select(waiting.any(axis=1), game, jax.vmap(environment.advance)(game))
     return game, pending(game), advances + 1
 
@@ -261,16 +270,17 @@ def _observe(setup: _Setup, state: RolloutState, pending: jax.Array) -> _Batch:
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
     winloss, before, privileged.executed, target, observation.game_loop, active)
-  return _Batch(row, filled, observation, privileged, outcome.over, reward, active)
+  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, active)
 
 
 def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
            batch: _Batch) -> tuple[StepOutput, Records]:
-  """Runs the policy on a batch of rows. Returns its output and the records."""
+  """Runs the decider on a batch of rows. Returns its output and the records."""
   size = setup.config.inference_batch
   core, first = _gather((state.core, state.first), batch.row)
-  output = jax.vmap(setup.policy.step, in_axes=(None, 0, 0, 0))(
-    params, jax.random.split(key, size), batch.observation, core)
+  output = jax.vmap(setup.decider.decide, in_axes=(None, *[0] * 6))(
+    params, jax.random.split(key, size), batch.game, batch.row % 2, state.opponent[batch.row // 2],
+    batch.observation, core)
   step = types.Step(
     observation=batch.observation, privileged=batch.privileged, action=output.action,
     log_prob=output.log_prob, reward=batch.reward,
@@ -291,7 +301,7 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
     return _scatter(tree, row, where, values)
 
   # A scripted player never observes: its executed statistics are those its opponent was given.
-  scripted = batch.filled & (state.opponent[row // 2] > SELF_PLAY)
+  scripted = batch.filled & ~setup.decider.plays(state.opponent).reshape(-1)[row ^ 1]
   executed = put(state.executed, batch.privileged.opponent_executed, scripted, row ^ 1)
   blank = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape[1:]), x.dtype), output.action)
   game = jax.vmap(setup.environment.act)(
@@ -309,16 +319,16 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
   """Gives the results of finished games and starts new games in their place."""
   config = setup.config
   outcome = jax.vmap(setup.environment.outcome)(state.environment)
-  done = outcome.over & (state.flushed | ~_policy_rows(state.opponent)).all(axis=1)
+  done = outcome.over & (state.flushed | ~setup.decider.plays(state.opponent)).all(axis=1)
   results = Results(over=done & (state.opponent != COUNTED), opponent=state.opponent,
                     reward=outcome.reward, executed=state.executed, target=state.target,
-                    race=state.race, side=state.side)
+                    race=state.race, side=state.side, map_index=state.map_index)
   if not config.restart:
     return state._replace(opponent=jnp.where(done, COUNTED, state.opponent)), results
   opponent_key, game_key = keys
   opponents = jax.random.choice(
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
-  new = _new_games(setup.environment, setup.policy, config, game_key, opponents, conditioning)
+  new = _new_games(setup, game_key, opponents, conditioning)
   # All fields are per game but the first, the key of the batch.
   return RolloutState(state.key, *_select(done, new[1:], state[1:])), results
 
@@ -326,7 +336,7 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
 def make_rollouts(environment: base.Environment, policy: Policy, config: RolloutConfig,
                   scripted_player: ScriptedPlayer,
                   pack_step: Callable[[types.Step], Any] = lambda step: step) -> Rollouts:
-  """Makes the compiled program that plays batches of games.
+  """Makes the compiled program that plays batches of a policy's games.
 
   Args:
     environment: pure functions of a game's state.
@@ -339,11 +349,34 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
     `conditioning` has rows for all maps of the config.
   """
-  setup = _Setup(environment, policy, config, scripted_player, pack_step)
+  def decide(params, key, game, player, opponent, observation, core) -> StepOutput:
+    return policy.step(params, key, observation, core)
+
+  def plays(opponent: jax.Array) -> jax.Array:
+    return jnp.stack([jnp.ones_like(opponent, bool), opponent == SELF_PLAY], axis=1)
+
+  def strength(opponent: jax.Array, conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
+    shape = (*opponent.shape, 2)
+    return jnp.full(shape, conditioning.mmr, jnp.int16), jnp.full(shape, 100)
+
+  decider = Decider(decide, policy.initial_state, plays, strength)
+  return make_program(environment, decider, config, scripted_player, pack_step)
+
+
+def make_program(environment: base.Environment, decider: Decider, config: RolloutConfig,
+                 scripted_player: ScriptedPlayer | None,
+                 pack_step: Callable[[types.Step], Any]) -> Rollouts:
+  """Makes the compiled program that plays batches of games; see `make_rollouts`.
+
+  Args:
+    environment, config, pack_step: as for `make_rollouts`.
+    decider: plays the rows that are recorded.
+    scripted_player: plays player 1 where the decider does not; None: the decider plays all rows.
+  """
+  setup = _Setup(environment, decider, config, scripted_player, pack_step)
 
   def init(key, opponents, conditioning) -> RolloutState:
-    state = _new_games(environment, policy, config, key, jnp.asarray(opponents, jnp.int32),
-                       conditioning)
+    state = _new_games(setup, key, jnp.asarray(opponents, jnp.int32), conditioning)
     # Weakly typed leaves would make the second call of `run` compile again.
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
 

@@ -68,8 +68,8 @@ class Assembler:
       step = jax.tree.map(np.asarray, step)
       wire.check_steps(step, self._config)
       step = wire.pack_steps(step)
-    flat = wire.Columns(*[_flat(x) for x in step])
-    state = _flat(wire.pack_state(jax.tree.map(np.asarray, records.core_state), row.ndim))
+    flat = wire.Columns(*[flat_rows(x) for x in step])
+    state = flat_rows(wire.pack_state(jax.tree.map(np.asarray, records.core_state), row.ndim))
     first, last = np.asarray(records.first).reshape(-1), np.asarray(records.last).reshape(-1)
     row = row.reshape(-1)
     cuts: list[Cut] = []
@@ -102,17 +102,8 @@ class Assembler:
     floats[rows, at, reward] = 0
     floats[rows, at, discount] = 1
     if last.any():
-      self._end(rows[last], at[last])
+      wire.make_terminal(self._ring, (rows[last], at[last]), self._config)
     self._length[rows] = length + 1
-
-  def _end(self, rows: np.ndarray, at: np.ndarray) -> None:
-    """Makes steps terminal: no action, discount 0, weight 0."""
-    for path, field in self._fields.items():
-      column = getattr(self._ring, field.column)
-      if path == "action.units":
-        column[rows, at, field.slice] = self._config.max_entities  # the end token
-      elif path.split(".")[0] in ("action", "log_prob", "discount", "weight"):
-        column[rows, at, field.slice] = 0
 
   def _cut(self, rows: np.ndarray, last: np.ndarray) -> list[Cut]:
     """Returns the trajectories that are complete with the newest steps of these rows."""
@@ -131,8 +122,8 @@ class Assembler:
                      self._state[row, oldest % size].copy())
 
 
-def _flat(x: jax.Array | np.ndarray) -> np.ndarray:
-  """[N, C, width] -> [N * C, width]."""
+def flat_rows(x: jax.Array | np.ndarray) -> np.ndarray:
+  """Returns records [N, C, width] as rows [N * C, width]."""
   x = np.asarray(x)
   return x.reshape(-1, x.shape[-1])
 

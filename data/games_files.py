@@ -184,9 +184,9 @@ class GamesWriter:
         raise GamesError(f"{self._path} was recorded with another {name}: expected {wanted!r}, "
                          f"found {found!r}; choose another folder.")
     self._found, self._digests = existing, dict(digests)
-    if digests:
-      last = parquet().read_table(self._path / max(digests), columns=["game"])
-      self._last_game = max(last["game"].to_pylist())
+    for name in digests:
+      numbers = parquet().read_table(self._path / name, columns=["game"])["game"].to_pylist()
+      self._last_game = max(self._last_game, *numbers)
 
   def _require_empty(self) -> None:
     others = [name for name in os.listdir(self._path) if not name.startswith((".part-", "part-"))
@@ -207,7 +207,7 @@ class GamesWriter:
 
   @property
   def last_game(self) -> int:
-    """The highest number of a game in the last complete part; -1 if there is none."""
+    """The highest number of a game in a complete part; -1 if there is none."""
     return self._last_game
 
   @property

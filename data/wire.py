@@ -221,6 +221,22 @@ def _running_sum(x: jax.Array) -> jax.Array:
   return jax.lax.scan(add, jnp.zeros_like(x[0]), x)[1]
 
 
+def make_terminal(columns: Columns, index: tuple, config: AgentConfig) -> None:
+  """Makes steps terminal, in place: no action, discount 0, weight 0.
+
+  Args:
+    columns: numpy arrays [..., width], not differences.
+    index: of the steps, over all leading axes.
+    config: the AgentConfig of the steps.
+  """
+  for path, field in layout(config).fields.items():
+    column = getattr(columns, field.column)
+    if path == "action.units":
+      column[(*index, field.slice)] = config.max_entities  # the end token
+    elif path.split(".")[0] in ("action", "log_prob", "discount", "weight"):
+      column[(*index, field.slice)] = 0
+
+
 def seal(columns: Columns, state: np.ndarray) -> Packed:
   """Converts rows of a trajectory [T + 1, width] and the state before them to the wire format."""
   rows = [x if x.dtype == np.float32 else difference(x) for x in columns]

@@ -1,0 +1,48 @@
+"""Records demonstrations: games between scripted players, as a dataset of whole games.
+
+  python -m starleague.experiments.demonstrate --dataset data/demonstrations --games 2000
+  python -m starleague.experiments.demonstrate --preset medium --players rush,macro,defence \\
+    --dataset data/strategies --games 200
+
+Every pair of the players meets, each player also itself; races, maps and sides are drawn. Both
+players' decisions are recorded. Started again, the command continues until the dataset has --games
+games. `starleague.data.games` reads the result: see docs/datasets.md.
+"""
+
+import pathlib
+import time
+
+from absl import flags
+
+from starleague.common.text import count
+from starleague.data import games_files
+from starleague.experiments.run import bar, demonstrating, entry
+from starleague.experiments.run import flags as run_flags
+
+flags.declare_key_flag("seed")
+_DATASET = flags.DEFINE_string("dataset", None, "Folder of the dataset.")
+_PLAYERS = flags.DEFINE_list(
+  "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
+_GAMES = flags.DEFINE_integer("games", 1000, "Number of games.", lower_bound=1)
+_PRESET = flags.DEFINE_string(
+  "preset", "mini", "Preset of the agent that learns: mini, or medium (the tier default).")
+
+
+def main() -> None:
+  path = pathlib.Path(run_flags.given(_DATASET))
+  demonstrators = demonstrating.Demonstrators(
+    _PRESET.value, tuple(_PLAYERS.value), run_flags.SEED.value)
+  start = time.monotonic()
+  with bar.Bar("demonstrations", _GAMES.value, "games") as shown:
+    def report(written: games_files.Description) -> None:
+      shown.update(written.games, f"{count(written.decisions)} decisions")
+
+    found = demonstrating.record(path, demonstrators, _GAMES.value, report)
+  size = sum(file.stat().st_size for file in path.glob("*.parquet"))
+  print(f"recorded games={found.games} decisions={found.decisions} megabytes={size / 1e6:.1f} "
+        f"kilobytes_a_decision={size / max(found.decisions, 1) / 1e3:.2f} "
+        f"seconds={time.monotonic() - start:.0f} path={path}")
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["dataset"])

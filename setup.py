@@ -33,6 +33,7 @@ EXTRAS = {
   # than JAX wants though it runs with JAX's: install it from requirements.txt with --no-deps.
   "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "pyarrow>=20.0,<26", "numpy<2",
            "chex<0.1.92"],
+  "replays": ["pyarrow>=20.0,<26", "s2protocol>=5.0.17"],
   "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
   "gif": ["pillow>=10.1"],
   "test": ["hypothesis>=6.100", "pytest>=8.3", "rlax>=0.1.8"],

@@ -90,6 +90,10 @@ NUM_UPGRADES = len(UPGRADES.names)
 NUM_BUFFS = len(BUFFS.names)
 
 FUNCTION_TYPES = tuple(row["type"] for row in _FUNCTION_ROWS)
+# Game ids of abilities -> the functions that issue them, specific ids and general ones.
+ABILITIES: dict[int, set[int]] = {}
+for _row in [*_FUNCTION_ROWS, *_ALIAS_ROWS]:
+  ABILITIES.setdefault(int(_row["ability"]), set()).add(int(_row["index"]))
 CATEGORIES = tuple(row["category"] for row in _FUNCTION_ROWS)
 # [A] bool: whether the target must be in the camera's view
 ON_SCREEN = np.array([row["on_screen"] == "1" for row in _FUNCTION_ROWS])

@@ -1,0 +1,1 @@
+"""StarCraft II replay files, decoded without the game."""

@@ -1,0 +1,113 @@
+"""MPQ archives: what is read, and every kind of damage in one line."""
+
+import bz2
+import random
+import struct
+import zlib
+
+import mpyq
+import pytest
+
+from starleague.data.replays import archive, decode, refusals
+from tests.data.replays import encoding
+from tests.data.replays.games import REAL, Game, needs_real
+
+TEXT = bytes(range(256)) * 100  # six sectors and a rest
+NOISE = random.Random(0).randbytes(20_000)
+
+
+def reason(data):
+  """Returns the reason for which bytes are refused; they must be refused in one line."""
+  with pytest.raises(refusals.Refusal) as error:
+    decode.decode(data, "a.SC2Replay")
+  assert error.value.reason in refusals.REASONS
+  assert "\n" not in str(error.value) and len(str(error.value)) < 300
+  return error.value.reason
+
+
+@pytest.mark.parametrize("content", [
+  b"x", TEXT, NOISE, bytes(encoding.SECTOR),
+  (0x81000200, b"\x02" + zlib.compress(TEXT), len(TEXT)),
+  (0x81000200, b"\x10" + bz2.compress(TEXT), len(TEXT)),
+  (0x81000000, TEXT, len(TEXT))])
+def test_files_of_archives(content, tmp_path):
+  """The reader agrees with mpyq on sectors, single units, zlib, bzip2 and stored bytes."""
+  data = encoding.archive({"a": b"other", "b": content}, b"header")
+  found = archive.Archive(data)
+  expected = content[1] if content == (0x81000000, TEXT, len(TEXT)) else (
+    TEXT if isinstance(content, tuple) else content)
+  assert found.header == b"header" and found.read("a") == b"other"
+  assert found.read("b") == expected and found.read("c") is None
+  if content is NOISE:
+    return  # mpyq takes a sector that is stored as it is for a compressed one
+  (tmp_path / "a.mpq").write_bytes(data)
+  assert mpyq.MPQArchive(str(tmp_path / "a.mpq"), listfile=False).read_file("b") == expected
+
+
+@needs_real
+def test_real_archives_agree_with_mpyq():
+  path = REAL / "di-star" / "replay_4.10.3.SC2Replay"
+  found, reference = archive.Archive(path.read_bytes()), mpyq.MPQArchive(str(path))
+  for name in reference.files:
+    if not name.endswith(b"battlelobby"):
+      assert found.read(name.decode()) == (reference.read_file(name) or None), name
+
+
+@pytest.mark.parametrize("data", [
+  b"", b"\n", b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(5000), b"PK\x03\x04" + bytes(100),
+  b"MPQ\x1a" + bytes(100), b"MPQ"], ids=["empty", "text", "jpeg", "zip", "map", "short"])
+def test_other_files_are_no_replays(data):
+  assert reason(data) == refusals.NOT_A_REPLAY
+
+
+def test_every_truncation_is_refused():
+  data = Game().replay()
+  for size in [*range(0, 1100, 13), *range(1100, len(data), 97), len(data) - 1]:
+    assert reason(data[:size]) in (refusals.NOT_A_REPLAY, refusals.DAMAGED), size
+
+
+def test_flipped_bits_are_refused_or_harmless():
+  """Over the whole file: either the game decodes, or one line says that it does not."""
+  data, rng = Game().replay(), random.Random(1)
+  refused = 0
+  for _ in range(400):
+    place = rng.choice([rng.randrange(1024, len(data)), rng.randrange(0, 200)])
+    damaged = bytearray(data)
+    damaged[place] ^= 1 << rng.randrange(8)
+    try:
+      decode.decode(bytes(damaged), "a.SC2Replay")
+    except refusals.Refusal as refusal:
+      refused += 1
+      assert refusal.reason in refusals.REASONS and len(refusal.detail) < 300
+  assert 100 < refused < 400
+
+
+def test_flipped_bits_of_streams_are_refused_or_harmless():
+  """Damage that the archive's checksums would hide: streams that are packed after it."""
+  files, rng = Game().files(), random.Random(2)
+  for _ in range(400):
+    name = rng.choice(sorted(files))
+    content = bytearray(files[name])
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    try:
+      decode.decode(encoding.archive({**files, name: bytes(content)}, Game().header()), "a")
+    except refusals.Refusal as refusal:
+      assert refusal.reason in refusals.REASONS and len(refusal.detail) < 300
+
+
+def test_bombs_cost_no_more_than_they_may():
+  """Sizes that lie, a sector of gigabytes, and a file of more than the limit."""
+  zeros = b"\x02" + zlib.compress(bytes(200 << 20), 9)
+  name = "tracker_events"
+  assert reason(Game().replay(**{name: (0x81000200, zeros, 1 << 20)})) == refusals.DAMAGED
+  assert reason(Game().replay(**{name: (0x81000200, zeros, 200 << 20)})) == refusals.TOO_LARGE
+  sector = struct.pack("<2I", 8, 8 + len(zeros)) + zeros
+  assert reason(Game().replay(**{name: (0x80000200, sector, 4000)})) == refusals.DAMAGED
+  assert reason(Game().replay(**{name: (0x80000200, b"x", 0xFFFFFFFF)})) == refusals.TOO_LARGE
+
+
+def test_lengths_that_lie_inside_streams():
+  """Arrays, blobs and integers longer than the stream end at once."""
+  tracker = Game().files()["replay.tracker.events"]
+  for lie in (b"\x05\x02\x00\x00" + b"\xff" * 9, b"\xff" * 5000, tracker[:50] + b"\xfe" * 500):
+    assert reason(Game().replay(tracker_events=lie)) == refusals.DAMAGED

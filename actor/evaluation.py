@@ -1,15 +1,18 @@
-"""Evaluation of a policy against scripted players."""
+"""Evaluation games: of a policy against scripted players, and of two policies."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor import rollouts
-from starleague.agent.policy import Policy
+from starleague.agent.policy import Policy, StepOutput
 from starleague.data.conditioning import Conditioning
 from starleague.environments import base
+
+_ITERATIONS = 16  # of a call of the compiled program
 
 
 class Counts(NamedTuple):
@@ -26,17 +29,17 @@ class Counts(NamedTuple):
 
 
 class Evaluator(NamedTuple):
-  """An evaluation program for any parameters: see `make_evaluator` and `evaluate`."""
+  """An evaluation program for any parameters: see `make_evaluator`, `make_match` and `play`."""
 
   program: rollouts.Rollouts
-  opponents: np.ndarray  # [games] int32: index of each game's scripted player
+  opponents: np.ndarray  # [games] int32: opponent index of each game, as in `rollouts`
 
 
 def make_evaluator(environment: base.Environment, policy: Policy,
                    scripted_player: rollouts.ScriptedPlayer, opponents: Sequence[int], games: int,
                    inference_batch: int = 128, races: tuple[int, ...] = (1,),
                    maps: int = 1) -> Evaluator:
-  """Makes an evaluator. The first call of `evaluate` compiles it.
+  """Makes an evaluator against scripted players. The first call of `play` compiles it.
 
   Args:
     environment: pure functions of a game's state.
@@ -51,12 +54,9 @@ def make_evaluator(environment: base.Environment, policy: Policy,
   Raises:
     ValueError: `games` is odd or not positive.
   """
-  if games <= 0 or games % 2:
-    raise ValueError(f"games must be even and above 0 (half from each side), found {games}.")
-  each = np.repeat(np.asarray(opponents, np.int32), games)
-  config = rollouts.RolloutConfig(
-    games=len(each), inference_batch=min(inference_batch, 2 * len(each)), iterations=16,
-    races=races, maps=maps, restart=False)
+  _require_even(games)
+  each = 1 + np.repeat(np.asarray(opponents, np.int32), games)
+  config = _sizes(len(each), min(inference_batch, 2 * len(each)), races, maps)
   return Evaluator(
     # Nothing learns from these games: one number per step leaves the device instead of the step.
     program=rollouts.make_rollouts(
@@ -64,38 +64,107 @@ def make_evaluator(environment: base.Environment, policy: Policy,
     opponents=each)
 
 
-def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
-             max_calls: int = 10_000,
-             on_games: Callable[[int], object] | None = None) -> dict[int, Counts]:
-  """Plays every game to its end and counts each once.
+def make_match(environment: base.Environment, policy: Policy, games: int,
+               inference_batch: int = 128, races: tuple[int, ...] = (1,),
+               maps: int = 1) -> Evaluator:
+  """Makes an evaluator of two policies against each other.
+
+  Its parameters are those of player 0 and of player 1, stacked on a leading axis: see `stack`. Both
+  networks infer each row, and the row's player selects the output.
 
   Args:
-    evaluator: from `make_evaluator`.
-    params: parameters of the policy.
+    environment, policy, inference_batch, races, maps: as for `make_evaluator`.
+    games: even, half from each starting side.
+
+  Raises:
+    ValueError: `games` is odd or not positive.
+  """
+  _require_even(games)
+
+  def decide(params, key, game, player, opponent, observation, core) -> StepOutput:
+    del game, opponent
+    both = jax.vmap(policy.step, in_axes=(0, None, None, None))(params, key, observation, core)
+    return jax.tree.map(lambda x: x[player], both)
+
+  def plays(opponent: jax.Array) -> jax.Array:
+    return jnp.ones((*opponent.shape, 2), bool)
+
+  decider = rollouts.Decider(decide, policy.initial_state, plays, rollouts.agents_strength)
+  config = _sizes(games, min(inference_batch, 2 * games), races, maps)
+  return Evaluator(
+    program=rollouts.make_program(
+      environment, decider, config, None, pack_step=lambda step: step.weight),
+    opponents=np.full(games, rollouts.SELF_PLAY, np.int32))
+
+
+def stack(home: Any, away: Any) -> Any:
+  """Returns the parameters of two players for a match, [2, ...]."""
+  return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), home, away)
+
+
+def _require_even(games: int) -> None:
+  if games <= 0 or games % 2:
+    raise ValueError(f"games must be even and above 0 (half from each side), found {games}.")
+
+
+def _sizes(games: int, inference_batch: int, races: tuple[int, ...],
+           maps: int) -> rollouts.RolloutConfig:
+  return rollouts.RolloutConfig(games=games, inference_batch=inference_batch,
+                                iterations=_ITERATIONS, races=races, maps=maps, restart=False)
+
+
+def play(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
+         max_calls: int = 10_000,
+         on_games: Callable[[int], object] | None = None) -> rollouts.Results:
+  """Plays every game to its end.
+
+  Args:
+    evaluator: from `make_evaluator` or `make_match`.
+    params: parameters of the policy, or of both.
     key: random key; equal keys give equal games.
     conditioning: what the policy is told; `conditioning.unconditional` for games without z.
     max_calls: most calls of the compiled program.
     on_games: called after each call of the program with the number of games finished so far.
 
   Returns:
-    Counts by index of the scripted player.
+    Results of N games as numpy arrays [N, ...], in the order in which they ended.
 
   Raises:
     RuntimeError: games remain unfinished after `max_calls` calls.
   """
-  state = evaluator.program.init(key, evaluator.opponents + 1, conditioning)
+  state = evaluator.program.init(key, evaluator.opponents, conditioning)
   players = 1 + int(evaluator.opponents.max())
-  probabilities = np.full((1 + players,), 1.0 / (1 + players), np.float32)
-  counts = np.zeros((players, 3), int)
+  probabilities = np.full((players,), 1.0 / players, np.float32)
+  total, ended = len(evaluator.opponents), 0
+  finished: list[rollouts.Results] = []
   for _ in range(max_calls):
     state, _, results = evaluator.program.run(params, state, probabilities, conditioning)
     over = np.asarray(results.over)
-    opponent = np.asarray(results.opponent)[over] - 1
-    result = 1 - np.sign(np.asarray(results.reward)[over][:, 0]).astype(int)
-    np.add.at(counts, (opponent, result), 1)
+    if over.any():
+      finished.append(jax.tree.map(lambda x, over=over: np.asarray(x)[over], results))
+    ended += int(over.sum())
     if on_games is not None:
-      on_games(int(counts.sum()))
-    if counts.sum() == len(evaluator.opponents):
-      return {int(i): Counts(*map(int, counts[i])) for i in np.unique(evaluator.opponents)}
-  raise RuntimeError(f"{len(evaluator.opponents) - counts.sum()} of {len(evaluator.opponents)} "
-                     f"games did not end within {max_calls} calls.")
+      on_games(ended)
+    if ended == total:
+      return jax.tree.map(lambda *x: np.concatenate(x), *finished)
+  raise RuntimeError(f"{total - ended} of {total} games did not end within {max_calls} calls.")
+
+
+def count(results: rollouts.Results) -> dict[int, Counts]:
+  """Returns the results of player 0 by index of the scripted player.
+
+  Args:
+    results: of games [N, ...], from `play`.
+  """
+  found = {}
+  for opponent in np.unique(results.opponent):
+    signs = np.sign(results.reward[results.opponent == opponent, 0])
+    found[int(opponent) - 1] = Counts(*(int((signs == sign).sum()) for sign in (1, 0, -1)))
+  return found
+
+
+def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
+             max_calls: int = 10_000,
+             on_games: Callable[[int], object] | None = None) -> dict[int, Counts]:
+  """Plays every game to its end and counts each once; see `play` and `count`."""
+  return count(play(evaluator, params, key, conditioning, max_calls, on_games))

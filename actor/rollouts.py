@@ -213,8 +213,7 @@ def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
   return RolloutState(
     key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target),
     race=race, side=side, map_index=map_index, pseudo_active=active, target=target,
-    opponent=opponents,
-    first=jnp.ones((games, 2), bool),
+    opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 
@@ -355,12 +354,15 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
   def plays(opponent: jax.Array) -> jax.Array:
     return jnp.stack([jnp.ones_like(opponent, bool), opponent == SELF_PLAY], axis=1)
 
-  def strength(opponent: jax.Array, conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
-    shape = (*opponent.shape, 2)
-    return jnp.full(shape, conditioning.mmr, jnp.int16), jnp.full(shape, 100)
-
-  decider = Decider(decide, policy.initial_state, plays, strength)
+  decider = Decider(decide, policy.initial_state, plays, agents_strength)
   return make_program(environment, decider, config, scripted_player, pack_step)
+
+
+def agents_strength(opponent: jax.Array,
+                    conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
+  """Returns the conditions' MMR and the income of a fair game: [games, 2] int16 and int32."""
+  shape = (*opponent.shape, 2)
+  return jnp.full(shape, conditioning.mmr, jnp.int16), jnp.full(shape, 100)
 
 
 def make_program(environment: base.Environment, decider: Decider, config: RolloutConfig,
@@ -389,8 +391,7 @@ def make_program(environment: base.Environment, decider: Decider, config: Rollou
       batch = _observe(setup, state, pending)
       output, records = _infer(setup, params, action_key, state, batch)
       state = _act(setup, state, pending, batch, output)
-      state, results = _finish_games(setup, tuple(new_keys), state, probabilities,
-                                     conditioning)
+      state, results = _finish_games(setup, tuple(new_keys), state, probabilities, conditioning)
       return state, (records, results)
 
     state, (records, results) = jax.lax.scan(iteration, state, None, length=config.iterations)

@@ -24,8 +24,9 @@ class Conditioning(NamedTuple):
   # [maps, home races, away races, sides, K] int32, rows of `statistics`. Races are indices of
   # types.RACES, home is the player that gets the z, and side is where it starts.
   rows: types.Array
-  active: types.Array  # [4] float32: probability that a part of z is active, PSEUDO_REWARDS
-  mmr: types.Array  # [] int16
+  # [4] float32: probability that a part of z is active, PSEUDO_REWARDS; [2, 4]: of each player.
+  active: types.Array
+  mmr: types.Array  # [] int16, of both players; [2]: of each
 
 
 def unconditional(maps: int, mmr: int) -> Conditioning:

@@ -39,6 +39,7 @@ class Welch(NamedTuple):
   statistic: float
   degrees_of_freedom: float
   p_value: float
+  standard_error: float  # of the difference of the means
 
 
 Select = Callable[[np.random.Generator, str, Evaluations], str | None]
@@ -56,8 +57,9 @@ def welch_test(mine: Sequence[float], other: Sequence[float]) -> Welch:
     other: [M] numbers, M >= 2.
 
   Returns:
-    The statistic, its degrees of freedom, and the probability of one as low under equal means. Two
-    constant samples give probability 0, 0.5 or 1 by their means, and N + M - 2 degrees of freedom.
+    The statistic, its degrees of freedom, the probability of one as low under equal means, and
+    the standard error of the difference. Two constant samples give probability 0, 0.5 or 1 by their
+    means, and N + M - 2 degrees of freedom.
 
   Raises:
     ValueError: a sample has fewer than two numbers, or is not finite.
@@ -72,12 +74,14 @@ def welch_test(mine: Sequence[float], other: Sequence[float]) -> Welch:
   va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
   if va + vb == 0:
     statistic = math.copysign(math.inf, difference) if difference else 0.0
-    return Welch(statistic, a.size + b.size - 2.0, float(difference > 0) if difference else 0.5)
-  statistic = difference / math.sqrt(va + vb)
+    return Welch(statistic, a.size + b.size - 2.0, float(difference > 0) if difference else 0.5,
+                 0.0)
+  error = math.sqrt(va + vb)
+  statistic = difference / error
   # As fractions of their sum: squares of the variances could underflow.
   fa, fb = va / (va + vb), vb / (va + vb)
   degrees = 1 / (fa * fa / (a.size - 1) + fb * fb / (b.size - 1))
-  return Welch(statistic, degrees, float(special.stdtr(degrees, statistic)))
+  return Welch(statistic, degrees, float(special.stdtr(degrees, statistic)), error)
 
 
 def t_selection(rng: np.random.Generator, member: str, evaluations: Evaluations,

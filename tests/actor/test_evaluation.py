@@ -2,10 +2,12 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from starleague.actor import evaluation
+from starleague.actor import evaluation, rollouts
 from starleague.data.conditioning import unconditional
+from tests.actor import builders
 from tests.actor.clockwork import clockwork, counting_policy, scripted
 
 
@@ -20,3 +22,30 @@ def test_every_game_is_counted_once():
 def test_odd_numbers_of_games_are_rejected():
   with pytest.raises(ValueError, match="games must be even.*found 3"):
     evaluation.make_evaluator(clockwork(), counting_policy(), scripted, opponents=(0,), games=3)
+
+
+def test_each_player_of_a_match_has_its_own_parameters_and_conditions():
+  environment, policy = builders.building(), builders.make_policy(obeys=True)
+  match = evaluation.make_match(environment, policy, games=4)
+  orders = 20 + np.arange(40).reshape(2, 20)
+  told = builders.conditions(orders, 0)._replace(
+    mmr=np.array([2000, 3000], np.int16),
+    active=np.array([[1, 1, 1, 1], [0, 0, 0, 0]], np.float32))
+  for mine, reward in ((0, -1), (1, 0), (2, 1)):  # 2 + mine good actions against 3
+    params = evaluation.stack(jnp.int32(mine), jnp.int32(0))
+    found = evaluation.play(match, params, jax.random.key(0), told)
+    np.testing.assert_array_equal(found.reward, [[reward, -reward]] * 4)
+    # Player 0 sees its z and builds it; player 1 sees none.
+    np.testing.assert_array_equal(found.executed.build_order[:, 0], found.target.build_order[:, 0])
+    np.testing.assert_array_equal(found.executed.build_order[:, 1], np.zeros((4, 20)))
+    assert found.target.build_order[:, 1].all()
+    assert sorted(found.side[:, 0]) == [0, 0, 1, 1]
+
+
+def test_games_are_counted_by_scripted_player():
+  def results(opponent, reward):
+    return jax.tree.map(lambda x: None, rollouts.Results(*[None] * 8))._replace(
+      opponent=np.array(opponent), reward=np.array(reward)[:, None] * [1, -1])
+
+  found = evaluation.count(results([1, 3, 1, 3, 3], [1.0, -1.0, 0.0, -1.0, 1.0]))
+  assert found == {0: evaluation.Counts(1, 1, 0), 2: evaluation.Counts(1, 0, 2)}

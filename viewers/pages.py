@@ -1,11 +1,13 @@
 """Self-contained HTML pages: templates filled with data and with the scripts beside them."""
 
+import html
 import json
 import pathlib
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+_CHARTS = pathlib.Path(__file__).with_name("charts.html")
 SHAPES_FILE = pathlib.Path(__file__).with_name("shapes.json")  # unit outlines by type
 
 
@@ -27,6 +29,27 @@ def fill(template: pathlib.Path, parts: Mapping[str, str]) -> str:
     return (template.parent / name).read_text(encoding="utf-8") if "." in name else parts[name]
 
   return re.sub(r"\{\{([\w./]+)\}\}", value, template.read_text(encoding="utf-8"))
+
+
+class Charts(NamedTuple):
+  """Plots under a heading. Each plot is a dict of Plotly's data and layout."""
+
+  title: str
+  plots: Sequence[Mapping[str, Any]]
+
+
+def charts_page(title: str, text: str, charts: Sequence[Charts]) -> str:
+  """Returns a self-contained page of charts.
+
+  Args:
+    title: of the page, plain text.
+    text: below the title, plain text.
+    charts: in reading order.
+  """
+  from plotly.offline import get_plotlyjs  # slow to import
+  return fill(_CHARTS, {
+    "TITLE": html.escape(title), "TEXT": html.escape(text), "PLOTLY": get_plotlyjs(),
+    "CHARTS": json_element([chart._asdict() for chart in charts])})
 
 
 def json_element(data: Any) -> str:

@@ -3,12 +3,10 @@
 import csv
 import io
 import itertools
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from starleague import league
 from starleague.agent import types
@@ -17,7 +15,6 @@ from starleague.viewers import pages
 
 Games = TypeVar("Games", tournament.Fixture, tournament.Outcomes)
 
-TEMPLATE = pathlib.Path(__file__).with_name("standings.html")
 RESAMPLES = 200  # bootstrap samples of the outcomes, for the ratings' intervals
 EDGE = 0.6  # score from which a pair counts as decided
 
@@ -128,10 +125,11 @@ def table_csv(tables: Mapping[str, Standing]) -> str:
 
 def page(tables: Mapping[str, Standing]) -> str:
   """Returns a self-contained page with a heat map of scores and the ratings of each table."""
-  return pages.fill(TEMPLATE, {
-    "PLOTLY": get_plotlyjs(), "TABLES": pages.json_element([
-      {"title": title, "plots": [_score_plot(table), _rating_plot(table)]}
-      for title, table in tables.items()])})
+  return pages.charts_page(
+    "Round robin",
+    "Scores are wins plus half the draws, over games; the row's player against the column's.",
+    [pages.Charts(title, [_score_plot(table), _rating_plot(table)])
+     for title, table in tables.items()])
 
 
 def _layout(title: str) -> dict[str, Any]:

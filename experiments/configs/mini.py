@@ -52,6 +52,7 @@ def get_config() -> ml_collections.ConfigDict:
       "upgo_cost": 1.0,
       "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
       "teacher_kl": 0.0,
+      "updates": 0,  # most updates of the run; 0: no limit
       "publish_interval_s": 10.0,
       "checkpoint_interval_s": 60.0,
       "log_interval_s": 5.0,

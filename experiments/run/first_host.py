@@ -107,9 +107,12 @@ class FirstHost:
     if self._saved is None:
       return
     self._log = self._log or self._make_log(step=step - 1)
-    if self._log(step, values, waiting):
-      progress.write(self._run_dir, progress.Progress(
-        progress.TRAINING, trained_seconds, self._total_seconds, "s"))
+    if not self._log(step, values, waiting):
+      return
+    done, total, unit = trained_seconds, self._total_seconds, "s"
+    if self._config.updates and step / self._config.updates > done / total:
+      done, total, unit = step, self._config.updates, "updates"
+    progress.write(self._run_dir, progress.Progress(progress.TRAINING, done, total, unit))
 
   def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:

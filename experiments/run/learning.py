@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import pathlib
 import time
 
@@ -16,7 +17,7 @@ from starleague.learner import checkpoints, guard, prefetch, update
 
 def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           address: str, origin: float) -> None:
-  """Trains until a host is stopped or the run's training time is over, then saves.
+  """Trains until a host is stopped, or the run's training time or updates are over, then saves.
 
   Args:
     parts: the agent and its environment.
@@ -57,7 +58,9 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
       datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
                        deadline_s=config.data.timeout_s, stop=stop) as data, \
       prefetch.prefetch(data, learner.update.place, timeout=config.data.timeout_s) as batches:
-    for batch in hosts.agreed(batches, lambda: not stop.is_set() and trained() < config.seconds,
+    left = max(0, config.learner.updates - step) if config.learner.updates else None
+    limited = itertools.islice(batches, left)
+    for batch in hosts.agreed(limited, lambda: not stop.is_set() and trained() < config.seconds,
                               learner.update.make_vote()):
       state, values = learner.update(state, batch, learner.teacher)
       watch.check(values, batch)

@@ -83,6 +83,7 @@ RANGES = {
   "learner.upgo_cost": _COST,
   "learner.entropy": _COST,
   "learner.teacher_kl": _COST,
+  "learner.updates": Range(0, MAX_INT),
   "learner.publish_interval_s": _POSITIVE,
   "learner.checkpoint_interval_s": _POSITIVE,
   "learner.log_interval_s": _POSITIVE,

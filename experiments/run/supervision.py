@@ -19,6 +19,8 @@ POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
+# Keys that may change when a run is resumed.
+_DURATIONS = ("seconds", "learner.updates", "evaluation.games")
 FAST_COMPILE = "--xla_cpu_use_fusion_emitters=false"
 
 
@@ -32,7 +34,7 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
     settings.save(config, run_dir)
     return
   stored = settings.load(run_dir)
-  changed = settings.differences(stored, config, ignored=("seconds", "evaluation.games"))
+  changed = settings.differences(stored, config, ignored=_DURATIONS)
   if changed:
     key, found, expected = changed[0]
     raise settings.SettingsError(

@@ -48,7 +48,7 @@ def test_ladder_has_no_cycle_and_rising_ratings(fixtures):
 def test_page_and_table_hold_the_scores(fixtures):
   table = standings.standing(NAMES, fixtures, winners(fixtures, cyclic), 0)
   page = standings.page({"All </script>": table})
-  panels = data_of(page, "tables")
+  panels = data_of(page, "charts")
   assert panels[0]["title"] == "All </script>"
   assert panels[0]["plots"][0]["data"][0]["z"] == [[0, 100, 50], [100, 50, 0], [50, 0, 100]]
   check_self_contained(page)

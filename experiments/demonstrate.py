@@ -19,8 +19,8 @@ from starleague.data import games_files
 from starleague.experiments.run import bar, demonstrating, entry
 from starleague.experiments.run import flags as run_flags
 
-flags.declare_key_flag("seed")
-_DATASET = flags.DEFINE_string("dataset", None, "Folder of the dataset.")
+for _name in ("dataset", "seed"):
+  flags.declare_key_flag(_name)
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
 _GAMES = flags.DEFINE_integer("games", 1000, "Number of games.", lower_bound=1)
@@ -29,7 +29,7 @@ _PRESET = flags.DEFINE_string(
 
 
 def main() -> None:
-  path = pathlib.Path(run_flags.given(_DATASET))
+  path = pathlib.Path(run_flags.given(run_flags.DATASET))
   demonstrators = demonstrating.Demonstrators(
     _PRESET.value, tuple(_PLAYERS.value), run_flags.SEED.value)
   start = time.monotonic()

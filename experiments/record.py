@@ -22,9 +22,8 @@ from starleague.experiments.run import entry, settings, wiring
 from starleague.experiments.run import flags as run_flags
 from starleague.learner import checkpoints
 
-for _name in ("run_dir", "seed"):
+for _name in ("run_dir", "dataset", "seed"):
   flags.declare_key_flag(_name)
-_DATASET = flags.DEFINE_string("dataset", None, "Folder to write; must not exist.")
 _TRAJECTORIES = flags.DEFINE_integer(
   "trajectories", 1000, "Number of trajectories.", lower_bound=1)
 _WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
@@ -51,7 +50,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, params: Any,
 
 
 def main() -> None:
-  path = pathlib.Path(run_flags.given(_DATASET))
+  path = pathlib.Path(run_flags.given(run_flags.DATASET))
   recordings.require_new(path)
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)

@@ -12,29 +12,19 @@ import sys
 
 from absl import flags
 
-from starleague.experiments.run import config_flags, entry, processes, settings, supervision
+from starleague.experiments.run import config_flags, entry, processes, supervision
+from starleague.experiments.run import flags as run_flags
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
-_RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --runs_dir.")
-_RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
+for _name in ("run", "runs_dir"):
+  flags.declare_key_flag(_name)
 _EVALUATE = flags.DEFINE_bool("evaluate", True, "Play the evaluation games at the end.")
-
-
-def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
-  """Returns the directory of a run.
-
-  Raises:
-    SettingsError: the run's name is not that of a directory.
-  """
-  if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
-    raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
-  return pathlib.Path(runs_dir) / run
 
 
 def main() -> None:
   processes.interrupt_on_sigterm()
-  run_dir = run_dir_of(_RUNS_DIR.value, _RUN.value)
+  run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config = _CONFIG.value()
     supervision.prepare(config, run_dir)

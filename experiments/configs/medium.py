@@ -23,6 +23,13 @@ def get_config() -> ml_collections.ConfigDict:
       "pseudo_rewards": "build_order,built_units,upgrades,effects",
       "demonstrators": "rush,timing,defence,macro,siege,air",
     },
+    "imitation": {
+      "batch_size": 16,
+      "unroll_length": 32,
+      "seconds": 4 * 3600.0,
+      "evaluate_interval_s": 600.0,
+      "checkpoint_interval_s": 300.0,
+    },
     "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
     "evaluation": {"games": 20},
   })

@@ -38,6 +38,7 @@ def get_config() -> ml_collections.ConfigDict:
       "samples_per_item": 2,
       "timeout_s": 300.0,
     },
+    "imitation": _imitation(),
     "learner": {
       "batch_size": 32,  # sequences, over all hosts
       "accumulate": 1,  # parts of a device's share, processed in turn: less memory
@@ -62,3 +63,43 @@ def get_config() -> ml_collections.ConfigDict:
     },
     "evaluation": {"games": 200},  # against each scripted player
   })
+
+
+def _imitation() -> dict:
+  """Returns the values of imitation."""
+  return {
+    "batch_size": 32,  # slots: chunks of as many games
+    "unroll_length": 16,  # T of the chunks
+    "accumulate": 1,  # as in `learner`
+    "learning_rate": 1e-3,
+    "warm_up": 0.02,  # share of the phase in which the learning rate rises from 0
+    "final_rate": 0.1,  # over learning_rate, at the end of a half cosine; 1: constant
+    "b1": 0.9,
+    "b2": 0.999,
+    "eps": 1e-8,
+    "max_norm": 10.0,  # of gradients; 0: no clipping
+    "l2": 1e-5,
+    "costs": {  # of the arguments' cross-entropies
+      "function": 1.0,
+      "delay": 1.0,
+      "queued": 1.0,
+      "repeat": 1.0,
+      "units": 1.0,
+      "target_unit": 1.0,
+      "location": 1.0,
+    },
+    "keep_build_order": 0.8,  # probability that a game shows z's build order
+    "keep_cumulative": 0.5,  # the same of z's units, effects and upgrades
+    "carry_state": True,  # the core's state goes from chunk to chunk; False: it starts from zero
+    # The first of the two limits that is reached ends a phase; 0: no limit.
+    "seconds": 300.0,
+    "epochs": 0,
+    # Fine-tuning on players that won with at least this MMR; left out if both limits are 0.
+    "fine_tune_mmr": 6000,
+    "fine_tune_learning_rate": 1e-5,
+    "fine_tune_seconds": 0.0,
+    "fine_tune_epochs": 0,
+    "held_out": 0.02,  # share of games that measure and are not learnt
+    "evaluate_interval_s": 60.0,
+    "checkpoint_interval_s": 60.0,
+  }

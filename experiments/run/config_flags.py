@@ -1,5 +1,6 @@
 """The flags of a run's config: `--config FILE`, and `--config.KEY=VALUE` for each key."""
 
+import functools
 import os
 import runpy
 from collections.abc import Callable, Mapping
@@ -33,6 +34,7 @@ class ConfigFlags(NamedTuple):
     return settings.complete(load_file(self.path.value), chosen)
 
 
+@functools.cache  # launch files may import one another
 def define(path: str | os.PathLike) -> ConfigFlags:
   """Defines `--config` and a flag for each config key.
 

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from starleague.common.text import count, duration
-from starleague.experiments.run.progress import PHASES, TRAINING, Progress
+from starleague.experiments.run.progress import IMITATION, PHASES, TRAINING, Progress
 
 LOG_INTERVAL_SECONDS = 10.0
 _BAR_WIDTH = 20
@@ -70,7 +70,7 @@ def render(snapshot: Snapshot) -> RenderableType:
 def log_line(snapshot: Snapshot) -> str:
   """Returns a snapshot as one line of key=value.
 
-  Training figures appear in the training phase only: later they no longer change.
+  Figures of learning appear in its phases only: later they no longer change.
   """
   progress = snapshot.progress
   fields = [
@@ -85,26 +85,26 @@ def log_line(snapshot: Snapshot) -> str:
   if progress.detail:
     fields.append(f"doing={_word(progress.detail)}")
   if progress.phase == TRAINING:
-    fields += _training_fields(snapshot)
+    fields += _played_fields(snapshot)
+  if progress.phase in (IMITATION, TRAINING):
+    fields += _learnt_fields(snapshot)
+  if progress.phase == TRAINING:
+    fields += [f"score/{_word(name)}={found.score:.2f}[{found.low:.2f},{found.high:.2f}]"
+               for name, found in snapshot.scores.items()]
   fields += [f"process/{_word(name)}={state}" for name, state in snapshot.processes.items()
              if state != "running"]
   return " ".join(fields)
 
 
-def _training_fields(snapshot: Snapshot) -> list[str]:
-  fields = [
-    f"updates={snapshot.updates}",
-    f"steps={snapshot.steps_produced}",
-    f"learnt={snapshot.steps_learnt}",
-    f"games={snapshot.games}",
-    f"actor_rate={snapshot.actor_rate:.0f}/s",
-    f"learner_rate={snapshot.learner_rate:.0f}/s",
-    f"waiting={snapshot.waiting:.0%}",
-  ]
-  fields += [f"loss/{_word(name)}={number(value)}" for name, value in snapshot.losses.items()]
-  fields += [f"score/{_word(name)}={found.score:.2f}[{found.low:.2f},{found.high:.2f}]"
-             for name, found in snapshot.scores.items()]
-  return fields
+def _played_fields(snapshot: Snapshot) -> list[str]:
+  return [f"steps={snapshot.steps_produced}", f"games={snapshot.games}",
+          f"actor_rate={snapshot.actor_rate:.0f}/s"]
+
+
+def _learnt_fields(snapshot: Snapshot) -> list[str]:
+  return [f"updates={snapshot.updates}", f"learnt={snapshot.steps_learnt}",
+          f"learner_rate={snapshot.learner_rate:.0f}/s", f"waiting={snapshot.waiting:.0%}",
+          *(f"loss/{_word(name)}={number(value)}" for name, value in snapshot.losses.items())]
 
 
 class Display:
@@ -208,8 +208,9 @@ def _figures(snapshot: Snapshot) -> RenderableType:
   for _ in range(3):
     grid.add_column(style="dim")
     grid.add_column(justify="right", style="bold")
-  grid.add_row("steps played", count(snapshot.steps_produced), "per second",
-               count(snapshot.actor_rate), "games", count(snapshot.games))
+  if snapshot.progress.phase != IMITATION:
+    grid.add_row("steps played", count(snapshot.steps_produced), "per second",
+                 count(snapshot.actor_rate), "games", count(snapshot.games))
   grid.add_row("steps learnt", count(snapshot.steps_learnt), "per second",
                count(snapshot.learner_rate), "updates", count(snapshot.updates))
   # Above one half the learner starves: add actors, or faster ones.

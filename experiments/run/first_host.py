@@ -9,58 +9,10 @@ from collections.abc import Mapping
 import jax
 import ml_collections
 
-from starleague.common import results
 from starleague.data import parameters, transport
 from starleague.experiments.run import progress, wiring
-from starleague.learner import checkpoints, metrics, prefetch, train_state, update
-
-
-class MetricsLog:
-  """Writes metrics to TensorBoard and the run's results, at most every `interval_s` seconds."""
-
-  def __init__(self, run_dir: pathlib.Path, origin: float, step: int, steps_per_update: int,
-               interval_s: float):
-    """Opens the files.
-
-    Args:
-      run_dir: the run's directory.
-      origin: start of the run, in Unix seconds.
-      step: updates done so far.
-      steps_per_update: agent steps in a batch.
-      interval_s: seconds between two records.
-    """
-    self._board = metrics.MetricsWriter(run_dir / "tensorboard", resume_step=step + 1)
-    self._path, self._origin = run_dir / results.FILE_NAME, origin
-    self._steps_per_update, self._interval_s = steps_per_update, interval_s
-    self._step = step
-    self._time: float | None = None  # of the last record
-    self._waiting = prefetch.Waiting(0, 0.0, 0.0)
-
-  def __call__(self, step: int, values: Mapping[str, jax.Array],
-               waiting: prefetch.Waiting) -> bool:
-    """Writes an update's metrics, still on the device, if the interval is over; returns whether.
-
-    The first update is always recorded: its time is what a start takes.
-    """
-    if self._time is not None and time.time() - self._time < self._interval_s:
-      return False
-    scalars = {name: float(value) for name, value in jax.device_get(dict(values)).items()}
-    now = time.time()
-    scalars["total/steps_learnt"] = step * self._steps_per_update
-    if self._time is not None:
-      rate = (step - self._step) * self._steps_per_update / (now - self._time)
-      scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction}
-    self._board.write(step, scalars)
-    self._board.flush()
-    results.append(self._path, [
-      results.Row(now - self._origin, step, name if "/" in name else f"update/{name}", value)
-      for name, value in scalars.items()])
-    self._step, self._time, self._waiting = step, now, waiting
-    return True
-
-  def close(self) -> None:
-    """Closes the TensorBoard file."""
-    self._board.close()
+from starleague.experiments.run.metrics_log import MetricsLog
+from starleague.learner import checkpoints, prefetch, train_state, update
 
 
 class FirstHost:

@@ -25,7 +25,11 @@ def is_address(text: str | None) -> bool:
   return found is not None and 1 <= int(found[2]) <= 65535
 
 
+RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --runs_dir.")
+RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
+DATASET = flags.DEFINE_string(
+  "dataset", None, "Folder of the dataset; one that is written must not exist.")
 ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
 PARAMETERS = flags.DEFINE_string(
   "parameters", None, "host:port of the data server that holds the newest parameters, that of "

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping
 
 from starleague.common.results import Row
 from starleague.experiments.run import display
-from starleague.experiments.run.progress import Progress
+from starleague.experiments.run.progress import IMITATION, Progress
 
 WINDOW_S = 30.0  # window of rates
 _SHOWN = ("loss/total", "loss/policy", "loss/value", "loss/entropy")
 _SCORE = "score/train/"
+_IMITATION = f"{IMITATION}/"  # prefix of the tags of imitation, which counts its own updates
+_SHOWN_OF_IMITATION = ("loss/cross_entropy", "loss/held_out")
 
 
 class Monitor:
@@ -21,14 +23,17 @@ class Monitor:
     self._newest: dict[str, Row] = {}  # by tag
     self._recent: collections.deque[tuple[float, float]] = collections.deque()  # seconds, steps
     self._steps = self._games = 0.0
-    self._update = 0
+    self._update = self._imitated = 0
 
   def add(self, rows: Iterable[Row]) -> None:
     """Adds rows in the order of the results file."""
     for row in rows:
       if row.tag not in self._newest or row.seconds >= self._newest[row.tag].seconds:
         self._newest[row.tag] = row
-      self._update = max(self._update, row.update)
+      if row.tag.startswith(_IMITATION):
+        self._imitated = max(self._imitated, row.update)
+      else:
+        self._update = max(self._update, row.update)
       if row.tag == "count/steps":
         self._steps += row.value
         self._recent.append((row.seconds, row.value))
@@ -47,11 +52,13 @@ class Monitor:
     return sum(steps for at, steps in self._recent if at > seconds - window) / window
 
   def totals(self, seconds: float) -> list[Row]:
-    """Returns the totals of all actors as rows to append to the results file.
+    """Returns the totals of all actors as rows to append to the results file; none before any.
 
     Args:
       seconds: now, since the start of the run.
     """
+    if not self._steps:
+      return []
     return [Row(seconds, self._update, "total/steps", self._steps),
             Row(seconds, self._update, "total/games", self._games),
             Row(seconds, self._update, "speed/actor", self.actor_rate(seconds))]
@@ -65,12 +72,17 @@ class Monitor:
       progress: of the current phase.
       processes: their states by name.
     """
+    imitates = progress.phase == IMITATION
+    prefix, shown = (_IMITATION, _SHOWN_OF_IMITATION) if imitates else ("", _SHOWN)
     return display.Snapshot(
-      name=self._name, elapsed_seconds=seconds, progress=progress, updates=self._update,
-      steps_produced=int(self._steps), steps_learnt=int(self._value("total/steps_learnt")),
+      name=self._name, elapsed_seconds=seconds, progress=progress,
+      updates=self._imitated if imitates else self._update,
+      steps_produced=int(self._steps), steps_learnt=int(self._value(f"{prefix}total/steps_learnt")),
       games=int(self._games), actor_rate=self.actor_rate(seconds),
-      learner_rate=self._value("speed/learner"), waiting=self._value("speed/waiting"),
-      losses={tag.removeprefix("loss/"): self._value(tag) for tag in _SHOWN if tag in self._newest},
+      learner_rate=self._value(f"{prefix}speed/learner"),
+      waiting=self._value(f"{prefix}speed/waiting"),
+      losses={tag.removeprefix("loss/"): self._value(prefix + tag) for tag in shown
+              if prefix + tag in self._newest},
       scores=self._scores(), processes=processes)
 
   def _value(self, tag: str) -> float:

@@ -12,6 +12,7 @@ import ml_collections
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
+from starleague.agent.vocabulary import Arguments
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import scripts
@@ -70,6 +71,29 @@ RANGES = {
   "data.tolerance": _COUNT,
   "data.samples_per_item": _COUNT,
   "data.timeout_s": _POSITIVE,
+  "imitation.batch_size": _COUNT,
+  "imitation.unroll_length": _COUNT,
+  "imitation.accumulate": _COUNT,
+  "imitation.learning_rate": _POSITIVE,
+  "imitation.warm_up": _FRACTION,
+  "imitation.final_rate": _FRACTION,
+  "imitation.b1": _DECAY,
+  "imitation.b2": _DECAY,
+  "imitation.eps": _POSITIVE,
+  "imitation.max_norm": _COST,
+  "imitation.l2": _COST,
+  **{f"imitation.costs.{name}": _COST for name in Arguments._fields},
+  "imitation.keep_build_order": _FRACTION,
+  "imitation.keep_cumulative": _FRACTION,
+  "imitation.seconds": _COST,
+  "imitation.epochs": Range(0, MAX_INT),
+  "imitation.fine_tune_mmr": Range(0, 2**15 - 1),  # int16 in observations
+  "imitation.fine_tune_learning_rate": _POSITIVE,
+  "imitation.fine_tune_seconds": _COST,
+  "imitation.fine_tune_epochs": Range(0, MAX_INT),
+  "imitation.held_out": Range(0.0, 1.0, low_open=True, high_open=True),
+  "imitation.evaluate_interval_s": _POSITIVE,
+  "imitation.checkpoint_interval_s": _POSITIVE,
   "learner.batch_size": _COUNT,
   "learner.accumulate": _COUNT,
   "learner.learning_rate": _POSITIVE,
@@ -202,10 +226,14 @@ def _check_sizes(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(
       f"config key 'actor.inference_batch' must be at most twice 'actor.games' "
       f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
-  if config.learner.batch_size % config.learner.accumulate:
-    raise SettingsError(
-      f"config key 'learner.batch_size' must be a multiple of 'learner.accumulate' "
-      f"({config.learner.accumulate}), found {config.learner.batch_size}.")
+  for name, group in (("learner", config.learner), ("imitation", config.imitation)):
+    if group.batch_size % group.accumulate:
+      raise SettingsError(
+        f"config key '{name}.batch_size' must be a multiple of '{name}.accumulate' "
+        f"({group.accumulate}), found {group.batch_size}.")
+  if not config.imitation.seconds and not config.imitation.epochs:
+    raise SettingsError("config keys 'imitation.seconds' and 'imitation.epochs' must not both be "
+                        "0: imitation would not end.")
   if config.evaluation.games % 2:
     raise SettingsError("config key 'evaluation.games' must be even (half from each side), found "
                         f"{config.evaluation.games}.")

@@ -1,10 +1,11 @@
 """A run on this machine: its config, its processes, their supervision, its report."""
 
+import contextlib
 import os
 import pathlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jax
 import ml_collections
@@ -20,15 +21,27 @@ DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
 # Keys that may change when a run is resumed.
-_DURATIONS = ("seconds", "learner.updates", "evaluation.games")
+_DURATIONS = ("seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
+              "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games")
 FAST_COMPILE = "--xla_cpu_use_fusion_emitters=false"
+
+
+def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
+  """Returns the directory of a run.
+
+  Raises:
+    SettingsError: the run's name is not that of a directory.
+  """
+  if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
+    raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
+  return pathlib.Path(runs_dir) / run
 
 
 def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
   """Writes the config of a new run, or checks the config of a resumed one.
 
   Raises:
-    SettingsError: the run was started with another config. Only its duration may change.
+    SettingsError: the run was started with another config. Only durations may change.
   """
   if not (run_dir / settings.CONFIG_FILE).exists():
     settings.save(config, run_dir)
@@ -134,6 +147,35 @@ def run_processes(started: Sequence[processes.Process], until: str, watch: Watch
       time.sleep(POLL_S)
 
 
+def make_imitator(run_dir: pathlib.Path, dataset: pathlib.Path,
+                  origin: float) -> processes.Process:
+  """Returns the process that imitates the players of a dataset."""
+  return processes.Process(
+    "imitator", module("imitate", "--run_dir", str(run_dir), "--dataset", str(dataset),
+                       "--origin", repr(origin)),
+    environment(run_dir), run_dir / "logs" / "imitator.log", restarts=3)
+
+
+def supervise(run_dir: pathlib.Path, dataset: pathlib.Path) -> None:
+  """Imitates a dataset's players and writes the report. Raises the errors of `run_processes`."""
+  origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
+  with _reported(run_dir), display.Display() as shown:
+    run_processes([make_imitator(run_dir, dataset, origin)], "imitator",
+                  Watch(run_dir, origin, shown))
+
+
+@contextlib.contextmanager
+def _reported(run_dir: pathlib.Path) -> Iterator[None]:
+  """Reports the setup at the beginning of a block; writes the report at its end."""
+  progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
+  try:
+    yield
+  finally:
+    if (run_dir / results.FILE_NAME).exists():
+      progress.write(run_dir, progress.Progress(progress.REPORT))
+      report_page.write_report(run_dir)
+
+
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bool) -> None:
   """Trains, evaluates and writes the report. Raises the errors of `run_processes`."""
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
@@ -141,15 +183,9 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   judge = processes.Process(
     "evaluation", module("evaluate", "--run_dir", str(run_dir), "--origin", repr(origin)),
     environment(run_dir), run_dir / "logs" / "evaluation.log")
-  progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
-  try:
-    with display.Display() as shown:
-      watch = Watch(run_dir, origin, shown)
-      run_processes(started, "learner", watch)
-      if evaluate:
-        progress.write(run_dir, progress.Progress(progress.EVALUATION, detail="compiling"))
-        run_processes([judge], "evaluation", watch)
-  finally:
-    if (run_dir / results.FILE_NAME).exists():
-      progress.write(run_dir, progress.Progress(progress.REPORT))
-      report_page.write_report(run_dir)
+  with _reported(run_dir), display.Display() as shown:
+    watch = Watch(run_dir, origin, shown)
+    run_processes(started, "learner", watch)
+    if evaluate:
+      progress.write(run_dir, progress.Progress(progress.EVALUATION, detail="compiling"))
+      run_processes([judge], "evaluation", watch)

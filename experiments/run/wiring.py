@@ -23,6 +23,8 @@ from starleague.environments.skirmish.rules.config import GameConfig, game_confi
 PLAYER = "main"  # the player that is trained
 INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
 CHECKPOINTS = "checkpoints"
+IMITATION = "imitation"  # checkpoints of imitation
+IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
 
 
 class Parts(NamedTuple):

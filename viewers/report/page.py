@@ -44,8 +44,18 @@ _SHARED = {
   "clipped_fraction": "Fraction of clipped importance ratios by argument group",
   "illegal": "Fraction of actions that the masks exclude, by argument",
 }
+# Kinds of imitation's tags, in order; those of training and of held-out games have panels each.
+_IMITATION = {
+  "loss": "Loss: cross-entropy of learnt and held-out games, L2",
+  "accuracy": "Accuracy by argument, learnt games",
+  "held_out/accuracy": "Accuracy by argument, held-out games",
+  "cross_entropy": "Cross-entropy by argument, nats, learnt games",
+  "held_out/cross_entropy": "Cross-entropy by argument, nats, held-out games",
+  "illegal": "Fraction of labels that the masks exclude, learnt games",
+  "held_out/illegal": "Fraction of labels that the masks exclude, held-out games",
+}
 # Win rates count wins only; the report shows scores.
-_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_SHARED, "speed", "total")
+_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_SHARED, "speed", "total", "imitation")
 
 
 def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
@@ -75,6 +85,7 @@ def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> st
   if not rows:
     body.append("<p class='empty'>No figures are recorded yet.</p>")
   body.append(_score_section(tags, time))
+  body.append(_imitation_section(_of_kind("imitation", tags), time))
   body.append(_section("Losses", _of_kind("loss", tags), time))
   shared = [(title, _of_kind(kind, tags)) for kind, title in _SHARED.items()]
   body.append(_cards("Policy and values", "", [
@@ -200,6 +211,21 @@ def _section(title: str, found: Mapping[str, Sequence[Row]], time: figures.TimeA
   """Returns a section with a panel per curve."""
   return _cards(title, "", [_panel(name, figures.curves({name: rows}, time), {name: rows})
                             for name, rows in found.items()])
+
+
+def _imitation_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
+  """Returns the section of imitation: a panel per kind, whose curves differ in their last name."""
+  panels = []
+  for kind, title in _IMITATION.items():
+    found = {tag.rpartition("/")[2]: rows for tag, rows in tags.items()
+             if tag.rpartition("/")[0] == kind}
+    if found:
+      share = kind.endswith("accuracy")
+      panels.append(_panel(title, figures.curves(found, time, legend=True, share=share), found))
+  others = {tag: rows for tag, rows in tags.items() if tag.rpartition("/")[0] not in _IMITATION}
+  panels += [_panel(tag, figures.curves({tag: rows}, time), {tag: rows})
+             for tag, rows in others.items()]
+  return _cards("Imitation", "", panels)
 
 
 def _speed_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:

@@ -37,7 +37,11 @@ def key_figures(tags: Mapping[str, Sequence[Row]]) -> list[KeyFigure]:
                             ("total/games", "games", "finished")):
     if tag in last:
       found.append(KeyFigure(name, count(last[tag].value), remark))
-  found.append(KeyFigure("updates", count(max(row.update for row in rows)), "of the learner"))
+  for name, remark, chosen in (
+      ("updates", "of the learner", [row for row in rows if not _of_imitation(row)]),
+      ("imitation", "updates", [row for row in rows if _of_imitation(row)])):
+    if chosen:
+      found.append(KeyFigure(name, count(max(row.update for row in chosen)), remark))
   for tag, total, name in (("speed/actor", "total/steps", "played per second"),
                            ("speed/learner", "total/steps_learnt", "learnt per second")):
     if total in last and last[total].seconds > 0:
@@ -46,6 +50,11 @@ def key_figures(tags: Mapping[str, Sequence[Row]]) -> list[KeyFigure]:
     elif tag in last:
       found.append(KeyFigure(name, count(last[tag].value), "steps, at the end"))
   return found
+
+
+def _of_imitation(row: Row) -> bool:
+  """Returns whether a row belongs to imitation, which counts its own updates."""
+  return row.tag.startswith("imitation/")
 
 
 def opponents(tags: Mapping[str, Sequence[Row]]) -> list[str]:

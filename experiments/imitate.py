@@ -1,0 +1,33 @@
+"""The imitator of a run: recorded games in order, updates of the supervised objective, checkpoints.
+
+  python -m starleague.experiments.imitate --run_dir runs/mini --dataset data/demonstrations
+
+It resumes from its newest checkpoint. SIGTERM and SIGINT save a checkpoint and end it with status
+130. It ends with status 0 after the last phase. `supervise` starts it for a run of its own.
+"""
+
+import pathlib
+import sys
+import time
+
+from absl import flags
+
+from starleague.experiments.run import entry, imitating, settings, wiring
+from starleague.experiments.run import flags as run_flags
+
+for _name in ("run_dir", "dataset", "origin"):
+  flags.declare_key_flag(_name)
+
+
+def main() -> None:
+  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
+  config = settings.load(run_dir)
+  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
+  complete = imitating.imitate(wiring.make_parts(config), config, run_dir,
+                               pathlib.Path(run_flags.given(run_flags.DATASET)), origin)
+  if not complete:
+    sys.exit(entry.INTERRUPTED)
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["run_dir", "dataset"])

@@ -1,0 +1,48 @@
+"""Trains an agent by imitation alone, from recorded games, on this machine.
+
+  python -m starleague.experiments.supervise --run imitator --dataset data/demonstrations
+  python -m starleague.experiments.supervise --run quick --dataset D --config.imitation.epochs=2
+
+All files are written to RUNS_DIR/RUN: config.json, imitation (checkpoints), imitation_best (the
+parameters of lowest held-out loss), tensorboard, results.csv, logs and report.html. Ctrl-C stops a
+run cleanly; the same command resumes it.
+"""
+
+import pathlib
+import sys
+
+from absl import flags
+
+from starleague.experiments.run import (
+  config_flags,
+  entry,
+  imitation_setup,
+  processes,
+  supervision,
+)
+from starleague.experiments.run import flags as run_flags
+
+_CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
+flags.adopt_module_key_flags(config_flags)
+for _name in ("dataset", "run", "runs_dir"):
+  flags.declare_key_flag(_name)
+
+
+def main() -> None:
+  processes.interrupt_on_sigterm()
+  run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
+  try:
+    config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
+    imitation_setup.make_phases(config, imitation_setup.read_games(dataset, config))  # checks both
+    supervision.prepare(config, run_dir)
+    supervision.supervise(run_dir, dataset)
+  except processes.ProcessFailed as error:
+    sys.exit(f"error: {error}")
+  except KeyboardInterrupt:
+    print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
+    return
+  print(f"report: {run_dir / 'report.html'}")
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["dataset"])

@@ -1,0 +1,93 @@
+"""Phases, learning rate and positions of imitation."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from starleague.agent import config as agent_config
+from starleague.data import games, games_files
+from starleague.experiments.run import imitation_setup, settings
+from starleague.experiments.run.imitation_setup import Phase, Position
+from tests.data import recorded_games
+
+MINI = agent_config.mini()
+LENGTHS = [7, 12, 3, 9, 5, 8]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  return recorded_games.write(tmp_path_factory.mktemp("data") / "games", MINI, LENGTHS)
+
+
+def settings_of(**values):
+  return settings.complete({"imitation": {"batch_size": 3, "unroll_length": 4} | values})
+
+
+def rates(warm_up, final):
+  phase = Phase("imitation", np.arange(1), np.arange(1), 2e-3, 60.0, 0)
+  return [imitation_setup.learning_rate(phase, done, warm_up, final)
+          for done in (0.0, 0.1, 0.2, 0.6, 1.0)]
+
+
+def test_the_learning_rate_rises_and_falls_along_half_a_cosine():
+  np.testing.assert_allclose(rates(0.2, 0.1), [0.0, 1e-3, 2e-3, 1.1e-3, 2e-4])
+  np.testing.assert_allclose(rates(0.0, 1.0), [2e-3] * 5)
+  np.testing.assert_allclose(rates(1.0, 1.0), [0.0, 2e-4, 4e-4, 1.2e-3, 2e-3])
+
+
+def test_phases_learn_other_games_than_they_measure(folder):
+  data = games.read(folder)
+  main, = imitation_setup.make_phases(settings_of(held_out=0.3, seconds=9.0, epochs=2), data)
+  assert (main.name, main.learning_rate, main.seconds, main.epochs) == ("imitation", 1e-3, 9.0, 2)
+  assert sorted([*main.rows, *main.held_out]) == list(range(12)) and len(main.held_out) == 4
+  main, fine = imitation_setup.make_phases(
+    settings_of(held_out=0.3, fine_tune_mmr=2000, fine_tune_epochs=3), data)
+  assert (fine.learning_rate, fine.seconds, fine.epochs) == (1e-5, 0.0, 3)
+  won = data.episodes.result > 0
+  assert list(fine.rows) == [row for row in main.rows if won[row]] and len(fine.rows) == 4
+  assert list(fine.held_out) == [row for row in main.held_out if won[row]]
+
+
+def test_a_phase_without_games_is_refused(folder):
+  data = games.read(folder)
+  with pytest.raises(settings.SettingsError, match=r"fine-tuning found 0 episodes to learn and 0"):
+    imitation_setup.make_phases(settings_of(fine_tune_mmr=2001, fine_tune_epochs=1), data)
+
+
+def test_a_dataset_of_another_preset_or_tier_is_refused(folder, tmp_path):
+  medium = {"preset": "medium", "environment": {"tier": "default", "opponents": "L0"},
+            "actor": {"demonstrators": "L0"}}
+  with pytest.raises(games_files.GamesError, match="another preset: expected 'medium', found"):
+    imitation_setup.read_games(folder, settings.complete(medium))
+  with games_files.GamesWriter(tmp_path / "other", MINI, "default", ["open"], "a test"):
+    pass
+  with pytest.raises(settings.SettingsError, match="tier 'default', expected 'mini'"):
+    imitation_setup.read_games(tmp_path / "other", settings_of())
+
+
+def test_batches_continue_from_any_position(folder):
+  data = games.read(folder)
+  config = settings_of(held_out=0.2, epochs=2)
+  phase, = imitation_setup.make_phases(config, data)
+  every = list(imitation_setup.batches(data, phase, config, Position()))
+  count = games.num_batches(data, phase.rows, 3, 4, config.seed)
+  assert [(position.epoch, position.batch) for position, _ in every[:count]] == [
+    (0, i + 1) for i in range(count)]
+  assert every[-1][0].epoch == 1 and len(every) >= 2 * count - 2
+  learnt = sum(batch.float32[:-1].shape[1] for _, batch in every)
+  assert learnt == 3 * len(every)
+  for at in (0, 3, count - 1, count, len(every) - 1):
+    rest = list(imitation_setup.batches(data, phase, config, every[at][0]))
+    assert [x.int32.tobytes() for _, x in rest] == [x.int32.tobytes() for _, x in every[at + 1:]]
+  endless = imitation_setup.batches(data, phase._replace(epochs=0), config, Position())
+  assert len(list(itertools.islice(endless, 5 * count))) == 5 * count
+
+
+def test_the_policy_of_imitation_has_temperature_1():
+  config = settings_of(costs={"delay": 0.5}, l2=0.0, carry_state=False, keep_cumulative=0.25)
+  options = imitation_setup.make_options(config)
+  assert options.weights.arguments == (1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0)
+  assert dataclasses.asdict(options) | {"weights": None} == {
+    "weights": None, "keep_build_order": 0.8, "keep_cumulative": 0.25, "carry_state": False}

@@ -1,0 +1,94 @@
+"""Imitation as a run: a killed imitator, the best snapshot, the report, fine-tuning."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from starleague.common import results
+from starleague.experiments import supervise
+from starleague.experiments.run import wiring
+from starleague.learner import checkpoints
+from tests.experiments import imitated_games
+from tests.experiments.launch import launch
+from tests.experiments.test_train import pids_of, wait_for
+
+SETTINGS = ("batch_size=4", "unroll_length=4", "seconds=0", "epochs=2", "held_out=0.2",
+            "fine_tune_epochs=1", "evaluate_interval_s=3", "checkpoint_interval_s=1",
+            "learning_rate=3e-3")
+DEADLINE_S = 900
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+  return imitated_games.write(tmp_path_factory.mktemp("data") / "games", 20, 40)
+
+
+def saved_steps(run_dir: pathlib.Path, name: str) -> list[int]:
+  folder = run_dir / name
+  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
+
+
+@pytest.mark.slow
+def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_path):
+  run_dir = tmp_path / "small"
+  started = subprocess.Popen(
+    [sys.executable, "-m", "starleague.experiments.supervise", "--runs_dir", str(tmp_path),
+     "--run", "small", "--dataset", str(dataset), "--config.learner.log_interval_s=1",
+     *(f"--config.imitation.{setting}" for setting in SETTINGS)],
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    env={**os.environ, "XLA_FLAGS": ""})
+  try:
+    wait_for(lambda: saved_steps(run_dir, wiring.IMITATION) or started.poll() is not None,
+             "checkpoint")
+    for pid in wait_for(lambda: pids_of(run_dir, "imitate"), "imitator"):
+      os.kill(pid, signal.SIGKILL)
+    before = saved_steps(run_dir, wiring.IMITATION)[-1]
+    output, _ = started.communicate(timeout=DEADLINE_S)
+  finally:
+    started.kill()
+  assert started.returncode == 0, output
+  log = (run_dir / "logs" / "imitator.log").read_text()
+  assert int(re.search(r"restored update=(\d+) phase=0", log)[1]) >= before > 0
+
+  # 16 games of two episodes in four slots, ten chunks each, twice; then their winners.
+  last = 2 * 2 * 16 * 10 // 4 + 16 * 10 // 4
+  assert saved_steps(run_dir, wiring.IMITATION)[-1] == last
+  best, = saved_steps(run_dir, wiring.IMITATED)
+  assert 0 < best <= last
+  manifest = checkpoints.read_manifest(run_dir / wiring.IMITATED / f"{best:012d}")
+  assert manifest["extra"]["phase"] == "fine-tuning"
+  tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
+  held_out = [row.value for row in tags["imitation/loss/held_out"]]
+  assert manifest["extra"]["held_out_loss"] == pytest.approx(min(held_out[-2:]), rel=1e-6)
+  learnt = [row.value for row in tags["imitation/loss/cross_entropy"]]
+  assert learnt[-1] < 0.8 * learnt[0]  # random actions are learnt by heart
+  assert {row.value for row in tags["imitation/held_out/illegal/units"]} == {0.0}
+  params = checkpoints.load_params(run_dir / wiring.IMITATED)
+  initial = checkpoints.load_params(run_dir / wiring.IMITATION)
+  assert params.keys() == initial.keys()
+  assert all(np.isfinite(x).all() for entries in params.values() for x in entries.values())
+  page = (run_dir / "report.html").read_text()
+  assert "<h2>Imitation</h2>" in page and "Accuracy by argument, held-out games" in page
+  assert json.loads((run_dir / "progress.json").read_text())["phase"] == "report"
+
+
+@pytest.mark.parametrize("words, message", [
+  (["--dataset", "nowhere"], "error: nowhere is not a dataset of games"),
+  (["--dataset", "DATA", "--run", "a/b"], "error: --run must be a name without '/'"),
+  (["--dataset", "DATA", "--config.imitation.fine_tune_epochs=1",
+    "--config.imitation.fine_tune_mmr=7000"], "fine-tuning found 0 episodes to learn"),
+  (["--dataset", "DATA", "--config.imitation.seconds=0"], "must not both be 0"),
+])
+def test_a_wrong_command_line_is_one_line_and_writes_nothing(
+    dataset, tmp_path, monkeypatch, words, message):
+  monkeypatch.chdir(tmp_path)
+  error = launch(supervise, *[str(dataset) if word == "DATA" else word for word in words])
+  assert message in error and "\n" not in error
+  assert list(tmp_path.iterdir()) == []

@@ -41,6 +41,28 @@ RUSHER = Plan(
 BUILDER = Plan(
   workers=6, most_workers=7, buildings=_order("Barracks", "Factory"), attack=7, reinforce=3,
   army=(("Marine", 0.4), ("Marauder", 0.3), ("Hellion", 0.3)))
+# Strategies of `mini`: found by tournaments against the two above, which they beat.
+MINI_STRATEGIES = {
+  "marines": Plan(
+    workers=6, most_workers=6, buildings=_order("Barracks", "Barracks"), attack=6, reinforce=1,
+    army=(("Marine", 1.0),), greedy=True),
+  "pressure": Plan(
+    workers=6, most_workers=6,
+    buildings=_order("Barracks", "Barracks", ("Barracks", 0, 4), ("Barracks", 0, 8)), attack=3,
+    reinforce=3, army=(("Marine", 0.7), ("Marauder", 0.3))),
+  "bio": Plan(
+    workers=7, most_workers=7, buildings=_order("Barracks", "Barracks"), attack=7, reinforce=3,
+    army=(("Marine", 0.5), ("Marauder", 0.5))),
+  "heavy": Plan(
+    workers=6, most_workers=6, buildings=_order("Barracks", "Barracks"), attack=4, reinforce=1,
+    army=(("Marine", 0.25), ("Marauder", 0.75)), greedy=True),
+  "marauders": Plan(
+    workers=7, most_workers=7, buildings=_order("Barracks", "Barracks", ("Barracks", 0, 7)),
+    attack=5, reinforce=2, army=(("Marauder", 1.0),)),
+  "factory": Plan(
+    workers=6, most_workers=6, buildings=_order("Barracks", "Barracks", ("Factory", 0, 5)),
+    attack=5, reinforce=2, army=(("Marine", 0.45), ("Marauder", 0.4), ("Hellion", 0.15))),
+}
 
 # Plans of the other tiers, by race.
 ECONOMY = {

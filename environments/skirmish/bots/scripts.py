@@ -67,6 +67,7 @@ _MINI = (
   Script("builder", {"Terran": plans.BUILDER}, _MINI_SKILL),
   Script("random_player", {"Terran": plans.IDLE}, _MINI_SKILL, random=True),
   *_demonstrators(("Terran",)),
+  *(Script(name, {"Terran": plan}, _MINI_SKILL) for name, plan in plans.MINI_STRATEGIES.items()),
 )
 
 FULL = Skill(delays=(16, 24), noise=1.0, abilities=True)
@@ -143,7 +144,7 @@ def indices_of(names: Sequence[str], tier: str) -> np.ndarray:
 
 def strategies_of(tier: str) -> tuple[int, ...]:
   """Returns the indices of the scripts that demonstrators draw from."""
-  chosen = ("rusher", "builder") if tier == "mini" else tuple(plans.STRATEGIES)
+  chosen = plans.MINI_STRATEGIES if tier == "mini" else plans.STRATEGIES
   return tuple(names_of(tier).index(name) for name in chosen)
 
 

@@ -6,7 +6,8 @@
 
 Every pair of the players meets, each player also itself; races, maps and sides are drawn. Both
 players' decisions are recorded. Started again, the command continues until the dataset has --games
-games. `starleague.data.games` reads the result: see docs/datasets.md.
+games. With --run_dir, the display of that run shows the progress. `starleague.data.games` reads the
+result: see docs/datasets.md.
 """
 
 import pathlib
@@ -16,10 +17,10 @@ from absl import flags
 
 from starleague.common.text import count
 from starleague.data import games_files
-from starleague.experiments.run import bar, demonstrating, entry
+from starleague.experiments.run import bar, demonstrating, entry, progress
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("dataset", "seed"):
+for _name in ("dataset", "run_dir", "seed"):
   flags.declare_key_flag(_name)
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
@@ -35,7 +36,11 @@ def main() -> None:
   start = time.monotonic()
   with bar.Bar("demonstrations", _GAMES.value, "games") as shown:
     def report(written: games_files.Description) -> None:
-      shown.update(written.games, f"{count(written.decisions)} decisions")
+      detail = f"{count(written.decisions)} decisions"
+      shown.update(written.games, detail)
+      if run_flags.RUN_DIR.value:
+        progress.write(run_flags.RUN_DIR.value, progress.Progress(
+          progress.DEMONSTRATIONS, written.games, _GAMES.value, "games", detail))
 
     found = demonstrating.record(path, demonstrators, _GAMES.value, report)
   size = sum(file.stat().st_size for file in path.glob("*.parquet"))

@@ -18,7 +18,7 @@ from starleague.agent.types import Array
 class WarmUpState(NamedTuple):
   """The state of a warm-up."""
 
-  count: Array  # [] int32: updates so far
+  updates: Array  # [] int32: updates so far
 
 
 def flat(mask: Any, params: Any) -> np.ndarray:
@@ -51,7 +51,7 @@ def learn_alone(mask: np.ndarray, updates: int) -> optax.GradientTransformation:
   def update(values: jax.Array, state: WarmUpState,
              params: Any = None) -> tuple[jax.Array, WarmUpState]:
     del params
-    learns = jnp.asarray(mask) | (state.count >= updates)
-    return jnp.where(learns, values, 0.0), WarmUpState(state.count + 1)
+    learns = jnp.asarray(mask) | (state.updates >= updates)
+    return jnp.where(learns, values, 0.0), WarmUpState(state.updates + 1)
 
   return optax.GradientTransformation(init, update)

@@ -8,6 +8,8 @@ def get_config() -> ml_collections.ConfigDict:
   return ml_collections.ConfigDict({
     "preset": "mini",  # agent preset, see starleague.agent.config
     "seed": 0,
+    # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
+    "init": "imitation",
     "seconds": 1800.0,  # training time, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
@@ -29,7 +31,9 @@ def get_config() -> ml_collections.ConfigDict:
       "parameter_interval_s": 10.0,
       "pseudo_probability": 0.5,  # that a pseudo-reward is active in a game
       "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects
-      "demonstrators": "rusher,builder",  # opponents whose won games give z
+      # Opponents whose won games give z in a run from random weights; otherwise imitated games do.
+      "demonstrators": "rusher,builder",
+      "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
       "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
     "data": {
@@ -38,29 +42,14 @@ def get_config() -> ml_collections.ConfigDict:
       "samples_per_item": 2,
       "timeout_s": 300.0,
     },
-    "imitation": _imitation(),
-    "learner": {
-      "batch_size": 32,  # sequences, over all hosts
-      "accumulate": 1,  # parts of a device's share, processed in turn: less memory
-      "learning_rate": 1e-3,
-      "b1": 0.0,
-      "b2": 0.99,
-      "eps": 1e-5,
-      "max_norm": 1.0,
-      "td_lambda": 0.8,
-      "policy_cost": 5.0,
-      "baseline_cost": 10.0,
-      "upgo_cost": 1.0,
-      "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
-      "teacher_kl": 0.0,
-      "updates": 0,  # most updates of the run; 0: no limit
-      "publish_interval_s": 10.0,
-      "checkpoint_interval_s": 60.0,
-      "log_interval_s": 5.0,
-      "keep_last": 3,
-      "keep_every": 0,  # updates; 0: only the newest `keep_last`
-      "max_skipped": 20,  # non-finite updates in a row that stop the run
+    "demonstrations": {
+      "dataset": "",  # folder of recorded games to imitate; empty: the run records its own
+      # Both players of each recorded game are among these.
+      "players": "demo_2000,demo_3000,demo_4000,demo_5000,demo_6000,demo_7000",
+      "games": 600,
     },
+    "imitation": _imitation(),
+    "learner": _learner(),
     "evaluation": {"games": 200},  # against each scripted player
   })
 
@@ -94,7 +83,8 @@ def _imitation() -> dict:
     # The first of the two limits that is reached ends a phase; 0: no limit.
     "seconds": 300.0,
     "epochs": 0,
-    # Fine-tuning on players that won with at least this MMR; left out if both limits are 0.
+    # Fine-tuning on players that won with at least this MMR, which also give z; left out if both
+    # limits are 0.
     "fine_tune_mmr": 6000,
     "fine_tune_learning_rate": 1e-5,
     "fine_tune_seconds": 0.0,
@@ -102,4 +92,32 @@ def _imitation() -> dict:
     "held_out": 0.02,  # share of games that measure and are not learnt
     "evaluate_interval_s": 60.0,
     "checkpoint_interval_s": 60.0,
+  }
+
+
+def _learner() -> dict:
+  """Returns the values of reinforcement learning."""
+  return {
+    "batch_size": 32,  # sequences, over all hosts
+    "accumulate": 1,  # parts of a device's share, processed in turn: less memory
+    "learning_rate": 1e-3,
+    "b1": 0.0,
+    "b2": 0.99,
+    "eps": 1e-5,
+    "max_norm": 1.0,
+    "td_lambda": 0.8,
+    "policy_cost": 5.0,
+    "baseline_cost": 10.0,
+    "upgo_cost": 1.0,
+    "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
+    "teacher_kl": 0.0,
+    "updates": 0,  # most updates of the run; 0: no limit
+    "function_kl": 0.1,  # early in games with z
+    "value_warm_up": 0,  # updates in which only the value functions learn
+    "publish_interval_s": 10.0,
+    "checkpoint_interval_s": 60.0,
+    "log_interval_s": 5.0,
+    "keep_last": 3,
+    "keep_every": 0,  # updates; 0: only the newest `keep_last`
+    "max_skipped": 20,  # non-finite updates in a row that stop the run
   }

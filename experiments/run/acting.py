@@ -19,7 +19,7 @@ from starleague.data.conditioning import Recent
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import compiling, stopping, wiring
+from starleague.experiments.run import compiling, conditions, stopping, wiring
 from starleague.league import payoff
 
 TARGETS = 32  # strategy statistics z kept for each race and starting side
@@ -165,7 +165,10 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   demonstrators = [parts.opponents.index(name)
                    for name in filter(None, config.actor.demonstrators.split(","))]
   recent = Recent(TARGETS, parts.maps, wiring.active_probabilities(config), parts.mmr)
-  conditioning = recent.conditioning()
+  library = conditions.library_path(config, run_dir)
+  conditioning = (conditions.from_library(parts, config, library) if library
+                  else recent.conditioning())
+  finds_z = library is None and config.actor.pseudo_probability > 0
   # The time is part of the seed: a restarted actor must not repeat its games.
   key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
   opponents = np.arange(config.actor.games) % (1 + len(parts.opponents))
@@ -186,8 +189,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     state, batch, finished = run(fetched.params, state, probabilities, conditioning)
     if previous is not None:
       writer.write(previous.records)
-      if config.actor.pseudo_probability and add_demonstrations(
-          recent, previous.results, demonstrators):
+      if finds_z and add_demonstrations(recent, previous.results, demonstrators):
         conditioning = recent.conditioning()
       steps = int((np.asarray(previous.records.row) >= 0).sum())
       reporter.add(steps, previous.results, fetched.step)

@@ -38,6 +38,7 @@ def imitate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pat
   stopping.end_at_once()  # nothing to save before the first update
   data = imitation_setup.read_games(dataset, config)
   phases = imitation_setup.make_phases(config, data)
+  imitation_setup.save_library(config, data, run_dir)
   imitator = Imitator(parts, config, run_dir, data, origin)
   with imitator.log:
     for number in range(imitator.position.phase, len(phases)):

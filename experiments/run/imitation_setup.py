@@ -114,7 +114,7 @@ def make_phases(config: ml_collections.ConfigDict, data: games.Games) -> list[Ph
     "imitation", learnt, held_out, config.imitation.learning_rate, config.imitation.seconds,
     config.imitation.epochs)]
   if config.imitation.fine_tune_seconds or config.imitation.fine_tune_epochs:
-    best = (data.episodes.result > 0) & (data.episodes.mmr >= config.imitation.fine_tune_mmr)
+    best = _winners(config, data)
     phases.append(Phase(
       "fine-tuning", learnt[best[learnt]], held_out[best[held_out]],
       config.imitation.fine_tune_learning_rate, config.imitation.fine_tune_seconds,
@@ -126,6 +126,19 @@ def make_phases(config: ml_collections.ConfigDict, data: games.Games) -> list[Ph
         f"{len(phase.held_out)} held out, expected some of both: record more games, raise "
         "imitation.held_out, or lower imitation.fine_tune_mmr.")
   return phases
+
+
+def save_library(config: ml_collections.ConfigDict, data: games.Games,
+                 run_dir: pathlib.Path) -> None:
+  """Writes the z of the winners of high MMR, for training games; not those that measure."""
+  learnt, _ = games.split(data, config.imitation.held_out)
+  best = _winners(config, data)
+  games.library(data, learnt[best[learnt]]).save(run_dir / wiring.LIBRARY)
+
+
+def _winners(config: ml_collections.ConfigDict, data: games.Games) -> np.ndarray:
+  """Returns whether each episode was won by a player of high MMR, [N] bool."""
+  return (data.episodes.result > 0) & (data.episodes.mmr >= config.imitation.fine_tune_mmr)
 
 
 def read_games(path: pathlib.Path, config: ml_collections.ConfigDict) -> games.Games:

@@ -9,10 +9,10 @@ import numpy as np
 import optax
 from absl import logging
 
-from starleague.agent import types
+from starleague.agent import parameters, types
 from starleague.data import wire
-from starleague.experiments.run import wiring
-from starleague.learner import checkpoints, objective, train_state, update, weights
+from starleague.experiments.run import settings, wiring
+from starleague.learner import checkpoints, objective, train_state, update, warm_up, weights
 
 
 class Learner(NamedTuple):
@@ -39,7 +39,7 @@ def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
     policy=costs(learner.policy_cost, published.policy),
     baseline=costs(learner.baseline_cost, published.baseline),
     upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
-    teacher_kl=learner.teacher_kl, function_kl=published.function_kl if pseudo else 0.0,
+    teacher_kl=learner.teacher_kl, function_kl=learner.function_kl if pseudo else 0.0,
     td_lambda=learner.td_lambda)
 
 
@@ -55,12 +55,18 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
   return loss
 
 
-def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransformation:
-  """Returns Adam with the config's values."""
+def make_optimizer(parts: wiring.Parts,
+                   config: ml_collections.ConfigDict) -> optax.GradientTransformation:
+  """Returns Adam with the config's values, after a warm-up of the value functions."""
   learner = config.learner
-  return train_state.make_optimizer(
+  adam = train_state.make_optimizer(
     learner.learning_rate, b1=learner.b1, b2=learner.b2, eps=learner.eps,
     max_norm=learner.max_norm or None)
+  if not learner.value_warm_up:
+    return adam
+  shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  values = warm_up.flat(parameters.value_function_mask(shapes), shapes)
+  return optax.chain(adam, warm_up.learn_alone(values, learner.value_warm_up))
 
 
 def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
@@ -68,7 +74,11 @@ def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
   """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
   path = run_dir / wiring.INITIAL
   if not path.exists():
-    checkpoints.save_params(path, wiring.initial_params(parts, config), parts.config)
+    if config.init == settings.IMITATION:
+      params = checkpoints.load_params(run_dir / wiring.IMITATED, parts.config)
+    else:
+      params = wiring.initial_params(parts, config)
+    checkpoints.save_params(path, params, parts.config)
   return checkpoints.load_params(path, parts.config)
 
 
@@ -82,7 +92,7 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
     run_dir: the run's directory.
     saved: the run's checkpoints; None on hosts other than the first, which receive its state.
   """
-  optimizer = make_optimizer(config)
+  optimizer = make_optimizer(parts, config)
   trained = 0.0
   if saved is None:
     shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))

@@ -1,4 +1,4 @@
-"""The progress of a run's phases: setup, imitation, training, evaluation, report.
+"""The progress of a run's phases: setup, demonstrations, imitation, training, evaluation, report.
 
 The process that does a phase's work writes its progress into the run's directory; the parent reads
 and displays it.
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from starleague.common import files
 
 FILE_NAME = "progress.json"
-SETUP, IMITATION, TRAINING, EVALUATION, REPORT = PHASES = (
-  "setup", "imitation", "training", "evaluation", "report")
+SETUP, DEMONSTRATIONS, IMITATION, TRAINING, EVALUATION, REPORT = PHASES = (
+  "setup", "demonstrations", "imitation", "training", "evaluation", "report")
 
 
 class Progress(NamedTuple):

@@ -22,6 +22,7 @@ from starleague.experiments.configs import mini
 from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
+IMITATION, RANDOM = INITS = ("imitation", "random")  # weights that training starts from
 MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
 
 
@@ -71,6 +72,7 @@ RANGES = {
   "data.tolerance": _COUNT,
   "data.samples_per_item": _COUNT,
   "data.timeout_s": _POSITIVE,
+  "demonstrations.games": _COUNT,
   "imitation.batch_size": _COUNT,
   "imitation.unroll_length": _COUNT,
   "imitation.accumulate": _COUNT,
@@ -108,6 +110,8 @@ RANGES = {
   "learner.entropy": _COST,
   "learner.teacher_kl": _COST,
   "learner.updates": Range(0, MAX_INT),
+  "learner.function_kl": _COST,
+  "learner.value_warm_up": Range(0, MAX_INT),
   "learner.publish_interval_s": _POSITIVE,
   "learner.checkpoint_interval_s": _POSITIVE,
   "learner.log_interval_s": _POSITIVE,
@@ -240,7 +244,10 @@ def _check_sizes(config: ml_collections.ConfigDict) -> None:
 
 
 def _check_names(config: ml_collections.ConfigDict) -> None:
-  """Checks the names of players, pseudo-rewards and the matchmaking."""
+  """Checks the names of players, pseudo-rewards, the matchmaking and the initial weights."""
+  if config.init not in INITS:
+    raise SettingsError(
+      f"config key 'init' must be one of {', '.join(INITS)}, found {config.init!r}.")
   if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
     raise SettingsError(f"config key 'actor.matchmaking' must be one of "
                         f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
@@ -251,6 +258,8 @@ def _check_names(config: ml_collections.ConfigDict) -> None:
   for key, names, known in (
       ("environment.opponents", opponents, fair),
       ("actor.demonstrators", _split(config.actor.demonstrators), opponents),
+      ("demonstrations.players", config.demonstrations.players.split(","),
+       scripts.names_of(config.environment.tier)),
       ("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)):
     for name in names:
       if name not in known:

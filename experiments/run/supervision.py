@@ -12,7 +12,7 @@ import ml_collections
 import portpicker
 
 from starleague.common import results
-from starleague.experiments.run import display, monitor, processes, progress, settings
+from starleague.experiments.run import display, monitor, processes, progress, settings, wiring
 from starleague.viewers.report import page as report_page
 
 TOTALS_INTERVAL_S = 10.0
@@ -156,6 +156,28 @@ def make_imitator(run_dir: pathlib.Path, dataset: pathlib.Path,
     environment(run_dir), run_dir / "logs" / "imitator.log", restarts=3)
 
 
+def make_demonstrator(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+                      dataset: pathlib.Path) -> processes.Process:
+  """Returns the process that records the run's demonstrations."""
+  return processes.Process(
+    "demonstrator", module(
+      "demonstrate", "--run_dir", str(run_dir), "--dataset", str(dataset),
+      "--players", config.demonstrations.players, "--games", str(config.demonstrations.games),
+      "--preset", config.preset, "--seed", str(config.seed)),
+    environment(run_dir), run_dir / "logs" / "demonstrator.log", restarts=3)
+
+
+def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,
+            watch: Watch) -> None:
+  """Records demonstrations, where the run has no dataset of its own, and imitates them."""
+  dataset = pathlib.Path(config.demonstrations.dataset or run_dir / "demonstrations")
+  if not config.demonstrations.dataset:
+    progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
+    run_processes([make_demonstrator(config, run_dir, dataset)], "demonstrator", watch)
+  progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
+  run_processes([make_imitator(run_dir, dataset, origin)], "imitator", watch)
+
+
 def supervise(run_dir: pathlib.Path, dataset: pathlib.Path) -> None:
   """Imitates a dataset's players and writes the report. Raises the errors of `run_processes`."""
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
@@ -185,6 +207,10 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
     environment(run_dir), run_dir / "logs" / "evaluation.log")
   with _reported(run_dir), display.Display() as shown:
     watch = Watch(run_dir, origin, shown)
+    # The learner copies the imitator's weights to INITIAL when it starts.
+    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
+      imitate(config, run_dir, origin, watch)
+    progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     run_processes(started, "learner", watch)
     if evaluate:
       progress.write(run_dir, progress.Progress(progress.EVALUATION, detail="compiling"))

@@ -25,6 +25,7 @@ INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
 CHECKPOINTS = "checkpoints"
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
+LIBRARY = "z.npz"  # z of the imitated winners, in the run's directory
 
 
 class Parts(NamedTuple):

@@ -26,6 +26,7 @@ from tests.learner.random_batches import random_batch
 MINI = agent_config.mini()
 T = 2
 SETTINGS = {
+  "init": "random",
   "unroll_length": T, "seconds": 1e6,
   "learner": {"batch_size": 8, "checkpoint_interval_s": 1.0, "log_interval_s": 0.2,
               "publish_interval_s": 0.5}}

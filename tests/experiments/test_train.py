@@ -16,10 +16,12 @@ from starleague.common import results
 from starleague.experiments.run import learner_setup, settings, wiring
 from starleague.learner import checkpoints
 
-SETTINGS = ("seconds=20", "evaluation.games=2", "actor.games=16", "actor.inference_batch=16",
-            "actor.iterations=16", "data.min_size=8", "learner.batch_size=8",
-            "learner.checkpoint_interval_s=2", "learner.log_interval_s=1",
-            "learner.publish_interval_s=2")
+SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstrations.games=12",
+            "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
+            "imitation.fine_tune_mmr=0", "learner.value_warm_up=2", "evaluation.games=2",
+            "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
+            "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
+            "learner.log_interval_s=1", "learner.publish_interval_s=2")
 DEADLINE_S = 600
 
 
@@ -90,16 +92,17 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   state = learner_setup.make_learner(parts, config, run_dir, saved).state
   step = saved_steps(run_dir)[-1]
   assert int(state.step[0]) == step
-  # Adam has counted every applied update, also those before the kill.
+  # Adam and the warm-up have counted every applied update, also those before the kill.
   counts = [int(leaf[0]) for leaf in jax.tree.leaves(state.opt_state) if leaf.ndim == 1]
-  assert counts == [step - int(state.skipped[0])]
+  assert counts == [step - int(state.skipped[0])] * 2
 
 
 @pytest.mark.slow
 def test_a_run_writes_all_its_files(finished):
   run_dir, _ = finished
   for name in ("config.json", "results.csv", "report.html", "league.sqlite", "tensorboard",
-               "initial", "logs/actor_0.log"):
+               "initial", "demonstrations", "imitation", "imitation_best", "z.npz",
+               "logs/actor_0.log"):
     assert (run_dir / name).exists(), name
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
   for opponent in settings.load(run_dir).environment.opponents.split(","):
@@ -109,6 +112,7 @@ def test_a_run_writes_all_its_files(finished):
       assert score.low <= score.value <= score.high
       assert rate.value <= score.value
   assert np.isfinite([row.value for row in tags["loss/total"]]).all()
+  assert np.isfinite([row.value for row in tags["imitation/held_out/loss"]]).all()
   assert tags["total/steps_learnt"][-1].value > 0
   assert sum(row.value for row in tags["count/steps"]) > 0
 

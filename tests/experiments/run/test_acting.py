@@ -23,7 +23,8 @@ def results(opponent, reward, over=True) -> rollouts.Results:
   return rollouts.Results(
     over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
     reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
-    target=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32))
+    target=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32),
+    map_index=np.zeros((1, games), np.int32))
 
 
 def test_opponents_are_split_between_self_play_and_hard_opponents():

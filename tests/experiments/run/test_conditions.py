@@ -1,0 +1,53 @@
+"""The z of training games from a library."""
+
+import numpy as np
+import pytest
+
+from starleague.agent import types
+from starleague.common.errors import UserError
+from starleague.data.statistics import PlayedGame, StatisticsLibrary
+from starleague.environments.skirmish.games import dm_environment
+from starleague.experiments.run import conditions, settings, wiring
+
+TERRAN = types.RACES.index("terran")
+
+
+def run_config(**changes):
+  return settings.complete({}, changes)
+
+
+def save_library(path, sides=(0, 1), map_name=None) -> None:
+  map_name = map_name or dm_environment.map_names("mini")[0]
+  played = [PlayedGame(map_name, TERRAN, TERRAN, side, types.zeros(types.statistics_spec()))
+            for side in sides]
+  StatisticsLibrary.from_games(played).save(path)
+
+
+def test_the_source_of_z_follows_the_config(tmp_path):
+  assert conditions.library_path(run_config(), tmp_path) == tmp_path / wiring.LIBRARY
+  assert conditions.library_path(run_config(init="random"), tmp_path) is None
+  given = run_config(**{"init": "random", "actor.library": "humans.npz"})
+  assert str(conditions.library_path(given, tmp_path)) == "humans.npz"
+
+
+def test_conditions_have_the_run_s_probabilities_and_mmr(tmp_path):
+  config = run_config(**{"actor.pseudo_probability": 0.25, "environment.mmr": 5500})
+  save_library(tmp_path / "z.npz")
+  found = conditions.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+  np.testing.assert_array_equal(found.active, [0.25, 0.25, 0.0, 0.0])
+  assert found.mmr == 5500 and found.rows.shape[-1] == conditions.PER_MATCH_UP
+  assert (found.rows[0, TERRAN, TERRAN] > 0).all()
+
+
+@pytest.mark.parametrize("damage, message", [
+  (lambda path: save_library(path, sides=(0,)), "z.npz: No z for map .*terran, side 1"),
+  (lambda path: save_library(path, map_name="Cyber Forest"), "z.npz: No z for map .*Cyber Forest"),
+  (lambda path: path.write_bytes(b"PK\3\4 no archive"), "z.npz is not a readable z library"),
+  (lambda path: None, "z.npz"),
+])
+def test_a_library_that_does_not_fit_is_refused_in_one_line(tmp_path, damage, message):
+  config = run_config()
+  damage(tmp_path / "z.npz")
+  with pytest.raises(UserError, match=message) as error:
+    conditions.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+  assert "\n" not in str(error.value)

@@ -16,13 +16,11 @@ from starleague.common import results
 from starleague.experiments.run import entry, evaluating, settings, wiring
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("run_dir", "origin", "seed"):
+for _name in ("run_dir", "opponents", "origin", "seed"):
   flags.declare_key_flag(_name)
 _GAMES = flags.DEFINE_integer(
   "games", None, "Games against each scripted player, half from each side. Default: "
   "evaluation.games of the run.", lower_bound=2)
-_OPPONENTS = flags.DEFINE_list(
-  "opponents", None, "Scripted players to meet, a part of the run's. Default: all of them.")
 
 
 def main() -> None:
@@ -32,7 +30,8 @@ def main() -> None:
   if games % 2:
     raise settings.SettingsError(f"--games must be even (half from each side), found {games}.")
   parts = wiring.make_parts(config)
-  opponents = evaluating.opponent_indices(_OPPONENTS.value or parts.opponents, parts.opponents)
+  opponents = evaluating.opponent_indices(
+    run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   path = run_dir / results.FILE_NAME
   origin = run_flags.ORIGIN.value
   if origin is None:

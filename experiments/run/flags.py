@@ -30,6 +30,11 @@ RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
 DATASET = flags.DEFINE_string(
   "dataset", None, "Folder of the dataset; one that is written must not exist.")
+OPPONENTS = flags.DEFINE_list(
+  "opponents", None, "Scripted players to meet, a part of the run's. Default: all of them.")
+MATCH_GAMES = flags.DEFINE_integer(
+  "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "
+  "ablation's.", lower_bound=0)
 ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
 PARAMETERS = flags.DEFINE_string(
   "parameters", None, "host:port of the data server that holds the newest parameters, that of "

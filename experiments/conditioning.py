@@ -1,0 +1,84 @@
+"""Measures whether a run's agent obeys its conditions: z, and the MMR that it is told.
+
+  python -m starleague.experiments.conditioning --run_dir runs/mini --agent imitation
+  python -m starleague.experiments.conditioning --run_dir runs/mini --opponents rusher --out z.json
+
+Plays evaluation games with the right z, a shuffled z and no z, then told a high and a low MMR.
+Prints means and differences with 95% intervals, and appends them to the run's results as
+conditioning/ARM/MEASURE. docs/imitation.md explains the arms.
+"""
+
+import json
+import pathlib
+
+from absl import flags
+
+from starleague.common import files, results
+from starleague.common.errors import UserError
+from starleague.experiments.run import (
+  agents,
+  bar,
+  conditions,
+  entry,
+  evaluating,
+  obeying,
+  settings,
+  wiring,
+)
+from starleague.experiments.run import flags as run_flags
+
+for _name in ("run_dir", "opponents", "match_games", "seed"):
+  flags.declare_key_flag(_name)
+_AGENT = flags.DEFINE_enum(
+  "agent", agents.IMITATOR, [agents.IMITATOR, agents.INITIAL, agents.TRAINED],
+  "The run's imitator, the weights that reinforcement learning started from, or its newest ones.")
+_LIBRARY = flags.DEFINE_string("library", None, "Library of z. Default: z.npz of the run.")
+_GAMES = flags.DEFINE_integer(
+  "arm_games", 200, "Games of each arm against each opponent, half from each side.", lower_bound=2)
+_TOLD = flags.DEFINE_list("told", ["7000", "2000"], "The high and the low MMR to tell.")
+_OUT = flags.DEFINE_string("out", None, "File to write the figures to, as JSON.")
+
+
+def told_of(texts: list[str]) -> tuple[int, int]:
+  """Returns the high and the low MMR of the flag.
+
+  Raises:
+    SettingsError: they are not two of the integers that observations hold.
+  """
+  valid = settings.RANGES["environment.mmr"]
+  if len(texts) != 2 or any(not text.isdecimal() or int(text) not in valid for text in texts):
+    raise settings.SettingsError(
+      f"--told must be two integers {valid}, as 7000,2000, found {','.join(texts)!r}.")
+  return int(texts[0]), int(texts[1])
+
+
+def main() -> None:
+  run_dir, told = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), told_of(_TOLD.value)
+  match_games = 200 if run_flags.MATCH_GAMES.value is None else run_flags.MATCH_GAMES.value
+  for name, games in (("arm_games", _GAMES.value), ("match_games", match_games)):
+    if games % 2:
+      raise settings.SettingsError(f"--{name} must be even (half from each side), found {games}.")
+  config = settings.load(run_dir)
+  parts = wiring.make_parts(config)
+  params, update = agents.load(parts, run_dir, _AGENT.value)
+  library = _LIBRARY.value or conditions.library_path(config, run_dir)
+  if library is None:
+    raise UserError(f"--library: {run_dir} has no library of z, because it imitated no games")
+  test = obeying.make_test(
+    parts, config.environment.tier,
+    conditions.from_library(parts, config, pathlib.Path(library)),
+    evaluating.opponent_indices(run_flags.OPPONENTS.value or parts.opponents, parts.opponents),
+    _GAMES.value, told, match_games)
+  with bar.Bar("conditioning", test.games, "games") as shown:
+    found = obeying.play(test, params, run_flags.SEED.value, shown.update)
+  print("\n".join(obeying.table(found, told)))
+  path = run_dir / results.FILE_NAME
+  results.append(path, obeying.result_rows(found, told, results.last_seconds(path), update))
+  if _OUT.value is not None:
+    with files.replacing(_OUT.value) as file:
+      json.dump({"agent": _AGENT.value, "update": update, "library": str(library),
+                 **obeying.summary(found, told)}, file, indent=1)
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["run_dir"])

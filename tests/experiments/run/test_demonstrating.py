@@ -1,0 +1,104 @@
+"""Recorded demonstrations: contents, continuation, and refused arguments."""
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.common.errors import UserError
+from starleague.data import games, games_files, wire
+from starleague.experiments import demonstrate
+from starleague.experiments.run import demonstrating
+from tests.experiments.launch import launch
+
+DEMONSTRATORS = demonstrating.Demonstrators("mini", ("demo_2000", "demo_7000", "rusher"), 3)
+MMR = {"demo_2000": 2000, "demo_7000": 7000, "rusher": 6200}
+
+
+@pytest.fixture(scope="module")
+def small():
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(demonstrating.SIZES, "mini", demonstrating.Sizes("mini", 12, 8, 32))
+    yield
+
+
+@pytest.fixture(scope="module")
+def folder(small, tmp_path_factory):
+  path = tmp_path_factory.mktemp("data") / "games"
+  seen = []
+  found = demonstrating.record(path, DEMONSTRATORS, 14, lambda written: seen.append(written.games))
+  assert found.games == seen[-1] == 14 and seen == sorted(seen)
+  return path
+
+
+@pytest.mark.slow
+def test_every_decision_of_both_sides_is_recorded(folder):
+  found = games.read(folder)
+  episodes = found.episodes
+  assert len(episodes.game) == 28 and len(set(episodes.game)) == 14
+  assert (episodes.result[::2] == -episodes.result[1::2]).all()
+  assert (episodes.side[::2] == 1 - episodes.side[1::2]).all()
+  assert [MMR[name] for name in episodes.name] == episodes.mmr.tolist()
+  assert set(episodes.name) == set(MMR)
+  unpack = jax.jit(lambda packed: wire.unpack(packed, found.config))
+  library = games.library(found, np.arange(28))
+  for row in range(0, 28, 5):
+    columns = games.steps(found, row)
+    steps = jax.tree.map(np.asarray, unpack(wire.Packed(
+      *columns, state=np.zeros(2 * found.config.core_layers * found.config.core_size)))).steps
+    decisions = episodes.decisions[row]
+    loops = steps.observation.game_loop
+    assert loops[0] == 0 and (np.diff(loops) > 0).all() and len(loops) == decisions + 1
+    delay = steps.action.delay
+    np.testing.assert_array_equal(delay[:decisions - 1], np.minimum(np.diff(loops)[:-1], 127))
+    assert 1 <= delay[decisions - 1] <= 127
+    np.testing.assert_array_equal(
+      steps.observation.last_delay[1:decisions], delay[:decisions - 1])
+    assert set(steps.observation.mmr.tolist()) == {episodes.mmr[row]}
+    assert steps.weight.tolist() == [1] * decisions + [0]
+    assert steps.reward[:, 0].tolist() == [0] * (decisions - 1) + [episodes.result[row], 0]
+    assert steps.discount.tolist() == [1] * (decisions - 1) + [0, 0]
+    for name, z in library.statistics._asdict().items():
+      own = getattr(steps.observation.statistics, name)
+      np.testing.assert_array_equal(own, np.repeat(z[row][None], decisions + 1, 0))
+      other = getattr(steps.privileged.opponent_statistics, name)
+      np.testing.assert_array_equal(other[0], z[row ^ 1])
+    np.testing.assert_array_equal(steps.privileged.executed.units[-1], library.statistics.units[row])
+
+
+@pytest.mark.slow
+def test_equal_arguments_give_equal_files(folder, tmp_path):
+  demonstrating.record(tmp_path / "again", DEMONSTRATORS, 14)
+  assert games_files.describe(tmp_path / "again") == games_files.describe(folder)
+
+
+@pytest.mark.slow
+def test_a_dataset_is_continued_with_other_games(folder):
+  before = games.read(folder)
+  assert demonstrating.record(folder, DEMONSTRATORS, 14).games == 14  # nothing to do
+  demonstrating.record(folder, DEMONSTRATORS, 17)
+  after = games.read(folder).episodes
+  assert len(after.game) == 34
+  np.testing.assert_array_equal(after.game[:28], before.episodes.game)
+  assert sorted(set(after.game[28:])) == [14, 15, 16]
+  lengths = {game: tuple(after.decisions[after.game == game]) for game in set(after.game)}
+  assert not {lengths[14], lengths[15], lengths[16]} <= {lengths[game] for game in range(14)}
+  with pytest.raises(games_files.GamesError, match="another origin: expected 'demonstrations of dem"):
+    demonstrating.record(folder, DEMONSTRATORS._replace(seed=4), 20)
+
+
+@pytest.mark.parametrize("change, message", [
+  ({"preset": "full"}, "preset 'full': expected one of mini, medium"),
+  ({"names": ()}, "players: expected different names, found"),
+  ({"names": ("rusher", "rusher")}, "players: expected different names, found rusher,rusher"),
+  ({"names": ("macro",)}, "player 'macro': expected one of passive, rusher"),
+])
+def test_other_demonstrators_are_refused(tmp_path, change, message):
+  with pytest.raises(UserError, match=message):
+    demonstrating.record(tmp_path / "games", DEMONSTRATORS._replace(**change), 2)
+  assert not (tmp_path / "games").exists()
+
+
+def test_the_command_line_gives_one_line(tmp_path):
+  (tmp_path / "notes").write_text("mine")
+  text = launch(demonstrate, "--dataset", tmp_path)
+  assert "holds 'notes' and no games.json: choose a new folder" in text and "\n" not in text

@@ -1,5 +1,6 @@
 """Records demonstrations: games between scripted players as a dataset of whole games."""
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -41,6 +42,11 @@ class Demonstrators(NamedTuple):
   seed: int
 
   @property
+  def sizes(self) -> Sizes:
+    """The sizes of the preset."""
+    return SIZES[self.preset]
+
+  @property
   def origin(self) -> str:
     """The description in the dataset's manifest."""
     return f"demonstrations of {', '.join(self.names)}, seed {self.seed}"
@@ -61,14 +67,15 @@ def check(demonstrators: Demonstrators) -> None:
   if not demonstrators.names or len(set(demonstrators.names)) < len(demonstrators.names):
     raise UserError(f"players: expected different names, found {','.join(demonstrators.names)}")
   try:
-    scripts.check_names(demonstrators.names, SIZES[demonstrators.preset].tier)
+    scripts.check_names(demonstrators.names, demonstrators.sizes.tier)
   except ValueError as error:
     raise UserError(str(error)) from error
 
 
+@functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
 def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   """Returns the compiled program that plays the games of all pairings."""
-  sizes = SIZES[demonstrators.preset]
+  sizes = demonstrators.sizes
   game = game_config(sizes.tier, agent_config.preset(demonstrators.preset))
   indices = scripts.indices_of(demonstrators.names, sizes.tier)
   every = scripts.scripts_of(sizes.tier)
@@ -92,7 +99,7 @@ def play(demonstrators: Demonstrators, session: int) -> Iterator[Played]:
     demonstrators: who plays.
     session: number of this session; sessions of equal demonstrators play different games.
   """
-  sizes = SIZES[demonstrators.preset]
+  sizes = demonstrators.sizes
   program = make_program(demonstrators)
   pairs = len(demonstrations.pairings(len(demonstrators.names)))
   conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
@@ -117,7 +124,7 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, fi
     first_number: added to the game's number.
     results: of the call in which the game was finished.
   """
-  sizes, config = SIZES[demonstrators.preset], agent_config.preset(demonstrators.preset)
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
   at = found.iteration, found.game
   pair = demonstrations.pairings(len(demonstrators.names))[results.opponent[at]]
   executed = []
@@ -138,6 +145,21 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, fi
       result=int(np.sign(results.reward[at][player])), statistics=executed[player],
       steps=found.steps[player]))
   return sides
+
+
+def write(writer: games_files.GamesWriter, assembler: episodes.EpisodeAssembler,
+          demonstrators: Demonstrators, played: Played, first_number: int) -> None:
+  """Collects the steps of a call and writes the games that they finish.
+
+  Args:
+    writer: of the dataset.
+    assembler: of this session.
+    demonstrators: who plays.
+    played: outputs of the call.
+    first_number: added to the numbers of the games.
+  """
+  for found in assembler.add(played.records, played.results.over):
+    writer.add(make_episodes(demonstrators, found, first_number, played.results))
 
 
 def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
@@ -161,7 +183,7 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
     GamesError: the folder holds something else, or a dataset of other demonstrators.
   """
   check(demonstrators)
-  sizes, config = SIZES[demonstrators.preset], agent_config.preset(demonstrators.preset)
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
   with games_files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier),
       demonstrators.origin) as writer:
@@ -170,8 +192,7 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
       return writer.complete
     assembler = episodes.EpisodeAssembler(config, sizes.games, missing)
     for played in play(demonstrators, writer.parts):
-      for found in assembler.add(played.records, played.results.over):
-        writer.add(make_episodes(demonstrators, found, first_number, played.results))
+      write(writer, assembler, demonstrators, played, first_number)
       report(writer.written)
       if writer.written.games >= games:
         break

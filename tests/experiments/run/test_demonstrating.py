@@ -62,7 +62,8 @@ def test_every_decision_of_both_sides_is_recorded(folder):
       np.testing.assert_array_equal(own, np.repeat(z[row][None], decisions + 1, 0))
       other = getattr(steps.privileged.opponent_statistics, name)
       np.testing.assert_array_equal(other[0], z[row ^ 1])
-    np.testing.assert_array_equal(steps.privileged.executed.units[-1], library.statistics.units[row])
+    executed = steps.privileged.executed
+    np.testing.assert_array_equal(executed.units[-1], library.statistics.units[row])
 
 
 @pytest.mark.slow
@@ -82,7 +83,7 @@ def test_a_dataset_is_continued_with_other_games(folder):
   assert sorted(set(after.game[28:])) == [14, 15, 16]
   lengths = {game: tuple(after.decisions[after.game == game]) for game in set(after.game)}
   assert not {lengths[14], lengths[15], lengths[16]} <= {lengths[game] for game in range(14)}
-  with pytest.raises(games_files.GamesError, match="another origin: expected 'demonstrations of dem"):
+  with pytest.raises(games_files.GamesError, match="another origin: expected 'demonstrations of"):
     demonstrating.record(folder, DEMONSTRATORS._replace(seed=4), 20)
 
 

@@ -27,10 +27,11 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
     main: the launch file's function; called with the values of the positional arguments.
     required: names of flags that must be given.
     arguments: the accepted forms of the positional arguments, each the names of its arguments:
-      `[("REPLAY",), ("PLAYER_1", "PLAYER_2")]`. Default: none are accepted.
+      `[("REPLAY",), ("PLAYER_1", "PLAYER_2")]`. A last name with dots, `("FOLDER...",)`, stands for
+      one argument or more. Default: none are accepted.
   """
   def program(argv: Sequence[str]) -> None:
-    if len(argv) - 1 not in [len(form) for form in arguments]:
+    if not any(_fits(form, len(argv) - 1) for form in arguments):
       expected = " or ".join(" ".join(form) or "no arguments" for form in arguments)
       sys.exit(f"error: expected {expected} beside the flags, found "
                f"{' '.join(argv[1:]) or 'no arguments'}; --help lists the flags")
@@ -44,6 +45,11 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
 
   flags.mark_flags_as_required(required)
   app.run(program, flags_parser=_parse_flags)
+
+
+def _fits(form: Sequence[str], count: int) -> bool:
+  """Returns whether a form of the positional arguments has so many."""
+  return count >= len(form) if form and form[-1].endswith("...") else count == len(form)
 
 
 def one_line(error: BaseException) -> str:

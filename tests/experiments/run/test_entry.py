@@ -18,7 +18,8 @@ def _run(monkeypatch, main, *words, arguments=((),)):
 
 
 @pytest.mark.parametrize(("words", "arguments"), [
-  ([], ((),)), (["a.npz"], FORMS), (["L1", "L2"], FORMS), (["--", "-odd"], [("RUN_DIR",)])])
+  ([], ((),)), (["a.npz"], FORMS), (["L1", "L2"], FORMS), (["--", "-odd"], [("RUN_DIR",)]),
+  (["a"], [("FOLDER...",)]), (["a", "b", "c"], [("FOLDER...",)])])
 def test_main_gets_the_positional_arguments(monkeypatch, words, arguments):
   called = []
   assert _run(monkeypatch, lambda *values: called.append(values), *words,
@@ -29,6 +30,8 @@ def test_main_gets_the_positional_arguments(monkeypatch, words, arguments):
 @pytest.mark.parametrize(("words", "arguments", "message"), [
   (["a", "b"], ((),), "error: expected no arguments beside the flags, found a b; --help lists the "
    "flags"),
+  ([], [("FOLDER...",)], "error: expected FOLDER... beside the flags, found no arguments; --help "
+   "lists the flags"),
   ([], FORMS, "error: expected REPLAY or PLAYER_1 PLAYER_2 beside the flags, found no arguments; "
    "--help lists the flags"),
   (["--no_such_flag=1"], ((),), "error: Unknown command line flag 'no_such_flag'; --help lists the "

@@ -1,0 +1,158 @@
+"""Reads folders of replays into tables; a killed run continues where it was."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from starleague.common import manifests
+from starleague.common.errors import UserError
+from starleague.data.replays import refusals, tables, workers
+from starleague.data.replays.decode import decode
+from starleague.data.replays.records import RefusalRow
+from starleague.data.replays.refusals import Refusal
+
+SUFFIX = ".sc2replay"
+MOST_BYTES = 64 << 20  # of a file; real ones have less than 2 MiB
+_PART_FILES = 64
+_PART_COMMANDS = 500_000
+
+
+class Progress(NamedTuple):
+  """How far a run is, in files."""
+
+  done: int  # of this run, known ones included
+  read: int  # replays in the tables, with those of earlier runs
+  refused: int  # of this run
+
+
+class Summary(NamedTuple):
+  """What a run did."""
+
+  files: int  # found in the folders
+  known: int  # of these, read by earlier runs
+  games: int  # in the tables
+  reasons: dict[str, int]  # refused files in the tables, by reason
+
+
+class ReplaysError(UserError):
+  """Folders without replays."""
+
+
+def find(folders: Sequence[str | os.PathLike]) -> list[Path]:
+  """Returns the .SC2Replay files of folders, their subfolders and of files named themselves.
+
+  Raises:
+    ReplaysError: a folder does not exist, or there is no such file.
+  """
+  found: list[Path] = []
+  for folder in map(Path, folders):
+    if folder.is_dir():
+      found += [Path(where) / name for where, _, names in os.walk(folder) for name in names
+                if name.lower().endswith(SUFFIX)]
+    elif folder.is_file():
+      found.append(folder)
+    else:
+      raise ReplaysError(f"{folder}: no such file or folder; expected a folder with .SC2Replay "
+                         "files")
+  if not found:
+    raise ReplaysError(f"{', '.join(map(str, folders))}: expected .SC2Replay files, found none")
+  return sorted(dict.fromkeys(found))
+
+
+def read(paths: Sequence[Path], store: tables.Store, processes: int,
+         limits: workers.Limits = workers.DEFAULT_LIMITS,
+         report: Callable[[Progress], None] = lambda progress: None,
+         decoder: workers.Decoder = decode) -> Summary:
+  """Decodes files into the tables of a store.
+
+  Files that the store has, by SHA-256, are not decoded again. Files that ran into a limit are.
+
+  Args:
+    paths: of the files.
+    store: where the tables are.
+    processes: number of decoders at a time.
+    limits: of each decoder.
+    report: called after each file.
+    decoder: see `workers.decode_all`.
+  """
+  reader = _Reader(store)
+  jobs = ((str(path), refusal) for path in paths if (refusal := reader.admit(path)) is not _KNOWN)
+  for path, found in workers.decode_all(jobs, processes, limits, decoder):
+    reader.add(path, found)
+    report(Progress(reader.done, reader.games, reader.refused))
+  reader.flush()
+  store.merge(reader.passing)
+  reasons = [*store.column("refused", "reason"), *(row.reason for row in reader.passing)]
+  return Summary(len(paths), reader.again, reader.games, workers.tally(reasons))
+
+
+_KNOWN = Refusal("", "read by an earlier run")  # of files that are left out
+
+
+class _Reader:
+  """Collects rows into parts, and knows what was read before."""
+
+  def __init__(self, store: tables.Store):
+    self._store = store
+    self._known = {*store.column("games", "replay"), *store.column("refused", "replay")}
+    self._keys = set(store.column("games", "key"))
+    self._paths: dict[str, str] = {}  # of this run, by SHA-256
+    self._digests: dict[str, str] = {}
+    self._part = tables.empty_part()
+    self.passing: list[RefusalRow] = []
+    self.games = len(self._keys)
+    self.refused = self.again = self._added = 0
+
+  @property
+  def done(self) -> int:
+    """Number of files that are finished, those of earlier runs included."""
+    return self.again + self._added
+
+  def admit(self, path: Path) -> Refusal | None:
+    """Returns why a file is not to be decoded, or None; _KNOWN if an earlier run read it."""
+    try:
+      size = path.stat().st_size
+      digest = manifests.file_digest(path) if size <= MOST_BYTES else ""
+    except OSError as error:
+      return Refusal(refusals.UNREADABLE, f"cannot be read: {error.strerror}")
+    if digest and digest in self._known:
+      self.again += 1
+      return _KNOWN
+    self._digests[str(path)] = digest
+    if not digest:
+      return Refusal(refusals.TOO_LARGE, f"{size} bytes, expected at most {MOST_BYTES}")
+    first = self._paths.setdefault(digest, str(path))
+    if first != str(path):
+      return Refusal(refusals.DUPLICATE, f"the same file as {first}")
+    return None
+
+  def add(self, path: str, found: workers.Decoded | Refusal) -> None:
+    """Adds what was found in a file; a second file of a game is refused."""
+    digest = self._digests.pop(path, "")
+    self._added += 1
+    if isinstance(found, workers.Decoded) and found.game.key in self._keys:
+      found = Refusal(refusals.DUPLICATE, "another file of a game that was read")
+    if isinstance(found, Refusal):
+      row = RefusalRow(digest, path, found.reason, found.detail)
+      self.refused += 1
+      if found.reason in refusals.PASSING:
+        self.passing.append(row)
+        return
+      self._part.refused.append(row)
+    else:
+      self._keys.add(found.game.key)
+      self.games += 1
+      self._part.games.append(found.game)
+      self._part.players.extend(found.players)
+      self._part.builds.extend(found.builds)
+      self._part.commands.extend(found.commands)
+    if (len(self._part.games) + len(self._part.refused) >= _PART_FILES
+        or len(self._part.commands) >= _PART_COMMANDS):
+      self.flush()
+
+  def flush(self) -> None:
+    """Writes the rows so far as a part."""
+    if self._part.games or self._part.refused:
+      self._store.add(self._part)
+      self._part = tables.empty_part()

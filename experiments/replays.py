@@ -16,6 +16,7 @@ from absl import flags
 from starleague.data.replays import library, reading, tables, workers
 from starleague.experiments.run import bar, entry
 from starleague.experiments.run import flags as run_flags
+from starleague.viewers.replays import page
 
 _OUT = flags.DEFINE_string("out", None, "Folder of the tables, the library of z and the page.")
 _WORKERS = flags.DEFINE_integer(
@@ -24,8 +25,8 @@ _SECONDS = flags.DEFINE_float(
   "time_limit", workers.DEFAULT_LIMITS.seconds, "Seconds to decode a file.", lower_bound=0.1,
   upper_bound=3600.0)
 _MEGABYTES = flags.DEFINE_integer(
-  "memory_limit", workers.DEFAULT_LIMITS.megabytes, "Memory to decode a file, in MiB.", lower_bound=64,
-  upper_bound=1 << 20)
+  "memory_limit", workers.DEFAULT_LIMITS.megabytes, "Memory to decode a file, in MiB.",
+  lower_bound=64, upper_bound=1 << 20)
 
 
 def main(*folders: str) -> None:
@@ -40,6 +41,7 @@ def main(*folders: str) -> None:
         progress.done, f"games={progress.read} refused={progress.refused}"))
   z = library.make(out)
   z.save(out / "z.npz")
+  page.write(out)
   for reason, count in summary.reasons.items():
     print(f"refused files={count} reason={reason!r}")
   print(f"read files={summary.files} known={summary.known} games={summary.games} z={len(z)} "

@@ -212,7 +212,7 @@ def _build_rows(digest: str, place: int, player: int, tracked: tracker.Tracked,
   rows += [BuildRow(digest, place, upgrade.loop, UPGRADED,
                     v.UPGRADES.names[upgrade.vocabulary_index] if upgrade.vocabulary_index
                     else upgrade.name, upgrade.vocabulary_index, -1, 0, None, None, None, None)
-           for upgrade in tracked.upgrades if upgrade.player == player and upgrade.loop > 0]
+           for upgrade in tracked.upgrades if upgrade.player == player]
   return sorted(rows, key=lambda row: row.loop)
 
 

@@ -16,6 +16,8 @@ _EVEN = frozenset({
   "Pylon", "SupplyDepot", "MissileTurret", "PhotonCannon", "ShieldBattery", "SpineCrawler",
   "SporeCrawler", "Spire", "DarkShrine", "BarracksTechLab", "BarracksReactor", "FactoryTechLab",
   "FactoryReactor", "StarportTechLab", "StarportReactor"})
+_MARKERS = "Beacon"  # prefix of the invisible units that mark orders of the computer
+_COSMETICS = ("Spray", "Reward")  # prefixes of upgrades without an effect on the game
 _ADDONS = ("TechLab", "Reactor")  # change their type when a structure lands beside them
 
 
@@ -113,7 +115,7 @@ def _add(found: Tracked, event: Event) -> None:
     _add_morph(found, event)
   elif event.name == "Upgrade":
     name = text(fields["m_upgradeTypeName"])
-    if fields["m_count"] > 0:
+    if fields["m_count"] > 0 and not name.startswith(_COSMETICS):
       found.upgrades.append(
         Upgrade(fields["m_playerId"], event.loop, name, names.upgrade(name)))
   elif event.name == "PlayerSetup":
@@ -130,7 +132,8 @@ def _add_birth(found: Tracked, event: Event) -> None:
   place = fields["m_x"] + half, fields["m_y"] + half
   found.types.add(tag, event.loop, name)
   found.births[tag] = fields["m_controlPlayerId"], *place
-  if text(fields.get("m_creatorAbilityName")).startswith("Hallucination"):
+  hallucinated = text(fields.get("m_creatorAbilityName")).startswith("Hallucination")
+  if hallucinated or name.startswith(_MARKERS):
     return
   kind = START if event.loop == 0 else PLACED if event.name == "UnitInit" else BORN
   found.units.append(Unit(fields["m_controlPlayerId"], tag, event.loop, kind, name,

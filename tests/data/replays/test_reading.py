@@ -128,8 +128,8 @@ def test_other_folders_are_left_alone(tmp_path):
 
 
 def test_titles_of_maps():
-  assert library.map_titles([("1", "Ланч"), ("1", "Ланч"), ("1", "Lunch LE"), ("2", "사"), ("2", "사"),
-                             ("2", "Ж")]) == {"1": "Lunch LE", "2": "사"}
+  found = [("1", "Ланч"), ("1", "Ланч"), ("1", "Lunch LE"), ("2", "사"), ("2", "사"), ("2", "Ж")]
+  assert library.map_titles(found) == {"1": "Lunch LE", "2": "사"}
 
 
 def test_the_library_of_z(out, tmp_path):

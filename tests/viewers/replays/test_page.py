@@ -1,0 +1,72 @@
+"""The page of replays: figures, escaping, and how it looks in a browser."""
+
+import json
+import re
+
+import pytest
+
+from starleague.data.replays import decode, refusals
+from starleague.viewers.replays import figures, page, summary
+from tests.data.replays.games import Game
+from tests.viewers import browser, pages
+
+
+def inputs(*games, refused=()):
+  rows = [decode.decode(game.replay(), "a.SC2Replay") for game in games]
+  return summary.Inputs(
+    [row.game._asdict() for row in rows],
+    [player._asdict() for row in rows for player in row.players],
+    [build._asdict() for row in rows for build in row.builds if build.order >= 0], list(refused))
+
+
+EVIL = {"replay": "", "file": "x/</script><b>.SC2Replay", "reason": refusals.DAMAGED,
+        "detail": "<img src=x>"}
+
+
+@pytest.fixture(scope="module")
+def whole():
+  return inputs(Game(), Game(seed=1, title=b"</script>"), refused=[EVIL])
+
+
+def plots(text):
+  return [json.loads(found) for found in re.findall(
+    r"<script type='application/json'>(.*?)</script>", text, re.DOTALL)]
+
+
+def test_the_page_is_self_contained_and_escapes_names(whole):
+  text = page.render("my <replays>", whole)
+  head, _, _ = text.partition("<script>/**")
+  pages.check_self_contained(re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL))
+  assert "my &lt;replays&gt;" in head and "&lt;img src=x&gt;" in head and "<img" not in head
+  assert "</script>" not in "".join(json.dumps(plot) for plot in plots(text)[:1])
+
+
+def test_the_plots_of_the_page(whole):
+  found = plots(page.render("a", whole))
+  assert [plot["data"][0]["type"] for plot in found] == [
+    "icicle", "scatter", "scatter", "scatter", "histogram", "box", "bar", "bar", "bar"]
+  tree = found[0]["data"][0]
+  assert tree["labels"][:5] == ["Players", "Protoss", "Zerg", "PvZ", "ZvP"]
+  assert tree["values"][:5] == [4, 2, 2, 2, 2] and tree["parents"][:5] == ["", "0", "0", "1", "2"]
+  assert found[4]["data"][0]["x"] == [4321, 4321]
+  assert found[-1]["data"][0]["x"] == [1] and found[-1]["data"][0]["y"] == [refusals.DAMAGED]
+
+
+def test_a_page_without_games():
+  text = page.render("a", inputs(refused=[EVIL]))
+  assert "No file was read." in text and len(plots(text)) == 1
+
+
+@pytest.mark.parametrize("seconds, text", [(0, "0:00"), (59.9, "0:59"), (61, "1:01")])
+def test_clock(seconds, text):
+  assert figures.clock(seconds) == text
+
+
+@browser.needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_overflows_in_a_browser(whole, tmp_path, width):
+  overflows, text = browser.measure(page.render("a", whole), width, tmp_path)
+  assert overflows == 0
+  for part in ("Openings", "Build timelines", "Length by match-up", "Test LE", "Refused files"):
+    assert part in text

@@ -1,0 +1,154 @@
+"""The plots of the page of replays, in plotly's JSON format."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starleague.agent import types
+from starleague.viewers import catalog
+from starleague.viewers.replays.summary import Node, Rate, Timeline
+
+Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
+
+RACES = types.RACES[1:4]
+COLOURS = {"terran": "#2563eb", "zerg": "#7c3aed", "protoss": "#d97706"}
+_WINS = [[0.0, "#b91c1c"], [0.4, "#fca5a5"], [0.5, "#f1f5f9"], [0.6, "#86efac"], [1.0, "#047857"]]
+_BARS = "#2563eb"
+
+
+def openings(nodes: Sequence[Node]) -> Figure:
+  """Returns the tree of openings as an icicle: width is frequency, colour the share of wins."""
+  shares = [node.wins / node.decided if node.decided else 0.5 for node in nodes]
+  # Rare branches are pale: four games with equal results are added to each.
+  colours = [(node.wins + 2) / (node.decided + 4) for node in nodes]
+  texts = [clock(node.seconds) if node.seconds else "" for node in nodes]
+  data = {
+    "type": "icicle", "ids": [str(i) for i in range(len(nodes))],
+    "labels": [_label(node) for node in nodes],
+    "parents": ["" if node.parent < 0 else str(node.parent) for node in nodes],
+    "values": [node.players for node in nodes], "branchvalues": "total", "maxdepth": 5,
+    "text": texts, "textinfo": "label+text",
+    "customdata": [[node.players, node.decided, f"{share:.0%}"]
+                   for node, share in zip(nodes, shares, strict=True)],
+    "hovertemplate": ("%{label} %{text}<br>%{customdata[0]} players, %{percentParent:.0%} of the "
+                      "branch<br>%{customdata[2]} of %{customdata[1]} won<extra></extra>"),
+    "marker": {"colors": colours, "colorscale": _WINS, "cmin": 0.2, "cmax": 0.8, "showscale": False,
+               "line": {"width": 1, "color": "#fff"}},
+    "tiling": {"orientation": "v", "pad": 1}, "pathbar": {"visible": True}}
+  layout = _layout(520)
+  layout |= {"margin": {"l": 0, "r": 0, "t": 26, "b": 4},
+             "uniformtext": {"minsize": 9, "mode": "hide"}}
+  return {"data": [data], "layout": layout}
+
+
+def timelines(rows: Sequence[Timeline], race: str) -> Figure:
+  """Returns when each type is first started: medians with the middle half of the players."""
+  low, middle, high = zip(*(row.seconds for row in rows), strict=True)
+  dots = {
+    "type": "scatter", "mode": "markers", "x": _rounded(middle),
+    "y": [catalog.unit_name(row.unit) for row in rows],
+    "marker": {"size": 8, "color": COLOURS[race]},
+    "error_x": {"type": "data", "symmetric": False, "thickness": 5, "width": 0,
+                "color": _faint(COLOURS[race]),
+                "array": _rounded(b - a for a, b in zip(middle, high, strict=True)),
+                "arrayminus": _rounded(b - a for a, b in zip(low, middle, strict=True))},
+    "customdata": [[clock(row.seconds[1]), row.players] for row in rows],
+    "hovertemplate": "%{y}: median %{customdata[0]}, %{customdata[1]} players<extra></extra>"}
+  layout = _layout(60 + 20 * len(rows))
+  layout["margin"] = {"l": 8, "r": 12, "t": 8, "b": 30}
+  ends = range(0, int(max(high)) + 61, 60)
+  kept = list(ends)[::-(-len(ends) // 6)]
+  layout["xaxis"] |= {"tickvals": kept, "ticktext": [clock(end) for end in kept],
+                      "rangemode": "tozero", "showgrid": True}
+  layout["yaxis"] |= {"autorange": "reversed", "type": "category", "dtick": 1, "showgrid": True}
+  return {"data": [dots], "layout": layout}
+
+
+def lengths(found: Mapping[str, Sequence[float]]) -> Figure:
+  """Returns the lengths of games by match-up, as boxes with all games beside them."""
+  data = [{"type": "box", "name": name, "y": _rounded(values), "boxpoints": "all", "jitter": 0.4,
+           "pointpos": 0, "marker": {"size": 3, "opacity": 0.5, "color": _BARS},
+           "line": {"width": 1.5, "color": _BARS}, "showlegend": False,
+           "hovertemplate": "%{y:.1f} min<extra>%{x}</extra>"} for name, values in found.items()]
+  layout = _layout(260)
+  layout["yaxis"] |= {"ticksuffix": " min", "rangemode": "tozero"}
+  return {"data": data, "layout": layout}
+
+
+def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
+  """Returns medians of the action rates over time by race, with the middle half as bands."""
+  data: list[dict[str, Any]] = []
+  for race, rows in rates.items():
+    minutes = [row.minute + 0.5 for row in rows]
+    edge = {"type": "scatter", "mode": "lines", "x": minutes, "line": {"width": 0},
+            "hoverinfo": "skip", "showlegend": False}
+    data += [
+      {**edge, "y": _rounded(row.actions[0] for row in rows)},
+      {**edge, "y": _rounded(row.actions[2] for row in rows), "fill": "tonexty",
+       "fillcolor": _faint(COLOURS[race], 0.15)},
+      {"type": "scatter", "mode": "lines", "name": race, "x": minutes,
+       "y": _rounded(row.actions[1] for row in rows), "line": {"width": 2, "color": COLOURS[race]},
+       "customdata": [row.players for row in rows],
+       "hovertemplate": f"{race} <b>%{{y:.0f}}</b> actions a minute, %{{customdata}} players"
+                        "<extra></extra>"}]
+  layout = _layout(280)
+  layout["xaxis"] |= {"ticksuffix": " min", "rangemode": "tozero"}
+  layout["yaxis"] |= {"rangemode": "tozero"}
+  layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.16, "yanchor": "top"}}
+  return {"data": data, "layout": layout}
+
+
+def ratings(found: Mapping[str, Sequence[int]]) -> Figure:
+  """Returns the distribution of MMR by race."""
+  data = [{"type": "histogram", "name": race, "x": list(values),
+           "xbins": {"start": 0, "end": 8000, "size": 250}, "marker": {"color": COLOURS[race]},
+           "hovertemplate": f"{race}: %{{y}} players with %{{x}}<extra></extra>"}
+          for race, values in found.items() if values]
+  layout = _layout(260)
+  layout |= {"barmode": "stack", "bargap": 0.05, "showlegend": True,
+             "legend": {"orientation": "h", "y": -0.16, "yanchor": "top"}}
+  return {"data": data, "layout": layout}
+
+
+def counts(found: Mapping[str, int], colour: str = _BARS) -> Figure:
+  """Returns counts as horizontal bars, the largest first."""
+  names, values = list(found), list(found.values())
+  bars = {"type": "bar", "orientation": "h", "x": values, "y": names, "text": values,
+          "textposition": "auto", "width": 0.7, "marker": {"color": colour},
+          "hovertemplate": "%{y}: %{x}<extra></extra>"}
+  layout = _layout(56 + 26 * len(names))
+  layout["margin"] = {"l": 8, "r": 12, "t": 8, "b": 26}
+  layout["yaxis"] |= {"autorange": "reversed", "type": "category", "dtick": 1}
+  layout["xaxis"] |= {"rangemode": "tozero", "showgrid": True, "nticks": 5}
+  return {"data": [bars], "layout": layout}
+
+
+def clock(seconds: float) -> str:
+  """Returns a game time as `m:ss`."""
+  return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _label(node: Node) -> str:
+  if node.seconds:
+    return catalog.unit_name(node.label)
+  return node.label if len(node.label) == 3 else node.label.capitalize()  # PvZ stays
+
+
+def _rounded(values: Any) -> list[float]:
+  return [round(float(value), 2) for value in values]
+
+
+def _faint(colour: str, opacity: float = 0.3) -> str:
+  red, green, blue = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
+  return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _layout(height: int) -> dict[str, Any]:
+  axis = {"gridcolor": "#f1f5f9", "zerolinecolor": "#cbd5e1", "linecolor": "#cbd5e1",
+          "ticks": "outside", "tickcolor": "#cbd5e1", "ticklen": 4, "automargin": True}
+  return {
+    "height": height, "margin": {"l": 40, "r": 12, "t": 8, "b": 30},
+    "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+    "font": {"family": "system-ui, sans-serif", "size": 11, "color": "#475569"},
+    "xaxis": {**axis, "showgrid": False, "zeroline": False, "nticks": 8},
+    "yaxis": dict(axis), "showlegend": False,
+    "hoverlabel": {"bgcolor": "#fff", "bordercolor": "#cbd5e1", "font": {"color": "#0f172a"}}}

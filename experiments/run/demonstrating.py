@@ -12,7 +12,7 @@ from starleague.actor import demonstrations, rollouts
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common.errors import UserError
-from starleague.data import conditioning, episodes, games_files, statistics, wire
+from starleague.data import conditioning, episodes, games_files, statistics, waits, wire
 from starleague.data.records import Records
 from starleague.environments.skirmish.bots import players as scripted_players
 from starleague.environments.skirmish.bots import scripts
@@ -134,8 +134,8 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, fi
     executed.append(z._replace(build_order=order, build_order_xy=places))
   sides = []
   for player, name in enumerate(demonstrators.names[i] for i in pair):
-    episodes.add_statistics(
-      found.steps[player], executed[player], executed[1 - player], config)
+    steps = waits.merge_waits(found.steps[player], config)
+    episodes.add_statistics(steps, executed[player], executed[1 - player], config)
     script = scripts.scripts_of(sizes.tier)[int(scripts.indices_of([name], sizes.tier)[0])]
     race = results.race[at]
     sides.append(games_files.Episode(
@@ -143,7 +143,7 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, fi
       map_index=int(results.map_index[at]), race=int(race[player]), away_race=int(race[1 - player]),
       side=int(results.side[at][player]), mmr=script.skill.mmr,
       result=int(np.sign(results.reward[at][player])), statistics=executed[player],
-      steps=found.steps[player]))
+      steps=steps))
   return sides
 
 

@@ -5,9 +5,9 @@ import ml_collections
 from starleague.experiments.configs import mini
 
 
-def get_config() -> ml_collections.ConfigDict:
-  """Returns the config of a run; `--config.KEY=VALUE` changes a key."""
-  config = mini.get_config()
+def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
+  """Returns the config of a run; see `mini.get_config`."""
+  config = mini.get_config(init)
   config.update({
     "preset": "medium",
     "seconds": 8 * 3600.0,
@@ -22,6 +22,10 @@ def get_config() -> ml_collections.ConfigDict:
       "iterations": 16,
       "pseudo_rewards": "build_order,built_units,upgrades,effects",
       "demonstrators": "rush,timing,defence,macro,siege,air",
+    },
+    "demonstrations": {
+      "players": "demo_2000,demo_3000,demo_4000,demo_5000,demo_6000,demo_7000",
+      "games": 4000,
     },
     "imitation": {
       "batch_size": 16,

@@ -1,6 +1,7 @@
 """The flags of a run's config: `--config FILE`, and `--config.KEY=VALUE` for each key."""
 
 import functools
+import inspect
 import os
 import runpy
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ class ConfigFlags(NamedTuple):
       SettingsError: the file cannot be used, or a value is invalid.
     """
     chosen = {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
-    return settings.complete(load_file(self.path.value), chosen)
+    return settings.complete(load_file(self.path.value, chosen.get("init")), chosen)
 
 
 @functools.cache  # launch files may import one another
@@ -52,11 +53,13 @@ def define(path: str | os.PathLike) -> ConfigFlags:
   return ConfigFlags(config, overrides)
 
 
-def load_file(path: str | os.PathLike) -> dict[str, Any]:
+def load_file(path: str | os.PathLike, init: str | None = None) -> dict[str, Any]:
   """Returns the values of a config file.
 
   Args:
-    path: a Python file with a function `get_config()` that returns a ConfigDict.
+    path: a Python file with a function `get_config()` that returns a ConfigDict. If the function
+      has a parameter `init`, its values may depend on the run's initial weights.
+    init: the value of the config key `init`; None: the file's.
 
   Raises:
     SettingsError: it is no such file, or it raises.
@@ -74,7 +77,8 @@ def load_file(path: str | os.PathLike) -> dict[str, Any]:
   if not callable(get_config):
     raise settings.SettingsError(f"{where}: expected a function get_config(), found none.")
   try:
-    config = get_config()
+    takes_init = init is not None and "init" in inspect.signature(get_config).parameters
+    config = get_config(init=init) if takes_init else get_config()
   except (Exception, SystemExit) as error:
     raise settings.SettingsError(
       f"{where}: get_config() raised {type(error).__name__}: {one_line(error)}") from error

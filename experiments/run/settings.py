@@ -190,7 +190,8 @@ def complete(values: Mapping[str, Any],
   Raises:
     SettingsError: an unknown key, a value of another type, or an invalid value.
   """
-  merged = mini.get_config().to_dict()
+  init = (overrides or {}).get("init", values.get("init", IMITATION))
+  merged = mini.get_config(init if init in INITS else IMITATION).to_dict()
   _merge(merged, values, "")
   for key, value in (overrides or {}).items():
     nested: Any = value

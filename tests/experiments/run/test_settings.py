@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from starleague.experiments.configs import medium, mini
-from starleague.experiments.run import settings, wiring
+from starleague.experiments.run import config_flags, settings, wiring
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -131,3 +131,17 @@ def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
   assert done.returncode == 1 and done.stdout == ""
   assert done.stderr == (
     f"error: {tmp_path} exists: a recording is written once; choose another name.\n")
+
+
+@pytest.mark.parametrize("preset", ["mini", "medium"])
+def test_a_run_from_random_weights_has_its_own_values(preset):
+  path = pathlib.Path(mini.__file__).with_name(f"{preset}.py")
+  imitation, random = (
+    settings.complete(config_flags.load_file(path, init), {"init": init})
+    for init in ("imitation", "random"))
+  assert (imitation.learner.teacher_kl, random.learner.teacher_kl) == (0.1, 0.0)
+  assert (imitation.learner.value_warm_up, random.learner.value_warm_up) == (60, 0)
+  changed = {key for key, *_ in settings.differences(imitation, random)}
+  assert changed <= {"init", *settings.flat(mini.FROM_RANDOM)}
+  given = settings.complete({}, {"init": "random", "learner.entropy": 0.25})
+  assert (given.learner.entropy, given.actor.pseudo_probability) == (0.25, 0.5)

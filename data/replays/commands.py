@@ -1,10 +1,10 @@
 """The action stream of a game: what its users commanded, when, with which units."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from starleague.data.replays import names
-from starleague.data.replays.protocol import Event
+from starleague.data.replays.protocol import Event, text
 from starleague.data.replays.readers import Value
 from starleague.data.replays.selection import Selection
 from starleague.data.replays.tracker import Types
@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
   left: int | None  # game loop at which the user left the game
 
 
-def read(events: Iterable[Event], users: Sequence[int]) -> dict[int, Inputs]:
+def read(events: Iterable[Event], users: Mapping[int, str]) -> dict[int, Inputs]:
   """Returns the inputs of each of some users.
 
   A repeated click is a CommandManagerState event, after the new target if it has one: it is a
@@ -52,25 +52,28 @@ def read(events: Iterable[Event], users: Sequence[int]) -> dict[int, Inputs]:
 
   Args:
     events: of the whole game, in order.
-    users: indices of users; after a game was resumed from a replay, users take the indices of
-      those whom they replace.
+    users: names of the users, by their indices. When a game was resumed from a replay, its users
+      have the indices of the new lobby from there on.
   """
-  found = {user: _Collector() for user in users}
+  collectors = {user: _Collector() for user in users}
+  current = dict(collectors)  # by the index of the present lobby
   for event in events:
     if event.name == "HijackReplayGame":
-      found = _resumed(found, event)
-    elif event.user in found:
-      found[event.user].add(event)
-  return {user: collector.inputs() for user, collector in zip(users, found.values(), strict=True)}
+      current = _resumed(collectors, users, event)
+    elif event.user in current:
+      current[event.user].add(event)
+  return {user: collector.inputs() for user, collector in collectors.items()}
 
 
-def _resumed(found: dict[int, "_Collector"], event: Event) -> dict[int, "_Collector"]:
-  """Returns the collectors by the users who go on with a game that was resumed from a replay."""
-  players = [info["m_gameUserId"] for info in event.fields.get("m_userInfos", ())
-             if not info.get("m_observe")]
-  if len(players) != len(found):
-    return found
-  return dict(zip(players, found.values(), strict=True))
+def _resumed(collectors: Mapping[int, "_Collector"], users: Mapping[int, str],
+             event: Event) -> dict[int, "_Collector"]:
+  """Returns the collectors by the new indices of users: by name, else in the order of the lobby."""
+  infos = [info for info in event.fields.get("m_userInfos", ()) if not info.get("m_observe")]
+  by_name = {text(info["m_name"]): info["m_gameUserId"] for info in infos}
+  if {*users.values()} <= by_name.keys():
+    return {by_name[name]: collectors[user] for user, name in users.items()}
+  indices = [info["m_gameUserId"] for info in infos]
+  return dict(zip(indices, collectors.values(), strict=False))
 
 
 class _Collector:

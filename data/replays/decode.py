@@ -122,10 +122,10 @@ def _check_map(lobby: protocol.Lobby) -> None:
 
 def _rows(digest: str, file: str, number: str, build: int, loops: int, files: _Files,
           players: Sequence[Participant]) -> Decoded:
-  users = [player.user for player in players if player.user >= 0]
+  users = {player.user: player.name for player in players if player.user >= 0}
   try:
     inputs = commands.read(files.events, users)
-    acted = commands.action_loops(files.events, users)
+    acted = commands.action_loops(files.events, list(users))
   except _MALFORMED as error:
     files = files._replace(events=[], unread=f"game events: {error}")
     inputs = commands.read((), users)

@@ -20,7 +20,8 @@ _EFFECTS = {v.FUNCTIONS.names[function]: place
 def make(folder: str | os.PathLike) -> StatisticsLibrary:
   """Builds the library of z of both players of all games of a folder.
 
-  Games before Legacy of the Void are left out: they start with half the workers.
+  Games before Legacy of the Void are left out, because they start with half the workers, and
+  players without any entry of a build order, because that is the z of an unconditional game.
 
   Args:
     folder: with the tables.
@@ -56,7 +57,7 @@ def _played(folder: str | os.PathLike, maps: Mapping[str, str]) -> Iterator[Play
     orders[row["replay"], row["player"]].append(row)
   columns = ["replay", "player", "race", "opponent", "side", "units", "upgrades", "effects"]
   for row in tables.read(folder, "players", columns).to_pylist():
-    if row["replay"] in maps:
+    if row["replay"] in maps and (row["replay"], row["player"]) in orders:
       yield PlayedGame(
         map_name=maps[row["replay"]], home_race=types.RACES.index(row["race"]),
         away_race=types.RACES.index(row["opponent"]), side=row["side"],

@@ -40,6 +40,9 @@ def read(details: dict[str, Value], lobby: Lobby, tracked: tracker.Tracked) -> l
   if not setups:  # files without the event number players as they are listed
     setups = [tracker.Setup(i + 1, i, player["m_control"] == _COMPUTER)
               for i, player in enumerate(listed)]
+  if len(setups) > 2:  # some lobbies number observers too
+    starting = {unit.player for unit in tracked.units if unit.kind == tracker.START}
+    setups = [setup for setup in setups if setup.player in starting]
   if len(setups) != 2:
     raise Refusal(NOT_ONE_ON_ONE, f"expected 2 players in the tracker events, found {len(setups)}")
   if _matches(listed[::-1], setups, lobby) > _matches(listed, setups, lobby):

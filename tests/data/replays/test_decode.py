@@ -112,8 +112,32 @@ def test_users_of_a_resumed_game():
               {"m_gameUserId": 4, "m_observe": 0, "m_name": b"Bob"}], "m_method": 0}),
             games.command(20, 3, ("stop", 0)), games.command(21, 4, ("stop", 0))]
   rows = decoded(Game(events=tuple(events))).commands
-  assert [(row.player, row.loop, row.units) for row in rows] == [
-    (1, 6, [games.tag(11)]), (1, 20, [games.tag(11)]), (2, 21, [])]
+  expected = [(1, 6, [games.tag(11)]), (1, 20, [games.tag(11)]), (2, 21, [])]
+  assert [(row.player, row.loop, row.units) for row in rows] == expected
+  infos = events[2][3]["m_userInfos"]
+  events[2][3]["m_userInfos"] = infos[::-1]  # names count, not the order
+  found = decoded(Game(events=tuple(events)))
+  assert [(row.player, row.loop, row.units) for row in found.commands] == expected
+  for info in infos:
+    info["m_name"] = b"Renamed"
+  events[2][3]["m_userInfos"] = infos
+  found = decoded(Game(events=tuple(events)))
+  assert [(row.player, row.loop, row.units) for row in found.commands] == expected
+
+
+def test_setups_of_observers_are_left_out():
+  tracker = (games.setup(3, 2), *Game.tracker)
+  assert [row.name for row in decoded(Game(tracker=tracker)).players] == ["Ann", "Bob"]
+
+
+@pytest.mark.parametrize("build", [27950, 32283, 51702, 55505, 65895, 78285, 81009, 90136, 98310])
+def test_builds_of_all_years(build):
+  """From the first expansion with these events to the newest build."""
+  smart = {"m_cmdFlags": 0x100, "m_data": {"None": None}, "m_sequence": 1, "m_abil": None}
+  found = decoded(Game(build=build, events=(games.select(5, 0, 11), (6, 0, "Cmd", smart))))
+  assert (found.game.protocol, found.game.unread) == (build, "")
+  assert [row.units for row in found.commands] == [[games.tag(11)]]
+  assert [row.name for row in found.builds if row.order >= 0][:2] == ["Gateway", "Zealot"]
 
 
 @pytest.mark.parametrize("game, reason, detail", [

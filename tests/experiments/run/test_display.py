@@ -50,6 +50,17 @@ def test_render_of_a_new_run():
   assert " of " not in text and "against" not in text
 
 
+def test_imitation_shows_what_is_learnt_and_nothing_played():
+  imitation = SNAPSHOT._replace(progress=Progress("imitation", 60.0, 300.0, "s"),
+                                losses={"cross_entropy": 2.5}, processes={}, scores={})
+  text = _text(imitation)
+  assert "1m00s of 5m00s" in text and "steps learnt" in text and "cross_entropy" in text
+  assert "steps played" not in text
+  assert display.log_line(imitation) == (
+    "run=mini_run elapsed=13m04s phase=imitation progress=1m00s/5m00s updates=1234 learnt=2300000 "
+    "learner_rate=3012/s waiting=62% loss/cross_entropy=2.5")
+
+
 def test_render_past_the_training_time_and_without_games():
   late = SNAPSHOT._replace(
     progress=Progress("training", 2000.0, 1800.0, "s"),

@@ -39,6 +39,18 @@ def test_the_snapshot_shows_the_newest_figures():
   assert shown.processes == {"learner": "running"}
 
 
+def test_imitation_counts_its_own_updates():
+  rows = [Row(5.0, 300, "imitation/speed/learner", 900.0),
+          Row(5.0, 300, "imitation/loss/held_out", 2.5),
+          Row(5.0, 300, "imitation/total/steps_learnt", 4096.0)]
+  imitating = make_monitor(rows).snapshot(6.0, Progress("imitation", 5.0, 60.0, "s"), {})
+  assert (imitating.updates, imitating.learner_rate, imitating.steps_learnt) == (300, 900.0, 4096)
+  assert imitating.losses == {"held_out": 2.5}
+  assert make_monitor(rows).totals(6.0) == []  # nothing was played
+  later = make_monitor([*rows, *ROWS]).snapshot(45.0, TRAINING, {})
+  assert (later.updates, later.learner_rate, later.losses) == (9, 50.0, {"total": 0.5})
+
+
 def test_rows_added_in_parts_give_the_same_snapshot():
   whole, parts = make_monitor(ROWS), Monitor("a")
   for row in ROWS:

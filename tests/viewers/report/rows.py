@@ -22,7 +22,12 @@ ROWS = [
   Row(300.0, 50, "speed/actor", 900.0), Row(300.0, 50, "speed/learner", 1500.0),
   Row(300.0, 50, "speed/waiting", 0.375),
   Row(300.0, 50, "total/steps", 240_000.0), Row(300.0, 50, "total/games", 123.0),
-  Row(300.0, 50, "odd_kind/first", 7.0)]
+  Row(300.0, 50, "odd_kind/first", 7.0),
+  Row(30.0, 70, "imitation/loss/cross_entropy", 3.0),
+  Row(30.0, 70, "imitation/loss/held_out", 3.5),
+  Row(30.0, 70, "imitation/accuracy/delay", 0.5),
+  Row(30.0, 70, "imitation/held_out/accuracy/delay", 0.25),
+  Row(30.0, 70, "imitation/speed/learner", 800.0)]
 
 
 def plots_of(page):

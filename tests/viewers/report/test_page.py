@@ -29,7 +29,7 @@ def test_page_is_self_contained(run_dir):
 def test_page_shows_key_figures_and_scores(run_dir):
   text = text_of(report.write_report(run_dir).read_text())
   for expected in (
-      "time 5m00s", "agent steps played 240 k", "games 123", "updates 50",
+      "time 5m00s", "agent steps played 240 k", "games 123", "updates 50 of the learner", "imitation 70 updates",
       "played per second 800 steps, run average",  # 240 000 in 300 s, not the last 900
       "learnt per second 1 500 steps, at the end",
       "rush 10% 5% to 20% 12% 6% to 25% 75% 62% to 88% +63 points",
@@ -77,7 +77,12 @@ def test_every_kind_of_tag_is_drawn(run_dir):
   assert curves["Agent steps per second"] == {"actor": [900.0], "learner": [1500.0]}
   assert curves["Fraction of time the learner waits for data"] == {"waiting": [0.375]}
   assert curves["first"] == {"first": [7.0]}
-  assert len(curves) == 11 and {"rush", "only trained"} < set(curves)
+  loss = curves["Loss: cross-entropy of learnt and held-out games, L2"]
+  assert loss == {"cross entropy": [3.0], "held out": [3.5]}
+  assert curves["Accuracy by argument, learnt games"] == {"delay": [0.5]}
+  assert curves["Accuracy by argument, held-out games"] == {"delay": [0.25]}
+  assert curves["speed/learner"] == {"speed/learner": [800.0]}
+  assert len(curves) == 15 and {"rush", "only trained"} < set(curves)
 
 
 @pytest.mark.parametrize("kept", [None, *sorted({row.tag for row in ROWS})])

@@ -80,7 +80,17 @@ def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransform
 
 def make_update(parts: wiring.Parts, config: ml_collections.ConfigDict,
                 optimizer: optax.GradientTransformation) -> update.Update:
-  """Returns the update of the supervised objective, which carries the state of the slots."""
+  """Returns the update of the supervised objective, which carries the state of the slots.
+
+  Raises:
+    SettingsError: the devices do not divide a batch.
+  """
+  parts_of_batch = jax.device_count() * config.imitation.accumulate
+  if config.imitation.batch_size % parts_of_batch:
+    raise settings.SettingsError(
+      f"config key 'imitation.batch_size' must be a multiple of {jax.device_count()} devices times "
+      f"'imitation.accumulate' = {config.imitation.accumulate}, found "
+      f"{config.imitation.batch_size}.")
   loss = functools.partial(
     imitation.imitation_loss, make_policy(parts), parts.config, make_options(config))
   return update.make_update(

@@ -8,7 +8,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.data import games, games_files
-from starleague.experiments.run import imitation_setup, settings
+from starleague.experiments.run import imitation_setup, settings, wiring
 from starleague.experiments.run.imitation_setup import Phase, Position
 from tests.data import recorded_games
 
@@ -85,7 +85,14 @@ def test_batches_continue_from_any_position(folder):
   assert len(list(itertools.islice(endless, 5 * count))) == 5 * count
 
 
-def test_the_policy_of_imitation_has_temperature_1():
+def test_devices_must_divide_a_batch():
+  config = settings_of()
+  with pytest.raises(settings.SettingsError, match="multiple of 8 devices times .* = 1, found 3"):
+    imitation_setup.make_update(
+      wiring.make_parts(config), config, imitation_setup.make_optimizer(config))
+
+
+def test_options_are_those_of_the_config():
   config = settings_of(costs={"delay": 0.5}, l2=0.0, carry_state=False, keep_cumulative=0.25)
   options = imitation_setup.make_options(config)
   assert options.weights.arguments == (1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0)

@@ -30,6 +30,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "imitation": {
       "batch_size": 16,
       "unroll_length": 32,
+      "learning_rate": 1e-3,
       "seconds": 4 * 3600.0,
       "evaluate_interval_s": 600.0,
       "checkpoint_interval_s": 300.0,

@@ -29,7 +29,8 @@ def test_page_is_self_contained(run_dir):
 def test_page_shows_key_figures_and_scores(run_dir):
   text = text_of(report.write_report(run_dir).read_text())
   for expected in (
-      "time 5m00s", "agent steps played 240 k", "games 123", "updates 50 of the learner", "imitation 70 updates",
+      "time 5m00s", "agent steps played 240 k", "games 123", "updates 50 of the learner",
+      "imitation 70 updates",
       "played per second 800 steps, run average",  # 240 000 in 300 s, not the last 900
       "learnt per second 1 500 steps, at the end",
       "rush 10% 5% to 20% 12% 6% to 25% 75% 62% to 88% +63 points",
@@ -63,10 +64,24 @@ def test_scores_are_drawn_with_their_intervals(run_dir):
                    ([1.0, 5.0], [0.0625, 0.625], [0.25, 0.875])]
 
 
-def test_every_kind_of_tag_is_drawn(run_dir):
+def curves_of(run_dir):
+  """Returns the values of the curves of a run's report, by panel and name."""
   plots = plots_of(report.write_report(run_dir).read_text())
-  curves = {title: {trace["name"]: trace["y"] for trace in plot["data"] if "name" in trace}
-            for title, plot in plots.items()}
+  return {title: {trace["name"]: trace["y"] for trace in plot["data"] if "name" in trace}
+          for title, plot in plots.items()}
+
+
+def test_imitation_has_its_panels(run_dir):
+  curves = curves_of(run_dir)
+  loss = curves["Loss: cross-entropy of learnt and held-out games, L2"]
+  assert loss == {"cross entropy": [3.0], "held out": [3.5]}
+  assert curves["Accuracy by argument, learnt games"] == {"delay": [0.5]}
+  assert curves["Accuracy by argument, held-out games"] == {"delay": [0.25]}
+  assert curves["speed/learner"] == {"speed/learner": [800.0]}
+
+
+def test_every_kind_of_tag_is_drawn(run_dir):
+  curves = curves_of(run_dir)
   assert curves["policy"] == {"policy": [2.0, None, 1.0]}  # nan is a gap
   assert curves["Normalised entropy by argument"] == {
     "function": [0.5, 0.375], "delay": [0.25, 0.125]}
@@ -77,11 +92,6 @@ def test_every_kind_of_tag_is_drawn(run_dir):
   assert curves["Agent steps per second"] == {"actor": [900.0], "learner": [1500.0]}
   assert curves["Fraction of time the learner waits for data"] == {"waiting": [0.375]}
   assert curves["first"] == {"first": [7.0]}
-  loss = curves["Loss: cross-entropy of learnt and held-out games, L2"]
-  assert loss == {"cross entropy": [3.0], "held out": [3.5]}
-  assert curves["Accuracy by argument, learnt games"] == {"delay": [0.5]}
-  assert curves["Accuracy by argument, held-out games"] == {"delay": [0.25]}
-  assert curves["speed/learner"] == {"speed/learner": [800.0]}
   assert len(curves) == 15 and {"rush", "only trained"} < set(curves)
 
 

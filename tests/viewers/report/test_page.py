@@ -136,4 +136,4 @@ def test_browser_draws_every_plot(run_dir, tmp_path):
   path = report.write_report(run_dir)
   dom = dump(path.as_uri(), tmp_path / "profile")
   plots = plots_of(path.read_text())
-  assert len(re.findall(r"class=\"plot js-plotly-plot\"", dom)) == len(plots) == 11
+  assert len(re.findall(r"class=\"plot js-plotly-plot\"", dom)) == len(plots) == 15

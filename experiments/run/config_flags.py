@@ -31,8 +31,16 @@ class ConfigFlags(NamedTuple):
     Raises:
       SettingsError: the file cannot be used, or a value is invalid.
     """
-    chosen = {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
-    return settings.complete(load_file(self.path.value, chosen.get("init")), chosen)
+    chosen = self.chosen()
+    return settings.complete(self.load(chosen.get("init")), chosen)
+
+  def chosen(self) -> dict[str, Any]:
+    """Returns the values of the flags that are given, by key."""
+    return {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
+
+  def load(self, init: str | None) -> dict[str, Any]:
+    """Returns the values of the config file; see `load_file`."""
+    return load_file(self.path.value, init)
 
 
 @functools.cache  # launch files may import one another

@@ -1,0 +1,87 @@
+"""Trains the arms of an ablation with equal budgets, lets them play, and draws their figures.
+
+  python -m starleague.experiments.ablate figure3_human_data
+  python -m starleague.experiments.ablate figure3_human_data --seeds 0 --updates 200
+
+`experiments/configs/ablations.py` defines the ablations. All files are written to RUNS_DIR/NAME: a
+run of `train` for each arm and seed, games.json, and ablation.json, .md, .svg and .html. Ctrl-C
+stops it cleanly; the same command resumes it.
+"""
+
+import pathlib
+import sys
+
+from absl import flags
+
+from starleague.common.errors import UserError
+from starleague.experiments.configs.ablations import ABLATIONS, Ablation
+from starleague.experiments.run import (
+  ablating,
+  ablation_report,
+  bar,
+  config_flags,
+  entry,
+  judging,
+  processes,
+)
+from starleague.experiments.run import flags as run_flags
+
+ARGUMENTS = (("NAME",),)
+_CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
+flags.adopt_module_key_flags(config_flags)
+for _name in ("runs_dir", "match_games"):
+  flags.declare_key_flag(_name)
+_IMITATOR = flags.DEFINE_string(
+  "imitator", None, "Run whose imitator all arms start from. Default: each seed makes its own.")
+_SEEDS = flags.DEFINE_list("seeds", None, "Seeds. Default: the ablation's.")
+_UPDATES = flags.DEFINE_integer(
+  "updates", None, "Updates of reinforcement learning of each run. Default: the ablation's.",
+  lower_bound=1)
+_GAMES = flags.DEFINE_integer(
+  "entrant_games", None, "Games of each agent against each scripted player, half from each side. "
+  "Default: the ablation's.", lower_bound=2)
+
+
+def chosen(name: str) -> Ablation:
+  """Returns the named ablation with the seeds and sizes of the command line.
+
+  Raises:
+    UserError: there is none of that name, or a value is invalid.
+  """
+  if name not in ABLATIONS:
+    raise UserError(f"ablation {name!r} does not exist; expected one of {', '.join(ABLATIONS)}")
+  found = ABLATIONS[name]
+  seeds = found.seeds if _SEEDS.value is None else _SEEDS.value
+  if not seeds or any(not str(seed).isdecimal() for seed in seeds):
+    raise UserError(f"--seeds must be integers, as 0,1,2, found {','.join(map(str, seeds))!r}")
+  found = found._replace(
+    seeds=tuple(dict.fromkeys(map(int, seeds))), updates=_UPDATES.value or found.updates,
+    games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games)
+  if found.games % 2 or found.match_games % 2:
+    raise UserError(f"--entrant_games and --match_games must be even (half from each side), found "
+                    f"{found.games} and {found.match_games}")
+  return found
+
+
+def main(name: str) -> None:
+  processes.interrupt_on_sigterm()
+  ablation = chosen(name)
+  folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
+  given = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
+  runs = ablating.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
+  try:
+    with bar.Bar("training", len(runs) * ablation.updates, "updates") as shown:
+      ablating.train(runs, given, shown.update)
+    with bar.Bar("games", judging.count_games(ablation, runs), "games") as shown:
+      judged = judging.judge(ablation, runs, folder, shown.update)
+  except processes.ProcessFailed as error:
+    sys.exit(f"error: {error}")
+  except KeyboardInterrupt:
+    print(f"stopped; the same command resumes from the last checkpoint in {folder}")
+    return
+  print("\n".join(ablation_report.write(ablation, runs, judged, folder)))
+  print(f"page={folder / ablation_report.NAME}.html")
+
+
+if __name__ == "__main__":
+  entry.run(main, arguments=ARGUMENTS)

@@ -1,0 +1,48 @@
+"""Ablations: the same training with one choice changed from arm to arm."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+Overrides = Mapping[str, Any]  # values of config keys, dots between groups
+
+
+class Arm(NamedTuple):
+  """One variant of the training."""
+
+  name: str  # of its runs, with the seed
+  title: str  # in tables and figures
+  overrides: Overrides
+  shows_z: bool = False  # evaluated twice: without z, and with a z of the library in every game
+
+
+class Ablation(NamedTuple):
+  """An experiment: every arm is trained with every seed for the same number of updates."""
+
+  title: str
+  arms: tuple[Arm, ...]
+  updates: int  # of reinforcement learning
+  overrides: Overrides = {}  # of all arms
+  seeds: tuple[int, ...] = (0, 1, 2)
+  opponents: tuple[str, ...] = ("rusher", "builder")  # scripted players of the evaluation
+  anchor: str = "rusher"  # the opponent whose Elo rating is 0
+  games: int = 200  # of each agent against each opponent
+  match_games: int = 60  # of each pair of arms with the same seed
+  opening: int = 5  # entries of a build order whose entropy is measured
+
+
+_NO_TEACHER = {"learner.teacher_kl": 0.0}
+_NO_Z = {"actor.pseudo_probability": 0.0}
+
+ABLATIONS = {
+  # Vinyals et al. 2019, Figure 3, human data.
+  "figure3_human_data": Ablation(
+    title="Human data (Vinyals et al. 2019, Figure 3), on Skirmish",
+    arms=(
+      # With the learning rate and the entropy cost that suit random weights.
+      Arm("random", "random initialisation", {"init": "random", **_NO_TEACHER, **_NO_Z}),
+      Arm("imitation", "initialised by imitation", {"init": "imitation", **_NO_TEACHER, **_NO_Z}),
+      Arm("teacher", "+ KL to the teacher", {"init": "imitation", **_NO_Z}),
+      Arm("z", "+ KL, z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
+    ),
+    updates=1000),
+}

@@ -1,0 +1,84 @@
+"""Games of entrants whose results are known: each makes as many good actions as its weight."""
+
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.actor.evaluation import Counts
+from starleague.experiments.run import agents, conditions, judging, settings, wiring
+from tests.actor import builders
+from tests.experiments.run import ablations
+
+# Good actions of an entrant: those of its arm, and one for each 1000 MMR of the run's 3000.
+WEIGHTS = {"noise": 0, "plain": 1, "z": 2}
+ORDERS = np.array([[5, 5], [6, 6], [7, 7], [8, 8]]).repeat(10, axis=1)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+  runs = ablations.make_runs(tmp_path)
+  for run in runs:
+    (run.path / wiring.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+  parts = wiring.make_parts(runs[0].config)._replace(
+    environment=builders.building(), policy=builders.make_policy(obeys=True),
+    scripted=builders.scripted, mmr=3000)
+  loaded = []
+
+  def load(parts, path, agent):
+    assert agent == agents.TRAINED
+    loaded.append(path.name)
+    return jnp.int32(WEIGHTS[path.name.split("_")[0]]), 40
+
+  monkeypatch.setattr(wiring, "make_parts", lambda config: parts)
+  monkeypatch.setattr(agents, "load", load)
+  monkeypatch.setattr(conditions, "from_library",
+                      lambda *_: builders.conditions(ORDERS, 3000))
+  return runs, loaded
+
+
+def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
+  runs, loaded = runs
+  reported = []
+  found = judging.judge(ablations.ABLATION, runs, tmp_path, lambda *x: reported.append(x))
+  assert [entrant.name for entrant in found.entrants[:4]] == [
+    "noise, seed 3", "plain, seed 3", "z, seed 3", "z, z shown, seed 3"]
+  # Scripted players make four good actions.
+  for name, counts in (("noise, seed 3", Counts(0, 0, 10)), ("plain, seed 5", Counts(0, 10, 0)),
+                       ("z, seed 3", Counts(10, 0, 0)), ("z, z shown, seed 5", Counts(10, 0, 0))):
+    for opponent in ("rusher", "builder"):
+      assert found.played[name, opponent] == counts
+  assert found.played["plain, seed 3", "z, z shown, seed 3"] == Counts(0, 0, 4)
+  assert found.played["noise, seed 5", "plain, seed 5"] == Counts(0, 0, 4)
+  pairs = [pair for pair in found.played if "seed" in pair[1]]
+  assert len(pairs) == 2 * 5 and ("z, seed 3", "z, z shown, seed 3") not in pairs
+  # Without z nothing is built. Of four orders, twenty games show about two bits.
+  assert found.entropy["z, seed 3"] == found.entropy["noise, seed 5"] == 0.0
+  assert 1.0 < found.entropy["z, z shown, seed 3"] <= 2.0
+  total = judging.count_games(ablations.ABLATION, runs)
+  assert total == 2 * 4 * 2 * 10 + 10 * 4 and reported[-1][0] == total
+
+
+def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
+  runs, loaded = runs
+  first = judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+  loaded.clear()
+  assert judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None) == first
+  assert loaded == []
+  (runs[1].path / wiring.CHECKPOINTS / f"{41:012d}").mkdir()
+  judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+  # Its games against scripts and its pairs: with noise, with z, with z that is shown.
+  assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
+  path = tmp_path / judging.MEASURED
+  path.write_text(json.dumps([1]))
+  with pytest.raises(settings.SettingsError, match="games.json is not a file of an ablation's"):
+    judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+
+
+def test_arms_of_different_agents_cannot_play_each_other(runs):
+  runs, _ = runs
+  config = runs[0].config.copy_and_resolve_references()
+  config.environment.opponents = "rusher"
+  with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier and"):
+    judging.Judge(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])

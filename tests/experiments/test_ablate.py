@@ -1,0 +1,82 @@
+"""A whole ablation of two arms, small; wrong command lines of `ablate` and `conditioning`."""
+
+import json
+import signal
+
+import pytest
+
+from starleague.experiments import ablate, conditioning
+from starleague.experiments.configs import ablations
+from starleague.experiments.configs.ablations import Ablation, Arm
+from starleague.experiments.run import wiring
+from tests.experiments.launch import launch
+
+SMALL = Ablation(
+  title="small", updates=3, seeds=(4,), games=2, match_games=2, opponents=("rusher",),
+  arms=(Arm("random", "random", {"init": "random", "actor.pseudo_probability": 0.0}),
+        Arm("z", "imitation and z", {"init": "imitation"}, shows_z=True)))
+SETTINGS = ("demonstrations.games=8", "imitation.seconds=0", "imitation.epochs=1",
+            "imitation.batch_size=8", "imitation.held_out=0.2", "imitation.fine_tune_mmr=2000",
+            "evaluation.games=2", "actor.games=8", "actor.inference_batch=8",
+            "actor.iterations=16", "data.min_size=8", "learner.batch_size=8",
+            "learner.log_interval_s=1")
+
+
+@pytest.fixture
+def small(monkeypatch):
+  monkeypatch.setitem(ablations.ABLATIONS, "small", SMALL)
+  handler = signal.getsignal(signal.SIGTERM)
+  yield
+  signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.mark.slow
+def test_an_ablation_trains_judges_and_draws(small, tmp_path):
+  words = ("small", "--runs_dir", tmp_path, *(f"--config.{setting}" for setting in SETTINGS))
+  assert launch(ablate, *words) is None
+  folder = tmp_path / "small"
+  for run in ("random_4", "z_4"):
+    assert [path.name for path in (folder / run / wiring.CHECKPOINTS).glob("[0-9]*")] == [
+      f"{3:012d}"]
+  assert (folder / "z_4" / wiring.IMITATED).is_dir()
+  assert not (folder / "random_4" / wiring.IMITATED).exists()
+  measures = {measure["title"]: measure["values"]
+              for measure in json.loads((folder / "ablation.json").read_text())["measures"]}
+  scores = measures["score against rusher, %"]
+  assert list(scores) == ["random", "z", "z, z shown"]
+  assert all(0 <= value <= 100 for values in scores.values() for value in values)
+  games = json.loads((folder / "games.json").read_text())
+  assert sum(games["random, seed 4 against z, seed 4"]["counts"]) == 2
+  assert "</svg>" in (folder / "ablation.svg").read_text()
+  # Started again, it only draws: nothing is trained or played.
+  before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")
+            if path.name != "ablation.json"}
+  assert launch(ablate, *words) is None
+  assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+@pytest.mark.parametrize("words, message", [
+  (["nothing"], "ablation 'nothing' does not exist; expected one of figure3_human_data"),
+  ([], "expected NAME beside the flags, found no arguments"),
+  (["figure3_human_data", "--seeds=1,x"], "--seeds must be integers, as 0,1,2, found '1,x'"),
+  (["figure3_human_data", "--entrant_games=3"], "must be even"),
+  (["figure3_human_data", "--updates=0"], "--updates"),
+  (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
+  (["figure3_human_data", "--config.preset=huge"], "'huge'"),
+])
+def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
+  error = launch(ablate, *words, "--runs_dir", tmp_path)
+  assert message in error and error.startswith("error: ") and "\n" not in error
+
+
+@pytest.mark.parametrize("words, message", [
+  (["--told=7000"], "--told must be two integers in [0, 32767], as 7000,2000, found '7000'"),
+  (["--told=7000,-1"], "found '7000,-1'"),
+  (["--told=70000,1"], "found '70000,1'"),
+  (["--arm_games=3"], "--arm_games must be even (half from each side), found 3"),
+  (["--agent=best"], "agent"),
+  ([], "config.json does not exist; expected the config of a run there"),
+])
+def test_wrong_command_lines_of_conditioning(words, message, tmp_path):
+  error = launch(conditioning, "--run_dir", tmp_path, *words)
+  assert message in error and error.startswith("error: ") and "\n" not in error

@@ -6,7 +6,7 @@ twice: from the student's state in each chunk, as in training, and from its own,
 game.
 
     python -m benchmarks.teacher_state --dataset data/demonstrations \
-      --student runs/mini/checkpoints --teacher runs/mini/imitation_best
+      --student runs/mini/checkpoints --teacher runs/mini/initial
 """
 
 import argparse

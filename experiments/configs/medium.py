@@ -32,6 +32,8 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "unroll_length": 32,
       "learning_rate": 1e-3,
       "seconds": 4 * 3600.0,
+      "fine_tune_learning_rate": 1e-5,
+      "fine_tune_seconds": 1800.0,
       "evaluate_interval_s": 600.0,
       "checkpoint_interval_s": 300.0,
     },

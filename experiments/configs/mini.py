@@ -111,8 +111,8 @@ def _imitation() -> dict:
     # Fine-tuning on players that won with at least this MMR, which also give z; left out if both
     # limits are 0.
     "fine_tune_mmr": 6000,
-    "fine_tune_learning_rate": 1e-5,
-    "fine_tune_seconds": 0.0,
+    "fine_tune_learning_rate": 3e-4,
+    "fine_tune_seconds": 30.0,
     "fine_tune_epochs": 0,
     "held_out": 0.02,  # share of games that measure and are not learnt
     "evaluate_interval_s": 60.0,
@@ -135,7 +135,7 @@ def _learner() -> dict:
     "baseline_cost": 10.0,
     "upgo_cost": 1.0,
     "entropy": 2e-3,
-    "teacher_kl": 0.1,
+    "teacher_kl": 0.05,
     "updates": 0,  # most updates of the run; 0: no limit
     "function_kl": 0.1,  # early in games with z
     "value_warm_up": 60,  # updates in which only the value functions learn

@@ -17,6 +17,7 @@ SMALL = Ablation(
         Arm("z", "imitation and z", {"init": "imitation"}, shows_z=True)))
 SETTINGS = ("demonstrations.games=8", "imitation.seconds=0", "imitation.epochs=1",
             "imitation.batch_size=8", "imitation.held_out=0.2", "imitation.fine_tune_mmr=2000",
+            "imitation.fine_tune_seconds=0",
             "evaluation.games=2", "actor.games=8", "actor.inference_batch=8",
             "actor.iterations=16", "data.min_size=8", "learner.batch_size=8",
             "learner.log_interval_s=1")

@@ -20,7 +20,8 @@ from tests.experiments.launch import launch
 from tests.experiments.test_train import pids_of, wait_for
 
 SETTINGS = ("batch_size=4", "unroll_length=4", "seconds=0", "epochs=2", "held_out=0.2",
-            "fine_tune_epochs=1", "evaluate_interval_s=3", "checkpoint_interval_s=1",
+            "fine_tune_epochs=1", "fine_tune_seconds=0", "evaluate_interval_s=3",
+            "checkpoint_interval_s=1",
             "learning_rate=3e-3")
 DEADLINE_S = 900
 

@@ -18,7 +18,8 @@ from starleague.learner import checkpoints
 
 SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstrations.games=12",
             "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
-            "imitation.fine_tune_mmr=0", "learner.value_warm_up=2", "evaluation.games=2",
+            "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
+            "learner.value_warm_up=2", "evaluation.games=2",
             "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
             "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2")

@@ -139,7 +139,7 @@ def test_a_run_from_random_weights_has_its_own_values(preset):
   imitation, random = (
     settings.complete(config_flags.load_file(path, init), {"init": init})
     for init in ("imitation", "random"))
-  assert (imitation.learner.teacher_kl, random.learner.teacher_kl) == (0.1, 0.0)
+  assert (imitation.learner.teacher_kl, random.learner.teacher_kl) == (0.05, 0.0)
   assert (imitation.learner.value_warm_up, random.learner.value_warm_up) == (60, 0)
   changed = {key for key, *_ in settings.differences(imitation, random)}
   assert changed <= {"init", *settings.flat(mini.FROM_RANDOM)}

@@ -1,6 +1,7 @@
 """Reads folders of replays into tables; a killed run continues where it was."""
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -112,7 +113,10 @@ class _Reader:
   def admit(self, path: Path) -> Refusal | None:
     """Returns why a file is not to be decoded, or None; _KNOWN if an earlier run read it."""
     try:
-      size = path.stat().st_size
+      status = path.stat()
+      if not stat.S_ISREG(status.st_mode):  # a pipe would never end
+        return Refusal(refusals.UNREADABLE, "expected a regular file")
+      size = status.st_size
       digest = manifests.file_digest(path) if size <= MOST_BYTES else ""
     except OSError as error:
       return Refusal(refusals.UNREADABLE, f"cannot be read: {error.strerror}")

@@ -1,5 +1,6 @@
 """Folders of replays to tables: resumed runs, duplicates, refusals, and the library of z."""
 
+import os
 import shutil
 
 import jax
@@ -125,6 +126,17 @@ def test_other_folders_are_left_alone(tmp_path):
   (tmp_path / "games.parquet").write_bytes(b"PAR1 and no more")
   with pytest.raises(tables.TablesError, match="games.parquet is damaged"):
     library.make(tmp_path)
+
+
+def test_pipes_and_broken_links_do_not_stop_a_run(tmp_path):
+  os.mkfifo(tmp_path / "a.SC2Replay")
+  (tmp_path / "b.SC2Replay").symlink_to(tmp_path / "none")
+  (tmp_path / "c.SC2Replay").mkdir()
+  with open(tmp_path / "d.SC2Replay", "wb") as file:
+    file.truncate(reading.MOST_BYTES + 1)
+  summary = run(tmp_path, tmp_path / "out")
+  assert summary.files == 3 and summary.games == 0
+  assert summary.reasons == {refusals.UNREADABLE: 2, refusals.TOO_LARGE: 1}
 
 
 def test_titles_of_maps():

@@ -27,7 +27,7 @@ from starleague.experiments.run import (
 )
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("run_dir", "opponents", "match_games", "seed"):
+for _name in ("run_dir", "opponents", "match_games", "out", "seed"):
   flags.declare_key_flag(_name)
 _AGENT = flags.DEFINE_enum(
   "agent", agents.IMITATOR, [agents.IMITATOR, agents.INITIAL, agents.TRAINED],
@@ -36,7 +36,6 @@ _LIBRARY = flags.DEFINE_string("library", None, "Library of z. Default: z.npz of
 _GAMES = flags.DEFINE_integer(
   "arm_games", 200, "Games of each arm against each opponent, half from each side.", lower_bound=2)
 _TOLD = flags.DEFINE_list("told", ["7000", "2000"], "The high and the low MMR to tell.")
-_OUT = flags.DEFINE_string("out", None, "File to write the figures to, as JSON.")
 
 
 def told_of(texts: list[str]) -> tuple[int, int]:
@@ -74,8 +73,8 @@ def main() -> None:
   print("\n".join(obeying.table(found, told)))
   path = run_dir / results.FILE_NAME
   results.append(path, obeying.result_rows(found, told, results.last_seconds(path), update))
-  if _OUT.value is not None:
-    with files.replacing(_OUT.value) as file:
+  if run_flags.OUT.value is not None:
+    with files.replacing(run_flags.OUT.value) as file:
       json.dump({"agent": _AGENT.value, "update": update, "library": str(library),
                  **obeying.summary(found, told)}, file, indent=1)
 

@@ -20,29 +20,27 @@ from starleague.data import games_files
 from starleague.experiments.run import bar, demonstrating, entry, progress
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("dataset", "run_dir", "seed"):
+for _name in ("dataset", "games", "preset", "run_dir", "seed"):
   flags.declare_key_flag(_name)
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
-_GAMES = flags.DEFINE_integer("games", 1000, "Number of games.", lower_bound=1)
-_PRESET = flags.DEFINE_string(
-  "preset", "mini", "Preset of the agent that learns: mini, or medium (the tier default).")
 
 
 def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
   demonstrators = demonstrating.Demonstrators(
-    _PRESET.value, tuple(_PLAYERS.value), run_flags.SEED.value)
+    run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
+  games = run_flags.GAMES.value or 1000
   start = time.monotonic()
-  with bar.Bar("demonstrations", _GAMES.value, "games") as shown:
+  with bar.Bar("demonstrations", games, "games") as shown:
     def report(written: games_files.Description) -> None:
       detail = f"{count(written.decisions)} decisions"
       shown.update(written.games, detail)
       if run_flags.RUN_DIR.value:
         progress.write(run_flags.RUN_DIR.value, progress.Progress(
-          progress.DEMONSTRATIONS, written.games, _GAMES.value, "games", detail))
+          progress.DEMONSTRATIONS, written.games, games, "games", detail))
 
-    found = demonstrating.record(path, demonstrators, _GAMES.value, report)
+    found = demonstrating.record(path, demonstrators, games, report)
   size = sum(file.stat().st_size for file in path.glob("*.parquet"))
   print(f"recorded games={found.games} decisions={found.decisions} megabytes={size / 1e6:.1f} "
         f"kilobytes_a_decision={size / max(found.decisions, 1) / 1e3:.2f} "

@@ -2,6 +2,8 @@
 
   python -m starleague.experiments.describe --preset mini
   python -m starleague.experiments.describe --write docs/agent.md
+
+Without --preset, the agent is `full`.
 """
 
 import pathlib
@@ -12,16 +14,17 @@ from starleague.agent import config as agent_config
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.experiments.run import entry
+from starleague.experiments.run import flags as run_flags
 from starleague.viewers import agent_page
 
-_PRESET = flags.DEFINE_string("preset", "full", "Preset of the agent: mini, medium or full.")
+flags.declare_key_flag("preset")
 _WRITE = flags.DEFINE_string(
   "write", None, "Page to update. Default: the generated part is printed.")
 
 
 def main() -> None:
   try:
-    config = agent_config.preset(_PRESET.value)
+    config = agent_config.preset(run_flags.PRESET.value or "full")
   except ValueError as error:
     raise UserError(f"--preset: {error}") from error
   if _WRITE.value is None:

@@ -16,19 +16,17 @@ from starleague.common import results
 from starleague.experiments.run import entry, evaluating, settings, wiring
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("run_dir", "opponents", "origin", "seed"):
+for _name in ("run_dir", "games", "opponents", "origin", "seed"):
   flags.declare_key_flag(_name)
-_GAMES = flags.DEFINE_integer(
-  "games", None, "Games against each scripted player, half from each side. Default: "
-  "evaluation.games of the run.", lower_bound=2)
 
 
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
+  given = run_flags.GAMES.value
+  if given is not None and given % 2:
+    raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
   config = settings.load(run_dir)
-  games = _GAMES.value or config.evaluation.games
-  if games % 2:
-    raise settings.SettingsError(f"--games must be even (half from each side), found {games}.")
+  games = given or config.evaluation.games
   parts = wiring.make_parts(config)
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)

@@ -18,7 +18,7 @@ from starleague.experiments.run import bar, entry
 from starleague.experiments.run import flags as run_flags
 from starleague.viewers.replays import page
 
-_OUT = flags.DEFINE_string("out", None, "Folder of the tables, the library of z and the page.")
+flags.declare_key_flag("out")
 _WORKERS = flags.DEFINE_integer(
   "workers", len(os.sched_getaffinity(0)), "Decoders at a time.", lower_bound=1, upper_bound=256)
 _SECONDS = flags.DEFINE_float(
@@ -30,7 +30,7 @@ _MEGABYTES = flags.DEFINE_integer(
 
 
 def main(*folders: str) -> None:
-  out = pathlib.Path(run_flags.given(_OUT))
+  out = pathlib.Path(run_flags.given(run_flags.OUT))
   paths = reading.find(folders)
   store = tables.Store(out)
   start = time.monotonic()

@@ -32,6 +32,11 @@ DATASET = flags.DEFINE_string(
   "dataset", None, "Folder of the dataset; one that is written must not exist.")
 OPPONENTS = flags.DEFINE_list(
   "opponents", None, "Scripted players to meet, a part of the run's. Default: all of them.")
+GAMES = flags.DEFINE_integer(
+  "games", None, "Number of games: of a dataset (default: 1000), or against each scripted player, "
+  "half from each side (default: evaluation.games of the run).", lower_bound=1)
+PRESET = flags.DEFINE_string("preset", None, "Preset of the agent: mini, medium or full.")
+OUT = flags.DEFINE_string("out", None, "File or folder to write.")
 MATCH_GAMES = flags.DEFINE_integer(
   "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "
   "ablation's.", lower_bound=0)

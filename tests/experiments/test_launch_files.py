@@ -1,5 +1,6 @@
 """Launch files are thin: flags, wiring and one call; `experiments/run` has the rest."""
 
+import importlib
 import pathlib
 
 import pytest
@@ -16,3 +17,9 @@ def test_the_launch_files_are_found():
 @pytest.mark.parametrize("name", LAUNCH_FILES)
 def test_a_launch_file_is_thin(name):
   assert len((EXPERIMENTS / name).read_text().splitlines()) < MAX_LINES
+
+
+def test_launch_files_share_their_flags():
+  """A flag of two files is defined once: one process can import all of them."""
+  for name in LAUNCH_FILES:
+    importlib.import_module(f"starleague.experiments.{name.removesuffix('.py')}")

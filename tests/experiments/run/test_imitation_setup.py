@@ -22,7 +22,8 @@ def folder(tmp_path_factory):
 
 
 def settings_of(**values):
-  return settings.complete({"imitation": {"batch_size": 3, "unroll_length": 4} | values})
+  return settings.complete({"imitation": {
+    "batch_size": 3, "unroll_length": 4, "fine_tune_seconds": 0.0} | values})
 
 
 def rates(warm_up, final):
@@ -40,12 +41,11 @@ def test_the_learning_rate_rises_and_falls_along_half_a_cosine():
 def test_phases_learn_other_games_than_they_measure(folder):
   data = games.read(folder)
   main, = imitation_setup.make_phases(
-    settings_of(held_out=0.3, seconds=9.0, epochs=2, fine_tune_seconds=0.0), data)
+    settings_of(held_out=0.3, seconds=9.0, epochs=2), data)
   assert (main.name, main.learning_rate, main.seconds, main.epochs) == ("imitation", 3e-3, 9.0, 2)
   assert sorted([*main.rows, *main.held_out]) == list(range(12)) and len(main.held_out) == 4
   main, fine = imitation_setup.make_phases(
-    settings_of(held_out=0.3, fine_tune_mmr=2000, fine_tune_seconds=0.0, fine_tune_epochs=3),
-    data)
+    settings_of(held_out=0.3, fine_tune_mmr=2000, fine_tune_epochs=3), data)
   assert (fine.learning_rate, fine.seconds, fine.epochs) == (3e-4, 0.0, 3)
   won = data.episodes.result > 0
   assert list(fine.rows) == [row for row in main.rows if won[row]] and len(fine.rows) == 4

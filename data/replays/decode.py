@@ -151,15 +151,17 @@ def _rows(digest: str, file: str, number: str, build: int, loops: int, files: _F
 def _game_row(digest: str, file: str, number: str, build: int, loops: int, files: _Files,
               players: Sequence[Participant]) -> GameRow:
   details, description = files.details, files.lobby.description
-  handles = details.get("m_cacheHandles") or [b""]
+  handles = details.get("m_cacheHandles")  # games on a local map, as those of agents, have none
+  map_digest = (handles[-1][-32:].hex() if handles
+                else f"{description['m_mapFileSyncChecksum']:08x}")
   beginning = [unit[:1] + unit[2:] for unit in files.tracked.units if unit.loop <= _KEY_LOOPS]
-  key = repr((description["m_randomValue"], handles[-1], sorted(player.name for player in players),
+  key = repr((description["m_randomValue"], map_digest, sorted(player.name for player in players),
               beginning))
   results = [player.result for player in players]
   winner = results.index("win") + 1 if "win" in results else 0 if "tie" in results else -1
   return GameRow(
     replay=digest, file=file, key=hashlib.sha256(key.encode()).hexdigest(),
-    map=protocol.text(details["m_title"]), map_digest=handles[-1][-32:].hex(),
+    map=protocol.text(details["m_title"]), map_digest=map_digest,
     width=description["m_mapSizeX"], height=description["m_mapSizeY"], version=number, build=build,
     protocol=files.build, started=_started(details.get("m_timeUTC")), loops=loops,
     matchup="v".join(player.race[0].upper() for player in players), winner=winner, commands=0,

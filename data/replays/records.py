@@ -10,7 +10,7 @@ class GameRow(NamedTuple):
   file: str
   key: str  # the same for all files of one game
   map: str  # title in the language of the file
-  map_digest: str  # the same for all languages
+  map_digest: str  # the same for all languages: SHA-256 of the file, a checksum of local maps
   width: int  # of the map, in game coordinates
   height: int
   version: str

@@ -108,16 +108,19 @@ class Game:
   size: tuple = (160, 176)
   seed: int = 7
   title: bytes = b"Test LE"
+  handles: tuple = (b"s2ma\0\0EU" + bytes(32),)
+  checksum: int = 0
 
   def files(self):
     build = min((b for b in encoding.protocol.builds()), key=lambda b: abs(b - self.build))
     details = {
       "m_playerList": list(self.players), "m_title": self.title, "m_timeUTC": 132 * 10**15,
-      "m_cacheHandles": [b"s2ma\0\0EU" + bytes(32)]}
+      "m_cacheHandles": list(self.handles)}
     lobby = {"m_syncLobbyState": {
       "m_userInitialData": list(self.users), "m_gameDescription": {
         "m_randomValue": self.seed, "m_maxTeams": 1, "m_maxRaces": 1, "m_maxControls": 1,
-        "m_mapSizeX": self.size[0], "m_mapSizeY": self.size[1]}}}
+        "m_mapSizeX": self.size[0], "m_mapSizeY": self.size[1],
+        "m_mapFileSyncChecksum": self.checksum}}}
     return {
       "replay.details": encoding.encode(build, "game_details", details),
       "replay.initData": encoding.encode(build, "replay_initdata", lobby),

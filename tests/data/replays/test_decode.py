@@ -174,6 +174,13 @@ def test_builds_without_tables_use_the_nearest():
   assert (found.game.build, found.game.protocol) == (75700, 75689)
 
 
+def test_local_maps_have_no_handles():
+  """Games of agents are told apart by the checksum of their map."""
+  found = [decoded(Game(handles=(), checksum=checksum)).game for checksum in (1, 2)]
+  assert [game.map_digest for game in found] == ["00000001", "00000002"]
+  assert decoded().game.map_digest == "00" * 32
+
+
 def test_both_files_of_a_game_have_one_key():
   """The winner's file ends later, and titles are localised."""
   own = decoded().game

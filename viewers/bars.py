@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_WIDTH, _LABEL, _VALUE = 460, 170, 104  # of a panel, its labels and its values, pixels
+_WIDTH, _LABEL, _VALUE = 510, 200, 124  # of a panel, its labels and its values, pixels
 _TITLE, _ROW, _GAP = 30, 26, 18  # heights, pixels
 _COLOUR, _INK, _GREY = "#2563eb", "#0f172a", "#64748b"
 _FONT = 'font-family="system-ui, Segoe UI, DejaVu Sans, sans-serif"'
@@ -113,4 +113,4 @@ def plot(panel: Panel) -> dict[str, Any]:
        "y": [label for _, label in dots], "hovertemplate": "one seed: %{x}<extra></extra>",
        "marker": {"color": "white", "line": {"color": _INK, "width": 1.5}, "size": 7}}],
     "layout": {"title": {"text": panel.title, "font": {"size": 14}}, "showlegend": False,
-               "height": 130 + 34 * len(panel.bars), "margin": {"l": 170, "r": 20, "t": 40}}}
+               "height": 130 + 34 * len(panel.bars), "margin": {"l": 200, "r": 20, "t": 40}}}

@@ -42,7 +42,7 @@ ABLATIONS = {
       Arm("random", "random initialisation", {"init": "random", **_NO_TEACHER, **_NO_Z}),
       Arm("imitation", "initialised by imitation", {"init": "imitation", **_NO_TEACHER, **_NO_Z}),
       Arm("teacher", "+ KL to the teacher", {"init": "imitation", **_NO_Z}),
-      Arm("z", "+ KL, z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
+      Arm("z", "+ z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
     ),
     updates=1000),
 }

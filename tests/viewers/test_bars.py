@@ -21,12 +21,12 @@ def test_the_picture_draws_to_scale():
   groups = root.findall("svg:g", name)
   assert len(groups) == 3
   drawn = groups[0].findall("svg:rect", name)
-  # From -100 to 100 over 186 pixels, after 170 pixels of labels: 0 is at 263.
-  assert [float(drawn[0].get(key)) for key in ("x", "width")] == [263.0, 46.5]
-  assert [float(drawn[1].get(key)) for key in ("x", "width")] == [170.0, 93.0]
-  assert [path.get("d") for path in groups[0].findall("svg:path", name)] == ["M286.2 43.0H356.0"]
+  # From -100 to 100 over 186 pixels, after 200 pixels of labels: 0 is at 293.
+  assert [float(drawn[0].get(key)) for key in ("x", "width")] == [293.0, 46.5]
+  assert [float(drawn[1].get(key)) for key in ("x", "width")] == [200.0, 93.0]
+  assert [path.get("d") for path in groups[0].findall("svg:path", name)] == ["M316.2 43.0H386.0"]
   points = [float(dot.get("cx")) for dot in groups[0].findall("svg:circle", name)]
-  assert points == pytest.approx([300.2, 318.8, 337.4, 170.0], abs=0.051)
+  assert points == pytest.approx([330.2, 348.8, 367.4, 200.0], abs=0.051)
   words = [element.text for element in groups[0].findall("svg:text", name)]
   assert words == ["A & B", "half", "50.0 (25.0 to 100.0)", "<none>", "reached by 1 of 2",
                    "one seed", "-100.0"]

@@ -23,7 +23,7 @@ SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstratio
             "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
             "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2")
-DEADLINE_S = 600
+DEADLINE_S = 1200
 
 
 def command(runs_dir: pathlib.Path, *arguments: str) -> list[str]:

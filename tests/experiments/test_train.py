@@ -113,7 +113,7 @@ def test_a_run_writes_all_its_files(finished):
       assert score.low <= score.value <= score.high
       assert rate.value <= score.value
   assert np.isfinite([row.value for row in tags["loss/total"]]).all()
-  assert np.isfinite([row.value for row in tags["imitation/held_out/loss"]]).all()
+  assert np.isfinite([row.value for row in tags["imitation/loss/held_out"]]).all()
   assert tags["total/steps_learnt"][-1].value > 0
   assert sum(row.value for row in tags["count/steps"]) > 0
 

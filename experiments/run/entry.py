@@ -67,7 +67,9 @@ def keep_own_messages() -> None:
 
 def _is_own(record: logging.LogRecord) -> bool:
   path = pathlib.Path(record.pathname).resolve()
-  return record.levelno >= logging.WARNING or path.is_relative_to(_ROOT)
+  # A virtual environment may lie in the repository's root.
+  own = path.is_relative_to(_ROOT) and "site-packages" not in path.parts
+  return own or record.levelno >= logging.WARNING
 
 
 def _parse_flags(argv: Sequence[str]) -> list[str]:

@@ -1,11 +1,16 @@
 """The start and end of a launch file: its command line, its errors."""
 
+import logging
+import pathlib
+
 import pytest
+from absl import logging as absl_logging
 from absl.testing import flagsaver
 
 from starleague.common.errors import UserError
 from starleague.experiments.run import entry
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 FORMS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
 
 
@@ -51,3 +56,17 @@ def test_user_errors_get_one_line_and_other_errors_a_traceback(monkeypatch):
   monkeypatch.setattr("sys.argv", ["program"])
   with pytest.raises(ZeroDivisionError):
     entry.run(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("path, level, shown", [
+  ("learner/update.py", logging.INFO, True),
+  (".venv/lib/python3.11/site-packages/orbax/handler.py", logging.INFO, False),
+  (".venv/lib/python3.11/site-packages/orbax/handler.py", logging.WARNING, True),
+  ("/usr/lib/python3/other.py", logging.INFO, False),
+])
+def test_the_log_has_own_messages_and_warnings(path, level, shown):
+  found = str(ROOT / path)
+  record = logging.LogRecord("absl", level, found, 1, "message", None, None)
+  entry.keep_own_messages()
+  handler = absl_logging.get_absl_handler()
+  assert all(accepts(record) for accepts in handler.filters if callable(accepts)) is shown

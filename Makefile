@@ -59,13 +59,14 @@ clean:  ## remove the environments, caches and builds; runs/ stays
 	find . -name __pycache__ -type d -not -path "./runs/*" -prune -exec rm -rf {} +
 
 # A stamp is the last thing written, so that an interrupted install is done again. pyproject.toml and
-# setup.py count: the editable install reads them.
+# setup.py count: the editable install reads them. Python compiles the few modules that are imported:
+# to compile all of them takes pip a minute.
 $(VENV)/.stamp: requirements.txt setup.py pyproject.toml
 	@"$(PYTHON)" -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
 	  v == "3.11" or sys.exit("Starleague needs CPython 3.11 (Reverb has no later wheels); $(PYTHON) is " + v \
 	  + ". Install it, or name it: make PYTHON=/path/to/python3.11")'
 	test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt -e .
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r requirements.txt -e .
 	touch $@
 
 $(NEWEST)/.stamp: setup.py pyproject.toml

@@ -54,10 +54,11 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
 
-  def decide(params, key, game, player, pairing, observation, core) -> StepOutput:
+  def decide(params, keys, game, player, pairing, observation, core) -> StepOutput:
     del params, observation
-    action = scripted_player(jnp.asarray(script, jnp.int32)[pairing, player], key, game, player)
-    zeros = Arguments(*[jnp.zeros(())] * len(Arguments._fields))
+    scripts = jnp.asarray(script, jnp.int32)[pairing, player]
+    action = jax.vmap(scripted_player)(scripts, keys, game, player)
+    zeros = Arguments(*[jnp.zeros(len(player))] * len(Arguments._fields))
     return StepOutput(action=action, log_prob=zeros, logits=zeros, state=core)
 
   def initial_state() -> types.CoreState:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor import rollouts
-from starleague.agent.policy import Policy, StepOutput
+from starleague.actor import players, rollouts
+from starleague.agent.policy import Policy
 from starleague.data.conditioning import Conditioning
 from starleague.environments import base
 
@@ -69,37 +68,28 @@ def make_match(environment: base.Environment, policy: Policy, games: int,
                maps: int = 1) -> Evaluator:
   """Makes an evaluator of two policies against each other.
 
-  Its parameters are those of player 0 and of player 1, stacked on a leading axis: see `stack`. Both
-  networks infer each row, and the row's player selects the output.
+  Its parameters are those of player 0 and of player 1: see `pair`.
 
   Args:
-    environment, policy, inference_batch, races, maps: as for `make_evaluator`.
+    environment, policy, races, maps: as for `make_evaluator`.
+    inference_batch: even.
     games: even, half from each starting side.
 
   Raises:
     ValueError: `games` is odd or not positive.
   """
   _require_even(games)
-
-  def decide(params, key, game, player, opponent, observation, core) -> StepOutput:
-    del game, opponent
-    both = jax.vmap(policy.step, in_axes=(0, None, None, None))(params, key, observation, core)
-    return jax.tree.map(lambda x: x[player], both)
-
-  def plays(opponent: jax.Array) -> jax.Array:
-    return jnp.ones((*opponent.shape, 2), bool)
-
-  decider = rollouts.Decider(decide, policy.initial_state, plays, rollouts.agents_strength)
   config = _sizes(games, min(inference_batch, 2 * games), races, maps)
+  sizes = players.Sizes(slots=2, matches=1, scripts=0, chunk=config.inference_batch // 2)
   return Evaluator(
-    program=rollouts.make_program(
-      environment, decider, config, None, pack_step=lambda step: step.weight),
-    opponents=np.full(games, rollouts.SELF_PLAY, np.int32))
+    program=players.make_rollouts(
+      environment, policy, config, sizes, None, pack_step=lambda step: step.weight),
+    opponents=np.zeros(games, np.int32))
 
 
-def stack(home: Any, away: Any) -> Any:
-  """Returns the parameters of two players for a match, [2, ...]."""
-  return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), home, away)
+def pair(home: Any, away: Any) -> players.Players:
+  """Returns the two players of a match from their parameters."""
+  return players.stack([home, away], np.array([[0, 1]]))
 
 
 def _require_even(games: int) -> None:

@@ -4,7 +4,7 @@ Each player chooses its own delays, so at any time only some of the `2 x games` 
 one game each) are due. An iteration of the program has four parts:
 
   1. games advance until `inference_batch` rows are due, or a bound is reached;
-  2. the policy infers these rows only, those that waited longest first (`Decider` stands for it);
+  2. the policy infers these rows only, those that waited longest first (see `Decider`);
   3. the games take the actions, and each inferred row gives one record;
   4. finished games are replaced by new ones.
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from starleague.actor import rewards
+from starleague.actor import rewards, rows
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.data.conditioning import Conditioning
@@ -39,12 +39,17 @@ COUNTED = -1  # opponent index of a finished game that is not replaced
 class Decider(NamedTuple):
   """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
 
-  # (params, key, game, player, opponent, observation, core) -> StepOutput, unbatched
+  # (params, keys, games, players, opponents, observations, cores) -> StepOutput, [rows, ...] each
   decide: Callable[..., StepOutput]
   initial_state: Callable[[], types.CoreState]  # at the start of a game
   plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
   # (opponents [games], conditioning) -> MMR as observations show it, percent of income: [games, 2]
   strength: Callable[[jax.Array, Conditioning], tuple[jax.Array, jax.Array]]
+  # (params, priority [2 * games], opponents [games], size) -> row, filled [size]: the rows that an
+  # iteration infers. A priority of 0 means that the row is not pending.
+  choose_rows: Callable[..., tuple[jax.Array, jax.Array]] = rows.longest_waiting
+  # opponents [games] -> index of the scripted player, any where there is none
+  script: Callable[[jax.Array], jax.Array] = lambda opponent: jnp.maximum(opponent - 1, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,37 +161,6 @@ class _Batch(NamedTuple):
     return self.filled & ~self.over
 
 
-def _flatten(tree: Any) -> Any:
-  """[games, 2, ...] -> [2 * games, ...]."""
-  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
-
-
-def _unflatten(tree: Any) -> Any:
-  """[2 * games, ...] -> [games, 2, ...]."""
-  return jax.tree.map(lambda x: x.reshape(-1, 2, *x.shape[1:]), tree)
-
-
-def _gather(tree: Any, row: jax.Array) -> Any:
-  """The rows of a tree: [games, 2, ...] -> [len(row), ...]."""
-  return jax.tree.map(lambda x: x[row], _flatten(tree))
-
-
-def _scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
-  """A tree [games, 2, ...] with new values [len(row), ...] in the rows chosen by `where`."""
-  count = 2 * jax.tree.leaves(tree)[0].shape[0]
-  # A write out of bounds is dropped.
-  index = jnp.where(where, row, count)
-  return _unflatten(jax.tree.map(
-    lambda x, y: x.at[index].set(y, mode="drop"), _flatten(tree), values))
-
-
-def _select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
-  """Selects between two trees per game; `condition` is [games]."""
-  def one(a: jax.Array, b: jax.Array) -> jax.Array:
-    return jnp.where(condition.reshape(-1, *[1] * (a.ndim - 1)), a, b)
-  return jax.tree.map(one, on_true, on_false)
-
-
 def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
                conditioning: Conditioning) -> RolloutState:
   """Starts games against `opponents` [games], with z drawn for their match-ups."""
@@ -201,8 +175,10 @@ def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
   choice = jax.random.randint(keys[0], (games, 2), 0, conditioning.rows.shape[-1])
   row = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side, choice]
   target = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.statistics)
+  probabilities = jnp.asarray(conditioning.active)
   active = jax.random.bernoulli(
-    keys[1], conditioning.active, (games, 2, len(types.PSEUDO_REWARDS)))
+    keys[1], probabilities[opponents] if probabilities.ndim == 3 else probabilities,
+    (games, 2, len(types.PSEUDO_REWARDS)))
   mmr, income = setup.decider.strength(opponents, conditioning)
   match_up = base.MatchUp(
     races=race, map_index=map_index, swap_sides=swap,
@@ -229,7 +205,7 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
   """
   environment, config = setup.environment, setup.config
   played = setup.decider.plays(state.opponent)
-  script = jnp.maximum(state.opponent - 1, 0)
+  script = setup.decider.script(state.opponent)
 
   def pending(game):
     over = jax.vmap(environment.outcome)(game).over[:, None]
@@ -247,7 +223,7 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
       action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
       actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
       game = jax.vmap(environment.act)(game, actions, due)
-    game = _select(waiting.any(axis=1), game, jax.vmap(environment.advance)(game))
+    game = rows.select_games(waiting.any(axis=1), game, jax.vmap(environment.advance)(game))
     return game, pending(game), advances + 1
 
   game, waiting, _ = jax.lax.while_loop(
@@ -255,16 +231,16 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
   return game, waiting
 
 
-def _observe(setup: _Setup, state: RolloutState, pending: jax.Array) -> _Batch:
-  """Observes `inference_batch` pending rows, those that waited longest first."""
+def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
+  """Observes `inference_batch` pending rows, chosen by the decider."""
   environment, config = setup.environment, setup.config
-  priority, row = jax.lax.top_k(
-    jnp.where(pending, 1 + state.waited, 0).reshape(-1), config.inference_batch)
-  filled = priority > 0
+  priority = jnp.where(pending, 1 + state.waited, 0).reshape(-1)
+  row, filled = setup.decider.choose_rows(
+    params, priority, state.opponent, config.inference_batch)
   game = jax.tree.map(lambda x: x[row // 2], state.environment)
   observation, privileged = jax.vmap(environment.observe)(game, row % 2)
   outcome = jax.vmap(environment.outcome)(game)
-  before, active, target = _gather((state.executed, state.pseudo_active, state.target), row)
+  before, active, target = rows.gather((state.executed, state.pseudo_active, state.target), row)
   winloss = jnp.take_along_axis(outcome.reward, (row % 2)[:, None], axis=1)[:, 0]
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
@@ -276,8 +252,8 @@ def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
            batch: _Batch) -> tuple[StepOutput, Records]:
   """Runs the decider on a batch of rows. Returns its output and the records."""
   size = setup.config.inference_batch
-  core, first = _gather((state.core, state.first), batch.row)
-  output = jax.vmap(setup.decider.decide, in_axes=(None, *[0] * 6))(
+  core, first = rows.gather((state.core, state.first), batch.row)
+  output = setup.decider.decide(
     params, jax.random.split(key, size), batch.game, batch.row % 2, state.opponent[batch.row // 2],
     batch.observation, core)
   step = types.Step(
@@ -297,7 +273,7 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
 
   def put(tree: Any, values: Any, where: types.Array = batch.filled,
           row: jax.Array = row) -> Any:
-    return _scatter(tree, row, where, values)
+    return rows.scatter(tree, row, where, values)
 
   # A scripted player never observes: its executed statistics are those its opponent was given.
   scripted = batch.filled & ~setup.decider.plays(state.opponent).reshape(-1)[row ^ 1]
@@ -329,7 +305,7 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
   new = _new_games(setup, game_key, opponents, conditioning)
   # All fields are per game but the first, the key of the batch.
-  return RolloutState(state.key, *_select(done, new[1:], state[1:])), results
+  return RolloutState(state.key, *rows.select_games(done, new[1:], state[1:])), results
 
 
 def make_rollouts(environment: base.Environment, policy: Policy, config: RolloutConfig,
@@ -348,8 +324,8 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
     `conditioning` has rows for all maps of the config.
   """
-  def decide(params, key, game, player, opponent, observation, core) -> StepOutput:
-    return policy.step(params, key, observation, core)
+  def decide(params, keys, game, player, opponent, observation, core) -> StepOutput:
+    return jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
 
   def plays(opponent: jax.Array) -> jax.Array:
     return jnp.stack([jnp.ones_like(opponent, bool), opponent == SELF_PLAY], axis=1)
@@ -388,7 +364,7 @@ def make_program(environment: base.Environment, decider: Decider, config: Rollou
       key, advance_key, action_key, *new_keys = jax.random.split(state.key, 5)
       game, pending = _advance_until_due(setup, advance_key, state)
       state = state._replace(key=key, environment=game)
-      batch = _observe(setup, state, pending)
+      batch = _observe(setup, params, state, pending)
       output, records = _infer(setup, params, action_key, state, batch)
       state = _act(setup, state, pending, batch, output)
       state, results = _finish_games(setup, tuple(new_keys), state, probabilities, conditioning)

@@ -2,6 +2,7 @@
 
 from starleague.agent.config import AgentConfig, full, medium, mini, preset
 from starleague.agent.policy import Policy, StepOutput, UnrollOutput, make_policy
+from starleague.agent.pretrained import Pretrained, PretrainedError, load_pretrained
 from starleague.agent.types import (
   Action,
   CoreState,
@@ -12,6 +13,7 @@ from starleague.agent.types import (
   Trajectory,
 )
 
-__all__ = ["Action", "AgentConfig", "CoreState", "Observation", "Policy", "Privileged",
-           "Statistics", "Step", "StepOutput", "Trajectory", "UnrollOutput", "full",
-           "make_policy", "medium", "mini", "preset"]
+__all__ = ["Action", "AgentConfig", "CoreState", "Observation", "Policy",
+           "Pretrained", "PretrainedError", "Privileged", "Statistics", "Step", "StepOutput",
+           "Trajectory", "UnrollOutput", "full", "load_pretrained", "make_policy", "medium", "mini",
+           "preset"]

@@ -7,7 +7,8 @@ code with smaller numbers. Derive a custom size from a preset:
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 DTYPES = ("float32", "bfloat16")
 UNIT_MASKS = ("existing", "own", "capable")
@@ -17,6 +18,8 @@ TARGET_MASKS = ("existing", "on_screen")
 REMATS = ("none", "blocks", "parts")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
+# Fields that do not change the meaning of parameters: stored ones may be used with other values.
+RUN_FIELDS = frozenset({"dtype", "remat", "entity_embedding", "temperature", "delay_temperature"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +181,24 @@ def preset(name: str) -> AgentConfig:
   if name not in _PRESETS:
     raise ValueError(f"unknown agent preset {name!r}: expected one of {sorted(_PRESETS)}")
   return _PRESETS[name]()
+
+
+def structure(values: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns the fields of a config that give parameters their meaning, as flat JSON values.
+
+  Args:
+    values: `dataclasses.asdict` of an AgentConfig, or the same read from JSON.
+
+  Returns:
+    {"core_size": 64, "scalar.player": 16, ...}, without RUN_FIELDS.
+  """
+  flat: dict[str, Any] = {}
+  for name, value in values.items():
+    if isinstance(value, Mapping):
+      flat |= {f"{name}.{key}": part for key, part in structure(value).items()}
+    elif name not in RUN_FIELDS:
+      flat[name] = list(value) if isinstance(value, tuple) else value
+  return flat
 
 
 def validate(config: AgentConfig) -> None:

@@ -153,7 +153,7 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
-  optimizer = learner_setup.make_optimizer(config)
+  optimizer = learner_setup.make_optimizer(parts, config)
   run = update.make_update(
     learner_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
   params = jax.device_get(wiring.initial_params(parts, config))

@@ -108,10 +108,14 @@ PARTS = {"actor": actor_alone, "learner": learner_alone}
 
 def alone(folder: pathlib.Path, part: str, seconds: float) -> float:
   """Runs a part in a process with the environment of a run's processes."""
+  variables = supervision.environment(folder / "run")
+  if part == "learner":
+    learner = settings.complete({}).learner
+    variables = supervision.data_parallel(
+      variables, learner.batch_size, learner.accumulate, len(os.sched_getaffinity(0)))
   done = subprocess.run(
     [sys.executable, "-m", "benchmarks.run", "--part", part, "--seconds", str(seconds)], cwd=ROOT,
-    env=os.environ | supervision.environment(folder / "run"), stdout=subprocess.PIPE, text=True,
-    check=True)
+    env=os.environ | variables, stdout=subprocess.PIPE, text=True, check=True)
   return json.loads(done.stdout.splitlines()[-1])
 
 

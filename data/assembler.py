@@ -20,6 +20,7 @@ class Cut(NamedTuple):
   """A complete trajectory of a row."""
 
   row: int
+  at: int  # flat index of the record that completed it
   packed: wire.Packed
 
 
@@ -77,7 +78,7 @@ class Assembler:
       self._length[row[chosen[first[chosen]]]] = 0
       chosen = chosen[self._length[row[chosen]] >= 0]
       self._put(flat, state, row[chosen], chosen, last[chosen])
-      cuts += self._cut(row[chosen], last[chosen])
+      cuts += self._cut(row[chosen], chosen, last[chosen])
     return cuts
 
   def _put(self, flat: wire.Columns, state: np.ndarray, rows: np.ndarray, chosen: np.ndarray,
@@ -105,11 +106,12 @@ class Assembler:
       wire.make_terminal(self._ring, (rows[last], at[last]), self._config)
     self._length[rows] = length + 1
 
-  def _cut(self, rows: np.ndarray, last: np.ndarray) -> list[Cut]:
+  def _cut(self, rows: np.ndarray, chosen: np.ndarray, last: np.ndarray) -> list[Cut]:
     """Returns the trajectories that are complete with the newest steps of these rows."""
     newest = self._length[rows] - 1
     due = (newest > 0) & ((newest % self._unroll_length == 0) | last)
-    cuts = [Cut(int(row), self._read(row)) for row in rows[due]]
+    cuts = [Cut(int(row), int(at), self._read(row))
+            for row, at in zip(rows[due], chosen[due], strict=True)]
     self._length[rows[last]] = -1
     return cuts
 

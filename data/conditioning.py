@@ -24,7 +24,8 @@ class Conditioning(NamedTuple):
   # [maps, home races, away races, sides, K] int32, rows of `statistics`. Races are indices of
   # types.RACES, home is the player that gets the z, and side is where it starts.
   rows: types.Array
-  # [4] float32: probability that a part of z is active, PSEUDO_REWARDS; [2, 4]: of each player.
+  # [4] float32: probability that a part of z is active, PSEUDO_REWARDS; [2, 4]: of each player;
+  # [M, 2, 4]: of each player by opponent index, as in `starleague.actor.rollouts`.
   active: types.Array
   mmr: types.Array  # [] int16, of both players; [2]: of each
 

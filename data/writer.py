@@ -25,14 +25,14 @@ class TrajectoryWriter:
   wait for a missing server corrupt the process's memory.
   """
 
-  def __init__(self, address: str, player: str | Sequence[str], config: AgentConfig,
+  def __init__(self, address: str, players: str | Sequence[str], config: AgentConfig,
                unroll_length: int, num_rows: int, *, deadline_s: float = 300.0,
                max_in_flight: int = 8, stop: threading.Event | None = None):
     """Connects, and checks the signatures of the tables.
 
     Args:
       address: host:port of the data server.
-      player: name of the table, or one name per row.
+      players: names of the tables, or the name of the only one.
       config: the AgentConfig of the tables.
       unroll_length: T of the tables.
       num_rows: rows are 0 to num_rows - 1.
@@ -45,36 +45,36 @@ class TrajectoryWriter:
       ServerUnavailableError: no server answers within the deadline.
       SignatureMismatchError: a table is missing or holds other trajectories.
       StoppedError: `stop` was set.
-      ValueError: the number of names differs from the number of rows.
     """
-    self._players = [player] * num_rows if isinstance(player, str) else list(player)
-    if len(self._players) != num_rows:
-      raise ValueError(f"one player a row: expected {num_rows} names, found {len(self._players)}.")
+    self._players = [players] if isinstance(players, str) else list(players)
     self._stop = stop or threading.Event()
     self._client, info = transport.connect(address, deadline_s, self._stop)
     self._spec = wire.packed_spec(config, unroll_length)
-    for name in sorted(set(self._players)):
+    for name in self._players:
       transport.check_signature(info, name, address, self._spec._asdict())
     self._address, self._deadline_s = address, deadline_s
     self._max_in_flight = max_in_flight
     self._assembler = Assembler(config, unroll_length, num_rows)
     self._writer = self._client.trajectory_writer(num_keep_alive_refs=1)
 
-  def write(self, records: Records, record: np.ndarray | None = None) -> int:
+  def write(self, records: Records, player: np.ndarray | None = None) -> int:
     """Adds steps, sends the trajectories that they complete and returns their number.
 
     Args:
-      records, record: as for `Assembler.add`.
+      records: numpy or JAX arrays.
+      player: [N, C] int: index of each step's player among the writer's, the same for all steps of
+        a game; negative: the step is not written. None: all are the first's.
 
     Raises:
       StarvedError: the table took nothing within the deadline.
       ServerUnavailableError: the server has not answered within the deadline.
     """
-    cuts = self._assembler.add(records, record)
+    cuts = self._assembler.add(records, None if player is None else player >= 0)
+    names = np.zeros(np.shape(records.row), int) if player is None else player
     for sent, cut in enumerate(cuts):
       if self._stop.is_set():
         return sent
-      self.send(self._players[cut.row], cut.packed)
+      self.send(self._players[names.reshape(-1)[cut.at]], cut.packed)
     return len(cuts)
 
   def send(self, player: str, packed: wire.Packed) -> None:
@@ -115,7 +115,7 @@ class TrajectoryWriter:
         return
       except RuntimeError as error:
         raise ServerUnavailableError(
-          f"writing to {sorted(set(self._players))} of {self._address} failed: {error}") from error
+          f"writing to {sorted(self._players)} of {self._address} failed: {error}") from error
       info = transport.server_info(self._client)
       now = time.monotonic()
       answered = now if info is not None else answered
@@ -124,7 +124,7 @@ class TrajectoryWriter:
           f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
       if info is not None and now - start > self._deadline_s:
         raise StarvedError(
-          f"the tables {sorted(set(self._players))} of {self._address} took nothing for "
+          f"the tables {sorted(self._players)} of {self._address} took nothing for "
           f"{now - start:.0f} s: their learner is behind; check that it runs, or raise the "
           "tables' tolerance.")
       wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))

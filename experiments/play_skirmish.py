@@ -25,8 +25,9 @@ from starleague.viewers.watch import summary
 for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)
 _OPPONENT = flags.DEFINE_string(
-  "opponent", "L5", "Opponent: L0 to L10, a strategy such as macro, or "
-  f"{competitors.AGENT} (the newest weights of --run_dir). The first of --races is yours.")
+  "opponent", "L5", "Opponent: L0 to L10, a strategy such as macro, "
+  f"{competitors.PRETRAINED} (the pretrained weights of the tier), or {competitors.AGENT} (the "
+  "newest weights of --run_dir). The first of --races is yours.")
 _GAME_SPEED = flags.DEFINE_float(
   "game_speed", 1.0, "Speed at the start, a factor of real time, 0.25 to 8.")
 flags.register_validator(

@@ -35,7 +35,7 @@ def main() -> None:
     config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
     imitation_setup.make_phases(config, imitation_setup.read_games(dataset, config))  # checks both
     supervision.prepare(config, run_dir)
-    supervision.supervise(run_dir, dataset)
+    supervision.supervise(config, run_dir, dataset)
   except processes.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.agent import config as agent_config
 from starleague.agent import vocabulary
 from starleague.agent.config import AgentConfig
 from starleague.common import manifests
@@ -20,9 +21,6 @@ Leaf = dict[str, Any]  # shape, dtype, key, path: see `describe_leaves`
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
-# Fields of an AgentConfig that do not change the meaning of parameters: a checkpoint may be
-# restored with other values.
-RUN_FIELDS = frozenset({"dtype", "remat", "entity_embedding", "temperature", "delay_temperature"})
 _TYPES = {"step": int, "preset": str, "config": dict, "vocabulary": str, "extra": dict,
           "leaves": dict}
 
@@ -136,11 +134,11 @@ def _check_config(path: Path, manifest: Mapping[str, Any], config: AgentConfig) 
   if manifest["preset"] != config.name:
     raise CheckpointMismatchError(path, "preset", manifest["preset"], config.name,
                                   f"run with the preset {manifest['preset']!r}")
-  found = _flatten(manifest["config"])
-  expected = _flatten(json.loads(json.dumps(dataclasses.asdict(config))))
+  found = agent_config.structure(manifest["config"])
+  expected = agent_config.structure(dataclasses.asdict(config))
   for field in sorted(found.keys() | expected.keys()):
     ours, theirs = expected.get(field, "nothing"), found.get(field, "nothing")
-    if field not in RUN_FIELDS and ours != theirs:
+    if ours != theirs:
       raise CheckpointMismatchError(path, f"agent config, {field}", theirs, ours,
                                     "run with the config in the checkpoint's manifest")
 
@@ -158,17 +156,6 @@ def check_leaves(path: Path, tree: str, found: Mapping[str, Leaf],
       raise CheckpointMismatchError(
         path, f"{tree} leaf {leaf}", theirs or "nothing", ours or "nothing",
         "restore it with the network and the optimizer that it was saved with")
-
-
-def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-  """Flattens nested dicts: {"a": {"b": 1}} -> {"a.b": 1}."""
-  flat: dict[str, Any] = {}
-  for name, value in tree.items():
-    if isinstance(value, Mapping):
-      flat |= _flatten(value, f"{prefix}{name}.")
-    else:
-      flat[prefix + name] = value
-  return flat
 
 
 def describe_leaves(tree: Tree) -> dict[str, Leaf]:

@@ -97,7 +97,8 @@ def test_make_sets_up_before_it_runs():
                           check=True, timeout=60).stdout
 
   train = commands("--assume-new=requirements.txt", "train", "ARGS=--seconds 5")
-  install = "pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt -e ."
+  install = ("pip install --quiet --disable-pip-version-check --no-deps --no-compile -r "
+             "requirements.txt -e .")
   assert train.index(install) < train.index(
     ".venv/bin/python -m starleague.experiments.train --seconds 5")
   test = commands("--assume-new=setup.py", "test")

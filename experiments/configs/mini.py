@@ -112,7 +112,7 @@ def _imitation() -> dict:
     # limits are 0.
     "fine_tune_mmr": 6000,
     "fine_tune_learning_rate": 3e-4,
-    "fine_tune_seconds": 30.0,
+    "fine_tune_seconds": 20.0,
     "fine_tune_epochs": 0,
     "held_out": 0.02,  # share of games that measure and are not learnt
     "evaluate_interval_s": 60.0,
@@ -125,7 +125,7 @@ def _learner() -> dict:
   return {
     "batch_size": 32,  # sequences, over all hosts
     "accumulate": 1,  # parts of a device's share, processed in turn: less memory
-    "learning_rate": 2e-4,
+    "learning_rate": 4e-4,
     "b1": 0.0,
     "b2": 0.99,
     "eps": 1e-5,

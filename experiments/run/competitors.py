@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.agent import make_policy, pretrained
 from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replay_format, replays
 from starleague.environments.skirmish.rules import tiers
-from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig, game_config
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
 
 AGENT = "agent"  # the name of the run's newest weights
+PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
 _TIERS = ("default", "mini", "large")  # in order of preference
 
 
@@ -29,16 +31,22 @@ class Setting(NamedTuple):
 
 
 def _tier(names: Sequence[str], tier: str | None) -> str:
-  """Returns the given tier, or the first one that has a scripted player of `names`."""
+  """Returns the given tier, or the first one that has a player of `names`."""
   if tier is not None:
     if tier not in tiers.TIERS:
       raise UserError(f"tier {tier!r} does not exist; expected one of {', '.join(tiers.TIERS)}")
     return tier
-  for name in names:
+  trained = _pretrained_presets()
+  for name in sorted(names, key=lambda name: name == PRETRAINED):  # scripted ones decide first
     for candidate in _TIERS:
-      if name in scripts.names_of(candidate):
+      if name in scripts.names_of(candidate) or (name == PRETRAINED and candidate in trained):
         return candidate
   return _TIERS[0]
+
+
+def _pretrained_presets() -> dict[str, str]:
+  """Returns the preset of the pretrained weights of each tier that has some."""
+  return {pretrained.load_origin(name).tier: name for name in pretrained.names()}
 
 
 def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,
@@ -46,37 +54,59 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   """Returns the controllers of the named players, and the sizes of their game.
 
   Args:
-    names: scripted players, or AGENT.
+    names: scripted players, AGENT or PRETRAINED.
     run_dir: the run whose agent plays.
     tier: of the game. Default: the run's, or the first one that has the players.
 
   Raises:
-    UserError: a name that does not exist, players of different tiers, or a run that cannot be read.
+    UserError: a name that does not exist, players of different tiers, a run that cannot be read, or
+      a tier without pretrained weights.
   """
-  if AGENT not in names:
+  agents: dict[str, replays.Controller] = {}
+  if AGENT in names:
+    if run_dir is None:
+      raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
+    game, agents[AGENT] = _agent_of(pathlib.Path(run_dir), names, tier)
+  else:
     if run_dir is not None:
       raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
     game = GAME_CONFIGS[_tier(names, tier)]
     _require_players(names, game.tier)
-    return game, [replays.scripted_player(name, game) for name in names]
-  if run_dir is None:
-    raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
-  run_dir = pathlib.Path(run_dir)
+  if PRETRAINED in names:
+    agents[PRETRAINED] = _pretrained_of(game)
+  return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
+
+
+def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
+              tier: str | None) -> tuple[GameConfig, replays.Controller]:
+  """Returns a run's game and the controller of its newest weights."""
   config = settings.load(run_dir)
   if tier not in (None, config.environment.tier):
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _require_players(names, config.environment.tier)
   parts = wiring.make_parts(config)
   params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
-  agent = replays.policy_player(
+  return parts.game, replays.policy_player(
     f"agent {run_dir.resolve().name}", parts.policy, params, parts.game, parts.mmr)
-  return parts.game, [agent if name == AGENT else replays.scripted_player(name, parts.game)
-                      for name in names]
+
+
+def _pretrained_of(game: GameConfig) -> replays.Controller:
+  """Returns the controller of the pretrained weights for a game."""
+  presets = _pretrained_presets()
+  if game.tier not in presets:
+    raise UserError(f"'{PRETRAINED}': tier {game.tier} has no pretrained weights; expected one of "
+                    f"{', '.join(sorted(presets)) or '(none)'}")
+  weights = pretrained.load_pretrained(presets[game.tier])
+  expected = game_config(game.tier, weights.config)
+  if game != expected:
+    raise UserError(f"'{PRETRAINED}': its weights play with {expected}, the run with {game}")
+  return replays.policy_player(f"pretrained {weights.config.name}", make_policy(weights.config),
+                               weights.params, game, weights.origin.mmr)
 
 
 def _require_players(names: Sequence[str], tier: str) -> None:
   try:
-    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT))
+    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT, PRETRAINED))
   except ValueError as error:
     raise UserError(str(error)) from error
 

@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -41,6 +41,10 @@ class Evaluated(NamedTuple):
   counts: dict[str, evaluation.Counts]  # by opponent
 
 
+# Plays the games of weights and returns their counts by opponent; reports finished games.
+Evaluation = Callable[..., dict[str, evaluation.Counts]]
+
+
 def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
   """Returns the indices of scripted players among a run's opponents.
 
@@ -53,6 +57,29 @@ def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int
         f"--opponents: {name!r} is not an opponent of the run; expected some of "
         f"{', '.join(opponents)}.")
   return [opponents.index(name) for name in names]
+
+
+def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
+                    seed: int) -> Evaluation:
+  """Returns a function that plays an agent's games without z; its first call compiles.
+
+  Args:
+    parts: the agent, its environment and its opponents.
+    opponents: indices of the scripted players to meet.
+    games: against each of them, even.
+    seed: of the games.
+  """
+  evaluator = evaluation.make_evaluator(
+    parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
+    maps=parts.maps)
+
+  def play(params: Any, on_games: Callable[[int], object] | None = None):
+    found = evaluation.evaluate(
+      evaluator, params, jax.random.key(seed), conditioning.unconditional(parts.maps, parts.mmr),
+      on_games=on_games)
+    return {parts.opponents[i]: counts for i, counts in found.items()}
+
+  return play
 
 
 def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence[int], games: int,
@@ -70,9 +97,7 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
     CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
     FileNotFoundError: the run has no weights yet.
   """
-  evaluator = evaluation.make_evaluator(
-    parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
-    maps=parts.maps)
+  play = make_evaluation(parts, opponents, games, seed)
   trained = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config).steps()
   agents = (("initial", run_dir / wiring.INITIAL, 0, "initial weights"),
             ("eval", run_dir / wiring.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
@@ -81,10 +106,7 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
     params = checkpoints.load_params(path, parts.config)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)
-    found = evaluation.evaluate(
-      evaluator, params, jax.random.key(seed), conditioning.unconditional(parts.maps, parts.mmr),
-      on_games=report)
-    yield Evaluated(kind, update, {parts.opponents[i]: score for i, score in found.items()})
+    yield Evaluated(kind, update, play(params, report))
 
 
 def _reporter(run_dir: pathlib.Path, before: int, total: int,

@@ -118,7 +118,7 @@ class Judge:
     seed = pair[0].run.seed
     shown = np.array([[entrant.shows_z] * _PARTS for entrant in pair], np.float32)
     played = evaluation.play(
-      self._match, evaluation.stack(*map(self._weights, pair)), jax.random.key(seed),
+      self._match, evaluation.pair(*map(self._weights, pair)), jax.random.key(seed),
       self._conditions(seed)._replace(active=shown), on_games=on_games)
     [counts] = evaluation.count(played).values()
     return {"counts": list(counts)}

@@ -100,7 +100,7 @@ def play(test: Test, params: Any, seed: int, report: Report) -> dict[str, Sample
            (told_name(high), test.evaluator, params, told(high)),
            (told_name(low), test.evaluator, params, told(low))]
   if test.match is not None:
-    both = evaluation.stack(params, params)
+    both = evaluation.pair(params, params)
     games.append((f"{told_name(high)}_against_{low}", test.match, both, told(high, low)))
   found: dict[str, Samples] = {}
   ended = 0

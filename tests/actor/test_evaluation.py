@@ -32,7 +32,7 @@ def test_each_player_of_a_match_has_its_own_parameters_and_conditions():
     mmr=np.array([2000, 3000], np.int16),
     active=np.array([[1, 1, 1, 1], [0, 0, 0, 0]], np.float32))
   for mine, reward in ((0, -1), (1, 0), (2, 1)):  # 2 + mine good actions against 3
-    params = evaluation.stack(jnp.int32(mine), jnp.int32(0))
+    params = evaluation.pair(jnp.int32(mine), jnp.int32(0))
     found = evaluation.play(match, params, jax.random.key(0), told)
     np.testing.assert_array_equal(found.reward, [[reward, -reward]] * 4)
     # Player 0 sees its z and builds it; player 1 sees none.

@@ -32,9 +32,9 @@ def serve():
   """Starts servers of one player, and stops them afterwards."""
   servers = []
 
-  def start(*, port=None, checkpoint_dir=None, **options):
+  def start(*, players=("main",), port=None, checkpoint_dir=None, **options):
     options = {"min_size": 1, "tolerance": 4} | options
-    tables = make_tables(["main"], CONFIG, UNROLL_LENGTH, **options)
+    tables = make_tables(players, CONFIG, UNROLL_LENGTH, **options)
     servers.append(make_server(tables, port, checkpoint_dir))
     return f"localhost:{servers[-1].port}"
 
@@ -67,6 +67,32 @@ def test_each_trajectory_is_sampled_exactly_twice(serve):
         "'main' of .* gave no batch of 4 .* it holds 0 trajectories, sampling needs 1, "
         "12 were ever written")):
       next(batches)
+
+
+def test_each_trajectory_goes_to_its_player(serve):
+  """Row 0 plays a game as "rival", then one as "main"; row 1 is not recorded."""
+  address = serve(players=("main", "rival"), samples_per_item=1)
+  length = 2 * UNROLL_LENGTH + 1
+  shape = (2 * length, 2)
+  zeros = jax.tree.map(lambda x: np.zeros((*shape, *x.shape), x.dtype), types.step_spec(
+    CONFIG.max_entities, CONFIG.map_size, CONFIG.max_selected))
+  begins = np.isin(np.arange(2 * length), (0, length))
+  loops = np.broadcast_to(np.arange(2 * length)[:, None], shape)
+  records = Records(
+    row=np.broadcast_to(np.arange(2), shape), first=np.broadcast_to(begins[:, None], shape),
+    last=np.broadcast_to(np.roll(begins, -1)[:, None], shape),
+    core_state=types.CoreState(*[np.zeros((*shape, CONFIG.core_layers, CONFIG.core_size),
+                                          np.float32)] * 2),
+    step=zeros._replace(observation=zeros.observation._replace(
+      game_loop=loops.astype(zeros.observation.game_loop.dtype))))
+  player = np.where(np.arange(2 * length)[:, None] < length, 1, 0) + np.array([0, -9])
+  sender = writer.TrajectoryWriter(address, ("main", "rival"), CONFIG, UNROLL_LENGTH, 2)
+  assert sender.write(records, player) == 4
+  sender.flush()
+  for name, starts in (("main", {length, length + UNROLL_LENGTH}), ("rival", {0, UNROLL_LENGTH})):
+    with datasets.dataset(address, 2, name, CONFIG, UNROLL_LENGTH, deadline_s=10) as batches:
+      found = wire.unpack(next(batches), CONFIG).steps.observation.game_loop
+    assert set(np.asarray(found)[0].tolist()) == starts
 
 
 def test_batch_is_time_major_and_exact(serve):

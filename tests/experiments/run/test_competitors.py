@@ -1,8 +1,11 @@
 """Players by name and the tier of their game."""
 
+from types import SimpleNamespace
+
 import jax
 import pytest
 
+from starleague.agent import config as agent_config
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GAME_CONFIGS
 from starleague.experiments.run import competitors
@@ -28,3 +31,22 @@ def test_tier_is_one_that_has_the_players():
   assert competitors.choose(("L7", "macro"))[0].tier == "default"
   assert competitors.choose(("rusher", "builder"))[0].tier == "mini"
   assert competitors.choose(("L7", "macro"), tier="large")[0] == GAME_CONFIGS["large"]
+
+
+def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
+  origin = {"mini": SimpleNamespace(tier="mini", mmr=6000)}
+  weights = SimpleNamespace(config=agent_config.mini(), params="weights", origin=origin["mini"])
+  monkeypatch.setattr(competitors.pretrained, "names", lambda: tuple(origin))
+  monkeypatch.setattr(competitors.pretrained, "load_origin", origin.__getitem__)
+  monkeypatch.setattr(competitors.pretrained, "load_pretrained", lambda name: weights)
+  for names in (("pretrained",), ("pretrained", "rusher"), ("rusher", "pretrained")):
+    game, players = competitors.choose(names)
+    assert game == DEFAULT_GAME_CONFIG
+    player = players[names.index("pretrained")]
+    assert (player.name, player.params, player.mmr) == ("pretrained mini", "weights", 6000)
+  origin["medium"] = SimpleNamespace(tier="default", mmr=6000)
+  with pytest.raises(UserError, match="weights play with .*, the run with"):
+    competitors.choose(("pretrained", "L7"))  # loads mini's, which do not fit
+  with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
+                     "default, mini"):
+    competitors.choose(("pretrained", "L7"), tier="large")

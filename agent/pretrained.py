@@ -1,0 +1,162 @@
+"""Trained weights that ship with the agent: `agent/data/PRESET.npz`, and where they come from.
+
+  weights = agent.load_pretrained("mini")
+  policy = agent.make_policy(weights.config)
+  output = policy.step(weights.params, key, observation, policy.initial_state())
+
+`PRESET.json` is a manifest (see `starleague.common.manifests`): the agent's config, the vocabulary,
+the command that trained the weights, their evaluation, and the SHA-256 of the arrays.
+`python -m starleague.experiments.generate.pretrained` writes both files.
+"""
+
+import dataclasses
+import os
+import pathlib
+import zipfile
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.agent import config as agent_config
+from starleague.agent import vocabulary
+from starleague.agent.config import AgentConfig
+from starleague.agent.initialisation import Params
+from starleague.common import files, manifests
+from starleague.common.errors import UserError
+
+_DATA = pathlib.Path(__file__).resolve().parent / "data"
+_SCHEMA = 1
+_SEPARATOR = "|"  # of module and parameter in the names of arrays
+_TYPES = {"schema": int, "config": dict, "vocabulary": str, "origin": dict}
+
+
+class PretrainedError(UserError, ValueError):
+  """Pretrained weights that are missing, damaged, or of another agent."""
+
+
+class Score(NamedTuple):
+  """An evaluation against one opponent."""
+
+  opponent: str
+  score: float  # wins plus half the draws, over games
+  low: float  # bounds of the 95% Wilson interval
+  high: float
+
+
+class Origin(NamedTuple):
+  """Where weights come from."""
+
+  command: str  # that trained them
+  commit: str  # of the code
+  date: str  # YYYY-MM-DD
+  seed: int
+  updates: int  # of reinforcement learning; 0: imitation only
+  tier: str  # of Skirmish
+  mmr: int  # of the agent, as its observations show it
+  games: int  # against each opponent of `scores`, apart from training
+  scores: tuple[Score, ...]
+
+
+class Pretrained(NamedTuple):
+  """Trained weights with the agent they belong to."""
+
+  config: AgentConfig
+  params: Params  # numpy arrays
+  origin: Origin
+
+
+def names(folder: str | os.PathLike = _DATA) -> tuple[str, ...]:
+  """Returns the presets that have pretrained weights, sorted."""
+  return tuple(sorted(path.stem for path in pathlib.Path(folder).glob("*.json")))
+
+
+def load_origin(name: str, folder: str | os.PathLike = _DATA) -> Origin:
+  """Returns where a preset's weights come from, without loading them; see `load_pretrained`."""
+  return _origin(_path(name, folder), _manifest(name, folder))
+
+
+def load_pretrained(name: str, folder: str | os.PathLike = _DATA) -> Pretrained:
+  """Loads the pretrained weights of a preset.
+
+  Args:
+    name: of the preset, one of `names()`.
+    folder: of the files.
+
+  Raises:
+    PretrainedError: there are none of that name, a file is damaged, or the weights belong to
+      another version of the agent or the vocabulary.
+  """
+  path, manifest = _path(name, folder), _manifest(name, folder)
+  origin = _origin(path, manifest)
+  try:
+    manifests.check_files(path, manifest, others=True)
+    params: dict[str, dict[str, np.ndarray]] = {}
+    with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
+      for key in arrays.files:
+        module, parameter = key.split(_SEPARATOR)
+        params.setdefault(module, {})[parameter] = arrays[key]
+  except (manifests.ManifestError, OSError, ValueError, zipfile.BadZipFile) as error:
+    raise PretrainedError(f"pretrained weights {name!r}: {error}") from error
+  return Pretrained(agent_config.preset(name), params, origin)
+
+
+def save_pretrained(weights: Pretrained, folder: str | os.PathLike = _DATA) -> pathlib.Path:
+  """Writes weights and their origin, which replace those of the same preset.
+
+  Args:
+    weights: of an unchanged preset; `params` are dicts of modules with dicts of float32 arrays.
+    folder: of the files.
+
+  Returns:
+    The path of the manifest.
+  """
+  path = _path(weights.config.name, folder)
+  arrays = {f"{module}{_SEPARATOR}{parameter}": np.asarray(array, np.float32)
+            for module, parameters in weights.params.items()
+            for parameter, array in parameters.items()}
+  values = {"schema": _SCHEMA, "config": dataclasses.asdict(weights.config),
+            "vocabulary": vocabulary.digest(),
+            "origin": weights.origin._asdict() | {
+              "scores": [score._asdict() for score in weights.origin.scores]}}
+  with files.replacing(path.with_suffix(".npz"), "wb") as file:
+    np.savez_compressed(file, **arrays)
+  digest = manifests.file_digest(path.with_suffix(".npz"))
+  manifests.replace(path, values, {f"{path.stem}.npz": digest})
+  return path
+
+
+def _path(name: str, folder: str | os.PathLike) -> pathlib.Path:
+  return pathlib.Path(folder) / f"{name}.json"
+
+
+def _manifest(name: str, folder: str | os.PathLike) -> dict[str, Any]:
+  """Returns the manifest of a preset's weights, checked against this version of the agent."""
+  if name not in names(folder):
+    raise PretrainedError(f"pretrained weights {name!r} do not exist; expected one of "
+                          f"{', '.join(names(folder)) or '(none)'}")
+  path = _path(name, folder)
+  try:
+    manifest = manifests.read(path)
+    manifests.check_types(path, manifest, _TYPES)
+  except manifests.ManifestError as error:
+    raise PretrainedError(f"pretrained weights {name!r}: {error}") from error
+  found = {"schema": manifest["schema"], "vocabulary": manifest["vocabulary"],
+           **agent_config.structure(manifest["config"])}
+  expected = {"schema": _SCHEMA, "vocabulary": vocabulary.digest(),
+              **agent_config.structure(dataclasses.asdict(agent_config.preset(name)))}
+  for key in expected | found:
+    if found.get(key) != expected.get(key):
+      raise PretrainedError(f"pretrained weights {name!r}: {key}: expected {expected.get(key)}, "
+                            f"found {found.get(key)}; they belong to another version.")
+  return manifest
+
+
+def _origin(path: pathlib.Path, manifest: Mapping[str, Any]) -> Origin:
+  """Returns the origin that a manifest states."""
+  values = manifest["origin"]
+  try:
+    return Origin(**{**values, "scores": tuple(Score(**score) for score in values["scores"])})
+  except (KeyError, TypeError) as error:
+    raise PretrainedError(f"{path}: 'origin': expected {', '.join(Origin._fields)}, found "
+                          f"{str(values)[:120]}") from error

@@ -1,0 +1,86 @@
+"""Packs a run's agent as the pretrained weights of its preset: `agent/data/PRESET.json` and `.npz`.
+
+  python -m starleague.experiments.generate.pretrained --run_dir runs/mini --games 400 --seed 100000
+
+Plays evaluation games of its own first: choose a seed that chose nothing before. The manifest holds
+their scores, the command that trained the weights, and the commit.
+"""
+
+import pathlib
+import subprocess
+import time
+
+import ml_collections
+from absl import flags
+
+from starleague.agent import config as agent_config
+from starleague.agent import pretrained
+from starleague.common.errors import UserError
+from starleague.experiments.configs import medium, mini
+from starleague.experiments.run import agents, entry, evaluating, settings, wiring
+from starleague.experiments.run import flags as run_flags
+
+for _name in ("run_dir", "games", "opponents", "seed"):
+  flags.declare_key_flag(_name)
+_AGENT = flags.DEFINE_enum(
+  "trained_agent", agents.TRAINED, [agents.IMITATOR, agents.INITIAL, agents.TRAINED],
+  "The run's newest weights, those that reinforcement learning started from, or its imitator.")
+_COMMIT = flags.DEFINE_string("commit", None, "Commit that trained the run. Default: the current.")
+_OUTPUT = flags.DEFINE_string(
+  "pretrained", str(pathlib.Path(pretrained.__file__).parent / "data"),
+  "Folder the files are written to.")
+_CONFIGS = {"mini": mini, "medium": medium}
+
+
+def command_of(config: ml_collections.ConfigDict) -> str:
+  """Returns the command line that trains a run of this config.
+
+  Raises:
+    UserError: its preset has no config file, or its agent is not that preset.
+  """
+  if config.preset not in _CONFIGS:
+    raise UserError(f"config key 'preset': expected {' or '.join(_CONFIGS)}, found "
+                    f"{config.preset!r}: no other preset has pretrained weights")
+  defaults = _CONFIGS[config.preset].get_config(config.init).to_dict()
+  changed = settings.differences(settings.complete(defaults), config, ignored=("seed",))
+  return " ".join((
+    "python -m starleague.experiments.train", f"--config=experiments/configs/{config.preset}.py",
+    *(f"--config.{key}={value}" for key, _, value in changed), f"--config.seed={config.seed}"))
+
+
+def _commit() -> str:
+  """Returns the commit of the source tree; raises UserError outside a repository."""
+  if _COMMIT.value:
+    return _COMMIT.value
+  found = subprocess.run(
+    ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False,
+    cwd=pathlib.Path(__file__).parent)
+  if found.returncode:
+    raise UserError("--commit: this is no git repository; give the commit that trained the run")
+  return found.stdout.strip()
+
+
+def main() -> None:
+  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
+  config, commit = settings.load(run_dir), _commit()
+  command, parts = command_of(config), wiring.make_parts(config)
+  games = run_flags.GAMES.value or config.evaluation.games
+  opponents = evaluating.opponent_indices(
+    run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
+  params, updates = agents.load(parts, run_dir, _AGENT.value)
+  play = evaluating.make_evaluation(parts, opponents, games, run_flags.SEED.value)
+  scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
+                 for name, found in play(params).items())
+  date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))
+  path = pretrained.save_pretrained(pretrained.Pretrained(
+    agent_config.preset(config.preset), params, pretrained.Origin(
+      command, commit, date, config.seed, updates, config.environment.tier, parts.mmr, games,
+      scores)), _OUTPUT.value)
+  for score in scores:
+    print(f"opponent={score.opponent} games={games} score={score.score:.3f} "
+          f"score_interval=[{score.low:.3f},{score.high:.3f}]")
+  print(f"manifest={path} kilobytes={path.with_suffix('.npz').stat().st_size / 1000:.0f}")
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["run_dir"])

@@ -1,0 +1,131 @@
+"""Rollouts of several players on the clockwork environment."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.actor import players, rollouts
+from starleague.agent import types
+from starleague.data.conditioning import unconditional
+from tests.actor.clockwork import clockwork, counting_policy, scripted
+
+NO_Z = unconditional(maps=1, mmr=6200)
+SIZES = players.Sizes(slots=3, matches=2, scripts=2, chunk=2)
+CONFIG = rollouts.RolloutConfig(games=8, inference_batch=6, iterations=64, max_advances=8)
+# The policy adds its parameter to the core state at each step: it shows whose weights inferred.
+STEPS = (1.0, 100.0, 10_000.0)
+PAIRS = np.array([[0, 1], [2, 2]], np.int32)
+OPPONENTS = np.array([0, 1, SIZES.scripted_match(0, 0), SIZES.scripted_match(1, 1),
+                      SIZES.scripted_match(2, 0), 0, 1, 0])
+
+
+@functools.cache
+def program() -> rollouts.Rollouts:
+  return players.make_rollouts(clockwork(), counting_policy(), CONFIG, SIZES, scripted)
+
+
+def at_hand(steps=STEPS) -> players.Players:
+  return players.stack([np.float32(step) for step in steps], PAIRS)
+
+
+@functools.cache
+def played(calls: int = 3):
+  """Returns the players of each game at the start, records and results of several calls."""
+  state = program().init(jax.random.key(0), OPPONENTS, NO_Z)
+  probabilities = np.full(SIZES.opponents, 1 / SIZES.opponents, np.float32)
+  outputs = []
+  for _ in range(calls):
+    state, records, results = program().run(at_hand(), state, probabilities, NO_Z)
+    outputs.append(jax.tree.map(np.asarray, (records, results)))
+  return jax.tree.map(lambda *x: np.concatenate(x), *outputs)
+
+
+def slots_by_hand(opponent: int) -> tuple[int, int]:
+  if opponent < SIZES.matches:
+    return tuple(PAIRS[opponent])
+  return ((opponent - SIZES.matches) // SIZES.scripts,) * 2
+
+
+def test_opponent_index_names_the_slots():
+  opponents = np.arange(SIZES.opponents)
+  expected = [slots_by_hand(opponent) for opponent in opponents]
+  np.testing.assert_array_equal(players.slots_of(SIZES, PAIRS, opponents), expected)
+  assert SIZES.opponents == 8 and SIZES.scripted_match(2, 1) == 7
+
+
+def test_each_row_is_inferred_with_the_weights_of_its_player():
+  """The core state counts the row's steps in units of its slot's parameter."""
+  records, results = played()
+  opponent = OPPONENTS.copy()
+  checked = np.zeros(3, int)
+  for iteration in range(len(records.row)):
+    for i in np.flatnonzero(records.row[iteration] >= 0):
+      row = records.row[iteration, i]
+      slot = slots_by_hand(opponent[row // 2])[row % 2]
+      acted = records.step.observation.player[iteration, i, 0]
+      assert records.core_state.hidden[iteration, i, 0, 0] == acted * STEPS[slot]
+      checked[slot] += acted > 0
+    for game in np.flatnonzero(results.over[iteration]):
+      assert results.opponent[iteration, game] == opponent[game]
+      opponent[game] = -9  # a new match: learnt from its next result
+    after = results.opponent[iteration + 1] if iteration + 1 < len(records.row) else opponent
+    opponent = np.where(opponent == -9, after, opponent)
+  assert (checked > 50).all()
+
+
+def test_scripted_players_are_not_recorded():
+  records, results = played()
+  assert set(results.opponent[results.over]) == set(range(SIZES.opponents))
+  odd = (records.row >= 0) & (records.row % 2 == 1)
+  assert 0 < odd.sum() < (records.row >= 0).sum() / 2
+
+
+def test_other_players_and_matches_need_no_compilation():
+  played()
+  state = program().init(jax.random.key(1), OPPONENTS, NO_Z)
+  probabilities = np.zeros(SIZES.opponents, np.float32)
+  probabilities[1] = 1.0
+  others = at_hand((5.0, 6.0, 7.0))._replace(pairs=np.array([[2, 0], [1, 1]], np.int32))
+  program().run(others, state, probabilities, NO_Z)
+  assert program().run._cache_size() == 1
+
+
+def test_conditions_may_differ_by_match():
+  """Only player 0 of match 0 gets z."""
+  active = np.zeros((SIZES.opponents, 2, len(types.PSEUDO_REWARDS)), np.float32)
+  active[0, 0] = 1.0
+  state = program().init(jax.random.key(2), OPPONENTS, NO_Z._replace(active=active))
+  expected = (OPPONENTS == 0)[:, None, None] & np.array([True, False])[:, None]
+  np.testing.assert_array_equal(state.pseudo_active, np.broadcast_to(expected, (8, 2, 4)))
+
+
+def test_slot_order_does_not_matter():
+  """The same game is played whichever slot holds the weights."""
+  def last_cores(steps, pairs):
+    config = rollouts.RolloutConfig(games=4, inference_batch=8, iterations=16)
+    run = players.make_rollouts(clockwork(), counting_policy(), config,
+                                players.Sizes(slots=2, matches=1, scripts=0, chunk=4), None)
+    state = run.init(jax.random.key(3), np.zeros(4, np.int32), NO_Z)
+    state, _, _ = run.run(players.stack([np.float32(s) for s in steps], np.array([pairs])), state,
+                          np.ones(1, np.float32), NO_Z)
+    return np.asarray(state.environment.acted), np.asarray(state.core.hidden)[..., 0, 0]
+
+  acted, cores = last_cores((1.0, 100.0), (0, 1))
+  acted_swapped, cores_swapped = last_cores((100.0, 1.0), (1, 0))
+  assert acted.sum() == acted_swapped.sum() > 40
+  assert (cores[:, 0] <= acted[:, 0]).all() and (cores[:, 1] % 100 == 0).all()
+  assert (cores_swapped[:, 0] <= acted_swapped[:, 0]).all()
+  assert (cores_swapped[:, 1] % 100 == 0).all()
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"slots": 0}, "sizes.slots must be at least 1, found 0"),
+  ({"chunk": 4}, "sizes.chunk must divide inference_batch 6, found 4"),
+  ({"scripts": 0}, "sizes.scripts is 0: give a scripted player"),
+])
+def test_invalid_sizes_are_rejected(changes, message):
+  with pytest.raises(ValueError, match=message):
+    players.make_rollouts(clockwork(), counting_policy(), CONFIG, SIZES._replace(**changes),
+                          scripted)

@@ -24,19 +24,30 @@ from starleague.league.players import (
   pseudocode_rules,
 )
 from starleague.league.ratings import (
+  Estimate,
+  NashAverage,
+  elo_estimate,
   elo_expected_score,
   elo_ratings,
   elo_update,
+  exploitability,
+  ladder_estimate,
   ladder_expected_score,
   ladder_rating,
+  minimum_score,
   nash,
+  nash_averaging,
+  posterior_estimate,
   relative_population_performance,
+  validation_score,
 )
 
 __all__ = [
-  "Coordinator", "Counts", "DRAW", "Interval", "LOSS", "Match", "MatchRules", "Order", "Payoff",
-  "Player", "Progress", "GameResult", "SnapshotRule", "SnapshotRules", "WIN", "elo_expected_score",
-  "elo_ratings", "elo_update", "initial_players", "ladder_expected_score", "ladder_rating",
-  "match", "methods_rules", "nash", "pfsp", "pseudocode_rules", "relative_population_performance",
-  "remove_monotonic_suffix", "wilson_interval",
+  "Coordinator", "Counts", "DRAW", "Estimate", "GameResult", "Interval", "LOSS", "Match",
+  "MatchRules", "NashAverage", "Order", "Payoff", "Player", "Progress", "SnapshotRule",
+  "SnapshotRules", "WIN", "elo_estimate", "elo_expected_score", "elo_ratings", "elo_update",
+  "exploitability", "initial_players", "ladder_estimate", "ladder_expected_score",
+  "ladder_rating", "match", "methods_rules", "minimum_score", "nash", "nash_averaging", "pfsp",
+  "posterior_estimate", "pseudocode_rules", "relative_population_performance",
+  "remove_monotonic_suffix", "validation_score", "wilson_interval",
 ]

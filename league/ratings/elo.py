@@ -1,18 +1,13 @@
-"""Elo and ladder ratings, Nash equilibria and relative population performance.
-
-SciPy is imported by the functions that use it: 0.34 CPU-seconds that most processes do not need.
-"""
+"""Elo ratings: expected scores, updates, maximum-likelihood ratings of a league."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from starleague.league.ratings.estimates import Estimate
+
 ELO_SCALE = 400.0
-# The difference of two players' performances has twice the variance of one performance, and each
-# rating has an uncertainty of a tenth of the scale (Vinyals et al. 2019, Methods): 568.5 points.
-LADDER_SCALE = ELO_SCALE * math.sqrt(2 + 0.1 ** 2 + 0.1 ** 2)
 _ROUNDING = 1e-9
 
 
@@ -76,10 +71,52 @@ def elo_ratings(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: fl
     ValueError: the shapes differ, `games` is not symmetric, the scores of a pair do not add up to
       its games, or `prior_games` is not positive.
   """
+  strength, _ = _fit(scores, games, prior_games, iterations)
+  return (strength - strength[anchor]) * ELO_SCALE / math.log(base)
+
+
+def elo_estimate(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: float = math.e,
+                 prior_games: float = 1.0, iterations: int = 100,
+                 level: float = 0.95) -> Estimate[np.ndarray]:
+  """Computes Elo ratings with their intervals, from the curvature of the likelihood.
+
+  The covariance of the ratings is the inverse of the negated Hessian at the maximum, that of
+  rating leads over the anchor follows. Draws count as half a win and half a loss, which overstates
+  their variance: with draws the intervals are conservative.
+
+  Args:
+    scores: see `elo_ratings`, as are the other arguments.
+    games: see `elo_ratings`.
+    anchor: index of the player with rating 0; its interval is empty.
+    base: see `elo_expected_score`.
+    prior_games: see `elo_ratings`.
+    iterations: see `elo_ratings`.
+    level: probability of the interval.
+
+  Returns:
+    [N] float64 ratings and bounds.
+
+  Raises:
+    ValueError: see `elo_ratings`.
+  """
+  from scipy import special
+  strength, hessian = _fit(scores, games, prior_games, iterations)
+  covariance = np.linalg.inv(hessian)
+  own = np.diag(covariance)
+  variance = np.maximum(own + own[anchor] - 2 * covariance[:, anchor], 0.0)
+  scale = ELO_SCALE / math.log(base)
+  value = (strength - strength[anchor]) * scale
+  spread = special.ndtri((1 + level) / 2) * np.sqrt(variance) * scale
+  return Estimate(value, value - spread, value + spread)
+
+
+def _fit(scores: np.ndarray, games: np.ndarray, prior_games: float,
+         iterations: int) -> tuple[np.ndarray, np.ndarray]:
+  """Returns the strengths [N], in units of 400 / log(base), and the negated Hessian [N, N]."""
   scores, games = _without_diagonal(scores, games)
   if prior_games <= 0:
     raise ValueError(f"prior_games is {prior_games}, expected a positive number.")
-  strength = np.zeros(len(games))  # in units of 400 / log(base)
+  strength = np.zeros(len(games))
   value, gradient, hessian = _log_likelihood(strength, scores, games, prior_games)
   for _ in range(iterations):
     step = np.linalg.solve(hessian, gradient)
@@ -92,7 +129,7 @@ def elo_ratings(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: fl
       step /= 2
     strength = strength + step
     value, gradient, hessian = candidate
-  return (strength - strength[anchor]) * ELO_SCALE / math.log(base)
+  return strength, hessian
 
 
 def _without_diagonal(scores: np.ndarray, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -121,104 +158,3 @@ def _log_likelihood(strength: np.ndarray, scores: np.ndarray, games: np.ndarray,
   curvature = games * expected * (1 - expected)
   diagonal = curvature.sum(1) + prior_games * prior_expected * (1 - prior_expected)
   return float(value), gradient, np.diag(diagonal) - curvature
-
-
-def ladder_expected_score(difference: ArrayLike, scale: float = LADDER_SCALE):
-  """Computes the ladder's win probability, Phi(difference / scale).
-
-  Source: Vinyals et al. 2019, Methods.
-
-  Args:
-    difference: [...] own rating minus the opponent's.
-    scale: 568.5 for the ladder; 400 gives the curve that the paper approximates by its Elo form.
-
-  Returns:
-    [...] float64 in [0, 1].
-  """
-  from scipy import special
-  return special.ndtr(np.asarray(difference, np.float64) / scale)[()]
-
-
-def ladder_rating(opponent_ratings: Sequence[float], wins: Sequence[bool],
-                  bounds: tuple[float, float] = (0.0, 10_000.0),
-                  scale: float = LADDER_SCALE) -> float:
-  """Computes the maximum-likelihood ladder rating of a player, with a uniform prior.
-
-  Args:
-    opponent_ratings: [N] rating of each game's opponent.
-    wins: [N] whether the game was won.
-    bounds: of the rating. A player that wins (loses) every game gets the upper (lower) bound.
-    scale: see `ladder_expected_score`.
-
-  Raises:
-    ValueError: there are no games, or the shapes differ.
-  """
-  from scipy import optimize, special
-  opponents = np.asarray(opponent_ratings, np.float64)
-  signs = np.where(np.asarray(wins, bool), 1.0, -1.0)
-  if opponents.shape != signs.shape or opponents.ndim != 1 or not opponents.size:
-    raise ValueError(f"opponent_ratings {opponents.shape} and wins {signs.shape} must both be [N] "
-                     "with N > 0.")
-
-  def slope(rating):
-    lead = signs * (rating - opponents) / scale
-    # The derivative of log Phi as a difference of logarithms: Phi underflows for large leads.
-    return (signs * np.exp(-0.5 * lead * lead - special.log_ndtr(lead))).sum()
-
-  low, high = bounds  # the log-likelihood is concave: its slope decreases
-  if slope(low) <= 0:
-    return float(low)
-  if slope(high) >= 0:
-    return float(high)
-  return float(optimize.brentq(slope, low, high, xtol=1e-9))
-
-
-def nash(payoff_matrix: np.ndarray) -> np.ndarray:
-  """Computes the row player's Nash equilibrium strategy of a zero-sum game.
-
-  If there are several equilibria, the result is one of them; all have the same value.
-
-  Args:
-    payoff_matrix: [N, M] payoff of the row player; win rates work, as the constant 1/2 that makes
-      them zero-sum changes no strategy.
-
-  Returns:
-    [N] float64 probabilities of the row player's choices.
-
-  Raises:
-    ValueError: the matrix is empty or not finite.
-  """
-  from scipy import optimize
-  matrix = np.asarray(payoff_matrix, np.float64)
-  if matrix.ndim != 2 or not matrix.size:
-    raise ValueError(f"payoff_matrix has shape {matrix.shape}, expected [N, M], not empty.")
-  if not np.isfinite(matrix).all():
-    raise ValueError(f"payoff_matrix has {(~np.isfinite(matrix)).sum()} entries that are not "
-                     "finite.")
-  rows, columns = matrix.shape
-  # Linear program: the largest v such that the row player gets at least v against every column.
-  solution = optimize.linprog(
-    c=np.concatenate([np.zeros(rows), [-1.0]]),
-    A_ub=np.concatenate([-matrix.T, np.ones((columns, 1))], axis=1), b_ub=np.zeros(columns),
-    A_eq=np.concatenate([np.ones(rows), [0.0]])[None], b_eq=[1.0],
-    bounds=[(0, None)] * rows + [(None, None)], method="highs")
-  if not solution.success:
-    raise RuntimeError(f"The linear program of a {rows} x {columns} game found no equilibrium: "
-                       f"{solution.message}")
-  strategy = np.maximum(solution.x[:rows], 0.0)
-  return strategy / strategy.sum()
-
-
-def relative_population_performance(payoff_matrix: np.ndarray) -> float:
-  """Computes the value of the game between two populations, each at its Nash equilibrium.
-
-  Nash(P_AB)^T P_AB Nash(P_BA) (Balduzzi et al. 2019; Vinyals et al. 2019, Methods).
-
-  Args:
-    payoff_matrix: [N, M] win rates of the members of A against those of B.
-
-  Returns:
-    The win rate of A; above 0.5 if A is the better population.
-  """
-  matrix = np.asarray(payoff_matrix, np.float64)
-  return float(nash(matrix) @ matrix @ nash(-matrix.T))

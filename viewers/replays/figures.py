@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starleague.agent import types
-from starleague.viewers import catalog
+from starleague.viewers import catalog, plots
+from starleague.viewers.plots import Figure
 from starleague.viewers.replays.summary import Node, Rate, Timeline
-
-Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
 
 RACES = types.RACES[1:4]
 COLOURS = {"terran": "#2563eb", "zerg": "#7c3aed", "protoss": "#d97706"}
@@ -48,7 +47,7 @@ def timelines(rows: Sequence[Timeline], race: str) -> Figure:
     "y": [catalog.unit_name(row.unit) for row in rows],
     "marker": {"size": 8, "color": COLOURS[race]},
     "error_x": {"type": "data", "symmetric": False, "thickness": 5, "width": 0,
-                "color": _faint(COLOURS[race]),
+                "color": plots.faint(COLOURS[race], 0.3),
                 "array": _rounded(b - a for a, b in zip(middle, high, strict=True)),
                 "arrayminus": _rounded(b - a for a, b in zip(low, middle, strict=True))},
     "customdata": [[clock(row.seconds[1]), row.players] for row in rows],
@@ -84,7 +83,7 @@ def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
     data += [
       {**edge, "y": _rounded(row.actions[0] for row in rows)},
       {**edge, "y": _rounded(row.actions[2] for row in rows), "fill": "tonexty",
-       "fillcolor": _faint(COLOURS[race], 0.15)},
+       "fillcolor": plots.faint(COLOURS[race], 0.15)},
       {"type": "scatter", "mode": "lines", "name": race, "x": minutes,
        "y": _rounded(row.actions[1] for row in rows), "line": {"width": 2, "color": COLOURS[race]},
        "customdata": [row.players for row in rows],
@@ -93,7 +92,7 @@ def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
   layout = _layout(280)
   layout["xaxis"] |= {"ticksuffix": " min", "rangemode": "tozero"}
   layout["yaxis"] |= {"rangemode": "tozero"}
-  layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.16, "yanchor": "top"}}
+  layout |= {"showlegend": True, "legend": plots.LEGEND_BELOW}
   return {"data": data, "layout": layout}
 
 
@@ -105,7 +104,7 @@ def ratings(found: Mapping[str, Sequence[int]]) -> Figure:
           for race, values in found.items() if values]
   layout = _layout(260)
   layout |= {"barmode": "stack", "bargap": 0.05, "showlegend": True,
-             "legend": {"orientation": "h", "y": -0.16, "yanchor": "top"}}
+             "legend": plots.LEGEND_BELOW}
   return {"data": data, "layout": layout}
 
 
@@ -137,18 +136,7 @@ def _rounded(values: Any) -> list[float]:
   return [round(float(value), 2) for value in values]
 
 
-def _faint(colour: str, opacity: float = 0.3) -> str:
-  red, green, blue = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
-  return f"rgba({red},{green},{blue},{opacity})"
-
-
 def _layout(height: int) -> dict[str, Any]:
-  axis = {"gridcolor": "#f1f5f9", "zerolinecolor": "#cbd5e1", "linecolor": "#cbd5e1",
-          "ticks": "outside", "tickcolor": "#cbd5e1", "ticklen": 4, "automargin": True}
-  return {
-    "height": height, "margin": {"l": 40, "r": 12, "t": 8, "b": 30},
-    "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, sans-serif", "size": 11, "color": "#475569"},
-    "xaxis": {**axis, "showgrid": False, "zeroline": False, "nticks": 8},
-    "yaxis": dict(axis), "showlegend": False,
-    "hoverlabel": {"bgcolor": "#fff", "bordercolor": "#cbd5e1", "font": {"color": "#0f172a"}}}
+  layout = plots.layout(height)
+  layout["xaxis"]["nticks"] = 8
+  return layout

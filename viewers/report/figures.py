@@ -1,7 +1,4 @@
-"""The plots of a report in plotly's JSON format. Pure functions of results rows.
-
-They are plain data instead of plotly's classes, which take a second to import.
-"""
+"""The plots of a report in plotly's JSON format. Pure functions of results rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,13 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from starleague.common.results import Row
-
-Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
+from starleague.viewers import plots
+from starleague.viewers.plots import COLOURS, Figure
 
 MAX_POINTS = 600  # of a curve; a panel is narrower in pixels
 SMOOTHED_FROM = 60  # points from which a running mean is drawn over the curve
-COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
-           "#475569", "#a16207")
 EVALUATION, TRAINING, INITIAL = "#2563eb", "#d97706", "#94a3b8"
 
 
@@ -186,34 +181,22 @@ def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAx
   return {
     "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates, "name": label,
     "line": {"color": colour, "width": 2},
-    "hovertemplate": (f"{_plain(label)} <b>{shown}</b><br>%{{x:.4g}} {time.unit}, "
+    "hovertemplate": (f"{plots.plain(label)} <b>{shown}</b><br>%{{x:.4g}} {time.unit}, "
                       "update %{customdata:,}<extra></extra>")}
 
 
 def _band(x: list, low: list, high: list, colour: str) -> list[dict[str, Any]]:
   """Returns the area between two curves."""
-  red, green, blue = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
   edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0}, "hoverinfo": "skip",
           "showlegend": False}
   return [{**edge, "y": [_round(value) for value in low]},
           {**edge, "y": [_round(value) for value in high], "fill": "tonexty",
-           "fillcolor": f"rgba({red},{green},{blue},0.15)"}]
+           "fillcolor": plots.faint(colour, 0.15)}]
 
 
 def _layout(time: TimeAxis, height: int) -> dict[str, Any]:
-  axis = {"gridcolor": "#f1f5f9", "zerolinecolor": "#cbd5e1", "linecolor": "#cbd5e1",
-          "ticks": "outside", "tickcolor": "#cbd5e1", "ticklen": 4, "automargin": True}
-  return {
-    "height": height, "margin": {"l": 44, "r": 12, "t": 8, "b": 28},
-    "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, sans-serif", "size": 11, "color": "#475569"},
-    "xaxis": {**axis, "ticksuffix": f" {time.unit}", "range": [0, _round(1.02 * time.end)],
-              "showgrid": False, "zeroline": False, "nticks": 7},
-    "yaxis": {**axis, "nticks": 6, "exponentformat": "power"},
-    "legend": {"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0},
-    "hoverlabel": {"bgcolor": "#fff", "bordercolor": "#cbd5e1", "font": {"color": "#0f172a"}}}
-
-
-def _plain(label: str) -> str:
-  """Escapes a label for hover texts, in which plotly reads markup and %{...}."""
-  return label.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")
+  layout = plots.layout(height)
+  layout["xaxis"] |= {"ticksuffix": f" {time.unit}", "range": [0, _round(1.02 * time.end)],
+                      "nticks": 7}
+  layout["yaxis"] |= {"nticks": 6, "exponentformat": "power"}
+  return {**layout, "legend": plots.LEGEND_BELOW}

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.common.database import Database
+from starleague.league.intervals import wilson_bounds
 
 WIN, DRAW, LOSS = 1, 0, -1
 DECAY = 0.99
@@ -96,15 +97,8 @@ def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, 
   """
   if not 0 <= wins <= games:
     raise ValueError(f"Expected 0 <= wins <= games, found {wins} wins in {games} games.")
-  if not games:
-    return 0.0, 1.0
-  rate = wins / games
-  centre = rate + z * z / (2 * games)
-  spread = z * math.sqrt((rate * (1 - rate) + z * z / (4 * games)) / games)
-  scale = 1 + z * z / games
-  # Rounding must not exclude the rate itself if all or no games are won.
-  return max(0.0, min(rate, (centre - spread) / scale)), min(1.0, max(rate,
-                                                                      (centre + spread) / scale))
+  low, high = wilson_bounds(np.float64(wins), np.float64(games), z)
+  return float(low), float(high)
 
 
 def validated(result: GameResult) -> GameResult:

@@ -14,8 +14,9 @@ def duration(seconds: float) -> str:
 
 
 def count(value: float) -> str:
-  """Returns a count as `950`, `9 500`, `12.3 k`, `4.56 M` or `7.89 G`: three digits or more."""
-  for least, scale, unit in ((999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"), (9999.5, 1e3, "k")):
+  """Returns a count as `950`, `9 500`, `12.3 k`, `4.56 M`, `7.89 G` or `1.23 T`."""
+  for least, scale, unit in ((999.5e9, 1e12, "T"), (999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"),
+                             (9999.5, 1e3, "k")):
     if abs(value) >= least:
       return f"{format(value / scale, '#.3g').rstrip('.')} {unit}"
   return f"{value:,.0f}".replace(",", " ")

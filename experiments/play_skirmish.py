@@ -22,7 +22,7 @@ from starleague.experiments.run import flags as run_flags
 from starleague.viewers.play import server, session
 from starleague.viewers.watch import summary
 
-for _name in ("run_dir", "seed", "tier", "races", "map"):
+for _name in ("run_dir", "seed", "tier", "races", "map", "page_port"):
   flags.declare_key_flag(_name)
 _OPPONENT = flags.DEFINE_string(
   "opponent", "L5", "Opponent: L0 to L10, a strategy such as macro, "
@@ -33,8 +33,6 @@ _GAME_SPEED = flags.DEFINE_float(
 flags.register_validator(
   _GAME_SPEED, lambda value: session.SPEEDS[0] <= value <= session.SPEEDS[1],
   f"expected {session.SPEEDS[0]} to {session.SPEEDS[1]}")
-_PORT = flags.DEFINE_integer(
-  "page_port", 0, "Port on this machine; 0: any free one.", lower_bound=0, upper_bound=65535)
 _SAVE_REPLAY = flags.DEFINE_string(
   "save_replay", None, "Path for the replay. Default: play-OPPONENT-SEED.npz.")
 _DELIVERY_SECONDS = 10.0  # limit of the wait for the page to receive the last frame
@@ -70,9 +68,10 @@ def main() -> None:
   competitors.require_folder("save_replay", str(path))
   played = make_session()
   try:
-    page = server.Server(played, _PORT.value)
+    page = server.Server(played, run_flags.PAGE_PORT.value)
   except OSError as error:
-    raise UserError(f"--page_port={_PORT.value}: {error.strerror}; name another") from error
+    raise UserError(f"--page_port={run_flags.PAGE_PORT.value}: {error.strerror}; name another"
+                    ) from error
   threading.Thread(target=page.serve_forever, daemon=True).start()
   race = types.RACES[int(played.replay().match_up.races[0])]
   print(f"url={page.url} race={race} opponent={_OPPONENT.value}", flush=True)

@@ -41,6 +41,9 @@ MATCH_GAMES = flags.DEFINE_integer(
   "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "
   "ablation's.", lower_bound=0)
 ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
+PAGE_PORT = flags.DEFINE_integer(
+  "page_port", 0, "Port of the page on this machine; 0: any free one.", lower_bound=0,
+  upper_bound=65535)
 PARAMETERS = flags.DEFINE_string(
   "parameters", None, "host:port of the data server that holds the newest parameters, that of "
   "host 0 where the learner runs on several hosts. Default: --address.")

@@ -14,16 +14,27 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from starleague.common.errors import UserError
+
 BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.02
 _LAYOUT = "layout"  # the table of components and their versions
 
 
+class DatabaseFileError(UserError, ValueError):
+  """A file is not a database, is damaged, or has other tables than expected."""
+
+
 class Database:
-  """A connection to a SQLite file; a forked process opens its own."""
+  """A connection to a SQLite file; a forked process opens its own.
+
+  Attributes:
+    path: the file.
+    lock: held during each transaction and query.
+  """
 
   def __init__(self, path: str | os.PathLike, component: str, version: int,
-               tables: Sequence[str], *, alone: bool = False,
+               tables: Sequence[str] = (), *, alone: bool = False, read_only: bool = False,
                busy_seconds: float = BUSY_SECONDS):
     """Opens the file, or creates it with its tables.
 
@@ -33,28 +44,67 @@ class Database:
       version: of the tables' layout.
       tables: statements that create the tables if they are missing.
       alone: whether to refuse a file with tables of other components.
+      read_only: whether to open an existing file without the right to change it.
       busy_seconds: maximum wait for other processes.
 
     Raises:
-      ValueError: the file is not a database, its tables have another version, or it holds tables
-        of another component and `alone` is set. It stays unchanged.
+      DatabaseFileError: the file is not a database, its tables have another version, or it holds
+        tables of another component and `alone` is set; or it is missing and `read_only` is set.
+        It stays unchanged.
       sqlite3.OperationalError: the disk is full, or the lock is held for too long.
     """
     self.path = pathlib.Path(path)
     self._busy_seconds = busy_seconds
-    self._lock = threading.RLock()
+    self.lock = threading.RLock()
     self._process = -1
+    self._read_only = read_only
+    if read_only:
+      self._check_exists(component, version)
+      return
     self.path.parent.mkdir(parents=True, exist_ok=True)
+    with self.damage_named(), self.transaction() as connection:
+      if alone:
+        self._check_alone(connection, component)
+      self._create(connection, component, version, tables)
+
+  def add(self, component: str, version: int, tables: Sequence[str]) -> None:
+    """Adds the tables of another component; arguments and errors are those of the constructor."""
+    with self.damage_named(), self.transaction() as connection:
+      self._create(connection, component, version, tables)
+
+  @contextlib.contextmanager
+  def damage_named(self) -> Iterator[None]:
+    """Turns SQLite's errors about the file's contents into a DatabaseFileError that names it."""
     try:
-      with self.transaction() as connection:
-        if alone:
-          self._check_alone(connection, component)
-        self._create(connection, component, version, tables)
+      yield
     except sqlite3.OperationalError:
       raise
     except sqlite3.DatabaseError as error:
-      raise ValueError(f"{self.path} is not a SQLite database, or is damaged: {error}. Move it "
-                       "away or restore it.") from error
+      raise DatabaseFileError(f"{self.path} is not a SQLite database, or is damaged: {error}. "
+                              "Move it away or restore it.") from error
+
+  def check(self) -> None:
+    """Reads the whole file; raises DatabaseFileError if a part of it is damaged or missing."""
+    with self.damage_named():
+      found = self.rows("PRAGMA quick_check(1)")[0][0]
+      if found != "ok":
+        raise sqlite3.DatabaseError(" ".join(found.split()))
+
+  def _check_exists(self, component: str, version: int) -> None:
+    if not self.path.is_file():
+      raise DatabaseFileError(f"{self.path}: expected a file with a {component}, found none.")
+    with self.damage_named():
+      found = None
+      if self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", (_LAYOUT,)):
+        found = dict(self.rows(f"SELECT component, version FROM {_LAYOUT}")).get(component)
+    if found is None:
+      raise DatabaseFileError(f"{self.path}: expected tables of {component}, found none.")
+    self._check_version(component, version, found)
+
+  def _check_version(self, component: str, version: int, found: int) -> None:
+    if found != version:
+      raise DatabaseFileError(f"{self.path}: expected tables of {component} of version {version}, "
+                              f"found version {found}. Start a new file.")
 
   def _check_alone(self, connection: sqlite3.Connection, component: str) -> None:
     tables = {row[0] for row in connection.execute(
@@ -63,8 +113,8 @@ class Database:
     if _LAYOUT in tables:
       found = {row[0] for row in connection.execute(f"SELECT component FROM {_LAYOUT}")}
     if found - {component}:
-      raise ValueError(f"{self.path}: expected a {component} alone, found {sorted(found)}. Give "
-                       f"the {component} a file of its own.")
+      raise DatabaseFileError(f"{self.path}: expected a {component} alone, found {sorted(found)}. "
+                              f"Give the {component} a file of its own.")
 
   def _create(self, connection: sqlite3.Connection, component: str, version: int,
               tables: Sequence[str]) -> None:
@@ -73,18 +123,18 @@ class Database:
     connection.execute(f"INSERT OR IGNORE INTO {_LAYOUT} VALUES (?, ?)", (component, version))
     found = connection.execute(
       f"SELECT version FROM {_LAYOUT} WHERE component = ?", (component,)).fetchone()[0]
-    if found != version:
-      raise ValueError(f"{self.path}: expected tables of {component} of version {version}, found "
-                       f"version {found}. Start a new file.")
+    self._check_version(component, version, found)
     for statement in tables:
       connection.execute(statement)
 
   def _connect(self) -> sqlite3.Connection:
     if self._process != os.getpid():  # a fork must not use its parent's SQLite connection
       connection = sqlite3.connect(
-        self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
-      self._use_write_ahead_log(connection)
-      connection.execute("PRAGMA synchronous = FULL")
+        f"{self.path.absolute().as_uri()}?mode={'ro' if self._read_only else 'rwc'}", uri=True,
+        timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
+      if not self._read_only:
+        self._use_write_ahead_log(connection)
+        connection.execute("PRAGMA synchronous = FULL")
       self._connection, self._process = connection, os.getpid()
     return self._connection
 
@@ -103,7 +153,7 @@ class Database:
   @contextlib.contextmanager
   def transaction(self) -> Iterator[sqlite3.Connection]:
     """An exclusive transaction: committed at the end, rolled back if the block raises."""
-    with self._lock:
+    with self.lock:
       connection = self._connect()
       connection.execute("BEGIN IMMEDIATE")
       try:
@@ -115,12 +165,12 @@ class Database:
 
   def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple]:
     """Returns all rows of a query."""
-    with self._lock:
+    with self.lock:
       return self._connect().execute(statement, values).fetchall()
 
   def close(self) -> None:
     """Closes the connection of this process; the next use reopens it."""
-    with self._lock:
+    with self.lock:
       if self._process == os.getpid():
         self._connection.close()
       self._process = -1

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from starleague.common.database import Database
+from starleague.common.database import Database, DatabaseFileError
 
 TABLES = ("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",)
 
@@ -97,3 +97,49 @@ def test_a_fork_opens_its_own_connection(tmp_path):
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
   add(database)
   assert counts(database) == {"a": 3}
+
+
+def test_a_reader_sees_changes_and_makes_none(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  reader = Database(database.path, "counter", 1, read_only=True)
+  add(database)
+  assert counts(reader) == {"a": 1}
+  with pytest.raises(sqlite3.OperationalError, match="readonly"):
+    add(reader)
+  assert counts(database) == {"a": 1}
+
+
+@pytest.mark.parametrize("component, version, message", [
+  ("counter", 2, "tables of counter of version 2, found version 1"),
+  ("payoff", 1, "expected tables of payoff, found none"),
+])
+def test_a_reader_refuses_other_tables(tmp_path, component, version, message):
+  make(tmp_path / "file.sqlite")
+  with pytest.raises(DatabaseFileError, match=message):
+    Database(tmp_path / "file.sqlite", component, version, read_only=True)
+
+
+def test_a_reader_refuses_a_missing_or_foreign_file_and_creates_none(tmp_path):
+  with pytest.raises(DatabaseFileError, match="nowhere.sqlite: expected a file .* found none"):
+    Database(tmp_path / "nowhere.sqlite", "counter", 1, read_only=True)
+  (tmp_path / "text").write_text("no database" * 200)
+  with pytest.raises(DatabaseFileError, match="text is not a SQLite database"):
+    Database(tmp_path / "text", "counter", 1, read_only=True)
+  sqlite3.connect(tmp_path / "foreign").execute("CREATE TABLE other (x)")
+  with pytest.raises(DatabaseFileError, match="expected tables of counter, found none"):
+    Database(tmp_path / "foreign", "counter", 1, read_only=True)
+  assert not (tmp_path / "nowhere.sqlite").exists()
+
+
+def test_a_truncated_file_is_named(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  with database.transaction() as connection:
+    connection.executemany("INSERT INTO counts VALUES (?, 1)",
+                           [(f"name {i}" * 20,) for i in range(500)])
+  database.close()  # moves the log into the file
+  whole = database.path.read_bytes()
+  database.check()
+  database.close()
+  database.path.write_bytes(whole[:len(whole) // 2])
+  with pytest.raises(DatabaseFileError, match="file.sqlite is not a SQLite database, or is damaged"):
+    make(database.path).check()

@@ -12,8 +12,8 @@ from starleague.data.server import make_server, make_tables
 from starleague.experiments.run import entry, settings, stopping, wiring
 from starleague.experiments.run import flags as run_flags
 
-flags.declare_key_flag("run_dir")
-_PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, upper_bound=65535)
+for _flag in ("run_dir", "port"):
+  flags.declare_key_flag(_flag)
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.data.samples_per_item, min_size=config.data.min_size,
     tolerance=config.data.tolerance)
-  server = make_server(tables, port=_PORT.value)
+  server = make_server(tables, port=run_flags.given(run_flags.PORT))
   logging.info("serving port=%d", server.port)
   threading.Event().wait()  # until a stop signal
 

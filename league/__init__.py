@@ -1,21 +1,39 @@
 """The league: players, matchmaking, payoff, ratings, coordinator (Vinyals et al. 2019, Methods).
 
-It handles names of players, step counts and results, and imports no room but `common`.
+It handles names of players, step counts and results, and imports no room but `common`. The process
+that serves a league imports `league.server`, which loads gRPC.
 """
 
-from starleague.league.coordinator import Coordinator, Order, Progress
+from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
+from starleague.league.coordinator import Coordinator, Options
+from starleague.league.counts import Counts
+from starleague.league.errors import LeagueError, UnknownPlayerError
+from starleague.league.evaluation import TellingRules, telling
+from starleague.league.league_file import (
+  BranchCount,
+  LeagueFile,
+  Order,
+  Progress,
+  Replay,
+  open_league_file,
+)
+from starleague.league.leases import Assignment
 from starleague.league.matchmaking import Match, MatchRules, match, pfsp, remove_monotonic_suffix
 from starleague.league.payoff import (
   DRAW,
   LOSS,
   WIN,
-  Counts,
   GameResult,
   Interval,
   Payoff,
   wilson_interval,
 )
 from starleague.league.players import (
+  HISTORICAL,
+  LEAGUE_EXPLOITER,
+  MAIN,
+  MAIN_EXPLOITER,
+  SCRIPTED,
   Player,
   SnapshotRule,
   SnapshotRules,
@@ -41,13 +59,19 @@ from starleague.league.ratings import (
   relative_population_performance,
   validation_score,
 )
+from starleague.league.reporting import GamesReport, PlayedGame, Receipt
+from starleague.league.service import Service
 
 __all__ = [
-  "Coordinator", "Counts", "DRAW", "Estimate", "GameResult", "Interval", "LOSS", "Match",
-  "MatchRules", "NashAverage", "Order", "Payoff", "Player", "Progress", "SnapshotRule",
-  "SnapshotRules", "WIN", "elo_estimate", "elo_expected_score", "elo_ratings", "elo_update",
-  "exploitability", "initial_players", "ladder_estimate", "ladder_expected_score",
-  "ladder_rating", "match", "methods_rules", "minimum_score", "nash", "nash_averaging", "pfsp",
-  "posterior_estimate", "pseudocode_rules", "relative_population_performance",
-  "remove_monotonic_suffix", "validation_score", "wilson_interval",
+  "Assignment", "BranchCount", "Coordinator", "Counts", "DRAW", "Estimate", "GameResult",
+  "GamesReport", "GrpcTransport", "HISTORICAL", "Interval", "LEAGUE_EXPLOITER", "LOSS",
+  "LeagueClient", "LeagueError", "LeagueFile", "LeagueUnavailableError", "MAIN", "MAIN_EXPLOITER",
+  "Match", "MatchRules", "NashAverage", "Options", "Order", "Payoff", "PlayedGame", "Player",
+  "Progress", "Receipt", "Replay", "SCRIPTED", "Service", "SnapshotRule", "SnapshotRules",
+  "TellingRules", "UnknownPlayerError", "WIN", "elo_estimate", "elo_expected_score", "elo_ratings",
+  "elo_update", "exploitability", "initial_players", "ladder_estimate", "ladder_expected_score",
+  "ladder_rating", "match", "methods_rules", "minimum_score", "nash", "nash_averaging",
+  "open_league_file", "pfsp", "posterior_estimate", "pseudocode_rules",
+  "relative_population_performance", "remove_monotonic_suffix", "telling", "validation_score",
+  "wilson_interval",
 ]

@@ -1,77 +1,65 @@
 """The coordinator of a league: serves matches, counts results, orders snapshots and resets.
 
-Source: Vinyals et al. 2019, Methods and pseudocode. Its whole state is one SQLite file: a killed
-coordinator resumes from it. It knows players by name only: learners store, copy and reset the
-parameters on its orders.
+Source: Vinyals et al. 2019, Methods and pseudocode. Its state is held in memory and in one SQLite
+file: whatever it has answered is on disk, and a killed coordinator resumes from it. It knows
+players by name only: learners store, copy and reset the parameters on its orders.
 """
 
+import fcntl
 import math
 import os
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import pathlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, NamedTuple
 
-import numpy as np
-
-from starleague.common.database import Database
-from starleague.league import matchmaking, payoff, players
+from starleague.league import evaluation, league_file, matchmaking, players
+from starleague.league.assigning import Assigner
+from starleague.league.errors import LeagueError, UnknownPlayerError
+from starleague.league.evaluation import TellingRules
+from starleague.league.league_file import LeagueFile, Order, Progress, Replay
+from starleague.league.leases import Assignment, Leases, is_valid
 from starleague.league.matchmaking import Match, MatchRules
+from starleague.league.members import Members
+from starleague.league.orders import Orders
 from starleague.league.payoff import DECAY, GameResult, Payoff, validated
 from starleague.league.players import Player, SnapshotRules
+from starleague.league.reporting import MATCHES, GamesReport, Receipt, Report, Reports
 
-_TABLES = (
-  "CREATE TABLE IF NOT EXISTS players (number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
-  " kind TEXT NOT NULL, race TEXT NOT NULL, parent TEXT, parent_kind TEXT, steps INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, steps INTEGER NOT NULL,"
-  " snapshot_steps INTEGER NOT NULL, snapshots INTEGER NOT NULL) WITHOUT ROWID",
-  "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, player TEXT NOT NULL,"
-  " snapshot TEXT NOT NULL, steps INTEGER NOT NULL, reset INTEGER NOT NULL,"
-  " done INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
-)
-_VERSION = 1
-_MATCH, _RESET = 0, 1  # streams of random numbers
+_STARTS = "starts"  # counter
 
 
-class Order(NamedTuple):
-  """An order to a learner; it stays open until it is completed, also over restarts.
+class Options(NamedTuple):
+  """Options of the coordinator's assignments and evaluations.
 
   Attributes:
-    id: for `Coordinator.complete`.
-    player: name of the learner's player.
-    snapshot: name under which the learner saves a snapshot of its parameters, first of all.
-    steps: agent steps at the time of the order.
-    reset: whether the learner then resets to the supervised parameters, with a new optimizer
-      state.
+    lease_s: seconds after which an assignment that is not renewed is given to another actor.
+    half_life_s: seconds after which the results of a player that learns are worth half, for
+      evaluators.
+    telling: rules of replays worth keeping.
   """
 
-  id: int
-  player: str
-  snapshot: str
-  steps: int
-  reset: bool
+  lease_s: float = 60.0
+  half_life_s: float = 1800.0
+  telling: TellingRules = evaluation.DEFAULT_RULES
 
 
-class Progress(NamedTuple):
-  """The progress of a learning player.
-
-  Attributes:
-    steps: agent steps learnt from in all.
-    snapshot_steps: `steps` at its last snapshot.
-    snapshots: number of its snapshots.
-  """
-
-  steps: int
-  snapshot_steps: int
-  snapshots: int
+DEFAULT_OPTIONS = Options()
 
 
 class Coordinator:
-  """A league: players, payoff and rules. A plain object without a server of its own."""
+  """A league: players, payoff and rules. One object at a time holds the file; threads share it.
+
+  Attributes:
+    payoff: the scores.
+    leases: the assignments that are not finished.
+  """
 
   def __init__(self, path: str | os.PathLike, initial: Iterable[Player] = (), *,
                snapshot_rules: SnapshotRules | None = None,
                match_rules: MatchRules = matchmaking.DEFAULT_RULES,
-               clear_on_reset: bool = True, seed: int = 0, decay: float = DECAY):
+               clear_on_reset: bool = True, seed: int = 0, decay: float = DECAY,
+               options: Options = DEFAULT_OPTIONS, clock: Callable[[], float] = time.monotonic):
     """Opens a league, or starts a new one.
 
     Args:
@@ -82,95 +70,221 @@ class Coordinator:
       clear_on_reset: whether a reset also deletes the player's scores. The pseudocode keeps them,
         though they belong to the former policy.
       seed: of matches and resets. The same seed and events give the same league, independent of
-        restarts.
+        restarts. A kill may repeat the draws of the matches just before it.
       decay: of the payoff.
-    """
-    self.payoff = Payoff(path, decay)
-    self._database = Database(path, "coordinator", _VERSION, _TABLES)
-    self._snapshot_rules = snapshot_rules or players.pseudocode_rules()
-    self._match_rules = match_rules
-    self._clear_on_reset = clear_on_reset
-    self._seed = seed
-    self._players: dict[str, Player] = {}
-    self._read_players()
-    for player in initial:
-      if player.name not in self._players:
-        self.add_player(player)
+      options: of assignments and evaluations.
+      clock: monotonic seconds, of the leases.
 
-  def _read_players(self) -> None:
-    rows = self._database.rows(
-      "SELECT name, kind, race, parent, parent_kind, steps FROM players ORDER BY number")
-    self._players = {row[0]: Player(*row) for row in rows}
+    Raises:
+      LeagueError: another process holds the file, two initial players have one name, or there is
+        no main agent. Nothing is changed.
+      DatabaseFileError: the file is damaged, is no league's or has another version.
+    """
+    self._held = _hold(path)
+    try:
+      self._open(path, list(initial), decay, clock, options)
+    except BaseException:
+      self._held.close()
+      raise
+    self._orders = Orders(self.payoff, self._members, snapshot_rules or players.pseudocode_rules(),
+                          seed, clear_on_reset)
+    self._assigner = Assigner(self.payoff, self._members, self.leases, match_rules, seed,
+                              options.half_life_s, self._file.counter(MATCHES),
+                              self._count_start())
+    self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
+                            options.telling)
+    for assignment in self._file.assignments():
+      self._adopt(assignment, "")
+
+  def _open(self, path: str | os.PathLike, initial: list[Player], decay: float,
+            clock: Callable[[], float], options: Options) -> None:
+    self.leases = Leases(options.lease_s, clock)
+    self.payoff = Payoff(path, decay, shared=False)
+    self._database = self.payoff.database
+    self._database.add(league_file.COMPONENT, league_file.VERSION, league_file.TABLES)
+    self._database.check()
+    self._file = LeagueFile(self._database)
+    self._members = Members(self._database, initial)
+
+  def _count_start(self) -> int:
+    number = self._file.counter(_STARTS) + 1
+    with self._database.transaction() as connection:
+      league_file.set_counter(connection, _STARTS, number)
+    return number
+
+  def _adopt(self, assignment: Assignment, holder: str) -> None:
+    """Leases an assignment from before a restart, unless its games all have a result."""
+    left = assignment.games - self._file.games_played(assignment)
+    if left > 0:
+      self.leases.add(assignment, holder, left)
 
   @property
   def players(self) -> list[Player]:
     """All players, in order of creation."""
-    return list(self._players.values())
+    return self._members.all()
 
   def player(self, name: str) -> Player:
-    """Returns a player by name; raises KeyError if the league does not have it."""
-    if name not in self._players:
-      raise KeyError(f"The league in {self._database.path} has no player {name!r} among its "
-                     f"{len(self._players)}.")
-    return self._players[name]
+    """Returns a player by name; raises UnknownPlayerError if the league does not have it."""
+    return self._members.get(name)
 
   def add_player(self, player: Player) -> None:
-    """Adds a player; raises ValueError if its name is taken."""
-    with self._database.transaction() as connection:
-      self._insert(connection, player)
-    self._read_players()
+    """Adds a player; raises LeagueError if its name is taken."""
+    self._members.add(player)
 
-  def _insert(self, connection, player: Player) -> None:
-    row = player.name, player.kind, player.race, player.parent, player.parent_kind, player.steps
-    added = connection.execute(
-      "INSERT OR IGNORE INTO players (name, kind, race, parent, parent_kind, steps) "
-      "VALUES (?, ?, ?, ?, ?, ?)", row)
-    if not added.rowcount:
-      raise ValueError(f"The league in {self._database.path} already has a player "
-                       f"{player.name!r}. Choose another name.")
-    if player.learns:
-      # Snapshot 0 of a main agent is the supervised agent; its own snapshots count from 1.
-      connection.execute("INSERT INTO progress VALUES (?, 0, 0, 0)", (player.name,))
+  def pause(self, name: str, paused: bool = True) -> None:
+    """Pauses a player, or lets it play again; it is stored.
+
+    A paused player gets no assignments and is nobody's opponent. Games in progress still count.
+    """
+    self._members.pause(name, paused)
+
+  @property
+  def paused(self) -> frozenset[str]:
+    """Names of the paused players."""
+    return self._members.paused
+
+  def scores(self, home: str, away: Sequence[str]) -> list[float]:
+    """Returns the decayed score of `home` against each of `away`; 0.5 without games."""
+    for name in (home, *away):
+      self.player(name)
+    return self.payoff.scores(home, away).tolist()
 
   def progress(self, name: str) -> Progress:
-    """Returns the progress of a learning player; raises ValueError for other players."""
-    if not self.player(name).learns:
-      raise ValueError(f"Player {name} is {self.player(name).kind} and makes no progress.")
-    return Progress(*self._database.rows(
-      "SELECT steps, snapshot_steps, snapshots FROM progress WHERE name = ?", (name,))[0])
-
-  def _generator(self, purpose: int, number: int) -> np.random.Generator:
-    return np.random.default_rng((self._seed, purpose, number))
+    """Returns the progress of a learning player; raises LeagueError for other players."""
+    return self._orders.progress(name)
 
   def get_match(self, name: str) -> Match:
-    """Returns the next match of a learning player; see `matchmaking.match`."""
-    home = self.player(name)
-    with self._database.transaction() as connection:
-      number = connection.execute(
-        "INSERT INTO counters VALUES ('matches', 1) "
-        "ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value").fetchone()[0]
-    return matchmaking.match(home, self.players, self.payoff, self._generator(_MATCH, number),
-                             self._match_rules)
+    """Returns the next match of a learning player, without a lease; see `matchmaking.match`."""
+    return self._assigner.match(self.player(name))
 
-  def get_evaluation_match(self, rng: np.random.Generator,
-                           among: Sequence[str] | None = None) -> Match:
-    """Returns a match of a pair with the fewest games, for evaluators.
+  def matches(self, name: str, count: int = 1, games: int = 1, *, holder: str = "",
+              request: str = "") -> list[Assignment]:
+    """Returns assignments of a learning player for an actor, each with a lease.
+
+    Those of dead actors come first; `renew` extends the leases. They reach the disk with the next
+    report or `flush`; an actor that reports or renews one that a kill has erased restores it.
 
     Args:
-      rng: chooses among pairs with equally many games.
-      among: names of the candidates; all players by default.
+      name: the player.
+      count: number of assignments.
+      games: number of games of each new one.
+      holder: name of the actor.
+      request: unique id of the request; a repeated request gets the same answer. Empty: none.
+
+    Returns:
+      The assignments; none while the player or all main agents are paused.
 
     Raises:
-      ValueError: there are fewer than two candidates.
+      LeagueError: the player does not learn, or the league has no main agent.
+      UnknownPlayerError: the league does not have the player.
     """
-    names = [self.player(name).name for name in among] if among else list(self._players)
-    if len(names) < 2:
-      raise ValueError(f"A match needs two players, found {names}.")
-    games = np.floor(self.payoff.games(names, names))
-    np.fill_diagonal(games, np.inf)
-    least = np.argwhere(games == games.min())
-    home, away = least[rng.integers(len(least))]
-    return Match(names[home], names[away], False, "evaluation")
+    home = self.player(name)
+    if not self._members.have_games(name) or not self._members.has_opponents():
+      return []
+    return self._assigner.assign(home, count, games, holder, request)
+
+  def evaluation_matches(self, count: int = 1, games: int = 1, *,
+                         among: Sequence[str] | None = None, holder: str = "",
+                         request: str = "") -> list[Assignment]:
+    """Returns assignments of the pairs that are known least, for an evaluator.
+
+    Args:
+      count: number of pairs.
+      games: number of games of each.
+      among: names of the candidates; all players that are not paused by default.
+      holder: name of the evaluator.
+      request: unique id of the request; a repeated request gets the same answer. Empty: none.
+
+    Raises:
+      LeagueError: there are fewer than two candidates.
+    """
+    return self._assigner.evaluate(count, games, among, holder, request)
+
+  def renew(self, assignments: Iterable[Assignment], holder: str = "") -> list[str]:
+    """Extends an actor's leases; one that a kill has erased is restored.
+
+    Returns:
+      The ids that the actor still holds. It should end the games of the others: they are finished,
+      another actor has them, or a player is paused.
+
+    Raises:
+      UnknownPlayerError: the league does not have a player of an assignment.
+    """
+    wanted = []
+    for assignment in assignments:
+      self._check(assignment)
+      if self._members.have_games(assignment.home, assignment.away):
+        wanted.append(assignment)
+    for assignment in wanted:
+      self._restore(assignment, holder)
+    return self.leases.renew([assignment.id for assignment in wanted], holder)
+
+  def release(self, assignments: Iterable[Assignment], holder: str = "") -> None:
+    """Gives an actor's unfinished assignments to others at once: it ends."""
+    self.leases.release([assignment.id for assignment in assignments], holder)
+
+  def _check(self, assignment: Assignment) -> None:
+    """Raises an error for an assignment that the league cannot have given."""
+    self.player(assignment.home)
+    self.player(assignment.away)
+    known = self.leases.find(assignment.id) or assignment
+    if known != assignment or not is_valid(assignment):
+      raise LeagueError(f"Assignment {assignment.id!r}: expected one that the league gave, found "
+                        f"{tuple(assignment)}.")
+
+  def _restore(self, assignment: Assignment, holder: str) -> None:
+    if self.leases.find(assignment.id) is None:
+      self._adopt(assignment, holder)
+
+  def report_games(self, reports: Iterable[GamesReport], holder: str = "") -> list[list[Receipt]]:
+    """Counts games of assignments and renews their leases; a repeated report counts once.
+
+    The first result of each game counts, also if another actor reports another one: both may have
+    played a match that was given again. A snapshot of the home player is ordered if its rule
+    requires one, and of the away player if it learns from these games too.
+
+    Returns:
+      For each report, a receipt for each game; they are on disk on return.
+
+    Raises:
+      UnknownPlayerError: the league does not have a player. Nothing is counted.
+      ValueError: a report is invalid. Nothing is counted.
+    """
+    reports = list(reports)
+    receipts = self._reports.count([self._checked(report) for report in reports])
+    names: list[str] = []
+    for assignment, _ in reports:
+      self._restore(assignment, holder)
+      names += [assignment.home, assignment.away][:1 + assignment.both_learn]
+    self.leases.renew([report.assignment.id for report in reports], holder)
+    self._order(names)
+    return receipts
+
+  def _checked(self, report: GamesReport) -> Report:
+    assignment, games = report
+    self._check(assignment)
+    results = [validated(GameResult(assignment.result_id(each.game), assignment.home,
+                                    assignment.away, each.result, each.time)) for each in games]
+    for each in games:
+      if not 0 <= each.loops < 2 ** 31:
+        raise LeagueError(f"Game {assignment.id}/{each.game}: loops is {each.loops}, expected a "
+                          "count.")
+    return Report(results, {}, assignment, [each.loops for each in games])
+
+  def keep_replay(self, result_id: str, path: str) -> None:
+    """Stores the path of the replay of a game; its receipt had reasons.
+
+    Raises:
+      UnknownPlayerError: no game of this id is worth keeping.
+    """
+    with self._database.transaction() as connection:
+      if not league_file.set_replay_path(connection, result_id, path):
+        raise UnknownPlayerError(f"The league in {self._database.path} keeps no replay of game "
+                                 f"{result_id!r}.")
+
+  def replays(self) -> list[Replay]:
+    """Returns the games whose replays are worth keeping, oldest first."""
+    return self._file.replays()
 
   def report(self, result: GameResult, steps: int | None = None) -> Order | None:
     """Counts a result, and orders a snapshot of the home player if its rule requires one.
@@ -183,7 +297,7 @@ class Coordinator:
       The new order, or None; the learner reads it from `orders`.
 
     Raises:
-      KeyError: the league does not have a player. Nothing is counted.
+      UnknownPlayerError: the league does not have a player. Nothing is counted.
       ValueError: the result or the steps are invalid. Nothing is counted.
     """
     orders = self.report_many([result], {} if steps is None else {result.home: steps})
@@ -196,60 +310,38 @@ class Coordinator:
     for result in checked:
       self.player(result.home)
       self.player(result.away)
-    for name, value in (steps or {}).items():
-      self._check_steps(name, value)
-    self.payoff.record_many(checked)
-    for name, value in (steps or {}).items():
-      self.set_steps(name, value)
-    homes = dict.fromkeys(result.home for result in checked)
-    orders = [self._order_if_due(name) for name in homes if self.player(name).learns]
+    self._count(checked, steps or {})
+    return self._order(result.home for result in checked)
+
+  def _order(self, names: Iterable[str]) -> list[Order]:
+    orders = [self._orders.order_if_due(name) for name in dict.fromkeys(names)
+              if self.player(name).learns]
     return [order for order in orders if order]
 
-  def _check_steps(self, name: str, steps: int) -> None:
-    if not self.player(name).learns:
-      raise ValueError(f"Player {name} is {self.player(name).kind}: it has no steps.")
-    if steps < 0 or not math.isfinite(steps):
-      raise ValueError(f"Player {name}: steps is {steps}, expected a count.")
+  def _count(self, results: Sequence[GameResult], steps: dict[str, int]) -> None:
+    counts = {name: self._checked_steps(name, value) for name, value in steps.items()}
+    self._reports.count([Report(results, counts)])
+    for name, value in counts.items():
+      self._orders.raise_steps(name, value)
+
+  def _checked_steps(self, name: str, steps: int) -> int:
+    self._members.learner(name)
+    if not 0 <= steps < 2 ** 63 or not math.isfinite(steps):
+      raise LeagueError(f"Player {name}: steps is {steps}, expected a count.")
+    return int(steps)
 
   def set_steps(self, name: str, steps: int) -> None:
     """Stores the agent steps that a player has learnt from; a smaller number has no effect."""
-    self._check_steps(name, steps)
-    with self._database.transaction() as connection:
-      connection.execute("UPDATE progress SET steps = MAX(steps, ?) WHERE name = ?",
-                         (int(steps), name))
+    self._count([], {name: steps})
 
-  def _order_if_due(self, name: str) -> Order | None:
-    player, rule = self.player(name), self._snapshot_rules.of(self.player(name))
-    progress = self.progress(name)
-    since = progress.steps - progress.snapshot_steps
-    if since < rule.minimum_steps or self.orders(name):
-      return None  # checked first: scores against all players are expensive
-    reference = [other.name for other in players.reference_set(player, self.players)]
-    if not players.snapshot_due(rule, since, self.payoff.scores(name, reference)):
-      return None
-    number = progress.snapshots + 1
-    copy = players.snapshot(player, number, progress.steps)
-    with self._database.transaction() as connection:
-      if connection.execute("SELECT 1 FROM orders WHERE player = ? AND (NOT done OR snapshot = ?)",
-                            (name, copy.name)).fetchone():
-        return None  # another thread ordered it
-      identifier = connection.execute(
-        "INSERT INTO orders (player, snapshot, steps, reset, done) VALUES (?, ?, ?, 0, 0) "
-        "RETURNING id", (name, copy.name, progress.steps)).fetchone()[0]
-      reset = players.resets(rule, self._generator(_RESET, identifier).random())
-      connection.execute("UPDATE orders SET reset = ? WHERE id = ?", (reset, identifier))
-      # Steps towards the next snapshot count from here, not from when this one is saved.
-      connection.execute(
-        "UPDATE progress SET snapshot_steps = steps, snapshots = ? WHERE name = ?", (number, name))
-    return Order(identifier, name, copy.name, progress.steps, reset)
+  def flush(self) -> None:
+    """Writes the assignments that are not on disk yet, and ends leases that are over."""
+    self.leases.expire()
+    self._reports.flush()
 
   def orders(self, name: str | None = None) -> list[Order]:
     """Returns the open orders, oldest first: of one player, or of all."""
-    rows = self._database.rows(
-      "SELECT id, player, snapshot, steps, reset FROM orders WHERE NOT done AND "
-      "(player = ?1 OR ?1 IS NULL) ORDER BY id", (name,))
-    return [Order(identifier, player, snapshot, steps, bool(reset))
-            for identifier, player, snapshot, steps, reset in rows]
+    return self._orders.open(name)
 
   def complete(self, order_id: int) -> Player:
     """Completes an order: the snapshot is saved and joins the league. Idempotent.
@@ -258,26 +350,28 @@ class Coordinator:
       The snapshot as a historical player.
 
     Raises:
-      KeyError: there is no such order.
+      UnknownPlayerError: there is no such order.
     """
-    with self._database.transaction() as connection:
-      row = connection.execute("SELECT player, snapshot, steps, reset, done FROM orders "
-                               "WHERE id = ?", (order_id,)).fetchone()
-      if not row:
-        raise KeyError(f"The league in {self._database.path} gave no order {order_id}.")
-      name, copy_name, steps, reset, done = row
-      parent = self.player(name)
-      copy = Player(copy_name, players.HISTORICAL, parent.race, name, parent.kind, steps)
-      if not done:
-        self._insert(connection, copy)
-        connection.execute("UPDATE orders SET done = 1 WHERE id = ?", (order_id,))
-        if reset and self._clear_on_reset:
-          # In the same transaction: after a crash, no reset policy has its former scores.
-          payoff.clear(connection, name)
-    self._read_players()
-    return copy
+    return self._orders.complete(order_id)
 
   def close(self) -> None:
-    """Closes the file."""
-    self.payoff.close()
-    self._database.close()
+    """Writes what is not on disk yet and closes the file; another object may open it."""
+    if not self._held.closed:
+      self._reports.flush()
+      self.payoff.close()
+      self._held.close()
+
+
+def _hold(path: str | os.PathLike) -> IO[bytes]:
+  """Returns an open file that is locked while this object holds the league; a kill unlocks it."""
+  # Not the league's file itself: closing a second descriptor of it would end SQLite's locks.
+  path = pathlib.Path(path)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  held = open(path.with_name(path.name + ".lock"), "ab")
+  try:
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError:
+    held.close()
+    raise LeagueError(f"Another coordinator holds the league in {path}. End it, or connect to it "
+                      "as a client.") from None
+  return held

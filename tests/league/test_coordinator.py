@@ -1,5 +1,7 @@
 """The coordinator: reports, orders, resets, resuming after a restart."""
 
+import itertools
+import math
 import os
 import signal
 import subprocess
@@ -10,9 +12,10 @@ import numpy as np
 import pytest
 
 from starleague.league import matchmaking, players
-from starleague.league.coordinator import Coordinator, Order
-from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
+from starleague.league.coordinator import Coordinator, Options, Order
+from starleague.league.payoff import DRAW, LOSS, WIN, GameResult, wilson_interval
 from starleague.league.players import Player
+from starleague.league.reporting import GamesReport, PlayedGame
 
 RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
 MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
@@ -82,10 +85,8 @@ def test_a_quarter_of_league_exploiters_are_reset(tmp_path):
   hunters = [Player(f"hunter-{i}", "league_exploiter", "zerg") for i in range(200)]
   rules = players.pseudocode_rules(minimum_steps=0, timeout_steps=1)
   league = Coordinator(tmp_path / "league.sqlite", snapshot_rules=rules)
-  with league._database.transaction() as connection:
-    for hunter in hunters:
-      league._insert(connection, hunter)
-  league._read_players()
+  for hunter in hunters:
+    league.add_player(hunter)
   orders = league.report_many(
     [result(i, hunter.name, "hunter-0") for i, hunter in enumerate(hunters[1:])],
     {hunter.name: 2 for hunter in hunters[1:]})
@@ -124,10 +125,10 @@ def test_error_messages_name_player_and_file(league):
     league.complete(9)
   with pytest.raises(ValueError, match=f"already has a player '{MAIN}'"):
     league.add_player(Player(MAIN, "main"))
-  with pytest.raises(ValueError, match=f"{FIRST} is historical and makes no progress"):
+  with pytest.raises(ValueError, match=f"{FIRST} is historical: it does not learn"):
     league.progress(FIRST)
   with pytest.raises(ValueError, match="needs two players"):
-    league.get_evaluation_match(np.random.default_rng(0), [MAIN])
+    league.evaluation_matches(among=[MAIN, MAIN])
 
 
 def test_matches_follow_the_rules_and_resume_after_a_restart(tmp_path):
@@ -212,16 +213,26 @@ def test_reports_of_many_threads_cause_one_order(league):
   assert league.payoff.results(MAIN, FIRST).games == 40
 
 
-def test_evaluators_play_the_pairs_with_the_fewest_games(league):
-  rng = np.random.default_rng(0)
+def test_evaluators_play_the_pairs_known_least(tmp_path):
+  """Each pair is one with the widest interval; the widths are computed one by one here."""
+  league = start(tmp_path / "league.sqlite", options=Options(half_life_s=math.inf))
   names = [player.name for player in league.players]
-  for i in range(5 * (len(names) * (len(names) - 1) // 2)):
-    match = league.get_evaluation_match(rng)
-    assert match.home != match.away
-    league.payoff.record(result(i, match.home, match.away))
+  rng = np.random.default_rng(0)
+  def width(home, away):
+    counts = league.payoff.counts(home, away)
+    low, high = wilson_interval(counts.wins + .5 * counts.draws, counts.games)
+    return high - low
+  for _ in range(40):
+    widths = {(a, b): width(a, b) for a, b in itertools.combinations(names, 2)}
+    assignment, = league.evaluation_matches()
+    pair = (assignment.home, assignment.away)
+    chosen = widths.get(pair) or widths[pair[::-1]]
+    assert chosen == pytest.approx(max(widths.values()), abs=1e-8)
+    outcome = int(rng.integers(-1, 2))
+    league.report_games([GamesReport(assignment, [PlayedGame(0, outcome, 0.)])])
   games = league.payoff.games(names, names)
-  games = games[~np.eye(len(names), dtype=bool)]
-  np.testing.assert_allclose(games, 1 + .99 + .99 ** 2 + .99 ** 3 + .99 ** 4)
+  assert (games[~np.eye(len(names), dtype=bool)] > 2).all()
+  league.close()
 
 
 def test_a_league_of_random_results_is_consistent(league):

@@ -27,24 +27,22 @@ class Rates:
 
   def scores(self, home, away):
     del home
-    return np.array([self._rates.get(name, 0.5) for name in away], np.float64)
+    return np.array([self.score("", name) for name in away], np.float64)
+
+  def score(self, home, away):
+    del home
+    return self._rates.get(away, 0.5)
 
 
 class Draws:
-  """A generator with given uniform draws, followed by those of seed 0."""
+  """A generator with given draws, followed by those of seed 0."""
 
-  def __init__(self, uniform, index=0):
-    self._uniform, self._index = uniform, index
+  def __init__(self, *uniforms):
+    self._uniforms = list(uniforms)
     self._rng = np.random.default_rng(0)
 
   def random(self):
-    return self._uniform
-
-  def integers(self, size):
-    return min(self._index, size - 1)
-
-  def choice(self, size, p):
-    return self._rng.choice(size, p=p)
+    return self._uniforms.pop(0) if self._uniforms else self._rng.random()
 
 
 @pytest.mark.parametrize("rates, weighting, expected", [
@@ -130,11 +128,11 @@ PLAYERS = [*LIVE, *MAIN_COPIES, *RIVAL_COPIES, *EXPLOITER_COPIES]
   (.99, {"rival": .3}, 1, "self_play_past", RIVAL_COPIES, False),
 ])
 def test_main_agent(uniform, rates, index, branch, candidates, both_learn):
-  for _ in range(3):
-    match = matchmaking.main_agent_match(MAIN, PLAYERS, Rates(**rates), Draws(uniform, index))
-    assert match.branch == branch
-    assert match.away in [player.name for player in candidates]
-    assert match.home == "main" and match.both_learn == both_learn
+  draws = Draws(uniform, (index + .5) / 2)  # the second one chooses between two main agents
+  match = matchmaking.match(MAIN, PLAYERS, Rates(**rates), draws)
+  assert match.branch == branch
+  assert match.away in [player.name for player in candidates]
+  assert match.home == "main" and match.both_learn == both_learn
 
 
 def test_main_agent_shares():
@@ -149,14 +147,32 @@ def test_main_agent_shares():
   assert branches.count("self_play") / 2000 == pytest.approx(.35, abs=.04)
 
 
-def test_pfsp_matches_follow_the_probabilities():
-  rates = Rates(main_0000=.1, main_0001=.5, main_0002=.9)
+@pytest.mark.parametrize("rates, expected", [
+  ([.1, .5, .9], [.757009, .233645, .009346]),
+  # Weights of 0.0036, 0.0004 and 0.0001: most draws by rejection accept nobody.
+  ([.94, .98, .99], [.878049, .097561, .024390]),
+  ([1, 1, 1], [1 / 3, 1 / 3, 1 / 3]),
+  ([1, 0, 1], [0, 1, 0]),
+])
+def test_pfsp_matches_follow_the_probabilities(rates, expected):
+  rates = Rates(main_0000=rates[0], main_0001=rates[1], main_0002=rates[2])
   rng = np.random.default_rng(2)
   rules = MatchRules(pfsp_share=1.0)
   names = [matchmaking.match(MAIN, [MAIN, *MAIN_COPIES], rates, rng, rules).away
            for _ in range(3000)]
   found = [names.count(player.name) / 3000 for player in MAIN_COPIES]
-  np.testing.assert_allclose(found, [.757009, .233645, .009346], atol=.03)
+  np.testing.assert_allclose(found, expected, atol=.025)
+  assert all(number == 0 for number, share in zip(found, expected, strict=True) if share == 0)
+
+
+def test_a_match_takes_a_limited_number_of_draws():
+  """The coordinator makes the draws of a match in advance."""
+  rates = Rates(**{player.name: 1 for player in PLAYERS if player.parent}, main=0, rival=0)
+  for home in (MAIN, EXPLOITER, LEAGUE_EXPLOITER):
+    for uniform in (.1, .55, .9):
+      rng = Draws(uniform, *[.5] * 40)
+      matchmaking.match(home, PLAYERS, rates, rng)
+      assert 41 - len(rng._uniforms) <= matchmaking.MOST_DRAWS
 
 
 @pytest.mark.parametrize("rate, rules, uniform, branch", [
@@ -166,7 +182,7 @@ def test_pfsp_matches_follow_the_probabilities():
   (.15, MatchRules(exploiter_score=.2, exploiter_past_share=.5), .5, "exploit"),
 ])
 def test_main_exploiter(rate, rules, uniform, branch):
-  match = matchmaking.match(EXPLOITER, PLAYERS, Rates(rival=rate), Draws(uniform, 1), rules)
+  match = matchmaking.match(EXPLOITER, PLAYERS, Rates(rival=rate), Draws(uniform, .75), rules)
   assert match.branch == branch and not match.both_learn
   past = branch == "exploit_past"
   assert match.away in ([player.name for player in RIVAL_COPIES] if past else ["rival"])

@@ -135,6 +135,7 @@ def test_clearing_a_player_leaves_the_others(payoff):
   payoff.record_many(results([WIN]) + results([WIN], "b", "c", "other"))
   with payoff._database.transaction() as connection:
     clear(connection, "a")
+  payoff.apply_clear("a")
   assert payoff.counts("a", "b").games == 0
   assert payoff.score("b", "c") == 1
   assert payoff.results("a", "b").games == 1

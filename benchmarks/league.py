@@ -1,0 +1,228 @@
+"""The coordinator against the loop over pairs that public leagues run for each match.
+
+    python -m benchmarks.league [--snapshots 900] [--rounds 20]
+
+The plain league is the published pseudocode in its usual form: a dictionary of counters by (home,
+away), and a list of win rates for each match. It has no leases, and loses everything when it stops.
+Both leagues have the same players, scores and results; they take turns within each round. A line
+shows medians over the rounds, and the ratio of their rates.
+"""
+
+import argparse
+import multiprocessing
+import pathlib
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from starleague import league
+from starleague.league import players
+from starleague.league.client import GrpcTransport, LeagueClient
+from starleague.league.leases import Assignment
+from starleague.league.server import Server
+
+CALLS = 1200  # matches of each league in a round
+BATCH = 16  # assignments of one request
+RESULTS = 256  # results of one report
+CLIENTS, START_S, CLIENT_S = 8, 5.0, 5.0
+
+
+class Counters:
+  """Decayed games of one player against another."""
+
+  __slots__ = ("draws", "games", "losses", "wins")
+
+  def __init__(self):
+    self.games = self.wins = self.draws = self.losses = 0.0
+
+  def add(self, result: int) -> None:
+    """Counts a result."""
+    self.games = self.games * 0.99 + 1
+    self.wins = self.wins * 0.99 + (result > 0)
+    self.draws = self.draws * 0.99 + (result == 0)
+    self.losses = self.losses * 0.99 + (result < 0)
+
+
+class PlainLeague:
+  """The published pseudocode's payoff and matchmaking."""
+
+  def __init__(self, members: list[league.Player], seed: int):
+    self.players, self.rng = members, np.random.default_rng(seed)
+    self.counters: dict[tuple[str, str], Counters] = {}
+
+  def update(self, home: str, away: str, result: int) -> None:
+    """Counts a result in both directions."""
+    for key, value in (((home, away), result), ((away, home), -result)):
+      if key not in self.counters:
+        self.counters[key] = Counters()
+      self.counters[key].add(value)
+
+  def win_rate(self, home: str, away: str) -> float:
+    """Returns a pair's score."""
+    found = self.counters.get((home, away))
+    return (found.wins + 0.5 * found.draws) / found.games if found else 0.5
+
+  def win_rates(self, home: str, away: list[league.Player]) -> np.ndarray:
+    """Returns the scores against several players."""
+    return np.array([self.win_rate(home, other.name) for other in away])
+
+  def choose(self, home: str, away: list[league.Player], weighting: str) -> str:
+    """Returns an opponent drawn by PFSP."""
+    probabilities = league.pfsp(self.win_rates(home, away), weighting)
+    return away[self.rng.choice(len(away), p=probabilities)].name
+
+  def match(self, home: league.Player) -> str:
+    """Returns the opponent of a player's next match."""
+    historical = [other for other in self.players if other.kind == players.HISTORICAL]
+    if home.kind == players.LEAGUE_EXPLOITER:
+      return self.choose(home.name, historical, "linear_capped")
+    draw = self.rng.random()
+    if home.kind == players.MAIN and draw < 0.5:
+      return self.choose(home.name, historical, "squared")
+    mains = [other for other in self.players if other.kind == players.MAIN]
+    opponent = mains[self.rng.integers(len(mains))].name
+    past = [other for other in historical if other.parent == opponent]
+    if home.kind == players.MAIN and draw < 0.65:
+      exploiters = [other for other in historical if other.parent_kind == players.MAIN_EXPLOITER]
+      if self.win_rates(home.name, exploiters).min() < 0.3:
+        return self.choose(home.name, exploiters, "squared")
+      kept = league.remove_monotonic_suffix(self.win_rates(home.name, past))
+      if kept.size and kept.min() < 0.7:
+        return self.choose(home.name, past[:kept.size], "squared")
+    if self.win_rate(home.name, opponent) > (0.3 if home.kind == players.MAIN else 0.1):
+      return opponent
+    return self.choose(home.name, past, "variance")
+
+
+def make_members(snapshots: int) -> list[league.Player]:
+  """Returns the published twelve learners and their snapshots."""
+  learners = [player for player in players.initial_players() if player.learns]
+  copies = [players.snapshot(learners[i % len(learners)], i // len(learners) + 1, i)
+            for i in range(snapshots)]
+  return [*learners, *copies]
+
+
+def random_results(members: list[league.Player], number: int, seed: int) -> list[tuple]:
+  """Returns (home, away, result) of learners against all players."""
+  rng = np.random.default_rng(seed)
+  homes = [player.name for player in members if player.learns]
+  skill = dict(zip((player.name for player in members), rng.normal(size=len(members)), strict=True))
+  found = []
+  for _ in range(number):
+    home, away = homes[rng.integers(len(homes))], members[rng.integers(len(members))].name
+    if home != away:
+      wins = rng.random() < 1 / (1 + np.exp(skill[away] - skill[home]))
+      found.append((home, away, 1 if wins else -1))
+  return found
+
+
+def seconds(work: Callable[[], object]) -> float:
+  """Returns the seconds that a call takes."""
+  start = time.perf_counter()
+  work()
+  return time.perf_counter() - start
+
+
+def show(name: str, ours: list[float], plain: list[float], each: int) -> None:
+  """Prints the medians of calls of `each` items, and the ratio."""
+  one, other = statistics.median(ours) / each, statistics.median(plain) / each
+  print(f"{name:40s} {1e6 * one:9.1f} us {1e6 * other:9.1f} us {other / one:8.1f}x", flush=True)
+
+
+def measure(served: league.Coordinator, plain: PlainLeague, members: list[league.Player],
+            rounds: int) -> None:
+  """Runs both leagues in turns and prints the table."""
+  homes = [player for player in members if player.learns] * (CALLS // 12)
+  results = random_results(members, rounds * CALLS, 2)
+  times: dict[str, list[float]] = {name: [] for name in ("single", "plain", "batch", "rate")}
+  for i in range(rounds):
+    record(served, plain, results[i * CALLS:(i + 1) * CALLS], f"round-{i}")
+    for name, work in (
+        ("single", lambda: [served.get_match(home.name) for home in homes]),
+        ("plain", lambda: [plain.match(home) for home in homes]),
+        ("batch", lambda: [served.matches(home.name, BATCH) for home in homes[::BATCH]])):
+      times[name].append(seconds(work))
+    times["rate"].append(seconds(lambda i=i: report(served, i)))
+  print(f"{'median of':40s} {'coordinator':>12s} {'plain':>12s} {'ratio':>9s}")
+  show("match", times["single"], times["plain"], CALLS)
+  show(f"match of a request for {BATCH}, with leases", times["batch"], times["plain"], CALLS)
+  rate = RESULTS / statistics.median(times["rate"])
+  print(f"results on disk, {RESULTS} in a report: {rate:,.0f}/s")
+
+
+def client(address: str, home: str, until: float, answers: Any) -> None:
+  """Requests a match and reports its result, again and again; answers with the seconds of each."""
+  connected = LeagueClient(GrpcTransport(address))
+  times: dict[str, list[float]] = {"match": [], "report": []}
+  while time.time() < until:
+    start = time.perf_counter()
+    assignment, = connected.matches(home)
+    middle = time.perf_counter()
+    connected.report_games([league.GamesReport(assignment, [league.PlayedGame(0, 1, 0.0)])])
+    times["match"].append(middle - start)
+    times["report"].append(time.perf_counter() - middle)
+  connected.close()
+  answers.put(times)
+
+
+def measure_service(served: league.Coordinator, members: list[league.Player]) -> None:
+  """Prints the rates of client processes that send one match or result in each request."""
+  context = multiprocessing.get_context("spawn")
+  answers, serving = context.Queue(), Server(served)
+  homes = [player.name for player in members if player.learns][:CLIENTS]
+  until = time.time() + START_S + CLIENT_S
+  processes = [context.Process(target=client, args=(serving.address, home, until, answers))
+               for home in homes]
+  for process in processes:
+    process.start()
+  found = [answers.get(timeout=300) for _ in processes]
+  for process in processes:
+    process.join()
+  serving.stop()
+  total = sum(len(times["report"]) / (sum(times["report"]) + sum(times["match"]))
+              for times in found)
+  medians = {name: 1e3 * statistics.median(each for times in found for each in times[name])
+             for name in ("match", "report")}
+  print(f"{CLIENTS} client processes, one game a request: {total:,.0f} matches and results/s; "
+        f"a match {medians['match']:.2f} ms, a result on disk {medians['report']:.2f} ms")
+
+
+def record(served: league.Coordinator, plain: PlainLeague, played: list[tuple], name: str) -> None:
+  """Counts results in both leagues."""
+  served.report_many([league.GameResult(f"{name}-{i}", *each, 0.0)
+                      for i, each in enumerate(played)])
+  for each in played:
+    plain.update(*each)
+
+
+def report(served: league.Coordinator, number: int) -> None:
+  """Reports the games of one assignment."""
+  home, away = served.players[0].name, served.players[-1].name
+  games = [league.PlayedGame(game, 1, 0.0) for game in range(RESULTS)]
+  assignment = Assignment(f"0-{number}", home, away, "pfsp", False, RESULTS)
+  served.report_games([league.GamesReport(assignment, games)])
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+  parser.add_argument("--snapshots", type=int, default=900)
+  parser.add_argument("--rounds", type=int, default=20)
+  arguments = parser.parse_args()
+  members = make_members(arguments.snapshots)
+  with tempfile.TemporaryDirectory() as folder:
+    served = league.Coordinator(pathlib.Path(folder) / "league.sqlite", members)
+    plain = PlainLeague(members, 0)
+    record(served, plain, random_results(members, 20_000, 1), "first")
+    print(f"{len(members)} players, {arguments.snapshots} of them snapshots; "
+          f"{len(plain.counters) // 2:,} pairs with games")
+    measure(served, plain, members, arguments.rounds)
+    measure_service(served, members)
+    served.close()
+
+
+if __name__ == "__main__":
+  main()

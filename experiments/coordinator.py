@@ -1,0 +1,72 @@
+"""The coordinator of a league: serves matches to actors, orders to learners, pairs to evaluators.
+
+  python -m starleague.experiments.coordinator --league runs/league/league.sqlite \
+    --composition=terran:1:1:2 --port 7010
+
+It prints its address once it serves. SIGTERM and Ctrl-C stop it; the same command resumes the
+league.
+"""
+
+import sqlite3
+
+from absl import flags
+
+from starleague.common.errors import UserError
+from starleague.experiments.run import entry, stopping
+from starleague.experiments.run import flags as run_flags
+from starleague.league import coordinator, players, server
+
+for _flag in ("port", "seed"):
+  flags.declare_key_flag(_flag)
+_LEAGUE = flags.DEFINE_string("league", None, "SQLite file of the league.")
+_HOST = flags.DEFINE_string(
+  "host", server.HOST, "Address to listen on. There is no authentication: give another one only in "
+  "a trusted network.")
+_COMPOSITION = flags.DEFINE_list(
+  "composition", None, "Learning players, one entry a race: "
+  "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS. Those that the league does not have are "
+  "added. Default: the league's own.")
+_SNAPSHOT_STEPS = flags.DEFINE_float(
+  "snapshot_steps", 2e9, "Agent steps between two snapshots of a player, at least.", lower_bound=0)
+_TIMEOUT_STEPS = flags.DEFINE_float(
+  "timeout_steps", 4e9, "Agent steps after which a snapshot is due at any score.", lower_bound=0)
+_LEASE_S = flags.DEFINE_float(
+  "lease_s", coordinator.DEFAULT_OPTIONS.lease_s, "Seconds after which the games of an actor that "
+  "is not heard of are given to another one.", lower_bound=1)
+
+
+def composition(entries: list[str]) -> list[players.Player]:
+  """Returns the players of a composition; raises UserError for an invalid entry."""
+  found = []
+  for text in entries:
+    race, *counts = text.split(":")
+    if not race or len(counts) != 3 or not all(each.isdecimal() for each in counts):
+      raise UserError("--composition: expected RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS, "
+                      f"found {text!r}")
+    found += players.initial_players([race], *(int(each) for each in counts))
+  return found
+
+
+def main() -> None:
+  stop = stopping.stop_event()
+  path = run_flags.given(_LEAGUE)
+  rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
+  options = coordinator.Options(lease_s=_LEASE_S.value)
+  try:
+    league = coordinator.Coordinator(
+      path, composition(_COMPOSITION.value or []), snapshot_rules=rules,
+      seed=run_flags.SEED.value, options=options)
+  except sqlite3.Error as error:
+    raise UserError(f"{path} cannot be opened: {error}") from error
+  try:
+    if not league.players:
+      raise UserError(f"{path} has no players: give a --composition")
+    serving = server.Server(league, run_flags.PORT.value or 0, _HOST.value)
+    print(f"coordinator at {serving.address}", flush=True)
+    serving.run(stop)
+  finally:
+    league.close()
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["league"])

@@ -1,0 +1,168 @@
+"""The next matches of each player, and the assignments that actors get.
+
+A match depends on the seed, the number of the match and the scores, and on nothing else: the same
+events give the same matches, also after a restart.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from starleague.league import evaluation, matchmaking
+from starleague.league.errors import LeagueError
+from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
+from starleague.league.matchmaking import Match, MatchRules
+from starleague.league.members import Members
+from starleague.league.payoff import Payoff
+from starleague.league.players import Player
+
+_MATCH, _EVALUATION = 0, 2  # streams of random numbers; 1 is that of resets
+_BLOCK = 256  # matches whose draws are made at once
+_MOST_REQUESTS = 4096  # whose answers are remembered
+
+
+class _Draws:
+  """The random draws of one match."""
+
+  __slots__ = ("random",)
+
+  def __init__(self, uniforms: list[float]):
+    self.random = iter(uniforms).__next__
+
+
+class Assigner:
+  """Makes matches and leases them. Threads may share it."""
+
+  def __init__(self, payoff: Payoff, members: Members, leases: Leases, rules: MatchRules, seed: int,
+               half_life_s: float, number: int, start: int):
+    """Takes the parts of the league.
+
+    Args:
+      payoff: scores.
+      members: the players.
+      leases: of the assignments.
+      rules: of matchmaking.
+      seed: of the matches.
+      half_life_s: of the results of a player that learns; see `evaluation.uncertainty`.
+      number: of the last match.
+      start: number of this start of the coordinator; part of the ids of assignments.
+    """
+    self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
+    self._half_life_s = half_life_s
+    self._number, self._start, self._issued = number, start, 0
+    self._members = members
+    self._block, self._uniforms = -1, [[0.0]]
+    self._unwritten: list[Assignment] = []
+    self._requests: dict[str, list[Assignment]] = {}
+    self._lock = threading.Lock()
+
+  def match(self, home: Player) -> Match:
+    """Returns the next match of a learning player."""
+    with self._lock:
+      return self._match(home)
+
+  def _match(self, home: Player) -> Match:
+    match = matchmaking.match(home, self._members.roster, self._payoff,
+                              self._draws(self._number + 1), self._rules)
+    self._number += 1
+    return match
+
+  def _draws(self, number: int) -> _Draws:
+    block, row = divmod(number, _BLOCK)
+    if block != self._block:
+      generator = np.random.default_rng((self._seed, _MATCH, block))
+      self._uniforms, self._block = generator.random((_BLOCK, matchmaking.MOST_DRAWS)).tolist(), block
+    return _Draws(self._uniforms[row])
+
+  def assign(self, home: Player, count: int, games: int, holder: str,
+             request: str) -> list[Assignment]:
+    """Returns assignments of a learning player: first those of ended leases, then new ones.
+
+    Args:
+      home: the player.
+      count: number of assignments.
+      games: number of games of each new one.
+      holder: name of the actor.
+      request: id of the request; a repeated one gets the same assignments. Empty: none.
+    """
+    def make() -> list[Assignment]:
+      found = self._take(home.name, count, holder)
+      found += [self._issue(self._match(home), games, holder) for _ in range(count - len(found))]
+      return found
+    return self._once(request, make)
+
+  def _take(self, pool: str, count: int, holder: str) -> list[Assignment]:
+    """Returns assignments of ended leases; those of paused players stay available."""
+    taken = self._leases.take(pool, count, holder)
+    paused = [each for each in taken if not self._members.have_games(each.home, each.away)]
+    self._leases.release([each.id for each in paused], holder)
+    return [each for each in taken if each not in paused] if paused else taken
+
+  def evaluate(self, count: int, games: int, among: Sequence[str] | None, holder: str,
+               request: str) -> list[Assignment]:
+    """Returns assignments of the pairs known least; see `Coordinator.evaluation_matches`."""
+    if among is None:
+      names = [player.name for player in self._members.roster.players]
+    else:
+      names = [self._members.get(name).name for name in dict.fromkeys(among)]
+    if len(names) < 2:
+      raise LeagueError(f"A match needs two players, found {names}.")
+    rng = np.random.default_rng((self._seed, _EVALUATION, self._number))
+    pairs = evaluation.known_least(self._uncertainty(names), count, rng)  # without the lock: slow
+    def make() -> list[Assignment]:
+      self._number += 1
+      found = [] if among else self._take(EVALUATION_POOL, count, holder)
+      return found + [
+        self._issue(Match(names[home], names[away], False, EVALUATION), games, holder)
+        for home, away in pairs[:count - len(found)]]
+    return self._once(request, make)
+
+  def _uncertainty(self, names: Sequence[str]) -> np.ndarray:
+    """Returns [N, N] how little is known about each pair; see `evaluation.uncertainty`."""
+    number = {name: i for i, name in enumerate(names)}
+    pending = np.zeros((len(names), len(names)))
+    for each in self._leases.assignments():
+      i, j = number.get(each.home), number.get(each.away)
+      if each.branch == EVALUATION and i is not None and j is not None:
+        pending[i, j] += each.games
+        pending[j, i] += each.games
+    learns = np.array([self._members.get(name).learns for name in names])
+    return evaluation.uncertainty(
+      self._payoff.count_matrix(names, names), self._payoff.ages(names, names), learns, pending,
+      self._half_life_s)
+
+  def _once(self, request: str, make: Callable[[], list[Assignment]]) -> list[Assignment]:
+    with self._lock:
+      if request in self._requests:
+        return self._requests[request]
+      made = make()
+      if request:
+        while len(self._requests) >= _MOST_REQUESTS:
+          del self._requests[next(iter(self._requests))]  # the oldest
+        self._requests[request] = made
+      return made
+
+  def _issue(self, match: Match, games: int, holder: str) -> Assignment:
+    self._issued += 1
+    assignment = Assignment(f"{self._start}-{self._issued}", match.home, match.away, match.branch,
+                            match.both_learn, games)
+    self._leases.add(assignment, holder)
+    self._unwritten.append(assignment)
+    return assignment
+
+  @property
+  def number(self) -> int:
+    """Number of the last match."""
+    return self._number
+
+  def take_unwritten(self) -> tuple[int, list[Assignment]]:
+    """Returns the number of the last match and the assignments to write; the caller does."""
+    with self._lock:
+      taken, self._unwritten = self._unwritten, []
+      return self._number, taken
+
+  def put_back(self, assignments: list[Assignment]) -> None:
+    """Takes back assignments that could not be written."""
+    with self._lock:
+      self._unwritten[:0] = assignments

@@ -1,0 +1,162 @@
+"""The decayed counts of all pairs of players, in memory, as arrays.
+
+Each player has a row and a column. One row holds a player's scores against all others: matchmaking
+reads it as a whole.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+UNKNOWN_SCORE = 0.5  # of a pair without games
+_FIRST_SIZE = 16
+_MOST_REMEMBERED = 1024  # tuples of names whose columns are remembered
+
+
+class Counts(NamedTuple):
+  """Games of one player against another; decayed counts are not integers."""
+
+  games: float
+  wins: float
+  draws: float
+  losses: float
+
+  @property
+  def score(self) -> float:
+    """Wins plus half the draws, over games; 0.5 without games."""
+    return (self.wins + 0.5 * self.draws) / self.games if self.games else UNKNOWN_SCORE
+
+
+NO_GAMES = Counts(0.0, 0.0, 0.0, 0.0)
+
+
+def mirrored(counts: Counts) -> Counts:
+  """Returns the counts of the other direction of a pair."""
+  return Counts(counts.games, counts.losses, counts.draws, counts.wins)
+
+
+class CountTable:
+  """Counts of all pairs; both directions of a pair are stored.
+
+  Threads may read while one thread changes it: a reader sees the counts of a pair before or after a
+  change, and may see one direction of it earlier than the other.
+  """
+
+  def __init__(self) -> None:
+    self._number: dict[str, int] = {}
+    self._counts = np.zeros((_FIRST_SIZE, _FIRST_SIZE, len(Counts._fields)))
+    self._scores = np.full((_FIRST_SIZE, _FIRST_SIZE), UNKNOWN_SCORE)
+    self._times = np.zeros((_FIRST_SIZE, _FIRST_SIZE))  # of the latest change of each pair
+    self._columns: dict[int, tuple[tuple[str, ...], np.ndarray]] = {}
+    self._lock = threading.RLock()
+
+  def _row(self, name: str) -> int:
+    """Returns a player's number; a new player gets the next one."""
+    number = self._number.get(name)
+    return self._add(name) if number is None else number
+
+  def _add(self, name: str) -> int:
+    with self._lock:
+      number = self._number.get(name)
+      if number is not None:
+        return number
+      number, size = len(self._number), len(self._scores)
+      if number == size:
+        self._counts = np.pad(self._counts, ((0, size), (0, size), (0, 0)))
+        self._scores = np.pad(self._scores, (0, size), constant_values=UNKNOWN_SCORE)
+        self._times = np.pad(self._times, (0, size))
+      self._number[name] = number  # last: whoever finds the number finds its row
+      return number
+
+  def _numbers(self, names: Sequence[str]) -> np.ndarray:
+    """Returns [N] numbers of players.
+
+    Those of tuples are remembered: matchmaking needs the same groups of players for every match.
+    """
+    if not isinstance(names, tuple):
+      return np.fromiter(map(self._row, names), np.intp, len(names))
+    found = self._columns.get(id(names))
+    if found is None:
+      numbers = np.fromiter(map(self._row, names), np.intp, len(names))
+      with self._lock:
+        if len(self._columns) >= _MOST_REMEMBERED:
+          self._columns.clear()
+        # The tuple is kept too: while it lives, no other one has its id.
+        found = self._columns[id(names)] = names, numbers
+    return found[1]
+
+  def put(self, pairs: Mapping[tuple[str, str], Counts]) -> None:
+    """Stores the counts of pairs, in both directions."""
+    with self._lock:
+      for (home, away), counts in pairs.items():
+        self._put(self._row(home), self._row(away), counts)
+
+  def _put(self, i: int, j: int, counts: Counts) -> None:
+    score = counts.score
+    self._counts[i, j] = counts
+    self._counts[j, i] = mirrored(counts)
+    self._scores[i, j] = score
+    self._scores[j, i] = 1.0 - score
+    self._times[i, j] = self._times[j, i] = time.monotonic()
+
+  def fill(self, first: Sequence[str], second: Sequence[str], counts: np.ndarray) -> None:
+    """Stores the counts of many pairs at once.
+
+    Args:
+      first: [N] names.
+      second: [N] names.
+      counts: [N, 4] counts of `first` against `second`, columns as in `Counts`; games > 0.
+    """
+    with self._lock:
+      i, j = (np.fromiter(map(self._row, names), np.intp, len(names)) for names in (first, second))
+      self._counts[i, j] = counts
+      self._counts[j, i] = counts[:, [0, 3, 2, 1]]
+      scores = (counts[:, 1] + 0.5 * counts[:, 2]) / counts[:, 0]
+      self._scores[i, j] = scores
+      self._scores[j, i] = 1.0 - scores
+      self._times[i, j] = self._times[j, i] = time.monotonic()
+
+  def clear(self, name: str) -> None:
+    """Deletes the counts of a player, in both directions."""
+    with self._lock:
+      number = self._row(name)
+      for other in np.flatnonzero(self._counts[number, :, 0]):
+        self._put(number, int(other), NO_GAMES)
+
+  def get(self, home: str, away: str) -> Counts:
+    """Returns the counts of `home` against `away`."""
+    i, j = self._number.get(home), self._number.get(away)
+    if i is None or j is None:
+      return NO_GAMES
+    return Counts(*self._counts[i, j].tolist())
+
+  def score(self, home: str, away: str) -> float:
+    """Returns the score of `home` against `away`."""
+    i, j = self._number.get(home), self._number.get(away)
+    return UNKNOWN_SCORE if i is None or j is None else self._scores.item(i, j)
+
+  def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
+    """Returns [N] float64: the score of `home` against each of `away`."""
+    row, columns = self._row(home), self._numbers(away)  # first: new names make the arrays grow
+    return self._scores[row].take(columns)
+
+  def score_matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
+    """Returns [N, M] float64: the score of each of `home` against each of `away`."""
+    rows, columns = self._numbers(home), self._numbers(away)
+    return self._scores[np.ix_(rows, columns)]
+
+  def count_matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
+    """Returns [N, M, 4] float64: the counts of each of `home` against each of `away`."""
+    rows, columns = self._numbers(home), self._numbers(away)
+    return self._counts[np.ix_(rows, columns)]
+
+  def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
+    """Returns [N, M] float64: seconds since each pair's counts last changed.
+
+    For a pair without a change they are meaningless.
+    """
+    rows, columns = self._numbers(home), self._numbers(away)
+    return time.monotonic() - self._times[np.ix_(rows, columns)]

@@ -1,0 +1,253 @@
+"""The league's file: players, progress, orders, assignments and kept replays in SQLite.
+
+The payoff shares the file. Methods that change it take the connection of a transaction; the others
+read, also while another process serves the league.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from starleague.common.database import Database
+from starleague.league.leases import Assignment
+from starleague.league.players import Player
+
+COMPONENT, VERSION = "coordinator", 2
+TABLES = (
+  "CREATE TABLE IF NOT EXISTS players (number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
+  " kind TEXT NOT NULL, race TEXT NOT NULL, parent TEXT, parent_kind TEXT, steps INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, steps INTEGER NOT NULL,"
+  " snapshot_steps INTEGER NOT NULL, snapshots INTEGER NOT NULL) WITHOUT ROWID",
+  "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, player TEXT NOT NULL,"
+  " snapshot TEXT NOT NULL, steps INTEGER NOT NULL, reset INTEGER NOT NULL,"
+  " done INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS paused (name TEXT PRIMARY KEY) WITHOUT ROWID",
+  "CREATE TABLE IF NOT EXISTS assignments (id TEXT PRIMARY KEY, home TEXT NOT NULL,"
+  " away TEXT NOT NULL, branch TEXT NOT NULL, both_learn INTEGER NOT NULL,"
+  " games INTEGER NOT NULL)",
+  "CREATE TABLE IF NOT EXISTS branches (player TEXT NOT NULL, branch TEXT NOT NULL,"
+  " assignments INTEGER NOT NULL, games INTEGER NOT NULL, PRIMARY KEY (player, branch))"
+  " WITHOUT ROWID",
+  "CREATE TABLE IF NOT EXISTS replays (id TEXT PRIMARY KEY, home TEXT NOT NULL,"
+  " away TEXT NOT NULL, result INTEGER NOT NULL, time REAL NOT NULL, loops INTEGER NOT NULL,"
+  " reasons TEXT NOT NULL, path TEXT)",
+)
+
+
+class Order(NamedTuple):
+  """An order to a learner; it stays open until it is completed, also over restarts.
+
+  Attributes:
+    id: for `Coordinator.complete`.
+    player: name of the learner's player.
+    snapshot: name under which the learner saves a snapshot of its parameters, first of all.
+    steps: agent steps at the time of the order.
+    reset: whether the learner then resets to the supervised parameters, with a new optimizer
+      state.
+  """
+
+  id: int
+  player: str
+  snapshot: str
+  steps: int
+  reset: bool
+
+
+class Progress(NamedTuple):
+  """The progress of a learning player.
+
+  Attributes:
+    steps: agent steps learnt from in all.
+    snapshot_steps: `steps` at its last snapshot.
+    snapshots: number of its snapshots.
+  """
+
+  steps: int
+  snapshot_steps: int
+  snapshots: int
+
+
+class BranchCount(NamedTuple):
+  """The matches of a player by one rule of matchmaking.
+
+  Attributes:
+    player: the home player.
+    branch: the rule; see `matchmaking.Match`.
+    assignments: number of assignments made.
+    games: number of games with a result.
+  """
+
+  player: str
+  branch: str
+  assignments: int
+  games: int
+
+
+class Replay(NamedTuple):
+  """A game whose replay is worth keeping.
+
+  Attributes:
+    id: of its result.
+    home: name of one player.
+    away: name of the other player.
+    result: WIN, DRAW or LOSS of `home`; see `payoff`.
+    time: in Unix seconds.
+    loops: length of the game, in game loops.
+    reasons: why it is kept; see `evaluation.telling`.
+    path: of the replay's file; None until it is saved.
+  """
+
+  id: str
+  home: str
+  away: str
+  result: int
+  time: float
+  loops: int
+  reasons: tuple[str, ...]
+  path: str | None
+
+
+class LeagueFile:
+  """Reads and writes the league's tables."""
+
+  def __init__(self, database: Database):
+    """Takes the file; the caller has added the tables."""
+    self._database = database
+
+  def _rows(self, statement: str, values: tuple = ()) -> list[tuple]:
+    with self._database.damage_named():
+      return self._database.rows(statement, values)
+
+  def players(self) -> list[Player]:
+    """Returns all players, in order of creation."""
+    return [Player(*row) for row in self._rows(
+      "SELECT name, kind, race, parent, parent_kind, steps FROM players ORDER BY number")]
+
+  def progress(self) -> dict[str, Progress]:
+    """Returns the progress of each learning player."""
+    return {name: Progress(*row) for name, *row in self._rows(
+      "SELECT name, steps, snapshot_steps, snapshots FROM progress")}
+
+  def orders(self, done: bool = False) -> list[Order]:
+    """Returns the open orders, or those that are done, oldest first."""
+    return [Order(*row, reset=bool(reset)) for *row, reset in self._rows(
+      "SELECT id, player, snapshot, steps, reset FROM orders WHERE done = ? ORDER BY id", (done,))]
+
+  def paused(self) -> set[str]:
+    """Returns the names of the paused players."""
+    return {name for name, in self._rows("SELECT name FROM paused")}
+
+  def counter(self, name: str) -> int:
+    """Returns a counter; 0 if it was never set."""
+    found = self._rows("SELECT value FROM counters WHERE name = ?", (name,))
+    return found[0][0] if found else 0
+
+  def assignments(self) -> list[Assignment]:
+    """Returns the assignments that are not finished."""
+    return [Assignment(identifier, home, away, branch, bool(both_learn), games)
+            for identifier, home, away, branch, both_learn, games in self._rows(
+              "SELECT id, home, away, branch, both_learn, games FROM assignments ORDER BY rowid")]
+
+  def games_played(self, assignment: Assignment) -> int:
+    """Returns the number of an assignment's games that have a result."""
+    # "0" follows "/": the range holds the ids that begin with the assignment's id and a slash.
+    return self._rows("SELECT COUNT(*) FROM results WHERE id > ? AND id < ?",
+                      (f"{assignment.id}/", f"{assignment.id}0"))[0][0]
+
+  def branches(self) -> list[BranchCount]:
+    """Returns the counts of matches by player and branch."""
+    return [BranchCount(*row) for row in self._rows(
+      "SELECT player, branch, assignments, games FROM branches ORDER BY player, branch")]
+
+  def replays(self, identifier: str | None = None) -> list[Replay]:
+    """Returns the games worth keeping, oldest first: one by its id, or all."""
+    return [Replay(*row, reasons=tuple(reasons.split(",")), path=path)
+            for *row, reasons, path in self._rows(
+              "SELECT id, home, away, result, time, loops, reasons, path FROM replays "
+              "WHERE id = ?1 OR ?1 IS NULL ORDER BY rowid", (identifier,))]
+
+
+def open_league_file(path: str | os.PathLike) -> LeagueFile:
+  """Opens the file of a league to read it, also while another process serves the league.
+
+  Raises:
+    DatabaseFileError: the file is missing, is no league's, is damaged or has another version.
+  """
+  return LeagueFile(Database(path, COMPONENT, VERSION, read_only=True))
+
+
+def insert_player(connection: sqlite3.Connection, player: Player) -> bool:
+  """Adds a player; returns False if its name is taken."""
+  row = player.name, player.kind, player.race, player.parent, player.parent_kind, player.steps
+  added = connection.execute(
+    "INSERT OR IGNORE INTO players (name, kind, race, parent, parent_kind, steps) "
+    "VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
+  if added and player.learns:
+    # Snapshot 0 of a main agent is the supervised agent; its own snapshots count from 1.
+    connection.execute("INSERT INTO progress VALUES (?, 0, 0, 0)", (player.name,))
+  return bool(added)
+
+
+def insert_order(connection: sqlite3.Connection, order: Order) -> None:
+  """Adds an open order. Steps towards the next snapshot count from its steps."""
+  connection.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", order)
+  connection.execute(
+    "UPDATE progress SET snapshot_steps = ?, snapshots = snapshots + 1 WHERE name = ?",
+    (order.steps, order.player))
+
+
+def complete_order(connection: sqlite3.Connection, order: Order, snapshot: Player) -> None:
+  """Marks an order as done; its snapshot joins the league."""
+  insert_player(connection, snapshot)
+  connection.execute("UPDATE orders SET done = 1 WHERE id = ?", (order.id,))
+
+
+def raise_steps(connection: sqlite3.Connection, name: str, steps: int) -> None:
+  """Stores the steps of a learning player; a smaller number has no effect."""
+  connection.execute("UPDATE progress SET steps = MAX(steps, ?) WHERE name = ?", (steps, name))
+
+
+def set_paused(connection: sqlite3.Connection, name: str, paused: bool) -> None:
+  """Stores whether a player is paused."""
+  connection.execute("INSERT OR IGNORE INTO paused VALUES (?)" if paused else
+                     "DELETE FROM paused WHERE name = ?", (name,))
+
+
+def set_counter(connection: sqlite3.Connection, name: str, value: int) -> None:
+  """Stores a counter."""
+  connection.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (name, value))
+
+
+def insert_assignments(connection: sqlite3.Connection, assignments: Iterable[Assignment]) -> None:
+  """Adds assignments and counts them by branch."""
+  assignments = list(assignments)
+  connection.executemany("INSERT OR IGNORE INTO assignments VALUES (?, ?, ?, ?, ?, ?)", assignments)
+  count_branches(connection, ((each.home, each.branch, 1, 0) for each in assignments))
+
+
+def delete_assignments(connection: sqlite3.Connection, identifiers: Iterable[str]) -> None:
+  """Deletes assignments whose games all have a result."""
+  connection.executemany("DELETE FROM assignments WHERE id = ?",
+                         [(identifier,) for identifier in identifiers])
+
+
+def count_branches(connection: sqlite3.Connection,
+                   counts: Iterable[tuple[str, str, int, int]]) -> None:
+  """Adds assignments and games by home player and branch."""
+  connection.executemany(
+    "INSERT INTO branches VALUES (?, ?, ?, ?) ON CONFLICT (player, branch) DO UPDATE SET "
+    "assignments = assignments + excluded.assignments, games = games + excluded.games", counts)
+
+
+def insert_replay(connection: sqlite3.Connection, replay: Replay) -> None:
+  """Adds a game worth keeping."""
+  connection.execute("INSERT INTO replays VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                     replay._replace(reasons=",".join(replay.reasons)))
+
+
+def set_replay_path(connection: sqlite3.Connection, identifier: str, path: str) -> bool:
+  """Stores the path of a kept replay; returns False if there is no such game."""
+  return bool(connection.execute("UPDATE replays SET path = ? WHERE id = ?",
+                                 (path, identifier)).rowcount)

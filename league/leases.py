@@ -1,0 +1,210 @@
+"""Leases of assignments: a dead actor's games are given to another actor.
+
+An actor holds an assignment for a number of seconds, and longer whenever it renews the lease. A
+lease that ends makes the assignment available again: the next request for the same player, or of an
+evaluator, gets it before any new one, under the same id. The first result of each game counts,
+whichever actor reports it.
+"""
+
+import collections
+import heapq
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+EVALUATION = "evaluation"  # branch of the assignments of evaluators
+EVALUATION_POOL = ""
+MOST_GAMES = 1_000_000  # of one assignment
+
+
+class Assignment(NamedTuple):
+  """Games of one pair of players, given to one actor at a time.
+
+  Attributes:
+    id: unique in the league, also over restarts of its coordinator.
+    home: name of the player for which it was requested.
+    away: name of the opponent.
+    branch: the rule that made the match; see `matchmaking.Match`.
+    both_learn: whether the opponent learns from the games too.
+    games: number of games to play, numbered from 0.
+  """
+
+  id: str
+  home: str
+  away: str
+  branch: str
+  both_learn: bool
+  games: int
+
+  @property
+  def pool(self) -> str:
+    """The player whose actors may have it, or EVALUATION_POOL."""
+    return EVALUATION_POOL if self.branch == EVALUATION else self.home
+
+  def result_id(self, game: int) -> str:
+    """Returns the id of a game's result; raises ValueError for a number that is not its own."""
+    if not 0 <= game < self.games:
+      raise ValueError(f"Assignment {self.id} has games 0 to {self.games - 1}, found game {game}.")
+    return f"{self.id}/{game}"
+
+
+def is_valid(assignment: Assignment) -> bool:
+  """Returns whether an assignment from outside has values that a league can have given."""
+  return (re.fullmatch(r"[0-9]{1,12}-[0-9]{1,15}", assignment.id) is not None
+          and re.fullmatch(r"\w{1,40}", assignment.branch) is not None
+          and 1 <= assignment.games <= MOST_GAMES)
+
+
+class _Lease:
+  """An assignment that is not finished, its holder and the end of its lease."""
+
+  __slots__ = ("assignment", "ends", "holder", "left", "queued")
+
+  def __init__(self, assignment: Assignment, left: int):
+    self.assignment, self.left = assignment, left
+    self.holder = ""  # the actor; empty: any actor may renew the lease
+    self.ends: float | None = None  # None: available
+    self.queued = False  # whether the heap has it
+
+
+class Leases:
+  """The assignments that are not finished. Threads may share it; it never waits."""
+
+  def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic):
+    """Starts without assignments.
+
+    Args:
+      seconds: length of a lease.
+      clock: seconds that do not follow changes of the system's time. A step of more than one lease
+        between two calls, or backwards, is a jump: leases do not run during it.
+
+    Raises:
+      ValueError: `seconds` is not positive.
+    """
+    if not seconds > 0:
+      raise ValueError(f"A lease is {seconds} seconds, expected a positive number.")
+    self.seconds = seconds
+    self._clock, self._read, self._now = clock, clock(), 0.0
+    self._leases: dict[str, _Lease] = {}
+    self._ends: list[tuple[float, str]] = []  # a heap; a renewed lease has an earlier end here
+    self._available: dict[str, collections.deque[str]] = {}  # by pool, the oldest first
+    self._lock = threading.RLock()
+
+  def __len__(self) -> int:
+    return len(self._leases)
+
+  def _advance(self) -> float:
+    """Returns the seconds that leases have run so far."""
+    read = self._clock()
+    step, self._read = read - self._read, read
+    if 0 <= step <= self.seconds:
+      self._now += step
+    return self._now
+
+  def _hold(self, lease: _Lease, holder: str) -> None:
+    lease.ends, lease.holder = self._now + self.seconds, holder
+    if not lease.queued:
+      heapq.heappush(self._ends, (lease.ends, lease.assignment.id))
+      lease.queued = True
+
+  def _offer(self, lease: _Lease) -> None:
+    lease.ends, lease.holder = None, ""
+    pool = lease.assignment.pool
+    self._available.setdefault(pool, collections.deque()).append(lease.assignment.id)
+
+  def expire(self) -> list[Assignment]:
+    """Makes the assignments of ended leases available, and returns them."""
+    with self._lock:
+      now, ended = self._advance(), []
+      while self._ends and self._ends[0][0] <= now:
+        lease = self._leases.get(heapq.heappop(self._ends)[1])
+        if lease is None:  # finished
+          continue
+        lease.queued = False
+        if lease.ends is None:  # released
+          continue
+        if lease.ends > now:  # renewed
+          heapq.heappush(self._ends, (lease.ends, lease.assignment.id))
+          lease.queued = True
+        else:
+          self._offer(lease)
+          ended.append(lease.assignment)
+      return ended
+
+  def add(self, assignment: Assignment, holder: str = "", left: int | None = None) -> None:
+    """Adds an assignment with a lease from now on.
+
+    Args:
+      assignment: a new one, or one from before a restart; a known one is left as it is.
+      holder: name of the actor; if it is empty, the first actor that renews the lease holds it.
+      left: number of its games without a result; all of them by default.
+    """
+    with self._lock:
+      if assignment.id not in self._leases:
+        lease = _Lease(assignment, assignment.games if left is None else left)
+        self._leases[assignment.id] = lease
+        self._advance()
+        self._hold(lease, holder)
+
+  def take(self, pool: str, count: int, holder: str) -> list[Assignment]:
+    """Leases up to `count` available assignments of a pool to an actor, and returns them."""
+    with self._lock:
+      self.expire()
+      queue, taken = self._available.get(pool), []
+      while queue and len(taken) < count:
+        lease = self._leases.get(queue.popleft())
+        if lease and lease.ends is None:  # else it was finished or renewed meanwhile
+          self._hold(lease, holder)
+          taken.append(lease.assignment)
+      return taken
+
+  def find(self, identifier: str) -> Assignment | None:
+    """Returns an assignment that is not finished, or None."""
+    lease = self._leases.get(identifier)
+    return lease.assignment if lease else None
+
+  def renew(self, identifiers: Iterable[str], holder: str) -> list[str]:
+    """Extends an actor's leases, and returns those that it has.
+
+    An available assignment, and one without a holder, becomes the actor's again. It has lost one
+    that is finished or that another actor holds.
+    """
+    with self._lock:
+      self._advance()
+      kept = []
+      for identifier in identifiers:
+        lease = self._leases.get(identifier)
+        if lease and lease.holder in ("", holder):
+          self._hold(lease, holder)
+          kept.append(identifier)
+      return kept
+
+  def release(self, identifiers: Iterable[str], holder: str) -> None:
+    """Makes an actor's assignments available at once: it ends."""
+    with self._lock:
+      for identifier in identifiers:
+        lease = self._leases.get(identifier)
+        if lease and lease.ends is not None and lease.holder in ("", holder):
+          self._offer(lease)
+
+  def played(self, identifier: str, games: int) -> bool:
+    """Subtracts games with a result; returns whether the assignment has just been finished.
+
+    A finished assignment is forgotten.
+    """
+    with self._lock:
+      lease = self._leases.get(identifier)
+      if lease is None:
+        return False
+      lease.left -= games
+      if lease.left > 0:
+        return False
+      del self._leases[identifier]
+      return True
+
+  def assignments(self) -> list[Assignment]:
+    """Returns all assignments that are not finished, oldest first."""
+    with self._lock:
+      return [lease.assignment for lease in self._leases.values()]

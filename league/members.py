@@ -1,0 +1,106 @@
+"""The players of a league, and which of them are paused, in memory and in the league's file."""
+
+from collections.abc import Iterable, Sequence
+
+from starleague.common.database import Database
+from starleague.league import league_file, players
+from starleague.league.errors import LeagueError, UnknownPlayerError
+from starleague.league.league_file import LeagueFile
+from starleague.league.matchmaking import Roster
+from starleague.league.players import Player
+
+
+class Members:
+  """The players of a league. Threads may share it.
+
+  Attributes:
+    roster: the players that have games: those that are not paused. Another object after a change.
+  """
+
+  def __init__(self, database: Database, initial: Sequence[Player]):
+    """Reads the players of a league and adds the initial ones that it does not have.
+
+    Args:
+      database: the league's file.
+      initial: players; existing ones stay unchanged.
+
+    Raises:
+      LeagueError: two initial players have one name, or the league would have players and no main
+        agent. Nothing is changed.
+    """
+    self._database, self._file = database, LeagueFile(database)
+    self._by_name = {player.name: player for player in self._file.players()}
+    _check_composition(database, [*self._by_name.values(), *initial] if initial else (), initial)
+    with database.transaction() as connection:
+      for player in initial:
+        league_file.insert_player(connection, player)
+    self.read()
+
+  def read(self) -> None:
+    """Reads the players from the file again, after a change."""
+    with self._database.lock:
+      self._paused = self._file.paused()
+      self._by_name = {player.name: player for player in self._file.players()}
+      self.roster = Roster(player for player in self._by_name.values()
+                           if player.name not in self._paused)
+
+  def all(self) -> list[Player]:
+    """Returns all players, in order of creation."""
+    return list(self._by_name.values())
+
+  def get(self, name: str) -> Player:
+    """Returns a player by name; raises UnknownPlayerError if the league does not have it."""
+    player = self._by_name.get(name)
+    if player is None:
+      raise UnknownPlayerError(f"The league in {self._database.path} has no player {name!r} among "
+                               f"its {len(self._by_name)}.")
+    return player
+
+  def learner(self, name: str) -> Player:
+    """Returns a player that learns, by name; raises LeagueError for another one."""
+    player = self.get(name)
+    if not player.learns:
+      raise LeagueError(f"Player {name} is {player.kind}: it does not learn, has no steps and "
+                        f"makes no progress. Expected one of {players.LEARNING_KINDS}.")
+    return player
+
+  def add(self, player: Player) -> None:
+    """Adds a player; raises LeagueError if its name is taken."""
+    with self._database.transaction() as connection:
+      if not league_file.insert_player(connection, player):
+        raise LeagueError(f"The league in {self._database.path} already has a player "
+                          f"{player.name!r}. Choose another name.")
+    self.read()
+
+  def pause(self, name: str, paused: bool) -> None:
+    """Stores whether a player is paused; raises UnknownPlayerError if there is no such player."""
+    self.get(name)
+    with self._database.transaction() as connection:
+      league_file.set_paused(connection, name, paused)
+    self.read()
+
+  @property
+  def paused(self) -> frozenset[str]:
+    """Names of the paused players."""
+    return frozenset(self._paused)
+
+  def have_games(self, *names: str) -> bool:
+    """Returns whether none of some players is paused."""
+    return self._paused.isdisjoint(names)
+
+  def has_opponents(self) -> bool:
+    """Returns whether a main agent has games, or the league has none at all."""
+    return bool(self.roster.mains) or all(
+      player.kind != players.MAIN for player in self._by_name.values())
+
+
+def _check_composition(database: Database, league: Iterable[Player],
+                       initial: Sequence[Player]) -> None:
+  names = [player.name for player in initial]
+  repeated = sorted({name for name in names if names.count(name) > 1})
+  if repeated:
+    raise LeagueError(f"{database.path}: the composition has more than one player named "
+                      f"{', '.join(repeated)}. Give every player its own name.")
+  if initial and all(player.kind != players.MAIN for player in league):
+    raise LeagueError(f"{database.path}: the composition has {len(names)} players and no main "
+                      f"agent: {', '.join(names)}. Add one.")

@@ -1,0 +1,172 @@
+"""The messages between the coordinator and its clients: JSON, checked against their types.
+
+Each method has one request, an object of the method's arguments, and one answer; both hold named
+tuples as arrays. A message of another shape, type or size is refused with one line that names the
+first value that is wrong.
+"""
+
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from starleague.league.errors import LeagueError
+from starleague.league.league_file import Order, Progress
+from starleague.league.leases import MOST_GAMES, Assignment
+from starleague.league.payoff import GameResult
+from starleague.league.players import Player
+from starleague.league.reporting import GamesReport, Receipt
+
+SERVICE = "starleague.League1"  # the number changes with the messages
+MAX_BYTES = 16 * 2 ** 20
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+Games = Annotated[int, msgspec.Meta(ge=1, le=MOST_GAMES)]
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+  """A request or answer without values."""
+
+
+class MatchesRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.matches`."""
+
+  name: Name
+  count: Count
+  games: Games
+  holder: Name
+  request: Name
+
+
+class EvaluationRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.evaluation_matches`."""
+
+  count: Count
+  games: Games
+  among: list[Name] | None
+  holder: Name
+  request: Name
+
+
+class AssignmentsRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.renew` and `release`."""
+
+  assignments: list[Assignment]
+  holder: Name
+
+
+class ReportRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.report_games`."""
+
+  reports: list[GamesReport]
+  holder: Name
+
+
+class ResultsRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.report_many`."""
+
+  results: list[GameResult]
+  steps: dict[Name, int]
+
+
+class PlayerRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """The name of a player."""
+
+  name: Name
+
+
+class StepsRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.set_steps`."""
+
+  name: Name
+  steps: int
+
+
+class OrdersRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.orders`."""
+
+  name: Name | None
+
+
+class CompleteRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.complete`."""
+
+  order_id: int
+
+
+class PauseRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.pause`."""
+
+  name: Name
+  paused: bool
+
+
+class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.keep_replay`."""
+
+  result_id: Name
+  path: Path
+
+
+class ScoresRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `Coordinator.scores`."""
+
+  home: Name
+  away: list[Name]
+
+
+class Method(NamedTuple):
+  """The types of a method's request and answer."""
+
+  request: Any
+  answer: Any
+
+
+METHODS = {
+  "matches": Method(MatchesRequest, list[Assignment]),
+  "evaluation_matches": Method(EvaluationRequest, list[Assignment]),
+  "renew": Method(AssignmentsRequest, list[str]),
+  "release": Method(AssignmentsRequest, Nothing),
+  "report_games": Method(ReportRequest, list[list[Receipt]]),
+  "report_many": Method(ResultsRequest, list[Order]),
+  "set_steps": Method(StepsRequest, Nothing),
+  "progress": Method(PlayerRequest, Progress),
+  "orders": Method(OrdersRequest, list[Order]),
+  "complete": Method(CompleteRequest, Player),
+  "pause": Method(PauseRequest, Nothing),
+  "keep_replay": Method(ReplayRequest, Nothing),
+  "players": Method(Nothing, list[Player]),
+  "scores": Method(ScoresRequest, list[float]),
+}
+
+_DECODERS = {(name, part): msgspec.json.Decoder(getattr(method, part))
+             for name, method in METHODS.items() for part in Method._fields}
+
+
+def encode(value: Any) -> bytes:
+  """Returns a message; raises LeagueError if it is larger than `MAX_BYTES`."""
+  message = msgspec.json.encode(value)
+  if len(message) > MAX_BYTES:
+    raise LeagueError(f"A message of {len(message)} bytes is too large, expected at most "
+                      f"{MAX_BYTES}. Send its parts one by one.")
+  return message
+
+
+def decode(method: str, part: str, message: bytes) -> Any:
+  """Returns the value of a message.
+
+  Args:
+    method: one of METHODS.
+    part: "request" or "answer".
+    message: JSON.
+
+  Raises:
+    LeagueError: the method is unknown, or the message is not its `part`.
+  """
+  if method not in METHODS:
+    raise LeagueError(f"Unknown method {method[:100]!r}, expected one of {sorted(METHODS)}.")
+  try:
+    return _DECODERS[method, part].decode(message)
+  except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    raise LeagueError(f"The {part} of {method} is refused: {error}.") from error

@@ -1,0 +1,190 @@
+"""Reports of games: validated, then counted and on disk before they are answered.
+
+The reports that several threads make at the same time share one transaction, and so one wait for
+the disk. A report that is refused leaves the others of its transaction as they are.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from starleague.league import evaluation, league_file
+from starleague.league.assigning import Assigner
+from starleague.league.batching import Batches
+from starleague.league.counts import Counts
+from starleague.league.evaluation import History, TellingRules
+from starleague.league.league_file import LeagueFile, Replay
+from starleague.league.leases import Assignment, Leases
+from starleague.league.members import Members
+from starleague.league.payoff import DRAW, GameResult, Pairs, Payoff
+
+LONGEST, MATCHES = "longest", "matches"  # counters
+
+
+class PlayedGame(NamedTuple):
+  """The outcome of a game of an assignment.
+
+  Attributes:
+    game: its number within the assignment.
+    result: WIN, DRAW or LOSS of the home player; see `payoff`.
+    time: in Unix seconds.
+    loops: its length in game loops; 0 if its replay cannot be kept.
+  """
+
+  game: int
+  result: int
+  time: float
+  loops: int = 0
+
+
+class GamesReport(NamedTuple):
+  """Games of an assignment that an actor has played."""
+
+  assignment: Assignment
+  games: Sequence[PlayedGame]
+
+
+class Receipt(NamedTuple):
+  """The answer to a reported game.
+
+  Attributes:
+    counted: whether it is the first result of its game.
+    reasons: why its replay is worth keeping; see `evaluation.telling`.
+  """
+
+  counted: bool
+  reasons: tuple[str, ...]
+
+
+class Report(NamedTuple):
+  """Validated results that are counted together or not at all.
+
+  Attributes:
+    results: of the games.
+    steps: agent steps that learners have learnt from, by player.
+    assignment: of the games, if they have one. The first result of each of its games counts;
+      without an assignment, a result that contradicts an earlier one of its id is refused.
+    loops: length of each game, 0 if its replay cannot be kept; empty stands for zeros.
+  """
+
+  results: Sequence[GameResult]
+  steps: Mapping[str, int]
+  assignment: Assignment | None = None
+  loops: Sequence[int] = ()
+
+
+class _Staged(NamedTuple):
+  """A report that is written and not committed yet."""
+
+  receipts: list[Receipt]
+  pairs: Pairs
+  longest: int
+
+
+class Reports:
+  """Counts reports. Threads may share it."""
+
+  def __init__(self, payoff: Payoff, members: Members, leases: Leases, assigner: Assigner,
+               rules: TellingRules):
+    """Takes the parts of the league.
+
+    Args:
+      payoff: the scores; its file is the league's.
+      members: the players.
+      leases: of assignments.
+      assigner: its unwritten assignments are written with the reports.
+      rules: of replays worth keeping.
+    """
+    self._payoff, self._members, self._leases = payoff, members, leases
+    self._assigner, self._rules = assigner, rules
+    self._file = LeagueFile(payoff.database)
+    self._longest = self._file.counter(LONGEST)
+    self._written = assigner.number  # number of the last match that the file knows
+    self._finished: list[str] = []  # ids of assignments that are to be deleted from the file
+    self._batches: Batches[Report, list[Receipt]] = Batches(self._process, payoff.database.lock)
+
+  def count(self, reports: Sequence[Report]) -> list[list[Receipt]]:
+    """Counts reports; they are on disk on return.
+
+    Returns:
+      For each report, a receipt for each result.
+
+    Raises:
+      ValueError: a result contradicts the result of the same id. Nothing of its report is counted.
+    """
+    return self._batches.submit(reports)
+
+  def flush(self) -> None:
+    """Writes the changes of assignments since the last transaction, if there are any."""
+    if self._finished or self._written != self._assigner.number:
+      self.count([Report((), {})])
+
+  def _process(self, reports: Sequence[Report]) -> list[list[Receipt] | Exception]:
+    """Counts reports in one transaction; see `Batches`."""
+    number, unwritten = self._assigner.take_unwritten()
+    pairs, longest = Pairs(), self._longest
+    answers: list[list[Receipt] | Exception] = []
+    try:
+      with self._payoff.database.transaction() as connection:
+        league_file.insert_assignments(connection, unwritten)
+        league_file.delete_assignments(connection, self._finished)
+        league_file.set_counter(connection, MATCHES, number)
+        for report in reports:
+          connection.execute("SAVEPOINT report")
+          try:
+            staged = self._stage(connection, report, pairs, longest)
+            pairs.update(staged.pairs)
+            longest = staged.longest
+            answers.append(staged.receipts)
+          except ValueError as error:
+            connection.execute("ROLLBACK TO report")
+            answers.append(error)
+          connection.execute("RELEASE report")
+        self._payoff.write(connection, pairs)
+        if longest != self._longest:
+          league_file.set_counter(connection, LONGEST, longest)
+    except BaseException:
+      self._assigner.put_back(unwritten)
+      raise
+    self._longest, self._written = longest, number
+    self._payoff.apply(pairs)
+    self._finished = []
+    for report, answer in zip(reports, answers, strict=True):
+      if report.assignment and not isinstance(answer, Exception):
+        games = sum(receipt.counted for receipt in answer)
+        if self._leases.played(report.assignment.id, games):
+          self._finished.append(report.assignment.id)
+    return answers
+
+  def _stage(self, connection: sqlite3.Connection, report: Report, pairs: Pairs,
+             longest: int) -> _Staged:
+    """Writes a report in a transaction. Arguments hold what it has changed so far."""
+    for name, steps in report.steps.items():
+      league_file.raise_steps(connection, name, steps)
+    assignment = report.assignment
+    staged = self._payoff.stage(connection, report.results, pairs,
+                                first_counts=assignment is not None)
+    receipts = []
+    loops = report.loops or (0,) * len(report.results)
+    for result, length, new, before in zip(report.results, loops, staged.new, staged.before,
+                                           strict=True):
+      reasons: tuple[str, ...] = ()
+      if length and new:
+        reasons = self._telling(result, length, before, longest)
+        longest = max(longest, length)
+        if reasons:
+          league_file.insert_replay(connection, Replay(*result, length, reasons, None))
+      elif length:
+        reasons = next((each.reasons for each in self._file.replays(result.id)), ())
+      receipts.append(Receipt(new, reasons))
+    if assignment:
+      league_file.count_branches(
+        connection, [(assignment.home, assignment.branch, 0, sum(staged.new))])
+    return _Staged(receipts, staged.pairs, longest)
+
+  def _telling(self, result: GameResult, loops: int, before: Counts,
+               longest: int) -> tuple[str, ...]:
+    home, away = self._members.get(result.home), self._members.get(result.away)
+    history = History(before, home.kind, away.kind, longest)
+    outcome = DRAW if home == away else result.result  # a win against oneself tells nothing
+    return evaluation.telling(outcome, loops, history, self._rules)

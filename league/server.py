@@ -1,0 +1,103 @@
+"""Serves a league's coordinator to other processes, with gRPC.
+
+The messages are JSON; see `messages`. There is no authentication: whoever reaches the port can
+change the league. It is therefore on localhost unless another host is given.
+"""
+
+import sqlite3
+import threading
+from concurrent import futures
+from typing import Any
+
+import grpc
+from absl import logging
+
+from starleague.common.errors import UserError
+from starleague.league import messages
+from starleague.league.clock import ClockWatch
+from starleague.league.coordinator import Coordinator
+from starleague.league.service import Service
+
+HOST = "127.0.0.1"
+THREADS = 16
+MOST_REQUESTS = 2048  # at the same time; clients try others again
+FLUSH_S = 1.0
+STOP_S = 0.5  # for the requests in progress when the server is stopped
+JUMP_S = 1.0
+
+
+class AddressError(UserError, OSError):
+  """The server cannot listen on an address."""
+
+
+class Server:
+  """A coordinator that listens on a port."""
+
+  def __init__(self, coordinator: Coordinator, port: int = 0, host: str = HOST):
+    """Starts to serve.
+
+    Args:
+      coordinator: of the league; the caller closes it after `stop`.
+      port: to listen on; 0 for a free one.
+      host: to listen on.
+
+    Raises:
+      AddressError: the port is taken, or the host has another address.
+    """
+    self._coordinator = coordinator
+    self._server = grpc.server(
+      futures.ThreadPoolExecutor(THREADS, "league"), maximum_concurrent_rpcs=MOST_REQUESTS,
+      options=[("grpc.max_receive_message_length", messages.MAX_BYTES),
+               ("grpc.max_send_message_length", messages.MAX_BYTES),
+               ("grpc.so_reuseport", 0)])  # a second server on the port is an error
+    service = Service(coordinator)
+    self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
+      messages.SERVICE, {name: _handler(service, name) for name in messages.METHODS})])
+    try:
+      self.port = self._server.add_insecure_port(f"{host}:{port}")
+    except RuntimeError as error:
+      raise AddressError(f"Cannot listen on {host}:{port}: {error}. Choose another --port or "
+                         "--host.") from error
+    self.address = f"{host}:{self.port}"
+    self._server.start()
+
+  def run(self, stop: threading.Event) -> None:
+    """Keeps the league's file and its leases up to date until `stop` is set; then ends.
+
+    Requests are answered meanwhile, and those in progress at the end too.
+    """
+    watch = ClockWatch()
+    try:
+      while not stop.wait(FLUSH_S):
+        self._flush()
+        jump = watch.jump()
+        if abs(jump) > JUMP_S:
+          logging.warning("clock_jump seconds=%+.1f leases=unaffected: the system's time was set; "
+                          "times of results before and after it do not compare", jump)
+    finally:
+      self.stop()
+
+  def _flush(self) -> None:
+    try:
+      self._coordinator.flush()
+    except sqlite3.Error as error:  # a full disk, for instance: clients try again meanwhile
+      logging.log_every_n_seconds(logging.ERROR, "The league's file cannot be written: %s", 10,
+                                  error)
+
+  def stop(self) -> None:
+    """Ends the server: no new requests, and `STOP_S` for those in progress."""
+    self._server.stop(STOP_S).wait()
+
+
+def _handler(service: Service, method: str) -> Any:
+  def call(message: bytes, context: grpc.ServicerContext) -> bytes:
+    try:
+      return service.call(method, message)
+    except (UserError, ValueError) as error:
+      context.abort(grpc.StatusCode.INVALID_ARGUMENT, " ".join(str(error).split()))
+    except sqlite3.Error as error:
+      logging.error("%s failed: %s", method, error)
+      context.abort(grpc.StatusCode.UNAVAILABLE, f"The league's file cannot be written: {error}.")
+    raise AssertionError("abort raises")
+
+  return grpc.unary_unary_rpc_method_handler(call)

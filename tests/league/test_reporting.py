@@ -1,0 +1,166 @@
+"""Reported games: receipts, orders of both sides, telling games, shared transactions."""
+
+import sqlite3
+import threading
+
+import pytest
+
+from starleague.league import players
+from starleague.league.coordinator import Coordinator
+from starleague.league.league_file import BranchCount, Replay, open_league_file
+from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
+from starleague.league.players import Player
+from starleague.league.reporting import GamesReport, PlayedGame, Receipt
+
+MAIN, RIVAL, EXPLOITER = "zerg-main-0", "terran-main-0", "zerg-main_exploiter-0"
+FIRST = "zerg-main-0-0000"
+RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
+
+
+@pytest.fixture
+def league(tmp_path):
+  opened = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg", "terran"]),
+                       snapshot_rules=RULES)
+  yield opened
+  opened.close()
+
+
+def against(league, home, away):
+  """An assignment of a pair; matches are drawn until there is one."""
+  return next(each for _ in range(500) for each in league.matches(home, 1, 100)
+              if each.away == away)
+
+
+def report(league, assignment, *games):
+  return league.report_games([GamesReport(assignment, [PlayedGame(*game) for game in games])])[0]
+
+
+def test_a_report_is_counted_by_pair_and_branch(league):
+  first, second = against(league, MAIN, RIVAL), against(league, EXPLOITER, MAIN)
+  receipts = league.report_games([
+    GamesReport(first, [PlayedGame(0, WIN, 1.), PlayedGame(1, DRAW, 2.)]),
+    GamesReport(second, [PlayedGame(5, LOSS, 3.), PlayedGame(5, LOSS, 3.)])])
+  assert [[each.counted for each in part] for part in receipts] == [[True, True], [True, False]]
+  assert league.payoff.results(MAIN, RIVAL) == (2, 1, 1, 0)
+  assert league.payoff.results(EXPLOITER, MAIN) == (1, 0, 0, 1)
+  assert league.payoff.results(EXPLOITER, MAIN, since=3.5).games == 0
+  counts = {each[:2]: each for each in open_league_file(league.payoff.path).branches()}
+  assert counts[MAIN, "self_play"].games == 2 and counts[EXPLOITER, "exploit"].games == 1
+  assert counts[EXPLOITER, "exploit"] == BranchCount(
+    EXPLOITER, "exploit", counts[EXPLOITER, "exploit"].assignments, 1)
+  assert sum(each.assignments for each in counts.values()) == len(league.leases)
+
+
+@pytest.mark.parametrize("away, learns, expected", [
+  (RIVAL, True, [MAIN, RIVAL]),  # both learn from live self-play
+  (FIRST, False, [MAIN]),
+])
+def test_a_snapshot_is_due_for_each_side_that_learns(league, away, learns, expected):
+  assignment = against(league, MAIN, away)
+  assert assignment.both_learn is learns
+  for name in (MAIN, RIVAL):
+    league.set_steps(name, 201)
+  assert league.orders() == []  # at a game, as published
+  report(league, assignment, (0, DRAW, 0.))
+  assert [order.player for order in league.orders()] == expected
+
+
+def test_the_live_opponent_of_an_exploiter_gets_no_order(league):
+  league.set_steps(MAIN, 201)
+  report(league, against(league, EXPLOITER, MAIN), (0, WIN, 0.))
+  assert league.orders() == []
+
+
+@pytest.mark.parametrize("game, change, message", [
+  ((100, WIN, 0.), {}, "has games 0 to 99, found game 100"),
+  ((0, 2, 0.), {}, "result is 2"),
+  ((0, WIN, float("inf")), {}, "time is inf"),
+  ((0, WIN, 0., -1), {}, "loops is -1, expected a count"),
+  ((0, WIN, 0.), {"away": "nobody"}, "no player 'nobody'"),
+  ((0, WIN, 0.), {"away": RIVAL}, "expected one that the league gave"),
+  ((0, WIN, 0.), {"id": "1-1/0"}, "'1-1/0': expected one that the league gave"),
+])
+def test_a_request_with_an_invalid_report_counts_nothing(league, game, change, message):
+  good, bad = against(league, EXPLOITER, MAIN), against(league, EXPLOITER, MAIN)
+  with pytest.raises((ValueError, KeyError), match=message):
+    league.report_games([GamesReport(good, [PlayedGame(0, WIN, 0.)]),
+                         GamesReport(bad._replace(**change), [PlayedGame(*game)])])
+  assert league.payoff.results(EXPLOITER, MAIN).games == 0
+
+
+def test_telling_games_are_kept_with_their_replays(league):
+  exploit, mirror = against(league, EXPLOITER, MAIN), against(league, MAIN, MAIN)
+  lost = report(league, exploit, *((game, LOSS, 1., 500) for game in range(20)))
+  assert [receipt.reasons for receipt in lost] == [("longest",)] + [()] * 19
+  assert report(league, exploit, (20, WIN, 2., 400)) == [
+    Receipt(True, ("upset", "first_win_against_main"))]
+  assert report(league, exploit, (21, WIN, 3.)) == [Receipt(True, ())]  # no replay to keep
+  assert report(league, mirror, (0, WIN, 4., 501)) == [Receipt(True, ("longest",))]
+  # A repeated report gets the same reasons: the actor may have died before it saved the replay.
+  assert report(league, exploit, (20, WIN, 2., 400)) == [
+    Receipt(False, ("upset", "first_win_against_main"))]
+  league.keep_replay(f"{exploit.id}/20", "replays/upset.json")
+  with pytest.raises(KeyError, match="keeps no replay of game 'other/7'"):
+    league.keep_replay("other/7", "x")
+  kept = open_league_file(league.payoff.path).replays()
+  assert kept == league.replays() and [each.path for each in kept] == [
+    None, "replays/upset.json", None]
+  assert kept[1] == Replay(f"{exploit.id}/20", EXPLOITER, MAIN, WIN, 2., 400,
+                           ("upset", "first_win_against_main"), "replays/upset.json")
+
+
+def test_the_longest_game_is_known_after_a_restart(tmp_path):
+  path = tmp_path / "league.sqlite"
+  league = Coordinator(path, players.initial_players(["zerg"]))
+  report(league, league.matches(EXPLOITER, 1, 9)[0], (0, DRAW, 0., 700))
+  league.close()
+  league = Coordinator(path)
+  assert report(league, league.matches(EXPLOITER, 1, 9)[0], (0, DRAW, 0., 700), (1, DRAW, 0., 701)
+                ) == [Receipt(True, ()), Receipt(True, ("longest",))]
+  league.close()
+
+
+def test_a_contradiction_is_refused_alone(league):
+  """One transaction holds reports of several threads; a refused one leaves the others."""
+  league.report(GameResult("g", MAIN, FIRST, WIN, 0.))
+  errors, lock = [], league.payoff.database.lock
+  def play(identifier, outcome):
+    try:
+      league.report_many([GameResult(f"new-{identifier}", MAIN, FIRST, WIN, 0.),
+                          GameResult(identifier, MAIN, FIRST, outcome, 0.)])
+    except ValueError as error:
+      errors.append(str(error))
+  threads = [threading.Thread(target=play, args=each)
+             for each in (("g", LOSS), ("h", LOSS), ("i", DRAW))]
+  with lock:  # all three queue up
+    for thread in threads:
+      thread.start()
+    while len(league._reports._batches._queue) < 3:
+      pass
+  for thread in threads:
+    thread.join(60)
+  assert len(errors) == 1 and "'g' says" in errors[0]
+  assert league.payoff.results(MAIN, FIRST) == (5, 3, 1, 1)
+  assert league.payoff.counts(MAIN, FIRST).games == pytest.approx((1 - .99 ** 5) / .01)
+
+
+def test_a_disk_that_fails_leaves_memory_as_it_was(league):
+  """The same report succeeds once the disk works."""
+  assignment = against(league, EXPLOITER, MAIN)
+  database = league.payoff.database
+  database.rows("PRAGMA query_only = ON")
+  with pytest.raises(sqlite3.OperationalError):
+    report(league, assignment, (0, WIN, 0., 900))
+  assert league.payoff.counts(EXPLOITER, MAIN).games == 0
+  database.rows("PRAGMA query_only = OFF")
+  assert report(league, assignment, (0, WIN, 0., 900)) == [
+    Receipt(True, ("first_win_against_main", "longest"))]
+  league.flush()
+  assert open_league_file(league.payoff.path).assignments() == league.leases.assignments()
+
+
+def test_players_may_join_later(league):
+  league.add_player(Player("newcomer", "league_exploiter", "zerg"))
+  league.set_steps("newcomer", 201)
+  report(league, league.matches("newcomer", 1, 2)[0], (0, DRAW, 0.))
+  assert [order.snapshot for order in league.orders()] == ["newcomer-0001"]

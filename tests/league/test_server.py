@@ -1,0 +1,248 @@
+"""The coordinator over gRPC: errors, deadlines, restarts, and kills under load."""
+
+import collections
+import json
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import grpc
+import pytest
+
+from starleague.common.database import Database
+from starleague.league import clock, messages, players, server
+from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
+from starleague.league.coordinator import Coordinator
+from starleague.league.errors import LeagueError
+from starleague.league.league_file import open_league_file
+from starleague.league.payoff import WIN
+from starleague.league.reporting import GamesReport, PlayedGame
+from tests.processes import start_together
+
+MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
+KILLS, CLIENTS = 20, 3
+
+
+def free_port():
+  with socket.socket() as found:
+    found.bind(("127.0.0.1", 0))
+    return found.getsockname()[1]
+
+
+@pytest.fixture
+def league(tmp_path):
+  opened = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]))
+  yield opened
+  opened.close()
+
+
+@pytest.fixture
+def serving(league):
+  started = server.Server(league)
+  yield started
+  started.stop()
+
+
+@pytest.fixture
+def client(serving):
+  connected = LeagueClient(GrpcTransport(serving.address, deadline_s=20.0), "actor")
+  yield connected
+  connected.close()
+
+
+def test_matches_and_results_over_the_network(league, client):
+  assignment, = client.matches(EXPLOITER, 1, 3)
+  played = GamesReport(assignment, [PlayedGame(game, WIN, 0.) for game in range(3)])
+  assert [each.counted for each in client.report_games([played])[0]] == [True] * 3
+  assert [each.counted for each in client.report_games([played])[0]] == [False] * 3
+  assert league.payoff.results(EXPLOITER, MAIN) == (3, 3, 0, 0)
+  assert client.scores(MAIN, [EXPLOITER]) == [0]
+
+
+def test_a_refusal_is_one_line_at_the_client(client):
+  with pytest.raises(LeagueError, match="^The league in .* has no player 'nobody' among its 5.$"):
+    client.matches("nobody")
+
+
+def test_listens_on_localhost_and_refuses_a_taken_port(league, serving):
+  assert serving.address == f"127.0.0.1:{serving.port}"
+  with pytest.raises(server.AddressError, match=f"Cannot listen on 127.0.0.1:{serving.port}"):
+    server.Server(league, serving.port)
+
+
+def test_no_answer_within_the_deadline_names_the_address():
+  address = f"127.0.0.1:{free_port()}"
+  lonely = LeagueClient(GrpcTransport(address, deadline_s=0.5))
+  with pytest.raises(LeagueUnavailableError, match=f"at {address} did not answer orders within 0"):
+    lonely.orders()
+  lonely.close()
+
+
+def test_a_server_of_another_version_is_named(serving, monkeypatch):
+  monkeypatch.setattr(messages, "SERVICE", "starleague.League99")
+  newer = LeagueClient(GrpcTransport(serving.address, deadline_s=20.0))
+  with pytest.raises(LeagueError, match="has no starleague.League99/orders: it is of another"):
+    newer.orders()
+  newer.close()
+
+
+def test_a_request_that_is_too_large_or_no_message_harms_nothing(league, serving, client):
+  channel = grpc.insecure_channel(serving.address)
+  call = channel.unary_unary(f"/{messages.SERVICE}/matches")
+  with pytest.raises(grpc.RpcError) as error:
+    call(b"x" * (messages.MAX_BYTES + 1), timeout=20)
+  assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+  with pytest.raises(grpc.RpcError) as error:
+    call(b"\x00\xff", timeout=20)
+  assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+  channel.close()
+  with socket.create_connection(("127.0.0.1", serving.port), timeout=20) as raw:
+    raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
+  assert client.orders() == [] and len(league.leases) == 0
+
+
+def test_a_client_waits_for_a_server_that_restarts(tmp_path):
+  port = free_port()
+  waiting = LeagueClient(GrpcTransport(f"127.0.0.1:{port}", deadline_s=60.0), "actor")
+  given = []
+  thread = threading.Thread(target=lambda: given.extend(waiting.matches(EXPLOITER, 2)))
+  thread.start()
+  for _ in range(2):
+    league = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]))
+    started = server.Server(league, port)
+    thread.join(60)
+    assert waiting.renew(given) == [each.id for each in given] and len(given) == 2
+    started.stop()
+    league.close()
+  waiting.close()
+
+
+def test_run_flushes_and_ends_with_its_event(league, serving, client, monkeypatch):
+  monkeypatch.setattr(server, "FLUSH_S", 0.01)
+  stop = threading.Event()
+  thread = threading.Thread(target=serving.run, args=(stop,))
+  thread.start()
+  given = client.matches(MAIN, 2)
+  reader = open_league_file(league.payoff.path)
+  deadline = time.monotonic() + 60
+  while reader.assignments() != given and time.monotonic() < deadline:
+    time.sleep(.01)
+  assert reader.assignments() == given
+  stop.set()
+  thread.join(60)
+  assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_jump_of_the_systems_time_is_measured_once(jump):
+  seconds = {"system": 1e9, "monotonic": 5.0}
+  watch = clock.ClockWatch(lambda: seconds["system"], lambda: seconds["monotonic"])
+  assert watch.jump() == 0
+  seconds["system"] += 10 + jump
+  seconds["monotonic"] += 10
+  assert watch.jump() == pytest.approx(jump)
+  assert watch.jump() == 0
+
+
+class Served:
+  """The launch file in a process of its own."""
+
+  def __init__(self, path, port):
+    self._argv = [sys.executable, "-m", "starleague.experiments.coordinator", f"--league={path}",
+                  "--composition=zerg:3:0:0", f"--port={port}", "--snapshot_steps=1000",
+                  "--timeout_steps=2000"]
+
+  def start(self):
+    self.process = subprocess.Popen(self._argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                    text=True)
+    assert re.match("coordinator at", self.process.stdout.readline())
+
+  def end(self, number):
+    self.process.send_signal(number)
+    status = self.process.wait(60)
+    self.process.stdout.close()
+    return status
+
+
+def outcome(result_id):
+  """The result of a game, the same whoever plays it."""
+  return random.Random(result_id).choice((-1, 0, 1))
+
+
+def actor(port, log, index, stop, started):
+  """Plays until `stop` exists; writes each id that was acknowledged, and each assignment."""
+  client = LeagueClient(GrpcTransport(f"127.0.0.1:{port}", deadline_s=120.0), f"actor-{index}")
+  home, steps = f"zerg-main-{index}", 0
+  with open(log, "w") as file:
+    def write(**line):
+      file.write(json.dumps(line) + "\n")
+    started.set()
+    while not pathlib.Path(stop).exists():
+      for assignment in client.matches(home, 2, 4):
+        write(given=assignment)
+        for games in ((0, 1), (1, 2, 3)):  # game 1 is reported twice
+          report = GamesReport(assignment, [
+            PlayedGame(game, outcome(assignment.result_id(game)), 0.) for game in games])
+          receipts, = client.report_games([report])
+          write(acknowledged=[assignment.result_id(game) for game in games],
+                counted=sum(receipt.counted for receipt in receipts))
+      steps += 400
+      client.set_steps(home, steps)
+      write(steps=steps)
+      for order in client.orders(home):
+        write(snapshot=client.complete(order.id).name)
+  client.close()
+
+
+def kill_under_load(path, port, logs, stop):
+  """Runs actors and kills the server `KILLS` times; returns the lines of the actors' logs."""
+  served = Served(path, port)
+  served.start()
+  actors = start_together(actor, [(port, log, i, stop) for i, log in enumerate(logs)])
+  rng = random.Random(0)
+  for _ in range(KILLS):
+    time.sleep(rng.uniform(.05, .4))
+    assert served.end(signal.SIGKILL) == -signal.SIGKILL
+    served.start()
+  pathlib.Path(stop).touch()
+  for process in actors:
+    process.join(120)
+    assert process.exitcode == 0
+  start = time.monotonic()
+  assert served.end(signal.SIGTERM) == 0
+  assert time.monotonic() - start < 20
+  return [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+
+
+@pytest.mark.slow
+def test_twenty_kills_under_load_lose_nothing_acknowledged_and_count_nothing_twice(tmp_path):
+  path, port = tmp_path / "league.sqlite", free_port()
+  lines = kill_under_load(path, port, [tmp_path / f"{i}.log" for i in range(CLIENTS)],
+                          str(tmp_path / "stop"))
+  acknowledged = {name for line in lines for name in line.get("acknowledged", ())}
+  given = [tuple(line["given"]) for line in lines if "given" in line]
+  assert len(set(given)) == len({each[0] for each in given}) == len(given)  # no id twice
+  file, database = open_league_file(path), Database(path, "payoff", 1, read_only=True)
+  stored = {row[0]: row[1:] for row in database.rows("SELECT id, home, away, result FROM results")}
+  assert acknowledged and acknowledged == set(stored)  # each report was answered in the end
+  pairs = {each[0]: each[1:3] for each in given}
+  assert all(stored[name] == (*pairs[name.split("/")[0]], outcome(name)) for name in acknowledged)
+  # Each result changed the counts of its pair once, and those of its branch.
+  numbers = collections.Counter(frozenset(row[:2]) for row in stored.values() if row[0] != row[1])
+  for first, second, games in database.rows("SELECT first, second, games FROM pairs"):
+    assert games == pytest.approx((1 - .99 ** numbers.pop(frozenset((first, second)))) / .01)
+  assert not numbers
+  assert sum(each.games for each in file.branches()) == len(stored)
+  assert [each for each in file.assignments() if file.games_played(each) < each.games] == []
+  steps = max(line["steps"] for line in lines if "steps" in line)
+  assert max(each.steps for each in file.progress().values()) >= steps
+  snapshots = [line["snapshot"] for line in lines if "snapshot" in line]
+  assert len(snapshots) == len(set(snapshots)) > 0
+  assert {each.name for each in file.players()} >= set(snapshots)
+  print(f"{KILLS} kills, {len(acknowledged)} results acknowledged: 0 lost, 0 counted twice")

@@ -109,28 +109,33 @@ class Assigner:
     if len(names) < 2:
       raise LeagueError(f"A match needs two players, found {names}.")
     rng = np.random.default_rng((self._seed, _EVALUATION, self._number))
-    pairs = evaluation.known_least(self._uncertainty(names), count, rng)  # without the lock: slow
+    pairs = self._known_least(names, count, rng)  # without the lock: slow in a large league
     def make() -> list[Assignment]:
       self._number += 1
       found = [] if among else self._take(EVALUATION_POOL, count, holder)
-      return found + [
-        self._issue(Match(names[home], names[away], False, EVALUATION), games, holder)
-        for home, away in pairs[:count - len(found)]]
+      return found + [self._issue(Match(home, away, False, EVALUATION), games, holder)
+                      for home, away in pairs[:count - len(found)]]
     return self._once(request, make)
 
-  def _uncertainty(self, names: Sequence[str]) -> np.ndarray:
-    """Returns [N, N] how little is known about each pair; see `evaluation.uncertainty`."""
+  def _known_least(self, names: Sequence[str], count: int,
+                   rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Returns pairs of players, those known least first; see `evaluation.uncertainty`."""
+    first, second = np.triu_indices(len(names), 1)
     number = {name: i for i, name in enumerate(names)}
     pending = np.zeros((len(names), len(names)))
     for each in self._leases.assignments():
-      i, j = number.get(each.home), number.get(each.away)
-      if each.branch == EVALUATION and i is not None and j is not None:
-        pending[i, j] += each.games
-        pending[j, i] += each.games
+      pair = number.get(each.home), number.get(each.away)
+      if each.branch == EVALUATION and None not in pair:
+        pending[min(pair), max(pair)] += each.games
     learns = np.array([self._members.get(name).learns for name in names])
-    return evaluation.uncertainty(
-      self._payoff.count_matrix(names, names), self._payoff.ages(names, names), learns, pending,
-      self._half_life_s)
+    widths = evaluation.uncertainty(
+      self._payoff.count_matrix(names, names)[first, second],
+      self._payoff.ages(names, names)[first, second], learns[first] | learns[second],
+      pending[first, second], self._half_life_s)
+    chosen = evaluation.known_least(widths, count, rng)
+    pairs = [(names[first[i]], names[second[i]]) for i in chosen]
+    swaps = rng.random(len(pairs)) < 0.5
+    return [pair[::-1] if swap else pair for pair, swap in zip(pairs, swaps, strict=True)]
 
   def _once(self, request: str, make: Callable[[], list[Assignment]]) -> list[Assignment]:
     with self._lock:

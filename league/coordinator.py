@@ -356,8 +356,11 @@ class Coordinator:
 
   def close(self) -> None:
     """Writes what is not on disk yet and closes the file; another object may open it."""
-    if not self._held.closed:
+    if self._held.closed:
+      return
+    try:
       self._reports.flush()
+    finally:
       self.payoff.close()
       self._held.close()
 

@@ -5,74 +5,53 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.league.counts import Counts
+from starleague.league.intervals import wilson_bounds
 from starleague.league.payoff import DRAW, WIN
 from starleague.league.players import LEARNING_KINDS, MAIN
 
+_EQUAL = 1e-9  # difference of equal widths
 UPSET, LONGEST, FIRST_WIN = "upset", "longest", "first_win_against_main"
-_Z = 1.96
 
 
-def interval_widths(games: np.ndarray, points: np.ndarray) -> np.ndarray:
-  """Computes the widths of the scores' 95% Wilson intervals (Wilson 1927).
-
-  Args:
-    games: [...] number of games, not necessarily integers.
-    points: [...] wins plus half the draws.
-
-  Returns:
-    [...] float64 in (0, 1]; 1 without games.
-  """
-  known = np.maximum(games, 1e-9)  # the width tends to 1 as the games tend to 0
-  rates = points / known
-  spread = np.sqrt(np.maximum(rates * (1 - rates), 0.0) / known + (_Z / (2 * known)) ** 2)
-  return np.where(games > 0, 2 * _Z * spread / (1 + _Z ** 2 / known), 1.0)
-
-
-def uncertainty(counts: np.ndarray, age_s: np.ndarray, learns: np.ndarray, pending: np.ndarray,
+def uncertainty(counts: np.ndarray, age_s: np.ndarray, changes: np.ndarray, pending: np.ndarray,
                 half_life_s: float) -> np.ndarray:
-  """Computes how little is known about each pair: the width of its score's interval.
+  """Computes how little is known about pairs of players: the widths of their scores' intervals.
 
   The games of a player that learns describe a former policy: they lose half their weight in
   `half_life_s`. Those of two frozen players keep it.
 
   Args:
-    counts: [N, N, 4] decayed counts, columns as in `Counts`.
-    age_s: [N, N] seconds since the latest game of each pair.
-    learns: [N] bool, whether each player learns.
-    pending: [N, N] games that evaluators play at present; they count as played, with the pair's
-      score.
+    counts: [P, 4] decayed counts of each pair, columns as in `Counts`.
+    age_s: [P] seconds since the latest game of each pair.
+    changes: [P] bool, whether a player of the pair learns.
+    pending: [P] games that evaluators play at present; they count as played, with the pair's score.
     half_life_s: in seconds; infinite where learning does not count.
 
   Returns:
-    [N, N] float64 in (0, 1], symmetric; -inf on the diagonal.
+    [P] float64 in (0, 1].
   """
-  changes = learns[:, None] | learns[None, :]
-  weight = np.where(changes, 0.5 ** (np.maximum(age_s, 0.0) / half_life_s), 1.0)
-  games = counts[..., 0]
-  points = counts[..., 1] + 0.5 * counts[..., 2]
+  games, points = counts[:, 0], counts[:, 1] + 0.5 * counts[:, 2]
+  total = games * np.where(changes, 0.5 ** (np.maximum(age_s, 0.0) / half_life_s), 1.0) + pending
   score = np.where(games > 0, points / np.where(games > 0, games, 1.0), 0.5)
-  total = games * weight + pending
-  widths = interval_widths(total, score * total)
-  np.fill_diagonal(widths, -np.inf)
-  return widths
+  low, high = wilson_bounds(score * total, total)
+  return high - low
 
 
-def known_least(widths: np.ndarray, count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-  """Returns the pairs with the widest intervals, the widest first.
+def known_least(widths: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+  """Returns [count] indices of the largest widths, the largest first; fewer if there are not so many.
 
   Args:
-    widths: [N, N] of `uncertainty`, symmetric.
-    count: number of pairs; fewer if there are not so many.
-    rng: chooses among equal widths, and each pair's home player.
+    widths: [P] of `uncertainty`.
+    count: number of indices.
+    rng: chooses among equal widths.
   """
-  first, second = np.triu_indices(len(widths), 1)
-  # Rounding makes equal pairs equal: sums in another order differ in their last bits.
-  values = np.round(widths[first, second], 9)
-  order = np.lexsort((rng.random(len(values)), -values))[:count]
-  swap = rng.random(len(order)) < 0.5
-  pairs = np.stack([first[order], second[order]], axis=1)
-  pairs[swap] = pairs[swap, ::-1]
-  return [(int(home), int(away)) for home, away in pairs]
+  count = min(count, len(widths))
+  least = np.partition(widths, len(widths) - count)[len(widths) - count]
+  # Rounding makes equal widths differ in their last digits.
+  larger, equal = (np.flatnonzero(widths > least + _EQUAL),
+                   np.flatnonzero(np.abs(widths - least) <= _EQUAL))
+  chosen = rng.permutation(equal)[:count - len(larger)]
+  return np.concatenate([larger[np.argsort(-widths[larger])], chosen])
 
 
 class TellingRules(NamedTuple):

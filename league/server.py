@@ -19,7 +19,7 @@ from starleague.league.coordinator import Coordinator
 from starleague.league.service import Service
 
 HOST = "127.0.0.1"
-THREADS = 16
+THREADS = 32  # most of them wait for the disk
 MOST_REQUESTS = 2048  # at the same time; clients try others again
 FLUSH_S = 1.0
 STOP_S = 0.5  # for the requests in progress when the server is stopped

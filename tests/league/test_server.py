@@ -70,6 +70,20 @@ def test_a_refusal_is_one_line_at_the_client(client):
     client.matches("nobody")
 
 
+def test_the_example_of_the_docs_works(tmp_path):
+  page = (pathlib.Path(__file__).parents[2] / "docs" / "league.md").read_text()
+  example = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+  league = Coordinator(tmp_path / "league.sqlite", players.initial_players(["terran"]))
+  started = server.Server(league)
+  assert "127.0.0.1:7010" in example
+  done = subprocess.run([sys.executable, "-c", example.replace("127.0.0.1:7010", started.address)],
+                        capture_output=True, text=True, timeout=120)
+  assert done.returncode == 0, done.stderr
+  assert done.stdout == "True ('longest',)\n"  # the only main agent played itself
+  started.stop()
+  league.close()
+
+
 def test_listens_on_localhost_and_refuses_a_taken_port(league, serving):
   assert serving.address == f"127.0.0.1:{serving.port}"
   with pytest.raises(server.AddressError, match=f"Cannot listen on 127.0.0.1:{serving.port}"):

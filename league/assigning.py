@@ -72,7 +72,8 @@ class Assigner:
     block, row = divmod(number, _BLOCK)
     if block != self._block:
       generator = np.random.default_rng((self._seed, _MATCH, block))
-      self._uniforms, self._block = generator.random((_BLOCK, matchmaking.MOST_DRAWS)).tolist(), block
+      self._uniforms = generator.random((_BLOCK, matchmaking.MOST_DRAWS)).tolist()
+      self._block = block
     return _Draws(self._uniforms[row])
 
   def assign(self, home: Player, count: int, games: int, holder: str,
@@ -124,9 +125,9 @@ class Assigner:
     number = {name: i for i, name in enumerate(names)}
     pending = np.zeros((len(names), len(names)))
     for each in self._leases.assignments():
-      pair = number.get(each.home), number.get(each.away)
-      if each.branch == EVALUATION and None not in pair:
-        pending[min(pair), max(pair)] += each.games
+      i, j = number.get(each.home), number.get(each.away)
+      if each.branch == EVALUATION and i is not None and j is not None:
+        pending[min(i, j), max(i, j)] += each.games
     learns = np.array([self._members.get(name).learns for name in names])
     widths = evaluation.uncertainty(
       self._payoff.count_matrix(names, names)[first, second],

@@ -38,7 +38,7 @@ def uncertainty(counts: np.ndarray, age_s: np.ndarray, changes: np.ndarray, pend
 
 
 def known_least(widths: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-  """Returns [count] indices of the largest widths, the largest first; fewer if there are not so many.
+  """Returns [count] indices of the largest widths, the largest first; fewer if there are fewer.
 
   Args:
     widths: [P] of `uncertainty`.

@@ -132,8 +132,10 @@ class LeagueFile:
 
   def orders(self, done: bool = False) -> list[Order]:
     """Returns the open orders, or those that are done, oldest first."""
-    return [Order(*row, reset=bool(reset)) for *row, reset in self._rows(
-      "SELECT id, player, snapshot, steps, reset FROM orders WHERE done = ? ORDER BY id", (done,))]
+    return [Order(identifier, player, snapshot, steps, bool(reset))
+            for identifier, player, snapshot, steps, reset in self._rows(
+              "SELECT id, player, snapshot, steps, reset FROM orders WHERE done = ? ORDER BY id",
+              (done,))]
 
   def paused(self) -> set[str]:
     """Returns the names of the paused players."""
@@ -163,8 +165,8 @@ class LeagueFile:
 
   def replays(self, identifier: str | None = None) -> list[Replay]:
     """Returns the games worth keeping, oldest first: one by its id, or all."""
-    return [Replay(*row, reasons=tuple(reasons.split(",")), path=path)
-            for *row, reasons, path in self._rows(
+    return [Replay(name, home, away, result, time, loops, tuple(reasons.split(",")), path)
+            for name, home, away, result, time, loops, reasons, path in self._rows(
               "SELECT id, home, away, result, time, loops, reasons, path FROM replays "
               "WHERE id = ?1 OR ?1 IS NULL ORDER BY rowid", (identifier,))]
 
@@ -244,7 +246,7 @@ def count_branches(connection: sqlite3.Connection,
 def insert_replay(connection: sqlite3.Connection, replay: Replay) -> None:
   """Adds a game worth keeping."""
   connection.execute("INSERT INTO replays VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                     replay._replace(reasons=",".join(replay.reasons)))
+                     (*replay[:6], ",".join(replay.reasons), replay.path))
 
 
 def set_replay_path(connection: sqlite3.Connection, identifier: str, path: str) -> bool:

@@ -152,7 +152,8 @@ class Leases:
     """Leases up to `count` available assignments of a pool to an actor, and returns them."""
     with self._lock:
       self.expire()
-      queue, taken = self._available.get(pool), []
+      queue = self._available.get(pool)
+      taken: list[Assignment] = []
       while queue and len(taken) < count:
         lease = self._leases.get(queue.popleft())
         if lease and lease.ends is None:  # else it was finished or renewed meanwhile

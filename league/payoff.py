@@ -82,7 +82,7 @@ def wilson_interval(wins: float, games: float, z: float = 1.96) -> tuple[float, 
   """
   if not 0 <= wins <= games:
     raise ValueError(f"Expected 0 <= wins <= games, found {wins} wins in {games} games.")
-  low, high = wilson_bounds(np.float64(wins), np.float64(games), z)
+  low, high = wilson_bounds(np.array(float(wins)), np.array(float(games)), z)
   return float(low), float(high)
 
 

@@ -35,7 +35,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seed": 0,
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
     "init": "imitation",
-    "seconds": 420.0,  # of reinforcement learning, without setup and evaluation
+    "seconds": 480.0,  # of reinforcement learning, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",
@@ -50,9 +50,9 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "games": 128,  # concurrent games of one process
       "inference_batch": 64,
       "iterations": 32,  # inference batches in one call of the compiled program
-      "self_play": 0.25,  # share of games against the current agent; the rest: scripted players
+      "self_play": 0.2,  # share of games against the current agent; the rest: scripted players
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
-      "uniform": 0.2,  # share of scripted players' games split evenly: all opponents are met
+      "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,
       "pseudo_probability": 0.25,  # that a pseudo-reward is active in a game
       "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects

@@ -28,7 +28,7 @@ from starleague.league.server import Server
 CALLS = 1200  # matches of each league in a round
 BATCH = 16  # assignments of one request
 RESULTS = 256  # results of one report
-CLIENTS, START_S, CLIENT_S = 8, 5.0, 5.0
+CLIENTS, START_S, CLIENT_S = 4, 3.0, 4.0
 
 
 class Counters:
@@ -144,8 +144,9 @@ def measure(served: league.Coordinator, plain: PlainLeague, members: list[league
     for name, work in (
         ("single", lambda: [served.get_match(home.name) for home in homes]),
         ("plain", lambda: [plain.match(home) for home in homes]),
-        ("batch", lambda: [served.matches(home.name, BATCH) for home in homes[::BATCH]])):
+        ("batch", lambda: [served.matches(home.name, BATCH) for home in homes[:CALLS // BATCH]])):
       times[name].append(seconds(work))
+    served.flush()
     times["rate"].append(seconds(lambda i=i: report(served, i)))
   print(f"{'median of':40s} {'coordinator':>12s} {'plain':>12s} {'ratio':>9s}")
   show("match", times["single"], times["plain"], CALLS)
@@ -154,28 +155,30 @@ def measure(served: league.Coordinator, plain: PlainLeague, members: list[league
   print(f"results on disk, {RESULTS} in a report: {rate:,.0f}/s")
 
 
-def client(address: str, home: str, until: float, answers: Any) -> None:
-  """Requests a match and reports its result, again and again; answers with the seconds of each."""
+def client(address: str, home: str, games: int, until: float, answers: Any) -> None:
+  """Requests a match and reports its games, again and again; answers with the seconds of each."""
   connected = LeagueClient(GrpcTransport(address))
   times: dict[str, list[float]] = {"match": [], "report": []}
+  played = [league.PlayedGame(game, 1, 0.0) for game in range(games)]
   while time.time() < until:
     start = time.perf_counter()
-    assignment, = connected.matches(home)
+    assignment, = connected.matches(home, 1, games)
     middle = time.perf_counter()
-    connected.report_games([league.GamesReport(assignment, [league.PlayedGame(0, 1, 0.0)])])
+    connected.report_games([league.GamesReport(assignment, played)])
     times["match"].append(middle - start)
     times["report"].append(time.perf_counter() - middle)
   connected.close()
   answers.put(times)
 
 
-def measure_service(served: league.Coordinator, members: list[league.Player]) -> None:
-  """Prints the rates of client processes that send one match or result in each request."""
+def measure_service(served: league.Coordinator, members: list[league.Player],
+                    games: int) -> None:
+  """Prints the rates of client processes; each match has so many games, reported together."""
   context = multiprocessing.get_context("spawn")
   answers, serving = context.Queue(), Server(served)
   homes = [player.name for player in members if player.learns][:CLIENTS]
   until = time.time() + START_S + CLIENT_S
-  processes = [context.Process(target=client, args=(serving.address, home, until, answers))
+  processes = [context.Process(target=client, args=(serving.address, home, games, until, answers))
                for home in homes]
   for process in processes:
     process.start()
@@ -187,8 +190,9 @@ def measure_service(served: league.Coordinator, members: list[league.Player]) ->
               for times in found)
   medians = {name: 1e3 * statistics.median(each for times in found for each in times[name])
              for name in ("match", "report")}
-  print(f"{CLIENTS} client processes, one game a request: {total:,.0f} matches and results/s; "
-        f"a match {medians['match']:.2f} ms, a result on disk {medians['report']:.2f} ms")
+  print(f"{CLIENTS} client processes, {games} games a match: {total:,.0f} matches/s, "
+        f"{total * games:,.0f} results/s; a match {medians['match']:.2f} ms, "
+        f"a report on disk {medians['report']:.2f} ms")
 
 
 def record(served: league.Coordinator, plain: PlainLeague, played: list[tuple], name: str) -> None:
@@ -220,7 +224,8 @@ def main() -> None:
     print(f"{len(members)} players, {arguments.snapshots} of them snapshots; "
           f"{len(plain.counters) // 2:,} pairs with games")
     measure(served, plain, members, arguments.rounds)
-    measure_service(served, members)
+    for games in (1, BATCH):
+      measure_service(served, members, games)
     served.close()
 
 

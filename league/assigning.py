@@ -50,6 +50,7 @@ class Assigner:
     """
     self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
     self._half_life_s = half_life_s
+    self._scores = payoff.table()
     self._number, self._start, self._issued = number, start, 0
     self._members = members
     self._block, self._uniforms = -1, [[0.0]]
@@ -63,7 +64,7 @@ class Assigner:
       return self._match(home)
 
   def _match(self, home: Player) -> Match:
-    match = matchmaking.match(home, self._members.roster, self._payoff,
+    match = matchmaking.match(home, self._members.roster, self._scores,
                               self._draws(self._number + 1), self._rules)
     self._number += 1
     return match
@@ -89,8 +90,8 @@ class Assigner:
     """
     def make() -> list[Assignment]:
       found = self._take(home.name, count, holder)
-      found += [self._issue(self._match(home), games, holder) for _ in range(count - len(found))]
-      return found
+      new = [self._match(home) for _ in range(count - len(found))]
+      return found + self._issue(new, games, holder)
     return self._once(request, make)
 
   def _take(self, pool: str, count: int, holder: str) -> list[Assignment]:
@@ -114,8 +115,8 @@ class Assigner:
     def make() -> list[Assignment]:
       self._number += 1
       found = [] if among else self._take(EVALUATION_POOL, count, holder)
-      return found + [self._issue(Match(home, away, False, EVALUATION), games, holder)
-                      for home, away in pairs[:count - len(found)]]
+      new = [Match(home, away, False, EVALUATION) for home, away in pairs[:count - len(found)]]
+      return found + self._issue(new, games, holder)
     return self._once(request, make)
 
   def _known_least(self, names: Sequence[str], count: int,
@@ -149,13 +150,14 @@ class Assigner:
         self._requests[request] = made
       return made
 
-  def _issue(self, match: Match, games: int, holder: str) -> Assignment:
-    self._issued += 1
-    assignment = Assignment(f"{self._start}-{self._issued}", match.home, match.away, match.branch,
-                            match.both_learn, games)
-    self._leases.add(assignment, holder)
-    self._unwritten.append(assignment)
-    return assignment
+  def _issue(self, matches: Sequence[Match], games: int, holder: str) -> list[Assignment]:
+    first = self._issued + 1
+    self._issued += len(matches)
+    issued = [Assignment(f"{self._start}-{i}", match.home, match.away, match.branch,
+                         match.both_learn, games) for i, match in enumerate(matches, first)]
+    self._leases.issue(issued, holder)
+    self._unwritten += issued
+    return issued
 
   @property
   def number(self) -> int:

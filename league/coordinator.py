@@ -116,7 +116,7 @@ class Coordinator:
     """Leases an assignment from before a restart, unless its games all have a result."""
     left = assignment.games - self._file.games_played(assignment)
     if left > 0:
-      self.leases.add(assignment, holder, left)
+      self.leases.restore(assignment, left, holder)
 
   @property
   def players(self) -> list[Player]:

@@ -133,19 +133,26 @@ class Leases:
           ended.append(lease.assignment)
       return ended
 
-  def add(self, assignment: Assignment, holder: str = "", left: int | None = None) -> None:
-    """Adds an assignment with a lease from now on.
+  def issue(self, assignments: Iterable[Assignment], holder: str) -> None:
+    """Adds new assignments that an actor holds from now on."""
+    with self._lock:
+      self._advance()
+      for assignment in assignments:
+        lease = self._leases[assignment.id] = _Lease(assignment, assignment.games)
+        self._hold(lease, holder)
+
+  def restore(self, assignment: Assignment, left: int, holder: str = "") -> None:
+    """Adds an assignment from before a restart; a known one is left as it is.
 
     Args:
-      assignment: a new one, or one from before a restart; a known one is left as it is.
+      assignment: the assignment.
+      left: number of its games without a result.
       holder: name of the actor; if it is empty, the first actor that renews the lease holds it.
-      left: number of its games without a result; all of them by default.
     """
     with self._lock:
       if assignment.id not in self._leases:
-        lease = _Lease(assignment, assignment.games if left is None else left)
-        self._leases[assignment.id] = lease
         self._advance()
+        lease = self._leases[assignment.id] = _Lease(assignment, left)
         self._hold(lease, holder)
 
   def take(self, pool: str, count: int, holder: str) -> list[Assignment]:

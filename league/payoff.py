@@ -173,7 +173,8 @@ class Payoff:
         table.fill(first, second, np.array(counts).T)
       self._table, self._version = table, version
 
-  def _current(self) -> CountTable:
+  def table(self) -> CountTable:
+    """Returns the counts; those of a file that is not shared stay up to date."""
     if self._shared:
       self._refresh()
     return self._table
@@ -248,31 +249,31 @@ class Payoff:
 
   def counts(self, home: str, away: str) -> Counts:
     """Returns the decayed counts of `home` against `away`."""
-    return self._current().get(home, away)
+    return self.table().get(home, away)
 
   def score(self, home: str, away: str) -> float:
     """Returns the decayed score of `home` against `away`; 0.5 if they never met."""
-    return self._current().score(home, away)
+    return self.table().score(home, away)
 
   def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
     """Returns [N] float64: the decayed score of `home` against each of `away`."""
-    return self._current().scores(home, away)
+    return self.table().scores(home, away)
 
   def matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: the decayed score of each of `home` against each of `away`."""
-    return self._current().score_matrix(home, away)
+    return self.table().score_matrix(home, away)
 
   def games(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: decayed games of each of `home` against each of `away`."""
-    return self._current().count_matrix(home, away)[..., 0]
+    return self.table().count_matrix(home, away)[..., 0]
 
   def count_matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M, 4] float64: decayed counts, columns as in `Counts`."""
-    return self._current().count_matrix(home, away)
+    return self.table().count_matrix(home, away)
 
   def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: seconds since each pair's last result, or since the file was read."""
-    return self._current().ages(home, away)
+    return self.table().ages(home, away)
 
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:

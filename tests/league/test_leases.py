@@ -37,9 +37,9 @@ def names(assignments):
 
 def test_a_dead_actors_assignments_are_given_again_oldest_first(leases, clock):
   for number in (1, 2, 3):
-    leases.add(assignment(number), "dead")
+    leases.issue([assignment(number)], "dead")
     clock.seconds += 1
-  leases.add(assignment(4, "other"), "dead")
+  leases.issue([assignment(4, "other")], "dead")
   assert leases.take("main", 5, "second") == []  # all leases run
   clock.seconds += 7.5  # 10.5, 9.5 and 8.5 seconds have passed
   assert names(leases.take("main", 5, "second")) == ["1-1"]
@@ -51,7 +51,7 @@ def test_a_dead_actors_assignments_are_given_again_oldest_first(leases, clock):
 
 
 def test_a_renewed_lease_goes_on(leases, clock):
-  leases.add(assignment(1), "actor")
+  leases.issue([assignment(1)], "actor")
   for _ in range(5):
     clock.seconds += 9
     assert leases.renew(["1-1", "1-7"], "actor") == ["1-1"]
@@ -62,7 +62,7 @@ def test_a_renewed_lease_goes_on(leases, clock):
 
 
 def test_an_actor_that_was_slow_keeps_its_assignment_until_another_has_it(leases, clock):
-  leases.add(assignment(1), "slow")
+  leases.issue([assignment(1)], "slow")
   clock.seconds += 10
   leases.expire()
   assert leases.renew(["1-1"], "slow") == ["1-1"]
@@ -74,7 +74,7 @@ def test_an_actor_that_was_slow_keeps_its_assignment_until_another_has_it(leases
 
 
 def test_a_released_assignment_is_available_at_once(leases):
-  leases.add(assignment(1), "actor")
+  leases.issue([assignment(1)], "actor")
   leases.release(["1-1"], "stranger")
   assert leases.take("main", 1, "second") == []
   leases.release(["1-1", "1-1", "1-9"], "actor")
@@ -82,8 +82,8 @@ def test_a_released_assignment_is_available_at_once(leases):
 
 
 def test_an_assignment_is_forgotten_with_its_last_game(leases, clock):
-  leases.add(assignment(1, games=3), "actor")
-  assert leases.add(assignment(1, games=3), "second") is None  # known: stays the actor's
+  leases.issue([assignment(1, games=3)], "actor")
+  leases.restore(assignment(1, games=3), 1, "second")  # known: stays the actor's
   assert not leases.played("1-1", 2)
   assert leases.renew(["1-1"], "second") == [] and leases.find("1-1") == assignment(1, games=3)
   assert leases.played("1-1", 1)
@@ -93,14 +93,14 @@ def test_an_assignment_is_forgotten_with_its_last_game(leases, clock):
 
 
 def test_evaluators_have_a_pool_of_their_own(leases, clock):
-  leases.add(assignment(1, branch=EVALUATION), "evaluator")
+  leases.issue([assignment(1, branch=EVALUATION)], "evaluator")
   clock.seconds += 10
   assert leases.take("main", 1, "actor") == []
   assert names(leases.take(EVALUATION_POOL, 1, "second")) == ["1-1"]
 
 
 def test_after_a_restart_the_first_actor_that_renews_holds_it(leases):
-  leases.add(assignment(1), left=1)
+  leases.restore(assignment(1), 1)
   assert leases.renew(["1-1"], "actor") == ["1-1"]
   assert leases.renew(["1-1"], "second") == []
   assert leases.played("1-1", 1)
@@ -108,7 +108,7 @@ def test_after_a_restart_the_first_actor_that_renews_holds_it(leases):
 
 @pytest.mark.parametrize("jump", [1e6, 10.5, -1e6, -0.5])
 def test_a_clock_that_jumps_ends_no_lease_and_the_next_seconds_count(leases, clock, jump):
-  leases.add(assignment(1), "actor")
+  leases.issue([assignment(1)], "actor")
   clock.seconds += 4
   leases.expire()
   clock.seconds += jump
@@ -129,7 +129,7 @@ def test_each_assignment_has_one_holder_or_is_available_once(events):
   for event, number in events:
     each, actor = assignment(number, games=1), f"actor-{number % 2}"
     if event == "add":
-      leases.add(each, actor)
+      leases.restore(each, 1, actor)
       model.setdefault(each.id, (actor, clock.seconds + 10))
     elif event == "renew":
       held = each.id in model and model[each.id][0] in ("", actor)

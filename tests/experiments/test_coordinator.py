@@ -1,0 +1,60 @@
+"""The coordinator's launch file: its address, its end, its errors."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from starleague.common.errors import UserError
+from starleague.experiments import coordinator
+from starleague.league import GrpcTransport, LeagueClient, open_league_file, players
+
+MAIN = "zerg-main-0"
+
+
+def start(*arguments):
+  return subprocess.Popen([sys.executable, "-m", "starleague.experiments.coordinator", *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serves_until_a_signal_and_resumes(tmp_path, number):
+  path = tmp_path / "league.sqlite"
+  given = []
+  for composition in (["--composition=zerg:1:1:2"], []):  # the second one resumes
+    process = start(f"--league={path}", *composition)
+    name, _, address = process.stdout.readline().strip().rpartition(" ")
+    assert name == "coordinator at" and address.startswith("127.0.0.1:")
+    client = LeagueClient(GrpcTransport(address, deadline_s=60.0))
+    assert len(client.players()) == 5
+    given += client.matches(MAIN, 2)
+    process.send_signal(number)
+    assert process.wait(60) == 0
+    process.communicate()
+    client.close()
+  assert [each.id for each in given] == ["1-1", "1-2", "2-1", "2-2"]
+  assert open_league_file(path).assignments() == given
+
+
+@pytest.mark.parametrize("arguments, message", [
+  ([], "error: flag --league=None"),
+  (["--league={}/league.sqlite"], "league.sqlite has no players: give a --composition"),
+  (["--league={}/text"], "text is not a SQLite database, or is damaged"),
+  (["--league={}/league.sqlite", "--composition=zerg:0:1:1"], "no main agent"),
+])
+def test_wrong_input_gets_one_line(tmp_path, arguments, message):
+  (tmp_path / "text").write_text("notes " * 500)
+  process = start(*(each.format(tmp_path) for each in arguments))
+  out, error = process.communicate(timeout=60)
+  assert process.returncode == 1 and out == ""
+  assert message.lower() in error.lower() and len(error.splitlines()) == 1
+
+
+def test_compositions():
+  found = coordinator.composition(["zerg:1:0:2", "terran:1:1:0"])
+  assert found == [*players.initial_players(["zerg"], 1, 0, 2),
+                   *players.initial_players(["terran"], 1, 1, 0)]
+  for text in ("zerg", "zerg:1:1", "zerg:1:1:-1", ":1:1:1", "zerg:1:1:x", "zerg:1:1:1:1"):
+    with pytest.raises(UserError, match=f"--composition: expected RACE:.*, found '{text}'"):
+      coordinator.composition([text])

@@ -19,9 +19,9 @@ from starleague.league import coordinator, players, server
 for _flag in ("port", "seed"):
   flags.declare_key_flag(_flag)
 _LEAGUE = flags.DEFINE_string("league", None, "SQLite file of the league.")
-_HOST = flags.DEFINE_string(
-  "host", server.HOST, "Address to listen on. There is no authentication: give another one only in "
-  "a trusted network.")
+_LISTEN = flags.DEFINE_string(
+  "listen", server.HOST, "Address to listen on. There is no authentication: give another one only "
+  "in a trusted network.")
 _COMPOSITION = flags.DEFINE_list(
   "composition", None, "Learning players, one entry a race: "
   "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS. Those that the league does not have are "
@@ -61,7 +61,7 @@ def main() -> None:
   try:
     if not league.players:
       raise UserError(f"{path} has no players: give a --composition")
-    serving = server.Server(league, run_flags.PORT.value or 0, _HOST.value)
+    serving = server.Server(league, run_flags.PORT.value or 0, _LISTEN.value)
     print(f"coordinator at {serving.address}", flush=True)
     serving.run(stop)
   finally:

@@ -57,7 +57,7 @@ class Server:
       self.port = self._server.add_insecure_port(f"{host}:{port}")
     except RuntimeError as error:
       raise AddressError(f"Cannot listen on {host}:{port}: {error}. Choose another --port or "
-                         "--host.") from error
+                         "--listen.") from error
     self.address = f"{host}:{self.port}"
     self._server.start()
 

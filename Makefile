@@ -1,6 +1,7 @@
 # Every target sets up what it needs; on a fresh machine the first one takes a few minutes.
 #
 #   make train ARGS="--config.seconds=300"   trains an agent on this machine and writes a report
+#   make league                       runs a league of main agents and exploiters on this machine
 #   make test                         the whole test suite, then the agent and losses on the newest JAX
 #   make lint                         ruff and mypy
 
@@ -22,7 +23,7 @@ SHARE := --dist loadfile --no-loadscope-reorder
 NEWEST_TESTS := tests/agent $(wildcard tests/learner/losses tests/learner/test_loss*.py \
   $(patsubst learner/losses/%.py,tests/learner/test_%.py,$(wildcard learner/losses/[a-z]*.py)))
 
-.PHONY: help setup train test test-fast test-full test-newest lint lock clean
+.PHONY: help setup train league test test-fast test-full test-newest lint lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,6 +32,9 @@ setup: $(VENV)/.stamp  ## install everything into .venv
 
 train: $(VENV)/.stamp  ## train an agent on this machine; ARGS="--help" tells the options
 	$(VENV)/bin/python -m starleague.experiments.train $(ARGS)
+
+league: $(VENV)/.stamp  ## run a league on this machine; ARGS="--help" tells the options
+	$(VENV)/bin/python -m starleague.experiments.league --run league $(ARGS)
 
 test: test-full test-newest  ## the whole suite, then agent and losses on the newest JAX
 

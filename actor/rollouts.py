@@ -171,6 +171,9 @@ def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
+  if conditioning.races is not None:
+    given = jnp.asarray(conditioning.races)[opponents]
+    race = jnp.where(given < 0, race, given)
   map_index = jax.random.randint(keys[3], (games,), 0, config.maps)
   choice = jax.random.randint(keys[0], (games, 2), 0, conditioning.rows.shape[-1])
   row = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side, choice]

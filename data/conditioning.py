@@ -28,6 +28,8 @@ class Conditioning(NamedTuple):
   # [M, 2, 4]: of each player by opponent index, as in `starleague.actor.rollouts`.
   active: types.Array
   mmr: types.Array  # [] int16, of both players; [2]: of each
+  # [M, 2] int32: race of each player by opponent index, of types.RACES; -1, None: drawn.
+  races: types.Array | None = None
 
 
 def unconditional(maps: int, mmr: int) -> Conditioning:

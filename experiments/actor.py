@@ -10,10 +10,10 @@ import time
 
 from absl import flags
 
-from starleague.experiments.run import acting, entry, settings, wiring
+from starleague.experiments.run import acting, entry, league_acting, settings, wiring
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("run_dir", "address", "parameters", "origin"):
+for _name in ("run_dir", "address", "parameters", "league", "origin"):
   flags.declare_key_flag(_name)
 _INDEX = flags.DEFINE_integer("index", 0, "Index of this actor.", lower_bound=0)
 
@@ -23,9 +23,12 @@ def main() -> None:
   config = settings.load(run_dir)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   address = run_flags.given(run_flags.ADDRESS)
-  acting.play(
-    wiring.make_parts(config), config, run_dir, address, run_flags.PARAMETERS.value or address,
-    _INDEX.value, origin)
+  parts = wiring.make_parts(config)
+  if run_flags.LEAGUE.value is not None:
+    league_acting.play(parts, config, run_dir, address, run_flags.LEAGUE.value, _INDEX.value,
+                       origin)
+  acting.play(parts, config, run_dir, address, run_flags.PARAMETERS.value or address,
+              _INDEX.value, origin)
 
 
 if __name__ == "__main__":

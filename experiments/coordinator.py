@@ -1,6 +1,6 @@
 """The coordinator of a league: serves matches to actors, orders to learners, pairs to evaluators.
 
-  python -m starleague.experiments.coordinator --league runs/league/league.sqlite \
+  python -m starleague.experiments.coordinator --league_file runs/league/league.sqlite \
     --composition=terran:1:1:2 --port 7010
 
 It prints its address once it serves. SIGTERM and Ctrl-C stop it; the same command resumes the
@@ -12,13 +12,13 @@ import sqlite3
 from absl import flags
 
 from starleague.common.errors import UserError
-from starleague.experiments.run import entry, stopping
+from starleague.experiments.run import compositions, entry, stopping
 from starleague.experiments.run import flags as run_flags
 from starleague.league import coordinator, players, server
 
 for _flag in ("port", "seed"):
   flags.declare_key_flag(_flag)
-_LEAGUE = flags.DEFINE_string("league", None, "SQLite file of the league.")
+_FILE = flags.DEFINE_string("league_file", None, "SQLite file of the league.")
 _LISTEN = flags.DEFINE_string(
   "listen", server.HOST, "Address to listen on. There is no authentication: give another one only "
   "in a trusted network.")
@@ -35,27 +35,15 @@ _LEASE_S = flags.DEFINE_float(
   "is not heard of are given to another one.", lower_bound=1)
 
 
-def composition(entries: list[str]) -> list[players.Player]:
-  """Returns the players of a composition; raises UserError for an invalid entry."""
-  found = []
-  for text in entries:
-    race, *counts = text.split(":")
-    if not race or len(counts) != 3 or not all(each.isdecimal() for each in counts):
-      raise UserError("--composition: expected RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS, "
-                      f"found {text!r}")
-    found += players.initial_players([race], *(int(each) for each in counts))
-  return found
-
-
 def main() -> None:
   stop = stopping.stop_event()
-  path = run_flags.given(_LEAGUE)
+  path = run_flags.given(_FILE)
+  initial = compositions.parse(_COMPOSITION.value) if _COMPOSITION.value else []
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
     league = coordinator.Coordinator(
-      path, composition(_COMPOSITION.value or []), snapshot_rules=rules,
-      seed=run_flags.SEED.value, options=options)
+      path, initial, snapshot_rules=rules, seed=run_flags.SEED.value, options=options)
   except sqlite3.Error as error:
     raise UserError(f"{path} cannot be opened: {error}") from error
   try:
@@ -69,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-  entry.run(main, required=["league"])
+  entry.run(main, required=["league_file"])

@@ -9,18 +9,19 @@ from absl import flags, logging
 
 from starleague.agent import config as agent_config
 from starleague.data.server import make_server, make_tables
-from starleague.experiments.run import entry, settings, stopping, wiring
+from starleague.experiments.run import compositions, entry, settings, stopping, wiring
 from starleague.experiments.run import flags as run_flags
 
-for _flag in ("run_dir", "port"):
-  flags.declare_key_flag(_flag)
+for _name in ("run_dir", "league", "port"):
+  flags.declare_key_flag(_name)
 
 
 def main() -> None:
   stopping.end_at_once()  # nothing here outlives the run
   config = settings.load(run_flags.given(run_flags.RUN_DIR))
+  players = compositions.learners(config) if run_flags.LEAGUE.value else [wiring.PLAYER]
   tables = make_tables(
-    [wiring.PLAYER], agent_config.preset(config.preset), config.unroll_length,
+    players, agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.data.samples_per_item, min_size=config.data.min_size,
     tolerance=config.data.tolerance)
   server = make_server(tables, port=run_flags.given(run_flags.PORT))

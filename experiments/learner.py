@@ -20,10 +20,10 @@ import time
 import jax
 from absl import flags
 
-from starleague.experiments.run import entry, hosts, learning, settings, wiring
+from starleague.experiments.run import entry, hosts, league_learning, learning, settings, wiring
 from starleague.experiments.run import flags as run_flags
 
-for _name in ("run_dir", "address", "origin"):
+for _name in ("run_dir", "address", "league", "origin"):
   flags.declare_key_flag(_name)
 _COORDINATOR = flags.DEFINE_string(
   "coordinator", None, "host:port of host 0 where the learner runs on several hosts, or 'auto' "
@@ -31,6 +31,8 @@ _COORDINATOR = flags.DEFINE_string(
 flags.register_validator(
   _COORDINATOR, lambda value: value == "auto" or run_flags.is_address(value),
   message="expected host:port or auto")
+_PLAYERS = flags.DEFINE_list(
+  "league_players", [], "Players of the league to train, in turns. Default: all that learn.")
 _HOSTS = flags.DEFINE_integer("hosts", 1, "Number of hosts.", lower_bound=1)
 _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 
@@ -41,8 +43,12 @@ def main() -> None:
   config = settings.load(run_dir)
   hosts.check_hosts(config)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  learning.learn(wiring.make_parts(config), config, run_dir, run_flags.given(run_flags.ADDRESS),
-                 origin)
+  parts, address = wiring.make_parts(config), run_flags.given(run_flags.ADDRESS)
+  if run_flags.LEAGUE.value is not None:
+    league_learning.learn(parts, config, run_dir, address, run_flags.LEAGUE.value, origin,
+                          _PLAYERS.value)
+    return
+  learning.learn(parts, config, run_dir, address, origin)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
 

@@ -84,6 +84,12 @@ class Prefetch(Generic[Placed]):
         f"no batch in {self._timeout:g} s, after {self._batches} batches; check that actors write "
         "into the table that is read, and that its rate limiter is satisfied")
 
+  @property
+  def ready(self) -> bool:
+    """Whether `next` returns, or raises, without waiting."""
+    with self._changed:
+      return bool(self._ready) or self._end is not None or self._closed
+
   def waiting(self) -> Waiting:
     """Returns the time that the consumer has waited so far."""
     with self._changed:

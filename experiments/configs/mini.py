@@ -61,6 +61,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
       "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
+    "league": _league(),
     "data": {
       "min_size": 64,  # trajectories in the table before the first is sampled
       "tolerance": 128,  # trajectories that actors may be ahead of the learner
@@ -77,6 +78,23 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "learner": _learner(),
     "evaluation": {"games": 200},  # against each scripted player
   })
+
+
+def _league() -> dict:
+  """Returns the values of a league; `train` does not read them."""
+  return {
+    # Learning players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS of each race.
+    "composition": "terran:1:1:2",
+    "snapshot_steps": 6e4,  # agent steps between two snapshots of a player, at least
+    "timeout_steps": 1.2e5,  # after which a snapshot is due at any score
+    "places": 4,  # matches of two policies that an actor has room for, by learning player
+    "games": 16,  # of an assignment
+    "chunk": 16,  # rows inferred at once with the parameters of one player
+    "lease_s": 60.0,  # after which the games of an actor that is not heard of go to another
+    "evaluators": 1,  # processes
+    "evaluator_niceness": 19,  # 0 to 19: evaluators leave the processor to the others
+    "evaluation_games": 2,  # of an evaluator's assignment
+  }
 
 
 def _imitation() -> dict:

@@ -83,15 +83,37 @@ def add_demonstrations(recent: Recent, batch: rollouts.Results,
   return bool(won.any())
 
 
+class Counts:
+  """Adds steps and games to the run's results file every few seconds."""
+
+  def __init__(self, run_dir: pathlib.Path, origin: float):
+    """Takes the run's directory and the start of the run in Unix seconds."""
+    self._path, self._origin = run_dir / results.FILE_NAME, origin
+    self._steps = self._games = 0
+    self._since = time.time()
+
+  def add(self, steps: int, games: int, update: int = 0) -> float | None:
+    """Counts steps and games; returns the time if it has reported them now, in Unix seconds."""
+    self._steps += steps
+    self._games += games
+    now = time.time()
+    if now - self._since < REPORT_INTERVAL_S:
+      return None
+    results.append(self._path, [
+      results.Row(now - self._origin, update, "count/steps", self._steps),
+      results.Row(now - self._origin, update, "count/games", self._games)])
+    self._steps, self._games, self._since = 0, 0, now
+    return now
+
+
 class Reporter:
   """Reports game results to the league, and speed to the run's results file."""
 
   def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
     self._payoff = league.Payoff(run_dir / "league.sqlite")
     self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
-    self._steps = self._games = 0
+    self._counts = Counts(run_dir, origin)
     self._results: list[payoff.GameResult] = []
-    self._since = time.time()
 
   def win_rates(self) -> np.ndarray:
     """Returns the agent's score against each scripted player, from the league's payoff."""
@@ -99,18 +121,14 @@ class Reporter:
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts the steps and games of one rollout call; reports every few seconds."""
-    now = time.time()
-    self._steps += steps
-    self._games += int(np.asarray(batch.over).sum())
-    self._results += game_results(batch, self._opponents, now)
-    if now - self._since >= REPORT_INTERVAL_S:
-      self._report(now, update)
+    self._results += game_results(batch, self._opponents, time.time())
+    reported = self._counts.add(steps, int(np.asarray(batch.over).sum()), update)
+    if reported is not None:
+      self._report(reported, update)
 
   def _report(self, now: float, update: int) -> None:
     self._payoff.record_many(self._results)
-    seconds = now - self._origin
-    rows = [results.Row(seconds, update, "count/steps", self._steps),
-            results.Row(seconds, update, "count/games", self._games)]
+    seconds, rows = now - self._origin, []
     for opponent in self._opponents:
       found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
@@ -118,8 +136,7 @@ class Reporter:
                              found.low, found.high),
                  results.Row(seconds, update, f"games/{opponent}", found.games)]
     results.append(self._path, rows)
-    self._steps = self._games = 0
-    self._results, self._since = [], now
+    self._results = []
 
 
 def lower_priority(niceness: int) -> None:

@@ -19,7 +19,8 @@ class FirstHost:
   """Saves, publishes and logs on host 0; does nothing on other hosts."""
 
   def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, address: str,
-               origin: float, saved: checkpoints.Checkpoints | None):
+               origin: float, saved: checkpoints.Checkpoints | None,
+               player: str = wiring.PLAYER):
     """Connects to the data server.
 
     Args:
@@ -28,6 +29,7 @@ class FirstHost:
       address: host:port of the data server that gets the parameters.
       origin: start of the run, in Unix seconds.
       saved: the run's checkpoints; None on hosts other than the first.
+      player: that learns.
     """
     self._saved, self._config = saved, config.learner
     self._run_dir, self._total_seconds = run_dir, config.seconds
@@ -35,7 +37,7 @@ class FirstHost:
     if saved is None:
       return
     self._publish = parameters.ParameterPublisher(
-      address, wiring.PLAYER, interval_s=self._config.publish_interval_s,
+      address, player, interval_s=self._config.publish_interval_s,
       deadline_s=config.data.timeout_s)
     self._make_log = functools.partial(
       MetricsLog, run_dir, origin,

@@ -48,6 +48,9 @@ PARAMETERS = flags.DEFINE_string(
   "parameters", None, "host:port of the data server that holds the newest parameters, that of "
   "host 0 where the learner runs on several hosts. Default: --address.")
 PORT = flags.DEFINE_integer("port", None, "Port to listen on.", lower_bound=1, upper_bound=65535)
+LEAGUE = flags.DEFINE_string(
+  "league", None, "host:port of the coordinator of the league that the run's players are in. "
+  "Default: the run trains one agent against scripted players.")
 ORIGIN = flags.DEFINE_float(
   "origin", None, "Start of the run in Unix seconds; times in results count from it. "
   "Default: now.")
@@ -61,7 +64,7 @@ RACES = flags.DEFINE_list(
   "Races of the players, as protoss,zerg; random: drawn from --seed.")
 MAP = flags.DEFINE_string("map", "random", "Map: open, ramps or river; random: drawn from --seed.")
 
-for _flag in (ADDRESS, PARAMETERS):
+for _flag in (ADDRESS, PARAMETERS, LEAGUE):
   flags.register_validator(_flag, is_address, message="expected host:port")
 flags.register_validator(
   ORIGIN, lambda value: value is None or (math.isfinite(value) and value >= 0),

@@ -83,14 +83,15 @@ def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
 
 
 def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-                 saved: checkpoints.Checkpoints | None) -> Learner:
-  """Builds the learner, resumed from the run's newest checkpoint where there is one.
+                 saved: checkpoints.Checkpoints | None, other: Learner | None = None) -> Learner:
+  """Builds the learner, resumed from the newest checkpoint where there is one.
 
   Args:
     parts: the agent and its environment.
     config: the run's config.
     run_dir: the run's directory.
-    saved: the run's checkpoints; None on hosts other than the first, which receive its state.
+    saved: the player's checkpoints; None on hosts other than the first, which receive its state.
+    other: the learner of another player, which shares its compiled update and its teacher.
   """
   optimizer = make_optimizer(parts, config)
   trained = 0.0
@@ -104,6 +105,8 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
   if restored is not None:
     state, trained = restored.state, float(restored.extra["trained_seconds"])
     logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)
+  if other is not None:
+    return other._replace(state=other.update.replicate(state), trained_seconds=trained)
   run = update.make_update(
     make_loss(parts, config), optimizer, accumulate=config.learner.accumulate,
     batch_axes=wire.BATCH_AXES)
@@ -111,6 +114,19 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
   several = jax.process_count() > 1  # the broadcast between hosts takes six seconds to compile
   return Learner(run, run.replicate(state, from_first=several),
                  run.replicate(teacher, from_first=several), trained)
+
+
+def reset(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDict,
+          run_dir: pathlib.Path) -> Learner:
+  """Returns a learner of the run's initial parameters, with a new optimizer state.
+
+  The number of updates goes on: it orders the checkpoints.
+  """
+  step = update.unreplicate(learner.state.step)
+  key = update.unreplicate(learner.state.key)
+  fresh = train_state.initial_state(
+    initial_snapshot(parts, config, run_dir), make_optimizer(parts, config), key)
+  return learner._replace(state=learner.update.replicate(fresh._replace(step=step)))
 
 
 def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:

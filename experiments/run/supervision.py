@@ -105,9 +105,17 @@ def data_parallel(variables: Mapping[str, str], batch_size: int, accumulate: int
 
 
 def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path, port: int,
-                   origin: float) -> list[processes.Process]:
-  """Returns the run's processes, each with a limit on its restarts."""
-  where = ("--run_dir", str(run_dir))
+                   origin: float, league: Sequence[str] = ()) -> list[processes.Process]:
+  """Returns the run's processes, each with a limit on its restarts.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+    port: of the data server.
+    origin: start of the run, in Unix seconds.
+    league: further arguments of all of them, if the run is a league.
+  """
+  where = ("--run_dir", str(run_dir), *league)
   place = ("--address", f"localhost:{port}", "--origin", repr(origin))
   logs, env = run_dir / "logs", environment(run_dir)
   split = data_parallel(env, config.learner.batch_size, config.learner.accumulate, _cores())

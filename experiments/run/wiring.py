@@ -1,5 +1,6 @@
 """The parts of a run that several of its processes share, built from its config."""
 
+import pathlib
 from typing import Any, NamedTuple
 
 import jax
@@ -8,13 +9,14 @@ import ml_collections
 import numpy as np
 
 from starleague import agent
-from starleague.actor import rollouts
+from starleague.actor import players, rollouts
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.policy import Policy
 from starleague.data import wire
 from starleague.environments import base
-from starleague.environments.skirmish.bots import players, scripts
+from starleague.environments.skirmish.bots import players as bots
+from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import tiers
@@ -48,7 +50,7 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
   game = game_config(tier, preset)
   opponents = tuple(config.environment.opponents.split(","))
   indices = scripts.indices_of(opponents, tier)
-  every = players.make_scripted(**game._asdict())
+  every = bots.make_scripted(**game._asdict())
 
   def scripted(index, key, state, player):
     return every(jnp.asarray(indices)[index], key, state, player)
@@ -61,15 +63,45 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
     maps=len(dm_environment.map_names(tier)), mmr=config.environment.mmr)
 
 
-def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
-  """Returns the rollout program of an actor process."""
-  sizes = rollouts.RolloutConfig(
+def _rollout_config(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.RolloutConfig:
+  """Returns the sizes of the rollout program of an actor process."""
+  return rollouts.RolloutConfig(
     games=config.actor.games, inference_batch=config.actor.inference_batch,
     iterations=config.actor.iterations, races=parts.races, maps=parts.maps,
     pseudo_scale=config.actor.pseudo_scale,
     grid_per_unit=types.POSITION_GRID / tiers.TIERS[config.environment.tier].map_size)
+
+
+def make_rollouts(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.Rollouts:
+  """Returns the rollout program of an actor process."""
   return rollouts.make_rollouts(
-    parts.environment, parts.policy, sizes, parts.scripted, pack_step=wire.pack_steps)
+    parts.environment, parts.policy, _rollout_config(parts, config), parts.scripted,
+    pack_step=wire.pack_steps)
+
+
+def make_player_rollouts(parts: Parts, config: ml_collections.ConfigDict,
+                         sizes: players.Sizes) -> rollouts.Rollouts:
+  """Returns the rollout program of an actor process in a league."""
+  return players.make_rollouts(
+    parts.environment, parts.policy, _rollout_config(parts, config), sizes, parts.scripted,
+    pack_step=wire.pack_steps)
+
+
+def player_sizes(parts: Parts, config: ml_collections.ConfigDict, learners: int) -> players.Sizes:
+  """Returns the sizes of an actor's program for a league with so many learning players."""
+  matches = max(1, config.league.places * learners)
+  return players.Sizes(slots=learners + matches, matches=matches, scripts=len(parts.opponents),
+                       chunk=config.league.chunk)
+
+
+def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
+  """Returns the directory of a league's learning player: checkpoints, results, diagnosis."""
+  return run_dir / "learners" / player
+
+
+def snapshot_path(run_dir: pathlib.Path, player: str) -> pathlib.Path:
+  """Returns the snapshot of a league's historical player."""
+  return run_dir / "players" / player
 
 
 def active_probabilities(config: ml_collections.ConfigDict) -> np.ndarray:

@@ -101,6 +101,15 @@ def test_conditions_may_differ_by_match():
   np.testing.assert_array_equal(state.pseudo_active, np.broadcast_to(expected, (8, 2, 4)))
 
 
+def test_races_may_differ_by_match():
+  races = np.full((SIZES.opponents, 2), -1, np.int32)
+  races[0], races[1, 1] = (2, 3), 4
+  state = program().init(jax.random.key(2), OPPONENTS, NO_Z._replace(races=races))
+  drawn = CONFIG.races[0]
+  expected = np.array([{0: (2, 3), 1: (drawn, 4)}.get(m, (drawn, drawn)) for m in OPPONENTS])
+  np.testing.assert_array_equal(state.race, expected)
+
+
 def test_slot_order_does_not_matter():
   """The same game is played whichever slot holds the weights."""
   def last_cores(steps, pairs):

@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-from starleague.common.errors import UserError
-from starleague.experiments import coordinator
-from starleague.league import GrpcTransport, LeagueClient, open_league_file, players
+from starleague.league import GrpcTransport, LeagueClient, open_league_file
 
 MAIN = "zerg-main-0"
 
@@ -23,7 +21,7 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
   path = tmp_path / "league.sqlite"
   given = []
   for composition in (["--composition=zerg:1:1:2"], []):  # the second one resumes
-    process = start(f"--league={path}", *composition)
+    process = start(f"--league_file={path}", *composition)
     name, _, address = process.stdout.readline().strip().rpartition(" ")
     assert name == "coordinator at" and address.startswith("127.0.0.1:")
     client = LeagueClient(GrpcTransport(address, deadline_s=60.0))
@@ -38,10 +36,10 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
 
 
 @pytest.mark.parametrize("arguments, message", [
-  ([], "error: flag --league=None"),
-  (["--league={}/league.sqlite"], "league.sqlite has no players: give a --composition"),
-  (["--league={}/text"], "text is not a SQLite database, or is damaged"),
-  (["--league={}/league.sqlite", "--composition=zerg:0:1:1"], "no main agent"),
+  ([], "error: flag --league_file=None"),
+  (["--league_file={}/league.sqlite"], "league.sqlite has no players: give a --composition"),
+  (["--league_file={}/text"], "text is not a SQLite database, or is damaged"),
+  (["--league_file={}/league.sqlite", "--composition=zerg:0:1:1"], "no main agent"),
 ])
 def test_wrong_input_gets_one_line(tmp_path, arguments, message):
   (tmp_path / "text").write_text("notes " * 500)
@@ -49,12 +47,3 @@ def test_wrong_input_gets_one_line(tmp_path, arguments, message):
   out, error = process.communicate(timeout=60)
   assert process.returncode == 1 and out == ""
   assert message.lower() in error.lower() and len(error.splitlines()) == 1
-
-
-def test_compositions():
-  found = coordinator.composition(["zerg:1:0:2", "terran:1:1:0"])
-  assert found == [*players.initial_players(["zerg"], 1, 0, 2),
-                   *players.initial_players(["terran"], 1, 1, 0)]
-  for text in ("zerg", "zerg:1:1", "zerg:1:1:-1", ":1:1:1", "zerg:1:1:x", "zerg:1:1:1:1"):
-    with pytest.raises(UserError, match=f"--composition: expected RACE:.*, found '{text}'"):
-      coordinator.composition([text])

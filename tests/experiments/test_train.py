@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import jax
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from starleague.common import results
 from starleague.experiments.run import learner_setup, settings, wiring
 from starleague.learner import checkpoints
+from tests.experiments.runs import DEADLINE_S, pids_of, wait_for
 
 SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstrations.games=12",
             "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
@@ -23,32 +23,11 @@ SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstratio
             "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
             "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2")
-DEADLINE_S = 1200
 
 
 def command(runs_dir: pathlib.Path, *arguments: str) -> list[str]:
   return [sys.executable, "-m", "starleague.experiments.train", "--runs_dir", str(runs_dir),
           "--run", "small", *(f"--config.{setting}" for setting in SETTINGS), *arguments]
-
-
-def wait_for(condition, what: str):
-  end = time.monotonic() + DEADLINE_S
-  while not (found := condition()):
-    assert time.monotonic() < end, f"no {what} within {DEADLINE_S} s"
-    time.sleep(0.2)
-  return found
-
-
-def pids_of(run_dir: pathlib.Path, module: str) -> list[int]:
-  found = []
-  for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-    try:
-      words = path.read_bytes().split(b"\0")
-    except OSError:
-      continue
-    if f"starleague.experiments.{module}".encode() in words and str(run_dir).encode() in words:
-      found.append(int(path.parent.name))
-  return found
 
 
 def saved_steps(run_dir: pathlib.Path) -> list[int]:

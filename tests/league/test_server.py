@@ -168,7 +168,8 @@ class Served:
   """The launch file in a process of its own."""
 
   def __init__(self, path, port):
-    self._argv = [sys.executable, "-m", "starleague.experiments.coordinator", f"--league={path}",
+    self._argv = [sys.executable, "-m", "starleague.experiments.coordinator",
+                  f"--league_file={path}",
                   "--composition=zerg:3:0:0", f"--port={port}", "--snapshot_steps=1000",
                   "--timeout_steps=2000"]
 

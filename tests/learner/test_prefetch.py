@@ -126,6 +126,22 @@ def test_waiting_is_measured():
     assert batches.waiting().fraction < 0.5
 
 
+def test_ready_tells_whether_next_would_wait():
+  release = threading.Event()
+
+  def one():
+    release.wait(60)
+    yield 1
+
+  with prefetch(one(), lambda x: x) as batches:
+    assert not batches.ready
+    release.set()
+    assert next(batches) == 1
+    with pytest.raises(StopIteration):
+      next(batches)
+    assert batches.ready  # the end needs no wait
+
+
 def test_waiting_since_an_earlier_reading():
   recent = Waiting(10, 3.0, 8.0).since(Waiting(4, 2.0, 4.0))
   assert recent == (6, 1.0, 4.0) and recent.fraction == 0.25

@@ -74,6 +74,12 @@ def policy_player(name: str, policy: Policy, params: Any,
     game: the arguments of the environment.
     mmr: of the agent, as its observations show it.
   """
+  return Controller(name, _policy_decide(policy, game), params, policy.initial_state(), mmr)
+
+
+@functools.cache
+def _policy_decide(policy: Policy, game: GameConfig) -> Decide:
+  """Returns the decisions of a policy with any parameters: they compile once."""
   environment = skirmish.make_skirmish(**game._asdict())
 
   def decide(params, key, state, player, memory):
@@ -81,7 +87,7 @@ def policy_player(name: str, policy: Policy, params: Any,
     output = policy.step(params, key, observation, memory)
     return output.action, output.state
 
-  return Controller(name, decide, params, policy.initial_state(), mmr)
+  return decide
 
 
 @exact.on_cpu

@@ -1,0 +1,36 @@
+"""The players that a league starts with."""
+
+from collections.abc import Sequence
+
+import ml_collections
+
+from starleague.agent import types
+from starleague.common.errors import UserError
+from starleague.league import players
+
+FORM = "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS"
+
+
+def parse(entries: Sequence[str]) -> list[players.Player]:
+  """Returns the players of a composition.
+
+  Args:
+    entries: one for each race, in `FORM`.
+
+  Raises:
+    UserError: an entry has another form.
+  """
+  found: list[players.Player] = []
+  for text in entries:
+    race, *counts = text.split(":")
+    if race not in types.RACES[1:4] or len(counts) != 3 or not all(
+        each.isdecimal() for each in counts):
+      raise UserError(f"composition: expected {FORM} of {', '.join(types.RACES[1:4])}, found "
+                      f"{text!r}")
+    found += players.initial_players([race], *(int(each) for each in counts))
+  return found
+
+
+def learners(config: ml_collections.ConfigDict) -> list[str]:
+  """Returns the names of the learning players of a run's league."""
+  return [player.name for player in parse(config.league.composition.split(",")) if player.learns]

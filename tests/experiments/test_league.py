@@ -1,0 +1,103 @@
+"""A small but complete league: every process killed once, snapshots, resets, results."""
+
+import functools
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from starleague import league
+from starleague.agent import config as agent_config
+from starleague.common import results
+from starleague.experiments.run import league_run, wiring
+from starleague.learner import checkpoints
+from tests.experiments.runs import DEADLINE_S, pids_of, wait_for
+
+SETTINGS = ("seconds=60", "demonstrations.players=rusher,builder", "demonstrations.games=12",
+            "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
+            "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
+            "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
+            "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
+            "learner.log_interval_s=1", "learner.publish_interval_s=2",
+            "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
+            "league.chunk=8", "league.lease_s=20", "league.snapshot_steps=512",
+            "league.timeout_steps=1024")
+LEARNERS = ("terran-main-0", "terran-main_exploiter-0")
+RESULTS = "SELECT id, home, away, result FROM results"
+KILLED = ("actor", "learner", "coordinator", "data_server")
+
+
+def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
+  """Returns the rows of a query on the league's file."""
+  path = run_dir / league_run.LEAGUE_FILE
+  if not path.exists():
+    return []
+  with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as connection:
+    return connection.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  """A finished league, and the results that were on disk when its last process was killed."""
+  run_dir = tmp_path_factory.mktemp("runs") / "small"
+  started = subprocess.Popen(
+    [sys.executable, "-m", "starleague.experiments.league", "--runs_dir", str(run_dir.parent),
+     "--run", "small", *(f"--config.{setting}" for setting in SETTINGS)],
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    env={**os.environ, "XLA_FLAGS": ""})
+  before: set[tuple] = set()
+
+  def has_more_results(known: int) -> bool:
+    return len(rows(run_dir, RESULTS)) > known or started.poll() is not None
+
+  try:
+    for module in KILLED:
+      wait_for(functools.partial(has_more_results, len(before)), "result")
+      before = set(rows(run_dir, RESULTS))
+      for pid in wait_for(functools.partial(pids_of, run_dir, module), module):
+        os.kill(pid, signal.SIGKILL)
+    output, _ = started.communicate(timeout=DEADLINE_S)
+  finally:
+    started.kill()
+  assert started.returncode == 0, output
+  return run_dir, before
+
+
+@pytest.mark.slow
+def test_nothing_counted_is_lost_when_processes_are_killed(finished):
+  run_dir, before = finished
+  after = rows(run_dir, RESULTS)
+  assert before and before < set(after)
+  assert len({identifier for identifier, *_ in after}) == len(after)
+
+
+@pytest.mark.slow
+def test_snapshots_are_saved_and_exploiters_reset(finished):
+  run_dir, _ = finished
+  done = rows(run_dir, "SELECT player, snapshot, reset FROM orders WHERE done")
+  assert {player for player, *_ in done} == set(LEARNERS)
+  assert all(reset == (player == LEARNERS[1]) for player, _, reset in done)
+  config = agent_config.mini()
+  initial = checkpoints.load_params(run_dir / wiring.INITIAL, config)
+  for _, snapshot, _ in done:
+    params = checkpoints.load_params(wiring.snapshot_path(run_dir, snapshot), config)
+    moved = [np.abs(params[module][name] - x).max() for module, leaves in initial.items()
+             for name, x in leaves.items()]
+    assert 0 < max(moved) < 1
+  frozen = rows(run_dir, "SELECT name, parent FROM players WHERE kind = 'historical'")
+  assert {name for name, _ in frozen} == {"terran-main-0-0000", *(name for _, name, _ in done)}
+
+
+@pytest.mark.slow
+def test_both_learners_learn_and_meet(finished):
+  run_dir, _ = finished
+  for name in LEARNERS:
+    tags = results.by_tag(results.read(wiring.learner_dir(run_dir, name) / results.FILE_NAME))
+    assert np.isfinite([row.value for row in tags["loss/total"]]).all()
+  met = league.Payoff(run_dir / league_run.LEAGUE_FILE).games(LEARNERS, LEARNERS)
+  assert met[0, 1] > 0

@@ -130,21 +130,25 @@ class Staged(NamedTuple):
 class Payoff:
   """The payoff matrix of a league, in a file that threads and processes of one machine share."""
 
-  def __init__(self, path: str | os.PathLike, decay: float = DECAY, *, shared: bool = True):
+  def __init__(self, path: str | os.PathLike, decay: float = DECAY, *, shared: bool = True,
+               read_only: bool = False):
     """Opens or creates the file.
 
     Args:
       path: the SQLite file; its folder is created if missing.
       decay: factor of the counts at each result.
       shared: whether other processes may change the file; each read then asks SQLite for changes.
+      read_only: whether to open an existing file without the right to change it.
 
     Raises:
-      ValueError: `decay` is outside (0, 1], or the file is something else.
+      ValueError: `decay` is outside (0, 1], or the file is something else, or missing and
+        `read_only` is set.
     """
     if not 0 < decay <= 1:
       raise ValueError(f"decay is {decay}, expected a number in (0, 1].")
     self._decay, self._shared = decay, shared
-    self._database = Database(path, "payoff", _VERSION, _TABLES)
+    self._database = Database(path, "payoff", _VERSION, () if read_only else _TABLES,
+                              read_only=read_only)
     self._table = CountTable()
     self._version: tuple[int, int] | None = None  # process and SQLite's version, of the table
     self._refresh()

@@ -242,3 +242,18 @@ def test_thousands_of_results_a_minute(payoff):
   start = time.monotonic()
   assert payoff.record_many(batch) == 5000
   assert time.monotonic() - start < 60
+
+
+def test_a_reader_sees_changes_and_makes_none(tmp_path):
+  path = tmp_path / "league.sqlite"
+  with pytest.raises(ValueError, match=r"league\.sqlite"):
+    Payoff(path, read_only=True)
+  assert not path.exists()
+  writer = Payoff(path)
+  reader = Payoff(path, read_only=True)
+  assert reader.score("a", "b") == 0.5
+  writer.record(GameResult("1", "a", "b", WIN, 0.0))
+  assert reader.score("a", "b") == 1.0
+  with pytest.raises(sqlite3.OperationalError, match="readonly"):
+    reader.record(GameResult("2", "a", "b", WIN, 0.0))
+  assert writer.counts("a", "b").games == 1

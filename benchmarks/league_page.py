@@ -1,0 +1,220 @@
+"""The page of a simulated league: time until it is drawn, against the plain form of its heat map.
+
+    python -m benchmarks.league_page [--players 1000] [--rounds 3]
+    python -m benchmarks.league_page --screenshots docs/images [--replay game.npz]
+
+Times run in a headless Chromium from the request to the last plot drawn, live (Dash) and from the
+file; reading the league and computing its ratings come before and are printed as well. The plain
+form is the same heat map with lists of numbers and hover texts of its own. --screenshots writes
+pictures of the page of a league of 60 snapshots.
+"""
+
+import argparse
+import http.server
+import logging
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks import simulated_league
+from starleague.league.payoff import wilson_interval
+from starleague.viewers import pages
+from starleague.viewers.league import live, matrix, page, reading
+from starleague.viewers.league.facts import Facts
+from starleague.viewers.plots import Figure
+
+_CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--disable-background-networking", "--hide-scrollbars"]
+# Sends the time to the server once `plots` plots are drawn and shown.
+_PROBE = """<script>
+const wait = setInterval(() => {
+  const plots = [...document.querySelectorAll(".js-plotly-plot")];
+  if (plots.length < PLOTS || !plots.every(plot => plot.querySelector(".main-svg"))) return;
+  clearInterval(wait);
+  requestAnimationFrame(() => requestAnimationFrame(
+    () => fetch("/drawn?ms=" + Math.round(performance.now()))));
+}, 10);
+</script></body>"""
+
+
+def plain_heat_map(facts: Facts) -> Figure:
+  """Returns the heat map as plotly's users usually write it: numbers and texts in lists."""
+  order = matrix.orders(facts)["rating"]
+  names = [facts.players[i].name for i in order]
+  games, points = facts.games[np.ix_(order, order)], facts.points[np.ix_(order, order)]
+  scores = np.where(games > 0, points / np.where(games > 0, games, 1), np.nan)
+  z = [[None if np.isnan(score) else score for score in row] for row in scores.tolist()]
+  texts = []
+  for i, row in enumerate(zip(points.tolist(), games.tolist(), strict=True)):
+    line = []
+    for j, (won, total) in enumerate(zip(*row, strict=True)):
+      low, high = wilson_interval(won, total)
+      line.append(f"{names[i]} against {names[j]}: {low:.0%} to {high:.0%}, {total:.0f} games")
+    texts.append(line)
+  return {"data": [{"type": "heatmap", "x": names, "y": names, "z": z, "text": texts,
+                    "hovertemplate": "%{z:.0%} %{text}<extra></extra>"}],
+          "layout": {"height": 620}}
+
+
+def _browse(address: str, drawn: Callable[[], float | None], limit_s: float = 120.0) -> float:
+  """Opens a page in a fresh Chromium; returns the seconds that it reports."""
+  with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+    browser = subprocess.Popen(
+      [*_CHROMIUM, f"--user-data-dir={profile}", "--remote-debugging-port=0", address],
+      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+      end = time.monotonic() + limit_s
+      while (seconds := drawn()) is None:
+        if time.monotonic() > end:
+          raise TimeoutError(f"{address} was not drawn in {limit_s} seconds.")
+        time.sleep(0.02)
+      return seconds
+    finally:
+      browser.kill()
+      browser.wait()
+
+
+class _FileServer(http.server.ThreadingHTTPServer):
+  """Serves one page and notes the time that it reports."""
+
+  def __init__(self, text: str):
+    super().__init__(("127.0.0.1", 0), _Handler)
+    self.text, self.drawn = text.encode(), None
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+  server: _FileServer
+
+  def do_GET(self) -> None:
+    if self.path.startswith("/drawn"):
+      self.server.drawn = float(self.path.partition("=")[2]) / 1000
+    self.send_response(200)
+    self.send_header("Content-Type", "text/html; charset=utf-8")
+    self.end_headers()
+    self.wfile.write(self.server.text if self.path == "/" else b"")
+
+  def log_message(self, format: str, *args: object) -> None:
+    """Logs nothing."""
+
+
+def time_of_file(text: str, plots: int) -> float:
+  """Returns the seconds until a page is drawn that a plain server serves."""
+  server = _FileServer(text.replace("</body>", _PROBE.replace("PLOTS", str(plots))))
+  thread = threading.Thread(target=server.serve_forever)
+  thread.start()
+  try:
+    return _browse(f"http://127.0.0.1:{server.server_port}/", lambda: server.drawn)
+  finally:
+    server.shutdown()
+    thread.join()
+
+
+def time_of_live_page(contents: live.Contents, plots: int) -> float:
+  """Returns the seconds until the live page is drawn."""
+  drawn: list[float] = []
+  app = live.make_app("simulated", reading.Newest(lambda: contents, lambda: 0), lambda replay: "")
+  app.index_string = app.index_string.replace("</body>", _PROBE.replace("PLOTS", str(plots)))
+
+  @app.server.get("/drawn")
+  def note():
+    import flask
+    drawn.append(float(flask.request.args["ms"]) / 1000)
+    return ""
+
+  server = live.make_http_server(app, 0)
+  thread = threading.Thread(target=server.serve_forever)
+  thread.start()
+  try:
+    return _browse(f"http://127.0.0.1:{server.port}/", lambda: drawn[0] if drawn else None)
+  finally:
+    server.shutdown()
+    thread.join()
+
+
+def plain_page(facts: Facts) -> str:
+  """Returns a page of the plain heat map alone."""
+  from plotly.offline import get_plotlyjs
+  figure = pages.json_element(plain_heat_map(facts))
+  return (f"<!doctype html><body><div id='plot'></div><script>{get_plotlyjs()}</script><script>"
+          f"Plotly.newPlot('plot', {figure});</script></body>")
+
+
+def timed(function: Callable[[], object]) -> tuple[float, object]:
+  """Returns the seconds that a function takes, and its result."""
+  begin = time.perf_counter()
+  result = function()
+  return time.perf_counter() - begin, result
+
+
+def measure(players: int, rounds: int) -> None:
+  """Prints the times of a league, medians of interleaved rounds."""
+  facts = simulated_league.simulate(max(players - 15, 0))
+  with tempfile.TemporaryDirectory() as folder:
+    simulated_league.write(folder, facts)
+    reader = reading.LeagueReader(folder)
+    reads = [timed(reader.facts)[0] for _ in range(rounds)]
+  makes, lives, alone, plain = [], [], [], []
+  only_matrix = facts._replace(branches=[], curves={}, replays=[])
+  for _ in range(rounds):
+    seconds, contents = timed(lambda: live.contents(facts))
+    makes.append(seconds)
+    plots = sum(len(section.panels) for section in contents.sections)
+    lives.append(time_of_live_page(contents, plots))
+    alone.append(time_of_file(page.render(only_matrix, {}), 3))
+    plain.append(time_of_file(plain_page(facts), 1))
+  medians = [statistics.median(values) for values in (reads, makes, lives, alone, plain)]
+  print(f"players={len(facts.players)} read_s={medians[0]:.2f} figures_s={medians[1]:.2f} "
+        f"live_drawn_s={medians[2]:.2f} file_drawn_s={medians[3]:.2f} "
+        f"plain_drawn_s={medians[4]:.2f} plain/live={medians[4] / medians[2]:.1f}")
+  size = len(page.render(only_matrix, {})) / 1e6
+  print(f"file_mb={size:.1f} plain_mb={len(plain_page(facts)) / 1e6:.1f}")
+
+
+def take_screenshots(folder: pathlib.Path, replay: str | None) -> None:
+  """Writes pictures of the page of a small league, wide and narrow."""
+  with tempfile.TemporaryDirectory() as name:
+    run_dir = pathlib.Path(name) / "simulated"
+    facts = simulated_league.simulate(60)
+    run_dir.mkdir()
+    if replay:
+      (run_dir / "replays").mkdir()
+      for kept in facts.replays:
+        shutil.copy(replay, run_dir / str(kept.path))
+    simulated_league.write(run_dir, facts)
+    path = page.write(run_dir, replays=1)
+    # A window has at least 500 pixels, a frame any number.
+    frame = path.with_name("frame.html")
+    frame.write_text("<!doctype html><body style='margin: 0'><iframe src='league.html' width='390' "
+                     "height='1600' style='border: 0'></iframe>")
+    for file, shown, width, height in (("league.png", path, 1280, 2400),
+                                       ("league-narrow.png", frame, 390, 1600)):
+      subprocess.run(
+        [*_CHROMIUM, f"--user-data-dir={name}/profile", f"--window-size={width},{height}",
+         "--virtual-time-budget=8000", f"--screenshot={folder / file}", shown.as_uri()],
+        check=True, timeout=120, stderr=subprocess.DEVNULL)
+      print(folder / file)
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+  parser.add_argument("--players", type=int, default=1000)
+  parser.add_argument("--rounds", type=int, default=3)
+  parser.add_argument("--screenshots", type=pathlib.Path)
+  parser.add_argument("--replay", help="a game of Skirmish, as one of the page's kept games")
+  arguments = parser.parse_args()
+  logging.getLogger("werkzeug").setLevel(logging.ERROR)
+  if arguments.screenshots:
+    take_screenshots(arguments.screenshots.resolve(), arguments.replay)
+  else:
+    measure(arguments.players, arguments.rounds)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,33 @@
+"""The facts of a league."""
+
+from starleague.league import players as kinds
+from starleague.league.players import Player
+from starleague.viewers.league import facts as league_facts
+
+MAIN = Player("m", kinds.MAIN)
+FROZEN = Player("m-0001", kinds.HISTORICAL, parent="m", parent_kind=kinds.MAIN)
+SCRIPT = Player("L5", kinds.SCRIPTED)
+
+
+def test_the_anchor_is_scripted_or_else_the_first_historical_player():
+  assert league_facts.anchor_of([MAIN, FROZEN, SCRIPT]) == 2
+  assert league_facts.anchor_of([MAIN, FROZEN]) == 1
+  assert league_facts.anchor_of([MAIN]) == 0
+
+
+def test_kinds_in_words():
+  assert league_facts.kind_name(MAIN) == "main agent"
+  assert league_facts.kind_name(FROZEN) == "historical main agent"
+  assert league_facts.kind_name(SCRIPT) == "scripted"
+
+
+def test_learners_and_their_snapshots(facts):
+  assert len(facts.players) == 45 and len(facts.learners) == 12
+  assert [learner.kind for learner in facts.learners] == (
+    [kinds.MAIN] * 3 + [kinds.MAIN_EXPLOITER] * 3 + [kinds.LEAGUE_EXPLOITER] * 6)
+  taken = [facts.snapshots(learner) for learner in facts.learners]
+  assert sum(map(len, taken)) == 33  # three of supervised agents
+  for learner, indices in zip(facts.learners, taken, strict=True):
+    steps = [facts.players[i].steps for i in indices]
+    assert steps == sorted(steps)
+    assert {facts.players[i].parent for i in indices} <= {learner.name}

@@ -1,0 +1,85 @@
+"""The plots of a league: ratings, family tree, shares."""
+
+import numpy as np
+import pytest
+
+from starleague.common.results import Row
+from starleague.league import players as kinds
+from starleague.league.league_file import BranchCount, Progress
+from starleague.league.players import Player
+from starleague.league.ratings import Estimate
+from starleague.viewers.league import figures
+
+PLAYERS = (
+  Player("x", kinds.MAIN_EXPLOITER, "zerg"),
+  Player("<m>", kinds.MAIN, "zerg"),
+  Player("x-0001", kinds.HISTORICAL, "zerg", "x", kinds.MAIN_EXPLOITER, 100),
+  Player("m-0001", kinds.HISTORICAL, "zerg", "<m>", kinds.MAIN, 150),
+  Player("x-0002", kinds.HISTORICAL, "zerg", "x", kinds.MAIN_EXPLOITER, 250))
+
+
+@pytest.fixture
+def small(facts):
+  """A main agent with one snapshot, and an exploiter with two that is reset after the first."""
+  value = np.array([10., 300, 20, 200, 30])
+  return facts._replace(
+    players=PLAYERS, ratings=Estimate(value, value - 50, value + 50), resets=frozenset({"x-0001"}),
+    progress={"x": Progress(300, 250, 2), "<m>": Progress(400, 150, 1)})
+
+
+def test_ratings_of_snapshots_and_the_live_player(small):
+  data = figures.ratings(small)["data"]
+  assert len(data) == 6  # an area and a line for each of two learners, the main agent first
+  low, high, line = data[:3]
+  assert line["name"] == "&lt;m>"
+  assert (line["x"], line["y"]) == ([150, 400], [200, 300])
+  assert (low["y"], high["y"]) == ([150, 250], [250, 350])
+  assert high["fill"] == "tonexty"
+  assert line["customdata"] == [["m-0001", 150, 250], ["&lt;m>", 250, 350]]
+  assert (data[5]["x"], data[5]["y"]) == ([100, 250, 300], [20, 30, 10])
+  assert data[5]["line"]["color"] != line["line"]["color"]
+
+
+def test_family_tree(small):
+  trunks, branches, resets, nodes = figures.family(small)["data"]
+  assert trunks["x"] == [0, 400, None] * 2
+  assert trunks["y"] == [.32, .32, None, 1.32, 1.32, None]
+  # The main agent's branch, then the exploiter's two: the second begins at the reset.
+  assert branches["x"] == [0, 150, 400, None, 0, 100, None, 100, 250, 300, None]
+  assert branches["y"] == [.32, 0, 0, None, 1.32, 1, None, 1.32, 1, 1, None]
+  assert (resets["x"], resets["y"]) == ([100], [1.32])
+  assert resets["text"] == ["x reset after x-0001"]
+  assert (nodes["x"], nodes["y"]) == ([150, 100, 250], [0, 1, 1])
+  assert nodes["marker"]["color"] == [200, 20, 30]
+
+
+def test_a_league_without_snapshots_or_steps(small):
+  young = small._replace(players=PLAYERS[:2], progress={}, resets=frozenset(),
+                         ratings=Estimate(*(part[:2] for part in small.ratings)))
+  assert figures.family(young)["data"][1]["x"] == [0, 0, None] * 2
+  assert figures.ratings(young)["data"][2]["x"] == [0]
+
+
+def test_shares_of_matches():
+  branches = [BranchCount("m", "pfsp", 60, 600), BranchCount("m", "self_play", 20, 200),
+              BranchCount("x", "exploit", 5, 50), BranchCount("m", "of tomorrow", 20, 0)]
+  learners = [Player("m", kinds.MAIN), Player("x", kinds.MAIN_EXPLOITER), Player("y", kinds.MAIN)]
+  data = figures.shares(branches, learners)["data"]
+  assert [(trace["name"], trace["x"]) for trace in data] == [
+    ("PFSP over the past", [.6, 0, 0]), ("self-play", [.2, 0, 0]),
+    ("live main agents", [0, 1, 0]), ("of tomorrow", [.2, 0, 0])]
+  assert data[0]["customdata"] == ["60", "0", "0"]
+
+
+def test_openings_are_the_latest_with_rare_ones_together():
+  def rows(**shares):
+    return {f"opening/{name}": [Row(1, 1, "t", 0.9), Row(2, 2, "t", share)]
+            for name, share in shares.items()}
+
+  many = {f"o{i:02d}": (12 - i) / 78 for i in range(12)}
+  found = figures.openings({"m": rows(**many), "x": rows(o00=1.0), "y": {"loss/total": []}})
+  names = [trace["name"] for trace in found["data"]]
+  assert names == [f"o{i:02d}" for i in range(9)] + ["others"]
+  assert found["data"][0]["x"] == [round(12 / 78, 4), 1] and found["data"][0]["y"] == ["m", "x"]
+  assert found["data"][-1]["x"] == [round(6 / 78, 4), 0]
+  assert figures.openings({"m": {"loss/total": [Row(1, 1, "loss/total", 1.0)]}}) is None

@@ -1,0 +1,52 @@
+"""The contents of the page."""
+
+from starleague.viewers.league import sections
+
+
+def test_key_figures(facts):
+  found = {tile.name: (tile.value, tile.remark) for tile in sections.key_figures(facts)}
+  assert found["players"] == ("45", "12 of them learn")
+  assert found["snapshots"] == ("33", f"{len(facts.resets)} resets")
+  assert found["agent steps learnt"][0] == "2.28 T"  # 12 learners with 190e9 steps
+  assert found["games"] == ("3.00 M", "0 matches in play") and found["time"][0] == "44d00h"
+  rate = sum(tags["speed/actor"][-1].value for tags in facts.curves.values())
+  assert found["played per second"][0] == f"{rate / 1e3:.0f} k"
+
+
+def test_sections_in_order(facts):
+  found = sections.sections(facts)
+  assert [section.name for section in found] == [
+    "matrix", "ratings", "family", "learners", "matchmaking", "learning", "throughput", "openings"]
+  assert [panel.sortable for section in found for panel in section.panels].count(True) == 1
+  assert "protoss-main-0-0000 has rating 0" in found[1].note
+  titles = [panel.title for panel in found[5].panels]
+  assert titles[0] == "Loss" and titles[-1] == "Agent steps learnt" and len(titles) == 4
+  assert len(found[5].panels[0].figure["data"]) >= 12
+
+
+def test_what_is_not_recorded_is_left_out(facts):
+  found = sections.sections(facts._replace(branches=[], curves={}))
+  assert [section.name for section in found] == ["matrix", "ratings", "family", "learners"]
+  tiles = sections.key_figures(facts._replace(branches=[], curves={}))
+  assert [tile.name for tile in tiles] == ["players", "snapshots", "agent steps learnt"]
+
+
+def test_table_of_learners(facts):
+  table = sections.sections(facts._replace(paused=frozenset({"protoss-main-0"})))[3].table
+  assert len(table.rows) == 12
+  name, *others, rating = table.rows[0]
+  assert name == "protoss-main-0"
+  assert others == ["main agent", "protoss", "paused", "190 G", "4", "0"]
+  assert [row[3] for row in table.rows[1:]] == [""] * 11
+  index = [player.name for player in facts.players].index(name)
+  value, low, high = (round(float(part[index])) for part in facts.ratings)
+  assert rating == f"{value} ({low} to {high})"
+
+
+def test_games_newest_first(facts):
+  saved, waiting = facts.replays[0], facts.replays[1]._replace(path=None, result=-1)
+  section = sections.games([saved, waiting])
+  assert section.table.replays == [None, saved.id]
+  assert section.table.rows[0] == [waiting.home, waiting.away, "won by away", "longest"]
+  assert section.table.rows[1][2:] == ["won by home", "upset"]
+  assert sections.games([]).table is None and "No replay" in sections.games([]).note

@@ -1,0 +1,1 @@
+"""The page of a league, live in the browser or as one file."""

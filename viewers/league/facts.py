@@ -1,0 +1,81 @@
+"""The facts that the page of a league shows, as plain data."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from starleague.common.results import Row
+from starleague.league import players as kinds
+from starleague.league.league_file import BranchCount, Progress, Replay
+from starleague.league.players import Player
+from starleague.league.ratings import Estimate
+
+KIND_NAMES = {
+  kinds.MAIN: "main agent", kinds.MAIN_EXPLOITER: "main exploiter",
+  kinds.LEAGUE_EXPLOITER: "league exploiter", kinds.HISTORICAL: "historical",
+  kinds.SCRIPTED: "scripted"}
+
+
+class Facts(NamedTuple):
+  """A league of N players at one time.
+
+  Attributes:
+    name: of the run.
+    players: [N] in order of creation.
+    progress: of each learning player.
+    resets: names of the snapshots after which their parents were reset.
+    paused: names of the players that get no games.
+    playing: number of assignments that are not finished.
+    games: [N, N] decayed games of row against column.
+    points: [N, N] decayed wins plus half the draws of row against column.
+    ratings: [N] Elo ratings, base e, with 95% intervals.
+    anchor: index of the player with rating 0.
+    branches: counts of matches by player and branch.
+    replays: games whose replays are worth keeping, oldest first.
+    curves: rows of the results file by learning player and tag, in order of time.
+  """
+
+  name: str
+  players: tuple[Player, ...]
+  progress: Mapping[str, Progress]
+  resets: frozenset[str]
+  paused: frozenset[str]
+  playing: int
+  games: np.ndarray
+  points: np.ndarray
+  ratings: Estimate[np.ndarray]
+  anchor: int
+  branches: Sequence[BranchCount]
+  replays: Sequence[Replay]
+  curves: Mapping[str, Mapping[str, Sequence[Row]]]
+
+  @property
+  def learners(self) -> list[Player]:
+    """The learning players: main agents first, then main and league exploiters."""
+    found = [player for player in self.players if player.learns]
+    return sorted(found, key=lambda player: kinds.LEARNING_KINDS.index(player.kind))
+
+  def snapshots(self, learner: Player) -> list[int]:
+    """Returns the indices of a learning player's snapshots, in order of creation."""
+    return [i for i, player in enumerate(self.players) if player.parent == learner.name]
+
+
+def anchor_of(players: Sequence[Player]) -> int:
+  """Returns the index of the player with rating 0.
+
+  The first scripted player, as in the paper; else the first historical one, which is the
+  supervised agent; else the first player.
+  """
+  for kind in (kinds.SCRIPTED, kinds.HISTORICAL):
+    for i, player in enumerate(players):
+      if player.kind == kind:
+        return i
+  return 0
+
+
+def kind_name(player: Player) -> str:
+  """Returns a player's kind in words; for a historical player, also its parent's."""
+  if player.parent_kind is None:
+    return KIND_NAMES[player.kind]
+  return f"{KIND_NAMES[player.kind]} {KIND_NAMES[player.parent_kind]}"

@@ -1,0 +1,155 @@
+"""The page of a league while it runs: a Dash application for this machine only."""
+
+import html as text
+import socket
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dash
+import flask
+from dash import dcc, html
+from dash.development.base_component import Component
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from starleague.common.errors import UserError
+from starleague.league.league_file import Replay
+from starleague.viewers import pages
+from starleague.viewers.league import sections
+from starleague.viewers.league.facts import Facts
+from starleague.viewers.league.page import TEMPLATE
+from starleague.viewers.league.reading import Newest
+from starleague.viewers.report.summary import KeyFigure
+
+HOST = "127.0.0.1"
+_POLL_MS = 2000
+_PLOT_SETTINGS = dcc.Graph.Config(displayModeBar=False, responsive=True)
+
+
+class Contents(NamedTuple):
+  """The parts of the page that change."""
+
+  replays: dict[str, Replay]
+  tiles: list[KeyFigure]
+  sections: list[sections.Section]
+  games: sections.Section
+
+
+def contents(facts: Facts) -> Contents:
+  """Returns the contents of the page."""
+  return Contents({replay.id: replay for replay in facts.replays}, sections.key_figures(facts),
+                  sections.sections(facts), sections.games(facts.replays))
+
+
+def make_app(name: str, newest: Newest[Contents],
+             replay_page: Callable[[Replay], str]) -> dash.Dash:
+  """Returns the application.
+
+  Args:
+    name: of the run.
+    newest: its contents.
+    replay_page: returns the page of a kept replay.
+  """
+  app = dash.Dash(
+    __name__, title=f"{name} - Starleague", update_title="", assets_folder="no-assets",
+    index_string=pages.fill(TEMPLATE, {
+      "TITLE": text.escape(name), "BODY": "{%app_entry%}",
+      "SCRIPTS": "<footer>{%config%}{%scripts%}{%renderer%}</footer>"}))
+  app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)  # it asks plotly.com
+  app.layout = lambda: _layout(name, *newest())
+
+  @app.callback(
+    dash.Output("all-tiles", "children"), dash.Output("all-sections", "children"),
+    dash.Output("all-games", "children"), dash.Output("state", "children"),
+    dash.Output("version", "data"), dash.Input("poll", "n_intervals"),
+    dash.State("version", "data"), prevent_initial_call=True)
+  def update(_, shown):
+    try:
+      version, found = newest()
+    except (UserError, OSError) as error:
+      return dash.no_update, dash.no_update, dash.no_update, f"not updated: {error}", -1
+    if version == shown:
+      raise dash.exceptions.PreventUpdate
+    return (*_changing(found), "", version)
+
+  @app.server.before_request
+  def refuse_other_sites():
+    # A page of another site must not read this one under a name that it makes point here.
+    if flask.request.host.partition(":")[0] not in (HOST, "localhost"):
+      flask.abort(403, "this server answers only under its own address")
+
+  @app.server.get("/replay/<path:identifier>")
+  def replay(identifier):
+    kept = newest()[1].replays.get(identifier)
+    if kept is None:
+      flask.abort(404, f"no replay {identifier}")
+    try:
+      return replay_page(kept)
+    except UserError as error:
+      flask.abort(404, str(error))
+
+  return app
+
+
+def make_http_server(app: dash.Dash, port: int) -> BaseWSGIServer:
+  """Binds a port of this machine, 0 for any free one; `serve_forever` answers requests.
+
+  Raises:
+    OSError: the port is in use.
+  """
+  # werkzeug itself would end the process if the port is in use.
+  with socket.create_server((HOST, port)) as listening:
+    return make_server(HOST, port, app.server, threaded=True, fd=listening.fileno())
+
+
+def _layout(name: str, version: int, found: Contents) -> html.Main:
+  tiles, parts, games = _changing(found)
+  return html.Main([
+    html.Header([html.H1(name), html.P(id="state", className="brief failed")]),
+    html.Div(tiles, id="all-tiles", className="tiles"), html.Div(parts, id="all-sections"),
+    html.Div(games, id="all-games"),
+    html.Iframe(id="viewer", title="Game", sandbox="allow-scripts", hidden=True),
+    dcc.Interval(id="poll", interval=_POLL_MS), dcc.Store(id="version", data=version)])
+
+
+def _changing(found: Contents) -> tuple[list, list, list]:
+  """Returns the children of `all-tiles`, `all-sections` and `all-games`."""
+  tiles = [html.Div([html.Div(tile.name, className="name"),
+                     html.Div(tile.value, className="figure"),
+                     html.Div(tile.remark, className="remark")], className="tile")
+           for tile in found.tiles]
+  return tiles, [_section(section) for section in found.sections], [_section(found.games)]
+
+
+def _section(section: sections.Section) -> html.Section:
+  children: list[Component] = [html.H2(section.title)]
+  if section.note:
+    children.append(html.P(section.note))
+  if section.panels:
+    children.append(html.Div(
+      [_panel(panel, f"{section.name}-{i}") for i, panel in enumerate(section.panels)],
+      className=f"cards {sections.columns(section)}"))
+  if section.table:
+    children.append(_table(section.table))
+  return html.Section(children, id=section.name)
+
+
+def _panel(panel: sections.Panel, name: str) -> html.Div:
+  children: list[Component] = [html.H3(panel.title)] if panel.title else []
+  if panel.sortable:
+    options = [html.Option(sort, value=sort) for sort in sections.SORTS]
+    children += [html.Label(["sorted by ", html.Select(options, id="sort")]), html.P(id="pair")]
+  children.append(dcc.Graph(id=name, figure=panel.figure, config=_PLOT_SETTINGS))
+  return html.Div(children, className="card")
+
+
+def _table(table: sections.Table) -> html.Div:
+  lines = []
+  for row, replay in zip(table.rows, table.replays, strict=True):
+    cells = [html.Td(value) for value in row]
+    if replay:
+      marked: dict[str, Any] = {"data-replay": replay}  # read by the page's script
+      cells.append(html.Td(html.Button("watch", **marked)))
+    lines.append(html.Tr(cells))
+  header = html.Thead(html.Tr([html.Th(name) for name in table.header]))
+  scrolled = html.Div(html.Table([header, html.Tbody(lines)]), className="scroll")
+  return html.Div(scrolled, className="card")

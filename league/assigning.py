@@ -12,7 +12,7 @@ import numpy as np
 from starleague.league import evaluation, matchmaking
 from starleague.league.errors import LeagueError
 from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
-from starleague.league.matchmaking import Match, MatchRules
+from starleague.league.matchmaking import Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
 from starleague.league.players import Player
@@ -20,15 +20,6 @@ from starleague.league.players import Player
 _MATCH, _EVALUATION = 0, 2  # streams of random numbers; 1 is that of resets
 _BLOCK = 256  # matches whose draws are made at once
 _MOST_REQUESTS = 4096  # whose answers are remembered
-
-
-class _Draws:
-  """The random draws of one match."""
-
-  __slots__ = ("random",)
-
-  def __init__(self, uniforms: list[float]):
-    self.random = iter(uniforms).__next__
 
 
 class Assigner:
@@ -50,7 +41,8 @@ class Assigner:
     """
     self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
     self._half_life_s = half_life_s
-    self._scores = payoff.table()
+    self._scores, self._roster = payoff.table(), members.roster
+    self._opponents: dict[str, Opponents] = {}
     self._number, self._start, self._issued = number, start, 0
     self._members = members
     self._block, self._uniforms = -1, [[0.0]]
@@ -64,18 +56,21 @@ class Assigner:
       return self._match(home)
 
   def _match(self, home: Player) -> Match:
-    match = matchmaking.match(home, self._members.roster, self._scores,
-                              self._draws(self._number + 1), self._rules)
-    self._number += 1
-    return match
-
-  def _draws(self, number: int) -> _Draws:
-    block, row = divmod(number, _BLOCK)
+    roster = self._members.roster
+    if roster is not self._roster:
+      self._roster, self._opponents = roster, {}
+    opponents = self._opponents.get(home.name)
+    if opponents is None:
+      opponents = Opponents(home, roster, self._scores, self._rules)
+      self._opponents[home.name] = opponents
+    block, row = divmod(self._number + 1, _BLOCK)
     if block != self._block:
       generator = np.random.default_rng((self._seed, _MATCH, block))
       self._uniforms = generator.random((_BLOCK, matchmaking.MOST_DRAWS)).tolist()
       self._block = block
-    return _Draws(self._uniforms[row])
+    match = opponents.match(iter(self._uniforms[row]).__next__)
+    self._number += 1
+    return match
 
   def assign(self, home: Player, count: int, games: int, holder: str,
              request: str) -> list[Assignment]:

@@ -37,6 +37,9 @@ ATTEMPTS = 16  # of a draw by rejection
 MOST_DRAWS = ATTEMPTS + 3  # uniform draws that one match takes at most
 
 
+Draw = Callable[[], float]  # returns uniform draws from [0, 1)
+
+
 class Random(Protocol):
   """The part of a numpy Generator that matchmaking needs."""
 
@@ -188,104 +191,111 @@ class Roster:
     return self._snapshots.get(name, ())
 
 
-class _League(NamedTuple):
-  """The arguments of `match` that its branches share."""
+class Opponents:
+  """The opponents that a learning player may meet; valid until a player joins or leaves the league.
 
-  home: str
-  roster: Roster
-  payoff: Scores
-  rng: Random
-  rules: MatchRules
+  Attributes:
+    match: returns the next match; raises ValueError if it needs a main agent and there is none.
+  """
 
-  def drawn(self, names: tuple[str, ...], weighting: str, branch: str) -> Match:
+  def __init__(self, home: Player, roster: Roster, payoff: Scores,
+               rules: MatchRules = DEFAULT_RULES):
+    """Takes the player, its league, the scores, and the shares and thresholds.
+
+    Raises:
+      ValueError: the player does not learn.
+    """
+    if not home.learns:
+      raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
+                       f"opponent. Expected one of {p.LEARNING_KINDS}.")
+    self._home, self._roster, self._payoff, self._rules = home.name, roster, payoff, rules
+    self._past = roster.past(rules)
+    self.match: Callable[[Draw], Match] = {
+      p.MAIN: self._main_agent_match, p.MAIN_EXPLOITER: self._main_exploiter_match,
+      p.LEAGUE_EXPLOITER: self._league_exploiter_match}[home.kind]
+
+  def _main_agent_match(self, random: Draw) -> Match:
+    """PFSP over the past (50%), verification (15%) or self-play (35%).
+
+    In a league without a past, PFSP matches are self-play too.
+    """
+    draw, rules = random(), self._rules
+    if draw < rules.pfsp_share and self._past:
+      return self._drawn(self._past, "squared", "pfsp", random)
+    opponent = self._live_main(random)
+    if rules.pfsp_share <= draw < rules.pfsp_share + rules.verification_share:
+      match = self._verification(opponent, random)
+      if match:
+        return match
+    return self._live_or_past(opponent, rules.self_play_score, True, "self_play", random)
+
+  def _main_exploiter_match(self, random: Draw) -> Match:
+    """A live main agent, or its snapshots if it is too strong."""
+    asked = random() < self._rules.exploiter_past_share
+    threshold = self._rules.exploiter_score if asked else -1.0
+    return self._live_or_past(self._live_main(random), threshold, False, "exploit", random)
+
+  def _league_exploiter_match(self, random: Draw) -> Match:
+    """PFSP over the past, or a live main agent without a past."""
+    if not self._past:
+      return Match(self._home, self._live_main(random), False, "exploit")
+    return self._drawn(self._past, "linear_capped", "pfsp", random)
+
+  def _drawn(self, names: tuple[str, ...], weighting: str, branch: str, random: Draw) -> Match:
     """Returns a match with one of several opponents, drawn by PFSP.
 
     By rejection: an opponent drawn uniformly is accepted with its weight over the largest possible
     weight. That takes a few scores where the distribution needs all of them, and is as exact. If no
     opponent is accepted, most weights are small, and the distribution is computed.
     """
-    weight, size = _WEIGHTINGS[weighting], len(names)
+    _, weight, maximum = _WEIGHTINGS[weighting]
+    home, size, score = self._home, len(names), self._payoff.score
     for _ in range(ATTEMPTS):
-      position = self.rng.random() * size
+      position = random() * size
       index = int(position)
-      name = names[index]
       # The fraction is uniform too, and independent of the index.
-      if (position - index) * weight.maximum < weight.of_score(self.payoff.score(self.home, name)):
-        return Match(self.home, name, False, branch)
-    cumulative = _weights(self.payoff.scores(self.home, names), weighting).cumsum()
+      if (position - index) * maximum < weight(score(home, names[index])):
+        return Match(home, names[index], False, branch)
+    cumulative = _weights(self._payoff.scores(home, names), weighting).cumsum()
     # Rounding may lead to the total itself, which is past the last opponent.
-    index = cumulative.searchsorted(self.rng.random() * cumulative[-1], "right")
-    return Match(self.home, names[min(index, size - 1)], False, branch)
+    index = min(int(cumulative.searchsorted(random() * cumulative[-1], "right")), size - 1)
+    return Match(home, names[index], False, branch)
 
-  def live_main(self) -> str:
+  def _live_main(self, random: Draw) -> str:
     """Returns a live main agent, drawn uniformly."""
-    mains = self.roster.mains
+    mains = self._roster.mains
     if not mains:
-      raise ValueError(f"{self.home} has no opponent: the league has no main agent. Add one.")
-    return mains[int(self.rng.random() * len(mains))]
+      raise ValueError(f"{self._home} has no opponent: the league has no main agent. Add one.")
+    return mains[int(random() * len(mains))]
 
-  def live_or_past(self, opponent: str, threshold: float, both_learn: bool, branch: str) -> Match:
+  def _live_or_past(self, opponent: str, threshold: float, both_learn: bool, branch: str,
+                    random: Draw) -> Match:
     """Returns a match with the live opponent or, at a low score, with one of its snapshots."""
-    past = self.roster.snapshots_of(opponent)
-    if past and self.payoff.score(self.home, opponent) <= threshold:
-      return self.drawn(past, "variance", f"{branch}_past")
-    return Match(self.home, opponent, both_learn, branch)
+    past = self._roster.snapshots_of(opponent)
+    if past and self._payoff.score(self._home, opponent) <= threshold:
+      return self._drawn(past, "variance", f"{branch}_past", random)
+    return Match(self._home, opponent, both_learn, branch)
 
-  def verification(self, opponent: str) -> Match | None:
+  def _verification(self, opponent: str, random: Draw) -> Match | None:
     """Returns a verification match, or None: against main exploiters or forgotten opponents."""
-    exploiters = self.roster.exploiter_snapshots
+    exploiters = self._roster.exploiter_snapshots
     if exploiters:
-      if self.payoff.scores(self.home, exploiters).min() < self.rules.exploited_score:
-        return self.drawn(exploiters, "squared", "verification_exploiters")
-    past = self.roster.snapshots_of(opponent)
-    kept = remove_monotonic_suffix(self.payoff.scores(self.home, past))
-    if kept.size and kept.min() < self.rules.forgotten_score:
-      return self.drawn(past[:kept.size], "squared", "verification_forgotten")
+      if self._payoff.scores(self._home, exploiters).min() < self._rules.exploited_score:
+        return self._drawn(exploiters, "squared", "verification_exploiters", random)
+    past = self._roster.snapshots_of(opponent)
+    kept = remove_monotonic_suffix(self._payoff.scores(self._home, past))
+    if kept.size and kept.min() < self._rules.forgotten_score:
+      return self._drawn(past[:kept.size], "squared", "verification_forgotten", random)
     return None
 
 
-def _main_agent_match(league: _League) -> Match:
-  """PFSP over the past (50%), verification (15%) or self-play (35%).
-
-  In a league without a past, PFSP matches are self-play too.
-  """
-  draw, rules, past = league.rng.random(), league.rules, league.roster.past(league.rules)
-  if past and draw < rules.pfsp_share:
-    return league.drawn(past, "squared", "pfsp")
-  opponent = league.live_main()
-  if rules.pfsp_share <= draw < rules.pfsp_share + rules.verification_share:
-    match = league.verification(opponent)
-    if match:
-      return match
-  return league.live_or_past(opponent, rules.self_play_score, True, "self_play")
-
-
-def _main_exploiter_match(league: _League) -> Match:
-  """A live main agent, or its snapshots if it is too strong."""
-  asked = league.rng.random() < league.rules.exploiter_past_share
-  threshold = league.rules.exploiter_score if asked else -1.0
-  return league.live_or_past(league.live_main(), threshold, False, "exploit")
-
-
-def _league_exploiter_match(league: _League) -> Match:
-  """PFSP over the past, or a live main agent without a past."""
-  past = league.roster.past(league.rules)
-  if not past:
-    return Match(league.home, league.live_main(), False, "exploit")
-  return league.drawn(past, "linear_capped", "pfsp")
-
-
-_MATCHES = {p.MAIN: _main_agent_match, p.MAIN_EXPLOITER: _main_exploiter_match,
-            p.LEAGUE_EXPLOITER: _league_exploiter_match}
-
-
-def match(home: Player, players: Sequence[Player] | Roster, payoff: Scores, rng: Random,
+def match(home: Player, players: Sequence[Player], payoff: Scores, rng: Random,
           rules: MatchRules = DEFAULT_RULES) -> Match:
   """Returns the next match of a learning player, by its kind.
 
   Args:
     home: the player.
-    players: the whole league, in order of creation; a roster of it saves time.
+    players: the whole league, in order of creation.
     payoff: scores.
     rng: source of randomness; at most MOST_DRAWS draws.
     rules: shares and thresholds.
@@ -293,8 +303,4 @@ def match(home: Player, players: Sequence[Player] | Roster, payoff: Scores, rng:
   Raises:
     ValueError: the player does not learn, or the league has no main agent.
   """
-  if home.kind not in _MATCHES:
-    raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
-                     f"opponent. Expected one of {tuple(_MATCHES)}.")
-  roster = players if isinstance(players, Roster) else Roster(players)
-  return _MATCHES[home.kind](_League(home.name, roster, payoff, rng, rules))
+  return Opponents(home, Roster(players), payoff, rules).match(rng.random)

@@ -14,6 +14,7 @@ import time
 
 import grpc
 import pytest
+from absl import logging
 
 from starleague.common.database import Database
 from starleague.league import clock, messages, players, server
@@ -151,6 +152,25 @@ def test_run_flushes_and_ends_with_its_event(league, serving, client, monkeypatc
   stop.set()
   thread.join(60)
   assert not thread.is_alive()
+
+
+def test_a_clock_that_jumps_back_is_logged_in_one_line_and_nothing_is_lost(
+    league, serving, client, monkeypatch, caplog):
+  jumps, stop = [0.0, -3600.0], threading.Event()
+  monkeypatch.setattr(server, "FLUSH_S", 0.01)
+  def jump(_):
+    if len(jumps) == 1:
+      stop.set()
+    return jumps.pop(0)
+  monkeypatch.setattr(server.ClockWatch, "jump", jump)
+  monkeypatch.setattr(logging.get_absl_logger(), "propagate", True)
+  given = client.matches(MAIN, 2)
+  with caplog.at_level("WARNING"):
+    serving.run(stop)
+  found = [record.getMessage() for record in caplog.records if "clock_jump" in record.getMessage()]
+  assert len(found) == 1 and "\n" not in found[0]
+  assert "clock_jump seconds=-3600.0 leases=unaffected" in found[0]
+  assert league.leases.assignments() == given
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])

@@ -158,10 +158,11 @@ class Database:
       connection.execute("BEGIN IMMEDIATE")
       try:
         yield connection
+        connection.execute("COMMIT")
       except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite itself rolls back after some errors
+          connection.execute("ROLLBACK")
         raise
-      connection.execute("COMMIT")
 
   def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple]:
     """Returns all rows of a query."""

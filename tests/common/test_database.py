@@ -143,3 +143,30 @@ def test_a_truncated_file_is_named(tmp_path):
   database.path.write_bytes(whole[:len(whole) // 2])
   with pytest.raises(DatabaseFileError, match="file.sqlite is not a SQLite database, or is dam"):
     make(database.path).check()
+
+
+def test_a_full_disk_changes_nothing_and_the_next_transaction_works(tmp_path):
+  database = make(tmp_path / "file.sqlite")
+  add(database)
+  pages = database.rows("PRAGMA page_count")[0][0]
+  database.rows(f"PRAGMA max_page_count = {pages + 4}")
+  with pytest.raises(sqlite3.OperationalError, match="full"), database.transaction() as connection:
+    for i in range(10_000):
+      connection.execute("INSERT INTO counts VALUES (?, 1)", (f"{i}" * 100,))
+  assert counts(database) == {"a": 1}
+  database.rows(f"PRAGMA max_page_count = {pages + 4000}")
+  add(database)
+  assert counts(database) == {"a": 2}
+
+
+def test_a_commit_that_fails_is_rolled_back(tmp_path):
+  """A deferred constraint fails only at the commit."""
+  database = make(tmp_path / "file.sqlite")
+  with database.transaction() as connection:
+    connection.execute("CREATE TABLE refers (name TEXT REFERENCES counts (name) "
+                       "DEFERRABLE INITIALLY DEFERRED)")
+  database.rows("PRAGMA foreign_keys = ON")
+  with pytest.raises(sqlite3.IntegrityError), database.transaction() as connection:
+    connection.execute("INSERT INTO refers VALUES ('nobody')")
+  add(database)
+  assert counts(database) == {"a": 1} and database.rows("SELECT * FROM refers") == []

@@ -148,11 +148,17 @@ def test_a_disk_that_fails_leaves_memory_as_it_was(league):
   """The same report succeeds once the disk works."""
   assignment = against(league, EXPLOITER, MAIN)
   database = league.payoff.database
+  pages = database.rows("PRAGMA page_count")[0][0]
+  database.rows(f"PRAGMA max_page_count = {pages}")
+  with pytest.raises(sqlite3.OperationalError, match="full"):
+    league.report_many([GameResult(f"{i}" * 90, MAIN, FIRST, WIN, 0.) for i in range(3000)])
+  assert league.payoff.counts(MAIN, FIRST).games == 0
   database.rows("PRAGMA query_only = ON")
-  with pytest.raises(sqlite3.OperationalError):
+  with pytest.raises(sqlite3.OperationalError, match="readonly"):
     report(league, assignment, (0, WIN, 0., 900))
   assert league.payoff.counts(EXPLOITER, MAIN).games == 0
   database.rows("PRAGMA query_only = OFF")
+  database.rows(f"PRAGMA max_page_count = {pages + 1000}")
   assert report(league, assignment, (0, WIN, 0., 900)) == [
     Receipt(True, ("first_win_against_main", "longest"))]
   league.flush()

@@ -2,8 +2,6 @@
 
 Each call has a deadline. A call that breaks off, because the coordinator was killed for instance,
 is sent again with the same ids when a coordinator listens again, and counts once.
-
-gRPC is imported when it is first needed.
 """
 
 import json
@@ -13,6 +11,7 @@ from typing import Any, Protocol
 
 from starleague.common.errors import UserError
 from starleague.league import messages as m
+from starleague.league import rpc
 from starleague.league.errors import LeagueError
 from starleague.league.league_file import Order, Progress
 from starleague.league.leases import Assignment
@@ -54,9 +53,8 @@ class GrpcTransport:
       address: host:port of the server.
       deadline_s: seconds of each call, with all attempts.
     """
-    import grpc
-    self._address, self._deadline_s, self._grpc = address, deadline_s, grpc
-    self._channel = grpc.insecure_channel(address, options=[
+    self._address, self._deadline_s, self._grpc = address, deadline_s, rpc.load_grpc()
+    self._channel = self._grpc.insecure_channel(address, options=[
       ("grpc.service_config", _RETRIES),
       ("grpc.per_rpc_retry_buffer_size", m.MAX_BYTES),
       ("grpc.max_send_message_length", m.MAX_BYTES),

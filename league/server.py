@@ -9,11 +9,10 @@ import threading
 from concurrent import futures
 from typing import Any
 
-import grpc
 from absl import logging
 
 from starleague.common.errors import UserError
-from starleague.league import messages
+from starleague.league import messages, rpc
 from starleague.league.clock import ClockWatch
 from starleague.league.coordinator import Coordinator
 from starleague.league.service import Service
@@ -45,6 +44,7 @@ class Server:
       AddressError: the port is taken, or the host has another address.
     """
     self._coordinator = coordinator
+    grpc = rpc.load_grpc()
     self._server = grpc.server(
       futures.ThreadPoolExecutor(THREADS, "league"), maximum_concurrent_rpcs=MOST_REQUESTS,
       options=[("grpc.max_receive_message_length", messages.MAX_BYTES),
@@ -90,7 +90,9 @@ class Server:
 
 
 def _handler(service: Service, method: str) -> Any:
-  def call(message: bytes, context: grpc.ServicerContext) -> bytes:
+  grpc = rpc.load_grpc()
+
+  def call(message: bytes, context: Any) -> bytes:
     try:
       return service.call(method, message)
     except (UserError, ValueError) as error:

@@ -1,6 +1,7 @@
 """The coordinator's launch file: its address, its end, its errors."""
 
 import signal
+import socket
 import subprocess
 import sys
 
@@ -47,3 +48,15 @@ def test_wrong_input_gets_one_line(tmp_path, arguments, message):
   out, error = process.communicate(timeout=60)
   assert process.returncode == 1 and out == ""
   assert message.lower() in error.lower() and len(error.splitlines()) == 1
+
+
+def test_a_taken_port_is_named_in_one_line(tmp_path):
+  with socket.socket() as taken:
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    port = taken.getsockname()[1]
+    process = start(f"--league_file={tmp_path}/league.sqlite", "--composition=zerg:1:1:2",
+                    f"--port={port}")
+    error = process.communicate(timeout=60)[1]
+  assert process.returncode == 1 and len(error.splitlines()) == 1
+  assert f"error: Cannot listen on 127.0.0.1:{port}" in error

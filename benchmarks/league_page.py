@@ -3,13 +3,14 @@
     python -m benchmarks.league_page [--players 1000] [--rounds 3]
     python -m benchmarks.league_page --screenshots docs/images [--replay game.npz]
 
-Times run in a headless Chromium from the request to the last plot drawn, live (Dash) and from the
-file; reading the league and computing its ratings come before and are printed as well. The plain
-form is the same heat map with lists of numbers and hover texts of its own. --screenshots writes
-pictures of the page of a league of 60 snapshots.
+Times run in a headless Chromium from the request to the payoff matrix on the screen, live (Dash)
+and from the file; CPU seconds are those of the browser's process of the page. Reading the league
+and computing its ratings come before and are printed as well. The plain form is plotly's heat map
+with lists of numbers and hover texts. --screenshots writes pictures of a league of 60 snapshots.
 """
 
 import argparse
+import collections
 import http.server
 import logging
 import pathlib
@@ -20,8 +21,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+import psutil
 
 from benchmarks import simulated_league
 from starleague.league.payoff import wilson_interval
@@ -32,11 +35,11 @@ from starleague.viewers.plots import Figure
 
 _CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
              "--disable-background-networking", "--hide-scrollbars"]
-# Sends the time to the server once `plots` plots are drawn and shown.
+# Sends the time when the payoff matrix is shown: drawn cells, and a frame after them.
 _PROBE = """<script>
 const wait = setInterval(() => {
-  const plots = [...document.querySelectorAll(".js-plotly-plot")];
-  if (plots.length < PLOTS || !plots.every(plot => plot.querySelector(".main-svg"))) return;
+  const images = [...document.querySelectorAll(".js-plotly-plot image")];
+  if (!images.some(image => image.href.baseVal.length > 1000)) return;
   clearInterval(wait);
   requestAnimationFrame(() => requestAnimationFrame(
     () => fetch("/drawn?ms=" + Math.round(performance.now()))));
@@ -63,10 +66,23 @@ def plain_heat_map(facts: Facts) -> Figure:
           "layout": {"height": 620}}
 
 
-def _browse(address: str, drawn: Callable[[], float | None], limit_s: float = 120.0) -> float:
-  """Opens a page in a fresh Chromium; returns the seconds that it reports."""
+class Drawn(NamedTuple):
+  """The cost of drawing a page.
+
+  Attributes:
+    seconds: from the request to the last plot.
+    cpu_s: of the browser's process that runs the page; less than `seconds` where the machine is
+      busy with other work.
+  """
+
+  seconds: float
+  cpu_s: float
+
+
+def _browse(address: str, drawn: Callable[[], float | None], limit_s: float = 120.0) -> Drawn:
+  """Opens a page in a fresh Chromium; `drawn` returns the seconds that the page reports."""
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-    browser = subprocess.Popen(
+    browser = psutil.Popen(
       [*_CHROMIUM, f"--user-data-dir={profile}", "--remote-debugging-port=0", address],
       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -75,7 +91,9 @@ def _browse(address: str, drawn: Callable[[], float | None], limit_s: float = 12
         if time.monotonic() > end:
           raise TimeoutError(f"{address} was not drawn in {limit_s} seconds.")
         time.sleep(0.02)
-      return seconds
+      spent = [child.cpu_times() for child in browser.children(recursive=True)
+               if "--type=renderer" in child.cmdline()]
+      return Drawn(seconds, max(times.user + times.system for times in spent))
     finally:
       browser.kill()
       browser.wait()
@@ -104,9 +122,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     """Logs nothing."""
 
 
-def time_of_file(text: str, plots: int) -> float:
-  """Returns the seconds until a page is drawn that a plain server serves."""
-  server = _FileServer(text.replace("</body>", _PROBE.replace("PLOTS", str(plots))))
+def draw_file(text: str) -> Drawn:
+  """Draws a page that a plain server serves."""
+  server = _FileServer(text.replace("</body>", _PROBE))
   thread = threading.Thread(target=server.serve_forever)
   thread.start()
   try:
@@ -116,11 +134,11 @@ def time_of_file(text: str, plots: int) -> float:
     thread.join()
 
 
-def time_of_live_page(contents: live.Contents, plots: int) -> float:
-  """Returns the seconds until the live page is drawn."""
+def draw_live_page(contents: live.Contents) -> Drawn:
+  """Draws the live page."""
   drawn: list[float] = []
   app = live.make_app("simulated", reading.Newest(lambda: contents, lambda: 0), lambda replay: "")
-  app.index_string = app.index_string.replace("</body>", _PROBE.replace("PLOTS", str(plots)))
+  app.index_string = app.index_string.replace("</body>", _PROBE)
 
   @app.server.get("/drawn")
   def note():
@@ -160,21 +178,24 @@ def measure(players: int, rounds: int) -> None:
     simulated_league.write(folder, facts)
     reader = reading.LeagueReader(folder)
     reads = [timed(reader.facts)[0] for _ in range(rounds)]
-  makes, lives, alone, plain = [], [], [], []
-  only_matrix = facts._replace(branches=[], curves={}, replays=[])
+  makes, drawn = [], collections.defaultdict(list)
+  plain = plain_page(facts)
+  text = page.render(facts, {})
   for _ in range(rounds):
     seconds, contents = timed(lambda: live.contents(facts))
     makes.append(seconds)
-    plots = sum(len(section.panels) for section in contents.sections)
-    lives.append(time_of_live_page(contents, plots))
-    alone.append(time_of_file(page.render(only_matrix, {}), 3))
-    plain.append(time_of_file(plain_page(facts), 1))
-  medians = [statistics.median(values) for values in (reads, makes, lives, alone, plain)]
-  print(f"players={len(facts.players)} read_s={medians[0]:.2f} figures_s={medians[1]:.2f} "
-        f"live_drawn_s={medians[2]:.2f} file_drawn_s={medians[3]:.2f} "
-        f"plain_drawn_s={medians[4]:.2f} plain/live={medians[4] / medians[2]:.1f}")
-  size = len(page.render(only_matrix, {})) / 1e6
-  print(f"file_mb={size:.1f} plain_mb={len(plain_page(facts)) / 1e6:.1f}")
+    drawn["live"].append(draw_live_page(contents))
+    drawn["file"].append(draw_file(text))
+    drawn["plain"].append(draw_file(plain))
+  print(f"players={len(facts.players)} read_s={statistics.median(reads):.2f} "
+        f"figures_s={statistics.median(makes):.2f} file_mb={len(text) / 1e6:.1f} "
+        f"plain_mb={len(plain) / 1e6:.1f}")
+  cpu_s = {}
+  for name, found in drawn.items():
+    seconds, cpu_s[name] = (statistics.median(part) for part in zip(*found, strict=True))
+    print(f"{name}: drawn_s={seconds:.2f} cpu_s={cpu_s[name]:.2f}")
+  print(f"plain/live={cpu_s['plain'] / cpu_s['live']:.1f} (CPU) "
+        f"plain/file={cpu_s['plain'] / cpu_s['file']:.1f}")
 
 
 def take_screenshots(folder: pathlib.Path, replay: str | None) -> None:

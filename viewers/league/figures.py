@@ -24,6 +24,7 @@ BRANCHES = {
   "verification_exploiters": "verification, exploiters",
   "verification_forgotten": "verification, forgotten", "exploit": "live main agents",
   "exploit_past": "past main agents", "evaluation": "evaluation"}
+_MOST_MARKED = 300  # players; the markers of more hide the lines
 _TRUNK = 0.32  # distance of a learner's supervised weights below its row
 
 
@@ -31,6 +32,7 @@ def ratings(facts: Facts) -> Figure:
   """Returns the ratings of snapshots over the steps of their learners, with 95% intervals."""
   races = sorted({player.race for player in facts.players})
   value, low, high = (np.round(part, 1) for part in facts.ratings)
+  mode = "lines+markers" if len(facts.players) <= _MOST_MARKED else "lines"
   index = {player.name: i for i, player in enumerate(facts.players)}
   data: list[dict[str, Any]] = []
   for learner in facts.learners:
@@ -44,7 +46,7 @@ def ratings(facts: Facts) -> Figure:
       {**edge, "y": low[chosen].tolist()},
       {**edge, "y": high[chosen].tolist(), "fill": "tonexty",
        "fillcolor": plots.faint(colour, 0.07)},
-      {"type": "scatter", "mode": "lines+markers", "name": plain(learner.name), "x": steps,
+      {"type": "scatter", "mode": mode, "name": plain(learner.name), "x": steps,
        "y": value[chosen].tolist(), "legendgroup": learner.name,
        "line": {"color": colour, "width": 2 if learner.kind == kinds.MAIN else 1.2,
                 "dash": _DASHES[race % len(_DASHES)]},

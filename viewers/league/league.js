@@ -5,36 +5,40 @@
   const SETTINGS = {displayModeBar: false, responsive: true};
   const MOST_TICKS = 40, NARROW = 600;  // names on an axis; pixels
   const decoded = new WeakMap();  // facts of the pairs -> bytes
-  const drawn = new WeakMap();    // plot -> facts of the pairs that it shows
+  const drawn = new WeakSet();    // facts of the pairs that are shown
 
-  const bytes = text => Uint8Array.from(atob(text), character => character.charCodeAt(0));
+  function bytes(text) {
+    const decodedText = atob(text), found = new Uint8Array(decodedText.length);
+    for (let i = 0; i < found.length; i++) found[i] = decodedText.charCodeAt(i);
+    return found;
+  }
+
   const element = id => document.getElementById(id);
   const order = () => element("sort")?.value || "rating";
 
-  function pairsOf(plot) {
-    const pairs = plot.layout?.meta?.pairs;
-    if (pairs && !decoded.has(pairs))
-      decoded.set(pairs, Object.fromEntries(["palette", "scores", "games", "low", "high"].map(
-        name => [name, bytes(pairs[name])])));
-    return pairs;
+  const pairsOf = plot => plot.layout?.meta?.pairs;
+
+  // The bytes of a fact of the pairs, decoded once.
+  function factOf(pairs, name) {
+    if (!decoded.has(pairs)) decoded.set(pairs, {});
+    return decoded.get(pairs)[name] ??= bytes(pairs[name]);
   }
 
   // The cells as a picture with one pixel each.
   function picture(pairs) {
     const chosen = pairs.orders[order()], count = chosen.length;
-    const {palette, scores} = decoded.get(pairs);
+    const scores = factOf(pairs, "scores"), palette = factOf(pairs, "palette");
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = count;
     const context = canvas.getContext("2d"), cells = context.createImageData(count, count);
+    const pixels = new DataView(cells.data.buffer), opaque = 255;
+    const colours = Uint32Array.from({length: palette.length / 3}, (_, i) =>
+      (palette[3 * i] << 24) + (palette[3 * i + 1] << 16) + (palette[3 * i + 2] << 8) + opaque);
     let at = 0;
-    for (const i of chosen)
-      for (const j of chosen) {
-        const colour = 3 * scores[i * count + j];
-        cells.data[at++] = palette[colour];
-        cells.data[at++] = palette[colour + 1];
-        cells.data[at++] = palette[colour + 2];
-        cells.data[at++] = 255;
-      }
+    for (const i of chosen) {
+      const row = scores.subarray(i * count, (i + 1) * count);
+      for (let j = 0; j < count; j++, at += 4) pixels.setUint32(at, colours[row[chosen[j]]]);
+    }
     context.putImageData(cells, 0, 0);
     return canvas.toDataURL();
   }
@@ -51,23 +55,23 @@
   }
 
   const allTicks = plot => ({...ticks(plot, "xaxis"), ...ticks(plot, "yaxis")});
+  const sizes = width => width >= NARROW ? {} : {
+    height: 460, "xaxis.showticklabels": false, "yaxis.tickfont.size": 8};
 
   function draw(plot) {
-    const pairs = pairsOf(plot), narrow = plot.clientWidth < NARROW;
-    drawn.set(plot, pairs);
-    Plotly.update(plot, {source: picture(pairs)}, {
-      ...allTicks(plot),
-      ...narrow && {height: 460, "xaxis.showticklabels": false, "yaxis.tickfont.size": 8}});
+    drawn.add(pairsOf(plot));
+    Plotly.update(plot, {source: picture(pairsOf(plot))},
+                  {...allTicks(plot), ...sizes(plot.clientWidth)});
   }
 
   function describe(plot, point) {
     const pairs = pairsOf(plot), chosen = pairs.orders[order()];
     const i = chosen[point.y], j = chosen[point.x], at = i * chosen.length + j;
-    const {scores, games, low, high} = decoded.get(pairs);
+    const [score, games, low, high] = ["scores", "games", "low", "high"].map(
+      name => factOf(pairs, name)[at]);
     const kept = pairs.replays.filter(([home, away]) =>
       (home === i && away === j) || (home === j && away === i)).map(([, , id]) => id);
-    const result = games[at]
-      ? `${scores[at]}% (${low[at]}% to ${high[at]}%), ${games[at]} games` : "no games";
+    const result = games ? `${score}% (${low}% to ${high}%), ${games} games` : "no games";
     const watch = kept.length ? `; ${kept.length} replays kept, click to watch the last` : "";
     return {text: `${pairs.names[i]} against ${pairs.names[j]}: ${result}${watch}`, kept};
   }
@@ -81,7 +85,7 @@
   }
 
   function attach(plot) {
-    if (plot.dataset.pairs || !plot.layout?.meta?.pairs) return;
+    if (plot.dataset.pairs || !pairsOf(plot)) return;
     plot.dataset.pairs = "yes";
     plot.on("plotly_hover", ({points}) => {
       element("pair").textContent = describe(plot, points[0]).text;
@@ -94,11 +98,10 @@
       if (Object.keys(changed).some(key => /axis\.(range|autorange)/.test(key)))
         Plotly.relayout(plot, allTicks(plot));
     });
-    // New facts come without cells.
-    plot.on("plotly_afterplot", () => {
-      if (drawn.get(plot) !== plot.layout.meta.pairs) draw(plot);
-    });
-    draw(plot);
+    // Dash's plots come without cells.
+    const complete = () => drawn.has(pairsOf(plot)) || draw(plot);
+    plot.on("plotly_afterplot", complete);
+    complete();
   }
 
   document.addEventListener("change", ({target}) => {
@@ -107,10 +110,23 @@
   document.addEventListener("click", ({target}) => {
     if (target.dataset?.replay) show(target.dataset.replay);
   });
-  for (const place of document.querySelectorAll(".plot")) {
+  // One plot after another, each shown before the next is drawn.
+  const waiting = [...document.querySelectorAll(".plot")];
+  function drawNext() {
+    const place = waiting.shift();
+    if (!place) return;
     const {data, layout} = JSON.parse(place.querySelector("script").textContent);
+    if (layout.meta?.pairs) {
+      data[0].source = picture(layout.meta.pairs);
+      drawn.add(layout.meta.pairs);
+    }
     Plotly.newPlot(place, data, layout, SETTINGS);
+    if (layout.meta?.pairs && place.clientWidth < NARROW)
+      Plotly.relayout(place, sizes(place.clientWidth));
+    place.style.minHeight = "";
+    requestAnimationFrame(() => setTimeout(drawNext));
   }
+  drawNext();
   const attachAll = () => document.querySelectorAll(".js-plotly-plot").forEach(attach);
   new MutationObserver(attachAll).observe(document.body, {childList: true, subtree: true});
   attachAll();

@@ -22,6 +22,9 @@ from starleague.viewers.report.summary import KeyFigure
 
 HOST = "127.0.0.1"
 _POLL_MS = 2000
+_AT_ONCE, _FIRST_POLL_MS = 2, 300  # sections of the first answer; the others follow at this poll
+# Dash would load it when it draws the first plot: too late.
+_PLOTLY = "<script src='/_dash-component-suites/plotly/package_data/plotly.min.js'></script>"
 _PLOT_SETTINGS = dcc.Graph.Config(displayModeBar=False, responsive=True)
 
 
@@ -53,23 +56,27 @@ def make_app(name: str, newest: Newest[Contents],
     __name__, title=f"{name} - Starleague", update_title="", assets_folder="no-assets",
     index_string=pages.fill(TEMPLATE, {
       "TITLE": text.escape(name), "BODY": "{%app_entry%}",
-      "SCRIPTS": "<footer>{%config%}{%scripts%}{%renderer%}</footer>"}))
+      "SCRIPTS": f"{_PLOTLY}<footer>{{%config%}}{{%scripts%}}{{%renderer%}}</footer>"}))
   app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)  # it asks plotly.com
   app.layout = lambda: _layout(name, *newest())
 
   @app.callback(
-    dash.Output("all-tiles", "children"), dash.Output("all-sections", "children"),
-    dash.Output("all-games", "children"), dash.Output("state", "children"),
-    dash.Output("version", "data"), dash.Input("poll", "n_intervals"),
+    dash.Output("all-tiles", "children"), dash.Output("first-sections", "children"),
+    dash.Output("other-sections", "children"), dash.Output("all-games", "children"),
+    dash.Output("state", "children"), dash.Output("version", "data"),
+    dash.Output("poll", "interval"), dash.Input("poll", "n_intervals"),
     dash.State("version", "data"), prevent_initial_call=True)
-  def update(_, shown):
+  def update(polls, shown):
     try:
       version, found = newest()
     except (UserError, OSError) as error:
-      return dash.no_update, dash.no_update, dash.no_update, f"not updated: {error}", -1
-    if version == shown:
+      return *[dash.no_update] * 4, f"not updated: {error}", -1, _POLL_MS
+    children = _changing(found)
+    if version != shown:
+      return *children, "", version, _POLL_MS
+    if polls > 1:
       raise dash.exceptions.PreventUpdate
-    return (*_changing(found), "", version)
+    return dash.no_update, dash.no_update, *children[2:], "", version, _POLL_MS
 
   @app.server.before_request
   def refuse_other_sites():
@@ -102,22 +109,23 @@ def make_http_server(app: dash.Dash, port: int) -> BaseWSGIServer:
 
 
 def _layout(name: str, version: int, found: Contents) -> html.Main:
-  tiles, parts, games = _changing(found)
+  tiles, first, _, _ = _changing(found)
   return html.Main([
     html.Header([html.H1(name), html.P(id="state", className="brief failed")]),
-    html.Div(tiles, id="all-tiles", className="tiles"), html.Div(parts, id="all-sections"),
-    html.Div(games, id="all-games"),
+    html.Div(tiles, id="all-tiles", className="tiles"), html.Div(first, id="first-sections"),
+    html.Div(id="other-sections"), html.Div(id="all-games"),
     html.Iframe(id="viewer", title="Game", sandbox="allow-scripts", hidden=True),
-    dcc.Interval(id="poll", interval=_POLL_MS), dcc.Store(id="version", data=version)])
+    dcc.Interval(id="poll", interval=_FIRST_POLL_MS), dcc.Store(id="version", data=version)])
 
 
-def _changing(found: Contents) -> tuple[list, list, list]:
-  """Returns the children of `all-tiles`, `all-sections` and `all-games`."""
+def _changing(found: Contents) -> tuple[list, list, list, list]:
+  """Returns the children of the tiles, the first sections, the other ones and the games."""
   tiles = [html.Div([html.Div(tile.name, className="name"),
                      html.Div(tile.value, className="figure"),
                      html.Div(tile.remark, className="remark")], className="tile")
            for tile in found.tiles]
-  return tiles, [_section(section) for section in found.sections], [_section(found.games)]
+  parts = [_section(section) for section in found.sections]
+  return tiles, parts[:_AT_ONCE], parts[_AT_ONCE:], [_section(found.games)]
 
 
 def _section(section: sections.Section) -> html.Section:

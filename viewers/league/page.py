@@ -82,8 +82,10 @@ def _panel(panel: Panel) -> str:
   sort = (f"<label>sorted by <select id='sort'>{options}</select></label><p id='pair'></p>"
           if panel.sortable else "")
   title = f"<h3>{html.escape(panel.title)}</h3>" if panel.title else ""
-  return (f"<div class='card'>{title}{sort}<div class='plot'><script type='application/json'>"
-          f"{pages.json_element(panel.figure)}</script></div></div>")
+  height = panel.figure["layout"]["height"]
+  return (f"<div class='card'>{title}{sort}<div class='plot' style='min-height: {height}px'>"
+          f"<script type='application/json'>{pages.json_element(panel.figure)}</script></div>"
+          "</div>")
 
 
 def _table(table: Table) -> str:

@@ -57,21 +57,26 @@ def ask(address, data=None, **headers):
     return error.code, error.read().decode()
 
 
-def update(address, version):
-  """Returns the answer to the page's poll: None, or the new children by element."""
-  outputs = [("all-tiles", "children"), ("all-sections", "children"), ("all-games", "children"),
-             ("state", "children"), ("version", "data")]
+def update(address, version, polls=2):
+  """Returns the answer to a poll of the page: None, or the new children by element."""
+  outputs = [("all-tiles", "children"), ("first-sections", "children"),
+             ("other-sections", "children"), ("all-games", "children"), ("state", "children"),
+             ("version", "data"), ("poll", "interval")]
   status, text = ask(address + "_dash-update-component", {
     "output": f"..{'...'.join('.'.join(pair) for pair in outputs)}..",
     "outputs": [{"id": name, "property": prop} for name, prop in outputs],
-    "inputs": [{"id": "poll", "property": "n_intervals", "value": 1}],
+    "inputs": [{"id": "poll", "property": "n_intervals", "value": polls}],
     "state": [{"id": "version", "property": "data", "value": version}],
     "changedPropIds": ["poll.n_intervals"]})
   assert status in (200, 204)
   return json.loads(text)["response"] if status == 200 else None
 
 
-def test_the_first_page_is_complete(served):
+def names_of(sections):
+  return [section["props"]["id"] for section in sections["children"]]
+
+
+def test_the_page_begins_with_its_first_sections(served):
   _, address = served
   status, text = ask(address)
   assert status == 200 and "my &lt;league&gt;" in text
@@ -79,8 +84,13 @@ def test_the_first_page_is_complete(served):
   assert len(scripts) > 5 and all(script.startswith("/_dash-") for script in scripts)
   assert '"disable_version_check":true' in text
   layout = ask(address + "_dash-layout")[1]
-  for part in ("protoss-main-0", "Payoff matrix", "scores", "game-0"):
+  for part in ("protoss-main-0", "Payoff matrix", "scores", "Ratings"):
     assert part in layout
+  assert "Family tree" not in layout
+  rest = update(address, 1, polls=1)
+  assert rest["poll"]["interval"] == 2000
+  assert names_of(rest["other-sections"])[0] == "family" and "first-sections" not in rest
+  assert "game-0" in json.dumps(rest["all-games"])
 
 
 def test_updates_follow_the_league(served, facts):
@@ -89,8 +99,8 @@ def test_updates_follow_the_league(served, facts):
   shown.version, shown.facts = 2, facts._replace(branches=[])
   found = update(address, 1)
   assert found["version"]["data"] == 2 and found["state"]["children"] == ""
-  titles = [section["props"]["id"] for section in found["all-sections"]["children"]]
-  assert titles[:2] == ["matrix", "ratings"] and "matchmaking" not in titles
+  assert names_of(found["first-sections"]) == ["matrix", "ratings"]
+  assert names_of(found["other-sections"])[:3] == ["family", "learners", "learning"]
   assert update(address, 2) is None
   shown.version, shown.error = 3, "league.sqlite: damaged"
   assert update(address, 2)["state"]["children"] == "not updated: league.sqlite: damaged"

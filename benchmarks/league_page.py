@@ -3,8 +3,8 @@
     python -m benchmarks.league_page [--players 1000] [--rounds 3]
     python -m benchmarks.league_page --screenshots docs/images [--replay game.npz]
 
-Times run in a headless Chromium from the request to the payoff matrix on the screen, live (Dash)
-and from the file; CPU seconds are those of the browser's process of the page. Reading the league
+Times run in a headless, fresh Chromium to the payoff matrix on the screen, live (Dash) and from the
+file: from the request, and from the end of loading the scripts (`drawing_s`). Reading the league
 and computing its ratings come before and are printed as well. The plain form is plotly's heat map
 with lists of numbers and hover texts. --screenshots writes pictures of a league of 60 snapshots.
 """
@@ -20,9 +20,11 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable
 from typing import NamedTuple
 
+import flask
 import numpy as np
 import psutil
 
@@ -35,16 +37,24 @@ from starleague.viewers.plots import Figure
 
 _CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
              "--disable-background-networking", "--hide-scrollbars"]
-# Sends the time when the payoff matrix is shown: drawn cells, and a frame after them.
+# Sends the times when scripts are loaded, and when the payoff matrix is shown: drawn cells, and a
+# frame after them.
+_LOADED = "<script>window.loaded = performance.now();</script>"
 _PROBE = """<script>
 const wait = setInterval(() => {
   const images = [...document.querySelectorAll(".js-plotly-plot image")];
   if (!images.some(image => image.href.baseVal.length > 1000)) return;
   clearInterval(wait);
   requestAnimationFrame(() => requestAnimationFrame(
-    () => fetch("/drawn?ms=" + Math.round(performance.now()))));
+    () => fetch(`/drawn?loaded=${window.loaded}&drawn=${performance.now()}`)));
 }, 10);
 </script></body>"""
+_OWN_SCRIPT = "<script>// The script of the league's page"
+
+
+def _probed(text: str) -> str:
+  """Returns a page that sends its times."""
+  return text.replace(_OWN_SCRIPT, _LOADED + _OWN_SCRIPT).replace("</body>", _PROBE)
 
 
 def plain_heat_map(facts: Facts) -> Figure:
@@ -70,30 +80,40 @@ class Drawn(NamedTuple):
   """The cost of drawing a page.
 
   Attributes:
-    seconds: from the request to the last plot.
+    seconds: from the request to the matrix on the screen, with a fresh browser.
+    drawing_s: the part after all scripts are loaded.
     cpu_s: of the browser's process that runs the page; less than `seconds` where the machine is
       busy with other work.
   """
 
   seconds: float
+  drawing_s: float
   cpu_s: float
 
 
-def _browse(address: str, drawn: Callable[[], float | None], limit_s: float = 120.0) -> Drawn:
-  """Opens a page in a fresh Chromium; `drawn` returns the seconds that the page reports."""
+def _times(address: str) -> tuple[float, float]:
+  """Returns the seconds until the matrix was shown, and those after the scripts, from a request."""
+  loaded, drawn = (float(value) / 1000 for _, value in urllib.parse.parse_qsl(
+    urllib.parse.urlsplit(address).query))
+  return drawn, drawn - loaded
+
+
+def _browse(address: str, drawn: Callable[[], tuple[float, float] | None],
+            limit_s: float = 120.0) -> Drawn:
+  """Opens a page in a fresh Chromium; `drawn` returns the times that the page reports."""
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
     browser = psutil.Popen(
       [*_CHROMIUM, f"--user-data-dir={profile}", "--remote-debugging-port=0", address],
       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
       end = time.monotonic() + limit_s
-      while (seconds := drawn()) is None:
+      while (times := drawn()) is None:
         if time.monotonic() > end:
           raise TimeoutError(f"{address} was not drawn in {limit_s} seconds.")
         time.sleep(0.02)
       spent = [child.cpu_times() for child in browser.children(recursive=True)
                if "--type=renderer" in child.cmdline()]
-      return Drawn(seconds, max(times.user + times.system for times in spent))
+      return Drawn(*times, max(each.user + each.system for each in spent))
     finally:
       browser.kill()
       browser.wait()
@@ -104,19 +124,20 @@ class _FileServer(http.server.ThreadingHTTPServer):
 
   def __init__(self, text: str):
     super().__init__(("127.0.0.1", 0), _Handler)
-    self.text, self.drawn = text.encode(), None
+    self.text = text.encode()
+    self.drawn: tuple[float, float] | None = None
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
   server: _FileServer
 
   def do_GET(self) -> None:
-    if self.path.startswith("/drawn"):
-      self.server.drawn = float(self.path.partition("=")[2]) / 1000
     self.send_response(200)
     self.send_header("Content-Type", "text/html; charset=utf-8")
     self.end_headers()
     self.wfile.write(self.server.text if self.path == "/" else b"")
+    if self.path.startswith("/drawn"):  # last: the browser is killed now
+      self.server.drawn = _times(self.path)
 
   def log_message(self, format: str, *args: object) -> None:
     """Logs nothing."""
@@ -124,7 +145,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 def draw_file(text: str) -> Drawn:
   """Draws a page that a plain server serves."""
-  server = _FileServer(text.replace("</body>", _PROBE))
+  server = _FileServer(_probed(text))
   thread = threading.Thread(target=server.serve_forever)
   thread.start()
   try:
@@ -136,14 +157,13 @@ def draw_file(text: str) -> Drawn:
 
 def draw_live_page(contents: live.Contents) -> Drawn:
   """Draws the live page."""
-  drawn: list[float] = []
+  drawn: list[tuple[float, float]] = []
   app = live.make_app("simulated", reading.Newest(lambda: contents, lambda: 0), lambda replay: "")
-  app.index_string = app.index_string.replace("</body>", _PROBE)
+  app.index_string = _probed(app.index_string)
 
   @app.server.get("/drawn")
   def note():
-    import flask
-    drawn.append(float(flask.request.args["ms"]) / 1000)
+    drawn.append(_times(flask.request.full_path))
     return ""
 
   server = live.make_http_server(app, 0)
@@ -160,8 +180,8 @@ def plain_page(facts: Facts) -> str:
   """Returns a page of the plain heat map alone."""
   from plotly.offline import get_plotlyjs
   figure = pages.json_element(plain_heat_map(facts))
-  return (f"<!doctype html><body><div id='plot'></div><script>{get_plotlyjs()}</script><script>"
-          f"Plotly.newPlot('plot', {figure});</script></body>")
+  return (f"<!doctype html><body><div id='plot'></div><script>{get_plotlyjs()}</script>{_LOADED}"
+          f"<script>Plotly.newPlot('plot', {figure});</script></body>")
 
 
 def timed(function: Callable[[], object]) -> tuple[float, object]:
@@ -190,12 +210,13 @@ def measure(players: int, rounds: int) -> None:
   print(f"players={len(facts.players)} read_s={statistics.median(reads):.2f} "
         f"figures_s={statistics.median(makes):.2f} file_mb={len(text) / 1e6:.1f} "
         f"plain_mb={len(plain) / 1e6:.1f}")
-  cpu_s = {}
+  drawing = {}
   for name, found in drawn.items():
-    seconds, cpu_s[name] = (statistics.median(part) for part in zip(*found, strict=True))
-    print(f"{name}: drawn_s={seconds:.2f} cpu_s={cpu_s[name]:.2f}")
-  print(f"plain/live={cpu_s['plain'] / cpu_s['live']:.1f} (CPU) "
-        f"plain/file={cpu_s['plain'] / cpu_s['file']:.1f}")
+    median = Drawn(*(statistics.median(part) for part in zip(*found, strict=True)))
+    print(name, " ".join(f"{field}={value:.2f}" for field, value in median._asdict().items()))
+    drawing[name] = median.drawing_s
+  print(f"plain/live={drawing['plain'] / drawing['live']:.1f} "
+        f"plain/file={drawing['plain'] / drawing['file']:.1f} (drawing)")
 
 
 def take_screenshots(folder: pathlib.Path, replay: str | None) -> None:

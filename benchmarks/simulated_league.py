@@ -20,7 +20,7 @@ from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Order, Progress, Replay
 from starleague.league.players import Player
 from starleague.viewers.league.facts import Facts, anchor_of
-from starleague.viewers.league.reading import LEAGUE_NAME
+from starleague.viewers.league.reading import LEAGUE_NAME, LEARNERS
 
 STEPS = 190e9  # of each learner, as in 44 days at 50,000 a second
 SECONDS = 44 * 86400.0
@@ -155,8 +155,8 @@ def write(run_dir: str | os.PathLike[str], facts: Facts) -> None:
     payoff.write(connection, _pairs(facts))
   payoff.close()
   for name, tags in facts.curves.items():
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    results.append(folder / name / results.FILE_NAME,
+    (folder / LEARNERS / name).mkdir(parents=True, exist_ok=True)
+    results.append(folder / LEARNERS / name / results.FILE_NAME,
                    [row for rows in tags.values() for row in rows])
 
 

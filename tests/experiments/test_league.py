@@ -101,3 +101,10 @@ def test_both_learners_learn_and_meet(finished):
     assert np.isfinite([row.value for row in tags["loss/total"]]).all()
   met = league.Payoff(run_dir / league_run.LEAGUE_FILE).games(LEARNERS, LEARNERS)
   assert met[0, 1] > 0
+
+
+@pytest.mark.slow
+def test_the_page_of_the_league_is_written_at_the_end(finished):
+  page = (finished[0] / "league.html").read_text()
+  for part in (*LEARNERS, "terran-main-0-0001", "Family tree", "Learning curves"):
+    assert part in page

@@ -33,7 +33,8 @@ class Facts(NamedTuple):
     anchor: index of the player with rating 0.
     branches: counts of matches by player and branch.
     replays: games whose replays are worth keeping, oldest first.
-    curves: rows of the results file by learning player and tag, in order of time.
+    curves: rows of results files by tag, in order of time: of the run as a whole by its name, and
+      of its learners by theirs.
   """
 
   name: str

@@ -36,8 +36,10 @@ def ratings(facts: Facts) -> Figure:
   index = {player.name: i for i, player in enumerate(facts.players)}
   data: list[dict[str, Any]] = []
   for learner in facts.learners:
-    chosen = [*facts.snapshots(learner), index[learner.name]]
-    steps = [facts.players[i].steps for i in chosen[:-1]] + [_steps(facts, learner)]
+    chosen = [i for i in (*facts.snapshots(learner), index[learner.name])
+              if i == facts.anchor or facts.games[i].any()]  # others could have any rating
+    steps = [_steps(facts, learner) if i == index[learner.name] else facts.players[i].steps
+             for i in chosen]
     race = races.index(learner.race)
     colour = KIND_COLOURS[learner.kind]
     edge = {"type": "scatter", "mode": "lines", "x": steps, "line": {"width": 0},
@@ -104,7 +106,8 @@ def family(facts: Facts) -> Figure:
      "hovertemplate": "%{customdata[0]}, %{customdata[1]}<br>%{x:.3~s} steps, Elo "
                       "%{marker.color:.0f}<extra></extra>"}]
   layout = plots.layout(70 + 34 * len(learners))
-  layout["xaxis"] |= {"rangemode": "tozero", "ticksuffix": " steps", "exponentformat": "SI"}
+  layout["xaxis"] |= {"range": [-0.015 * max(end, 1), 1.02 * max(end, 1)],
+                      "ticksuffix": " steps", "exponentformat": "SI"}
   layout["yaxis"] |= {"tickvals": list(range(len(learners))), "showgrid": False,
                       "ticktext": [plain(learner.name) for learner in learners],
                       "range": [len(learners) - 0.4, -0.5], "zeroline": False}

@@ -55,13 +55,13 @@
   }
 
   const allTicks = plot => ({...ticks(plot, "xaxis"), ...ticks(plot, "yaxis")});
-  const sizes = width => width >= NARROW ? {} : {
-    height: 460, "xaxis.showticklabels": false, "yaxis.tickfont.size": 8};
+  const sizes = plot => plot.clientWidth >= NARROW ? {} : {
+    height: Math.min(plot.layout.height, 460), "xaxis.showticklabels": false, "yaxis.tickfont.size": 8};
 
   function draw(plot) {
     drawn.add(pairsOf(plot));
     Plotly.update(plot, {source: picture(pairsOf(plot))},
-                  {...allTicks(plot), ...sizes(plot.clientWidth)});
+                  {...allTicks(plot), ...sizes(plot)});
   }
 
   function describe(plot, point) {
@@ -122,7 +122,7 @@
     }
     Plotly.newPlot(place, data, layout, SETTINGS);
     if (layout.meta?.pairs && place.clientWidth < NARROW)
-      Plotly.relayout(place, sizes(place.clientWidth));
+      Plotly.relayout(place, sizes(place));
     place.style.minHeight = "";
     requestAnimationFrame(() => setTimeout(drawNext));
   }

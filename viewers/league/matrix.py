@@ -62,7 +62,7 @@ def heat_map(facts: Facts) -> Figure:
   axis = {"range": [-0.5, number - 0.5], "ticks": "", "showgrid": False, "zeroline": False,
           "automargin": True, **_ticks([names[i] for i in found["rating"]])}
   layout = {
-    "height": 760, "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+    "height": min(240 + 24 * number, 760), "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
     "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
     "font": {"family": "system-ui, sans-serif", "size": 10, "color": "#475569"},
     "xaxis": {**axis, "side": "top", "tickangle": -60},

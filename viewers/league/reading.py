@@ -17,6 +17,7 @@ from starleague.league.league_file import open_league_file
 from starleague.viewers.league.facts import Facts, anchor_of
 
 LEAGUE_NAME = "league.sqlite"
+LEARNERS = "learners"  # folder of a league's learners, each with a folder of its name
 T = TypeVar("T")
 
 
@@ -53,11 +54,12 @@ class LeagueReader:
     return tuple(sorted(found))
 
   def _results_files(self) -> list[pathlib.Path]:
-    return sorted((*self._folder.glob(results.FILE_NAME),
-                   *self._folder.glob(f"*/{results.FILE_NAME}")))
+    """Returns the results files of the run as a whole, and of its learners by name."""
+    return [*self._folder.glob(results.FILE_NAME),
+            *sorted(self._folder.glob(f"{LEARNERS}/*/{results.FILE_NAME}"))]
 
   def _curves(self) -> dict[str, dict[str, list[Row]]]:
-    """Returns rows by player and tag; the player of a file is named by its folder."""
+    """Returns rows by learner and tag; the folder of a results file names its learner or run."""
     for path in self._results_files():
       if path not in self._followers:
         self._followers[path], self._rows[path] = results.Follower(path), []

@@ -134,7 +134,8 @@ def _learners(facts: Facts) -> Table:
     state = "paused" if learner.name in facts.paused else ""
     rows.append([learner.name, kind_name(learner), learner.race, state,
                  count(progress.steps) if progress else "", count(len(taken)), count(resets),
-                 f"{value:.0f} ({low:.0f} to {high:.0f})"])
+                 f"{value:.0f} ({low:.0f} to {high:.0f})"
+                 if facts.games[index[learner.name]].any() else "no games"])
   return Table(("player", "kind", "race", "state", "steps", "snapshots", "resets", "Elo"), rows,
                [None] * len(rows))
 

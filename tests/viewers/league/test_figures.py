@@ -23,7 +23,8 @@ def small(facts):
   """A main agent with one snapshot, and an exploiter with two that is reset after the first."""
   value = np.array([10., 300, 20, 200, 30])
   return facts._replace(
-    players=PLAYERS, ratings=Estimate(value, value - 50, value + 50), resets=frozenset({"x-0001"}),
+    players=PLAYERS, games=5 * (1 - np.eye(5)), anchor=3,
+    ratings=Estimate(value, value - 50, value + 50), resets=frozenset({"x-0001"}),
     progress={"x": Progress(300, 250, 2), "<m>": Progress(400, 150, 1)})
 
 
@@ -40,6 +41,14 @@ def test_ratings_of_snapshots_and_the_live_player(small):
   assert data[5]["line"]["color"] != line["line"]["color"]
 
 
+def test_players_without_games_have_no_rating_to_show(small):
+  games = small.games.copy()
+  games[[1, 2, 3]] = games[:, [1, 2, 3]] = 0
+  data = figures.ratings(small._replace(games=games))["data"]
+  assert (data[2]["x"], data[2]["y"]) == ([150], [200])  # the anchor, without the live player
+  assert (data[5]["x"], data[5]["y"]) == ([250, 300], [30, 10])
+
+
 def test_family_tree(small):
   trunks, branches, resets, nodes = figures.family(small)["data"]
   assert trunks["x"] == [0, 400, None] * 2
@@ -54,7 +63,8 @@ def test_family_tree(small):
 
 
 def test_a_league_without_snapshots_or_steps(small):
-  young = small._replace(players=PLAYERS[:2], progress={}, resets=frozenset(),
+  young = small._replace(players=PLAYERS[:2], games=5 * (1 - np.eye(2)), anchor=1, progress={},
+                         resets=frozenset(),
                          ratings=Estimate(*(part[:2] for part in small.ratings)))
   assert figures.family(young)["data"][1]["x"] == [0, 0, None] * 2
   assert figures.ratings(young)["data"][2]["x"] == [0]

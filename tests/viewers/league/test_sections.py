@@ -1,5 +1,7 @@
 """The contents of the page."""
 
+import numpy as np
+
 from starleague.viewers.league import sections
 
 
@@ -41,6 +43,12 @@ def test_table_of_learners(facts):
   index = [player.name for player in facts.players].index(name)
   value, low, high = (round(float(part[index])) for part in facts.ratings)
   assert rating == f"{value} ({low} to {high})"
+
+
+def test_a_learner_without_games_has_no_rating(facts):
+  table = sections.sections(facts._replace(
+    games=np.zeros_like(facts.games), points=np.zeros_like(facts.points)))[3].table
+  assert {row[-1] for row in table.rows} == {"no games"}
 
 
 def test_games_newest_first(facts):

@@ -7,6 +7,7 @@ The page has the payoff matrix, ratings, family tree, matchmaking, learning curv
 It reads the files of a run and changes none of them, also while the run goes on.
 """
 
+import contextlib
 import logging
 import os
 
@@ -48,10 +49,9 @@ def main(run_dir: str) -> None:
     print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f}")
     return
   processes.interrupt_on_sigterm()
-  try:
+  with contextlib.suppress(KeyboardInterrupt):
     _serve(run_dir)
-  except KeyboardInterrupt:
-    print("stopped")
+  print("stopped")
 
 
 if __name__ == "__main__":

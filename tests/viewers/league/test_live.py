@@ -112,9 +112,12 @@ def test_replays_are_served_by_id(served, facts):
   shown, address = served
   assert ask(address + "replay/game-0") == (200, "<p>the game game-0</p>")
   assert ask(address + "replay/unknown")[0] == 404
-  shown.version, shown.facts = 2, facts._replace(replays=[facts.replays[0]._replace(path=None)])
+  # Ids of results have a slash.
+  replays = [facts.replays[0]._replace(path=None), facts.replays[1]._replace(id="m-7/3")]
+  shown.version, shown.facts = 2, facts._replace(replays=replays)
   status, text = ask(address + "replay/game-0")
   assert status == 404 and "not saved yet" in text
+  assert ask(address + "replay/m-7%2F3") == (200, "<p>the game m-7/3</p>")
 
 
 def test_other_sites_are_refused(served):

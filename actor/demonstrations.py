@@ -1,10 +1,17 @@
 """Demonstrations: games between scripted players in which both players' decisions are recorded.
 
-The program is that of `rollouts`, with scripted players in the place of the policy: only the
-players that are due decide, in batches. The opponent index of a game is the number of its pairing.
-Each player's observations show its own MMR, as a replay's data do (Vinyals et al. 2019, Methods).
+The program is that of `rollouts`, with scripted players in the place of the policy. The opponent
+index of a game is the number of its pairing. Each player's observations show its own MMR, as a
+replay's data do (Vinyals et al. 2019, Methods).
+
+A scripted player that finds nothing to do gives `no_op`, and looks again after its usual delay: 78%
+of the decisions at `mini`. A replay of a human player has no such decisions, the delay of an action
+lasts until the next one. Here a player therefore decides before it is observed. It waits where it
+gives `no_op`; only other decisions, the first of a game, and those that end the longest delay reach
+the game and are recorded.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +24,7 @@ from starleague.agent import types
 from starleague.agent.policy import StepOutput
 from starleague.agent.vocabulary import Arguments
 from starleague.data import conditioning
+from starleague.data import waits as waiting
 from starleague.environments import base
 
 
@@ -33,9 +41,93 @@ def pairings(count: int) -> np.ndarray:
   return np.array([(i, j) for i in range(count) for j in range(i, count)], np.int32).reshape(-1, 2)
 
 
+class Plan(NamedTuple):
+  """What the players of a game will do, [games, ...]."""
+
+  step: jax.Array  # int32: environment steps of the game so far
+  action: types.Action  # [.., 2, ...]
+  planned: jax.Array  # [.., 2] bool: the action is to be observed and taken
+  since: jax.Array  # [.., 2] int32: step of the last recorded decision; -1: none
+  looks_at: jax.Array  # [.., 2] int32: step at which a waiting player decides again
+
+
+class _Setup(NamedTuple):
+  """What the program of demonstrations is made of."""
+
+  environment: base.Environment
+  scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
+  config: rollouts.RolloutConfig
+  scripted_player: rollouts.ScriptedPlayer
+  loops_per_step: int
+
+
+def _initial_plan(games: int, max_selected: int) -> Plan:
+  action = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape), x.dtype),
+                        types.action_spec(max_selected))
+  nothing = jnp.zeros((games, 2), jnp.int32)
+  return Plan(step=jnp.zeros((games,), jnp.int32), action=action,
+              planned=jnp.zeros((games, 2), bool), since=nothing - 1, looks_at=nothing)
+
+
+def _decide(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array) -> Plan:
+  """Returns the plans after the players that are due have decided."""
+  scripts = jnp.asarray(setup.scripts, jnp.int32)[opponent]
+  keys = jax.random.split(key, scripts.shape)
+  act = jax.vmap(jax.vmap(setup.scripted_player, in_axes=(0, 0, None, 0)), in_axes=(0, 0, 0, None))
+  action = act(scripts, keys, game, jnp.arange(2))
+  now = plan.step[:, None]
+  decides = jax.vmap(setup.environment.due)(game) & ~plan.planned & (now >= plan.looks_at)
+  following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
+  waits = (action.function == waiting.NO_OP) & (plan.since >= 0) & (
+    (following - plan.since) * setup.loops_per_step <= types.MAX_DELAY)
+  chosen = decides & ~waits
+  return plan._replace(
+    action=jax.tree.map(
+      lambda new, old: jnp.where(chosen.reshape(*chosen.shape, *[1] * (new.ndim - 2)),
+                                 new.astype(old.dtype), old), action, plan.action),
+    planned=plan.planned | chosen, looks_at=jnp.where(decides & waits, following, plan.looks_at))
+
+
+def _advance(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
+             flushed: jax.Array) -> tuple[Any, Plan, jax.Array]:
+  """Advances games until enough players have planned an action; see `rollouts.Decider`.
+
+  Games with a pending row wait; the others advance together.
+  """
+  environment, config = setup.environment, setup.config
+
+  def pending(game: Any, plan: Plan) -> jax.Array:
+    over = jax.vmap(environment.outcome)(game).over[:, None]
+    return jnp.where(over, ~flushed, plan.planned)
+
+  def too_few(carry):
+    _, _, rows, advances = carry
+    return (rows.sum() < config.inference_batch) & (advances < config.max_advances)
+
+  def advance(carry):
+    game, plan, rows, advances = carry
+    idle = ~rows.any(axis=1)
+    moved = jax.vmap(environment.advance)(game)
+    game = jax.tree.map(
+      lambda new, old: jnp.where(idle.reshape(-1, *[1] * (new.ndim - 1)), new, old), moved, game)
+    plan = _decide(setup, jax.random.fold_in(key, advances), game,
+                   plan._replace(step=plan.step + idle), opponent)
+    return game, plan, pending(game, plan), advances + 1
+
+  # An action that was taken is no plan any more.
+  acted = plan.planned & ~jax.vmap(environment.due)(game)
+  plan = plan._replace(planned=plan.planned & ~acted,
+                       since=jnp.where(acted, plan.step[:, None], plan.since))
+  plan = _decide(setup, jax.random.fold_in(key, config.max_advances), game, plan, opponent)
+  game, plan, rows, _ = jax.lax.while_loop(
+    too_few, advance, (game, plan, pending(game, plan), 0))
+  return game, plan, rows
+
+
 def make_demonstrations(environment: base.Environment, players: Sequence[Player],
                         pairs: np.ndarray, config: rollouts.RolloutConfig,
-                        scripted_player: rollouts.ScriptedPlayer,
+                        scripted_player: rollouts.ScriptedPlayer, max_selected: int,
+                        loops_per_step: int,
                         pack_step: Callable[[types.Step], Any] = lambda step: step,
                         ) -> rollouts.Rollouts:
   """Makes the compiled program that plays batches of games between scripted players.
@@ -46,6 +138,8 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     pairs: [P, 2] int32, indices of `players`: player 0 and player 1 of each pairing.
     config: sizes.
     scripted_player: (script, key, state, player) -> action, unbatched.
+    max_selected: K, units that an action selects.
+    loops_per_step: game loops of an environment step.
     pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
 
   Returns:
@@ -53,11 +147,11 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     Records have log-probabilities and core states of zero.
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
+  setup = _Setup(environment, script, config, scripted_player, loops_per_step)
 
-  def decide(params, keys, game, player, pairing, observation, core) -> StepOutput:
-    del params, observation
-    scripts = jnp.asarray(script, jnp.int32)[pairing, player]
-    action = jax.vmap(scripted_player)(scripts, keys, game, player)
+  def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StepOutput:
+    del params, keys, game, pairing, observation
+    action = jax.tree.map(lambda x: x[jnp.arange(len(player)), player], plan.action)
     zeros = Arguments(*[jnp.zeros(len(player))] * len(Arguments._fields))
     return StepOutput(action=action, log_prob=zeros, logits=zeros, state=core)
 
@@ -72,5 +166,8 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     del conditions
     return jnp.asarray(mmr, jnp.int16)[pairing], jnp.asarray(income, jnp.int32)[pairing]
 
-  decider = rollouts.Decider(decide, initial_state, plays, strength)
+  decider = rollouts.Decider(
+    decide, initial_state, plays, strength,
+    initial_plan=functools.partial(_initial_plan, max_selected=max_selected),
+    advance=functools.partial(_advance, setup))
   return rollouts.make_program(environment, decider, config, None, pack_step)

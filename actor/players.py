@@ -112,8 +112,9 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     slots = slots_of(sizes, players.pairs, opponents).reshape(-1)
     return rows.grouped(priority, slots, sizes.slots, sizes.chunk, size)
 
-  def decide(players: Players, keys, game, player, opponent, observation, core) -> StepOutput:
-    del game
+  def decide(players: Players, keys, game, player, opponent, observation, core,
+             plan) -> StepOutput:
+    del game, plan
     slots = slots_of(sizes, players.pairs, opponent)
     slot = jnp.take_along_axis(slots, player[:, None], axis=1).reshape(-1, sizes.chunk)[:, 0]
 

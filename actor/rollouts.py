@@ -39,7 +39,8 @@ COUNTED = -1  # opponent index of a finished game that is not replaced
 class Decider(NamedTuple):
   """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
 
-  # (params, keys, games, players, opponents, observations, cores) -> StepOutput, [rows, ...] each
+  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput, all [rows,
+  # ...]
   decide: Callable[..., StepOutput]
   initial_state: Callable[[], types.CoreState]  # at the start of a game
   plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
@@ -50,6 +51,10 @@ class Decider(NamedTuple):
   choose_rows: Callable[..., tuple[jax.Array, jax.Array]] = rows.longest_waiting
   # opponents [games] -> index of the scripted player, any where there is none
   script: Callable[[jax.Array], jax.Array] = lambda opponent: jnp.maximum(opponent - 1, 0)
+  # Of a decider that decides before it observes: games -> its plans at the start [games, ...], and
+  # (key, game states, plans, opponents, flushed) -> game states, plans, pending [games, 2].
+  initial_plan: Callable[[int], Any] = lambda games: ()
+  advance: Callable[..., tuple[Any, Any, jax.Array]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +111,7 @@ class RolloutState(NamedTuple):
   key: jax.Array
   environment: Any
   core: types.CoreState  # [games, 2, ...]
+  plan: Any  # of the decider, [games, ...]
   # [games, 2, ...]: at each row's last observation; a scripted player's at its opponent's.
   executed: types.Statistics
   race: jax.Array  # [games, 2] int32
@@ -190,23 +196,27 @@ def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
   core = jax.tree.map(
     lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), setup.decider.initial_state())
   return RolloutState(
-    key=keys[6], environment=state, core=core, executed=jax.tree.map(jnp.zeros_like, target),
+    key=keys[6], environment=state, core=core, plan=setup.decider.initial_plan(games),
+    executed=jax.tree.map(jnp.zeros_like, target),
     race=race, side=side, map_index=map_index, pseudo_active=active, target=target,
     opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
 
 
 def _advance_until_due(setup: _Setup, key: jax.Array,
-                       state: RolloutState) -> tuple[Any, jax.Array]:
+                       state: RolloutState) -> tuple[Any, Any, jax.Array]:
   """Advances games, scripted players included, until enough rows of the decider are due.
 
   Games with a pending row wait; the others advance together.
 
   Returns:
-    The environment state and `pending` [games, 2] bool: rows to be observed, that is, due rows,
-    and rows of finished games whose terminal observation is not recorded yet.
+    The environment state, the plans, and `pending` [games, 2] bool: rows to be observed, that is,
+    due rows, and rows of finished games whose terminal observation is not recorded yet.
   """
   environment, config = setup.environment, setup.config
+  if setup.decider.advance is not None:
+    return setup.decider.advance(
+      key, state.environment, state.plan, state.opponent, state.flushed)
   played = setup.decider.plays(state.opponent)
   script = setup.decider.script(state.opponent)
 
@@ -231,7 +241,7 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
 
   game, waiting, _ = jax.lax.while_loop(
     too_few, advance, (state.environment, pending(state.environment), 0))
-  return game, waiting
+  return game, state.plan, waiting
 
 
 def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
@@ -256,9 +266,10 @@ def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
   """Runs the decider on a batch of rows. Returns its output and the records."""
   size = setup.config.inference_batch
   core, first = rows.gather((state.core, state.first), batch.row)
+  plan = jax.tree.map(lambda x: x[batch.row // 2], state.plan)
   output = setup.decider.decide(
     params, jax.random.split(key, size), batch.game, batch.row % 2, state.opponent[batch.row // 2],
-    batch.observation, core)
+    batch.observation, core, plan)
   step = types.Step(
     observation=batch.observation, privileged=batch.privileged, action=output.action,
     log_prob=output.log_prob, reward=batch.reward,
@@ -327,7 +338,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
     `conditioning` has rows for all maps of the config.
   """
-  def decide(params, keys, game, player, opponent, observation, core) -> StepOutput:
+  def decide(params, keys, game, player, opponent, observation, core, plan) -> StepOutput:
     return jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
 
   def plays(opponent: jax.Array) -> jax.Array:
@@ -365,8 +376,8 @@ def make_program(environment: base.Environment, decider: Decider, config: Rollou
   def run(params, state, probabilities, conditioning):
     def iteration(state, _):
       key, advance_key, action_key, *new_keys = jax.random.split(state.key, 5)
-      game, pending = _advance_until_due(setup, advance_key, state)
-      state = state._replace(key=key, environment=game)
+      game, plan, pending = _advance_until_due(setup, advance_key, state)
+      state = state._replace(key=key, environment=game, plan=plan)
       batch = _observe(setup, params, state, pending)
       output, records = _infer(setup, params, action_key, state, batch)
       state = _act(setup, state, pending, batch, output)

@@ -5,7 +5,7 @@ import ml_collections
 # Changes for a run from random weights, `--config.init=random`.
 FROM_RANDOM = {
   "seconds": 1800.0,
-  "actor": {"pseudo_probability": 0.5},
+  "actor": {"self_play": 0.25, "uniform": 0.2, "pseudo_probability": 0.5},
   "learner": {
     "learning_rate": 1e-3,
     "entropy": 5e-2,  # with 5e-3 the policy converged prematurely

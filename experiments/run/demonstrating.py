@@ -17,6 +17,7 @@ from starleague.data.records import Records
 from starleague.environments.skirmish.bots import players as scripted_players
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
+from starleague.environments.skirmish.rules import constants
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.config import game_config
 from starleague.experiments.run import compiling
@@ -87,7 +88,8 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
       games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
       races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
       maps=len(dm_environment.map_names(sizes.tier))),
-    scripted_players.make_scripted(**game._asdict()), pack_step=wire.pack_steps)
+    scripted_players.make_scripted(**game._asdict()), game.max_selected,
+    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps)
 
 
 def play(demonstrators: Demonstrators, session: int) -> Iterator[Played]:

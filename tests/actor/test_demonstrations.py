@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor import demonstrations, rollouts
-from starleague.data import conditioning
+from starleague.data import conditioning, waits
 from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, scripted
 
 CONFIG = rollouts.RolloutConfig(games=6, inference_batch=4, iterations=64, max_advances=8)
@@ -42,7 +42,7 @@ def environment():
 @functools.cache
 def played(seed: int = 0, calls: int = 4):
   program = demonstrations.make_demonstrations(
-    environment(), PLAYERS, PAIRS, CONFIG, scripted)
+    environment(), PLAYERS, PAIRS, CONFIG, scripted, 2, STEP_LOOPS)
   probabilities = np.full(len(PAIRS), 1 / len(PAIRS), np.float32)
   state = program.init(jax.random.key(seed), np.arange(6), CONDITIONS)
   outputs = []
@@ -84,8 +84,40 @@ def test_both_players_decisions_are_recorded_with_their_own_strength():
 
 
 def test_income_is_that_of_the_pairing():
-  program = demonstrations.make_demonstrations(environment(), PLAYERS, PAIRS, CONFIG, scripted)
+  program = demonstrations.make_demonstrations(
+    environment(), PLAYERS, PAIRS, CONFIG, scripted, 2, STEP_LOOPS)
   state = program.init(jax.random.key(0), jnp.arange(6), CONDITIONS)
   match_up = state.environment["match_up"]
   np.testing.assert_array_equal(match_up.mmr, np.array([2000, 5000, 7000])[PAIRS])
   np.testing.assert_array_equal(match_up.income, np.array([100, 150, 100])[PAIRS])
+
+
+def often_waiting(index, key, state, player):
+  """Acts when a function of the loop says so, and waits otherwise; looks again after 16 loops."""
+  action = scripted(jnp.int32(0), key, state, player)
+  acts = (state["clock"].loop * (3 + index) // 16 + player) % (4 + 7 * index) == 0
+  return action._replace(function=jnp.where(acts, 7, waits.NO_OP).astype(jnp.int16))
+
+
+def test_waiting_is_not_recorded():
+  """Compares with all decisions of the same players, merged afterwards."""
+  players = [demonstrations.Player(script=0, mmr=1), demonstrations.Player(script=1, mmr=2)]
+  program = demonstrations.make_demonstrations(
+    environment(), players, np.array([[0, 1]]), CONFIG, often_waiting, 2, STEP_LOOPS)
+  state = program.init(jax.random.key(0), np.zeros(6, int), CONDITIONS)
+  state, records, _ = program.run((), state, np.ones(1, np.float32), CONDITIONS)
+  flat = jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), records)
+  games = 0
+  for row in range(2 * CONFIG.games):
+    own = jax.tree.map(lambda x, row=row: x[flat.row == row], flat)
+    begins = np.flatnonzero(own.first)
+    every = np.arange(0, LENGTH + 1, 16)
+    index = player = row % 2
+    functions = np.where((every[:-1] * (3 + index) // 16 + player) % (4 + 7 * index) == 0, 7, 0)
+    kept = waits.kept(functions, every)
+    for begin, end in zip(begins, begins[1:], strict=False):
+      games += 1
+      step = jax.tree.map(lambda x, begin=begin, end=end: x[begin:end], own.step)
+      np.testing.assert_array_equal(step.observation.game_loop, every[kept])
+      np.testing.assert_array_equal(step.action.function[:-1], functions[kept[:-1]])
+  assert games > 20

@@ -1,9 +1,22 @@
 """Runs of processes that a test waits for and kills."""
 
+import os
 import pathlib
 import time
 
+import jax
+
 DEADLINE_S = 1200
+# Of whole runs: equal sizes, so that they share compiled programs.
+SIZES = ("actor.games=16", "actor.inference_batch=16", "actor.iterations=16", "data.min_size=8",
+         "learner.batch_size=8", "imitation.batch_size=8")
+
+
+def variables() -> dict[str, str]:
+  """Returns the environment variables of a run: the tests' compilation cache, one CPU device."""
+  cache = jax.config.jax_compilation_cache_dir
+  return {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0",
+          **({"JAX_COMPILATION_CACHE_DIR": cache} if cache else {})}
 
 
 def wait_for(condition, what: str):

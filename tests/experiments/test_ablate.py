@@ -10,22 +10,22 @@ from starleague.experiments.configs import ablations
 from starleague.experiments.configs.ablations import Ablation, Arm
 from starleague.experiments.run import wiring
 from tests.experiments.launch import launch
+from tests.experiments.runs import SIZES, variables
 
 SMALL = Ablation(
   title="small", updates=3, seeds=(4,), games=2, match_games=2, opponents=("rusher",),
   arms=(Arm("random", "random", {"init": "random", "actor.pseudo_probability": 0.0}),
         Arm("z", "imitation and z", {"init": "imitation"}, shows_z=True)))
 SETTINGS = ("demonstrations.games=8", "imitation.seconds=0", "imitation.epochs=1",
-            "imitation.batch_size=8", "imitation.held_out=0.2", "imitation.fine_tune_mmr=2000",
-            "imitation.fine_tune_seconds=0",
-            "evaluation.games=2", "actor.games=8", "actor.inference_batch=8",
-            "actor.iterations=16", "data.min_size=8", "learner.batch_size=8",
-            "learner.log_interval_s=1")
+            *SIZES, "imitation.held_out=0.2", "imitation.fine_tune_mmr=2000",
+            "imitation.fine_tune_seconds=0", "evaluation.games=2", "learner.log_interval_s=1")
 
 
 @pytest.fixture
 def small(monkeypatch):
   monkeypatch.setitem(ablations.ABLATIONS, "small", SMALL)
+  for name, value in variables().items():
+    monkeypatch.setenv(name, value)
   handler = signal.getsignal(signal.SIGTERM)
   yield
   signal.signal(signal.SIGTERM, handler)

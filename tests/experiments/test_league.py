@@ -16,13 +16,12 @@ from starleague.agent import config as agent_config
 from starleague.common import results
 from starleague.experiments.run import league_run, wiring
 from starleague.learner import checkpoints
-from tests.experiments.runs import DEADLINE_S, pids_of, wait_for
+from tests.experiments.runs import DEADLINE_S, SIZES, pids_of, variables, wait_for
 
 SETTINGS = ("seconds=60", "demonstrations.players=rusher,builder", "demonstrations.games=12",
-            "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
+            *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
-            "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
-            "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
+            "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2",
             "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.lease_s=20", "league.snapshot_steps=512",
@@ -48,8 +47,7 @@ def finished(tmp_path_factory):
   started = subprocess.Popen(
     [sys.executable, "-m", "starleague.experiments.league", "--runs_dir", str(run_dir.parent),
      "--run", "small", *(f"--config.{setting}" for setting in SETTINGS)],
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    env={**os.environ, "XLA_FLAGS": ""})
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables())
   before: set[tuple] = set()
 
   def has_more_results(known: int) -> bool:

@@ -17,7 +17,7 @@ from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from tests.experiments import imitated_games
 from tests.experiments.launch import launch
-from tests.experiments.test_train import pids_of, wait_for
+from tests.experiments.runs import pids_of, variables, wait_for
 
 SETTINGS = ("batch_size=4", "unroll_length=4", "seconds=0", "epochs=2", "held_out=0.2",
             "fine_tune_epochs=1", "fine_tune_seconds=0", "evaluate_interval_s=3",
@@ -44,7 +44,7 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
      "--run", "small", "--dataset", str(dataset), "--config.learner.log_interval_s=1",
      *(f"--config.imitation.{setting}" for setting in SETTINGS)],
     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    env={**os.environ, "XLA_FLAGS": ""})
+    env=variables())
   try:
     wait_for(lambda: saved_steps(run_dir, wiring.IMITATION) or started.poll() is not None,
              "checkpoint")

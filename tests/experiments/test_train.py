@@ -14,14 +14,13 @@ import pytest
 from starleague.common import results
 from starleague.experiments.run import learner_setup, settings, wiring
 from starleague.learner import checkpoints
-from tests.experiments.runs import DEADLINE_S, pids_of, wait_for
+from tests.experiments.runs import DEADLINE_S, SIZES, pids_of, variables, wait_for
 
 SETTINGS = ("seconds=20", "demonstrations.players=rusher,builder", "demonstrations.games=12",
-            "imitation.batch_size=8", "imitation.epochs=1", "imitation.held_out=0.2",
+            *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
             "learner.value_warm_up=2", "evaluation.games=2",
-            "actor.games=16", "actor.inference_batch=16", "actor.iterations=16",
-            "data.min_size=8", "learner.batch_size=8", "learner.checkpoint_interval_s=2",
+            "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2")
 
 
@@ -46,7 +45,7 @@ def finished(runs_dir):
   run_dir = runs_dir / "small"
   started = subprocess.Popen(
     command(runs_dir), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    env={**os.environ, "XLA_FLAGS": ""})
+    env=variables())
   try:
     wait_for(lambda: len(saved_steps(run_dir)) > 1 or started.poll() is not None, "checkpoint")
     killed = wait_for(lambda: pids_of(run_dir, "learner"), "learner")
@@ -104,7 +103,7 @@ def test_an_interrupted_run_stops_cleanly_without_leftover_processes(finished, r
   started = subprocess.Popen(
     command(runs_dir, "--config.seconds=10000"), stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    env={**os.environ, "XLA_FLAGS": ""})
+    env=variables())
   wait_for(lambda: (saved_steps(run_dir) or [0])[-1] > before or started.poll() is not None,
            "further checkpoint")
   started.send_signal(signal.SIGINT)

@@ -11,7 +11,7 @@ needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="nee
 _MEASURE = """<script>
 onload = () => setTimeout(() => {
   const inside = document.querySelector("iframe").contentDocument;
-  const wide = [...inside.querySelectorAll("html, .card, dl div")]
+  const wide = [...inside.querySelectorAll("BOXES")]
     .filter(box => box.scrollWidth > box.clientWidth + 1).length;
   document.title = `overflows=${wide} text=${inside.body.innerText.slice(0, 4000)}`;
 }, 1500);
@@ -28,11 +28,12 @@ def dump(address, profile, budget=5000):
   return done.stdout
 
 
-def measure(page, width, folder):
+def measure(page, width, folder, boxes="html, .card, dl div"):
   """Returns the number of overflowing boxes and the visible text of a page at a width in pixels."""
   frame = f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'
   path = folder / "frame.html"
-  path.write_text(f"<!doctype html><title></title><body>{frame}{_MEASURE}</body>")
+  path.write_text(f"<!doctype html><title></title><body>{frame}{_MEASURE.replace('BOXES', boxes)}"
+                  "</body>")
   dom = dump(path.as_uri(), folder / "profile")
   title = html.unescape(dom.partition("<title>")[2].partition("</title>")[0])
   overflows, _, text = title.removeprefix("overflows=").partition(" text=")

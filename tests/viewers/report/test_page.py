@@ -8,7 +8,7 @@ from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.common.results import Row
 from starleague.viewers.report import page as report
-from tests.viewers.browser import dump, needs_browser
+from tests.viewers.browser import dump, measure, needs_browser
 from tests.viewers.pages import check_self_contained
 from tests.viewers.report.rows import ROWS, plots_of, text_of
 
@@ -93,6 +93,15 @@ def test_every_kind_of_tag_is_drawn(run_dir):
   assert curves["Fraction of time the learner waits for data"] == {"waiting": [0.375]}
   assert curves["first"] == {"first": [7.0]}
   assert len(curves) == 15 and {"rush", "only trained"} < set(curves)
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_is_no_wider_than_the_screen(tmp_path, width):
+  """The config's short values wrap; tables scroll within their cards."""
+  page = report.render_page("run", ROWS, {f"config_key_{i}": i for i in range(9)})
+  assert measure(page, width, tmp_path, boxes="html")[0] == 0
 
 
 @pytest.mark.parametrize("kept", [None, *sorted({row.tag for row in ROWS})])

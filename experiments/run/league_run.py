@@ -8,8 +8,7 @@ import portpicker
 
 from starleague.common import results
 from starleague.experiments.run import display, processes, progress, settings, supervision, wiring
-
-LEAGUE_FILE = "league.sqlite"
+from starleague.viewers.league import reading
 
 
 def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -20,7 +19,7 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   started = supervision.make_processes(config, run_dir, port, origin, joined)
   coordinator = processes.Process(
     "coordinator", supervision.module(
-      "coordinator", "--league_file", str(run_dir / LEAGUE_FILE), "--port", str(league_port),
+      "coordinator", "--league_file", str(run_dir / reading.LEAGUE_NAME), "--port", str(league_port),
       "--seed", str(config.seed), "--composition", config.league.composition,
       "--snapshot_steps", repr(config.league.snapshot_steps),
       "--timeout_steps", repr(config.league.timeout_steps),

@@ -14,8 +14,9 @@ import pytest
 from starleague import league
 from starleague.agent import config as agent_config
 from starleague.common import results
-from starleague.experiments.run import league_run, wiring
+from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
+from starleague.viewers.league import reading
 from tests.experiments.runs import DEADLINE_S, SIZES, pids_of, variables, wait_for
 
 SETTINGS = ("seconds=60", "demonstrations.players=rusher,builder", "demonstrations.games=12",
@@ -33,7 +34,7 @@ KILLED = ("actor", "learner", "coordinator", "data_server")
 
 def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
   """Returns the rows of a query on the league's file."""
-  path = run_dir / league_run.LEAGUE_FILE
+  path = run_dir / reading.LEAGUE_NAME
   if not path.exists():
     return []
   with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as connection:
@@ -97,7 +98,7 @@ def test_both_learners_learn_and_meet(finished):
   for name in LEARNERS:
     tags = results.by_tag(results.read(wiring.learner_dir(run_dir, name) / results.FILE_NAME))
     assert np.isfinite([row.value for row in tags["loss/total"]]).all()
-  met = league.Payoff(run_dir / league_run.LEAGUE_FILE).games(LEARNERS, LEARNERS)
+  met = league.Payoff(run_dir / reading.LEAGUE_NAME).games(LEARNERS, LEARNERS)
   assert met[0, 1] > 0
 
 

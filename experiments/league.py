@@ -28,7 +28,7 @@ def main() -> None:
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config = _CONFIG.value()
-    supervision.prepare(config, run_dir)
+    supervision.prepare(config, run_dir, league=True)
     league_run.train(config, run_dir)
     print(f"page: {page.write(run_dir)}")
   except processes.ProcessFailed as error:

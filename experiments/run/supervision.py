@@ -40,12 +40,23 @@ def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
   return pathlib.Path(runs_dir) / run
 
 
-def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
+def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+            league: bool = False) -> None:
   """Writes the config of a new run, or checks the config of a resumed one.
 
+  Args:
+    config: of the run.
+    run_dir: the run's directory.
+    league: whether it is a league.
+
   Raises:
-    SettingsError: the run was started with another config. Only durations may change.
+    SettingsError: the run was started with another config, of which only durations may change, or
+      it is a league and should not be, or the other way round.
   """
+  if (run_dir / (wiring.CHECKPOINTS if league else wiring.LEARNERS)).exists():
+    raise settings.SettingsError(
+      f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
+      f"{'train' if league else 'league'}, or choose another --run.")
   if not (run_dir / settings.CONFIG_FILE).exists():
     settings.save(config, run_dir)
     return

@@ -25,6 +25,7 @@ from starleague.environments.skirmish.rules.config import GameConfig, game_confi
 PLAYER = "main"  # the player that is trained
 INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
 CHECKPOINTS = "checkpoints"
+LEARNERS = "learners"  # of a league: a directory for each learning player
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
 LIBRARY = "z.npz"  # z of the imitated winners, in the run's directory
@@ -96,7 +97,7 @@ def player_sizes(parts: Parts, config: ml_collections.ConfigDict, learners: int)
 
 def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
   """Returns the directory of a league's learning player: checkpoints, results, diagnosis."""
-  return run_dir / "learners" / player
+  return run_dir / LEARNERS / player
 
 
 def snapshot_path(run_dir: pathlib.Path, player: str) -> pathlib.Path:

@@ -92,6 +92,10 @@ def test_origin_that_lacks_a_value(folder):
     agent.load_pretrained("mini", folder)
 
 
+def test_mini_ships():
+  assert "mini" in pretrained.names()
+
+
 @pytest.mark.parametrize("name", pretrained.names())
 def test_shipped_weights_fit_the_agent(name):
   weights = agent.load_pretrained(name)

@@ -33,11 +33,13 @@ KILLED = ("actor", "learner", "coordinator", "data_server")
 
 
 def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
-  """Returns the rows of a query on the league's file."""
+  """Returns the rows of a query on the league's file; none before it has tables."""
   path = run_dir / reading.LEAGUE_NAME
   if not path.exists():
     return []
   with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as connection:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'results'").fetchone():
+      return []
     return connection.execute(query).fetchall()
 
 

@@ -19,8 +19,9 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   started = supervision.make_processes(config, run_dir, port, origin, joined)
   coordinator = processes.Process(
     "coordinator", supervision.module(
-      "coordinator", "--league_file", str(run_dir / reading.LEAGUE_NAME), "--port", str(league_port),
-      "--seed", str(config.seed), "--composition", config.league.composition,
+      "coordinator", "--league_file", str(run_dir / reading.LEAGUE_NAME),
+      "--port", str(league_port), "--seed", str(config.seed),
+      "--composition", config.league.composition,
       "--snapshot_steps", repr(config.league.snapshot_steps),
       "--timeout_steps", repr(config.league.timeout_steps),
       "--lease_s", repr(config.league.lease_s)),
@@ -37,7 +38,7 @@ def make_processes(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
 
 
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> None:
-  """Imitates, then runs the league to the end of its time. Raises the errors of `run_processes`.
+  """Imitates, then runs the league to the end of its time; raises errors of `run_processes`.
 
   Raises:
     SettingsError: the config does not start from imitation.

@@ -79,10 +79,11 @@ def environment(run_dir: pathlib.Path) -> dict[str, str]:
   """Returns the environment variables of a run's processes.
 
   A compilation cache of all programs, small ones too, lets a restarted process start without
-  compiling; it lies beside the runs, unless JAX_COMPILATION_CACHE_DIR names another. Large arrays use huge pages where Linux and glibc (2.35) support them: XLA allocates
-  the memory of each call again, and with small pages the kernel takes a third of a gradient's time
-  to hand it out. XLA's MLIR fusion emitters for CPUs are off: they take 1.6 times the compile time
-  of the LLVM ones (`docs/performance.md`).
+  compiling; it lies beside the runs, unless JAX_COMPILATION_CACHE_DIR names another. Large arrays
+  use huge pages where Linux and glibc (2.35) support them: XLA allocates the memory of each call
+  again, and with small pages the kernel takes a third of a gradient's time to hand it out. XLA's
+  MLIR fusion emitters for CPUs are off: they take 1.6 times the compile time of the LLVM ones
+  (`docs/performance.md`).
   """
   beside = str((run_dir.parent / ".compiled").absolute())
   variables = {"JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR") or beside,

@@ -16,7 +16,7 @@ from starleague.environments.skirmish.rules import constants
 from starleague.experiments.run import acting, league_acting, stopping, wiring
 
 REPLAYS = "replays"  # folder of a league's kept replays
-_IDLE_S = 5.0  # after an answer without assignments: all players are paused
+_IDLE_S = 5.0  # before the league has weights, and while all its players are paused
 
 
 class Evaluator:
@@ -90,6 +90,8 @@ def evaluate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pa
   client = league.LeagueClient(
     league.GrpcTransport(coordinator), f"evaluator-{uuid.uuid4().hex[:8]}")
   evaluator = Evaluator(parts, config, run_dir, address, client)
+  while not (run_dir / wiring.INITIAL).exists():  # the learner writes it when it starts
+    time.sleep(_IDLE_S)
   while True:
     assignments = client.evaluation_matches(1, config.league.evaluation_games)
     for assignment in assignments:

@@ -28,12 +28,14 @@ def wait_for(condition, what: str):
 
 
 def pids_of(run_dir: pathlib.Path, module: str) -> list[int]:
+  """Returns the processes of a launch file whose arguments name a path in a run's directory."""
   found = []
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
       words = path.read_bytes().split(b"\0")
     except OSError:
       continue
-    if f"starleague.experiments.{module}".encode() in words and str(run_dir).encode() in words:
+    if f"starleague.experiments.{module}".encode() in words and any(
+        str(run_dir).encode() in word for word in words):
       found.append(int(path.parent.name))
   return found

@@ -19,7 +19,7 @@ from starleague.learner import checkpoints
 from starleague.viewers.league import reading
 from tests.experiments.runs import DEADLINE_S, SIZES, pids_of, variables, wait_for
 
-SETTINGS = ("seconds=60", "demonstrations.players=rusher,builder", "demonstrations.games=12",
+SETTINGS = ("seconds=150", "demonstrations.players=rusher,builder", "demonstrations.games=12",
             *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
             "learner.checkpoint_interval_s=2",
@@ -59,6 +59,7 @@ def finished(tmp_path_factory):
   try:
     for module in KILLED:
       wait_for(functools.partial(has_more_results, len(before)), "result")
+      assert started.poll() is None, f"the league ended before its {module} was killed"
       before = set(rows(run_dir, RESULTS))
       for pid in wait_for(functools.partial(pids_of, run_dir, module), module):
         os.kill(pid, signal.SIGKILL)

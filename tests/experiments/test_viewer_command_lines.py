@@ -26,8 +26,8 @@ CASES = {
     (["a.npz", "--speed", "0"], "flag --speed=0.0: expected 0.01 to 1000" + HELP),
     (["a.npz", "--speed", "nan"], "flag --speed=nan: expected 0.01 to 1000" + HELP),
     (["a.npz", "--view", "3"], r"flag --view=3: 3 is not an? integer in the range \[0, 2\]" + HELP),
-    (["--play", "rusher", "nobody"], "player 'nobody': expected one of passive, rusher, .*agent in "
-     "tier mini"),
+    (["--play", "rusher", "nobody"], "player 'nobody': expected one of passive, rusher, .*agent, "
+     "pretrained in tier mini"),
     (["--play", "L7", "rusher"], "player 'rusher': expected one of .* in tier default"),
     ([*L7, "--tier", "huge"], "tier 'huge' does not exist; expected one of mini, default, large"),
     ([*L7, "--races", "zerg,orc"], "race 'orc': expected one of terran, protoss, zerg.*default"),

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.actor import rollouts
+from starleague.actor import rollouts, rows
 from starleague.agent import types
 from starleague.agent.policy import StepOutput
 from starleague.agent.vocabulary import Arguments
@@ -56,7 +56,6 @@ class _Setup(NamedTuple):
 
   environment: base.Environment
   scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
-  config: rollouts.RolloutConfig
   scripted_player: rollouts.ScriptedPlayer
   loops_per_step: int
 
@@ -69,59 +68,27 @@ def _initial_plan(games: int, max_selected: int) -> Plan:
               planned=jnp.zeros((games, 2), bool), since=nothing - 1, looks_at=nothing)
 
 
-def _decide(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array) -> Plan:
-  """Returns the plans after the players that are due have decided."""
+def _look(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
+          advanced: jax.Array) -> Plan:
+  """Returns the plans after the players that are due have decided; see `rollouts.Decider`."""
+  due = jax.vmap(setup.environment.due)(game)
+  acted = plan.planned & ~due  # an action that was taken is no plan any more
+  since = jnp.where(acted, plan.step[:, None], plan.since)
+  step, planned = plan.step + advanced, plan.planned & ~acted
+  now = step[:, None]
   scripts = jnp.asarray(setup.scripts, jnp.int32)[opponent]
   keys = jax.random.split(key, scripts.shape)
-  act = jax.vmap(jax.vmap(setup.scripted_player, in_axes=(0, 0, None, 0)), in_axes=(0, 0, 0, None))
-  action = act(scripts, keys, game, jnp.arange(2))
-  now = plan.step[:, None]
-  decides = jax.vmap(setup.environment.due)(game) & ~plan.planned & (now >= plan.looks_at)
+  decide = jax.vmap(jax.vmap(setup.scripted_player, in_axes=(0, 0, None, 0)),
+                    in_axes=(0, 0, 0, None))
+  action = jax.tree.map(lambda new, old: new.astype(old.dtype),
+                        decide(scripts, keys, game, jnp.arange(2)), plan.action)
   following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
-  waits = (action.function == waiting.NO_OP) & (plan.since >= 0) & (
-    (following - plan.since) * setup.loops_per_step <= types.MAX_DELAY)
+  decides = due & ~planned & (now >= plan.looks_at)
+  waits = decides & (action.function == waiting.NO_OP) & (since >= 0) & (
+    (following - since) * setup.loops_per_step <= types.MAX_DELAY)
   chosen = decides & ~waits
-  return plan._replace(
-    action=jax.tree.map(
-      lambda new, old: jnp.where(chosen.reshape(*chosen.shape, *[1] * (new.ndim - 2)),
-                                 new.astype(old.dtype), old), action, plan.action),
-    planned=plan.planned | chosen, looks_at=jnp.where(decides & waits, following, plan.looks_at))
-
-
-def _advance(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
-             flushed: jax.Array) -> tuple[Any, Plan, jax.Array]:
-  """Advances games until enough players have planned an action; see `rollouts.Decider`.
-
-  Games with a pending row wait; the others advance together.
-  """
-  environment, config = setup.environment, setup.config
-
-  def pending(game: Any, plan: Plan) -> jax.Array:
-    over = jax.vmap(environment.outcome)(game).over[:, None]
-    return jnp.where(over, ~flushed, plan.planned)
-
-  def too_few(carry):
-    _, _, rows, advances = carry
-    return (rows.sum() < config.inference_batch) & (advances < config.max_advances)
-
-  def advance(carry):
-    game, plan, rows, advances = carry
-    idle = ~rows.any(axis=1)
-    moved = jax.vmap(environment.advance)(game)
-    game = jax.tree.map(
-      lambda new, old: jnp.where(idle.reshape(-1, *[1] * (new.ndim - 1)), new, old), moved, game)
-    plan = _decide(setup, jax.random.fold_in(key, advances), game,
-                   plan._replace(step=plan.step + idle), opponent)
-    return game, plan, pending(game, plan), advances + 1
-
-  # An action that was taken is no plan any more.
-  acted = plan.planned & ~jax.vmap(environment.due)(game)
-  plan = plan._replace(planned=plan.planned & ~acted,
-                       since=jnp.where(acted, plan.step[:, None], plan.since))
-  plan = _decide(setup, jax.random.fold_in(key, config.max_advances), game, plan, opponent)
-  game, plan, rows, _ = jax.lax.while_loop(
-    too_few, advance, (game, plan, pending(game, plan), 0))
-  return game, plan, rows
+  return Plan(step=step, action=rows.select(chosen, action, plan.action), planned=planned | chosen,
+              since=since, looks_at=jnp.where(waits, following, plan.looks_at))
 
 
 def make_demonstrations(environment: base.Environment, players: Sequence[Player],
@@ -147,7 +114,7 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     Records have log-probabilities and core states of zero.
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = _Setup(environment, script, config, scripted_player, loops_per_step)
+  setup = _Setup(environment, script, scripted_player, loops_per_step)
 
   def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StepOutput:
     del params, keys, game, pairing, observation
@@ -169,5 +136,5 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
   decider = rollouts.Decider(
     decide, initial_state, plays, strength,
     initial_plan=functools.partial(_initial_plan, max_selected=max_selected),
-    advance=functools.partial(_advance, setup))
+    look=functools.partial(_look, setup), ready=lambda plan: plan.planned)
   return rollouts.make_program(environment, decider, config, None, pack_step)

@@ -39,8 +39,8 @@ COUNTED = -1  # opponent index of a finished game that is not replaced
 class Decider(NamedTuple):
   """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
 
-  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput, all [rows,
-  # ...]
+  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput; all have a
+  # leading axis of rows
   decide: Callable[..., StepOutput]
   initial_state: Callable[[], types.CoreState]  # at the start of a game
   plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
@@ -51,10 +51,12 @@ class Decider(NamedTuple):
   choose_rows: Callable[..., tuple[jax.Array, jax.Array]] = rows.longest_waiting
   # opponents [games] -> index of the scripted player, any where there is none
   script: Callable[[jax.Array], jax.Array] = lambda opponent: jnp.maximum(opponent - 1, 0)
-  # Of a decider that decides before it observes: games -> its plans at the start [games, ...], and
-  # (key, game states, plans, opponents, flushed) -> game states, plans, pending [games, 2].
+  # The rest is for a decider that decides before it observes. Plans at the start, [games, ...]:
   initial_plan: Callable[[int], Any] = lambda games: ()
-  advance: Callable[..., tuple[Any, Any, jax.Array]] | None = None
+  # (key, game states, plans, opponents, advanced [games] bool) -> plans, after environment steps
+  look: Callable[..., Any] = lambda key, game, plan, opponent, advanced: plan
+  # plans -> rows to be observed [games, 2] bool; None: those that are due
+  ready: Callable[[Any], jax.Array] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,35 +215,37 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
     The environment state, the plans, and `pending` [games, 2] bool: rows to be observed, that is,
     due rows, and rows of finished games whose terminal observation is not recorded yet.
   """
-  environment, config = setup.environment, setup.config
-  if setup.decider.advance is not None:
-    return setup.decider.advance(
-      key, state.environment, state.plan, state.opponent, state.flushed)
-  played = setup.decider.plays(state.opponent)
-  script = setup.decider.script(state.opponent)
+  environment, config, decider = setup.environment, setup.config, setup.decider
+  played, script = decider.plays(state.opponent), decider.script(state.opponent)
 
-  def pending(game):
+  def pending(game, plan):
     over = jax.vmap(environment.outcome)(game).over[:, None]
-    return played & jnp.where(over, ~state.flushed, jax.vmap(environment.due)(game))
+    ready = jax.vmap(environment.due)(game) if decider.ready is None else decider.ready(plan)
+    return played & jnp.where(over, ~state.flushed, ready)
 
   def too_few(carry):
-    _, waiting, advances = carry
+    *_, waiting, advances = carry
     return (waiting.sum() < config.inference_batch) & (advances < config.max_advances)
 
   def advance(carry):
-    game, waiting, advances = carry
+    game, plan, waiting, advances = carry
     if setup.scripted_player is not None:
       keys = jax.random.split(jax.random.fold_in(key, advances), config.games)
       due = jax.vmap(environment.due)(game) & ~played
       action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
       actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
       game = jax.vmap(environment.act)(game, actions, due)
-    game = rows.select_games(waiting.any(axis=1), game, jax.vmap(environment.advance)(game))
-    return game, pending(game), advances + 1
+    idle = ~waiting.any(axis=1)
+    game = rows.select(idle, jax.vmap(environment.advance)(game), game)
+    plan = decider.look(jax.random.fold_in(key, advances), game, plan, state.opponent, idle)
+    return game, plan, pending(game, plan), advances + 1
 
-  game, waiting, _ = jax.lax.while_loop(
-    too_few, advance, (state.environment, pending(state.environment), 0))
-  return game, state.plan, waiting
+  game = state.environment
+  plan = decider.look(jax.random.fold_in(key, config.max_advances), game, state.plan,
+                      state.opponent, jnp.zeros(config.games, bool))
+  game, plan, waiting, _ = jax.lax.while_loop(
+    too_few, advance, (game, plan, pending(game, plan), 0))
+  return game, plan, waiting
 
 
 def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
@@ -319,7 +323,7 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
   new = _new_games(setup, game_key, opponents, conditioning)
   # All fields are per game but the first, the key of the batch.
-  return RolloutState(state.key, *rows.select_games(done, new[1:], state[1:])), results
+  return RolloutState(state.key, *rows.select(done, new[1:], state[1:])), results
 
 
 def make_rollouts(environment: base.Environment, policy: Policy, config: RolloutConfig,

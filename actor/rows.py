@@ -22,10 +22,11 @@ def scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
     lambda x, y: x.at[index].set(y, mode="drop"), _flatten(tree), values))
 
 
-def select_games(condition: types.Array, on_true: Any, on_false: Any) -> Any:
-  """Selects between two trees per game; `condition` is [games]."""
+def select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
+  """Selects between two trees per game or per row; `condition` is [games] or [games, 2]."""
   def one(a: jax.Array, b: jax.Array) -> jax.Array:
-    return jnp.where(condition.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+    return jnp.where(
+      condition.reshape(*condition.shape, *[1] * (a.ndim - condition.ndim)), a, b)
   return jax.tree.map(one, on_true, on_false)
 
 

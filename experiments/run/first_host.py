@@ -55,14 +55,15 @@ class FirstHost:
     if self._saved is not None:
       progress.write(self._run_dir, progress.Progress(progress.SETUP, detail=detail))
 
-  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting,
-          trained_seconds: float) -> None:
-    """Writes an update's metrics and the training progress if the interval is over."""
+  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting) -> bool:
+    """Writes an update's metrics if the interval is over; returns whether."""
     if self._saved is None:
-      return
+      return False
     self._log = self._log or self._make_log(step=step - 1)
-    if not self._log(step, values, waiting):
-      return
+    return self._log(step, values, waiting)
+
+  def report_training(self, step: int, trained_seconds: float) -> None:
+    """Reports the progress of the run's training."""
     done, total, unit = trained_seconds, self._total_seconds, "s"
     if self._config.updates and step / self._config.updates > done / total:
       done, total, unit = step, self._config.updates, "updates"

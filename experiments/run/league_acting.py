@@ -67,13 +67,13 @@ class Weights:
     for slot, name in enumerate(names):
       if name is None:
         continue
-      fetch = self._fetchers.get(name)
       # A learning player changes with each update, a frozen one never.
-      version = (name, -1) if fetch is None else (name, fetch().step)
+      fetched = self._fetchers[name]() if name in self._fetchers else None
+      version = name, fetched.step if fetched else -1
       if version == self._held[slot]:
         continue
-      params = (load_snapshot(self._parts, self._run_dir, name) if fetch is None
-                else fetch().params)
+      params = (fetched.params if fetched
+                else load_snapshot(self._parts, self._run_dir, name))
       self.stacked = self._put(self.stacked, slot, params)
       self._held[slot] = version
     return self.stacked

@@ -48,20 +48,25 @@ class Evaluator:
     return replays.policy_player(
       name, self._parts.policy, self._params(name), self._parts.game, self._parts.mmr)
 
-  def play(self, assignment: league.Assignment, game: int) -> replays.Replay:
-    """Plays a game of an assignment; the sides alternate."""
-    names = (assignment.home, assignment.away)
+  def _play(self, names: tuple[str, str],
+            controllers: tuple[replays.Controller, replays.Controller],
+            game: int) -> replays.Replay:
+    """Plays a game of an assignment, by its number; the sides alternate."""
     races = tuple(self._members(name).race or dm_environment.RANDOM for name in names)
     match_up = dm_environment.draw_match_up(
       self._random, self._config.environment.tier, races, swap_sides=bool(game % 2))
     return replays.record(
-      (self._controller(names[0]), self._controller(names[1])),
-      int(self._random.integers(2**31)), game=self._parts.game, match_up=match_up)
+      controllers, int(self._random.integers(2**31)), game=self._parts.game, match_up=match_up)
 
   def evaluate(self, assignment: league.Assignment) -> None:
-    """Plays and reports the games of an assignment; keeps the replays that are asked for."""
+    """Plays and reports the games of an assignment; keeps the replays that are asked for.
+
+    Learning players keep the parameters that they have at the first game.
+    """
+    names = assignment.home, assignment.away
+    controllers = self._controller(names[0]), self._controller(names[1])
     for game in range(assignment.games):
-      replay = self.play(assignment, game)
+      replay = self._play(names, controllers, game)
       result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
       played = league.PlayedGame(game, result, time.time(),
                                  replay.steps * constants.LOOPS_PER_STEP)

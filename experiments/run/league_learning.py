@@ -87,7 +87,7 @@ class Trainee:
     self.learner = self.learner._replace(state=state)
     self._watch.check(values, batch)
     self.step += 1
-    self._first.log(self.step, values, self.batches.waiting(), self.trained)
+    self._first.log(self.step, values, self.batches.waiting())
     self._first.publish(state, self.step)
     self._first.save(state, self.step, self.trained)
 

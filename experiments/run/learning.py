@@ -66,7 +66,8 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
       watch.check(values, batch)
       step += 1
       begun = begun or time.time()
-      first.log(step, values, batches.waiting(), trained())
+      if first.log(step, values, batches.waiting()):
+        first.report_training(step, trained())
       first.publish(state, step)
       first.save(state, step, trained())
     watch.finish()

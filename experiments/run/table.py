@@ -9,6 +9,7 @@ A game counts by the order in which games start. To count the first games that e
 prefer short ones.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -40,6 +41,12 @@ class Match:
     self.games = self.started = self.running = 0
     self.closed_at: int | None = None  # the first call of the program that starts no game of it
     self.extend(assignment)
+
+  @property
+  def open(self) -> int:
+    """Number of its assignments with games that have not started: the last ones."""
+    return sum(1 for _ in itertools.takewhile(
+      lambda each: self.started < each[0] + each[1].games, reversed(self.assignments)))
 
   @property
   def left(self) -> int:
@@ -134,10 +141,11 @@ class Table:
     last games of earlier matches run in the others.
     """
     share = self._sizes.matches // len(self.learners) // 2
-    open_ = [match.home for match in self._matches.values()
-             for first, assignment in match.assignments
-             if match.started < first + assignment.games]
-    return {name: max(0, share - open_.count(name)) for name in self.learners}
+    wanted = dict.fromkeys(self.learners, share)
+    for match in self._matches.values():
+      if match.home in wanted:
+        wanted[match.home] = max(0, wanted[match.home] - match.open)
+    return wanted
 
   def add(self, assignment: Assignment) -> bool:
     """Puts an assignment at a free place, or at that of the same pair; returns whether there is."""

@@ -36,7 +36,9 @@ EXTRAS = {
   "data": ["dm-reverb==0.14.0", "tensorflow-cpu==2.15.1", "pyarrow>=20.0,<26", "numpy<2",
            "chex<0.1.92"],
   "replays": ["pyarrow>=20.0,<26", "s2protocol>=5.0.17"],
-  "sc2": ["pysc2>=4.0", "pys2clientprotocol>=1.0"],
+  # pip installs pys2clientprotocol after the s2clientprotocol that pysc2 declares, and so over it.
+  # pysc2's later commits, never released, cannot start the game.
+  "sc2": ["pysc2==4.0.0", "pys2clientprotocol>=1.0.2"],
   "gif": ["pillow>=10.1"],
   "dashboard": ["dash>=4.0"],
   "test": ["hypothesis>=6.100", "pytest>=8.3", "rlax>=0.1.8"],

@@ -30,7 +30,8 @@ FLOORS = ("environments/base.py", "environments/skirmish/rules/", "environments/
           "environments/skirmish/games/", "environments/skirmish/__init__.py")
 # Heavy packages, and where alone they are imported.
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
-         "s2protocol": ("data/replays/",), "pysc2": ("experiments/generate/",)}
+         "s2protocol": ("data/replays/",), "pysc2": ("environments/sc2/",),
+         "s2clientprotocol": ("environments/sc2/",), "websockets": ("environments/sc2/",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
 IMPORTING_CALLS = {"import_module", "__import__", "find_spec"}

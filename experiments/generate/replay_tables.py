@@ -98,11 +98,11 @@ def read_game_data(path: pathlib.Path):
   Raises:
     GameDataError: the file holds none.
   """
-  from s2clientprotocol import sc2api_pb2
+  from starleague.environments.sc2.protocol import sc_pb
   opener = lzma.open if path.suffix == ".xz" else open
   try:
     with opener(path, "rb") as file:
-      data = sc2api_pb2.ResponseData.FromString(file.read())
+      data = sc_pb.ResponseData.FromString(file.read())
   except Exception as error:  # protobuf's own classes differ between its versions
     raise GameDataError(f"{path}: expected a serialised ResponseData, found: {error}") from error
   if not data.abilities or not data.units or not data.upgrades:

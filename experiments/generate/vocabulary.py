@@ -10,7 +10,6 @@ import csv
 import json
 import lzma
 import pathlib
-import random
 from collections.abc import Iterable, Sequence
 
 from absl import flags
@@ -35,21 +34,6 @@ CRITTERS = frozenset({
 
 class TechnologyTreeError(UserError):
   """A file that is no technology tree."""
-
-
-def import_pysc2_tables():
-  """Imports actions, units, upgrades and buffs of pysc2.lib.
-
-  pysc2.lib.colors calls `random.shuffle` with two arguments at import, which Python 3.11 no longer
-  accepts; a replacement accepts them during the import.
-  """
-  shuffle = random.shuffle
-  random.shuffle = lambda x, _=None: shuffle(x)  # type: ignore[assignment,misc]
-  try:
-    from pysc2.lib import actions, buffs, units, upgrades
-  finally:
-    random.shuffle = shuffle
-  return actions, units, upgrades, buffs
 
 
 def category(name: str) -> str:
@@ -218,8 +202,9 @@ def read_tree(path: pathlib.Path) -> dict:
 
 
 def main() -> None:
+  from starleague.environments.sc2 import protocol
   techtree = read_tree(pathlib.Path(_TECHTREE.value or ""))
-  actions, units, upgrades, buffs = import_pysc2_tables()
+  actions, units, upgrades, buffs = protocol.tables()
   output = pathlib.Path(_OUTPUT.value)
   functions, aliases = function_rows(actions)
   unit_types = unit_rows(units)

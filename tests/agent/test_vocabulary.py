@@ -22,8 +22,9 @@ def committed(name: str) -> list[list[str]]:
 def pysc2():
   """This project's reader of pysc2 and the modules that it reads."""
   pytest.importorskip("pysc2")
+  from starleague.environments.sc2 import protocol
   from starleague.experiments.generate import vocabulary as reader
-  return reader, reader.import_pysc2_tables()
+  return reader, protocol.tables()
 
 
 def test_functions_by_type():

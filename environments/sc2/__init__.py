@@ -1,0 +1,1 @@
+"""StarCraft II: its protocol, observations and actions, through pysc2."""

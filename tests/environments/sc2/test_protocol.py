@@ -1,6 +1,5 @@
 """pysc2 and its protocol on this Python: imports, and messages where they are broken."""
 
-import random
 import subprocess
 import sys
 
@@ -9,7 +8,7 @@ import pytest
 pytest.importorskip("s2clientprotocol")
 pytest.importorskip("pysc2")
 
-from starleague.environments.sc2 import protocol  # noqa: E402
+from starleague.environments.sc2 import protocol
 
 _IMPORTS = """
 import random

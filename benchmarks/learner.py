@@ -112,7 +112,7 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
       return options.updates * steps / taken
 
     waiting = fed.waiting()
-    from_table = hosts.agreed(fed, lambda: True, run.make_vote())
+    from_table = (batch for batch, _ in hosts.agreed(fed, lambda: 0.0, run.make_vote()))
     report(("from the table", "from the device"), "agent steps/s", compare(
       lambda: rate(from_table, True), lambda: rate(itertools.repeat(batch)), options.rounds))
     waited = fed.waiting().since(waiting).waited_seconds

@@ -141,21 +141,20 @@ class Update:
     """Copies a host tree to this update's devices; see `replicate`."""
     return replicate(tree, self.devices, from_first)
 
-  def make_vote(self) -> Callable[[bool], Callable[[], bool]]:
-    """Returns an all-host consensus: vote(yes) returns a function that returns the result.
+  def make_vote(self) -> Callable[[float], Callable[[], float]]:
+    """Returns an all-host consensus: vote(x) returns a function that returns the largest x, float32.
 
-    The result is whether all hosts voted yes. All hosts must vote equally often. A vote is a
-    program on the devices, queued between updates: cast before an update is started and read after,
-    it completes while that update runs.
+    All hosts must vote equally often. A vote is a program on the devices, queued between updates:
+    cast before an update is started and read after, it completes while that update runs.
     """
     if self.local_devices == self.devices:
-      return lambda yes: lambda: yes
-    all_yes = jax.pmap(lambda yes: jax.lax.pmin(yes, AXIS), axis_name=AXIS,
+      return lambda x: lambda: float(np.float32(x))
+    largest = jax.pmap(lambda x: jax.lax.pmax(x, AXIS), axis_name=AXIS,
                        devices=self.devices, out_axes=None)
 
-    def vote(yes: bool) -> Callable[[], bool]:
-      answer = all_yes(np.full(len(self.local_devices), yes, np.int32))
-      return lambda: bool(answer)
+    def vote(x: float) -> Callable[[], float]:
+      answer = largest(np.full(len(self.local_devices), x, np.float32))
+      return lambda: float(answer)
 
     return vote
 

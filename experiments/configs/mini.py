@@ -8,6 +8,7 @@ FROM_RANDOM = {
   "actor": {"self_play": 0.25, "uniform": 0.2, "pseudo_probability": 0.5},
   "learner": {
     "learning_rate": 1e-3,
+    "final_rate": 1.0,
     "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
     "teacher_kl": 0.0,
     "value_warm_up": 0,
@@ -35,7 +36,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seed": 0,
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
     "init": "imitation",
-    "seconds": 480.0,  # of reinforcement learning, without setup and evaluation
+    "seconds": 510.0,  # of reinforcement learning, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",
@@ -144,6 +145,7 @@ def _learner() -> dict:
     "batch_size": 32,  # sequences, over all hosts
     "accumulate": 1,  # parts of a device's share, processed in turn: less memory
     "learning_rate": 4e-4,
+    "final_rate": 0.1,  # over learning_rate, at the end of a linear fall; a league's is constant
     "b1": 0.0,
     "b2": 0.99,
     "eps": 1e-5,

@@ -55,7 +55,8 @@ class FirstHost:
     if self._saved is not None:
       progress.write(self._run_dir, progress.Progress(progress.SETUP, detail=detail))
 
-  def log(self, step: int, values: Mapping[str, jax.Array], waiting: prefetch.Waiting) -> bool:
+  def log(self, step: int, values: Mapping[str, jax.Array | float],
+          waiting: prefetch.Waiting) -> bool:
     """Writes an update's metrics if the interval is over; returns whether."""
     if self._saved is None:
       return False

@@ -58,23 +58,26 @@ def check_hosts(config: ml_collections.ConfigDict) -> None:
       f"'learner.accumulate' = {config.learner.accumulate}, found {size}.")
 
 
-def agreed(batches: Iterator[Batch], going: Callable[[], bool],
-           vote: Callable[[bool], Callable[[], bool]]) -> Iterator[Batch]:
-  """Yields batches while every host has another one and wants to continue.
+def agreed(batches: Iterator[Batch], done: Callable[[], float],
+           vote: Callable[[float], Callable[[], float]]) -> Iterator[tuple[Batch, float]]:
+  """Yields batches until a host has none left or has done its share.
 
   A host must not start an update that another host does not start. The next batch is fetched and
   voted on before the current update starts, so that devices do not wait for votes.
 
   Args:
     batches: this host's batches.
-    going: whether this host wants to continue.
-    vote: starts a vote of all hosts; the function that it returns waits for the result.
+    done: the share of the training that is over on this host; at 1 it stops.
+    vote: starts a vote of all hosts; the function that it returns waits for the largest share.
+
+  Yields:
+    A batch, and the share of the training that is over, equal on all hosts.
   """
   batch = next(batches, None)
-  all_continue = vote(batch is not None and going())
-  while all_continue():
+  largest = vote(1.0 if batch is None else done())
+  while (share := largest()) < 1.0:
     following = next(batches, None)
-    all_continue = vote(following is not None and going())
+    largest = vote(1.0 if following is None else done())
     assert batch is not None
-    yield batch
+    yield batch, share
     batch = following

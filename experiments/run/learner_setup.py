@@ -1,5 +1,6 @@
 """The learner's parts: objective, optimizer, and the training state, new or resumed."""
 
+import functools
 import pathlib
 from typing import Any, NamedTuple
 
@@ -57,16 +58,35 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
 
 def make_optimizer(parts: wiring.Parts,
                    config: ml_collections.ConfigDict) -> optax.GradientTransformation:
-  """Returns Adam with the config's values, after a warm-up of the value functions."""
+  """Returns Adam with the config's values and an adjustable learning rate.
+
+  The value functions learn alone in the first `value_warm_up` updates.
+  """
   learner = config.learner
-  adam = train_state.make_optimizer(
-    learner.learning_rate, b1=learner.b1, b2=learner.b2, eps=learner.eps,
+  adam = functools.partial(
+    train_state.make_optimizer, b1=learner.b1, b2=learner.b2, eps=learner.eps,
     max_norm=learner.max_norm or None)
   if not learner.value_warm_up:
-    return adam
+    return adam(learner.learning_rate, adjustable=True)
   shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
   values = warm_up.flat(parameters.value_function_mask(shapes), shapes)
-  return optax.chain(adam, warm_up.learn_alone(values, learner.value_warm_up))
+
+  def warmed_up(learning_rate: float) -> optax.GradientTransformation:
+    return optax.chain(
+      adam(learning_rate), warm_up.learn_alone(values, learner.value_warm_up))
+
+  return optax.inject_hyperparams(warmed_up)(learning_rate=learner.learning_rate)
+
+
+def learning_rate(config: ml_collections.ConfigDict, done: float) -> float:
+  """Returns the learning rate, which falls linearly as in IMPALA (Espeholt et al. 2018, Table G.1).
+
+  Args:
+    config: the run's config.
+    done: the share of the training that is over, 0 to 1.
+  """
+  learner = config.learner
+  return learner.learning_rate * (1.0 - (1.0 - learner.final_rate) * done)
 
 
 def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,

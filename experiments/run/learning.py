@@ -12,7 +12,7 @@ from absl import logging
 
 from starleague.data import datasets, transport, wire
 from starleague.experiments.run import compiling, first_host, hosts, learner_setup, stopping, wiring
-from starleague.learner import checkpoints, guard, prefetch, update
+from starleague.learner import checkpoints, guard, prefetch, train_state, update
 
 
 def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -53,20 +53,25 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   def trained() -> float:
     return learner.trained_seconds + (time.time() - begun if begun else 0.0)
 
+  def done() -> float:
+    by_updates = step / config.learner.updates if config.learner.updates else 0.0
+    return 1.0 if stop.is_set() else max(trained() / config.seconds, by_updates)
+
   size = config.learner.batch_size // jax.process_count()
   with contextlib.suppress(transport.StoppedError), \
       datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
                        deadline_s=config.data.timeout_s, stop=stop) as data, \
       prefetch.prefetch(data, learner.update.place, timeout=config.data.timeout_s) as batches:
     left = max(0, config.learner.updates - step) if config.learner.updates else None
-    limited = itertools.islice(batches, left)
-    for batch in hosts.agreed(limited, lambda: not stop.is_set() and trained() < config.seconds,
-                              learner.update.make_vote()):
+    for batch, share in hosts.agreed(
+        itertools.islice(batches, left), done, learner.update.make_vote()):
+      rate = learner_setup.learning_rate(config, share)
+      state = train_state.with_learning_rate(state, rate)
       state, values = learner.update(state, batch, learner.teacher)
       watch.check(values, batch)
       step += 1
       begun = begun or time.time()
-      if first.log(step, values, batches.waiting()):
+      if first.log(step, {**values, "learning_rate": rate}, batches.waiting()):
         first.report_training(step, trained())
       first.publish(state, step)
       first.save(state, step, trained())

@@ -108,6 +108,7 @@ RANGES = {
   "learner.batch_size": _COUNT,
   "learner.accumulate": _COUNT,
   "learner.learning_rate": _POSITIVE,
+  "learner.final_rate": _FRACTION,
   "learner.b1": _DECAY,
   "learner.b2": _DECAY,
   "learner.eps": _POSITIVE,

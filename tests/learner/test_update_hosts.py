@@ -56,8 +56,8 @@ def check_first_and_votes(host):
   assert jax.random.key_data(found["key"]).tolist() == jax.random.key_data(
     jax.random.key(0)).tolist()
   vote = update.make_vote()
-  answers = [vote(yes) for yes in (True, host == 0, host == 1, False)]
-  assert [answer() for answer in answers] == [True, False, False, False]
+  answers = [vote(x) for x in (0.0, 0.25 * host, 0.5 - 0.25 * host, 1.0)]
+  assert [answer() for answer in answers] == [0.0, 0.25, 0.5, 1.0]
 
 
 def run_host(host, port, directory):

@@ -9,29 +9,31 @@ from starleague.experiments.run import hosts, settings
 def test_batches_end_when_any_host_has_none_or_stops():
   asked = []
 
-  def vote(yes):
-    asked.append(yes)
-    return lambda: yes and len(asked) < 4  # the other host has three batches
+  def vote(share):
+    asked.append(share)
+    other = (0.0, 0.5, 0.5, 1.0)[len(asked) - 1]  # the other host has three batches
+    return lambda: max(share, other)
 
-  assert list(hosts.agreed(iter("abcdef"), lambda: True, vote)) == ["a", "b", "c"]
-  assert asked == [True] * 4  # one for each batch and one that ended it
-
-  asked.clear()
-  assert list(hosts.agreed(iter("ab"), lambda: True, vote)) == ["a", "b"]
-  assert asked == [True, True, False]
+  assert list(hosts.agreed(iter("abcdef"), lambda: 0.25, vote)) == [
+    ("a", 0.25), ("b", 0.5), ("c", 0.5)]
+  assert asked == [0.25] * 4  # one for each batch and one that ended it
 
   asked.clear()
-  assert list(hosts.agreed(iter("abc"), lambda: len(asked) < 1, vote)) == ["a"]
+  assert list(hosts.agreed(iter("ab"), lambda: 0.0, vote)) == [("a", 0.0), ("b", 0.5)]
+  assert asked == [0.0, 0.0, 1.0]
+
+  asked.clear()
+  assert list(hosts.agreed(iter("abc"), lambda: float(len(asked)), vote)) == [("a", 0.0)]
 
 
 def test_the_vote_on_the_next_batch_starts_before_this_update():
   order = []
 
-  def vote(yes):
+  def vote(share):
     order.append("vote")
-    return lambda: order.append("ask") or yes
+    return lambda: order.append("ask") or share
 
-  for batch in hosts.agreed(iter("ab"), lambda: True, vote):
+  for batch, _ in hosts.agreed(iter("ab"), lambda: 0.0, vote):
     order.append(batch)
   assert order == ["vote", "ask", "vote", "a", "ask", "vote", "b", "ask"]
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import math
 import pathlib
 import time
 
@@ -13,6 +14,15 @@ from absl import logging
 from starleague.data import datasets, transport, wire
 from starleague.experiments.run import compiling, first_host, hosts, learner_setup, stopping, wiring
 from starleague.learner import checkpoints, guard, prefetch, train_state, update
+
+
+def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
+                      run_dir: pathlib.Path) -> checkpoints.Checkpoints | None:
+  """Returns the run's checkpoints; None on hosts other than the first."""
+  if jax.process_index() > 0:
+    return None
+  return checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config,
+                                 config.learner.keep_last, config.learner.keep_every or None)
 
 
 def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -26,16 +36,10 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     address: host:port of this host's data server.
     origin: start of the run, in Unix seconds.
   """
-  saved = None
-  # Before the first update there is nothing to save, and compiling would delay the stop event.
-  # Several hosts must end together nevertheless.
-  if jax.process_count() > 1:
-    stopping.stop_event()
-  else:
-    stopping.end_at_once()
-  if jax.process_index() == 0:
-    saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config,
-                                    config.learner.keep_last, config.learner.keep_every or None)
+  # Nothing is saved before the first update, and compiling would delay the stop event. Several
+  # hosts must end together nevertheless.
+  (stopping.end_at_once if jax.process_count() == 1 else stopping.stop_event)()
+  saved = _make_checkpoints(parts, config, run_dir)
   learner = learner_setup.make_learner(parts, config, run_dir, saved)
   state, step = learner.state, int(update.unreplicate(learner.state.step))
   first = first_host.FirstHost(config, run_dir, address, origin, saved)
@@ -54,7 +58,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     return learner.trained_seconds + (time.time() - begun if begun else 0.0)
 
   def done() -> float:
-    by_updates = step / config.learner.updates if config.learner.updates else 0.0
+    by_updates = step / (config.learner.updates or math.inf)
     return 1.0 if stop.is_set() else max(trained() / config.seconds, by_updates)
 
   size = config.learner.batch_size // jax.process_count()

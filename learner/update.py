@@ -144,8 +144,9 @@ class Update:
   def make_vote(self) -> Callable[[float], Callable[[], float]]:
     """Returns an all-host consensus: vote(x) returns a function that returns the largest x.
 
-    Values are rounded to float32. All hosts must vote equally often. A vote is a program on the devices, queued between updates:
-    cast before an update is started and read after, it completes while that update runs.
+    Values are rounded to float32. All hosts must vote equally often. A vote is a program on the
+    devices, queued between updates: cast before an update is started and read after, it completes
+    while that update runs.
     """
     if self.local_devices == self.devices:
       return lambda x: lambda: float(np.float32(x))

@@ -57,7 +57,7 @@ setup(
   license_files=["LICENSE"],
   python_requires=">=3.11",
   packages=find_packages(include=["starleague", "starleague.*"]),
-  package_data={"": ["*.csv", "*.html", "*.js", "*.json", "data/*"]},
+  package_data={"": ["*.css", "*.csv", "*.html", "*.js", "*.json", "data/*"]},
   install_requires=CORE,
   extras_require=EXTRAS,
   classifiers=[

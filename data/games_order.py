@@ -29,7 +29,7 @@ class OrderedBatch(NamedTuple, Generic[Leaf]):
   int16: Leaf
   int32: Leaf
   float32: Leaf
-  state: Leaf  # [B, n] float32 zeros: the core state is carried by whoever unrolls
+  state: Leaf  # [B, n] float32 zeros: the caller carries the core state
   first: Leaf  # [B] bool: the slot begins a game, or is empty
 
   @property

@@ -68,7 +68,7 @@ class CountTable:
         self._counts = np.pad(self._counts, ((0, size), (0, size), (0, 0)))
         self._scores = np.pad(self._scores, (0, size), constant_values=UNKNOWN_SCORE)
         self._times = np.pad(self._times, (0, size))
-      self._number[name] = number  # last: whoever finds the number finds its row
+      self._number[name] = number  # last: a reader that finds the number finds its row
       return number
 
   def _numbers(self, names: Sequence[str]) -> np.ndarray:

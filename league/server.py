@@ -1,7 +1,7 @@
 """Serves a league's coordinator to other processes, with gRPC.
 
-The messages are JSON; see `messages`. There is no authentication: whoever reaches the port can
-change the league. It is therefore on localhost unless another host is given.
+The messages are JSON; see `messages`. There is no authentication: every client that
+reaches the port can change the league. It is therefore on localhost unless another host is given.
 """
 
 import sqlite3

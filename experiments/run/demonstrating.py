@@ -92,20 +92,20 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps)
 
 
-def play(demonstrators: Demonstrators, session: int) -> Iterator[Played]:
+def play(demonstrators: Demonstrators, stream: int) -> Iterator[Played]:
   """Yields the outputs of calls of the program without end.
 
   The next call runs on the device while the caller uses the outputs of the previous one.
 
   Args:
     demonstrators: who plays.
-    session: number of this session; sessions of equal demonstrators play different games.
+    stream: number of the random stream; equal demonstrators play other games with another one.
   """
   sizes = demonstrators.sizes
   program = make_program(demonstrators)
   pairs = len(demonstrations.pairings(len(demonstrators.names)))
   conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
-  key = jax.random.fold_in(jax.random.key(demonstrators.seed), session)
+  key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   probabilities = np.full(pairs, 1 / pairs, np.float32)
   with compiling.without_collection():
     state = program.init(key, np.arange(sizes.games) % pairs, conditions)
@@ -155,7 +155,7 @@ def write(writer: games_files.GamesWriter, assembler: episodes.EpisodeAssembler,
 
   Args:
     writer: of the dataset.
-    assembler: of this session.
+    assembler: of the program's steps.
     demonstrators: who plays.
     played: outputs of the call.
     first_number: added to the numbers of the games.
@@ -169,7 +169,7 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
            ) -> games_files.Description:
   """Records games until a dataset has as many as asked for; continues one that has fewer.
 
-  Equal demonstrators and numbers of games give equal files, unless a session was interrupted.
+  Equal demonstrators and numbers of games give equal files, unless recording was interrupted.
 
   Args:
     path: the dataset's folder.

@@ -1,8 +1,13 @@
 """Runs of processes that a test waits for and kills."""
 
+import contextlib
 import os
 import pathlib
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 
 import jax
 
@@ -17,6 +22,36 @@ def variables() -> dict[str, str]:
   cache = jax.config.jax_compilation_cache_dir
   return {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0",
           **({"JAX_COMPILATION_CACHE_DIR": cache} if cache else {})}
+
+
+@contextlib.contextmanager
+def running(module: str, *arguments: str) -> Iterator[subprocess.Popen]:
+  """Starts a launch file and yields its process, which is killed at the end."""
+  process = subprocess.Popen(
+    [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables())
+  try:
+    yield process
+  finally:
+    process.kill()
+
+
+def output_of(process: subprocess.Popen) -> str:
+  """Returns the output of a process once it has ended well."""
+  output, _ = process.communicate(timeout=DEADLINE_S)
+  assert process.returncode == 0, output
+  return output
+
+
+def kill(run_dir: pathlib.Path, module: str) -> None:
+  """Sends SIGKILL to the processes of a launch file in a run, once there are any."""
+  for pid in wait_for(lambda: pids_of(run_dir, module), module):
+    os.kill(pid, signal.SIGKILL)
+
+
+def saved_steps(folder: pathlib.Path) -> list[int]:
+  """Returns the updates of the checkpoints in a folder, rising; none if it does not exist."""
+  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
 
 
 def wait_for(condition, what: str):

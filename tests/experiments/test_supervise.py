@@ -1,12 +1,7 @@
 """Imitation as a run: a killed imitator, the best snapshot, the report, fine-tuning."""
 
 import json
-import os
-import pathlib
 import re
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +12,7 @@ from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from tests.experiments import imitated_games
 from tests.experiments.launch import launch
-from tests.experiments.runs import pids_of, variables, wait_for
+from tests.experiments.runs import kill, output_of, running, saved_steps, wait_for
 
 SETTINGS = ("batch_size=4", "unroll_length=4", "seconds=0", "epochs=2", "held_out=0.2",
             "fine_tune_epochs=1", "fine_tune_seconds=0", "evaluate_interval_s=3",
@@ -31,30 +26,17 @@ def dataset(tmp_path_factory):
   return imitated_games.write(tmp_path_factory.mktemp("data") / "games", 20, 40)
 
 
-def saved_steps(run_dir: pathlib.Path, name: str) -> list[int]:
-  folder = run_dir / name
-  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
-
-
 @pytest.mark.slow
 def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_path):
   run_dir = tmp_path / "small"
-  started = subprocess.Popen(
-    [sys.executable, "-m", "starleague.experiments.supervise", "--runs_dir", str(tmp_path),
-     "--run", "small", "--dataset", str(dataset), "--config.learner.log_interval_s=1",
-     *(f"--config.imitation.{setting}" for setting in SETTINGS)],
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    env=variables())
-  try:
-    wait_for(lambda: saved_steps(run_dir, wiring.IMITATION) or started.poll() is not None,
+  with running("supervise", "--runs_dir", str(tmp_path), "--run", "small",
+               "--dataset", str(dataset), "--config.learner.log_interval_s=1",
+               *(f"--config.imitation.{setting}" for setting in SETTINGS)) as started:
+    wait_for(lambda: saved_steps(run_dir / wiring.IMITATION) or started.poll() is not None,
              "checkpoint")
-    for pid in wait_for(lambda: pids_of(run_dir, "imitate"), "imitator"):
-      os.kill(pid, signal.SIGKILL)
-    before = saved_steps(run_dir, wiring.IMITATION)[-1]
-    output, _ = started.communicate(timeout=DEADLINE_S)
-  finally:
-    started.kill()
-  assert started.returncode == 0, output
+    kill(run_dir, "imitate")
+    before = saved_steps(run_dir / wiring.IMITATION)[-1]
+    output_of(started)
   log = (run_dir / "logs" / "imitator.log").read_text()
   assert int(re.search(r"restored update=(\d+) phase=0", log)[1]) >= before > 0
 

@@ -206,7 +206,7 @@ class Served:
 
 
 def outcome(result_id):
-  """The result of a game, the same whoever plays it."""
+  """Returns the result of a game, which depends on its id alone."""
   return random.Random(result_id).choice((-1, 0, 1))
 
 

@@ -163,7 +163,7 @@ def matchup(race: str, opponent: str) -> str:
 
 
 def lengths(games: Iterable[Mapping]) -> dict[str, list[float]]:
-  """Returns the lengths of games in minutes, by match-up, whoever is player 1."""
+  """Returns the lengths of games in minutes, by match-up, in either order of players."""
   found: dict[str, list[float]] = collections.defaultdict(list)
   for game in games:
     name = "v".join(sorted(game["matchup"].split("v")))

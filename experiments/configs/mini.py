@@ -36,7 +36,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seed": 0,
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
     "init": "imitation",
-    "seconds": 510.0,  # of reinforcement learning, without setup and evaluation
+    "seconds": 480.0,  # of reinforcement learning, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",

@@ -80,9 +80,14 @@ _ALIAS_ROWS = _read("aliases.csv")
 
 FUNCTIONS = dataclasses.replace(
   _table(_FUNCTION_ROWS), lookup=np.array([int(row["index"]) for row in _ALIAS_ROWS], np.int16))
-UNIT_TYPES = _table(_read("unit_types.csv"))
+_UNIT_ROWS = _read("unit_types.csv")
+UNIT_TYPES = _table(_UNIT_ROWS)
 UPGRADES = _table(_read("upgrades.csv"))
 BUFFS = _table(_read("buffs.csv"))
+
+# [table's size] str: race of each unit type, "Neutral", or "None" for the unknown type
+UNIT_RACES = np.array([row["race"] for row in sorted(
+  {row["index"]: row for row in reversed(_UNIT_ROWS)}.values(), key=lambda row: int(row["index"]))])
 
 NUM_FUNCTIONS = len(FUNCTIONS.names)
 NUM_UNIT_TYPES = 256  # the published width; indices past the table's end are unused
@@ -94,7 +99,14 @@ FUNCTION_TYPES = tuple(row["type"] for row in _FUNCTION_ROWS)
 ABILITIES: dict[int, set[int]] = {}
 for _row in [*_FUNCTION_ROWS, *_ALIAS_ROWS]:
   ABILITIES.setdefault(int(_row["ability"]), set()).add(int(_row["index"]))
+# [highest id + 1] int16: the function of each ability's game id; of several, that of the lowest game
+# id, general if there is one. 0 if there is none.
+ABILITY_FUNCTIONS = np.zeros(1 + max(ABILITIES), np.int16)
+for _row in reversed(_ALIAS_ROWS):
+  ABILITY_FUNCTIONS[int(_row["ability"])] = int(_row["index"])
 CATEGORIES = tuple(row["category"] for row in _FUNCTION_ROWS)
+# [A] int32: the game id of each function's ability; 0 for no_op and for camera moves
+FUNCTION_ABILITIES = np.array([int(row["ability"]) for row in _FUNCTION_ROWS], np.int32)
 # [A] bool: whether the target must be in the camera's view
 ON_SCREEN = np.array([row["on_screen"] == "1" for row in _FUNCTION_ROWS])
 

@@ -1,0 +1,147 @@
+"""What a player remembers between observations: its camera, its last action, what it has built.
+
+`watch` takes an observation in, `note` an action; both return another memory.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from starleague.agent import build_order, coordinates, types
+from starleague.agent import vocabulary as v
+from starleague.environments.sc2.camera import Camera
+from starleague.environments.sc2.entities import unit_types
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.setting import Setting
+from starleague.environments.sc2.units import Units
+
+# Add-ons change their type when another structure lands beside them; that builds nothing.
+_ADDONS = np.array([i for i, name in enumerate(v.UNIT_TYPES.names)
+                    if name.endswith(("TechLab", "Reactor"))])
+_CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
+_RACES = np.zeros(v.NUM_UNIT_TYPES, np.uint8)  # of unit types, indices of types.RACES, 0 for none
+_RACES[:len(v.UNIT_RACES)] = [
+  types.RACES.index(race.lower()) if race.lower() in types.RACES else 0 for race in v.UNIT_RACES]
+
+
+class Memory(NamedTuple):
+  """What a player remembers."""
+
+  camera: Camera | None  # None before the first observation, or without a virtual camera
+  known: np.ndarray  # [k] uint64: own units so far, each with each type that it has had
+  tags: np.ndarray  # [k] uint64: their tags
+  kinds: np.ndarray  # [k] int16: their types
+  executed: types.Statistics  # so far
+  away_race: int  # index of types.RACES, 0 while unknown
+  last_loop: int  # game loop of the last action
+  last_function: int
+  last_queued: int
+  last_repeat: int
+  selected: np.ndarray  # [m] uint64: tags of the units that the last command was given to
+  targeted: int  # the tag of its target, 0 without one
+
+
+def initial(setting: Setting) -> Memory:
+  """Returns a player's memory before its first observation."""
+  none = np.zeros(0, np.uint64)
+  return Memory(
+    camera=None, known=none, tags=none, kinds=np.zeros(0, np.int16),
+    executed=types.zeros(types.statistics_spec()), away_race=setting.away_race, last_loop=0,
+    last_function=0, last_queued=0, last_repeat=0, selected=none, targeted=0)
+
+
+def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
+          setting: Setting) -> Memory:
+  """Takes an observation in: the opponent's race, and what the player has built since the last.
+
+  The virtual camera starts where the game's own is.
+  """
+  raw = response.observation.raw_data
+  camera = memory.camera
+  if camera is None and setting.camera:
+    camera = Camera(raw.player.camera.x, raw.player.camera.y)
+  kinds, away_race = unit_types(units), memory.away_race
+  alliance = units.number("alliance")
+  if not away_race:
+    seen = _RACES[kinds[alliance == raw_pb.Enemy]]
+    away_race = int(seen[seen > 0][0]) if seen.any() else 0
+  memory = memory._replace(camera=camera, away_race=away_race)
+  own = (alliance == raw_pb.Self).nonzero()[0]
+  tags = units.number("tag")[own].view(np.uint64)
+  known = (tags << np.uint64(8)) + kinds[own].astype(np.uint64)
+  new = ~np.isin(known, memory.known)
+  if not new.any() and not len(raw.player.upgrade_ids):
+    return memory
+  built = _built(memory, tags[new], kinds[own][new], units.x[own][new], units.y[own][new], setting)
+  return memory._replace(
+    known=np.concatenate([memory.known, known[new]]),
+    tags=np.concatenate([memory.tags, tags[new]]),
+    kinds=np.concatenate([memory.kinds, kinds[own][new]]),
+    executed=built._replace(upgrades=upgrades(raw)))
+
+
+def _built(memory: Memory, tags: np.ndarray, kinds: np.ndarray, x: np.ndarray, y: np.ndarray,
+           setting: Setting) -> types.Statistics:
+  """Returns the executed statistics with units that have appeared, or have a type new to them."""
+  executed = memory.executed
+  if not len(memory.known):
+    return executed  # the units of the start
+  moved = np.isin(tags, memory.tags[np.isin(memory.kinds, _ADDONS)]) & np.isin(kinds, _ADDONS)
+  kept = build_order.BUILT[kinds] & ~moved
+  if not kept.any():
+    return executed
+  kinds, x, y = kinds[kept], x[kept], y[kept]
+  units = executed.units.copy()
+  units[kinds] = True
+  listed = build_order.IN_BUILD_ORDER[kinds]
+  length = int(np.count_nonzero(executed.build_order))
+  places = np.stack(coordinates.to_grid(
+    x[listed], y[listed], setting.map_width, setting.map_height), axis=-1)
+  order, order_xy = executed.build_order.copy(), executed.build_order_xy.copy()
+  end = min(length + len(places), types.BUILD_ORDER_LENGTH)
+  order[length:end] = kinds[listed][:end - length]
+  order_xy[length:end] = places[:end - length]
+  return executed._replace(units=units, build_order=order, build_order_xy=order_xy)
+
+
+def upgrades(raw: raw_pb.ObservationRaw) -> np.ndarray:
+  """Returns the player's upgrades: [U] bool."""
+  found = np.zeros(v.NUM_UPGRADES, bool)
+  found[[v.UPGRADES.from_id(game_id) for game_id in raw.player.upgrade_ids]] = True
+  found[0] = False  # unknown ones
+  return found
+
+
+def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
+         setting: Setting) -> Memory:
+  """Notes an action of the player.
+
+  Only commands to units change which entities count as selected and targeted (pysc2's converter).
+
+  Args:
+    memory: before the action.
+    action: unbatched.
+    tags: [count] uint64, of the entity rows that the action refers to.
+    loop: the game loop of the action.
+    setting: the player's.
+  """
+  function = int(action.function)
+  uses = v.Arguments(*v.ARGUMENT_TABLE[function])
+  executed = memory.executed
+  if function in v.EFFECT_FUNCTIONS:
+    effects = executed.effects | (v.EFFECT_FUNCTIONS == function)
+    memory = memory._replace(executed=executed._replace(effects=effects))
+  if function == _CAMERA_FUNCTION and memory.camera is not None:
+    size = setting.config.location_size
+    column, row = coordinates.from_location(int(action.location), size)
+    x, y = coordinates.to_game(column, row, setting.map_width, setting.map_height, size)
+    memory = memory._replace(camera=Camera(float(x), float(y)))
+  if uses.units:
+    rows = np.asarray(action.units)
+    target = int(action.target_unit)
+    memory = memory._replace(
+      selected=tags[rows[(rows >= 0) & (rows < len(tags))]],
+      targeted=int(tags[target]) if uses.target_unit and 0 <= target < len(tags) else 0)
+  return memory._replace(
+    last_loop=loop, last_function=function, last_queued=int(action.queued) * int(uses.queued),
+    last_repeat=int(action.repeat) * int(uses.repeat))

@@ -1,0 +1,151 @@
+"""Observations of StarCraft II as the agent sees them.
+
+  view = read(response)                                  # once per observation
+  memory = memories.watch(memory, view.response, view.units, setting)
+  converted = convert(view, opponent_view, setting, memory, opponent_memory)
+  request = actions.encode(action, converted.tags, setting)
+  memory = memories.note(memory, action, converted.tags, loop, setting)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from starleague.agent import types
+from starleague.agent import vocabulary as v
+from starleague.environments.sc2 import camera as cameras
+from starleague.environments.sc2 import enemy_upgrades, planes
+from starleague.environments.sc2.entities import make_entities, unit_types
+from starleague.environments.sc2.memory import Memory, upgrades
+from starleague.environments.sc2.protocol import error_pb, raw_pb, sc_pb
+from starleague.environments.sc2.setting import Setting
+from starleague.environments.sc2.units import Effects, Units, read_effects, read_units
+
+_MOST_COUNTED = np.iinfo(np.uint8).max
+_CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
+
+
+class View(NamedTuple):
+  """A player's observation, with its units read."""
+
+  response: sc_pb.ResponseObservation
+  units: Units
+  effects: Effects
+
+
+class Converted(NamedTuple):
+  """A player's observation as the agent sees it."""
+
+  observation: types.Observation
+  privileged: types.Privileged
+  tags: np.ndarray  # [entity_count] uint64: the game's tags of the entities, 0 for effects
+
+
+def read(response: sc_pb.ResponseObservation) -> View:
+  """Reads the units of an observation. Absent parts count as empty."""
+  raw = response.observation.raw_data
+  return View(response, read_units(raw), read_effects(raw))
+
+
+def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
+            opponent_memory: Memory | None = None) -> Converted:
+  """Converts an observation.
+
+  Args:
+    view: the player's observation.
+    opponent: the opponent's newest one, for value functions; their inputs are zero without it.
+    setting: the player's.
+    memory: the player's, which has watched this observation.
+    opponent_memory: the opponent's.
+
+  Returns:
+    Unbatched numpy arrays of `types.observation_spec` and `types.privileged_spec`.
+  """
+  config, observation = setting.config, view.response.observation
+  entities = make_entities(
+    view.units, view.effects, config.max_entities, setting.map_width, setting.map_height,
+    memory.camera, memory.selected, memory.targeted)
+  counts = unit_counts(view.units)
+  loop = min(observation.game_loop, np.iinfo(np.int32).max)
+  found = types.Observation(
+    entities=entities.rows, entity_count=np.int16(len(entities.tags)),
+    minimap=planes.minimap(observation.feature_layer_data.minimap_renders, config.map_size),
+    camera=cameras.WHOLE_MAP if memory.camera is None else cameras.rectangle(
+      memory.camera, setting.map_width, setting.map_height),
+    player=player(view.response), home_race=np.uint8(setting.home_race),
+    away_race=np.uint8(memory.away_race), upgrades=upgrades(observation.raw_data),
+    enemy_upgrades=enemy_upgrades.shown(entities.rows[:len(entities.tags)]),
+    game_loop=np.int32(loop), available_actions=available(counts, memory.camera is not None),
+    unit_counts=counts, mmr=np.int16(setting.mmr),
+    last_delay=np.int16(np.clip(loop - memory.last_loop, 0, types.MAX_DELAY)),
+    last_function=np.int16(memory.last_function), last_queued=np.uint8(memory.last_queued),
+    last_repeat=np.uint8(memory.last_repeat), statistics=setting.statistics,
+    action_result=np.uint8(action_result(view.response)))
+  return Converted(found, _privileged(view, opponent, setting, memory, opponent_memory),
+                   entities.tags)
+
+
+def _privileged(view: View, opponent: View | None, setting: Setting, memory: Memory,
+                opponent_memory: Memory | None) -> types.Privileged:
+  if opponent is None:
+    opponent = View(sc_pb.ResponseObservation(), *_NOTHING)
+  executed = types.zeros(types.statistics_spec()) if opponent_memory is None else (
+    opponent_memory.executed)
+  return types.Privileged(
+    cumulative_score=score(view.response), executed=memory.executed,
+    opponent_player=player(opponent.response),
+    opponent_upgrades=upgrades(opponent.response.observation.raw_data),
+    opponent_unit_counts=unit_counts(opponent.units),
+    opponent_cumulative_score=score(opponent.response),
+    opponent_statistics=setting.opponent_statistics, opponent_executed=executed)
+
+
+_EMPTY = raw_pb.ObservationRaw()
+_NOTHING = read_units(_EMPTY), read_effects(_EMPTY)
+
+
+def player(response: sc_pb.ResponseObservation) -> np.ndarray:
+  """Returns `types.PLAYER_COLUMNS`: [10] int32."""
+  common = response.observation.player_common
+  return _int32([getattr(common, name) for name in types.PLAYER_COLUMNS])
+
+
+def score(response: sc_pb.ResponseObservation) -> np.ndarray:
+  """Returns `types.SCORE_COLUMNS`: [13] int32, fractions cut off as in pysc2."""
+  found = response.observation.score
+  details = [getattr(found.score_details, name) for name in types.SCORE_COLUMNS[1:]]
+  return _int32([found.score, *details])
+
+
+def _int32(values: list) -> np.ndarray:
+  limits = np.iinfo(np.int32)
+  return np.clip(np.array(values, np.float64), limits.min, limits.max).astype(np.int32)
+
+
+def unit_counts(units: Units) -> np.ndarray:
+  """Returns how many units of each type the player has, unfinished ones too: [N] uint8."""
+  own = units.number("alliance") == types.ALLIANCE_SELF
+  counts = np.bincount(unit_types(units)[own], minlength=v.NUM_UNIT_TYPES)
+  counts[0] = 0
+  return np.minimum(counts, _MOST_COUNTED).astype(np.uint8)
+
+
+def available(counts: np.ndarray, camera: bool) -> np.ndarray:
+  """Returns the functions that own unit types could execute, costs and requirements aside.
+
+  Args:
+    counts: [N], own units of each type.
+    camera: whether the player can move its camera.
+
+  Returns:
+    [A] bool; no_op always is.
+  """
+  found = v.CAPABLE[:, counts.nonzero()[0]].any(axis=1)
+  found[0], found[_CAMERA_FUNCTION] = True, camera
+  return found
+
+
+def action_result(response: sc_pb.ResponseObservation) -> int:
+  """Returns the game's first error of the last action, 0 if it had none."""
+  return next((error.result for error in response.action_errors
+               if error.result != error_pb.Success), 0)

@@ -1,0 +1,297 @@
+"""Observations against pysc2's features and the official converter, on real ones."""
+
+import jax
+import numpy as np
+import pytest
+
+pytest.importorskip("pysc2")
+
+from starleague.agent import coordinates, types
+from starleague.agent import vocabulary as v
+from starleague.environments.sc2 import entities, observations, planes
+from starleague.environments.sc2 import memory as memories
+from starleague.environments.sc2.protocol import sc_pb
+from tests.environments.sc2 import recorded
+
+COLUMN = types.COLUMN
+needs_data = recorded.needs_data
+# Columns of pysc2 that hold the game's ids, and how they become dense.
+TO_DENSE = {
+  "unit_type": np.vectorize(v.UNIT_TYPES.from_id, otypes=[int]),
+  "addon_unit_type": np.vectorize(v.UNIT_TYPES.from_id, otypes=[int]),
+  "buff_id_0": np.vectorize(v.BUFFS.from_id, otypes=[int]),
+  "buff_id_1": np.vectorize(v.BUFFS.from_id, otypes=[int]),
+  **{f"order_id_{i}": v.FUNCTIONS.lookup.__getitem__ for i in range(4)}}
+
+
+def pysc2_observation(response, width, height):
+  """pysc2's own conversion: raw units on the 256 grid, cargo included."""
+  from pysc2.lib import features, point
+  interface = features.AgentInterfaceFormat(
+    use_raw_units=True, use_raw_actions=True, raw_resolution=256, add_cargo_to_units=True)
+  return features.Features(interface, map_size=point.Point(width, height)).transform_obs(response)
+
+
+def assert_equal_to_pysc2(response, setting):
+  found = recorded.convert(response, setting)
+  expected = pysc2_observation(response, setting.map_width, setting.map_height)
+  units = np.asarray(expected["raw_units"])
+  rows = found.observation.entities
+  assert len(units) == found.observation.entity_count <= len(rows)
+  for i, name in enumerate(types.ENTITY_COLUMNS[:units.shape[1]]):
+    wanted = TO_DENSE.get(name, np.asarray)(units[:, i])
+    if name == "tag":
+      np.testing.assert_array_equal(found.tags, wanted.astype(np.uint64))
+      wanted = np.arange(1, len(units) + 1)
+    np.testing.assert_array_equal(rows[:len(units), i], wanted, err_msg=name)
+  assert not rows[len(units):].any() and not rows[:, -2:].any()
+  np.testing.assert_array_equal(found.observation.player, expected["player"][1:])
+  np.testing.assert_array_equal(found.privileged.cumulative_score, expected["score_cumulative"])
+  assert found.observation.game_loop == expected["game_loop"][0]
+  wanted = np.zeros(v.NUM_UPGRADES, bool)
+  wanted[[v.UPGRADES.from_id(u) for u in expected["upgrades"]]] = True
+  np.testing.assert_array_equal(found.observation.upgrades[1:], wanted[1:])
+  return found
+
+
+@needs_data
+@pytest.mark.parametrize("name", recorded.NAMES)
+def test_real_observations_are_pysc2s(name):
+  response = recorded.response(name)
+  found = assert_equal_to_pysc2(response, recorded.setting(name, camera=False))
+  if name != recorded.MIDGAME:
+    assert found.observation.entity_count == recorded.units_of(name)
+  spec = types.observation_spec(512, 128), types.privileged_spec()
+  jax.tree.map(lambda array, leaf: np.testing.assert_equal(
+    (array.shape, array.dtype), (leaf.shape, leaf.dtype)), tuple(found[:2]), spec)
+
+
+@needs_data
+def test_minimap_planes_are_pysc2s():
+  from pysc2.lib import features
+  response = recorded.response(recorded.MIDGAME)
+  found = recorded.convert(response, recorded.setting()).observation.minimap
+  names = {"visibility": "visibility_map"}
+  for plane, name in zip(found, types.MINIMAP_PLANES, strict=True):
+    feature = features.MINIMAP_FEATURES._asdict()[names.get(name, name)]
+    wanted = feature.unpack(response.observation)
+    wanted = np.zeros((128, 128)) if wanted is None else wanted  # a plane that it lacks
+    np.testing.assert_array_equal(plane, wanted, err_msg=name)
+  assert found[0].max() > 0 and found[3].any()
+
+
+@needs_data
+@pytest.mark.parametrize("preset, size", [("mini", 32), ("medium", 64)])
+def test_planes_of_smaller_configs_are_sampled_from_larger_ones(preset, size):
+  response = recorded.response(recorded.MIDGAME)
+  full = recorded.convert(response, recorded.setting()).observation.minimap
+  found = recorded.convert(response, recorded.setting(preset=preset)).observation.minimap
+  step = 128 // size
+  np.testing.assert_array_equal(found, full[:, step // 2::step, step // 2::step])
+
+
+@needs_data
+@pytest.mark.parametrize("camera", [False, True])
+def test_rows_are_the_official_converters(camera):
+  """Ids are numbered otherwise there: equal ids must be equal here. Its tags are cut to 32 bits."""
+  expected = recorded.golden()[f"obs_cam{int(camera)}/raw_units"]
+  found = recorded.convert(
+    recorded.response(recorded.MIDGAME), recorded.setting(camera=camera)).observation.entities
+  for name, i in COLUMN.items():
+    if name in ("unit_type", "buff_id_0", "buff_id_1", "order_id_0", "order_id_1"):
+      pairs = set(zip(expected[:, i].tolist(), found[:, i].tolist(), strict=True))
+      assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}), name
+      if name.startswith("order"):
+        assert all(v.FUNCTIONS.lookup[a] == b for a, b in pairs)
+    elif name != "tag":
+      np.testing.assert_array_equal(found[:, i], expected[:, i], err_msg=name)
+
+
+@needs_data
+def test_scalars_and_camera_are_the_official_converters():
+  golden = recorded.golden()
+  response = recorded.response(recorded.MIDGAME)
+  found = recorded.convert(response, recorded.setting()).observation
+  np.testing.assert_array_equal(found.player, golden["obs_cam1/player"][1:])
+  assert found.game_loop == golden["obs_cam1/game_loop"][0]
+  assert found.home_race == golden["obs_cam1/home_race_requested"][0]
+  assert found.away_race == golden["obs_cam1/away_race_requested"][0]
+  np.testing.assert_array_equal(
+    coordinates.shown(found.camera, 256), golden["obs_cam1/camera"].astype(bool))
+  counts = golden["obs_cam1/unit_counts_bow"]
+  assert sorted(counts[counts > 0]) == sorted(found.unit_counts[found.unit_counts > 0])
+  assert not golden["obs_cam1/upgrades_fixed_length"].any() and not found.upgrades.any()
+  for name in types.MINIMAP_PLANES:
+    theirs = golden[f"obs_cam1/minimap_{'visibility_map' if name == 'visibility' else name}"]
+    np.testing.assert_array_equal(found.minimap[types.MINIMAP_PLANES.index(name)], theirs)
+
+
+def test_an_empty_observation_has_no_entities():
+  setting = recorded.make_setting(
+    recorded.agent_config.mini(), sc_pb.ResponseGameInfo(), 1)
+  found = recorded.convert(sc_pb.ResponseObservation(), setting)
+  assert found.observation.entity_count == 0 and not found.observation.entities.any()
+  assert not found.observation.minimap.any() and not found.observation.player.any()
+  assert found.observation.available_actions.nonzero()[0].tolist()[0] == 0
+
+
+@needs_data
+def test_unknown_ids_are_zero_and_leave_the_rest_alone():
+  response = recorded.response(recorded.MIDGAME)
+  before = recorded.convert(response, recorded.setting()).observation.entities.copy()
+  unit = next(unit for unit in response.observation.raw_data.units if unit.orders)
+  row = list(response.observation.raw_data.units).index(unit)
+  unit.unit_type, unit.orders[0].ability_id = 2_000_000_000, 999_999
+  del unit.buff_ids[:]
+  unit.buff_ids.extend([70_000, 4_000_000_000])
+  response.observation.raw_data.player.upgrade_ids.append(1_000_000)
+  found = recorded.convert(response, recorded.setting()).observation
+  for name in ("unit_type", "order_id_0", "buff_id_0", "buff_id_1"):
+    assert found.entities[row, COLUMN[name]] == 0
+    before[row, COLUMN[name]] = 0
+  np.testing.assert_array_equal(found.entities, before)
+  assert not found.upgrades.any()
+
+
+@needs_data
+def test_orders_buffs_cargo_and_addons_are_pysc2s():
+  """Fields that the recorded observations lack, filled in."""
+  response = recorded.response(recorded.MIDGAME)
+  rng = np.random.default_rng(0)
+  units = list(response.observation.raw_data.units)
+  abilities = np.array(sorted(v.ABILITIES))
+  for i, unit in enumerate(units):
+    for ability in rng.choice(abilities, i % 7):
+      unit.orders.add(ability_id=int(ability), progress=float(rng.random()))
+    unit.buff_ids.extend(int(x) for x in rng.choice(v.BUFFS.ids[1:], i % 4))
+    unit.add_on_tag = units[rng.integers(len(units))].tag if i % 3 else 12345
+    for k in range(i % 3 if i % 5 == 0 else 0):
+      unit.passengers.add(tag=(1 << 34) + 8 * i + k, unit_type=48 + k, health=30.7, health_max=45,
+                          shield=3.2, shield_max=50, energy=20, energy_max=200)
+    for name in ("is_hallucination", "is_active", "is_powered", "is_selected", "is_blip"):
+      setattr(unit, name, bool(rng.integers(2)))
+    for name in ("buff_duration_remain", "buff_duration_max", "attack_upgrade_level",
+                 "armor_upgrade_level", "shield_upgrade_level", "cargo_space_taken",
+                 "assigned_harvesters"):
+      setattr(unit, name, int(rng.integers(0, 300)))
+    unit.weapon_cooldown = float(rng.random() * 60)
+  response.observation.score.score = 1234
+  response.observation.score.score_details.killed_value_units = 56.9
+  found = assert_equal_to_pysc2(response, recorded.setting(camera=False))
+  assert found.observation.entity_count > 166
+  assert found.observation.entities[:, COLUMN["is_in_cargo"]].sum() == len(found.tags) - 166
+
+
+def test_effects_are_rows_behind_the_units():
+  setting = recorded.make_setting(
+    recorded.agent_config.mini(), recorded.make_game_info(128, 128), 1, camera=False)
+  response = sc_pb.ResponseObservation()
+  raw = response.observation.raw_data
+  raw.units.add(tag=7, unit_type=48, alliance=1).pos.x = 3
+  effect = raw.effects.add(effect_id=1, alliance=4, owner=2, radius=1.5)
+  effect.pos.add(x=10, y=100)
+  effect.pos.add(x=20.25, y=128)
+  raw.effects.add(effect_id=500).pos.add(x=1, y=1)
+  found = recorded.convert(response, setting)
+  rows = found.observation.entities
+  assert found.observation.entity_count == 4 and found.tags.tolist() == [7, 0, 0, 0]
+  values = rows[1:4][:, [COLUMN[name] for name in (
+    "unit_type", "alliance", "owner", "radius", "x", "y", "order_id_0", "tag")]]
+  storm = v.FUNCTIONS.index("Effect_PsiStorm_pt")
+  assert values.tolist() == [
+    [entities.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
+    [entities.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
+    [entities.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
+
+
+def test_enemies_outside_the_camera_lose_what_is_not_seen():
+  setting = recorded.make_setting(
+    recorded.agent_config.mini(), recorded.make_game_info(128, 128), 1)
+  response = sc_pb.ResponseObservation()
+  raw = response.observation.raw_data
+  raw.player.camera.x, raw.player.camera.y = 50, 50
+  visible, not_cloaked, cloaked = 1, 3, 1
+  for x, y, alliance, display, cloak in [
+      (66, 37, 4, visible, not_cloaked),  # at a corner of the view
+      (66.5, 50, 4, visible, not_cloaked), (50, 57.5, 4, visible, cloaked),
+      (50, 57.5, 4, 2, not_cloaked), (100, 100, 1, visible, not_cloaked)]:
+    unit = raw.units.add(tag=len(raw.units) + 1, unit_type=48, alliance=alliance, cloak=cloak,
+                         display_type=display, health=45, health_max=45, owner=2, radius=0.375,
+                         attack_upgrade_level=2)
+    unit.pos.x, unit.pos.y = x, y
+  found = recorded.convert(response, setting)
+  assert found.tags.tolist() == [1, 2, 4, 5]  # the cloaked one has no row
+  marine = v.UNIT_TYPES.index("Marine")
+  rows = found.observation.entities[:4]
+  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, entities.HIDDEN_TYPE, marine, marine]
+  assert rows[:, COLUMN["health"]].tolist() == [45, 0, 45, 45]
+  assert rows[:, COLUMN["is_on_screen"]].tolist() == [1, 0, 0, 0]
+  assert rows[1].nonzero()[0].tolist() == [COLUMN[name] for name in (
+    "unit_type", "alliance", "display_type", "owner", "x", "y", "tag")]
+  weapons = [v.UPGRADES.index(f"TerranInfantryWeaponsLevel{i}") for i in (1, 2)]
+  assert found.observation.enemy_upgrades.nonzero()[0].tolist() == weapons
+  assert found.observation.camera.tolist() == [68, 142, 133, 183]
+
+
+def test_small_configs_drop_neutral_units_first():
+  response = sc_pb.ResponseObservation()
+  for i in range(100):
+    response.observation.raw_data.units.add(tag=i + 1, unit_type=48, alliance=3 if i < 60 else 1)
+  info = recorded.make_game_info(128, 128)
+  mini = recorded.make_setting(recorded.agent_config.mini(), info, 1, camera=False)
+  assert recorded.convert(response, mini).tags.tolist() == [*range(1, 25), *range(61, 101)]
+  for i in range(500):
+    response.observation.raw_data.units.add(tag=1000 + i, unit_type=48, alliance=1)
+  full = recorded.make_setting(recorded.agent_config.full(), info, 1, camera=False)
+  assert recorded.convert(response, full).tags.tolist() == [
+    *range(1, 101), *range(1000, 1412)]  # as published: the first 512
+
+
+@needs_data
+def test_the_opponents_observation_is_privileged():
+  response, setting = recorded.response(recorded.MIDGAME), recorded.setting()
+  response.observation.score.score_details.collected_minerals = 77
+  response.observation.raw_data.player.upgrade_ids.append(84)  # WarpGateResearch
+  view, memory = recorded.watched(response, setting)
+  nothing, _ = recorded.watched(sc_pb.ResponseObservation(), setting)
+  found = observations.convert(nothing, view, setting, memories.initial(setting), memory)
+  assert not found.observation.unit_counts.any() and not found.privileged.cumulative_score.any()
+  own = observations.convert(view, None, setting, memory)
+  np.testing.assert_array_equal(found.privileged.opponent_player, own.observation.player)
+  np.testing.assert_array_equal(
+    found.privileged.opponent_unit_counts, own.observation.unit_counts)
+  assert found.privileged.opponent_cumulative_score[types.SCORE_COLUMNS.index(
+    "collected_minerals")] == 77
+  assert found.privileged.opponent_upgrades.nonzero()[0].tolist() == [
+    v.UPGRADES.index("WarpGateResearch")]
+  assert own.privileged.opponent_player.sum() == 0
+
+
+def test_the_first_error_of_an_action_is_its_result():
+  response = sc_pb.ResponseObservation()
+  assert observations.action_result(response) == 0
+  for result in (1, 9, 17):
+    response.action_errors.add(result=result)
+  assert observations.action_result(response) == 9
+
+
+def test_functions_are_available_by_unit_types():
+  counts = np.zeros(v.NUM_UNIT_TYPES, np.uint8)
+  assert observations.available(counts, False).nonzero()[0].tolist() == [0]
+  counts[v.UNIT_TYPES.index("Barracks")] = 1
+  found = observations.available(counts, True)
+  index = v.FUNCTIONS.index
+  assert found[index("Train_Marine_quick")] and found[index("raw_move_camera")]
+  assert not found[index("Train_Zealot_quick")]
+
+
+@pytest.mark.parametrize("bits, data, expected", [
+  (1, bytes([0b10100000, 0b01000000]), [[1, 0, 1], [0, 0, 0], [0, 0, 0]]),
+  (8, bytes(range(9)), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+  (16, b"".join(i.to_bytes(2, "little") for i in range(9)), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+  (8, bytes(8), None), (4, bytes(9), None)])
+def test_layers_are_unpacked(bits, data, expected):
+  image = planes.common_pb.ImageData(bits_per_pixel=bits, data=data)
+  image.size.x = image.size.y = 3
+  found = planes.unpack(image)
+  assert (found is None) if expected is None else found.tolist() == expected

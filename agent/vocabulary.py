@@ -99,8 +99,8 @@ FUNCTION_TYPES = tuple(row["type"] for row in _FUNCTION_ROWS)
 ABILITIES: dict[int, set[int]] = {}
 for _row in [*_FUNCTION_ROWS, *_ALIAS_ROWS]:
   ABILITIES.setdefault(int(_row["ability"]), set()).add(int(_row["index"]))
-# [highest id + 1] int16: the function of each ability's game id; of several, that of the lowest game
-# id, general if there is one. 0 if there is none.
+# [highest id + 1] int16: the general function of each ability's game id; of several functions, the
+# one with the lowest game id; 0 if there is none.
 ABILITY_FUNCTIONS = np.zeros(1 + max(ABILITIES), np.int16)
 for _row in reversed(_ALIAS_ROWS):
   ABILITY_FUNCTIONS[int(_row["ability"])] = int(_row["index"])

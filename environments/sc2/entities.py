@@ -85,7 +85,7 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
     selected: [m] uint64, tags of the units that the last command was given to.
     targeted: the tag of its target, 0 without one.
   """
-  n, m = units.count, len(units.carriers)
+  n, m = units.size, len(units.carriers)
   table = np.zeros((types.NUM_ENTITY_COLUMNS, n + m + len(effects.x)), np.int32)
   tags = np.zeros(table.shape[1], np.uint64)
   tags[:n] = units.number("tag").view(np.uint64)
@@ -153,7 +153,7 @@ def _ratio(value: np.ndarray, most: np.ndarray) -> np.ndarray:
 
 def _fill_passengers(table: np.ndarray, units: Units) -> None:
   """Fills the columns of passengers, the rows behind those of units."""
-  n, m = units.count, len(units.carriers)
+  n, m = units.size, len(units.carriers)
   if not m:
     return
   rows = table[:, n:n + m]
@@ -179,13 +179,13 @@ def _fill_cells(table: np.ndarray, units: Units, effects: Effects, map_width: in
                 map_height: int) -> None:
   """Fills places on the 256 grid, and the radius of units."""
   x, y = units.x, units.y
-  if table.shape[1] > units.count:
+  if table.shape[1] > units.size:
     x = np.concatenate([x, x[units.carriers], effects.x])
     y = np.concatenate([y, y[units.carriers], effects.y])
   table[_COLUMN["x"]], table[_COLUMN["y"]] = coordinates.to_grid(
     x.astype(np.float64), y.astype(np.float64), map_width, map_height)
   scale = types.POSITION_GRID / max(map_width, map_height)
-  table[_COLUMN["radius"], :units.count] = units.number("radius").astype(np.float64) * scale
+  table[_COLUMN["radius"], :units.size] = units.number("radius").astype(np.float64) * scale
 
 
 def _hide(rows: np.ndarray, camera: Camera, units: Units) -> np.ndarray:

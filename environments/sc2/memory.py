@@ -133,7 +133,7 @@ def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
     memory = memory._replace(executed=executed._replace(effects=effects))
   if function == _CAMERA_FUNCTION and memory.camera is not None:
     size = setting.config.location_size
-    column, row = coordinates.from_location(int(action.location), size)
+    row, column = np.divmod(action.location, size)
     x, y = coordinates.to_game(column, row, setting.map_width, setting.map_height, size)
     memory = memory._replace(camera=Camera(float(x), float(y)))
   if uses.units:

@@ -18,7 +18,7 @@ _PASSENGER = _UNIT.fields_by_name["passengers"].message_type
 class Units(NamedTuple):
   """The units of an observation in the game's order, n of them."""
 
-  count: int
+  size: int  # n
   numbers: dict[str, np.ndarray]  # fields of raw_pb.Unit, [n] float32 or int64; see `number`
   x: np.ndarray  # [n] float32, game coordinates
   y: np.ndarray
@@ -32,7 +32,7 @@ class Units(NamedTuple):
   def number(self, name: str) -> np.ndarray:
     """Returns a field of all units, [n]; zero if no unit has it."""
     found = self.numbers.get(name)
-    return np.zeros(self.count, np.int64) if found is None else found
+    return np.zeros(self.size, np.int64) if found is None else found
 
   def passenger(self, name: str) -> np.ndarray:
     """Returns a field of all passengers, [m]; zero if none has it."""

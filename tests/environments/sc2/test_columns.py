@@ -64,7 +64,7 @@ def test_units_are_the_messages(units, unknown):
   raw.player.camera.x = 3
   raw.map_state.visibility.data = bytes(1000)
   found = read_units(raw)
-  assert found.count == len(units)
+  assert found.size == len(units)
   for field in UNIT.fields:
     if field.cpp_type == field.CPPTYPE_MESSAGE or field.name == "buff_ids":
       continue

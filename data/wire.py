@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
+from starleague.agent.vocabulary import Arguments
 
 Array = jax.Array | np.ndarray
 Tree = Any  # of arrays
@@ -235,6 +236,23 @@ def make_terminal(columns: Columns, index: tuple, config: AgentConfig) -> None:
       column[(*index, field.slice)] = config.max_entities  # the end token
     elif path.split(".")[0] in ("action", "log_prob", "discount", "weight"):
       column[(*index, field.slice)] = 0
+
+
+def set_actions(columns: Columns, action: types.Action, log_prob: Arguments,
+                config: AgentConfig) -> None:
+  """Writes actions and their log-probs into steps, in place.
+
+  Args:
+    columns: numpy arrays [n, width], not differences.
+    action: leaves [n, ...], numpy.
+    log_prob: leaves [n], numpy.
+    config: the AgentConfig of the steps.
+  """
+  fields = layout(config).fields
+  for group, values in (("action", action), ("log_prob", log_prob)):
+    for name, value in values._asdict().items():
+      field = fields[f"{group}.{name}"]
+      getattr(columns, field.column)[:, field.slice] = value.reshape(len(value), -1)
 
 
 def seal(columns: Columns, state: np.ndarray) -> Packed:

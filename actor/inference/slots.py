@@ -1,0 +1,138 @@
+"""Slots: the memory through which a game's row and the inference service exchange a step.
+
+A row is one player of one game. Its slot holds a header, the step in the columns of the wire
+format, and the answer. Writing and reading copy bytes only: nothing is serialised or unpickled.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.data import wire
+
+_ALIGNMENT = 64  # bytes of a cache line: slots of two processes share none
+_DTYPES = wire.Columns(*map(np.dtype, ("uint8", "uint8", "int16", "int32", "float32")))
+# Of decreasing size: each column is aligned to its own dtype.
+_ORDER = ("float32", "int32", "int16", "uint8", "bits")
+
+
+class Header(NamedTuple):
+  """What the service must know of a request, beside the step itself; each int32."""
+
+  first: types.Leaf  # 1: the first observation of a game, which starts from the initial core state
+  last: types.Leaf  # 1: the terminal observation, which is recorded and not acted on
+  player: types.Leaf  # whose parameters act, from 0
+  seed: types.Leaf  # with `number`: of the noise of this action; equal ones act equally
+  number: types.Leaf  # of the row's actions in this game
+
+
+class Format(NamedTuple):
+  """The places of a slot's parts, in bytes."""
+
+  columns: dict[str, slice]  # by field of wire.Columns
+  request: int  # size of header, step and padding, from byte 0
+  answer: slice
+  size: int  # of a slot
+
+
+@functools.lru_cache(maxsize=16)
+def slot_format(config: AgentConfig) -> Format:
+  """Returns the places of a slot's parts for an agent's steps and actions; cached."""
+  widths = wire.layout(config).widths
+  end = len(Header._fields) * 4
+  columns = {}
+  for name in _ORDER:
+    start, end = end, end + getattr(widths, name) * getattr(_DTYPES, name).itemsize
+    columns[name] = slice(start, end)
+  request = _aligned(end, 8)
+  size = request + 4 * _answer_width(config)
+  return Format(columns, request, slice(request, size), _aligned(size, _ALIGNMENT))
+
+
+def _aligned(size: int, alignment: int) -> int:
+  return -(-size // alignment) * alignment
+
+
+def _answer_width(config: AgentConfig) -> int:
+  return sum(math.prod(x.shape) for x in types.action_spec(config.max_selected))
+
+
+class Slot:
+  """One slot, seen from its game."""
+
+  def __init__(self, memory: np.ndarray, config: AgentConfig):
+    """Takes the slot's memory, [size] uint8, and the agent's config."""
+    places = slot_format(config)
+    self._header = memory[:4 * len(Header._fields)].view(np.int32)
+    self._columns = wire.Columns(**{
+      name: memory[place].view(getattr(_DTYPES, name)) for name, place in places.columns.items()})
+    self._answer = memory[places.answer].view(np.int32)
+    self._spec, self._config = types.action_spec(config.max_selected), config
+
+  def write(self, header: Header, step: types.Step) -> None:
+    """Writes a request.
+
+    Args:
+      header: of the request.
+      step: unbatched numpy arrays; its action and log-probs are not read.
+
+    Raises:
+      ValueError: a leaf does not fit the AgentConfig; names it.
+    """
+    wire.check_steps(step, self._config)
+    self._header[:] = header
+    for memory, column in zip(self._columns, wire.pack_steps(step), strict=True):
+      memory[:] = column
+
+  def read(self) -> types.Action:
+    """Returns the answer to the last request, in the dtypes of `types.action_spec`."""
+    leaves, start = [], 0
+    for spec in self._spec:
+      end = start + math.prod(spec.shape)
+      leaves.append(self._answer[start:end].astype(spec.dtype).reshape(spec.shape))
+      start = end
+    return types.Action(*leaves)
+
+
+def header(request: np.ndarray) -> Header:
+  """Returns the header of requests [..., bytes] uint8: leaves [...] int32."""
+  values = request[..., :4 * len(Header._fields)].view(np.int32)
+  return Header(*np.moveaxis(values, -1, 0))
+
+
+def host_columns(requests: np.ndarray, config: AgentConfig) -> wire.Columns:
+  """Returns the steps of requests [n, bytes] uint8 as views of them: columns [n, width]."""
+  return wire.Columns(**{
+    name: requests[:, place].view(getattr(_DTYPES, name))
+    for name, place in slot_format(config).columns.items()})
+
+
+def device_columns(requests: jax.Array, config: AgentConfig) -> wire.Columns:
+  """Returns `host_columns` of requests [n, bytes] under jit: one array goes to the device."""
+  columns = {}
+  for name, place in slot_format(config).columns.items():
+    dtype, found = getattr(_DTYPES, name), requests[:, place]
+    columns[name] = found if dtype == np.uint8 else jax.lax.bitcast_convert_type(
+      found.reshape(len(found), -1, dtype.itemsize), dtype)
+  return wire.Columns(**columns)
+
+
+def device_answers(action: types.Action) -> jax.Array:
+  """Returns actions [n, ...] as rows [n, width] int32, under jit."""
+  count = action.function.shape[0]
+  return jnp.concatenate([x.reshape(count, -1).astype(jnp.int32) for x in action], axis=1)
+
+
+def unpack_answers(answers: np.ndarray, config: AgentConfig) -> types.Action:
+  """Returns answers [n, width] int32 as actions [n, ...] in the dtypes of the spec."""
+  spec = types.action_spec(config.max_selected)
+  ends = np.cumsum([math.prod(x.shape) for x in spec])[:-1]
+  return types.Action(*(
+    part.astype(like.dtype).reshape(len(answers), *like.shape)
+    for part, like in zip(np.split(answers, ends, axis=1), spec, strict=True)))

@@ -1,0 +1,238 @@
+"""The service's end of a local transport: shared memory for steps, a Unix socket for notices.
+
+Steps and answers lie in anonymous shared memory, one file for each client, which only the client
+and the service map. The socket carries the numbers of the slots that ask or are answered. It
+belongs to a directory that no other user may enter, and nothing that is received is unpickled. The
+kernel closes a dead client's socket: its slots are free at once.
+"""
+
+import dataclasses
+import hashlib
+import mmap
+import os
+import pathlib
+import selectors
+import shutil
+import socket
+import struct
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+from absl import logging
+
+from starleague.actor.inference import slots as slots_lib
+from starleague.actor.inference.service import Polled
+from starleague.agent.config import AgentConfig
+from starleague.data import wire
+
+HELLO = struct.Struct("<8s32sI")  # magic, hash of the slots' format, number of slots
+MAGIC = b"STARINF1"
+NUMBER = np.dtype("<u2")  # of a slot, counted in its client
+ACCEPTED, REFUSED = b"+", b"-"  # the first byte of the answer to HELLO
+MOST_SLOTS = 4096  # of a client: a message holds the numbers of all
+MOST_BYTES = NUMBER.itemsize * MOST_SLOTS
+_SPARE_CONNECTIONS = 64  # beyond one for each slot: clients that have not said hello yet
+SOCKET = "inference.socket"
+
+
+def format_hash(config: AgentConfig) -> bytes:
+  """Computes 32 bytes that differ if two agents' slots differ."""
+  places = (slots_lib.slot_format(config), wire.layout(config).fields, config.max_selected)
+  return hashlib.sha256(repr(places).encode()).digest()
+
+
+@dataclasses.dataclass(eq=False)
+class _Client:
+  """A connected client; before its hello it has no memory and no slots."""
+
+  socket: socket.socket
+  memory: np.ndarray  # [slots, size] uint8
+  slots: tuple[int, ...] = ()
+
+
+class Listener:
+  """A `service.Transport` for clients on this machine."""
+
+  def __init__(self, config: AgentConfig, slots: int):
+    """Starts to listen at `address`.
+
+    Args:
+      config: the agent's.
+      slots: number of slots.
+    """
+    self._config, self._format = config, slots_lib.slot_format(config)
+    self._folder = pathlib.Path(tempfile.mkdtemp(prefix="starleague-"))  # mode 0700
+    self.address = str(self._folder / SOCKET)
+    self._free = list(range(slots))[::-1]
+    self._slots = slots
+    self._owner: dict[int, tuple[_Client, int]] = {}  # by slot: its client, and its number there
+    self._freed: list[int] = []
+    self._selector = selectors.DefaultSelector()
+    self._server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    self._server.bind(self.address)
+    self._server.listen()
+    self._server.setblocking(False)
+    self._selector.register(self._server, selectors.EVENT_READ)
+    self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    self._selector.register(self._wake_in, selectors.EVENT_READ)
+
+  @property
+  def claimed(self) -> int:
+    """Slots that clients hold."""
+    return len(self._owner)
+
+  def poll(self, timeout_s: float) -> Polled:
+    """Waits for requests; accepts clients and frees the slots of dead ones meanwhile."""
+    asked: list[int] = []
+    for key, _ in self._selector.select(0 if self._freed else timeout_s):
+      if key.fileobj is self._server:
+        self._accept()
+      elif key.fileobj == self._wake_in:
+        os.read(self._wake_in, 4096)
+      elif key.data.slots:
+        asked += self._asked(key.data)
+      else:
+        self._greet(key.data)
+    freed, self._freed = self._freed, []
+    return Polled(asked, freed)
+
+  def wake(self) -> None:
+    """Ends `poll`; any thread may call it."""
+    try:
+      os.write(self._wake_out, b"\0")
+    except BlockingIOError:  # full of earlier calls
+      pass
+
+  def request(self, slot: int) -> np.ndarray | None:
+    """Returns the request in a slot, [bytes] uint8; None without a client."""
+    if slot not in self._owner:
+      return None
+    client, number = self._owner[slot]
+    return client.memory[number, :self._format.request]
+
+  def answer(self, slots: Sequence[int], answers: np.ndarray) -> None:
+    """Writes answers [n, width] int32 and notifies each client once."""
+    notices: dict[int, list[int]] = {}
+    for slot, row in zip(slots, answers, strict=True):
+      if slot in self._owner:
+        client, number = self._owner[slot]
+        client.memory[number, self._format.answer] = row.view(np.uint8)
+        notices.setdefault(client.slots[0], []).append(number)
+    for first, numbers in notices.items():
+      client, _ = self._owner[first]
+      try:
+        client.socket.send(np.array(numbers, NUMBER).tobytes())
+      except OSError as error:  # it died, or has stopped reading its answers
+        self._drop(client, f"does not take its answers: {error.strerror}")
+
+  def refuse(self, slot: int, reason: str) -> None:
+    """Disconnects the client of a slot."""
+    self._drop(self._owner[slot][0], reason)
+
+  def release(self, slot: int) -> None:
+    """Makes a freed slot claimable again."""
+    self._free.append(slot)
+
+  def close(self) -> None:
+    """Disconnects all clients and removes the socket."""
+    for key in list(self._selector.get_map().values()):
+      if isinstance(key.data, _Client):
+        key.data.socket.close()
+    self._selector.close()
+    self._server.close()
+    os.close(self._wake_in)
+    os.close(self._wake_out)
+    shutil.rmtree(self._folder, ignore_errors=True)
+
+  def _accept(self) -> None:
+    try:
+      connection, _ = self._server.accept()
+    except OSError:  # it is gone already
+      return
+    connection.setblocking(False)
+    if len(self._selector.get_map()) > self._slots + _SPARE_CONNECTIONS:
+      connection.close()
+      return
+    client = _Client(connection, np.zeros((0, 0), np.uint8))
+    self._selector.register(connection, selectors.EVENT_READ, client)
+
+  def _greet(self, client: _Client) -> None:
+    """Gives a new client its slots, or refuses."""
+    message = _received(client.socket, HELLO.size + 1)
+    if message is None:
+      return
+    reason = self._unfit(message)
+    if reason:
+      _send(client.socket, REFUSED + reason.encode())
+      self._drop(client, reason if message else "")
+      return
+    count = HELLO.unpack(message)[2]
+    file = os.memfd_create("starleague-slots")
+    try:
+      os.ftruncate(file, count * self._format.size)
+      client.memory = np.frombuffer(mmap.mmap(file, 0), np.uint8).reshape(count, -1)
+      client.slots = tuple(self._free.pop() for _ in range(count))
+      self._owner |= {slot: (client, number) for number, slot in enumerate(client.slots)}
+      try:
+        socket.send_fds(client.socket, [ACCEPTED], [file])
+      except OSError as error:
+        self._drop(client, f"left at once: {error.strerror}")
+    finally:
+      os.close(file)
+
+  def _unfit(self, message: bytes) -> str:
+    """Returns why a client's first message is refused; nothing if it is accepted."""
+    if len(message) != HELLO.size or not message.startswith(MAGIC):
+      return "the first message is not that of this version; run the same version here and there"
+    _, found, count = HELLO.unpack(message)
+    if found != format_hash(self._config):
+      return ("the game's observations or actions have other sizes; use the same preset as the "
+              f"service, {self._config.name}")
+    if not 0 < count <= min(MOST_SLOTS, len(self._free)):
+      return f"{count} slots are asked for and {len(self._free)} of {self._slots} are free"
+    return ""
+
+  def _asked(self, client: _Client) -> list[int]:
+    """Returns the slots that a client's next message names."""
+    message = _received(client.socket, MOST_BYTES + 1)
+    if message is None:
+      return []
+    numbers = np.frombuffer(message, NUMBER) if len(message) % NUMBER.itemsize == 0 else None
+    if not message:
+      self._drop(client, "")
+    elif numbers is None or len(set(numbers)) < len(numbers) or max(numbers) >= len(client.slots):
+      self._drop(client, f"sent a malformed notice of {len(message)} bytes")
+    else:
+      return [client.slots[number] for number in numbers]
+    return []
+
+  def _drop(self, client: _Client, reason: str) -> None:
+    """Disconnects a client and frees its slots; logs the reason, if it is not its own end."""
+    if reason:
+      logging.log_every_n_seconds(
+        logging.WARNING, "inference_client_dropped slots=%d reason=%r", 1, len(client.slots),
+        reason)
+    self._selector.unregister(client.socket)
+    client.socket.close()
+    for slot in client.slots:
+      del self._owner[slot]
+    self._freed += client.slots
+
+
+
+def _received(connection: socket.socket, size: int) -> bytes | None:
+  """Returns the next message, empty at the end; None if there is none."""
+  try:
+    return connection.recv(size)
+  except BlockingIOError:
+    return None
+  except OSError:  # reset by the client's death
+    return b""
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+  try:
+    connection.send(message)
+  except OSError:
+    pass

@@ -1,0 +1,76 @@
+"""An inference service of the counting policy, whose core state and noise are known."""
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from starleague.actor.inference import Batcher, Header, Listener, Model, Service
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from tests.actor.clockwork import counting_policy
+
+# The sizes of the counting policy's observations and actions.
+CONFIG = dataclasses.replace(
+  agent_config.mini(), max_entities=4, map_size=4, max_selected=2, core_layers=1, core_size=2)
+KEY = jax.random.key(5)
+SIZES = (1, 4)
+
+
+def make_model(slots: int = 6, sizes: tuple[int, ...] = SIZES) -> Model:
+  """Player 0 adds 1 to its core state at each step, player 1 adds 100."""
+  model = Model(counting_policy(), CONFIG, slots, sizes, np.float32(0), KEY)
+  model.set_params(0, np.float32(1))
+  model.set_params(1, np.float32(100))
+  return model
+
+
+def make_step(number: int = 0) -> types.Step:
+  step = types.zeros(types.step_spec(CONFIG.max_entities, CONFIG.map_size, CONFIG.max_selected))
+  player = step.observation.player.copy()
+  player[0] = number
+  return step._replace(observation=step.observation._replace(player=player),
+                       discount=np.float32(1), weight=np.float32(1),
+                       reward=np.full(len(types.REWARDS), number, np.float32))
+
+
+def header(seed: int = 0, number: int = 0, *, player: int = 0, last: bool = False) -> Header:
+  return Header(int(number == 0), int(last), player, seed, number)
+
+
+def delay(seed: int, number: int) -> int:
+  """The delay that the counting policy draws with the noise of a row's action."""
+  key = jax.random.fold_in(jax.random.fold_in(KEY, seed), number)
+  return int(jax.random.randint(key, (), 1, 50))
+
+
+@contextlib.contextmanager
+def serving(model: Model, slots: int, wait_s: float = 0.01,
+            on_records: Any = None) -> Iterator[Listener]:
+  """Serves in a thread; raises its error at the end."""
+  listener = Listener(CONFIG, slots)
+  service = Service(model, Batcher(SIZES, wait_s), listener, CONFIG, on_records)
+  stop, errors = threading.Event(), []
+
+  def run() -> None:
+    try:
+      while not stop.is_set():
+        service.run_once()
+    except Exception as error:
+      errors.append(error)
+
+  thread = threading.Thread(target=run)
+  thread.start()
+  try:
+    yield listener
+  finally:
+    stop.set()
+    listener.wake()
+    thread.join()
+    service.close()
+    listener.close()
+  assert not errors, errors

@@ -1,0 +1,78 @@
+"""Slots hold exactly the wire format of a step, and the answer in the action's dtypes."""
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.actor.inference import slots
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.data import wire
+from tests.actor.inference.serving import CONFIG, make_step
+
+
+def random_step(config, seed=0):
+  rng = np.random.default_rng(seed)
+
+  def leaf(spec):
+    if spec.dtype == np.float32:
+      return rng.normal(size=spec.shape).astype(np.float32)
+    if spec.dtype == np.bool_:
+      return rng.random(spec.shape) < 0.5
+    limits = np.iinfo(spec.dtype)
+    return rng.integers(limits.min, limits.max, spec.shape, endpoint=True, dtype=spec.dtype)
+
+  step = jax.tree.map(leaf, types.step_spec(
+    config.max_entities, config.map_size, config.max_selected))
+  minimap = step.observation.minimap % np.array([255, 4, 2, 5, 2, 2, 2], np.uint8)[:, None, None]
+  return step._replace(observation=step.observation._replace(minimap=minimap))
+
+
+@pytest.mark.parametrize("config", [CONFIG, agent_config.mini(), agent_config.full()])
+def test_a_step_arrives_bit_for_bit_on_host_and_device(config):
+  places = slots.slot_format(config)
+  memory = np.zeros((3, places.size), np.uint8)
+  steps = [random_step(config, seed) for seed in range(3)]
+  for i, step in enumerate(steps):
+    slots.Slot(memory[i], config).write(slots.Header(1, 0, 2, -3, i), step)
+  requests = memory[:, :places.request]
+  expected = wire.pack_steps(jax.tree.map(lambda *x: np.stack(x), *steps))
+  for found in (slots.host_columns(requests, config),
+                jax.jit(slots.device_columns, static_argnums=1)(requests, config)):
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+  np.testing.assert_array_equal(np.stack(slots.header(requests)),
+                                [[1] * 3, [0] * 3, [2] * 3, [-3] * 3, [0, 1, 2]])
+
+
+def test_an_answer_arrives_in_the_dtypes_of_the_spec():
+  action = types.Action(
+    np.array([563, 1], np.int16), np.array([127, 3], np.int16), np.array([1, 0], np.uint8),
+    np.array([2, 0], np.uint8), np.array([[3, 4], [0, 1]], np.int16), np.array([7, 0], np.int16),
+    np.array([65535, 9], np.int32))
+  answers = np.asarray(slots.device_answers(jax.tree.map(jax.numpy.asarray, action)))
+  jax.tree.map(np.testing.assert_array_equal, slots.unpack_answers(answers, CONFIG), action)
+  places = slots.slot_format(CONFIG)
+  memory = np.zeros((places.size,), np.uint8)
+  memory[places.answer] = answers[0].view(np.uint8)
+  found = slots.Slot(memory, CONFIG).read()
+  for name, value, spec in zip(action._fields, found, types.action_spec(2), strict=True):
+    np.testing.assert_array_equal(value, getattr(action, name)[0], err_msg=name)
+    assert value.dtype == spec.dtype
+
+
+def test_slots_are_apart_and_aligned():
+  for config in (CONFIG, agent_config.mini(), agent_config.full()):
+    places = slots.slot_format(config)
+    assert places.size % 64 == places.request % 8 == 0
+    ends = sorted((place.start, place.stop) for place in places.columns.values())
+    assert all(a[1] == b[0] for a, b in zip(ends, ends[1:], strict=False))
+    assert ends[0][0] == 20 and ends[-1][1] <= places.request == places.answer.start
+
+
+def test_a_step_of_other_sizes_is_refused():
+  places = slots.slot_format(CONFIG)
+  slot = slots.Slot(np.zeros((places.size,), np.uint8), CONFIG)
+  step = make_step()
+  with pytest.raises(ValueError, match="observation.player"):
+    slot.write(slots.Header(1, 0, 0, 0, 0), step._replace(
+      observation=step.observation._replace(player=np.zeros(11, np.int32))))

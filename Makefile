@@ -46,7 +46,7 @@ test-full: $(VENV)/.stamp  ## the whole suite, slow tests included
 
 test-newest: $(NEWEST)/.stamp  ## agent and losses, on the newest JAX that setup.py allows
 	@$(NEWEST)/bin/python -c 'import jax, numpy; print("jax", jax.__version__, "numpy", numpy.__version__)'
-	$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider $(NEWEST_TESTS)
+	$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) $(SHARE) $(NEWEST_TESTS)
 
 lint: $(VENV)/.stamp  ## ruff and mypy
 	$(VENV)/bin/ruff check .

@@ -8,18 +8,15 @@ import sqlite3
 import numpy as np
 import pytest
 
-from starleague import league
-from starleague.agent import config as agent_config
+from starleague import agent, league
 from starleague.common import results
 from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from starleague.viewers.league import reading
+from tests.experiments.run.libraries import save_library
 from tests.experiments.runs import SIZES, kill, output_of, running, wait_for
 
-SETTINGS = ("seconds=100000", "demonstrations.players=rusher,builder", "demonstrations.games=12",
-            *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
-            "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
-            "learner.checkpoint_interval_s=2",
+SETTINGS = ("seconds=100000", *SIZES, "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2",
             "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.lease_s=20", "league.snapshot_steps=512",
@@ -44,9 +41,13 @@ def rows(run_dir: pathlib.Path, query: str, values: tuple = ()) -> list[tuple]:
 def finished(tmp_path_factory):
   """A stopped league, and the results that were on disk when its last process was killed.
 
-  It plays until it has shown everything that the tests look for, however fast the machine is.
+  It starts from the weights that ship with the agent, as after imitation. It plays until it has
+  shown everything that the tests look for, however fast the machine is.
   """
   run_dir = tmp_path_factory.mktemp("runs") / "small"
+  weights = agent.load_pretrained("mini")
+  checkpoints.save_params(run_dir / wiring.INITIAL, weights.params, weights.config)
+  save_library(run_dir / wiring.LIBRARY)
   before: set[tuple] = set()
 
   def has_more_results(known: int) -> bool:
@@ -86,7 +87,7 @@ def test_snapshots_are_saved_and_exploiters_reset(finished):
   done = rows(run_dir, "SELECT player, snapshot, reset FROM orders WHERE done")
   assert {player for player, *_ in done} == set(LEARNERS)
   assert all(reset == (player == LEARNERS[1]) for player, _, reset in done)
-  config = agent_config.mini()
+  config = agent.mini()
   initial = checkpoints.load_params(run_dir / wiring.INITIAL, config)
   for _, snapshot, _ in done:
     params = checkpoints.load_params(wiring.snapshot_path(run_dir, snapshot), config)

@@ -3,24 +3,13 @@
 import numpy as np
 import pytest
 
-from starleague.agent import types
 from starleague.common.errors import UserError
-from starleague.data.statistics import PlayedGame, StatisticsLibrary
-from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments.run import conditions, settings, wiring
-
-TERRAN = types.RACES.index("terran")
+from tests.experiments.run.libraries import TERRAN, save_library
 
 
 def run_config(**changes):
   return settings.complete({}, changes)
-
-
-def save_library(path, sides=(0, 1), map_name=None) -> None:
-  map_name = map_name or dm_environment.map_names("mini")[0]
-  played = [PlayedGame(map_name, TERRAN, TERRAN, side, types.zeros(types.statistics_spec()))
-            for side in sides]
-  StatisticsLibrary.from_games(played).save(path)
 
 
 def test_the_source_of_z_follows_the_config(tmp_path):

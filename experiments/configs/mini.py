@@ -36,7 +36,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seed": 0,
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
     "init": "imitation",
-    "seconds": 480.0,  # of reinforcement learning, without setup and evaluation
+    "seconds": 480.0,  # of reinforcement learning by `train`, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
       "tier": "mini",
@@ -86,8 +86,9 @@ def _league() -> dict:
   return {
     # Learning players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS of each race.
     "composition": "terran:1:1:2",
-    "snapshot_steps": 6e4,  # agent steps between two snapshots of a player, at least
-    "timeout_steps": 1.2e5,  # after which a snapshot is due at any score
+    "seconds": 1020.0,  # of the league, after imitation
+    "snapshot_steps": 4.5e4,  # agent steps between two snapshots of a player, at least
+    "timeout_steps": 9e4,  # after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player
     "games": 16,  # of an assignment
     "chunk": 16,  # rows inferred at once with the parameters of one player

@@ -188,8 +188,9 @@ def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
       for trainee in trainees:
         trainee.trained = done
         trainee.obey(client)
-      progress.write(run_dir, progress.Progress(progress.TRAINING, done, config.seconds, "s"))
-      if done >= config.seconds:
+      progress.write(
+        run_dir, progress.Progress(progress.TRAINING, done, config.league.seconds, "s"))
+      if done >= config.league.seconds:
         return
     ready = next_ready(trainees)
     if ready is not None:

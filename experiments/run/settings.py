@@ -68,6 +68,7 @@ RANGES = {
   "actor.parameter_interval_s": _POSITIVE,
   "actor.pseudo_probability": _FRACTION,
   "actor.pseudo_scale": _COST,
+  "league.seconds": _POSITIVE,
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
   "league.places": Range(2, MAX_INT),

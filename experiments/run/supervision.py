@@ -21,8 +21,9 @@ DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
 # Keys that may change when a run is resumed.
-_DURATIONS = ("seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
-              "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games")
+_DURATIONS = (
+  "seconds", "league.seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
+  "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games")
 FAST_COMPILE = "--xla_cpu_use_fusion_emitters=false"
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"  # of an operation
 

@@ -41,6 +41,7 @@ EXTRAS = {
   "sc2": ["pysc2==4.0.0", "pys2clientprotocol>=1.0.2"],
   "gif": ["pillow>=10.1"],
   "dashboard": ["dash>=4.0"],
+  "launch": ["ray>=2.50"],
   "test": ["hypothesis>=6.100", "pytest>=8.3", "pytest-xdist>=3.6", "rlax>=0.1.8"],
   "dev": ["hypothesis>=6.100", "mypy>=1.15", "pytest>=8.3", "pytest-xdist>=3.6", "rlax>=0.1.8",
           "ruff>=0.12"],

@@ -25,7 +25,7 @@ from benchmarks.learner import make_update
 from starleague.common import results
 from starleague.data.assembler import Assembler
 from starleague.data.conditioning import unconditional
-from starleague.experiments.run import learner_setup, settings, supervision, wiring
+from starleague.experiments.run import graph, learner_setup, settings, wiring
 
 ROOT = pathlib.Path(__file__).parent.parent
 WARM_UP_S = 5.0  # after the first update: processes fill their queues
@@ -108,10 +108,10 @@ PARTS = {"actor": actor_alone, "learner": learner_alone}
 
 def alone(folder: pathlib.Path, part: str, seconds: float) -> float:
   """Runs a part in a process with the environment of a run's processes."""
-  variables = supervision.environment(folder / "run")
+  variables = graph.environment(folder / "run")
   if part == "learner":
     learner = settings.complete({}).learner
-    variables = supervision.data_parallel(
+    variables = graph.data_parallel(
       variables, learner.batch_size, learner.accumulate, len(os.sched_getaffinity(0)))
   done = subprocess.run(
     [sys.executable, "-m", "benchmarks.run", "--part", part, "--seconds", str(seconds)], cwd=ROOT,

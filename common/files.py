@@ -1,6 +1,7 @@
 """Atomic writes: a file or folder appears under its name complete and on disk, or not at all."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import shutil
@@ -35,6 +36,17 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(temporary)
     raise
+
+
+@contextlib.contextmanager
+def locked(path: str | os.PathLike) -> Iterator[None]:
+  """A lock between processes, held during the block; the file stays. Released also by a crash."""
+  descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+  try:
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    yield
+  finally:
+    os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,8 @@ FLOORS = ("environments/base.py", "environments/skirmish/rules/", "environments/
 # Heavy packages, and where alone they are imported.
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "s2protocol": ("data/replays/",), "pysc2": ("environments/sc2/",),
-         "s2clientprotocol": ("environments/sc2/",), "websockets": ("environments/sc2/",)}
+         "s2clientprotocol": ("environments/sc2/",), "websockets": ("environments/sc2/",),
+         "ray": ("experiments/run/cluster.py",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
 IMPORTING_CALLS = {"import_module", "__import__", "find_spec"}

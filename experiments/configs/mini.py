@@ -63,6 +63,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
     "league": _league(),
+    "cluster": _cluster(),
     "data": {
       "min_size": 64,  # trajectories in the table before the first is sampled
       "tolerance": 128,  # trajectories that actors may be ahead of the learner
@@ -96,6 +97,20 @@ def _league() -> dict:
     "evaluators": 1,  # processes
     "evaluator_niceness": 19,  # 0 to 19: evaluators leave the processor to the others
     "evaluation_games": 2,  # of an evaluator's assignment
+  }
+
+
+def _cluster() -> dict:
+  """Returns the places of processes on a cluster, and which learners there are."""
+  return {
+    # Resources that a process needs of its node, as CPU:4 or TPU-v4-8-head:1,TPU:4; see `launch`.
+    "data_server": "CPU:1",
+    "coordinator": "CPU:1",
+    "learner": "CPU:1",
+    "actor": "CPU:1",
+    "evaluator": "CPU:1",
+    "learners": "one",  # of a league: "one" for all learning players, or "each" has its own
+    "learner_hosts": 1,  # of a run that trains one agent: processes of its learner
   }
 
 

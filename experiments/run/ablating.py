@@ -13,7 +13,15 @@ from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
-from starleague.experiments.run import processes, progress, settings, supervision, wiring
+from starleague.experiments.run import (
+  graph,
+  processes,
+  programs,
+  progress,
+  settings,
+  supervision,
+  wiring,
+)
 from starleague.learner import checkpoints
 
 POLL_S = 0.5
@@ -105,11 +113,11 @@ def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
     shutil.copytree(source / wiring.INITIAL, folder, dirs_exist_ok=True)
 
 
-def command(run: Run) -> tuple[str, ...]:
+def command(run: Run) -> tuple[programs.Word, ...]:
   """Returns the command line that trains a run, without its evaluation."""
   init = run.config.init
   changed = settings.differences(settings.complete(mini.get_config(init).to_dict()), run.config)
-  return supervision.module(
+  return graph.module(
     "train", "--run", run.path.name, "--runs_dir", str(run.path.parent), "--noevaluate",
     f"--config.init={init}",
     *(f"--config.{key}={value}" for key, _, value in changed))
@@ -134,7 +142,7 @@ def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> No
       source = imitator_of(run, runs, given)
       if source is not None:
         copy_imitator(source, run.path)
-      child = processes.Process(
+      child = programs.Process(
         run.path.name, command(run), {}, run.path / "logs" / "train.log")
       with processes.Runner([child], deadline_seconds=DEADLINE_S) as runner:
         while runner.poll()[child.name] is not processes.State.FINISHED:

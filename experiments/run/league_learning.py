@@ -143,6 +143,8 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   """
   stopping.end_at_once()  # nothing to save before the first update
   client = league.LeagueClient(league.GrpcTransport(coordinator), "learner")
+  # A learner of some players leaves the sums over all to the readers of their results.
+  report = None if names else functools.partial(_report, run_dir, origin)
   names = list(names) or [player.name for player in client.players() if player.learns]
   trainees: list[Trainee] = []
   for name in names:
@@ -156,8 +158,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   with contextlib.suppress(transport.StoppedError), contextlib.ExitStack() as stack:
     for trainee in trainees:
       trainee.open(stack, stop)
-    _take_turns(trainees, client, config, run_dir, stop,
-                functools.partial(_report, run_dir, origin))
+    _take_turns(trainees, client, config, run_dir, stop, report)
   for trainee in trainees:
     trainee.close()
   client.close()
@@ -173,7 +174,7 @@ def _report(run_dir: pathlib.Path, origin: float, updates: int, learnt: int, rat
 
 def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
                 config: ml_collections.ConfigDict, run_dir: pathlib.Path, stop: threading.Event,
-                report: Callable[[int, int, float], None]) -> None:
+                report: Callable[[int, int, float], None] | None) -> None:
   """Updates whichever player has a batch, until the time is over or `stop` is set."""
   before = max(trainee.trained for trainee in trainees)
   begun = asked = arrived = time.monotonic()
@@ -182,7 +183,8 @@ def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
     now = time.monotonic()
     if now - asked >= ORDERS_INTERVAL_S:
       learnt = sum(trainee.steps for trainee in trainees)
-      report(sum(trainee.step for trainee in trainees), learnt, (learnt - steps) / (now - asked))
+      if report is not None:
+        report(sum(trainee.step for trainee in trainees), learnt, (learnt - steps) / (now - asked))
       asked, steps = now, learnt
       done = before + now - begun
       for trainee in trainees:

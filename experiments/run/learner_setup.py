@@ -11,6 +11,7 @@ import optax
 from absl import logging
 
 from starleague.agent import parameters, types
+from starleague.common import files
 from starleague.data import wire
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints, objective, train_state, update, warm_up, weights
@@ -93,12 +94,13 @@ def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
                      run_dir: pathlib.Path) -> Any:
   """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
   path = run_dir / wiring.INITIAL
-  if not path.exists():
-    if config.init == settings.IMITATION:
-      params = checkpoints.load_params(run_dir / wiring.IMITATED, parts.config)
-    else:
-      params = wiring.initial_params(parts, config)
-    checkpoints.save_params(path, params, parts.config)
+  with files.locked(run_dir / f".{wiring.INITIAL}.lock"):  # learners of a league start together
+    if not path.exists():
+      if config.init == settings.IMITATION:
+        params = checkpoints.load_params(run_dir / wiring.IMITATED, parts.config)
+      else:
+        params = wiring.initial_params(parts, config)
+      checkpoints.save_params(path, params, parts.config)
   return checkpoints.load_params(path, parts.config)
 
 

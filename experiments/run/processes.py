@@ -1,9 +1,6 @@
-"""The processes of one machine: starts, polls, restarts and ends them.
+"""The processes of a run: starts, polls, restarts and ends them.
 
-A run consists of plain programs (a Reverb server, actors, a learner). Each has its own session, so
-Ctrl-C reaches only the parent, which then ends the others in order. The kernel kills each process
-when the parent dies, for whatever reason. Output goes to log files; an error quotes the end of the
-log.
+Output goes to log files; an error quotes the end of the log.
 
     argv = (sys.executable, "-m", "starleague.experiments.actor")
     with Runner([Process("actor", argv, {}, run_dir / "actor.log", restarts=3)]) as runner:
@@ -11,33 +8,20 @@ log.
         runner.poll()                      # raises ProcessFailed when no restart is left
         time.sleep(0.1)
 
-Leaving the block ends all processes that still run, also after an exception. Children of a process
-are in its group and end with it, except where the parent was killed by SIGKILL: then the process
-must end its own children. Linux only.
+Leaving the block ends all processes that still run, also after an exception. `programs` has the
+programs themselves; a `Place` other than `ThisMachine` starts them on a cluster.
 """
 
 import enum
 import os
 import pathlib
-import shutil
 import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+
+from starleague.experiments.run.programs import Place, Process, Program, ThisMachine
 
 TAIL_LINES = 30
-# The first program of a child: it requests SIGKILL on its parent's death, then executes the real
-# program. Python code between fork and exec could deadlock in a parent with threads, and JAX has
-# threads. 1 is PR_SET_PDEATHSIG of prctl(2); the parent may be dead already.
-_LAUNCHER = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
-if os.getppid() != int(sys.argv[1]): os._exit(1)
-os.execvp(sys.argv[2], sys.argv[2:])
-"""
 
 
 class State(enum.StrEnum):
@@ -48,17 +32,6 @@ class State(enum.StrEnum):
   FINISHED = "finished"  # exited with status 0
   FAILED = "failed"  # died with no restart left
   STOPPED = "stopped"  # ended by `stop`
-
-
-class Process(NamedTuple):
-  """A program and the rules for its restarts and its end."""
-
-  name: str  # shown in the display and in errors; unique in a runner
-  argv: Sequence[str]  # the program and its arguments
-  env: Mapping[str, str]  # added to this process's environment
-  log_path: pathlib.Path  # standard output and error, appended
-  restarts: int = 0  # limit on restarts in a row
-  ends_last: bool = False  # ended only after all processes without this flag
 
 
 class ProcessFailed(RuntimeError):
@@ -80,6 +53,7 @@ class Runner:
       self,
       processes: Sequence[Process],
       *,
+      place: Place | None = None,
       backoff_seconds: float = 1.0,
       max_backoff_seconds: float = 30.0,
       recovery_seconds: float = 300.0,
@@ -89,7 +63,9 @@ class Runner:
     """Checks the processes; starts nothing.
 
     Args:
-      processes: the programs, started in this order and ended in the opposite one.
+      processes: the programs, started in this order and ended in the opposite one. A process is
+        started when the addresses of its peers are known.
+      place: where programs are started; None: on this machine.
       backoff_seconds: wait before the first restart; doubles with each further death in a row.
       max_backoff_seconds: the longest wait.
       recovery_seconds: a process that ran for longer has recovered: its deaths in a row, and with
@@ -100,6 +76,7 @@ class Runner:
     """
     _check(processes)
     self._children = [_Child(process) for process in processes]
+    self._place = place or ThisMachine()
     self._backoff = backoff_seconds
     self._max_backoff = max_backoff_seconds
     self._recovery = recovery_seconds
@@ -118,7 +95,7 @@ class Runner:
     try:
       for child in self._children:
         if child.state is State.WAITING:
-          child.start(self._clock())
+          child.start(self._place, self.addresses(), self._clock())
     except BaseException:
       self.stop()
       raise
@@ -126,17 +103,32 @@ class Runner:
   def poll(self) -> dict[str, State]:
     """Restarts dead processes within their limits; returns the states by name, without waiting.
 
+    With a process of a gang all others of it are restarted, and those whose peer has moved to
+    another address.
+
     Raises:
       ProcessFailed: one died with no restart left. The others still run: call `stop`.
     """
+    died = {child.process.gang for child in self._children if child.reap()} - {""}
+    addresses = self.addresses()
     for child in self._children:
-      child.reap()
+      if child.state is State.RUNNING and child.process.gang in died:
+        child.end()
+      elif child.state is State.RUNNING and child.has_moved_peer(addresses):
+        child.end()
+        child.restart_at = self._clock()
+    for child in self._children:
       if child.state is State.WAITING:
         self._restart(child)
     for child in self._children:
       if child.state is State.FAILED:
         raise ProcessFailed(child.process.name, child.status, child.describe_failure())
     return self.states()
+
+  def addresses(self) -> dict[str, str]:
+    """Returns the addresses of processes that listen, as far as they are known, by name."""
+    found = {child.process.name: child.address() for child in self._children}
+    return {name: address for name, address in found.items() if address is not None}
 
   def states(self) -> dict[str, State]:
     """Returns the states at the last poll, by name."""
@@ -147,9 +139,10 @@ class Runner:
     return {child.process.name: child.restarts for child in self._children}
 
   def pids(self) -> dict[str, int]:
-    """Returns the process ids of running processes, by name."""
-    return {child.process.name: child.popen.pid for child in self._children
-            if child.state is State.RUNNING and child.popen is not None}
+    """Returns the process ids of processes that run on this machine, by name."""
+    return {child.process.name: child.program.pid for child in self._children
+            if child.state is State.RUNNING and child.program is not None
+            and child.program.pid is not None}
 
   def wait(
       self, names: Sequence[str], timeout_seconds: float, interval_seconds: float = 0.1) -> None:
@@ -187,7 +180,7 @@ class Runner:
         self._end([child for child in running if child.process.ends_last is last])
     finally:  # a second Ctrl-C skips the waiting, not the clean-up
       for child in running:
-        child.kill()
+        child.end()
       for child in self._children:
         if child.state in (State.RUNNING, State.WAITING):
           child.state = State.STOPPED
@@ -195,18 +188,19 @@ class Runner:
 
   def _end(self, children: Sequence["_Child"]) -> None:
     """Sends SIGTERM to processes and waits for their end; at the deadline, SIGKILL."""
-    for child in children:
-      child.signal(signal.SIGTERM)
+    programs = [child.program for child in children if child.program is not None]
+    for program in programs:
+      program.signal(signal.SIGTERM)
     end = self._clock() + self._deadline
-    while any(child.alive() for child in children) and self._clock() < end:
+    while any(program.status() is None for program in programs) and self._clock() < end:
       time.sleep(0.02)
     for child in children:
-      child.kill()
+      child.end()
 
   def _restart(self, child: "_Child") -> None:
     """Restarts a dead process after its wait, or marks it failed when no restart is left."""
     now = self._clock()
-    if child.restart_at is None:
+    if child.program is not None and child.restart_at is None:
       if now - child.started_at > self._recovery:
         child.consecutive = 0
       if child.consecutive >= child.process.restarts:
@@ -214,10 +208,9 @@ class Runner:
         return
       child.restart_at = now + min(
         self._max_backoff, self._backoff * 2.0 ** min(child.consecutive, 60))
-    if now >= child.restart_at:
-      child.restarts += 1
       child.consecutive += 1
-      child.start(now)
+    if child.restart_at is None or now >= child.restart_at:
+      child.start(self._place, self.addresses(), now)
 
 
 class _Child:
@@ -225,64 +218,54 @@ class _Child:
 
   def __init__(self, process: Process):
     self.process = process
-    self.popen: subprocess.Popen[bytes] | None = None
+    self.program: Program | None = None  # the newest, which may have ended
     self.state = State.WAITING
     self.status = 0
     self.restarts = 0
     self.consecutive = 0  # restarts in a row, without a recovery between them
     self.started_at = 0.0
     self.restart_at: float | None = None
+    self._peers: dict[str, str] = {}  # addresses that the program was given
 
-  def start(self, now: float) -> None:
-    """Starts the program.
+  def address(self) -> str | None:
+    """Returns the address of its newest program, also while it is dead."""
+    return None if self.program is None else self.program.address
 
-    Raises:
-      OSError: the program or the log's directory is not accessible.
-      RuntimeError: this is not the main thread.
-    """
+  def start(self, place: Place, addresses: Mapping[str, str], now: float) -> None:
+    """Starts the program, if the addresses of its peers are known. Raises errors of `place`."""
     process = self.process
-    env = {**os.environ, **process.env}
-    if threading.current_thread() is not threading.main_thread():
-      raise RuntimeError(
-        f"process {process.name!r}: start and poll must run in the main thread; the kernel takes "
-        "the end of the thread that starts a process for the end of its parent")
-    if shutil.which(process.argv[0], path=env.get("PATH")) is None:
-      raise FileNotFoundError(
-        f"process {process.name!r}: no executable {process.argv[0]!r}, as a path or on PATH")
-    process.log_path.parent.mkdir(parents=True, exist_ok=True)
-    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid())]
-    with open(process.log_path, "ab") as log:
-      self.popen = subprocess.Popen(
-        [*launcher, *process.argv], env=env, stdin=subprocess.DEVNULL, stdout=log,
-        stderr=subprocess.STDOUT, start_new_session=True)
+    if not set(process.peers) <= addresses.keys():
+      return
+    self._peers = {name: addresses[name] for name in process.peers}
+    self.restarts += self.program is not None
+    self.program = place.start(process, self._peers, self.program)
     self.state, self.started_at, self.restart_at = State.RUNNING, now, None
 
-  def alive(self) -> bool:
-    """Returns whether the process runs, without reaping it.
+  def has_moved_peer(self, addresses: Mapping[str, str]) -> bool:
+    """Returns whether the address of a peer is another one than the program was given."""
+    return any(addresses.get(name, given) != given for name, given in self._peers.items())
 
-    A process id stays reserved until it is reaped, so its group can still be killed safely.
+  def reap(self) -> bool:
+    """Updates the state of an ended process: FINISHED after status 0, else WAITING.
+
+    Returns:
+      Whether it has died.
     """
-    if self.popen is None or self.popen.returncode is not None:
+    if self.state is not State.RUNNING or self.program is None:
       return False
-    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, self.popen.pid, flags) is None
+    status = self.program.status()
+    if status is None:
+      return False
+    self.status = status
+    self.state = State.WAITING if status else State.FINISHED
+    return status != 0
 
-  def reap(self) -> None:
-    """Updates the state of an ended process: FINISHED after status 0, else WAITING."""
-    if self.state is State.RUNNING and not self.alive():
-      self.kill()  # its remaining children would hold ports and cores
-      self.state = State.FINISHED if self.status == 0 else State.WAITING
-
-  def signal(self, number: int) -> None:
-    """Sends a signal to the whole group."""
-    if self.popen is not None and self.popen.returncode is None:
-      os.killpg(self.popen.pid, number)  # the session leader's id is its group's
-
-  def kill(self) -> None:
-    """Kills the group and reaps the process."""
-    if self.popen is not None and self.popen.returncode is None:
-      self.signal(signal.SIGKILL)
-      self.status = self.popen.wait()
+  def end(self) -> None:
+    """Kills the program if it still runs; the process then waits for a restart."""
+    if self.program is not None:
+      self.status = self.program.kill()
+    if self.state is State.RUNNING:
+      self.state = State.WAITING
 
   def describe_failure(self) -> str:
     """Returns the cause of death, the number of restarts, and the end of the log."""
@@ -333,6 +316,10 @@ def _check(processes: Sequence[Process]) -> None:
       raise ValueError(
         f"process {process.name!r}: argv must be a sequence of at least one string; "
         f"found {process.argv!r}")
+    unknown = set(process.peers) - {other.name for other in processes if other.listens}
+    if unknown:
+      raise ValueError(f"process {process.name!r}: its peers {sorted(unknown)} must be processes "
+                       "that listen")
     if process.restarts < 0:
       raise ValueError(f"process {process.name!r}: restarts must be from 0 up; "
                        f"found {process.restarts}")

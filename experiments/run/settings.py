@@ -19,9 +19,11 @@ from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.rules import tables
 from starleague.environments.skirmish.rules.config import game_config
 from starleague.experiments.configs import mini
+from starleague.experiments.run import resources
 from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
+ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 IMITATION, RANDOM = INITS = ("imitation", "random")  # weights that training starts from
 MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
 
@@ -78,6 +80,7 @@ RANGES = {
   "league.evaluator_niceness": Range(0, 19),
   "league.evaluation_games": _COUNT,
   "league.lease_s": Range(1.0, math.inf, high_open=True),
+  "cluster.learner_hosts": _COUNT,
   "data.min_size": _COUNT,
   "data.tolerance": _COUNT,
   "data.samples_per_item": _COUNT,
@@ -234,6 +237,20 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(f"config key 'environment.tier': {error}") from error
   _check_names(config)
   _check_sizes(config)
+  _check_cluster(config)
+
+
+def _check_cluster(config: ml_collections.ConfigDict) -> None:
+  """Checks the resources of processes, and the learners of a league."""
+  for role, text in config.cluster.items():
+    try:
+      if role not in ("learners", "learner_hosts"):
+        resources.parse(text)
+    except resources.ResourcesError as error:
+      raise SettingsError(f"config key 'cluster.{role}': {error}.") from error
+  if config.cluster.learners not in LEARNERS:
+    raise SettingsError(f"config key 'cluster.learners' must be one of {', '.join(LEARNERS)}, "
+                        f"found {config.cluster.learners!r}.")
 
 
 def _check_sizes(config: ml_collections.ConfigDict) -> None:

@@ -12,7 +12,8 @@ import time
 import pytest
 
 from starleague.experiments.run import processes
-from starleague.experiments.run.processes import Process, ProcessFailed, Runner, State
+from starleague.experiments.run.processes import ProcessFailed, Runner, State
+from starleague.experiments.run.programs import Address, Own, Process
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -250,7 +251,8 @@ def test_no_child_outlives_its_parent(tmp_path, sent):
   parent = tmp_path / "parent.py"
   parent.write_text(textwrap.dedent(f"""
     import pathlib, sys, time
-    from starleague.experiments.run.processes import Process, Runner, interrupt_on_sigterm
+    from starleague.experiments.run.processes import Runner, interrupt_on_sigterm
+    from starleague.experiments.run.programs import Process
     interrupt_on_sigterm()
     log = pathlib.Path({str(child.log_path)!r})
     children = [Process("stubborn", {child.argv!r}, {{}}, log)]
@@ -301,7 +303,7 @@ def test_start_in_another_thread_raises(tmp_path):
   thread = threading.Thread(target=start)
   thread.start()
   thread.join(timeout=20)
-  assert len(errors) == 1 and "must run in the main thread" in errors[0]
+  assert len(errors) == 1 and "must be started in the main thread" in errors[0]
 
 
 def test_wait_raises_at_its_timeout_and_for_unknown_names(tmp_path):
@@ -325,6 +327,123 @@ def test_repeated_names_raise(tmp_path):
   child = _python(tmp_path, "twin", SLEEP)
   with pytest.raises(ValueError, match=r"more than one \['twin'\]"):
     Runner([child, child])
+
+
+class _Scripted:
+  """A program that does what a test says."""
+
+  pid = None
+
+  def __init__(self, process, addresses, address):
+    self.process, self.addresses, self.address, self.ended = process, addresses, address, None
+
+  def status(self):
+    return self.ended
+
+  def signal(self, number):
+    self.kill()
+
+  def kill(self):
+    self.ended = -9 if self.ended is None else self.ended
+    return self.ended
+
+
+class _Place:
+  """Starts scripted programs; `hosts` has those of the servers, by name."""
+
+  def __init__(self, **hosts):
+    self.hosts, self.started = hosts, []
+
+  def start(self, process, addresses, last):
+    self.started.append(process.name)
+    return _Scripted(process, addresses, self.hosts.get(process.name))
+
+
+def _scripted(name, *words, **changes):
+  return Process(name, ["program", *words], {}, pathlib.Path("log"), restarts=3, **changes)
+
+
+def _programs(runner):
+  return {child.process.name: child.program for child in runner._children}
+
+
+def test_a_client_gets_the_address_of_its_server_and_starts_after_it(tmp_path):
+  client = _python(tmp_path, "client", "import sys; print(sys.argv[1:])")
+  client = client._replace(argv=[*client.argv, "--at", Address("server")])
+  server = _python(tmp_path, "server", "import sys; print(sys.argv[1:])")
+  server = server._replace(argv=[Own.PYTHON, *server.argv[1:], Own.HOST, Own.PORT, Own.ADDRESS],
+                           listens=True)
+  with Runner([client, server]) as runner:
+    assert runner.states() == {"client": State.WAITING, "server": State.RUNNING}
+    runner.wait(["client", "server"], timeout_seconds=20)
+    address = runner.addresses()["server"]
+  assert _log(client) == f"['--at', '{address}']\n"
+  host, port = address.split(":")
+  assert _log(server) == f"['{host}', '{port}', '{address}']\n"
+  assert host == "127.0.0.1" and 1024 < int(port) < 65536
+
+
+def test_a_server_keeps_its_port_when_it_is_restarted(tmp_path):
+  server = _python(tmp_path, "server", "import sys, time; print(sys.argv[1]); time.sleep(60)", 1)
+  server = server._replace(argv=[*server.argv, Own.PORT], listens=True)
+  with Runner([server], backoff_seconds=0.01) as runner:
+    _until(lambda: _log(server))
+    os.kill(runner.pids()["server"], signal.SIGKILL)
+    lines = _until(lambda: runner.poll() and len(found := _log(server).split()) == 2 and found)
+  assert lines[0] == lines[1]
+
+
+def test_a_client_waits_for_an_address_that_is_not_known_yet():
+  place = _Place(server=None)
+  with Runner([_scripted("server", listens=True), _scripted("client", Address("server"))],
+              place=place) as runner:
+    assert runner.poll() == {"server": State.RUNNING, "client": State.WAITING}
+    _programs(runner)["server"].address = "a:1"
+    assert runner.poll() == {"server": State.RUNNING, "client": State.RUNNING}
+    assert _programs(runner)["client"].addresses == {"server": "a:1"}
+  assert runner.restarts() == {"server": 0, "client": 0}
+
+
+def test_clients_of_a_server_that_moves_are_restarted():
+  """On a cluster a server may come back on another node."""
+  place, now = _Place(server="a:1"), [0.0]
+  with Runner([_scripted("server", listens=True), _scripted("client", Address("server")),
+               _scripted("other")], place=place, backoff_seconds=1.0,
+              clock=lambda: now[0]) as runner:
+    _programs(runner)["server"].ended = -9
+    runner.poll()
+    now[0] = 1.0
+    runner.poll()  # it comes back at its address
+    assert runner.restarts() == {"server": 1, "client": 0, "other": 0}
+    _programs(runner)["server"].ended, place.hosts["server"] = -9, "b:1"
+    runner.poll()
+    now[0] = 3.0
+    runner.poll()
+    runner.poll()
+    assert runner.restarts() == {"server": 2, "client": 1, "other": 0}
+    assert _programs(runner)["client"].addresses == {"server": "b:1"}
+
+
+def test_a_gang_is_restarted_as_a_whole():
+  place, now = _Place(first="a:1"), [0.0]
+  gang = [_scripted("first", gang="learner", listens=True),
+          _scripted("second", Address("first"), gang="learner")]
+  with Runner([*gang, _scripted("other")], place=place, clock=lambda: now[0]) as runner:
+    _programs(runner)["second"].ended = 1
+    assert runner.poll() == {
+      "first": State.WAITING, "second": State.WAITING, "other": State.RUNNING}
+    assert _programs(runner)["first"].ended == -9
+    now[0] = 1.0
+    assert set(runner.poll().values()) == {State.RUNNING}
+    assert place.started == ["first", "second", "other", "first", "second"]
+    for name in ("first", "second"):
+      _programs(runner)[name].ended = 0
+    assert runner.poll()["second"] is State.FINISHED
+
+
+def test_a_peer_must_listen():
+  with pytest.raises(ValueError, match=r"'client': its peers \['server'\] must be processes that"):
+    Runner([_scripted("server"), _scripted("client", Address("server"))])
 
 
 def test_log_tail_reads_only_the_end(tmp_path):

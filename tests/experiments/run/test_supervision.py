@@ -1,19 +1,8 @@
-"""The directory of a run, and the environment variables of its processes."""
+"""The directory of a run."""
 
 import pytest
 
 from starleague.experiments.run import settings, supervision, wiring
-
-
-@pytest.mark.parametrize("batch_size, accumulate, cores, devices", [
-  (32, 1, 1, 1), (32, 1, 2, 2), (32, 1, 6, 4), (32, 4, 16, 8), (6, 1, 4, 3), (7, 1, 4, 1),
-  (8, 8, 4, 1),
-])
-def test_devices_divide_the_batch(batch_size, accumulate, cores, devices):
-  variables = supervision.data_parallel(
-    {"XLA_FLAGS": "--a", "X": "y"}, batch_size, accumulate, cores)
-  assert variables["JAX_NUM_CPU_DEVICES"] == str(devices)
-  assert variables["XLA_FLAGS"] == f"--a {supervision.ONE_THREAD}" and variables["X"] == "y"
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):

@@ -1,4 +1,7 @@
-"""A small but complete league: every process killed once, snapshots, resets, results."""
+"""A small but complete league on a Ray cluster of two nodes: every process killed once.
+
+`league` runs the same graph without Ray.
+"""
 
 import functools
 import pathlib
@@ -10,20 +13,33 @@ import pytest
 
 from starleague import agent
 from starleague.common import results
+from starleague.experiments import launch as experiment
 from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from starleague.viewers.league import reading
+from tests.experiments.launch import launch
 from tests.experiments.run.libraries import save_library
-from tests.experiments.runs import SIZES, kill, output_of, running, wait_for
+from tests.experiments.runs import (
+  SIZES,
+  kill,
+  output_of,
+  pids_of,
+  running,
+  variables,
+  wait_for,
+)
 
 SETTINGS = ("league.seconds=100000", *SIZES, "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2",
             "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.lease_s=20", "league.snapshot_steps=512",
-            "league.timeout_steps=1024")
+            "league.timeout_steps=1024",
+            # Servers on the first node, players and learner on the second.
+            "cluster.coordinator=head:1", "cluster.data_server=head:1", "cluster.learner=far:1",
+            "cluster.actor=far:1", "cluster.evaluator=far:1")
 LEARNERS = ("terran-main-0", "terran-main_exploiter-0")
 RESULTS = "SELECT id, home, away, result FROM results"
-KILLED = ("actor", "learner", "coordinator", "data_server")
+KILLED = ("actor", "evaluator", "learner", "coordinator", "data_server")
 
 
 def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
@@ -42,8 +58,26 @@ def met(run_dir: pathlib.Path) -> list[tuple]:
   return [row for row in rows(run_dir, RESULTS) if set(row[1:3]) == set(LEARNERS)]
 
 
+def restarted(run_dir: pathlib.Path, module: str, before: list[int]) -> bool:
+  """Returns whether a process of a launch file runs that did not run before."""
+  return bool(set(pids_of(run_dir, module)) - set(before))
+
+
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def ray_address():
+  """A cluster of two nodes on this machine."""
+  made = pytest.importorskip("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={
+    "num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False,
+    "env_vars": variables()})
+  made.add_node(num_cpus=1, resources={"far": 4}, env_vars=variables())
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("RAY_ADDRESS", made.address)
+    yield made.address
+  made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, ray_address):
   """A stopped league, and the results that were on disk when its last process was killed.
 
   It starts from the weights that ship with the agent, as after imitation. It plays until it has
@@ -62,17 +96,20 @@ def finished(tmp_path_factory):
     saved = {player for player, in rows(run_dir, "SELECT player FROM orders WHERE done")}
     return (saved == set(LEARNERS) and bool(met(run_dir))) or started.poll() is not None
 
-  with running("league", "--runs_dir", str(run_dir.parent), "--run", "small",
+  with running("launch", "--cluster=auto", "--runs_dir", str(run_dir.parent), "--run", "small",
                *(f"--config.{setting}" for setting in SETTINGS)) as started:
     for module in KILLED:
       wait_for(functools.partial(has_more_results, len(before)), "result")
       assert started.poll() is None, f"the league ended before its {module} was killed"
       before = set(rows(run_dir, RESULTS))
+      killed = pids_of(run_dir, module)
       kill(run_dir, module)
+      wait_for(functools.partial(restarted, run_dir, module, killed), f"other {module}")
     wait_for(functools.partial(has_more_results, len(before)), "result")
     wait_for(has_met_and_saved, "snapshot of each learner and game between them")
     started.send_signal(signal.SIGINT)
     output_of(started)
+  assert not any(pids_of(run_dir, module) for module in KILLED)
   return run_dir, before
 
 
@@ -115,3 +152,15 @@ def test_the_page_of_the_league_is_written_when_it_stops(finished):
   page = (finished[0] / "league.html").read_text()
   for part in (*LEARNERS, "terran-main-0-0001", "Family tree", "Learning curves"):
     assert part in page
+
+
+@pytest.mark.parametrize("words, message", [
+  (["--cluster=moon"], "expected local, auto or ray://HOST:PORT"),
+  (["--cluster=ray://127.0.0.1:1"], "no Ray cluster is reachable at 'ray://127.0.0.1:1'"),
+  (["--config.init=random"], "config key 'init' must be 'imitation' in a league"),
+  (["--config.cluster.learner_hosts=2"], "config key 'cluster.learner_hosts' must be 1 in a"),
+  (["--kind=play"], "value should be one of <league|train>"),
+])
+def test_wrong_command_lines(words, message, tmp_path):
+  error = launch(experiment, "--runs_dir", tmp_path, *words)
+  assert message in error and "\n" not in error

@@ -95,7 +95,7 @@ def test_the_command_line_of_a_run_gives_its_config(ablation, tmp_path):
     for key, value in settings.flat(settings.complete({}).to_dict()).items():
       overrides[key] = config_flags._DEFINE[type(value)](
         f"config.{key}", None, "", flag_values=found)
-    found(["train", *(word for word in words if word.startswith("--config."))])
+    found(["train", *(word for word in words if str(word).startswith("--config."))])
     chosen = {key: flag.value for key, flag in overrides.items() if flag.value is not None}
     assert settings.complete(load(chosen["init"]), chosen).to_dict() == run.config.to_dict()
 

@@ -38,7 +38,7 @@ EXTRAS = {
   "replays": ["pyarrow>=20.0,<26", "s2protocol>=5.0.17"],
   # pip installs pys2clientprotocol after the s2clientprotocol that pysc2 declares, and so over it.
   # pysc2's later commits, never released, cannot start the game.
-  "sc2": ["pysc2==4.0.0", "pys2clientprotocol>=1.0.2"],
+  "sc2": ["pysc2==4.0.0", "pys2clientprotocol>=1.0.2", "websockets>=14.0"],
   "gif": ["pillow>=10.1"],
   "dashboard": ["dash>=4.0"],
   "launch": ["ray>=2.50"],

@@ -27,7 +27,8 @@ ROOMS = {
 }
 # Floors inside a room: each imports itself and the floors before it, never one behind it.
 FLOORS = ("environments/base.py", "environments/skirmish/rules/", "environments/skirmish/bots/",
-          "environments/skirmish/games/", "environments/skirmish/__init__.py")
+          "environments/skirmish/games/", "environments/skirmish/__init__.py",
+          "environments/sc2/")
 # Heavy packages, and where alone they are imported.
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "s2protocol": ("data/replays/",), "pysc2": ("environments/sc2/",),

@@ -29,6 +29,7 @@ from starleague.environments.skirmish.rules.state import State
 # optimisation level of XLA. With AVX2 they were not, and they differed from those with AVX.
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _COMPILER_OPTIONS = {"xla_cpu_max_isa": "SSE4_2"} if _IS_X86 else {}
+compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
 # Renamed fields with the names that hashes contain: older replays stay valid.
 _HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops"}
 
@@ -59,7 +60,6 @@ def make_program(game: GameConfig) -> Program:
     # A loop of `count` steps, not a scan over H: single steps must run the same program.
     return lax.fori_loop(0, count, body, (track, state))
 
-  compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
   return Program(
     reset=compiled(environment.reset), run=compiled(run, donate_argnums=0),
     status=compiled(lambda state: (environment.due(state), state.winner)))

@@ -92,16 +92,21 @@ def _columns(rules: tables.Rules, state: State) -> Columns:
   """Columns of the candidates, [2, 2 n + R] each; the others are zero."""
   columns = {**_identity_columns(rules, state), **_place_columns(rules, state),
              **_condition_columns(rules, state), **_content_columns(rules, state)}
-  own = {**_order_columns(rules, state), **_status_columns(rules, state),
-         **_harvester_columns(rules, state)}
   rest = rules.tier.slots + rules.tier.resources
-  columns |= {name: jnp.pad(values, ((0, 0), (0, rest))) for name, values in own.items()}
+  columns |= {name: jnp.pad(values, ((0, 0), (0, rest)))
+              for name, values in own_columns(rules, state).items()}
   # Resources have harvesters too.
   columns["assigned_harvesters"] += jnp.pad(
     harvester_counts(rules, state), ((0, 0), (2 * rules.tier.slots, 0)))
   columns["ideal_harvesters"] += _join(rules, jnp.zeros((2, 2 * rules.tier.slots)), np.where(
     is_geyser(rules), WORKERS_PER_GEYSER, WORKERS_PER_PATCH))
   return columns
+
+
+def own_columns(rules: tables.Rules, state: State) -> Columns:
+  """Columns that show an own slot only: orders, weapon, energy, buffs, harvesters. [2, n] each."""
+  return {**_order_columns(rules, state), **_status_columns(rules, state),
+          **_harvester_columns(rules, state)}
 
 
 def _join(rules: tables.Rules, slots: Array, resources: np.ndarray | int) -> Array:
@@ -181,12 +186,12 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)
     columns["shield_ratio"] = _join(rules, ratio(shield, look_up(types_.shield, kind)), 0)
   if rules.has_upgrades:
-    for name, levels in _upgrade_levels(rules, state).items():
+    for name, levels in upgrade_levels(rules, state).items():
       columns[name] = _join(rules, _own_and_seen(state, pick(levels, state.kind)), 0)
   return columns
 
 
-def _upgrade_levels(rules: tables.Rules, state: State) -> Columns:
+def upgrade_levels(rules: tables.Rules, state: State) -> Columns:
   """Upgrade levels of each type's attack, armour and shields: [2, Y] each."""
   columns = {}
   for name, effect in (("attack", "damage"), ("armor", "armour"), ("shield", "shield")):

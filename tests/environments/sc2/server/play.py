@@ -1,0 +1,42 @@
+"""A session in a game, for tests."""
+
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.session import Session
+
+
+def interface(screen: int = 0, minimap: int = 0) -> sc_pb.InterfaceOptions:
+  """Raw and score, and feature layers of these sizes."""
+  options = sc_pb.InterfaceOptions(raw=True, score=True)
+  if screen:
+    options.feature_layer.width = 24
+    options.feature_layer.resolution.x = options.feature_layer.resolution.y = screen
+    minimap_size = options.feature_layer.minimap_resolution
+    minimap_size.x = minimap_size.y = minimap
+  return options
+
+
+async def ask(session: Session, **request) -> sc_pb.Response:
+  """The response to a request without errors."""
+  response = await session.respond(sc_pb.Request(**request))
+  assert not response.error, response.error
+  return response
+
+
+async def start(session: Session, map_name: str = "SkirmishMiniOpen", race: int = 1,
+                options: sc_pb.InterfaceOptions | None = None, seed: int = 2,
+                opponent: sc_pb.PlayerSetup | None = None, **create) -> None:
+  """Creates a game against a computer player and joins it."""
+  computer = opponent or sc_pb.PlayerSetup(type=sc_pb.Computer, race=1, difficulty=sc_pb.Easy)
+  created = await ask(session, create_game=sc_pb.RequestCreateGame(
+    local_map=sc_pb.LocalMap(map_path=map_name), random_seed=seed,
+    player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant), computer], **create))
+  assert not created.create_game.HasField("error") and created.status == sc_pb.init_game
+  joined = await ask(session, join_game=sc_pb.RequestJoinGame(
+    race=race, options=options or interface()))
+  assert joined.join_game.player_id == 1 and joined.status == sc_pb.in_game
+
+
+async def step(session: Session, count: int = 8) -> sc_pb.ResponseObservation:
+  """Steps and observes."""
+  await ask(session, step=sc_pb.RequestStep(count=count))
+  return (await ask(session, observation=sc_pb.RequestObservation())).observation

@@ -19,6 +19,7 @@ HIDDEN_TYPE, EFFECT_TYPE = v.NUM_UNIT_TYPES - 2, v.NUM_UNIT_TYPES - 1
 # Configs of fewer entities than the published agent drop neutral units first.
 _PUBLISHED_ENTITIES = 512
 _COLUMN = types.COLUMN
+_INT16 = np.iinfo(np.int16)
 # Columns whose values are the protocol's, by its names.
 _SAME = {
   "alliance": "alliance", "health": "health", "shield": "shield", "energy": "energy",
@@ -106,8 +107,7 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
     table, tags = table[:, chosen], tags[chosen]
   table[_COLUMN["tag"]] = np.where(tags > 0, np.arange(1, len(tags) + 1), 0)
   rows = np.zeros((max_entities, types.NUM_ENTITY_COLUMNS), np.int16)
-  limits = np.iinfo(np.int16)
-  rows[:len(tags)] = np.clip(table, limits.min, limits.max).T
+  rows[:len(tags)] = np.clip(table, _INT16.min, _INT16.max, out=table).astype(np.int16).T
   return Entities(rows, tags)
 
 

@@ -17,7 +17,7 @@ from starleague.environments.sc2.units import Units
 
 # Add-ons change their type when another structure lands beside them; that builds nothing.
 _ADDONS = np.array([i for i, name in enumerate(v.UNIT_TYPES.names)
-                    if name.endswith(("TechLab", "Reactor"))])
+                    if name.endswith(("TechLab", "Reactor"))], np.uint64)
 _CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
 _RACES = np.zeros(v.NUM_UNIT_TYPES, np.uint8)  # of unit types, indices of types.RACES, 0 for none
 _RACES[:len(v.UNIT_RACES)] = [
@@ -28,9 +28,8 @@ class Memory(NamedTuple):
   """What a player remembers."""
 
   camera: Camera | None  # None before the first observation, or without a virtual camera
-  known: np.ndarray  # [k] uint64: own units so far, each with each type that it has had
-  tags: np.ndarray  # [k] uint64: their tags
-  kinds: np.ndarray  # [k] int16: their types
+  # [k] uint64, sorted: own units so far, each with each type that it has had; see `_keys`
+  known: np.ndarray
   executed: types.Statistics  # so far
   away_race: int  # index of types.RACES, 0 while unknown
   last_loop: int  # game loop of the last action
@@ -45,8 +44,8 @@ def initial(setting: Setting) -> Memory:
   """Returns a player's memory before its first observation."""
   none = np.zeros(0, np.uint64)
   return Memory(
-    camera=None, known=none, tags=none, kinds=np.zeros(0, np.int16),
-    executed=types.zeros(types.statistics_spec()), away_race=setting.away_race, last_loop=0,
+    camera=None, known=none, executed=types.zeros(types.statistics_spec()),
+    away_race=setting.away_race, last_loop=0,
     last_function=0, last_queued=0, last_repeat=0, selected=none, targeted=0)
 
 
@@ -63,21 +62,30 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
   kinds, away_race = unit_types(units), memory.away_race
   alliance = units.number("alliance")
   if not away_race:
-    seen = _RACES[kinds[alliance == raw_pb.Enemy]]
+    seen = _RACES[kinds[alliance == types.ALLIANCE_ENEMY]]
     away_race = int(seen[seen > 0][0]) if seen.any() else 0
   memory = memory._replace(camera=camera, away_race=away_race)
-  own = (alliance == raw_pb.Self).nonzero()[0]
+  own = (alliance == types.ALLIANCE_SELF).nonzero()[0]
   tags = units.number("tag")[own].view(np.uint64)
-  known = (tags << np.uint64(8)) + kinds[own].astype(np.uint64)
-  new = ~np.isin(known, memory.known)
+  keys = _keys(tags, kinds[own])
+  new = ~_among(keys, memory.known)
   if not new.any() and not len(raw.player.upgrade_ids):
     return memory
   built = _built(memory, tags[new], kinds[own][new], units.x[own][new], units.y[own][new], setting)
   return memory._replace(
-    known=np.concatenate([memory.known, known[new]]),
-    tags=np.concatenate([memory.tags, tags[new]]),
-    kinds=np.concatenate([memory.kinds, kinds[own][new]]),
-    executed=built._replace(upgrades=upgrades(raw)))
+    known=np.union1d(memory.known, keys[new]), executed=built._replace(upgrades=upgrades(raw)))
+
+
+def _keys(tags: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+  """Returns a number for each unit with its type: [n] uint64."""
+  return (tags << np.uint64(8)) | kinds.astype(np.uint64)
+
+
+def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:
+  """Returns which keys are known: [n] bool."""
+  if not len(known):
+    return np.zeros(len(keys), bool)
+  return known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
 
 
 def _built(memory: Memory, tags: np.ndarray, kinds: np.ndarray, x: np.ndarray, y: np.ndarray,
@@ -86,7 +94,9 @@ def _built(memory: Memory, tags: np.ndarray, kinds: np.ndarray, x: np.ndarray, y
   executed = memory.executed
   if not len(memory.known):
     return executed  # the units of the start
-  moved = np.isin(tags, memory.tags[np.isin(memory.kinds, _ADDONS)]) & np.isin(kinds, _ADDONS)
+  known = memory.known
+  addons = known[np.isin(known & np.uint64(255), _ADDONS)] >> np.uint64(8)
+  moved = np.isin(kinds, _ADDONS) & np.isin(tags << np.uint64(8) >> np.uint64(8), addons)
   kept = build_order.BUILT[kinds] & ~moved
   if not kept.any():
     return executed

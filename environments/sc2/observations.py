@@ -17,11 +17,12 @@ from starleague.environments.sc2 import camera as cameras
 from starleague.environments.sc2 import enemy_upgrades, planes
 from starleague.environments.sc2.entities import make_entities, unit_types
 from starleague.environments.sc2.memory import Memory, upgrades
-from starleague.environments.sc2.protocol import error_pb, raw_pb, sc_pb
+from starleague.environments.sc2.protocol import error_pb, sc_pb
 from starleague.environments.sc2.setting import Setting
 from starleague.environments.sc2.units import Effects, Units, read_effects, read_units
 
 _MOST_COUNTED = np.iinfo(np.uint8).max
+_INT32 = np.iinfo(np.int32)
 _CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
 
 
@@ -66,7 +67,7 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
     view.units, view.effects, config.max_entities, setting.map_width, setting.map_height,
     memory.camera, memory.selected, memory.targeted)
   counts = unit_counts(view.units)
-  loop = min(observation.game_loop, np.iinfo(np.int32).max)
+  loop = min(observation.game_loop, _INT32.max)
   found = types.Observation(
     entities=entities.rows, entity_count=np.int16(len(entities.tags)),
     minimap=planes.minimap(observation.feature_layer_data.minimap_renders, config.map_size),
@@ -87,10 +88,8 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
 
 def _privileged(view: View, opponent: View | None, setting: Setting, memory: Memory,
                 opponent_memory: Memory | None) -> types.Privileged:
-  if opponent is None:
-    opponent = View(sc_pb.ResponseObservation(), *_NOTHING)
-  executed = types.zeros(types.statistics_spec()) if opponent_memory is None else (
-    opponent_memory.executed)
+  opponent = _NOTHING if opponent is None else opponent
+  executed = _UNCONDITIONAL if opponent_memory is None else opponent_memory.executed
   return types.Privileged(
     cumulative_score=score(view.response), executed=memory.executed,
     opponent_player=player(opponent.response),
@@ -100,8 +99,8 @@ def _privileged(view: View, opponent: View | None, setting: Setting, memory: Mem
     opponent_statistics=setting.opponent_statistics, opponent_executed=executed)
 
 
-_EMPTY = raw_pb.ObservationRaw()
-_NOTHING = read_units(_EMPTY), read_effects(_EMPTY)
+_NOTHING = read(sc_pb.ResponseObservation())
+_UNCONDITIONAL = types.zeros(types.statistics_spec())
 
 
 def player(response: sc_pb.ResponseObservation) -> np.ndarray:
@@ -118,8 +117,7 @@ def score(response: sc_pb.ResponseObservation) -> np.ndarray:
 
 
 def _int32(values: list) -> np.ndarray:
-  limits = np.iinfo(np.int32)
-  return np.clip(np.array(values, np.float64), limits.min, limits.max).astype(np.int32)
+  return np.clip(np.array(values, np.float64), _INT32.min, _INT32.max).astype(np.int32)
 
 
 def unit_counts(units: Units) -> np.ndarray:

@@ -6,7 +6,7 @@ from starleague.agent import types
 from starleague.environments.sc2.protocol import common_pb, spatial_pb
 
 # Names of the planes that the protocol calls otherwise.
-_PROTOCOL_NAMES = {"visibility": "visibility_map"}
+PROTOCOL_NAMES = {"visibility": "visibility_map"}
 _DTYPES = {8: "u1", 16: "<u2", 32: "<i4"}  # by bits per pixel
 
 
@@ -33,7 +33,7 @@ def minimap(layers: spatial_pb.FeatureLayersMinimap, size: int) -> np.ndarray:
   """
   planes = np.zeros((len(types.MINIMAP_PLANES), size, size), np.uint8)
   for plane, name in zip(planes, types.MINIMAP_PLANES, strict=True):
-    pixels = unpack(getattr(layers, _PROTOCOL_NAMES.get(name, name)))
+    pixels = unpack(getattr(layers, PROTOCOL_NAMES.get(name, name)))
     if pixels is None:
       continue
     if pixels.shape != (size, size):

@@ -94,6 +94,6 @@ def test_long_messages_are_found():
     unit.buff_ids.extend([7] * buffs)
   raw = raw_pb.ObservationRaw(units=units)
   data = raw.SerializeToString()
-  first = columns.starts(data, 2)
-  assert len(data) > 16_384 and len(first) == 3
+  first, end = columns.starts(data, 2)
+  assert end == len(data) > 16_384 and len(first) == 3
   assert columns.read(columns.make_buffer(data), first, UNIT).numbers["tag"].tolist() == [1, 2, 3]

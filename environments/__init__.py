@@ -13,15 +13,22 @@ def _make_skirmish(**sizes: Any) -> Environment:
   return make_skirmish(**sizes)
 
 
-_MAKERS: dict[str, Callable[..., Environment]] = {"skirmish": _make_skirmish}
+def _make_sc2(**options: Any) -> Environment:
+  from starleague.environments.sc2.environment import Games
+  return Games(**options).environment()
+
+
+_MAKERS: dict[str, Callable[..., Environment]] = {"skirmish": _make_skirmish, "sc2": _make_sc2}
 
 
 def make_environment(name: str, **sizes: Any) -> Environment:
   """Makes an environment by name; its package is imported at the first call.
 
   Args:
-    name: "skirmish".
-    **sizes: the arguments of its maker; for "skirmish", those of `skirmish.make_skirmish`.
+    name: "skirmish", or "sc2": StarCraft II, whose functions are not pure: see
+      `sc2.environment`.
+    **sizes: the arguments of its maker; for "skirmish", those of `skirmish.make_skirmish`, for
+      "sc2" those of `sc2.environment.Games`.
 
   Raises:
     ValueError: an unknown name, or sizes that the maker rejects.

@@ -10,7 +10,14 @@ import time
 
 from absl import flags
 
-from starleague.experiments.run import acting, entry, league_acting, settings, wiring
+from starleague.experiments.run import (
+  acting,
+  entry,
+  league_acting,
+  sc2_acting,
+  settings,
+  wiring,
+)
 from starleague.experiments.run import flags as run_flags
 
 for _name in ("run_dir", "address", "parameters", "league", "origin"):
@@ -24,6 +31,12 @@ def main() -> None:
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   address = run_flags.given(run_flags.ADDRESS)
   parts = wiring.make_parts(config)
+  if parts.sc2 is not None:
+    if run_flags.LEAGUE.value is not None:
+      raise settings.SettingsError("config key 'environment.name': a league plays 'skirmish'.")
+    sc2_acting.play(parts, config, run_dir, address, run_flags.PARAMETERS.value or address,
+                    _INDEX.value, origin)
+    return
   if run_flags.LEAGUE.value is not None:
     league_acting.play(parts, config, run_dir, address, run_flags.LEAGUE.value, _INDEX.value,
                        origin)

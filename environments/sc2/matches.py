@@ -147,7 +147,8 @@ def join_game(race: int, config: AgentConfig, name: str = "",
     ports: free ports of a game of several processes: two of the host, then two of each other
       process. The same in all requests.
   """
-  request = sc_pb.RequestJoinGame(options=interface(config), player_name=name, race=race)
+  request = sc_pb.RequestJoinGame(
+    options=interface(config), player_name=name, race=race)  # type: ignore[arg-type]
   if ports:
     request.shared_port = 0  # unused, but the game wants it
     request.server_ports.game_port, request.server_ports.base_port = ports[:2]

@@ -14,18 +14,31 @@ FROM_RANDOM = {
     "value_warm_up": 0,
   },
 }
+# Changes for StarCraft II, `--config.environment.name=sc2`: each game has processes of its own.
+SC2 = {
+  "environment": {"opponents": "terran:veryeasy"},  # RACE:DIFFICULTY[:BUILD] of built-in bots
+  "actor": {"games": 2, "inference_batch": 4, "pseudo_probability": 0.0, "demonstrators": ""},
+  "data": {"min_size": 16, "tolerance": 64},
+  "learner": {"batch_size": 16},
+  "evaluation": {"games": 4},
+}
 
 
-def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
+def get_config(init: str = "", environment: str = "skirmish") -> ml_collections.ConfigDict:
   """Returns the config of a run; `--config.KEY=VALUE` changes a key.
 
   Args:
-    init: the value of `config.init`; "random" changes what `FROM_RANDOM` says.
+    init: the value of `config.init`; "random" changes what `FROM_RANDOM` says. Empty: "imitation",
+      "random" in StarCraft II, where scripted players cannot be recorded.
+    environment: the value of `config.environment.name`; "sc2" changes what `SC2` says.
   """
   config = _from_imitation()
-  config.init = init
-  if init == "random":
+  config.init = init or ("random" if environment == "sc2" else "imitation")
+  config.environment.name = environment
+  if config.init == "random":
     config.update(FROM_RANDOM)
+  if environment == "sc2":
+    config.update(SC2)
   return config
 
 
@@ -39,6 +52,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seconds": 480.0,  # of reinforcement learning by `train`, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
+      "name": "skirmish",  # or "sc2": StarCraft II, or what SC2PATH names
       "tier": "mini",
       # Scripted players of the tier, met in training and in evaluation.
       "opponents": "passive,rusher,builder,random_player",
@@ -62,6 +76,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
       "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
+    "sc2": _sc2(),
     "league": _league(),
     "cluster": _cluster(),
     "data": {
@@ -80,6 +95,19 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "learner": _learner(),
     "evaluation": {"games": 200},  # against each scripted player
   })
+
+
+def _sc2() -> dict:
+  """Returns the values of StarCraft II; they are not read for Skirmish."""
+  return {
+    "maps": "Flat32",  # names that pysc2 knows, or paths below Maps; with commas between
+    "races": "terran",  # of the agent, drawn for each game; with commas between
+    "version": "",  # of the game; empty: the newest that is installed
+    "camera": True,  # whether the virtual camera limits what is seen of enemies
+    "deadline_s": 120.0,  # of a request to the game; a game that takes longer hangs
+    "game_s": 7200.0,  # of a whole game; one that takes longer is void
+    "wait_s": 0.02,  # longest time that an observation waits for others in the inference service
+  }
 
 
 def _league() -> dict:

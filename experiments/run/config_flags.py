@@ -32,15 +32,16 @@ class ConfigFlags(NamedTuple):
       SettingsError: the file cannot be used, or a value is invalid.
     """
     chosen = self.chosen()
-    return settings.complete(self.load(chosen.get("init")), chosen)
+    return settings.complete(
+      self.load(chosen.get("init"), chosen.get("environment.name")), chosen)
 
   def chosen(self) -> dict[str, Any]:
     """Returns the values of the flags that are given, by key."""
     return {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
 
-  def load(self, init: str | None) -> dict[str, Any]:
+  def load(self, init: str | None, environment: str | None = None) -> dict[str, Any]:
     """Returns the values of the config file; see `load_file`."""
-    return load_file(self.path.value, init)
+    return load_file(self.path.value, init, environment)
 
 
 @functools.cache  # launch files may import one another
@@ -61,13 +62,16 @@ def define(path: str | os.PathLike) -> ConfigFlags:
   return ConfigFlags(config, overrides)
 
 
-def load_file(path: str | os.PathLike, init: str | None = None) -> dict[str, Any]:
+def load_file(path: str | os.PathLike, init: str | None = None,
+              environment: str | None = None) -> dict[str, Any]:
   """Returns the values of a config file.
 
   Args:
     path: a Python file with a function `get_config()` that returns a ConfigDict. If the function
-      has a parameter `init`, its values may depend on the run's initial weights.
+      has parameters `init` and `environment`, its values may depend on the run's initial weights
+      and on the game.
     init: the value of the config key `init`; None: the file's.
+    environment: the value of the config key `environment.name`; None: the file's.
 
   Raises:
     SettingsError: it is no such file, or it raises.
@@ -85,8 +89,10 @@ def load_file(path: str | os.PathLike, init: str | None = None) -> dict[str, Any
   if not callable(get_config):
     raise settings.SettingsError(f"{where}: expected a function get_config(), found none.")
   try:
-    takes_init = init is not None and "init" in inspect.signature(get_config).parameters
-    config = get_config(init=init) if takes_init else get_config()
+    given = {"init": init, "environment": environment}
+    config = get_config(**{
+      name: given[name] for name in inspect.signature(get_config).parameters
+      if given.get(name) is not None})
   except (Exception, SystemExit) as error:
     raise settings.SettingsError(
       f"{where}: get_config() raised {type(error).__name__}: {one_line(error)}") from error

@@ -10,7 +10,7 @@ from starleague import league
 from starleague.actor import evaluation
 from starleague.common import results
 from starleague.data import conditioning
-from starleague.experiments.run import progress, settings, wiring
+from starleague.experiments.run import progress, sc2_evaluating, settings, wiring
 from starleague.learner import checkpoints
 
 
@@ -69,6 +69,8 @@ def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
     games: against each of them, even.
     seed: of the games.
   """
+  if parts.sc2 is not None:
+    return sc2_evaluating.make_evaluation(parts, opponents, games, seed)
   evaluator = evaluation.make_evaluator(
     parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
     maps=parts.maps)

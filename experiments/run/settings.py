@@ -25,6 +25,7 @@ from starleague.league import matchmaking
 CONFIG_FILE = "config.json"
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 IMITATION, RANDOM = INITS = ("imitation", "random")  # weights that training starts from
+SKIRMISH, SC2 = ENVIRONMENTS = ("skirmish", "sc2")  # games
 MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
 
 
@@ -70,6 +71,9 @@ RANGES = {
   "actor.parameter_interval_s": _POSITIVE,
   "actor.pseudo_probability": _FRACTION,
   "actor.pseudo_scale": _COST,
+  "sc2.deadline_s": _POSITIVE,
+  "sc2.game_s": _POSITIVE,
+  "sc2.wait_s": _COST,
   "league.seconds": _POSITIVE,
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
@@ -204,10 +208,15 @@ def complete(values: Mapping[str, Any],
   Raises:
     SettingsError: an unknown key, a value of another type, or an invalid value.
   """
-  init = (overrides or {}).get("init", values.get("init", IMITATION))
-  merged = mini.get_config(init if init in INITS else IMITATION).to_dict()
+  changed = overrides or {}
+  init = changed.get("init", values.get("init", ""))
+  group = values.get("environment")
+  named = group.get("name") if isinstance(group, Mapping) else None
+  environment = changed.get("environment.name", named)
+  merged = mini.get_config(init if init in INITS else "", environment if environment
+                           in ENVIRONMENTS else SKIRMISH).to_dict()
   _merge(merged, values, "")
-  for key, value in (overrides or {}).items():
+  for key, value in changed.items():
     nested: Any = value
     for part in reversed(key.split(".")):
       nested = {part: nested}
@@ -231,11 +240,18 @@ def check(config: ml_collections.ConfigDict) -> None:
     preset = agent_config.preset(config.preset)
   except ValueError as error:
     raise SettingsError(f"config key 'preset': {error}") from error
-  try:
-    tables.make_rules(*game_config(config.environment.tier, preset))
-  except ValueError as error:
-    raise SettingsError(f"config key 'environment.tier': {error}") from error
-  _check_names(config)
+  if config.environment.name not in ENVIRONMENTS:
+    raise SettingsError(f"config key 'environment.name' must be one of {', '.join(ENVIRONMENTS)}, "
+                        f"found {config.environment.name!r}.")
+  _check_choices(config)
+  if config.environment.name == SC2:
+    _check_sc2(config)
+  else:
+    try:
+      tables.make_rules(*game_config(config.environment.tier, preset))
+    except ValueError as error:
+      raise SettingsError(f"config key 'environment.tier': {error}") from error
+    _check_names(config)
   _check_sizes(config)
   _check_cluster(config)
 
@@ -272,14 +288,38 @@ def _check_sizes(config: ml_collections.ConfigDict) -> None:
                         f"{config.evaluation.games}.")
 
 
-def _check_names(config: ml_collections.ConfigDict) -> None:
-  """Checks the names of players, pseudo-rewards, the matchmaking and the initial weights."""
+def _check_sc2(config: ml_collections.ConfigDict) -> None:
+  """Checks what must hold in StarCraft II: maps, races, bots, and what is not possible there."""
+  from starleague.environments.sc2 import matches  # only those who play it need pysc2
+  for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
+                     ("sc2.races", matches.parse_race)):
+    group, _, name = key.partition(".")
+    for text in config[group][name].split(","):
+      try:
+        parse(text)
+      except matches.MatchError as error:
+        raise SettingsError(f"config key {key!r}: {error}.") from error
+  if config.actor.pseudo_probability or config.actor.library or config.actor.demonstrators:
+    raise SettingsError(
+      "config keys 'actor.pseudo_probability', 'actor.library' and 'actor.demonstrators' must be "
+      "0 and empty in StarCraft II: its games have no z.")
+  if config.init == IMITATION and not config.demonstrations.dataset:
+    raise SettingsError("config key 'demonstrations.dataset' must name recorded games if 'init' is "
+                        f"{IMITATION!r} in StarCraft II: its bots cannot be recorded.")
+
+
+def _check_choices(config: ml_collections.ConfigDict) -> None:
+  """Checks the matchmaking and the initial weights."""
   if config.init not in INITS:
     raise SettingsError(
       f"config key 'init' must be one of {', '.join(INITS)}, found {config.init!r}.")
   if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
     raise SettingsError(f"config key 'actor.matchmaking' must be one of "
                         f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
+
+
+def _check_names(config: ml_collections.ConfigDict) -> None:
+  """Checks the names of players and pseudo-rewards."""
   # An opponent must not know more or earn more than an agent does.
   fair = [script.name for script in scripts.scripts_of(config.environment.tier)
           if script.skill.income == 100 and not script.skill.vision]

@@ -14,13 +14,12 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.policy import Policy
 from starleague.data import wire
-from starleague.environments import base
 from starleague.environments.skirmish.bots import players as bots
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules import tiers
-from starleague.environments.skirmish.rules.config import GameConfig, game_config
+from starleague.environments.skirmish.rules.config import game_config
 
 PLAYER = "main"  # the player that is trained
 INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
@@ -31,22 +30,39 @@ IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory
 LIBRARY = "z.npz"  # z of the imitated winners, in the run's directory
 
 
+class Sc2(NamedTuple):
+  """Games in StarCraft II; see `configs/mini.py`."""
+
+  maps: tuple[str, ...]
+  version: str
+  camera: bool
+  deadline_s: float
+  game_s: float
+  wait_s: float
+  processes: int  # that play games, one each at a time
+  inference_batch: int
+
+
 class Parts(NamedTuple):
   """The agent, the environment and the opponents of a run."""
 
   config: agent_config.AgentConfig
   policy: Policy
-  game: GameConfig  # the environment's arguments
-  environment: base.Environment
-  opponents: tuple[str, ...]  # names of the scripted players
-  scripted: rollouts.ScriptedPlayer  # takes an index of `opponents`
+  # The next two and `scripted` are Skirmish's, which is played under jit; None in StarCraft II.
+  game: Any  # GameConfig, the environment's arguments
+  environment: Any  # base.Environment
+  opponents: tuple[str, ...]  # names of the scripted players, or of built-in bots
+  scripted: Any  # rollouts.ScriptedPlayer, takes an index of `opponents`
   races: tuple[int, ...]  # indices of types.RACES
   maps: int
   mmr: int  # of the agent, as its observations show it
+  sc2: Sc2 | None = None  # of a run in StarCraft II
 
 
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
   """Builds the parts of a run from its config."""
+  if config.environment.name == "sc2":
+    return _make_sc2_parts(config)
   preset, tier = agent_config.preset(config.preset), config.environment.tier
   game = game_config(tier, preset)
   opponents = tuple(config.environment.opponents.split(","))
@@ -62,6 +78,18 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
     scripted=scripted,
     races=tuple(types.RACES.index(race) for race in dm_environment.playable(tier)),
     maps=len(dm_environment.map_names(tier)), mmr=config.environment.mmr)
+
+
+def _make_sc2_parts(config: ml_collections.ConfigDict) -> Parts:
+  preset, sc2 = agent_config.preset(config.preset), config.sc2
+  maps = tuple(sc2.maps.split(","))
+  return Parts(
+    config=preset, policy=agent.make_policy(preset), game=None, environment=None, scripted=None,
+    opponents=tuple(config.environment.opponents.split(",")),
+    races=tuple(types.RACES.index(race) for race in sc2.races.split(",")), maps=len(maps),
+    mmr=config.environment.mmr,
+    sc2=Sc2(maps, sc2.version, sc2.camera, sc2.deadline_s, sc2.game_s, sc2.wait_s,
+            config.actor.games, config.actor.inference_batch))
 
 
 def _rollout_config(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.RolloutConfig:

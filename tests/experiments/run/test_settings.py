@@ -34,6 +34,7 @@ def test_medium_changes_some_keys():
 
 @pytest.mark.parametrize("values, message", [
   ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
+  ({"environment": {"name": "chess"}}, "'environment.name' must be one of skirmish, sc2"),
   ({"environment": {"tier": "huge"}}, "'environment.tier': unknown tier 'huge'"),
   ({"environment": {"tier": "default"}},
    "tier default: max_entities is 64, but a player may see 16[0-9]"),
@@ -60,6 +61,33 @@ def test_medium_changes_some_keys():
 def test_an_invalid_value_raises_with_its_key(values, message):
   with pytest.raises(settings.SettingsError, match=message):
     settings.complete(values)
+
+
+def test_one_flag_plays_starcraft_ii():
+  config = settings.complete({}, {"environment.name": "sc2"})
+  assert (config.init, config.actor.pseudo_probability, config.actor.demonstrators) == (
+    "random", 0.0, "")
+  assert config.to_dict() == mini.get_config(environment="sc2").to_dict()
+  path = pathlib.Path(mini.__file__)
+  loaded = settings.complete(config_flags.load_file(path, None, "sc2"),
+                             {"environment.name": "sc2", "sc2.races": "zerg,protoss"})
+  parts = wiring.make_parts(loaded)
+  assert parts.opponents == ("terran:veryeasy",) and parts.races == (2, 3)
+  assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4)
+  assert settings.complete(loaded.to_dict()).to_dict() == loaded.to_dict()
+
+
+@pytest.mark.parametrize("changed, message", [
+  ({"environment.opponents": "zerg"}, "'environment.opponents': bot: expected RACE:DIFFICULTY"),
+  ({"sc2.maps": "Nowhere"}, "'sc2.maps': map: expected a ladder map"),
+  ({"sc2.races": "orc"}, "'sc2.races': race: expected one of terran, zerg"),
+  ({"actor.pseudo_probability": 0.5}, "its games have no z"),
+  ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
+  ({"sc2.deadline_s": 0.0}, "'sc2.deadline_s' must be above 0, found 0.0"),
+])
+def test_what_starcraft_ii_does_not_have_is_refused(changed, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.complete({}, {"environment.name": "sc2", **changed})
 
 
 def config_reads() -> set[tuple[str, str]]:

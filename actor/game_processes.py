@@ -1,0 +1,156 @@
+"""The processes in which games outside JAX are played, as an actor sees them.
+
+Each plays one game at a time (`games.serve`). A process that dies, or whose game stalls, is
+replaced, and its match is void.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from multiprocessing import connection as connections
+from typing import Any, NamedTuple
+
+from absl import logging
+
+from starleague.actor import games
+from starleague.common.errors import UserError
+
+_MOST_VOID = 10  # matches in a row
+_END_S = 10.0  # for a process to end its game
+
+
+class GamesError(UserError):
+  """No games can be played."""
+
+
+class Finished(NamedTuple):
+  """The end of a game."""
+
+  order: games.Order
+  report: games.Report
+
+
+class _Playing:
+  """A process and its current game."""
+
+  def __init__(self, start: Callable[[Any], Any]):
+    """Starts the process with its end of a connection."""
+    self.connection, theirs = multiprocessing.Pipe()
+    self.process = start(theirs)
+    theirs.close()
+    self.order: games.Order | None = None
+    self.since = 0.0
+
+  def play(self, order: games.Order) -> None:
+    """Starts a game; a process that is dead already is found by the next `poll`."""
+    self.order, self.since = order, time.monotonic()
+    try:
+      self.connection.send_bytes(games.encode(order))
+    except OSError:
+      pass
+
+  def end(self) -> None:
+    """Ends the process."""
+    self.connection.close()
+    self.process.join(0.0 if self.process.exitcode is not None else _END_S)
+    if self.process.exitcode is None:
+      self.process.kill()
+      self.process.join()
+
+
+class GameProcesses:
+  """A fixed number of processes that play games all the time."""
+
+  def __init__(self, count: int, target: Callable[..., object], arguments: tuple,
+               next_order: Callable[[], games.Order | None], stalled_s: float):
+    """Starts the processes.
+
+    Args:
+      count: number of processes.
+      target: main function of a process, importable; called with a connection and `arguments`.
+      arguments: picklable.
+      next_order: returns the next game, or None: there is no other.
+      stalled_s: seconds after which a game without an end is void.
+    """
+    self._context = multiprocessing.get_context("spawn")
+    self._target, self._arguments = target, arguments
+    self._next_order, self._stalled_s = next_order, stalled_s
+    self._void = 0
+    self._playing = [_Playing(self._start) for _ in range(count)]
+    for playing in self._playing:
+      self._give(playing)
+
+  def _start(self, connection: Any) -> Any:
+    process = self._context.Process(
+      target=self._target, args=(connection, *self._arguments), daemon=True)
+    process.start()
+    return process
+
+  def _give(self, playing: _Playing) -> None:
+    order = self._next_order()
+    if order is None:
+      playing.order = None
+    else:
+      playing.play(order)
+
+  def resume(self) -> None:
+    """Starts games in processes that had none to play, if there are some now."""
+    for playing in self._playing:
+      if playing.order is None:
+        self._give(playing)
+
+  def poll(self) -> list[Finished]:
+    """Returns the games that have ended since the last call, and starts others in their place.
+
+    Raises:
+      GamesError: games cannot be played at all, or many in a row are void.
+    """
+    found = []
+    busy = [playing for playing in self._playing if playing.order is not None]
+    ready = connections.wait([playing.connection for playing in busy], 0)
+    for playing in busy:
+      report = self._report(playing, playing.connection in ready)
+      if report is None or playing.order is None:
+        continue
+      found.append(Finished(playing.order, report))
+      self._check(found[-1])
+      if playing.connection.closed:
+        i = self._playing.index(playing)
+        playing = self._playing[i] = _Playing(self._start)
+      self._give(playing)
+    return found
+
+  def _report(self, playing: _Playing, ready: bool) -> games.Report | None:
+    """Returns the end of a process's game, or None; ends a process that is dead or stalls."""
+    if ready:
+      try:
+        return games.decode(games.Report, playing.connection.recv_bytes())
+      except (EOFError, OSError):
+        playing.end()
+        return games.Report(
+          None, reason=f"its process ended with status {playing.process.exitcode}")
+    if time.monotonic() - playing.since > self._stalled_s:
+      playing.end()
+      return games.Report(None, reason=f"it has not ended within {self._stalled_s:g} s")
+    return None
+
+  def _check(self, finished: Finished) -> None:
+    """Counts void matches in a row."""
+    order, report = finished
+    if report.result is not None:
+      self._void = 0
+      return
+    logging.warning("void_match order=%s reason=%r", order, report.reason)
+    self._void += 1
+    if report.final:
+      raise GamesError(report.reason)
+    if self._void >= _MOST_VOID:
+      raise GamesError(f"{self._void} matches in a row are void, the last one because "
+                       f"{report.reason}: see the log")
+
+  def close(self) -> None:
+    """Ends all processes and their games."""
+    for playing in self._playing:
+      playing.connection.close()  # all at once: each ends its own game
+    for playing in self._playing:
+      playing.end()

@@ -1,0 +1,170 @@
+"""Games outside JAX: a process that plays them, one after another, through the inference service.
+
+Works with any `base.Environment` whose functions take and return numpy arrays. Only win and loss
+are rewarded: such a game has no z.
+"""
+
+import json
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from starleague.actor.inference import Client, Header
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.agent.vocabulary import Arguments
+from starleague.common.errors import UserError
+from starleague.environments import base
+
+_MOST_NOISE = 2**30  # seeds of a game's noise; a row's is twice that plus its player
+
+
+class Order(NamedTuple):
+  """A game to be played; travels as JSON."""
+
+  opponent: str = ""  # the built-in bot that plays player 1; empty: an agent does
+  seed: int = 0  # of the game and of the actions' noise
+  races: tuple[int, int] = (1, 1)  # indices of types.RACES
+  map_index: int = 0
+  swap_sides: bool = False
+  players: tuple[int, int] = (0, 0)  # whose parameters act, as of `inference.Header`
+
+
+class Report(NamedTuple):
+  """The end of a game; travels as JSON."""
+
+  result: int | None  # 1, 0 or -1, of player 0; None: the match is void
+  loops: int = 0  # game loops
+  steps: int = 0  # agent steps of all agents
+  reason: str = ""  # of a void match
+  final: bool = False  # no other game can be played either, for the same reason
+
+
+class Host(Protocol):
+  """Plays games one after another, such as `environments.sc2.environment.Games`."""
+
+  bot: str  # that plays player 1 of the next game; empty: an agent
+  final_errors: tuple[type[Exception], ...]  # after these, no other game can be played either
+
+  def environment(self) -> base.Environment:
+    """Returns the environment that plays the games."""
+
+  def close(self) -> None:
+    """Ends the current game and everything that belongs to it, also if it hangs."""
+
+
+def play(environment: base.Environment, client: Client, order: Order, mmr: int,
+         config: AgentConfig) -> Report:
+  """Plays a game: the agents' steps go through the client's slots, player i's through slot i.
+
+  Args:
+    environment: of the game; its bot is that of the order.
+    client: with a slot for each agent.
+    order: what to play.
+    mmr: of the agents, as their observations show it.
+    config: the agent's.
+
+  Raises:
+    ServiceError: the inference service has ended.
+  """
+  agents = (0,) if order.opponent else (0, 1)
+  state = environment.reset(np.asarray(order.seed), base.make_match_up(
+    order.races, order.map_index, order.swap_sides, mmr=(mmr, mmr)))
+  numbers, steps = [0, 0], 0
+  while True:
+    outcome = environment.outcome(state)
+    due = np.asarray(environment.due(state))
+    requests = {
+      player: (_header(order, player, numbers[player], bool(outcome.over)),
+               _step(environment, state, player, outcome, config))
+      for player in agents if outcome.over or due[player]}
+    actions = client.act(requests) if requests else {}
+    if outcome.over:
+      loop = int(requests[0][1].observation.game_loop)
+      return Report(int(np.sign(np.asarray(outcome.reward)[0])), loop, steps)
+    if actions:
+      steps += len(actions)
+      for player in actions:
+        numbers[player] += 1
+      acts = np.array([player in actions for player in range(2)])
+      any_action = next(iter(actions.values()))
+      both = jax.tree.map(lambda *x: np.stack(x), *(
+        actions.get(player, any_action) for player in range(2)))
+      state = environment.act(state, both, acts)
+    state = environment.advance(state)
+
+
+def _header(order: Order, player: int, number: int, last: bool) -> Header:
+  noise = 2 * (order.seed % _MOST_NOISE) + player
+  return Header(int(number == 0), int(last), order.players[player], noise, number)
+
+
+def _step(environment: base.Environment, state: Any, player: int, outcome: base.Outcome,
+          config: AgentConfig) -> types.Step:
+  """Returns a player's step; the service adds action and log-probs."""
+  observation, privileged = environment.observe(state, np.asarray(player))
+  zero = np.float32(0)
+  reward = np.zeros(len(types.REWARDS), np.float32)
+  if outcome.over:
+    reward[0] = np.asarray(outcome.reward)[player]
+  return types.Step(
+    observation=observation, privileged=privileged,
+    action=types.zeros(types.action_spec(config.max_selected)),
+    log_prob=Arguments(*[zero] * len(Arguments._fields)), reward=reward,
+    discount=np.float32(not outcome.over),
+    pseudo_active=np.zeros(len(types.PSEUDO_REWARDS), bool), weight=np.float32(1))
+
+
+def serve(connection: Connection, make_host: Callable[[], Host], address: str, mmr: int,
+          config: AgentConfig) -> None:
+  """Plays the games that come through a connection until it ends: the main loop of a process.
+
+  A game that fails is void, and everything that belongs to it is ended before the next one.
+
+  Args:
+    connection: orders come and reports go as JSON.
+    make_host: makes what plays the games.
+    address: of the inference service.
+    mmr: of the agents.
+    config: the agent's.
+  """
+  client = Client(address, config, slots=2)
+  host = make_host()
+  try:
+    while True:
+      order = decode(Order, connection.recv_bytes())
+      host.bot = order.opponent
+      try:
+        report = play(host.environment(), client, order, mmr, config)
+      except UserError as error:
+        host.close()
+        if isinstance(error, ConnectionError):  # the service has ended
+          raise
+        report = Report(None, reason=" ".join(str(error).split()),
+                        final=isinstance(error, host.final_errors))
+      connection.send_bytes(encode(report))
+  except (EOFError, ConnectionError, BrokenPipeError):
+    pass  # the actor has ended
+  finally:
+    host.close()
+
+
+def encode(message: Order | Report) -> bytes:
+  """Returns a message as JSON."""
+  return json.dumps(message._asdict()).encode()
+
+
+def decode(kind: Any, message: bytes) -> Any:
+  """Returns a message of a kind, Order or Report; lists become tuples.
+
+  Raises:
+    ValueError: it is no such message.
+  """
+  values = json.loads(message)
+  if not isinstance(values, dict) or set(values) - set(kind._fields):
+    raise ValueError(f"expected a {kind.__name__} with {', '.join(kind._fields)}, found {values}")
+  return kind(**{name: tuple(value) if isinstance(value, list) else value
+                 for name, value in values.items()})

@@ -1,0 +1,215 @@
+"""StarCraft II behind the two-player protocol of `base`: one game at a time, in its own processes.
+
+Its functions have effects: a state is the running game, which `act` and `advance` change in place
+and return. Each player has a target loop, its last action's loop plus its delay; `advance` moves to
+the next one.
+"""
+
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.common import files
+from starleague.environments import base
+from starleague.environments.sc2 import actions, matches, memory, observations, rate_limit
+from starleague.environments.sc2.game import Game, Match, result_of
+from starleague.environments.sc2.installation import InstallationError
+from starleague.environments.sc2.processes import DEADLINE_S, Processes
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.setting import Setting, make_setting
+
+
+class Seat:
+  """A participant: what it has seen and done, and when it is due."""
+
+  def __init__(self, setting: Setting):
+    """Starts a participant that is due at once."""
+    self.setting, self.target = setting, 0
+    self.memory = memory.initial(setting)
+    self.limit = rate_limit.RateLimit()
+    self.view = observations.read(sc_pb.ResponseObservation())
+    self.tags = np.zeros(0, np.uint64)
+    self._errors: list[sc_pb.ActionError] = []
+
+  def watch(self, response: sc_pb.ResponseObservation, due: bool) -> None:
+    """Takes an observation in. Errors of actions are kept until the participant is due."""
+    self._errors += response.action_errors
+    if due:
+      del response.action_errors[:]
+      response.action_errors.extend(self._errors)
+      self._errors = []
+    self.view = observations.read(response)
+    self.memory = memory.watch(self.memory, self.view.response, self.view.units, self.setting)
+
+  def act(self, action: types.Action, loop: int) -> sc_pb.RequestAction:
+    """Notes an action and returns its request; one too many becomes a no_op."""
+    self.limit, action = rate_limit.limit(
+      self.limit, action, loop, self.setting.config.max_entities)
+    request = actions.encode(action, self.tags, self.setting)
+    self.memory = memory.note(self.memory, action, self.tags, loop, self.setting)
+    self.target = loop + max(1, int(action.delay))
+    return request
+
+
+class Running:
+  """A running game: the state of the environment."""
+
+  def __init__(self, game: Game, seats: list[Seat]):
+    """Takes the game and its participants, and observes its start."""
+    self.game, self.seats = game, seats
+    self.agents = [i for i in range(len(seats)) if i not in game.match.people]
+    self.reward = np.zeros(2, np.float32)
+    self.over = False
+    self.observe()
+
+  def due(self) -> np.ndarray:
+    """Returns the players that must act: [2] bool."""
+    return np.array([not self.over and player in self.agents
+                     and self.seats[player].target <= self.game.loop for player in range(2)])
+
+  def observe(self) -> None:
+    """Observes for all participants, who see each other's scores in training."""
+    for seat, response in zip(self.seats, self.game.observe(), strict=True):
+      seat.watch(response, seat.target <= self.game.loop)
+      self.over |= bool(response.player_result)
+    for player, seat in enumerate(self.seats):
+      result = result_of(seat.view.response, self.game.player_ids[player])
+      if result is not None:
+        self.reward[player] = result
+        if len(self.seats) == 1:
+          self.reward[1] = -result
+
+  def save_replay(self, path: pathlib.Path) -> None:
+    """Writes the game's replay, atomically. Raises `GameError`."""
+    data = self.game.save_replay()
+    with files.replacing(path, "wb") as file:
+      file.write(data)
+
+
+class Games:
+  """Plays one game after another in the same processes; the maker of the environment."""
+
+  final_errors: tuple[type[Exception], ...] = (InstallationError, matches.MatchError)
+
+  def __init__(self, config: AgentConfig, maps: tuple[str, ...], bot: str = "", *,
+               version: str = "", deadline_s: float = DEADLINE_S, camera: bool = True,
+               realtime: bool = False, names: tuple[str, ...] = (), people: tuple[int, ...] = ()):
+    """Starts nothing yet.
+
+    Args:
+      config: sizes of observations and actions.
+      maps: names of maps, as of `matches.find_map`; a match-up has an index of them.
+      bot: the built-in bot that plays player 1, as of `matches.parse_bot`; empty: an agent does.
+      version: of the game; empty: the newest that is installed.
+      deadline_s: seconds of each request; a game that takes longer hangs.
+      camera: whether the virtual camera limits what is seen of enemies.
+      realtime: whether the game runs by the clock.
+      names: of the participants, in replays.
+      people: participants that people play.
+
+    Raises:
+      MatchError: a map or a bot that the game does not have.
+    """
+    self._config, self._camera = config, camera
+    self._maps = [matches.find_map(name) for name in maps]
+    self._match = Match(self._maps[0], (), realtime=realtime, names=names, people=people)
+    self.bot = bot
+    self.processes = Processes(version, deadline_s)
+    self._running: Running | None = None
+
+  @property
+  def bot(self) -> str:
+    """The built-in bot of the next game, as of `matches.parse_bot`; empty: an agent."""
+    return self._bot_text
+
+  @bot.setter
+  def bot(self, text: str) -> None:
+    self._bot_text, self._bot = text, (matches.parse_bot(text),) if text else ()
+
+  def environment(self) -> base.Environment:
+    """Returns the environment. A reset ends the game before it."""
+    return base.Environment(
+      reset=self.reset, observe=_observe, act=_act, advance=_advance,
+      due=lambda state: state.due(), outcome=_outcome)
+
+  def reset(self, key: Any, match_up: base.MatchUp) -> Running:
+    """Starts a game.
+
+    Args:
+      key: the game's seed as an integer, or a JAX key.
+      match_up: of numpy arrays. The game decides the starting positions by its seed, and the
+        income of a bot by its difficulty; an odd seed swaps the sides in the server of Skirmish.
+
+    Raises:
+      InstallationError: StarCraft II is not there.
+      GameError: the game refuses, hangs or dies; its processes have ended.
+    """
+    participants = 1 if self._bot else 2
+    match = self._match._replace(
+      game_map=self._maps[int(match_up.map_index)], bots=self._bot,
+      races=tuple(int(race) for race in match_up.races[:participants]),
+      seed=2 * (_seed(key) >> 1) + int(match_up.swap_sides))
+    try:
+      if self._running is not None:
+        self._running.game.close()
+      game = Game(self.processes, match, self._config)
+      seats = [Seat(self._setting(game, match_up, player)) for player in range(participants)]
+      self._running = Running(game, seats)
+    except Exception:
+      self.close()
+      raise
+    return self._running
+
+  def _setting(self, game: Game, match_up: base.MatchUp, player: int) -> Setting:
+    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], match_up.statistics)
+                  for i in (player, 1 - player))
+    return make_setting(
+      self._config, game.infos[player], game.player_ids[player], own, other,
+      int(match_up.mmr[player]), self._camera)
+
+  def close(self) -> None:
+    """Ends the processes, also of a game that hangs."""
+    running, self._running = self._running, None
+    if running is not None:
+      running.game.close()
+    self.processes.close()
+
+
+def _seed(key: Any) -> int:
+  if isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+    key = jax.random.key_data(key)[-1]
+  return int(key) & (2**31 - 1)
+
+
+def _observe(state: Running, player: Any) -> tuple[types.Observation, types.Privileged]:
+  seat = state.seats[int(player)]
+  opponent = state.seats[1 - int(player)] if len(state.seats) > 1 else None
+  found = observations.convert(
+    seat.view, opponent.view if opponent else None, seat.setting, seat.memory,
+    opponent.memory if opponent else None)
+  seat.tags = found.tags
+  return found.observation, found.privileged
+
+
+def _act(state: Running, given: types.Action, acts: Any) -> Running:
+  for player in np.flatnonzero(np.asarray(acts)).tolist():
+    action = jax.tree.map(lambda x, i=player: np.asarray(x)[i], given)
+    state.game.act(player, state.seats[player].act(action, state.game.loop))
+  return state
+
+
+def _advance(state: Running) -> Running:
+  """Moves on to the next target loop of a participant, and observes."""
+  if not state.over:
+    target = min(state.seats[player].target for player in state.agents)
+    state.game.advance(max(state.game.loop + 1, target))
+    state.observe()
+  return state
+
+
+def _outcome(state: Running) -> base.Outcome:
+  return base.Outcome(over=np.asarray(state.over), reward=state.reward)

@@ -1,0 +1,27 @@
+"""Where StarCraft II is installed."""
+
+import os
+import pathlib
+
+from starleague.common.errors import UserError
+
+DOWNLOADS = "https://github.com/Blizzard/s2client-proto#downloads"
+
+
+class InstallationError(UserError):
+  """StarCraft II is not installed where it is looked for."""
+
+
+def find() -> pathlib.Path:
+  """Returns the folder of the game: $SC2PATH, or ~/StarCraftII.
+
+  Raises:
+    InstallationError: there is no game; says how to install it.
+  """
+  path = pathlib.Path(os.environ.get("SC2PATH") or "~/StarCraftII").expanduser()
+  if not any(path.glob("Versions/Base*/SC2_x64")):
+    raise InstallationError(
+      f"StarCraft II: expected Versions/Base*/SC2_x64 in {path}, found none; download a Linux "
+      f"package and map packs from {DOWNLOADS}, unpack the package, the map packs into its folder "
+      "Maps, and set SC2PATH to the folder; docs/starcraft2.md has the steps")
+  return path

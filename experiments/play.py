@@ -1,0 +1,65 @@
+"""Plays a game of StarCraft II: agents against each other, a built-in bot or a person.
+
+  python -m starleague.experiments.play pretrained terran:easy --game_map Flat32
+  python -m starleague.experiments.play agent pretrained --run_dir runs/mini --out game.SC2Replay
+  python -m starleague.experiments.play agent human --run_dir runs/mini --races terran,zerg
+
+Players are `agent` (the newest weights of --run_dir), `pretrained`, `human`, or a built-in bot as
+RACE:DIFFICULTY[:BUILD]. A person gets a window of the game, in real time. See docs/starcraft2.md.
+"""
+
+import pathlib
+
+from absl import flags
+
+from starleague.common.errors import UserError
+from starleague.environments import base
+from starleague.experiments.run import competitors, entry, sc2_playing
+from starleague.experiments.run import flags as run_flags
+
+for _name in ("run_dir", "seed", "races", "preset", "out"):
+  flags.declare_key_flag(_name)
+_MAP = flags.DEFINE_string(
+  "game_map", "Simple64", "Map: a name that pysc2 knows, or a path below Maps.")
+_REALTIME = flags.DEFINE_bool(
+  "realtime", False, "Run by the clock, as with people, instead of waiting for the agents.")
+_VERSION = flags.DEFINE_string(
+  "game_version", "", "Version of the game, such as 4.10; default: the newest installed one.")
+ARGUMENTS = [("PLAYER_1", "PLAYER_2")]
+
+
+def main(*names: str) -> None:
+  """Plays the game and prints its result."""
+  from starleague.environments.sc2 import environment, installation, matches
+  first, second = sc2_playing.order_players(names)
+  installation.find()
+  competitors.require_folder("out", run_flags.OUT.value)
+  players = [name for name in (first, second)
+             if name in (competitors.AGENT, competitors.PRETRAINED)]
+  agents = {player: sc2_playing.find_agent(
+    name, run_flags.RUN_DIR.value, run_flags.PRESET.value or "mini")
+    for player, name in enumerate(players)}
+  if len({found.config for found in agents.values()}) > 1:
+    raise UserError("players: both agents must have the sizes of one preset: the game makes their "
+                    "observations of one size")
+  bot = second if len(agents) == 1 and second != sc2_playing.HUMAN else ""
+  people = (1,) if second == sc2_playing.HUMAN else ()
+  games = environment.Games(
+    agents[0].config, (_MAP.value,), bot, version=_VERSION.value,
+    realtime=_REALTIME.value or bool(people), names=(first, second), people=people)
+  if len(run_flags.RACES.value) != 2:
+    raise UserError(f"--races: expected two, found {','.join(run_flags.RACES.value)}")
+  races = [matches.parse_race(race) for race in run_flags.RACES.value]
+  path = pathlib.Path(run_flags.OUT.value) if run_flags.OUT.value else None
+  try:
+    ended = sc2_playing.play(
+      games.environment(), agents, base.make_match_up(races, mmr=[agents[0].mmr] * 2),
+      run_flags.SEED.value, path)
+  finally:
+    games.close()
+  outcome = {1: f"{first} wins", -1: f"{second} wins", 0: "draw"}[ended.result]
+  print(f"result={outcome!r} loops={ended.loops} replay={path}", flush=True)
+
+
+if __name__ == "__main__":
+  entry.run(main, arguments=ARGUMENTS)

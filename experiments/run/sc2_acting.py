@@ -1,0 +1,71 @@
+"""The actor's loop in StarCraft II: games in processes of their own, trajectories, results."""
+
+import pathlib
+import time
+
+import jax
+import ml_collections
+import numpy as np
+
+from starleague.data import transport
+from starleague.data.parameters import ParameterFetcher
+from starleague.data.records import Records
+from starleague.data.writer import TrajectoryWriter
+from starleague.experiments.run import acting, compiling, sc2_games, stopping, wiring
+
+
+def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+         address: str, parameters_address: str, index: int, origin: float) -> None:
+  """Plays until a stop signal; see `acting.play`.
+
+  The games' processes end by themselves when this one is killed.
+
+  Raises:
+    GamesError: games cannot be played at all, or many in a row are void.
+  """
+  stop = stopping.stop_event()
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  fetch = ParameterFetcher(
+    parameters_address, wiring.PLAYER, template,
+    interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s, stop=stop)
+  writer = TrajectoryWriter(
+    address, wiring.PLAYER, parts.config, config.unroll_length,
+    sc2_games.SLOTS * config.actor.games, deadline_s=config.data.timeout_s, stop=stop)
+  reporter = acting.Reporter(run_dir, parts.opponents, origin)
+  # The time is part of the seed: a restarted actor must not repeat its games.
+  rng = np.random.default_rng([config.seed, index, time.time_ns()])
+  steps = 0
+
+  def next_order():
+    probabilities = acting.opponent_probabilities(
+      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
+      config.actor.uniform).astype(np.float64)
+    opponent = rng.choice(len(probabilities), p=probabilities / probabilities.sum())
+    return sc2_games.draw_order(parts, rng, int(opponent))
+
+  def write(records: Records) -> None:
+    nonlocal steps
+    steps += records.row.size
+    writer.write(records)
+
+  try:
+    fetched = fetch()
+  except transport.StoppedError:
+    return
+  with compiling.without_collection():
+    hosting = sc2_games.Hosting(
+      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, write)
+  acting.lower_priority(config.actor.niceness)
+  try:
+    while not stop.is_set():
+      finished = hosting.run_once()
+      newest = fetch()
+      if newest is not fetched:
+        hosting.model.set_params(0, newest.params)
+        fetched = newest
+      reporter.add(steps, sc2_games.results_of(parts, finished), fetched.step)
+      steps = 0
+  except transport.StoppedError:
+    pass
+  finally:
+    hosting.close()

@@ -1,0 +1,57 @@
+"""Evaluation games in StarCraft II, against built-in bots."""
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from starleague.actor.evaluation import Counts
+from starleague.actor.games import Order
+from starleague.experiments.run import sc2_games, wiring
+
+
+def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
+                    seed: int) -> Callable[..., dict[str, Counts]]:
+  """Returns a function that plays an agent's games; see `evaluating.make_evaluation`.
+
+  Void matches are played again.
+
+  Args:
+    parts: of a run in StarCraft II.
+    opponents: indices of the built-in bots to meet.
+    games: against each of them, half from each side.
+    seed: of the games.
+  """
+  def play(params: Any, on_games: Callable[[int], object] | None = None) -> dict[str, Counts]:
+    rng = np.random.default_rng(seed)
+    waiting = collections.deque(
+      sc2_games.draw_order(parts, rng, opponent + 1)._replace(swap_sides=bool(game % 2))
+      for game in range(games) for opponent in opponents)
+    total, found = len(waiting), list[tuple[str, int]]()
+
+    def next_order() -> Order | None:
+      return waiting.popleft() if waiting else None
+
+    hosting = sc2_games.Hosting(parts, jax.random.key(seed), params, next_order)
+    try:
+      while len(found) < total:
+        for order, report in hosting.run_once():
+          if report.result is None:
+            waiting.append(order)
+            hosting.processes.resume()
+          else:
+            found.append((order.opponent, report.result))
+        if on_games is not None:
+          on_games(len(found))
+    finally:
+      hosting.close()
+    return {parts.opponents[i]: _counts(parts.opponents[i], found) for i in opponents}
+
+  return play
+
+
+def _counts(opponent: str, found: Sequence[tuple[str, int]]) -> Counts:
+  results = [result for name, result in found if name == opponent]
+  return Counts(*(results.count(result) for result in (1, 0, -1)))

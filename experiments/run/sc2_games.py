@@ -1,0 +1,113 @@
+"""StarCraft II in a run: processes of games, and the inference service that acts for them."""
+
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import jax
+import numpy as np
+
+from starleague.actor import game_processes, games, rollouts
+from starleague.actor.inference import Batcher, Listener, Model, Service
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.data.records import Records
+from starleague.experiments.run import wiring
+
+_GROWTH = 4  # factor between static sizes of a batch
+_POLL_S = 0.05  # between looks at the games' ends
+SLOTS = 2  # of a process: both players of its game
+
+
+def run(connection: Connection, address: str, config: AgentConfig, mmr: int,
+        sc2: wiring.Sc2) -> None:
+  """Plays games until the connection ends: the main function of a process."""
+  from starleague.environments.sc2.environment import Games
+  games.serve(
+    connection, lambda: Games(config, sc2.maps, version=sc2.version, deadline_s=sc2.deadline_s,
+                              camera=sc2.camera), address, mmr, config)
+
+
+def batch_sizes(largest: int) -> list[int]:
+  """Returns the static sizes of a batch: 1, 4, 16, ..., and the largest."""
+  sizes = [1]
+  while sizes[-1] * _GROWTH < largest:
+    sizes.append(sizes[-1] * _GROWTH)
+  return sorted({*sizes, largest})
+
+
+class Hosting:
+  """Processes that play games, and the service of their inference."""
+
+  def __init__(self, parts: wiring.Parts, key: jax.Array, params: Any,
+               next_order: Callable[[], games.Order | None],
+               on_records: Callable[[Records], object] | None = None):
+    """Compiles the service's programs and starts the processes.
+
+    Args:
+      parts: of a run in StarCraft II.
+      key: of the noise of all actions.
+      params: of player 0.
+      next_order: returns the next game, or None: there is no other.
+      on_records: takes the agents' steps; a row is a slot.
+    """
+    assert parts.sc2 is not None
+    slots = SLOTS * parts.sc2.processes
+    sizes = batch_sizes(min(parts.sc2.inference_batch, slots))
+    self.listener = Listener(parts.config, slots)
+    self.model = Model(parts.policy, parts.config, slots, sizes, params, key)
+    self.model.set_params(0, params)
+    self.service = Service(self.model, Batcher(sizes, parts.sc2.wait_s), self.listener,
+                           parts.config, on_records)
+    self.processes = game_processes.GameProcesses(
+      parts.sc2.processes, run, (self.listener.address, parts.config, parts.mmr, parts.sc2),
+      next_order, parts.sc2.game_s)
+    self._polled = time.monotonic()
+
+  def run_once(self) -> list[game_processes.Finished]:
+    """Serves the next requests; returns the games that have ended.
+
+    Raises:
+      GamesError: games cannot be played at all, or many in a row are void.
+    """
+    self.service.run_once()
+    if time.monotonic() - self._polled < _POLL_S:
+      return []
+    self._polled = time.monotonic()
+    return self.processes.poll()
+
+  def close(self) -> None:
+    """Ends the games and the service."""
+    self.listener.close()
+    self.processes.close()
+    self.service.close()
+
+
+def draw_order(parts: wiring.Parts, rng: np.random.Generator, opponent: int) -> games.Order:
+  """Returns a game with races, map, sides and seed drawn.
+
+  Args:
+    parts: of a run in StarCraft II.
+    rng: changed.
+    opponent: index as in `rollouts`: 0 is self-play, bot i is i + 1.
+  """
+  races = rng.choice(parts.races, 2)
+  return games.Order(
+    opponent=parts.opponents[opponent - 1] if opponent != rollouts.SELF_PLAY else "",
+    seed=int(rng.integers(2**30)), races=(int(races[0]), int(races[1])),
+    map_index=int(rng.integers(parts.maps)), swap_sides=bool(rng.integers(2)))
+
+
+def results_of(parts: wiring.Parts, finished: list[game_processes.Finished]) -> rollouts.Results:
+  """Returns the results of games that are not void, [1, n, ...], as of a rollout program."""
+  counted = [(order, report.result) for order, report in finished if report.result is not None]
+  opponents = [parts.opponents.index(order.opponent) + 1 if order.opponent else rollouts.SELF_PLAY
+               for order, _ in counted]
+  none = types.zeros(types.statistics_spec())
+  reward = np.array([[result, -result] for _, result in counted], np.float32).reshape(1, -1, 2)
+  return rollouts.Results(
+    over=np.ones((1, len(counted)), bool), opponent=np.array([opponents], np.int32), reward=reward,
+    executed=none, target=none, race=np.array([[order.races for order, _ in counted]]),
+    side=np.array([[[order.swap_sides, not order.swap_sides] for order, _ in counted]], np.int32),
+    map_index=np.array([[order.map_index for order, _ in counted]], np.int32))

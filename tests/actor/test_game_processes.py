@@ -1,0 +1,61 @@
+"""Processes of games: every order is reported once; dead and stalled ones are replaced."""
+
+import time
+
+import pytest
+
+from starleague.actor import games
+from starleague.actor.game_processes import GameProcesses, GamesError
+from tests.actor import playing
+
+
+def play(target, folder, seeds, count=2, stalled_s=600.0, enough=None):
+  orders = [games.Order(seed=seed) for seed in seeds]
+  processes = GameProcesses(
+    count, target, (str(folder),), lambda: orders.pop(0) if orders else None, stalled_s)
+  found, end = [], time.monotonic() + 300
+  try:
+    while len(found) < (enough or len(seeds)):
+      found += processes.poll()
+      assert time.monotonic() < end, found
+      time.sleep(0.01)
+  finally:
+    processes.close()
+  return found
+
+
+@pytest.mark.slow
+def test_every_order_is_reported_once_and_the_dead_and_stalled_are_void(tmp_path):
+  found = play(playing.obedient, tmp_path, [1, 2, 3, 4, 5, 6, 7], stalled_s=8.0)
+  reports = {order.seed: report for order, report in found}
+  assert sorted(order.seed for order, _ in found) == [1, 2, 3, 4, 5, 6, 7]
+  assert "ended with status 7" in reports[1].reason and reports[1].result is None
+  assert "not ended within 8 s" in reports[2].reason and reports[2].result is None
+  assert reports[3] == games.Report(None, reason="it hangs")
+  assert [reports[seed].result for seed in (4, 5, 6, 7)] == [0, 1, -1, 0]
+  assert [reports[seed].loops for seed in (4, 5, 6, 7)] == [4, 5, 6, 7]
+
+
+@pytest.mark.slow
+def test_what_cannot_be_repeated_ends_everything(tmp_path):
+  with pytest.raises(GamesError, match="StarCraft II is not installed"):
+    play(playing.hopeless, tmp_path, [4, 5])
+
+
+@pytest.mark.slow
+def test_many_void_matches_in_a_row_are_an_error(tmp_path):
+  with pytest.raises(GamesError, match="10 matches in a row are void.*ended with status 3"):
+    play(playing.dying, tmp_path, range(100))
+
+
+@pytest.mark.parametrize("message", [
+  games.Order("zerg:hard", 7, (2, 3), 1, True, (0, 1)), games.Report(-1, 900, 50),
+  games.Report(None, reason="it hangs", final=True)])
+def test_messages_are_json(message):
+  assert games.decode(type(message), games.encode(message)) == message
+
+
+@pytest.mark.parametrize("message", [b"[]", b'{"rank": 1}', b"", b"\x80\x04K\x01."])
+def test_other_messages_are_refused(message):
+  with pytest.raises(ValueError):
+    games.decode(games.Report, message)

@@ -1,0 +1,135 @@
+"""A game through the inference service: who acts when, on whose noise, and what is recorded."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.actor import games
+from starleague.actor.inference import Client
+from starleague.agent import types
+from starleague.data import wire
+from starleague.data.assembler import Assembler
+from starleague.environments import base
+from tests.actor.inference.serving import CONFIG, delay, make_model, serving
+
+LENGTH = 60
+
+
+@dataclasses.dataclass
+class Clock:
+  loop: int
+  targets: list[int]
+  acted: list[tuple[int, int, int]]  # player, loop, delay
+
+
+def environment(log, players=2):
+  """Player 0 loses after LENGTH loops; a player acts again after its delay."""
+  def reset(key, match_up):
+    log.append(Clock(0, [0] * players, []))
+    return log[-1]
+
+  def observe(state, player):
+    observation = types.zeros(types.observation_spec(CONFIG.max_entities, CONFIG.map_size))
+    return observation._replace(game_loop=np.int32(state.loop)), types.zeros(
+      types.privileged_spec())
+
+  def act(state, actions, acts):
+    for player in np.flatnonzero(acts):
+      state.acted.append((int(player), state.loop, int(actions.delay[player])))
+      state.targets[player] = state.loop + int(actions.delay[player])
+    return state
+
+  def advance(state):
+    state.loop = min(LENGTH, min(state.targets))
+    return state
+
+  def due(state):
+    return np.array([state.loop < LENGTH and player < players
+                     and state.targets[player] <= state.loop for player in range(2)])
+
+  def outcome(state):
+    over = state.loop >= LENGTH
+    return base.Outcome(np.asarray(over), np.array([-1, 1], np.float32) * over)
+
+  return base.Environment(reset, observe, act, advance, due, outcome)
+
+
+def expected(seed, players):
+  """The actions of a game by hand: (player, loop, delay) in order."""
+  found = []
+  for player in range(players):
+    loop = number = 0
+    while loop < LENGTH:
+      found.append((player, loop, delay(2 * seed + player, number)))
+      loop, number = loop + found[-1][2], number + 1
+  return sorted(found, key=lambda item: item[1])
+
+
+@pytest.mark.parametrize("opponent, players", [("", 2), ("zerg:easy", 1)])
+def test_players_act_by_their_own_delays_and_noise(opponent, players):
+  log, records = [], []
+  with serving(make_model(2), 2, on_records=records.append) as listener:
+    client = Client(listener.address, CONFIG, 2)
+    report = games.play(environment(log, players), client, games.Order(opponent, seed=6), 6200,
+                        CONFIG)
+    client.close()
+  actions = expected(6, players)
+  assert sorted(log[0].acted) == sorted(actions)
+  assert report == games.Report(-1, LENGTH, len(actions))
+  steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *records)
+  assert steps.row.size == len(actions) + players  # and the terminal observations
+  assert steps.last.sum() == players and steps.first.sum() == players
+  cuts = [cut for record in records for cut in ASSEMBLER.add(record)]
+  rewards = {}
+  for cut in cuts:
+    trajectory = wire.unpack(cut.packed, CONFIG).steps
+    rewards[cut.row] = rewards.get(cut.row, 0) + np.asarray(trajectory.reward)[-2, 0]
+    assert set(np.asarray(trajectory.reward)[:-2, 0]) == {0}
+  assert sorted(rewards.values()) == [-1, 1][:players]
+
+
+ASSEMBLER = Assembler(CONFIG, 2, 2)
+
+
+class Broken:
+  """A host whose first game fails."""
+
+  final_errors = (ZeroDivisionError,)
+
+  def __init__(self):
+    self.bot, self.closed, self.log, self.bots = "", 0, [], []
+
+  def environment(self):
+    self.bots.append(self.bot)
+    if len(self.bots) == 1:
+      raise games.UserError("the game hangs")
+    return environment(self.log, 1)
+
+  def close(self):
+    self.closed += 1
+
+
+class Pipe:
+  """Orders, then the end."""
+
+  def __init__(self, *orders):
+    self.orders, self.reports = list(orders), []
+
+  def recv_bytes(self):
+    if not self.orders:
+      raise EOFError
+    return games.encode(self.orders.pop(0))
+
+  def send_bytes(self, message):
+    self.reports.append(games.decode(games.Report, message))
+
+
+def test_a_failed_game_is_void_and_the_next_one_is_played():
+  host, pipe = Broken(), Pipe(games.Order("zerg:easy", 1), games.Order("terran:hard", 2))
+  with serving(make_model(2), 2) as listener:
+    games.serve(pipe, lambda: host, listener.address, 6200, CONFIG)
+  assert pipe.reports == [games.Report(None, reason="the game hangs"),
+                          games.Report(-1, LENGTH, len(expected(2, 1)))]
+  assert host.bots == ["zerg:easy", "terran:hard"] and host.closed == 2

@@ -1,0 +1,71 @@
+"""Orders, results and sizes of games in StarCraft II; the weights and players of a single game."""
+
+import numpy as np
+import pytest
+
+from starleague.actor import games
+from starleague.actor.game_processes import Finished
+from starleague.common.errors import UserError
+from starleague.experiments import play
+from starleague.experiments.run import acting, sc2_games, sc2_playing, settings, wiring
+from tests.experiments.launch import launch
+
+
+def parts():
+  return wiring.make_parts(settings.complete({}, {
+    "environment.name": "sc2", "environment.opponents": "terran:veryeasy,zerg:hard",
+    "sc2.maps": "Flat32,Simple64", "sc2.races": "terran,protoss"}))
+
+
+@pytest.mark.parametrize("largest, sizes", [
+  (1, [1]), (2, [1, 2]), (4, [1, 4]), (6, [1, 4, 6]), (64, [1, 4, 16, 64])])
+def test_sizes_of_batches(largest, sizes):
+  assert sc2_games.batch_sizes(largest) == sizes
+
+
+def test_orders_are_drawn_from_the_config():
+  rng, given = np.random.default_rng(0), parts()
+  orders = [sc2_games.draw_order(given, rng, opponent) for opponent in (0, 1, 2) * 60]
+  assert [order.opponent for order in orders[:3]] == ["", "terran:veryeasy", "zerg:hard"]
+  assert {race for order in orders for race in order.races} == {1, 3}
+  assert {order.map_index for order in orders} == {0, 1}
+  assert {order.swap_sides for order in orders} == {False, True}
+  assert len({order.seed for order in orders}) == 180
+
+
+def test_results_count_for_the_opponent_and_void_matches_do_not():
+  given = parts()
+  finished = [Finished(games.Order("zerg:hard"), games.Report(1)),
+              Finished(games.Order(""), games.Report(-1)),
+              Finished(games.Order("terran:veryeasy"), games.Report(None, reason="it hangs")),
+              Finished(games.Order("terran:veryeasy"), games.Report(0))]
+  found = sc2_games.results_of(given, finished)
+  np.testing.assert_array_equal(found.opponent, [[2, 0, 1]])
+  np.testing.assert_array_equal(found.reward, [[[1, -1], [-1, 1], [0, 0]]])
+  counted = acting.game_results(found, given.opponents, now=5.0)
+  assert [(result.away, result.result) for result in counted] == [
+    ("zerg:hard", 1), ("terran:veryeasy", 0)]
+  assert acting.game_results(sc2_games.results_of(given, []), given.opponents, 5.0) == []
+
+
+@pytest.mark.parametrize("names, ordered", [
+  (("pretrained", "terran:easy"), ("pretrained", "terran:easy")),
+  (("human", "agent"), ("agent", "human")), (("agent", "pretrained"), ("agent", "pretrained"))])
+def test_an_agent_is_the_first_player(names, ordered):
+  assert sc2_playing.order_players(names) == ordered
+
+
+def test_what_cannot_play_is_refused():
+  with pytest.raises(UserError, match="one of them must be agent or pretrained, found human and"):
+    sc2_playing.order_players(("human", "zerg:easy"))
+  with pytest.raises(UserError, match="name the run with --run_dir"):
+    sc2_playing.find_agent("agent", None, "mini")
+  with pytest.raises(UserError, match="--preset: expected one of mini, .*found 'full'"):
+    sc2_playing.find_agent("pretrained", None, "full")
+
+
+def test_play_says_how_to_install_the_game(monkeypatch, tmp_path):
+  monkeypatch.setenv("SC2PATH", str(tmp_path))
+  message = launch(play, "pretrained", "terran:easy")
+  assert message.startswith("error: StarCraft II: expected Versions/Base")
+  assert "download" in message and "SC2PATH" in message and "\n" not in message

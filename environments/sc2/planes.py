@@ -5,6 +5,8 @@ import numpy as np
 from starleague.agent import types
 from starleague.environments.sc2.protocol import common_pb, spatial_pb
 
+# Planes of 0 and 1, which travel as bits. The height map has all values, the others are classes.
+_BINARY = ("creep", "alerts", "pathable", "buildable")
 # Names of the planes that the protocol calls otherwise.
 PROTOCOL_NAMES = {"visibility": "visibility_map"}
 _DTYPES = {8: "u1", 16: "<u2", 32: "<i4"}  # by bits per pixel
@@ -40,5 +42,8 @@ def minimap(layers: spatial_pb.FeatureLayersMinimap, size: int) -> np.ndarray:
       row, column = (
         ((np.arange(size) + 0.5) * (length / size)).astype(int) for length in pixels.shape)
       pixels = pixels[row[:, None], column]
-    plane[:] = pixels if pixels.dtype == np.uint8 else np.clip(pixels, 0, 255)
+    if name in _BINARY:
+      plane[:] = pixels != 0
+    else:
+      plane[:] = pixels if pixels.dtype == np.uint8 else np.clip(pixels, 0, 255)
   return planes

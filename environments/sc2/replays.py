@@ -1,0 +1,189 @@
+"""Replays played back by the game: both players' observations, each with the action that followed.
+
+A replay reports an action one game loop after the observation on which it was taken. So the game
+stops at every loop of an action, and one loop later (Mathieu et al. 2021, AlphaStar Unplugged).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.agent.vocabulary import Arguments
+from starleague.environments.sc2 import actions as sc2_actions
+from starleague.environments.sc2 import matches, observations
+from starleague.environments.sc2 import memory as memories
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.setting import Setting
+
+Frame = Sequence[sc_pb.ResponseObservation]  # of players 1 and 2 at the same game loop
+_REWARD = {sc_pb.Victory: 1.0, sc_pb.Defeat: -1.0}
+
+
+class Schedule(NamedTuple):
+  """The game loops at which a replay stops."""
+
+  acts: tuple[frozenset[int], frozenset[int]]  # of each player: those on which it acted
+  decisions: tuple[frozenset[int], frozenset[int]]  # those, the start, and waits between them
+  frames: tuple[int, ...]  # all that are observed, ascending from 0
+
+
+class Decision(NamedTuple):
+  """What a player saw, and what it did then."""
+
+  player: int  # 0 or 1
+  frame: Frame
+  actions: Sequence[sc_pb.Action]  # none where the player only waited
+  terminal: bool  # the end of the game, which no action follows
+
+
+class PlayerStep(NamedTuple):
+  """A step of one player in a replay."""
+
+  player: int
+  step: types.Step  # reward and discount belong to the transition into this step
+  first: bool
+  last: bool
+  executed: types.Statistics  # so far
+
+
+def plan(action_loops: Sequence[Sequence[int]], end: int) -> Schedule:
+  """Plans where a replay stops.
+
+  Both players decide at the start. Where a player waits for more than the longest delay, it decides
+  again after that delay, without an action.
+
+  Args:
+    action_loops: of each player, the game loops on which it acted; camera moves that another one
+      follows are left out.
+    end: the game's length in game loops.
+  """
+  acts, decisions = [], []
+  for loops in action_loops:
+    acted = frozenset(loop for loop in loops if 0 <= loop < end)
+    stops = [0]
+    for loop in sorted(acted | {end}):
+      while loop - stops[-1] > types.MAX_DELAY:
+        stops.append(stops[-1] + types.MAX_DELAY)
+      if stops[-1] < loop < end:
+        stops.append(loop)
+    acts.append(acted)
+    decisions.append(frozenset(stops))
+  frames = {end}.union(*decisions, *({loop + 1 for loop in acted} for acted in acts))
+  return Schedule((acts[0], acts[1]), (decisions[0], decisions[1]), tuple(sorted(frames)))
+
+
+def align(frames: Iterable[Frame], schedule: Schedule) -> Iterator[Decision]:
+  """Yields the decisions of both players in order of time, then the end of the game for each.
+
+  Args:
+    frames: observations at `schedule.frames`; fewer if the game ended earlier.
+    schedule: of the replay.
+  """
+  waiting: list[Frame | None] = [None, None]
+  frame: Frame | None = None
+  for frame in frames:
+    loop = frame[0].observation.game_loop
+    for player in (0, 1):
+      before = waiting[player]
+      if before is not None:
+        acted = before[0].observation.game_loop in schedule.acts[player]
+        yield Decision(player, before, frame[player].actions if acted else (), False)
+      waiting[player] = frame if loop in schedule.decisions[player] else None
+  if frame is not None:
+    for player in (0, 1):
+      yield Decision(player, frame, (), True)
+
+
+def convert(decisions: Iterable[Decision], settings: Sequence[Setting]) -> Iterator[PlayerStep]:
+  """Converts decisions into steps, with z of zero and delays of 1.
+
+  Args:
+    decisions: of both players, in order of time.
+    settings: of players 1 and 2.
+  """
+  remembered = [memories.initial(setting) for setting in settings]
+  first = [True, True]
+  for decision in decisions:
+    player, setting = decision.player, settings[decision.player]
+    views = [observations.read(response) for response in decision.frame]
+    remembered = [memories.watch(memory, view.response, view.units, of) for memory, view, of in zip(
+      remembered, views, settings, strict=True)]
+    found = observations.convert(
+      views[player], views[1 - player], setting, remembered[player], remembered[1 - player])
+    action, remembered[player] = _act(decision, found, remembered[player], setting)
+    yield PlayerStep(player, _step(found, action, decision), first[player], decision.terminal,
+                     remembered[player].executed)
+    first[player] = False
+
+
+def _act(decision: Decision, found: observations.Converted, memory: memories.Memory,
+         setting: Setting) -> tuple[types.Action, memories.Memory]:
+  """Returns the action of a decision and the memory of it.
+
+  A camera move in the same game loop as a command only moves the camera.
+  """
+  loop = int(found.observation.game_loop)
+  chosen = sc2_actions.decode((), found.tags, setting)
+  if decision.terminal:
+    return chosen, memory
+  noted = False
+  for camera in (True, False):
+    part = [action for action in decision.actions
+            if action.action_raw.HasField("camera_move") == camera]
+    action = sc2_actions.decode(part, found.tags, setting)
+    if action.function != sc2_actions.NO_OP:
+      chosen, noted = action, True
+      memory = memories.note(memory, action, found.tags, loop, setting)
+  return chosen, memory if noted else memories.note(memory, chosen, found.tags, loop, setting)
+
+
+def _step(found: observations.Converted, action: types.Action, decision: Decision) -> types.Step:
+  results = {result.player_id: result.result
+             for response in decision.frame for result in response.player_result}
+  reward = np.zeros(len(types.REWARDS), np.float32)
+  if decision.terminal:
+    reward[0] = _REWARD.get(results.get(decision.player + 1, sc_pb.Undecided), 0.0)
+  none = np.float32(0)
+  return types.Step(
+    observation=found.observation, privileged=found.privileged, action=action,
+    log_prob=Arguments(*[none] * len(Arguments._fields)), reward=reward,
+    discount=np.float32(not decision.terminal),
+    pseudo_active=np.zeros(len(types.PSEUDO_REWARDS), bool), weight=np.float32(1))
+
+
+def play(stream: Any, schedule: Schedule) -> Iterator[Frame]:
+  """Plays a replay back, both players' sides at once, and yields observations.
+
+  Args:
+    stream: pysc2's ReplayObservationStream after `start_replay_from_data(replay, player_id=1)`.
+    schedule: where it stops.
+  """
+  stops = schedule.frames
+  sizes = [after - before for before, after in zip(stops, stops[1:], strict=False)]
+  for frame in stream.observations(step_sequence=sizes):
+    yield tuple(frame)
+
+
+def open_stream(config: AgentConfig) -> Any:
+  """Returns pysc2's stream of a replay's observations, a context manager.
+
+  It starts two processes of the game, one for each player, in the replay's version.
+
+  Args:
+    config: sizes of the observations.
+  """
+  from pysc2.lib.replay import replay_observation_stream
+  return replay_observation_stream.ReplayObservationStream(
+    matches.interface(config), step_mul=1, disable_fog=False, add_opponent_observations=True)
+
+
+def errors() -> tuple[type[Exception], ...]:
+  """Returns what pysc2 raises where the game cannot play a replay, or fails."""
+  from pysc2.lib import protocol, remote_controller, sc_process
+  from pysc2.lib.replay import replay_observation_stream
+  return (replay_observation_stream.ReplayError, remote_controller.ConnectError,
+          remote_controller.RequestError, protocol.ConnectionError, protocol.ProtocolError,
+          sc_process.SC2LaunchError)

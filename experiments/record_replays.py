@@ -1,0 +1,44 @@
+"""Records StarCraft II replays as a dataset of whole games: the game plays them back.
+
+  python -m starleague.experiments.record_replays FOLDER... --dataset data/replays --preset full
+
+Needs StarCraft II in each replay's version: see docs/starcraft2.md. Both players' observations and
+actions are recorded. Started again, the command continues. `starleague.data.games` reads the result,
+as that of `demonstrate`; `experiments.replays` reads replays without the game.
+"""
+
+import pathlib
+import time
+
+from absl import flags
+
+from starleague.common.text import count
+from starleague.environments.sc2 import installation
+from starleague.experiments.run import bar, entry, playing_back
+from starleague.experiments.run import flags as run_flags
+
+for _name in ("dataset", "preset"):
+  flags.declare_key_flag(_name)
+
+
+def main(*folders: str) -> None:
+  installation.find()
+  path = pathlib.Path(run_flags.given(run_flags.DATASET))
+  jobs, refused = playing_back.jobs(folders)
+
+  def refuse(file: pathlib.Path, reason: str) -> None:
+    refused.append((file, reason))
+
+  start = time.monotonic()
+  with bar.Bar("replays", len(jobs), "games") as shown:
+    found = playing_back.record(
+      path, jobs, run_flags.PRESET.value or "full",
+      lambda written: shown.update(written.games, f"{count(written.decisions)} decisions"), refuse)
+  for file, reason in refused:
+    print(f"refused file={file} reason={reason!r}")
+  print(f"recorded games={found.games} decisions={found.decisions} refused={len(refused)} "
+        f"seconds={time.monotonic() - start:.0f} path={path}")
+
+
+if __name__ == "__main__":
+  entry.run(main, required=["dataset"], arguments=[("FOLDER...",)])

@@ -3,8 +3,8 @@
   python -m starleague.experiments.record_replays FOLDER... --dataset data/replays --preset full
 
 Needs StarCraft II in each replay's version: see docs/starcraft2.md. Both players' observations and
-actions are recorded. Started again, the command continues. `starleague.data.games` reads the result,
-as that of `demonstrate`; `experiments.replays` reads replays without the game.
+actions are recorded. Started again, the command continues. `starleague.data.games` reads the
+result, as that of `demonstrate`; `experiments.replays` reads replays without the game.
 """
 
 import pathlib

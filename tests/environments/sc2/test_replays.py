@@ -39,7 +39,8 @@ def play(monkeypatch, loops, actions, end):
 def test_each_action_is_on_the_observation_before_it(monkeypatch):
   attack = command("Attack_pt", place=(64.5, 32.5))
   marine = command("Train_Marine_quick")
-  actions = ({10: [attack], 20: [marine] * 2, 30: [marine]}, {10: [marine], 25: [move_camera(9, 9)]})
+  actions = ({10: [attack], 20: [marine] * 2, 30: [marine]},
+             {10: [marine], 25: [move_camera(9, 9)]})
   schedule, found, players = play(monkeypatch, ([10, 20, 60], [10, 25, 60]), actions, 60)
   assert schedule.frames == (0, 10, 11, 20, 21, 25, 26, 60) == tuple(players[0].stops)
   for player, expected in enumerate((

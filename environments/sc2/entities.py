@@ -91,10 +91,11 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
   tags = np.zeros(table.shape[1], np.uint64)
   tags[:n] = units.number("tag").view(np.uint64)
   tags[n:n + m] = units.passenger("tag").view(np.uint64)
-  _fill_units(table[:, :n], units, tags[:n])
-  _fill_passengers(table, units)
-  _fill_effects(table[:, n + m:], effects)
-  _fill_cells(table, units, effects, map_width, map_height)
+  with np.errstate(invalid="ignore"):  # numbers that the game never gives
+    _fill_units(table[:, :n], units, tags[:n])
+    _fill_passengers(table, units)
+    _fill_effects(table[:, n + m:], effects)
+    _fill_cells(table, units, effects, map_width, map_height)
   if len(selected):
     table[_COLUMN["was_selected"], :n] = np.isin(tags[:n], selected)
   if targeted:

@@ -295,3 +295,35 @@ def test_layers_are_unpacked(bits, data, expected):
   image.size.x = image.size.y = 3
   found = planes.unpack(image)
   assert (found is None) if expected is None else found.tolist() == expected
+
+
+def _damage(message, rng):
+  """Removes a fifth of what a message has, and gives numbers extreme values."""
+  for field, value in message.ListFields():
+    if rng.random() < 0.2:
+      message.ClearField(field.name)
+    elif field.cpp_type == field.CPPTYPE_MESSAGE:
+      several = [value] if hasattr(value, "ListFields") else list(value)
+      for part in several[:20]:
+        _damage(part, rng)
+    elif field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_INT32, field.CPPTYPE_UINT32):
+      if isinstance(value, int | float) and rng.random() < 0.2:
+        lowest = 0 if field.cpp_type == field.CPPTYPE_UINT32 else -2**31
+        setattr(message, field.name, 2**31 - 1 if rng.random() < 0.5 else lowest)
+
+
+@needs_data
+def test_damaged_observations_are_converted_too():
+  """Absent parts and extreme values: no exception, the shapes of the spec, finite rows."""
+  setting, rng = recorded.setting(preset="mini"), np.random.default_rng(0)
+  spec = types.observation_spec(64, 32)
+  for _ in range(25):
+    response = recorded.response(recorded.MIDGAME)
+    _damage(response, rng)
+    found = recorded.convert(response, setting).observation
+    jax.tree.map(lambda array, leaf: np.testing.assert_equal(
+      (array.shape, array.dtype), (leaf.shape, leaf.dtype)), found, spec)
+    kinds = found.entities[:, COLUMN["unit_type"]]
+    assert ((kinds >= 0) & (kinds < v.NUM_UNIT_TYPES)).all()
+    places = found.entities[:, [COLUMN["x"], COLUMN["y"]]]
+    assert places.min() >= 0 and places.max() < types.POSITION_GRID

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _LENGTH, _FIXED = 2, 5  # wire types of messages and of 32-bit numbers
-_PADDING = 16  # bytes behind the data, so that no read leaves them
+_PADDING = 16  # bytes behind the messages, so that no read leaves the buffer
 _MOST_VARINT_BYTES = 10
 # numpy compares an array with a scalar of its own type in a third of the time of a Python int.
 _LOW_BITS = np.uint8(127)
@@ -74,11 +74,11 @@ def _is_repeated(field: Any) -> bool:
   return field.label == field.LABEL_REPEATED if newer is None else bool(newer)
 
 
-def make_buffer(data: bytes) -> Buffer:
-  """Makes a buffer of serialised bytes."""
-  size = len(data) + _PADDING // 2
+def make_buffer(data: bytes, end: int) -> Buffer:
+  """Makes a buffer of serialised bytes up to an end."""
+  size = end + _PADDING // 2
   size += size & 1
-  padded = data + bytes(_PADDING)
+  padded = data if len(data) >= end + _PADDING else data + bytes(_PADDING)
   pairs = np.empty(size, np.uint16)  # aligned: gathers from it are faster
   pairs[0::2] = np.frombuffer(padded, "<u2", size // 2)
   pairs[1::2] = np.frombuffer(padded, "<u2", size // 2, 1)

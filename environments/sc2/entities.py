@@ -19,7 +19,6 @@ HIDDEN_TYPE, EFFECT_TYPE = v.NUM_UNIT_TYPES - 2, v.NUM_UNIT_TYPES - 1
 # Configs of fewer entities than the published agent drop neutral units first.
 _PUBLISHED_ENTITIES = 512
 _COLUMN = types.COLUMN
-_INT16 = np.iinfo(np.int16)
 # Columns whose values are the protocol's, by its names.
 _SAME = {
   "alliance": "alliance", "health": "health", "shield": "shield", "energy": "energy",
@@ -87,7 +86,8 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
     targeted: the tag of its target, 0 without one.
   """
   n, m = units.size, len(units.carriers)
-  table = np.zeros((types.NUM_ENTITY_COLUMNS, n + m + len(effects.x)), np.int32)
+  # Columns first: each is written at once. All numbers of the game fit 16 bits.
+  table = np.zeros((types.NUM_ENTITY_COLUMNS, n + m + len(effects.x)), np.int16)
   tags = np.zeros(table.shape[1], np.uint64)
   tags[:n] = units.number("tag").view(np.uint64)
   tags[n:n + m] = units.passenger("tag").view(np.uint64)
@@ -108,7 +108,7 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
     table, tags = table[:, chosen], tags[chosen]
   table[_COLUMN["tag"]] = np.where(tags > 0, np.arange(1, len(tags) + 1), 0)
   rows = np.zeros((max_entities, types.NUM_ENTITY_COLUMNS), np.int16)
-  rows[:len(tags)] = np.clip(table, _INT16.min, _INT16.max, out=table).astype(np.int16).T
+  rows[:len(tags)] = table.T
   return Entities(rows, tags)
 
 

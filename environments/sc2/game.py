@@ -17,6 +17,8 @@ from starleague.environments.sc2.processes import Processes, translated
 from starleague.environments.sc2.protocol import sc_pb
 
 Result = TypeVar("Result")
+# The game loop of an observation that has nothing but the result: the last one still holds.
+_STUB_LOOP = 2**32 - 1
 _RESULTS = {sc_pb.Victory: 1, sc_pb.Defeat: -1, sc_pb.Tie: 0, sc_pb.Undecided: 0}
 
 
@@ -49,6 +51,7 @@ class Game:
     """
     self.match, self.loop = match, 0
     count = len(match.races)
+    self._newest = [sc_pb.ResponseObservation() for _ in range(count)]
     self._controllers = processes.controllers(count, match.people)
     self._pool = futures.ThreadPoolExecutor(count, "starcraft2")
     self._create(processes)
@@ -92,6 +95,11 @@ class Game:
     found = self._all("observing", lambda i, controller: (
       controller.observe(target_game_loop=self.loop) if players is None or i in players
       else sc_pb.ResponseObservation()))
+    for i, response in enumerate(found):
+      if response.observation.game_loop == _STUB_LOOP:
+        response.observation.CopyFrom(self._newest[i].observation)
+      elif players is None or i in players:
+        self._newest[i] = response
     self.loop = max(self.loop, *(response.observation.game_loop for response in found))
     return found
 

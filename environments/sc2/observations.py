@@ -21,8 +21,8 @@ from starleague.environments.sc2.protocol import error_pb, sc_pb
 from starleague.environments.sc2.setting import Setting
 from starleague.environments.sc2.units import Effects, Units, read_effects, read_units
 
-_MOST_COUNTED = np.iinfo(np.uint8).max
-_INT32 = np.iinfo(np.int32)
+_MOST_COUNTED = 255
+_LOWEST, _HIGHEST = -2**31, 2**31 - 1  # of int32
 _CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
 
 
@@ -67,7 +67,7 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
     view.units, view.effects, config.max_entities, setting.map_width, setting.map_height,
     memory.camera, memory.selected, memory.targeted)
   counts = unit_counts(view.units)
-  loop = min(observation.game_loop, _INT32.max)
+  loop = min(observation.game_loop, _HIGHEST)
   found = types.Observation(
     entities=entities.rows, entity_count=np.int16(len(entities.tags)),
     minimap=planes.minimap(observation.feature_layer_data.minimap_renders, config.map_size),
@@ -78,7 +78,7 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
     enemy_upgrades=enemy_upgrades.shown(entities.rows[:len(entities.tags)]),
     game_loop=np.int32(loop), available_actions=available(counts, memory.camera is not None),
     unit_counts=counts, mmr=np.int16(setting.mmr),
-    last_delay=np.int16(np.clip(loop - memory.last_loop, 0, types.MAX_DELAY)),
+    last_delay=np.int16(min(max(loop - memory.last_loop, 0), types.MAX_DELAY)),
     last_function=np.int16(memory.last_function), last_queued=np.uint8(memory.last_queued),
     last_repeat=np.uint8(memory.last_repeat), statistics=setting.statistics,
     action_result=np.uint8(action_result(view.response)))
@@ -88,19 +88,16 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
 
 def _privileged(view: View, opponent: View | None, setting: Setting, memory: Memory,
                 opponent_memory: Memory | None) -> types.Privileged:
-  opponent = _NOTHING if opponent is None else opponent
-  executed = _UNCONDITIONAL if opponent_memory is None else opponent_memory.executed
   return types.Privileged(
-    cumulative_score=score(view.response), executed=memory.executed,
-    opponent_player=player(opponent.response),
-    opponent_upgrades=upgrades(opponent.response.observation.raw_data),
-    opponent_unit_counts=unit_counts(opponent.units),
-    opponent_cumulative_score=score(opponent.response),
-    opponent_statistics=setting.opponent_statistics, opponent_executed=executed)
+    score(view.response), memory.executed,
+    *(_NO_OPPONENT if opponent is None else _of_opponent(opponent)), setting.opponent_statistics,
+    _UNCONDITIONAL if opponent_memory is None else opponent_memory.executed)
 
 
-_NOTHING = read(sc_pb.ResponseObservation())
-_UNCONDITIONAL = types.zeros(types.statistics_spec())
+def _of_opponent(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+  """Returns `opponent_player` to `opponent_cumulative_score` of Privileged."""
+  return (player(view.response), upgrades(view.response.observation.raw_data),
+          unit_counts(view.units), score(view.response))
 
 
 def player(response: sc_pb.ResponseObservation) -> np.ndarray:
@@ -117,7 +114,7 @@ def score(response: sc_pb.ResponseObservation) -> np.ndarray:
 
 
 def _int32(values: list) -> np.ndarray:
-  return np.clip(np.array(values, np.float64), _INT32.min, _INT32.max).astype(np.int32)
+  return np.clip(np.array(values, np.float64), _LOWEST, _HIGHEST).astype(np.int32)
 
 
 def unit_counts(units: Units) -> np.ndarray:
@@ -147,3 +144,7 @@ def action_result(response: sc_pb.ResponseObservation) -> int:
   """Returns the game's first error of the last action, 0 if it had none."""
   return next((error.result for error in response.action_errors
                if error.result != error_pb.Success), 0)
+
+
+_NO_OPPONENT = _of_opponent(read(sc_pb.ResponseObservation()))
+_UNCONDITIONAL = types.zeros(types.statistics_spec())

@@ -7,6 +7,7 @@ from starleague.environments.sc2.protocol import common_pb, spatial_pb
 
 # Planes of 0 and 1, which travel as bits. The height map has all values, the others are classes.
 _BINARY = ("creep", "alerts", "pathable", "buildable")
+_ONE = np.uint8(1)
 # Names of the planes that the protocol calls otherwise.
 PROTOCOL_NAMES = {"visibility": "visibility_map"}
 _DTYPES = {8: "u1", 16: "<u2", 32: "<i4"}  # by bits per pixel
@@ -42,8 +43,7 @@ def minimap(layers: spatial_pb.FeatureLayersMinimap, size: int) -> np.ndarray:
       row, column = (
         ((np.arange(size) + 0.5) * (length / size)).astype(int) for length in pixels.shape)
       pixels = pixels[row[:, None], column]
-    if name in _BINARY:
-      plane[:] = pixels != 0
-    else:
-      plane[:] = pixels if pixels.dtype == np.uint8 else np.clip(pixels, 0, 255)
+    if pixels.dtype != np.uint8:
+      pixels = np.clip(pixels, 0, 255)
+    plane[:] = np.minimum(pixels, _ONE) if name in _BINARY else pixels
   return planes

@@ -55,7 +55,7 @@ def read_units(raw: raw_pb.ObservationRaw) -> Units:
   """Reads the units of an observation."""
   data = raw.SerializeToString()
   first, end = columns.starts(data, _UNITS)
-  n, buffer = len(first), columns.make_buffer(data[:end])
+  n, buffer = len(first), columns.make_buffer(data, end)
   read = columns.read(buffer, first, _UNIT)
   x, y = np.zeros(n, np.float32), np.zeros(n, np.float32)
   if "pos" in read.repeated:

@@ -96,4 +96,4 @@ def test_long_messages_are_found():
   data = raw.SerializeToString()
   first, end = columns.starts(data, 2)
   assert end == len(data) > 16_384 and len(first) == 3
-  assert columns.read(columns.make_buffer(data), first, UNIT).numbers["tag"].tolist() == [1, 2, 3]
+  assert columns.read(columns.make_buffer(data, end), first, UNIT).numbers["tag"].tolist() == [1, 2, 3]

@@ -158,3 +158,25 @@ def test_without_the_game_the_steps_of_its_installation_are_told(monkeypatch, tm
   monkeypatch.setenv("SC2PATH", str(tmp_path))
   with pytest.raises(installation.InstallationError, match="download.*SC2PATH"):
     environment.Games(CONFIG, ("Simple64",)).reset(0, base.make_match_up())
+
+
+def test_a_stub_at_the_end_leaves_the_last_observation(monkeypatch):
+  """Some games end with an observation of the result alone, at game loop 2**32 - 1."""
+  games, clock = make(participants=1)
+  observe = fake_game.Controller.observe
+
+  def stub(self, target_game_loop=0):
+    response = observe(self, target_game_loop)
+    if clock.over:
+      response.ClearField("observation")
+      response.observation.game_loop = 2**32 - 1
+    return response
+
+  monkeypatch.setattr(fake_game.Controller, "observe", stub)
+  env = games.environment()
+  state = env.reset(3, base.make_match_up())
+  while not env.outcome(state).over:
+    state = env.advance(env.act(state, both(action(30), action(30)), env.due(state)))
+  observation, _ = env.observe(state, 0)
+  assert observation.game_loop == 30 and observation.entity_count == 2
+  assert env.outcome(state).reward.tolist() == [-1, 1]

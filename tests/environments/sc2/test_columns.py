@@ -96,4 +96,5 @@ def test_long_messages_are_found():
   data = raw.SerializeToString()
   first, end = columns.starts(data, 2)
   assert end == len(data) > 16_384 and len(first) == 3
-  assert columns.read(columns.make_buffer(data, end), first, UNIT).numbers["tag"].tolist() == [1, 2, 3]
+  found = columns.read(columns.make_buffer(data, end), first, UNIT)
+  assert found.numbers["tag"].tolist() == [1, 2, 3]

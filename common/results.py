@@ -16,6 +16,7 @@ tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
            speed/actor, speed/learner (agent steps per second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
            opening/NAME: share of the player's latest games with this opening
+           actor/NAME: agent steps per second of one actor of a league
            imitation/KIND/NAME: of imitation, whose updates count on their own; KIND is loss,
              accuracy, cross_entropy, illegal, each also as held_out/KIND, update, speed, total
 value    a number; nan and inf are kept, so that a diverged run is visible

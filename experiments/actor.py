@@ -12,10 +12,12 @@ from absl import flags
 
 from starleague.experiments.run import (
   acting,
+  agent_acting,
   entry,
   league_acting,
   sc2_acting,
   settings,
+  stopping,
   wiring,
 )
 from starleague.experiments.run import flags as run_flags
@@ -30,18 +32,22 @@ def main() -> None:
   config = settings.load(run_dir)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   address = run_flags.given(run_flags.ADDRESS)
+  parameters = run_flags.PARAMETERS.value or address
   parts = wiring.make_parts(config)
   if parts.sc2 is not None:
     if run_flags.LEAGUE.value is not None:
       raise settings.SettingsError("config key 'environment.name': a league plays 'skirmish'.")
-    sc2_acting.play(parts, config, run_dir, address, run_flags.PARAMETERS.value or address,
-                    _INDEX.value, origin)
+    sc2_acting.play(parts, config, run_dir, address, parameters, _INDEX.value, origin)
     return
+  stopping.end_at_once()  # only unfinished games are lost
+  games: acting.Games
   if run_flags.LEAGUE.value is not None:
-    league_acting.play(parts, config, run_dir, address, run_flags.LEAGUE.value, _INDEX.value,
-                       origin)
-  acting.play(parts, config, run_dir, address, run_flags.PARAMETERS.value or address,
-              _INDEX.value, origin)
+    games = league_acting.LeagueGames(
+      parts, config, run_dir, address, run_flags.LEAGUE.value, _INDEX.value, origin)
+  else:
+    games = agent_acting.AgentGames(
+      parts, config, run_dir, address, parameters, origin)
+  acting.play(games, config, _INDEX.value)
 
 
 if __name__ == "__main__":

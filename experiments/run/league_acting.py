@@ -1,10 +1,10 @@
-"""The actor's loop in a league: games of many players, their trajectories and results."""
+"""The games of a league's actor: matches of many players, by the coordinator's assignments."""
 
 import pathlib
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import jax
 import ml_collections
@@ -15,9 +15,8 @@ from starleague.actor import players, rollouts
 from starleague.agent import types
 from starleague.data.conditioning import Conditioning
 from starleague.data.parameters import ParameterFetcher
-from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import acting, compiling, conditions, stopping, table, wiring
+from starleague.experiments.run import acting, conditions, openings, table, wiring
 from starleague.league import players as league_players
 from starleague.learner import checkpoints
 
@@ -156,86 +155,86 @@ class Games:
     self._client.renew(self._table.assignments)
 
 
-class Played(NamedTuple):
-  """Outputs of one call of the program, and who its steps are recorded for."""
+class LeagueGames:
+  """The games of a league's actor; see `acting.Games`."""
 
-  call: int
-  records: Records
-  results: rollouts.Results
-  after: jax.Array  # [games]: opponent indices after the call
+  def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict,
+               run_dir: pathlib.Path, address: str, coordinator: str, index: int, origin: float):
+    """Connects to the coordinator and the data server.
 
+    Args:
+      parts: the agent, its environment and its scripted opponents.
+      config: the run's config.
+      run_dir: the run's directory.
+      address: host:port of the data server.
+      coordinator: host:port of the league's coordinator.
+      index: of this actor among the run's.
+      origin: start of the run, in Unix seconds.
+    """
+    client = league.LeagueClient(
+      league.GrpcTransport(coordinator), f"actor-{index}-{uuid.uuid4().hex[:8]}")
+    self._members = Members(client)
+    learners = self._members.learners
+    sizes = wiring.player_sizes(parts, config, len(learners))
+    self.program = wiring.make_player_rollouts(parts, config, sizes)
+    self._batch = config.actor.games
+    self._matches = table.Table(sizes, self._batch, learners,
+                                {name: number for number, name in enumerate(parts.opponents)})
+    self._games = Games(client, self._matches, config.league.games)
+    self._active = wiring.active_probabilities(config)
+    self._told = conditions.from_library(parts, config, run_dir / wiring.LIBRARY)
+    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    self._weights = Weights(parts, run_dir, sizes.slots, {
+      name: ParameterFetcher(address, name, template, deadline_s=config.data.timeout_s,
+                             interval_s=config.actor.parameter_interval_s) for name in learners})
+    self._writer = TrajectoryWriter(address, learners, parts.config, config.unroll_length,
+                                    2 * self._batch, deadline_s=config.data.timeout_s)
+    self._counts = acting.Counts(run_dir, origin, str(index))
+    self._openings = {name: openings.Openings(wiring.learner_dir(run_dir, name), origin)
+                      for name in learners}
 
-def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-         address: str, coordinator: str, index: int, origin: float) -> NoReturn:
-  """Plays until SIGTERM or SIGINT, which end the process at once.
+  def first(self) -> tuple[np.ndarray, Conditioning]:
+    """Returns games of the first assignments; waits until there are any."""
+    self._games.fill()
+    while not self._matches.assignments:
+      time.sleep(REPORT_INTERVAL_S)
+      self._games.fill()
+    self._told = tell(self._told, self._matches, self._members, self._active)
+    opponents = np.resize(np.flatnonzero(self._matches.probabilities()), self._batch)
+    self._matches.begin(opponents)
+    return opponents, self._told
 
-  The host handles the outputs of a call while the next one runs.
+  def _call(self, weights: Any) -> acting.Call:
+    at_hand = players.Players(weights, self._matches.pairs)
+    self._told = tell(self._told, self._matches, self._members, self._active)
+    probabilities = self._matches.probabilities()
+    return acting.Call(self._matches.calls, at_hand, probabilities, self._told)
 
-  Args:
-    parts: the agent, its environment and its scripted opponents.
-    config: the run's config.
-    run_dir: the run's directory.
-    address: host:port of the data server.
-    coordinator: host:port of the league's coordinator.
-    index: of this actor among the run's.
-    origin: start of the run, in Unix seconds.
-  """
-  stopping.end_at_once()  # only unfinished games are lost: their leases end
-  client = league.LeagueClient(
-    league.GrpcTransport(coordinator), f"actor-{index}-{uuid.uuid4().hex[:8]}")
-  members = Members(client)
-  learners = members.learners
-  sizes = wiring.player_sizes(parts, config, len(learners))
-  program = wiring.make_player_rollouts(parts, config, sizes)
-  matches = table.Table(sizes, config.actor.games, learners,
-                        {name: number for number, name in enumerate(parts.opponents)})
-  games = Games(client, matches, config.league.games)
-  while not matches.assignments:
-    games.fill()
-    time.sleep(REPORT_INTERVAL_S * (not matches.assignments))
-  active = wiring.active_probabilities(config)
-  told = conditions.from_library(parts, config, run_dir / wiring.LIBRARY)
-  told = tell(told, matches, members, active)
-  places = np.flatnonzero(matches.probabilities())
-  opponents = np.resize(places, config.actor.games)
-  key = jax.random.fold_in(jax.random.key(config.seed), time.time_ns() % 2**31 + index)
-  with compiling.without_collection():
-    state = program.init(key, opponents, told)
-  matches.begin(opponents)
-  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-  weights = Weights(parts, run_dir, sizes.slots, {
-    name: ParameterFetcher(address, name, template, deadline_s=config.data.timeout_s,
-                           interval_s=config.actor.parameter_interval_s) for name in learners})
-  with compiling.without_collection():
-    run = program.run.lower(players.Players(weights.stacked, matches.pairs), state,
-                            matches.probabilities(), told).compile()
-  writer = TrajectoryWriter(address, learners, parts.config, config.unroll_length,
-                            2 * config.actor.games, deadline_s=config.data.timeout_s)
-  counts = acting.Counts(run_dir, origin)
-  acting.lower_priority(config.actor.niceness)
-  previous: Played | None = None
-  while True:
-    games.fill()
-    at_hand = players.Players(weights.update(matches.slots), matches.pairs)
-    told = tell(told, matches, members, active)
-    probabilities = matches.probabilities()
-    state, records, finished = run(at_hand, state, probabilities, told)
-    played = Played(matches.calls, records, finished, state.opponent + 0)  # `state` is donated
-    if previous is not None:
-      _handle(previous, matches, writer, games, counts)
-    previous = played
+  def example(self) -> acting.Call:
+    """Returns a call with zeros as weights: the learners may not have published any."""
+    return self._call(self._weights.stacked)
 
+  def next_call(self) -> acting.Call:
+    """Asks for the assignments that are wanted, and returns a call with the newest weights."""
+    self._games.fill()
+    return self._call(self._weights.update(self._matches.slots))
 
-def _handle(played: Played, matches: table.Table, writer: TrajectoryWriter, games: Games,
-            counts: acting.Counts) -> None:
-  """Writes the trajectories of a call and reports its games."""
-  over, opponent = np.asarray(played.results.over), np.asarray(played.results.opponent)
-  row = np.asarray(played.records.row)
-  writer.write(played.records, matches.recorded(opponent, row))
-  ended = matches.follow(over, opponent, np.asarray(played.results.reward),
-                         np.asarray(played.after))
-  matches.retire(played.call)
-  games.add(ended)
-  counts.add(int((row >= 0).sum()), len(ended))
+  def handle(self, played: acting.Played) -> None:
+    """Writes the trajectories of a call and reports its games."""
+    over, opponent = np.asarray(played.results.over), np.asarray(played.results.opponent)
+    row = np.asarray(played.records.row)
+    self._writer.write(played.records, self._matches.recorded(opponent, row))
+    self._add_openings(played.results)
+    ended = self._matches.follow(over, opponent, np.asarray(played.results.reward),
+                                 np.asarray(played.after))
+    self._matches.retire(played.number)
+    self._games.add(ended)
+    self._counts.add(int((row >= 0).sum()), len(ended))
 
-
+  def _add_openings(self, finished: rollouts.Results) -> None:
+    """Counts the build orders of learning players in finished games."""
+    over = np.asarray(finished.over)
+    learners = self._matches.learning(np.asarray(finished.opponent)[over])
+    orders = np.asarray(finished.executed.build_order)[over]
+    for number, name in enumerate(self._matches.learners):
+      self._openings[name].add(orders[learners == number])

@@ -19,6 +19,29 @@ REPLAYS = "replays"  # folder of a league's kept replays
 _IDLE_S = 5.0  # before the league has weights, and while all its players are paused
 
 
+class Renewal:
+  """Renews the lease of an assignment while its game goes on."""
+
+  def __init__(self, client: league.LeagueClient, assignment: league.Assignment,
+               interval_s: float):
+    """Starts with a lease of full length.
+
+    Args:
+      client: the connection.
+      assignment: that is played.
+      interval_s: between two renewals.
+    """
+    self._client, self._assignment, self._interval_s = client, assignment, interval_s
+    self._renewed = time.monotonic()
+
+  def __call__(self) -> None:
+    """Renews the lease if the interval is over; called at every step of a game."""
+    now = time.monotonic()
+    if now - self._renewed >= self._interval_s:
+      self._renewed = now
+      self._client.renew([self._assignment])
+
+
 class Evaluator:
   """Plays single games with any two players of a league."""
 
@@ -50,13 +73,14 @@ class Evaluator:
 
   def _play(self, names: tuple[str, str],
             controllers: tuple[replays.Controller, replays.Controller],
-            game: int) -> replays.Replay:
+            game: int, renewal: Renewal) -> replays.Replay:
     """Plays a game of an assignment, by its number; the sides alternate."""
     races = tuple(self._members(name).race or dm_environment.RANDOM for name in names)
     match_up = dm_environment.draw_match_up(
       self._random, self._config.environment.tier, races, swap_sides=bool(game % 2))
     return replays.record(
-      controllers, int(self._random.integers(2**31)), game=self._parts.game, match_up=match_up)
+      controllers, int(self._random.integers(2**31)), game=self._parts.game, match_up=match_up,
+      on_step=renewal)
 
   def evaluate(self, assignment: league.Assignment) -> None:
     """Plays and reports the games of an assignment; keeps the replays that are asked for.
@@ -65,8 +89,9 @@ class Evaluator:
     """
     names = assignment.home, assignment.away
     controllers = self._controller(names[0]), self._controller(names[1])
+    renewal = Renewal(self._client, assignment, self._config.league.lease_s / 3)
     for game in range(assignment.games):
-      replay = self._play(names, controllers, game)
+      replay = self._play(names, controllers, game, renewal)
       result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
       played = league.PlayedGame(game, result, time.time(),
                                  replay.steps * constants.LOOPS_PER_STEP)

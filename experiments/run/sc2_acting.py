@@ -11,12 +11,12 @@ from starleague.data import transport
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import acting, compiling, sc2_games, stopping, wiring
+from starleague.experiments.run import acting, agent_acting, compiling, sc2_games, stopping, wiring
 
 
 def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
          address: str, parameters_address: str, index: int, origin: float) -> None:
-  """Plays until a stop signal; see `acting.play`.
+  """Plays until a stop signal; see `agent_acting.AgentGames`.
 
   The games' processes end by themselves when this one is killed.
 
@@ -31,13 +31,13 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   writer = TrajectoryWriter(
     address, wiring.PLAYER, parts.config, config.unroll_length,
     sc2_games.SLOTS * config.actor.games, deadline_s=config.data.timeout_s, stop=stop)
-  reporter = acting.Reporter(run_dir, parts.opponents, origin)
+  reporter = agent_acting.Reporter(run_dir, parts.opponents, origin)
   # The time is part of the seed: a restarted actor must not repeat its games.
   rng = np.random.default_rng([config.seed, index, time.time_ns()])
   steps = 0
 
   def next_order():
-    probabilities = acting.opponent_probabilities(
+    probabilities = agent_acting.opponent_probabilities(
       reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
       config.actor.uniform).astype(np.float64)
     opponent = rng.choice(len(probabilities), p=probabilities / probabilities.sum())

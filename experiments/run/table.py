@@ -257,6 +257,23 @@ class Table:
     for index in idle:
       del self._matches[index]
 
+  def learning(self, opponents: np.ndarray) -> np.ndarray:
+    """Returns the learning players of games whose steps are recorded.
+
+    Args:
+      opponents: [N] int32, opponent indices.
+
+    Returns:
+      [N, 2] int: index of `learners`, or NOBODY.
+    """
+    names = np.full((self._sizes.opponents, 2), NOBODY)
+    for index, match in self._matches.items():
+      if match.home in self.learners:
+        names[index, 0] = self.learners.index(match.home)
+      if match.both_learn and match.away in self.learners:
+        names[index, 1] = self.learners.index(match.away)
+    return names[opponents]
+
   def recorded(self, opponent: np.ndarray, row: np.ndarray) -> np.ndarray:
     """Returns the learning player that each step is recorded for.
 
@@ -269,12 +286,7 @@ class Table:
     Returns:
       [iterations, C] int: index of `learners`, or NOBODY.
     """
-    names = np.full((self._sizes.opponents, 2), NOBODY)
-    for index, match in self._matches.items():
-      if match.home in self.learners:
-        names[index, 0] = self.learners.index(match.home)
-      if match.both_learn and match.away in self.learners:
-        names[index, 1] = self.learners.index(match.away)
+    names = self.learning(np.arange(self._sizes.opponents))
     iterations = np.arange(len(row))[:, None]
     game = np.maximum(row, 0) // 2
     return np.where(row >= 0, names[opponent[iterations, game], row % 2], NOBODY)

@@ -15,6 +15,8 @@ KIND_NAMES = {
   kinds.MAIN: "main agent", kinds.MAIN_EXPLOITER: "main exploiter",
   kinds.LEAGUE_EXPLOITER: "league exploiter", kinds.HISTORICAL: "historical",
   kinds.SCRIPTED: "scripted"}
+ACTOR = "actor/"  # prefix of the rows of an actor
+LIVE_S = 60.0
 
 
 class Facts(NamedTuple):
@@ -56,6 +58,13 @@ class Facts(NamedTuple):
     """The learning players: main agents first, then main and league exploiters."""
     found = [player for player in self.players if player.learns]
     return sorted(found, key=lambda player: kinds.LEARNING_KINDS.index(player.kind))
+
+  def live_actors(self) -> list[str]:
+    """Returns the names of the actors that were at work in the last minute that was reported."""
+    rows = [row for tags in self.curves.values() for found in tags.values() for row in found[-1:]]
+    end = max((row.seconds for row in rows), default=0.0)
+    return sorted(tag.removeprefix(ACTOR) for tag, found in self.curves.get(self.name, {}).items()
+                  if tag.startswith(ACTOR) and found[-1].seconds >= end - LIVE_S)
 
   def snapshots(self, learner: Player) -> list[int]:
     """Returns the indices of a learning player's snapshots, in order of creation."""

@@ -74,6 +74,9 @@ def key_figures(facts: Facts) -> list[KeyFigure]:
     found.append(KeyFigure("games", count(games), f"{count(facts.playing)} matches in play"))
   if newest:
     found.append(KeyFigure("time", duration(max(row.seconds for row in newest)), ""))
+  actors = facts.live_actors()
+  if actors:
+    found.append(KeyFigure("actors", count(len(actors)), "that have reported in the last minute"))
   if rate:
     found.append(KeyFigure("played per second", count(rate), "agent steps, all actors"))
   return found

@@ -169,7 +169,8 @@ def _compiled(decide: Decide, max_selected: int) -> Any:
 
 def record(controllers: tuple[Controller, Controller], seed: int, *,
            game: GameConfig = DEFAULT_GAME_CONFIG, match_up: base.MatchUp | None = None,
-           max_steps: int | None = None) -> Replay:
+           max_steps: int | None = None,
+           on_step: Callable[[], object] = lambda: None) -> Replay:
   """Plays a game and returns its replay.
 
   Args:
@@ -179,6 +180,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     match_up: of numpy arrays; `base.make_match_up()` if not given. MMR and income are the
       controllers'.
     max_steps: stops after this many environment steps; the tier's own limit if not given.
+    on_step: called after each environment step.
 
   Raises:
     ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
@@ -191,6 +193,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
   while live.winner < 0 and live.steps < limit:
     live.step({player: seats[player].act(live, player)
                for player in np.flatnonzero(live.due).tolist()})
+    on_step()
   return live.replay((controllers[0].name, controllers[1].name))
 
 

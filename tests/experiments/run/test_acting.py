@@ -1,71 +1,93 @@
+"""The loop of an actor: calls and their outputs in order, counts, priority."""
+
 import subprocess
 import sys
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague.actor import rollouts
-from starleague.agent import types
-from starleague.data.conditioning import Recent
-from starleague.experiments.run import acting, wiring
-
-NAMES = ("passive", "rusher", "builder")
-ZERG = types.RACES.index("zerg")
+from starleague.common import results
+from starleague.data.conditioning import unconditional
+from starleague.experiments.run import acting, settings
 
 
-def results(opponent, reward, over=True) -> rollouts.Results:
-  """Returns one iteration with a game per opponent; unit type 7 marks the first game."""
-  games = len(opponent)
-  executed = types.zeros(types.statistics_spec())
-  executed = types.Statistics(*(np.stack([np.stack([x, x])] * games)[None] for x in executed))
-  executed.units[0, 0, 1, 7] = True
-  reward = np.array(reward, np.float32)
-  return rollouts.Results(
-    over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
-    reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
-    target=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32),
-    map_index=np.zeros((1, games), np.int32))
+class State(NamedTuple):
+  """State of a program that counts its calls."""
+
+  key: jax.Array
+  opponent: jax.Array
+  calls: jax.Array
 
 
-def test_opponents_are_split_between_self_play_and_hard_opponents():
-  win_rates = np.array([0.1, 0.5, 0.9])
-  probabilities = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.0)
-  # 0.75 of (0.757009, 0.233645, 0.009346), the paper's f_hard of these win rates.
-  np.testing.assert_allclose(probabilities, [0.25, 0.567757, 0.175234, 0.007009], atol=1e-5)
-  assert probabilities.dtype == np.float32
-  # 0.3 of the others' 0.75 split evenly: 0.075 each, plus 0.7 of the values above.
-  mixed = acting.opponent_probabilities(win_rates, 0.25, "squared", uniform=0.3)
-  np.testing.assert_allclose(mixed, [0.25, 0.472430, 0.197664, 0.079906], atol=1e-5)
+class Ended(Exception):
+  """The games are over."""
 
 
-def test_an_opponent_that_was_never_beaten_is_met():
-  probabilities = acting.opponent_probabilities(np.array([0.0, 0.5]), 0.5, "variance", uniform=0.2)
-  np.testing.assert_allclose(probabilities, [0.5, 0.05, 0.45], atol=1e-6)
+class FourCalls:
+  """Games of a program whose records are the sum of parameters and the number of calls."""
+
+  def __init__(self):
+    def init(key, opponents, conditioning):
+      return State(key, jnp.asarray(opponents), jnp.int32(0))
+
+    def run(params, state, probabilities, conditioning):
+      calls = state.calls + 1
+      opponent = state.opponent + 1
+      return State(state.key, opponent, calls), params + calls, probabilities.sum()
+
+    self.program = rollouts.Rollouts(init, jax.jit(run, donate_argnums=1))
+    self.log = []
+
+  def first(self):
+    return np.array([3, 4]), unconditional(1, 6000)
+
+  def _call(self, number, params):
+    return acting.Call(number, params, np.full(2, number, np.float32), unconditional(1, 6000))
+
+  def example(self):
+    return self._call(0, jax.ShapeDtypeStruct((), np.int32))
+
+  def next_call(self):
+    number = 1 + sum(kind == "call" for kind, *_ in self.log)
+    if number == 5:
+      raise Ended
+    self.log.append(("call", number))
+    return self._call(number, np.int32(10 * number))
+
+  def handle(self, played):
+    self.log.append(("handled", played.number, int(played.records), float(played.results),
+                     played.after.tolist()))
 
 
-def test_only_finished_games_against_scripted_players_count():
-  rusher = 1 + NAMES.index("rusher")
-  batch = results([rollouts.SELF_PLAY, rusher, rusher, rusher], [1, 1, 0, -1],
-                  over=[True, True, True, False])
-  found = acting.game_results(batch, NAMES, now=5.0)
-  assert [(r.home, r.away, r.result, r.time) for r in found] == [
-    (wiring.PLAYER, "rusher", 1, 5.0), (wiring.PLAYER, "rusher", 0, 5.0)]
-  assert len({r.id for r in found}) == 2
+def test_outputs_are_handled_in_order_while_the_next_call_runs(monkeypatch):
+  monkeypatch.setattr(acting, "lower_priority", lambda niceness: None)
+  games = FourCalls()
+  with pytest.raises(Ended):
+    acting.play(games, settings.complete({}), 0)
+  # Call n adds n to its parameters 10 n, sums probabilities n and n, and changes the opponents.
+  assert games.log == [
+    ("call", 1), ("call", 2), ("handled", 1, 11, 2.0, [4, 5]),
+    ("call", 3), ("handled", 2, 22, 4.0, [5, 6]),
+    ("call", 4), ("handled", 3, 33, 6.0, [6, 7])]
 
 
-@pytest.mark.parametrize("name, reward, taken", [
-  ("rusher", -1, True), ("builder", -1, True), ("rusher", 1, False), ("rusher", 0, False),
-  ("passive", -1, False)])
-def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
-  recent = Recent(3, 1, np.ones(4), 6200)
-  batch = results([1 + NAMES.index(name)], [reward])
-  assert acting.add_demonstrations(recent, batch, [1, 2]) is taken
-  found = recent.conditioning()
-  units = found.statistics.units[found.rows]  # [maps, races, races, sides, 3, 256]
-  assert units.shape == (1, len(types.RACES), len(types.RACES), 2, 3, 256)
-  np.testing.assert_array_equal(units[:, ZERG, :, 0, :, 7], taken)
-  units[:, ZERG, :, 0] = False
-  assert not units.any()
+@pytest.mark.parametrize("name, tags", [
+  (None, {"count/steps": 12, "count/games": 3}),
+  ("1", {"count/steps": 12, "count/games": 3, "actor/1": 12 / 6})])
+def test_counts_are_reported_every_few_seconds(name, tags, tmp_path, monkeypatch):
+  now = [100.0]
+  monkeypatch.setattr(acting.time, "time", lambda: now[0])
+  counts = acting.Counts(tmp_path, 90.0, name)
+  assert counts.add(5, 1) is None
+  now[0] = 106.0
+  assert counts.add(7, 2, update=4) == 106.0
+  found = results.read(tmp_path / results.FILE_NAME)
+  assert {row.tag: row.value for row in found} == tags
+  assert {(row.seconds, row.update) for row in found} == {(16.0, 4)}
 
 
 def test_an_actor_lowers_its_priority():

@@ -123,6 +123,8 @@ def test_steps_are_recorded_for_players_that_learn():
   row = np.array([[0, 1, 3, 5, -1], [1, 0, 2, 3, 4]])
   np.testing.assert_array_equal(
     matches.recorded(opponent, row), [[0, 1, -1, -1, -1], [-1, 0, 0, 1, 1]])
+  np.testing.assert_array_equal(
+    matches.learning(np.array([2, 0, 1, 0])), [[0, -1], [0, 1], [1, -1], [0, 1]])
 
 
 def test_z_is_shown_to_some_players():

@@ -1,5 +1,6 @@
 """The facts of a league."""
 
+from starleague.common.results import Row
 from starleague.league import players as kinds
 from starleague.league.players import Player
 from starleague.viewers.league import facts as league_facts
@@ -19,6 +20,18 @@ def test_kinds_in_words():
   assert league_facts.kind_name(MAIN) == "main agent"
   assert league_facts.kind_name(FROZEN) == "historical main agent"
   assert league_facts.kind_name(SCRIPT) == "scripted"
+
+
+def test_actors_are_live_if_they_reported_in_the_last_minute(facts):
+  def rows(*seconds):
+    return [Row(second, 0, "", 100.0) for second in seconds]
+
+  found = facts._replace(curves={
+    facts.name: {"actor/0": rows(10, 200), "actor/1": rows(139), "actor/2": rows(100, 141),
+                 "speed/actor": rows(199)},
+    "learner": {"actor/3": rows(200), "loss/total": rows(201)}})
+  assert found.live_actors() == ["0", "2"]
+  assert facts._replace(curves={}).live_actors() == []
 
 
 def test_learners_and_their_snapshots(facts):

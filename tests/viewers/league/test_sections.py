@@ -13,6 +13,11 @@ def test_key_figures(facts):
   assert found["games"] == ("3.00 M", "0 matches in play") and found["time"][0] == "44d00h"
   rate = sum(tags["speed/actor"][-1].value for tags in facts.curves.values())
   assert found["played per second"][0] == f"{rate / 1e3:.0f} k"
+  assert "actors" not in found
+  curves = {**facts.curves, facts.name: {"actor/0": facts.curves[facts.learners[0].name][
+    "speed/actor"][-1:]}}
+  live = {tile.name: tile.value for tile in sections.key_figures(facts._replace(curves=curves))}
+  assert live["actors"] == "1"
 
 
 def test_sections_in_order(facts):

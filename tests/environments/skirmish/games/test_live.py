@@ -34,7 +34,10 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
   policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
                   unroll_batch=None)
   agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
-  replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12)
+  steps = iter(range(99))
+  replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12,
+                          on_step=lambda: next(steps))
+  assert next(steps) == 12
   assert replay.players == ("passive", "counter")
   mine = replay.player == 1
   assert replay.step[mine].tolist() == [0, 1, 3, 6, 10]

@@ -31,7 +31,7 @@ def main() -> None:
   if not run_dir.is_dir():
     raise UserError(f"{run_dir}: expected the directory of a run, found none.")
   stop = stopping.stop_event()
-  target = mirroring.place(_TO.value)
+  target = mirroring.place(run_flags.given(_TO))
   while True:
     logging.info("copied files=%d to=%s",
                  mirroring.copy(mirroring.place(str(run_dir)), target), target)

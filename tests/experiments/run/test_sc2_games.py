@@ -7,7 +7,7 @@ from starleague.actor import games
 from starleague.actor.game_processes import Finished
 from starleague.common.errors import UserError
 from starleague.experiments import play
-from starleague.experiments.run import acting, sc2_games, sc2_playing, settings, wiring
+from starleague.experiments.run import agent_acting, sc2_games, sc2_playing, settings, wiring
 from tests.experiments.launch import launch
 
 
@@ -42,10 +42,10 @@ def test_results_count_for_the_opponent_and_void_matches_do_not():
   found = sc2_games.results_of(given, finished)
   np.testing.assert_array_equal(found.opponent, [[2, 0, 1]])
   np.testing.assert_array_equal(found.reward, [[[1, -1], [-1, 1], [0, 0]]])
-  counted = acting.game_results(found, given.opponents, now=5.0)
+  counted = agent_acting.game_results(found, given.opponents, now=5.0)
   assert [(result.away, result.result) for result in counted] == [
     ("zerg:hard", 1), ("terran:veryeasy", 0)]
-  assert acting.game_results(sc2_games.results_of(given, []), given.opponents, 5.0) == []
+  assert agent_acting.game_results(sc2_games.results_of(given, []), given.opponents, 5.0) == []
 
 
 @pytest.mark.parametrize("names, ordered", [

@@ -45,4 +45,18 @@ ABLATIONS = {
       Arm("z", "+ z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
     ),
     updates=1000),
+  "figure3_upgo": Ablation(
+    title="Upgoing policy updates (Vinyals et al. 2019, Figure 3), on Skirmish",
+    arms=(
+      Arm("without", "without UPGO", {"learner.upgo_cost": 0.0}),
+      Arm("upgo", "with UPGO", {}),
+    ),
+    updates=1000),
+  "figure3_values": Ablation(
+    title="Opponent's observations in the values (Vinyals et al. 2019, Figure 3), on Skirmish",
+    arms=(
+      Arm("own", "own observations", {"learner.opponent_values": False}),
+      Arm("both", "and the opponent's", {}),
+    ),
+    updates=1000),
 }

@@ -198,6 +198,7 @@ def _learner() -> dict:
     "policy_cost": 5.0,
     "baseline_cost": 10.0,
     "upgo_cost": 1.0,
+    "opponent_values": True,  # whether the value functions observe the opponent, in training only
     "entropy": 2e-3,
     "teacher_kl": 0.05,
     "updates": 0,  # most updates of the run; 0: no limit

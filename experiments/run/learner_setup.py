@@ -45,6 +45,15 @@ def make_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
     td_lambda=learner.td_lambda)
 
 
+def hide_opponent(trajectories: types.Trajectory) -> types.Trajectory:
+  """Returns trajectories of which the value functions see the player's own side only."""
+  steps = trajectories.steps
+  hidden = {name: jax.tree.map(jax.numpy.zeros_like, value)
+            for name, value in steps.privileged._asdict().items() if name.startswith("opponent_")}
+  return trajectories._replace(
+    steps=steps._replace(privileged=steps.privileged._replace(**hidden)))
+
+
 def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.LossFn:
   """Returns the RL objective of a wire batch, which is unpacked on the device."""
   costs = make_weights(config)
@@ -52,6 +61,8 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
   def loss(params, key, batch, teacher):
     del key  # the objective is deterministic
     trajectories = wire.unpack(batch, parts.config)
+    if not config.learner.opponent_values:
+      trajectories = hide_opponent(trajectories)
     return objective.rl_loss(parts.policy, costs, params, teacher or None, trajectories)
 
   return loss

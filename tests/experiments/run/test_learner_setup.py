@@ -1,7 +1,11 @@
 """The learner's parts from a run's config."""
 
+import jax
+import numpy as np
 import pytest
 
+from starleague.agent import types
+from starleague.agent.config import mini as mini_agent
 from starleague.experiments.configs import mini
 from starleague.experiments.run import learner_setup
 
@@ -11,3 +15,17 @@ def test_the_learning_rate_falls_linearly(done, expected):
   config = mini.get_config()
   config.learner.learning_rate, config.learner.final_rate = 8e-4, 0.25
   assert learner_setup.learning_rate(config, done) == pytest.approx(expected)
+
+
+def test_values_without_the_opponent_see_their_own_side_only():
+  given = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini_agent(), 2))
+  step, hidden = given.steps, learner_setup.hide_opponent(given).steps
+  own = {"cumulative_score", "executed"}
+  for name, value in hidden.privileged._asdict().items():
+    for leaf, before in zip(jax.tree.leaves(value), jax.tree.leaves(
+        getattr(step.privileged, name)), strict=True):
+      np.testing.assert_array_equal(leaf, before if name in own else before * 0)
+      assert leaf.dtype == before.dtype
+  for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
+      step._replace(privileged=())), strict=True):
+    assert kept is before

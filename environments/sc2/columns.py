@@ -116,34 +116,30 @@ class _Cursor:
   """A place in each of n messages."""
 
   def __init__(self, buffer: Buffer, place: np.ndarray):
-    self.buffer, self.place = buffer, place.copy()
+    self.place = place
     self._everyone = np.arange(len(place))
-    self._look()
-
-  def _look(self) -> None:
-    self._pair = self.buffer.pairs[self.place]
-    self._byte = self._pair.astype(np.uint8)
+    self._buffer, self._heads = buffer, buffer.bytes
+    self._head = self._heads[place]
 
   def at(self, field: _Field) -> np.ndarray:
-    """Returns the indices of the messages whose next field is this."""
-    hit = (self._byte if field.tag_size == 1 else self._pair) == field.tag
+    """Returns the indices of the messages whose next field is this; fields must ascend."""
+    if field.tag_size == 2 and self._heads is self._buffer.bytes:
+      self._heads = self._buffer.pairs
+      self._head = self._heads[self.place]
+    hit = self._head == field.tag
     found = np.count_nonzero(hit)
     return self._everyone if found == len(hit) else hit.nonzero()[0] if found else _NOBODY
 
-  def past_tag(self, rows: np.ndarray, field: _Field) -> np.ndarray:
-    """Returns the places behind the tags of the chosen messages."""
-    place = self.place if rows is self._everyone else self.place[rows]
-    return place + field.tag_size
+  def of(self, rows: np.ndarray) -> np.ndarray:
+    """Returns the places of the chosen messages."""
+    return self.place if rows is self._everyone else self.place[rows]
 
   def move(self, rows: np.ndarray, place: np.ndarray) -> None:
     """Moves the chosen messages on."""
     if rows is self._everyone:
-      self.place = place
-      self._look()
+      self.place, self._head = place, self._heads[place]
     else:
-      pair = self.buffer.pairs[place]
-      self.place[rows], self._pair[rows] = place, pair
-      self._byte[rows] = pair  # only its lower byte stays
+      self.place[rows], self._head[rows] = place, self._heads[place]
 
   def column(self, rows: np.ndarray, values: np.ndarray, default: int) -> np.ndarray:
     """Returns the values of all messages."""
@@ -159,17 +155,15 @@ class _Cursor:
 _NOBODY = np.zeros(0, np.int64)
 
 
-def read(buffer: Buffer, first: np.ndarray, descriptor: Any,
-         unwanted: frozenset[str] = frozenset()) -> Columns:
+def read(buffer: Buffer, first: np.ndarray, descriptor: Any) -> Columns:
   """Reads n messages of one type.
 
   Args:
     buffer: the bytes.
     first: [n] int64, where the messages start.
     descriptor: of the message type.
-    unwanted: numbers that are left out.
   """
-  cursor, columns = _Cursor(buffer, first), Columns({}, {})
+  cursor, columns = _Cursor(buffer, first.copy()), Columns({}, {})
   for field in _fields(descriptor):
     rows = cursor.at(field)
     if not len(rows):
@@ -177,18 +171,18 @@ def read(buffer: Buffer, first: np.ndarray, descriptor: Any,
         columns.numbers[field.name] = np.full(len(first), field.default)
       continue
     if field.repeated or field.wire == _LENGTH:
-      columns.repeated[field.name] = _join(list(_each(cursor, field, rows)))
+      columns.repeated[field.name] = _join(list(_each(cursor, buffer.bytes, field, rows)))
       continue
-    place = cursor.past_tag(rows, field)
+    # Slices shift the numbers by the tag: cheaper than adding its size to the places.
+    place, tag_size = cursor.of(rows), field.tag_size
     if field.wire == _FIXED:
-      values, size = buffer.floats[place], 4
+      values, size = buffer.floats[tag_size:][place], 4
     elif field.small:
-      values, size = buffer.bytes[place], 1
+      values, size = buffer.bytes[tag_size:][place], 1
     else:
-      values, size = _integers(buffer, place)
-    cursor.move(rows, place + size)
-    if field.name not in unwanted:
-      columns.numbers[field.name] = cursor.column(rows, values, field.default)
+      values, size = _integers(buffer.bytes[tag_size:], place)
+    cursor.move(rows, place + (size + tag_size))
+    columns.numbers[field.name] = cursor.column(rows, values, field.default)
   return columns
 
 
@@ -197,13 +191,14 @@ def _join(parts: list[tuple[np.ndarray, ...]]) -> Repeated:
     *map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _each(cursor: _Cursor, field: _Field, rows: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+def _each(cursor: _Cursor, data: np.ndarray, field: _Field,
+          rows: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
   """Yields (owner, rank, value) of the first values of a field, then of the second ones."""
   rank = 0
   while len(rows):
-    place = cursor.past_tag(rows, field)
-    value, size = _integers(cursor.buffer, place)
-    place = place + size
+    place = cursor.of(rows)
+    value, size = _integers(data[field.tag_size:], place)
+    place = place + (size + field.tag_size)
     ranks = np.zeros(len(rows), np.int64) + rank
     if field.wire == _LENGTH:
       yield rows, ranks, place
@@ -216,16 +211,16 @@ def _each(cursor: _Cursor, field: _Field, rows: np.ndarray) -> Iterator[tuple[np
     rows, rank = cursor.at(field), rank + 1
 
 
-def _integers(buffer: Buffer, place: np.ndarray) -> tuple[np.ndarray, Any]:
+def _integers(data: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, Any]:
   """Returns variable-length integers, [m] int64, and their sizes in bytes, [m] or one for all."""
-  byte = buffer.bytes[place]
+  byte = data[place]
   more = byte > _LOW_BITS
   going = np.count_nonzero(more)
   if not going:
     return byte.astype(np.int64), 1
   value, size = (byte & _LOW_BITS).astype(np.int64), more.astype(np.int64)
   for i in range(1, _MOST_VARINT_BYTES):
-    byte = buffer.bytes[place + i]
+    byte = data[i:][place]
     if going < len(byte):
       byte *= more
     value |= (byte & _LOW_BITS).astype(np.int64) << np.int64(7 * i)
@@ -234,4 +229,4 @@ def _integers(buffer: Buffer, place: np.ndarray) -> tuple[np.ndarray, Any]:
     if not going:
       break
     size += more
-  return value, size + np.int64(1)
+  return value, size + 1

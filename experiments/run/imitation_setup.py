@@ -159,7 +159,9 @@ def read_games(path: pathlib.Path, config: ml_collections.ConfigDict) -> games.G
     SettingsError: the games are of another tier.
   """
   data = games.read(path, config.preset)
-  if data.tier != config.environment.tier:
+  # The server of Skirmish plays as StarCraft II: runs there may imitate games of either.
+  played_back = data.tier == config.environment.name == settings.SC2
+  if data.tier != config.environment.tier and not played_back:
     raise settings.SettingsError(
       f"{path} holds games of tier {data.tier!r}, expected {config.environment.tier!r}: give "
       "another dataset, or set environment.tier.")

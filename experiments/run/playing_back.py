@@ -17,8 +17,8 @@ from starleague.data import episodes, games_files, wire
 from starleague.data.records import Records
 from starleague.data.replays import decode, reading, refusals
 from starleague.data.replays.records import Decoded
+from starleague.experiments.run import settings
 
-TIER = "sc2"
 UNKNOWN_MMR = 3500  # of players whose replay has none, as in pysc2's converter
 _CHUNK = 64  # steps that are packed at once
 
@@ -193,7 +193,7 @@ def record(path: str | os.PathLike, replays: Sequence[Job], preset: str,
   digest = hashlib.sha256(
     "".join(job.decoded.game.replay for job in replays).encode()).hexdigest()
   origin = f"{len(replays)} replays, SHA-256 {digest}"
-  with games_files.GamesWriter(path, config, TIER, maps, origin) as writer:
+  with games_files.GamesWriter(path, config, settings.SC2, maps, origin) as writer:
     for number in range(writer.last_game + 1, len(replays)):
       job = replays[number]
       try:

@@ -69,6 +69,16 @@ def test_a_dataset_of_another_preset_or_tier_is_refused(folder, tmp_path):
     imitation_setup.read_games(tmp_path / "other", settings_of())
 
 
+def test_runs_in_starcraft_ii_imitate_replays_and_games_of_skirmish(folder, tmp_path):
+  with games_files.GamesWriter(tmp_path / "replays", MINI, "sc2", ["Home"], "a test"):
+    pass
+  config = settings.complete({"environment": {"name": "sc2"}})
+  for path in (tmp_path / "replays", folder):
+    assert imitation_setup.read_games(path, config).config == MINI
+  with pytest.raises(settings.SettingsError, match="tier 'sc2', expected 'mini'"):
+    imitation_setup.read_games(tmp_path / "replays", settings_of())
+
+
 def test_batches_continue_from_any_position(folder):
   data = games.read(folder)
   config = settings_of(held_out=0.2, epochs=2)

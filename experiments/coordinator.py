@@ -14,7 +14,7 @@ from absl import flags
 from starleague.common.errors import UserError
 from starleague.experiments.run import compositions, entry, stopping
 from starleague.experiments.run import flags as run_flags
-from starleague.league import coordinator, players, server
+from starleague.league import coordinator, matchmaking, players, server
 
 for _flag in ("port", "seed"):
   flags.declare_key_flag(_flag)
@@ -35,6 +35,11 @@ _LEASE_S = flags.DEFINE_float(
   "is not heard of are given to another one.", lower_bound=1)
 
 
+_MATCHMAKING = flags.DEFINE_enum(
+  "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
+  "published mixture; fsp, the league's past uniformly; self_play, live main agents.")
+
+
 def main() -> None:
   stop = stopping.stop_event()
   path = run_flags.given(_FILE)
@@ -43,7 +48,9 @@ def main() -> None:
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
     league = coordinator.Coordinator(
-      path, initial, snapshot_rules=rules, seed=run_flags.SEED.value, options=options)
+      path, initial, snapshot_rules=rules,
+      match_rules=matchmaking.SCHEMES[_MATCHMAKING.value], seed=run_flags.SEED.value,
+      options=options)
   except sqlite3.Error as error:
     raise UserError(f"{path} cannot be opened: {error}") from error
   try:

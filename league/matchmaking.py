@@ -30,6 +30,8 @@ _WEIGHTINGS = {
   "linear": _Weighting(lambda x: 1 - x, lambda x: 1 - x, 1.0),
   # Uniform up to a score of 0.5.
   "linear_capped": _Weighting(lambda x: np.minimum(0.5, 1 - x), lambda x: min(0.5, 1 - x), 0.5),
+  # Fictitious self-play without priorities.
+  "uniform": _Weighting(np.ones_like, lambda x: 1.0, 1.0),
 }
 WEIGHTINGS = tuple(_WEIGHTINGS)
 _NEGLIGIBLE = 1e-10
@@ -72,6 +74,7 @@ class MatchRules(NamedTuple):
     exploiter_past_share: share of a main exploiter's matches to which the rule above applies. 1;
       the text can be read as one half, with the other half played live.
     scripted_are_past: whether scripted players belong to the league's past.
+    past_weighting: of main agents' PFSP over the league's past.
   """
 
   pfsp_share: float = 0.5
@@ -82,9 +85,16 @@ class MatchRules(NamedTuple):
   exploiter_score: float = 0.1
   exploiter_past_share: float = 1.0
   scripted_are_past: bool = False
+  past_weighting: str = "squared"
 
 
 DEFAULT_RULES = MatchRules()
+# Algorithms of main agents that the paper compares (Vinyals et al. 2019, Figure 3).
+SCHEMES = {
+  "pfsp": DEFAULT_RULES,
+  "fsp": MatchRules(pfsp_share=1.0, verification_share=0.0, past_weighting="uniform"),
+  "self_play": MatchRules(pfsp_share=0.0, verification_share=0.0, self_play_score=-1.0),
+}
 
 
 class Match(NamedTuple):
@@ -110,7 +120,8 @@ def pfsp(win_rates: Sequence[float] | np.ndarray, weighting: str = "linear") -> 
 
   Args:
     win_rates: [N] score against each opponent, in [0, 1].
-    weighting: "squared" (1-x)^2, "variance" x(1-x), "linear" 1-x, "linear_capped" min(0.5, 1-x).
+    weighting: "squared" (1-x)^2, "variance" x(1-x), "linear" 1-x, "linear_capped" min(0.5, 1-x),
+      "uniform" 1.
 
   Returns:
     [N] float64 with sum 1; uniform if every weight is about 0.
@@ -221,7 +232,7 @@ class Opponents:
     """
     draw, rules = random(), self._rules
     if draw < rules.pfsp_share and self._past:
-      return self._drawn(self._past, "squared", "pfsp", random)
+      return self._drawn(self._past, rules.past_weighting, "pfsp", random)
     opponent = self._live_main(random)
     if rules.pfsp_share <= draw < rules.pfsp_share + rules.verification_share:
       match = self._verification(opponent, random)

@@ -28,6 +28,7 @@ class Ablation(NamedTuple):
   games: int = 200  # of each agent against each opponent
   match_games: int = 60  # of each pair of arms with the same seed
   opening: int = 5  # entries of a build order whose entropy is measured
+  league: bool = False  # each run is a league; its first main agent plays the games
 
 
 _NO_TEACHER = {"learner.teacher_kl": 0.0}
@@ -45,6 +46,22 @@ ABLATIONS = {
       Arm("z", "+ z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
     ),
     updates=1000),
+  # Equal updates of all players together.
+  "figure3_self_play": Ablation(
+    title="Multi-agent learning: algorithms (Vinyals et al. 2019, Figure 3), on Skirmish",
+    arms=(
+      Arm("self_play", "self-play", {"league.matchmaking": "self_play"}),
+      Arm("fsp", "fictitious self-play", {"league.matchmaking": "fsp"}),
+      Arm("pfsp", "PFSP and self-play", {"league.matchmaking": "pfsp"}),
+    ),
+    overrides={"league.composition": "terran:1:0:0"}, updates=2000, league=True),
+  "figure3_league": Ablation(
+    title="Multi-agent learning: composition (Vinyals et al. 2019, Figure 3), on Skirmish",
+    arms=(
+      Arm("main", "main agent", {"league.composition": "terran:1:0:0"}),
+      Arm("exploiters", "+ main and league exploiters", {"league.composition": "terran:1:1:2"}),
+    ),
+    updates=4000, league=True),
   "figure3_upgo": Ablation(
     title="Upgoing policy updates (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(

@@ -116,6 +116,9 @@ def _league() -> dict:
     # Learning players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS of each race.
     "composition": "terran:1:1:2",
     "seconds": 1020.0,  # of the league, after imitation
+    # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see
+    # starleague.league.matchmaking.
+    "matchmaking": "pfsp",
     "snapshot_steps": 4.5e4,  # agent steps between two snapshots of a player, at least
     "timeout_steps": 9e4,  # after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player

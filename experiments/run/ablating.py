@@ -1,4 +1,4 @@
-"""The runs of an ablation: each arm and seed is a run of `train`, in a child process."""
+"""The runs of an ablation: each arm and seed is one of `train` or `league`, in a child process."""
 
 import pathlib
 import shutil
@@ -38,15 +38,16 @@ class Run(NamedTuple):
   seed: int
   config: ml_collections.ConfigDict
   path: pathlib.Path
+  league: bool = False
 
   @property
   def updates(self) -> int:
-    """Updates behind the newest checkpoint."""
-    folder = self.path / wiring.CHECKPOINTS
-    if not folder.is_dir():
-      return 0
-    preset = agent_config.preset(self.config.preset)
-    return max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
+    """Updates behind the newest checkpoint; of a league, of all players together."""
+    preset, folders = agent_config.preset(self.config.preset), [self.path / wiring.CHECKPOINTS]
+    if self.league:
+      folders = list((self.path / wiring.LEARNERS).glob(f"*/{wiring.CHECKPOINTS}"))
+    return sum(max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
+               for folder in folders if folder.is_dir())
 
   @property
   def finished(self) -> bool:
@@ -68,10 +69,10 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
     SettingsError: an unknown key or an invalid value, in any run.
   """
   def make(arm: Arm, seed: int) -> Run:
-    values = {"seconds": SECONDS, **ablation.overrides, **chosen, **arm.overrides, "seed": seed,
-              "learner.updates": ablation.updates}
+    values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
+              **arm.overrides, "seed": seed, "learner.updates": ablation.updates}
     config = settings.complete(load(values.get("init")), values)
-    return Run(arm, seed, config, folder / f"{arm.name}_{seed}")
+    return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]
 
@@ -118,8 +119,8 @@ def command(run: Run) -> tuple[programs.Word, ...]:
   init = run.config.init
   changed = settings.differences(settings.complete(mini.get_config(init).to_dict()), run.config)
   return graph.module(
-    "train", "--run", run.path.name, "--runs_dir", str(run.path.parent), "--noevaluate",
-    f"--config.init={init}",
+    *(["league"] if run.league else ["train", "--noevaluate"]),
+    "--run", run.path.name, "--runs_dir", str(run.path.parent), f"--config.init={init}",
     *(f"--config.{key}={value}" for key, _, value in changed))
 
 

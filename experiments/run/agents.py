@@ -5,6 +5,7 @@ from typing import Any
 
 from starleague.common.errors import UserError
 from starleague.experiments.run import wiring
+from starleague.league.players import MAIN
 from starleague.learner import checkpoints
 
 # The agents of a run, and where their weights lie.
@@ -18,13 +19,16 @@ def load(parts: wiring.Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, i
   Args:
     parts: of the run.
     run_dir: the run's directory.
-    agent: IMITATOR, INITIAL or TRAINED.
+    agent: IMITATOR, INITIAL or TRAINED; that of a league is its first main agent.
 
   Raises:
     UserError: the run has no such weights.
     CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
   """
   path = run_dir / _FOLDERS[agent]
+  if agent == TRAINED and not path.exists():
+    mains = sorted((run_dir / wiring.LEARNERS).glob(f"*-{MAIN}-0/{wiring.CHECKPOINTS}"))
+    path = mains[0] if mains else path
   if not path.is_dir():
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []

@@ -137,7 +137,8 @@ class _Maker:
     return self.make(
       COORDINATOR, COORDINATOR, "--league_file", str(self._run_dir / reading.LEAGUE_NAME),
       "--listen", Own.HOST, "--port", Own.PORT, "--seed", str(self.config.seed),
-      "--composition", league.composition, "--snapshot_steps", repr(league.snapshot_steps),
+      "--composition", league.composition, "--matchmaking", league.matchmaking,
+      "--snapshot_steps", repr(league.snapshot_steps),
       "--timeout_steps", repr(league.timeout_steps), "--lease_s", repr(league.lease_s),
       listens=True, ends_last=True)
 

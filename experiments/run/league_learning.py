@@ -175,7 +175,7 @@ def _report(run_dir: pathlib.Path, origin: float, updates: int, learnt: int, rat
 def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
                 config: ml_collections.ConfigDict, run_dir: pathlib.Path, stop: threading.Event,
                 report: Callable[[int, int, float], None] | None) -> None:
-  """Updates whichever player has a batch, until the time is over or `stop` is set."""
+  """Updates whichever player has a batch, until time or updates are over or `stop` is set."""
   before = max(trainee.trained for trainee in trainees)
   begun = asked = arrived = time.monotonic()
   steps = sum(trainee.steps for trainee in trainees)
@@ -198,6 +198,8 @@ def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
     if ready is not None:
       ready.advance()
       arrived = time.monotonic()
+      if 0 < config.learner.updates <= sum(trainee.step for trainee in trainees):
+        return
     elif now - arrived > config.data.timeout_s:
       raise transport.StarvedError(
         f"no player had a batch within {config.data.timeout_s:.0f} s: check that actors run.")

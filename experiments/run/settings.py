@@ -320,6 +320,9 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
 
 def _check_names(config: ml_collections.ConfigDict) -> None:
   """Checks the names of players and pseudo-rewards."""
+  if config.league.matchmaking not in matchmaking.SCHEMES:
+    raise SettingsError(f"config key 'league.matchmaking' must be one of "
+                        f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
   # An opponent must not know more or earn more than an agent does.
   fair = [script.name for script in scripts.scripts_of(config.environment.tier)
           if script.skill.income == 100 and not script.skill.vision]

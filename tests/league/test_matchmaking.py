@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from starleague.league import matchmaking
 from starleague.league.matchmaking import MatchRules
-from starleague.league.players import Player, snapshot
+from starleague.league.players import HISTORICAL, Player, snapshot
 
 MAIN = Player("main", "main", "protoss")
 RIVAL = Player("rival", "main", "zerg")
@@ -58,6 +58,7 @@ class Draws:
   ([1, 1], "linear", [.5, .5]),
   ([1, 1], "linear_capped", [.5, .5]),
   ([1, 1], "squared", [.5, .5]),
+  ([0, .25, 1], "uniform", [1 / 3, 1 / 3, 1 / 3]),
 ])
 def test_pfsp_probabilities_by_hand(rates, weighting, expected):
   np.testing.assert_allclose(matchmaking.pfsp(rates, weighting), expected, atol=5e-7)
@@ -133,6 +134,21 @@ def test_main_agent(uniform, rates, index, branch, candidates, both_learn):
   assert match.branch == branch
   assert match.away in [player.name for player in candidates]
   assert match.home == "main" and match.both_learn == both_learn
+
+
+@pytest.mark.parametrize("scheme, branch, candidates", [
+  ("self_play", "self_play", {"main", "rival"}),
+  ("fsp", "pfsp", {player.name for player in PLAYERS if player.kind == HISTORICAL})])
+def test_schemes_without_priorities(scheme, branch, candidates):
+  """Neither looks at scores: opponents are uniform, also those that are never or always beaten."""
+  rng, names = np.random.default_rng(2), sorted(candidates)
+  rates = Rates(**{name: index % 2 for index, name in enumerate(names)})
+  found = [matchmaking.match(MAIN, PLAYERS, rates, rng, matchmaking.SCHEMES[scheme])
+           for _ in range(2000)]
+  assert {match.branch for match in found} == {branch}
+  shares = [sum(match.away == name for match in found) / 2000 for name in names]
+  np.testing.assert_allclose(shares, 1 / len(names), atol=.04)
+  assert all(match.both_learn == (scheme == "self_play") for match in found)
 
 
 def test_main_agent_shares():

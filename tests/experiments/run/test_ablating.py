@@ -88,8 +88,10 @@ def test_an_imitator_is_copied_once_and_whole(tmp_path):
 def test_the_command_line_of_a_run_gives_its_config(ablation, tmp_path):
   for run in ablating.make_runs(ablation, load, {"seed": 7, "actor.games": 96}, tmp_path):
     words = ablating.command(run)
-    assert words[1:9] == ("-m", "starleague.experiments.train", "--run", run.path.name,
-                          "--runs_dir", str(tmp_path), "--noevaluate", words[8])
+    launched = ["league"] if ablation.league else ["train", "--noevaluate"]
+    start = ["-m", f"starleague.experiments.{launched[0]}", *launched[1:], "--run", run.path.name,
+             "--runs_dir", str(tmp_path)]
+    assert list(words[1:1 + len(start)]) == start
     found = flags.FlagValues()
     overrides = {}
     for key, value in settings.flat(settings.complete({}).to_dict()).items():
@@ -98,6 +100,28 @@ def test_the_command_line_of_a_run_gives_its_config(ablation, tmp_path):
     found(["train", *(word for word in words if str(word).startswith("--config."))])
     chosen = {key: flag.value for key, flag in overrides.items() if flag.value is not None}
     assert settings.complete(load(chosen["init"]), chosen).to_dict() == run.config.to_dict()
+
+
+def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
+  ablation = ABLATIONS["figure3_league"]
+  run = ablating.make_runs(ablation, load, {}, tmp_path)[1]
+  assert run.updates == 0 and run.config.learner.updates == 4000
+  for player, steps in (("terran-main-0", (100, 2500)), ("terran-main_exploiter-0", (1499,))):
+    for step in steps:
+      (wiring.learner_dir(run.path, player) / wiring.CHECKPOINTS / f"{step:012d}").mkdir(
+        parents=True)
+  assert run.updates == 3999 and not run.finished
+
+
+def test_arms_of_leagues_differ_in_one_choice_each(tmp_path):
+  for name, key in (("figure3_self_play", "league.matchmaking"),
+                    ("figure3_league", "league.composition"),
+                    ("figure3_upgo", "learner.upgo_cost"),
+                    ("figure3_values", "learner.opponent_values")):
+    runs = ablating.make_runs(ABLATIONS[name]._replace(seeds=(0,)), load, {}, tmp_path)
+    changed = {found for run in runs[1:]
+               for found, *_ in settings.differences(runs[0].config, run.config)}
+    assert changed == {key}
 
 
 def test_arms_of_the_papers_figure_differ_in_one_choice_each(tmp_path):

@@ -75,6 +75,7 @@ def test_a_league():
                          "evaluator 1"]
   assert found["coordinator"].argv[3:9] == (
     "--league_file", "/runs/x/league.sqlite", "--listen", Own.HOST, "--port", Own.PORT)
+  assert value_of(found["coordinator"], "--matchmaking") == "pfsp"
   for name in ("learner", "actor 0", "evaluator 1"):
     assert found[name].peers == ["data_server", "coordinator"]
   assert found["data_server"].peers == ["coordinator"]

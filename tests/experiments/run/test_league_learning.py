@@ -1,7 +1,9 @@
 """Turns of a league's learners."""
 
+import threading
 from types import SimpleNamespace
 
+from starleague.experiments.configs import mini
 from starleague.experiments.run import league_learning
 
 
@@ -16,3 +18,17 @@ def test_the_player_with_a_batch_and_the_fewest_updates_is_next():
 
 def test_no_player_is_waited_for():
   assert league_learning.next_ready([trainee("a", 3, False)]) is None
+
+
+def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
+  """Resumed at 5 and 3 updates; the player with fewer goes first."""
+  class Player(SimpleNamespace):
+    def advance(self):
+      self.step += 1
+
+  players = [Player(step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
+             for step in (5, 3)]
+  config = mini.get_config()
+  config.learner.updates = 12
+  league_learning._take_turns(players, None, config, tmp_path, threading.Event(), None)
+  assert [player.step for player in players] == [6, 6]

@@ -1,0 +1,33 @@
+"""The weights of a run's agents, and of a league's main agent."""
+
+import numpy as np
+import pytest
+
+from starleague import agent
+from starleague.common.errors import UserError
+from starleague.experiments.run import agents, settings, wiring
+from starleague.learner import checkpoints
+
+
+def save(folder, step, value):
+  checkpoints.save_params(folder / f"{step:012d}", {"m": {"w": np.full(2, value)}}, agent.mini())
+
+
+@pytest.fixture(scope="module")
+def parts():
+  return wiring.make_parts(settings.complete({}))
+
+
+def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
+  for player, value in (("terran-league_exploiter-0", 1.0), ("terran-main-0", 2.0),
+                        ("terran-main-1", 3.0), ("terran-main_exploiter-0", 4.0)):
+    save(wiring.learner_dir(tmp_path, player) / wiring.CHECKPOINTS, 7, value)
+  params, updates = agents.load(parts, tmp_path, agents.TRAINED)
+  assert updates == 7 and params["m"]["w"].tolist() == [2.0, 2.0]
+
+
+def test_the_trained_agent_of_a_run(parts, tmp_path):
+  with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
+    agents.load(parts, tmp_path, agents.TRAINED)
+  save(tmp_path / wiring.CHECKPOINTS, 3, 5.0)
+  assert agents.load(parts, tmp_path, agents.TRAINED)[1] == 3

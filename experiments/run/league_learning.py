@@ -92,11 +92,13 @@ class Trainee:
     self._first.save(state, self.step, self.trained)
 
   def obey(self, client: league.LeagueClient) -> None:
-    """Reports the steps, and carries out the coordinator's orders.
+    """Reports the steps, publishes the parameters, and carries out the coordinator's orders.
 
+    A data server that was restarted has no parameters, and actors give no batches without them.
     Each order is carried out completely before it is completed: after a kill it is done again.
     """
     client.set_steps(self.name, self.steps)
+    self._first.publish(self.learner.state, self.step)
     for order in client.orders(self.name):
       path = wiring.snapshot_path(self._run_dir, order.snapshot)
       if not path.exists():

@@ -29,8 +29,7 @@ from tests.experiments.runs import (
   wait_for,
 )
 
-SETTINGS = ("league.seconds=100000", "data.timeout_s=1200", *SIZES,
-            "learner.checkpoint_interval_s=2",
+SETTINGS = ("league.seconds=100000", *SIZES, "learner.checkpoint_interval_s=2",
             "learner.log_interval_s=1", "learner.publish_interval_s=2",
             "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.lease_s=20", "league.snapshot_steps=512",

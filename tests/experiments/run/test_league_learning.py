@@ -32,3 +32,15 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
   config.learner.updates = 12
   league_learning._take_turns(players, None, config, tmp_path, threading.Event(), None)
   assert [player.step for player in players] == [6, 6]
+
+
+def test_a_player_without_batches_publishes_its_parameters_again():
+  """A data server that was restarted has none, and actors would wait for them."""
+  told = []
+  player = SimpleNamespace(
+    name="main", steps=64, step=2, learner=SimpleNamespace(state="state"),
+    _first=SimpleNamespace(publish=lambda state, step: told.append((state, step))))
+  client = SimpleNamespace(set_steps=lambda name, steps: told.append((name, steps)),
+                           orders=lambda name: [])
+  league_learning.Trainee.obey(player, client)
+  assert told == [("main", 64), ("state", 2)]

@@ -69,11 +69,13 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
   tags = units.number("tag")[own].view(np.uint64)
   keys = _keys(tags, kinds[own])
   new = ~_among(keys, memory.known)
-  if not new.any() and not len(raw.player.upgrade_ids):
-    return memory
-  built = _built(memory, tags[new], kinds[own][new], units.x[own][new], units.y[own][new], setting)
-  return memory._replace(
-    known=np.union1d(memory.known, keys[new]), executed=built._replace(upgrades=upgrades(raw)))
+  if new.any():
+    built = _built(
+      memory, tags[new], kinds[own][new], units.x[own][new], units.y[own][new], setting)
+    memory = memory._replace(known=np.union1d(memory.known, keys[new]), executed=built)
+  if len(raw.player.upgrade_ids):
+    memory = memory._replace(executed=memory.executed._replace(upgrades=upgrades(raw)))
+  return memory
 
 
 def _keys(tags: np.ndarray, kinds: np.ndarray) -> np.ndarray:

@@ -15,7 +15,9 @@ _CACHE = "STARLEAGUE_SERVER_CACHE"  # folder of compiled programs; empty: none i
 
 def parse(arguments: list[str]) -> argparse.Namespace:
   """Returns the flags that matter; others and their values are left out."""
-  parser = argparse.ArgumentParser(prog="SC2_x64", allow_abbrev=False)
+  parser = argparse.ArgumentParser(prog="SC2_x64", allow_abbrev=False, add_help=False)
+  # Without "-h", which would take the game's "-headlessNoRender" for itself.
+  parser.add_argument("-help", "--help", action="help", help="shows this text")
   parser.add_argument("-listen", default="127.0.0.1", help="address")
   parser.add_argument("-port", type=int, default=5000, help="of the websocket")
   parser.add_argument("-dataDir", default="", help="the installation, with a folder Maps")

@@ -1,6 +1,6 @@
 """Map files of the server: a name, and which map of which tier of Skirmish it stands for.
 
-A map file is JSON, `{"skirmish": {"tier": "default", "map": "ramps", "larvae": false}}`. Clients
+A map file is JSON, `{"skirmish": {"tier": "default", "map": "ramps", "realistic": false}}`. Clients
 send the name, and some of them the bytes. Names that pysc2 and python-sc2 know, such as
 `Melee/Simple64.SC2Map`, are map files too, so that unmodified clients find their maps.
 """
@@ -29,7 +29,9 @@ class Battlefield:
 
   tier: str = "large"
   map: str = "open"
-  larvae: bool = True  # larvae are units, as in the real game; else their hatchery stands for them
+  # For clients that expect the real game: larvae are units, and resources are shown as far from
+  # their base as in the real game. Else the hatchery stands for its larvae.
+  realistic: bool = True
 
   def __post_init__(self) -> None:
     if self.tier not in tiers.TIERS:
@@ -59,12 +61,12 @@ def decode(data: bytes) -> Battlefield:
     if len(data) > _MOST_BYTES:
       raise ValueError(f"{len(data)} bytes")
     values = json.loads(data)["skirmish"]
-    field_types = {"tier": str, "map": str, "larvae": bool}
+    field_types = {"tier": str, "map": str, "realistic": bool}
     if set(values) != set(field_types) or any(
         type(values[name]) is not kind for name, kind in field_types.items()):
       raise ValueError(f"fields {values}")
   except (ValueError, KeyError, TypeError, RecursionError) as error:
-    raise MapError('map: expected JSON {"skirmish": {"tier", "map", "larvae"}}, '
+    raise MapError('map: expected JSON {"skirmish": {"tier", "map", "realistic"}}, '
                    f"found {data[:40]!r}: write it with the layout command") from error
   return Battlefield(**values)
 
@@ -77,9 +79,9 @@ def stand_in(name: str) -> Battlefield:
 
 
 def own_maps() -> dict[str, Battlefield]:
-  """Returns the server's own maps by their path below `Maps/`: each tier's, without larvae."""
+  """Returns the server's own maps by their path below `Maps/`: each tier's, not realistic."""
   return {
-    f"{OWN_FOLDER}/{own_name(tier, name)}{SUFFIX}": Battlefield(tier, name, larvae=False)
+    f"{OWN_FOLDER}/{own_name(tier, name)}{SUFFIX}": Battlefield(tier, name, realistic=False)
     for tier in tiers.TIERS for name in map_names(tier)}
 
 
@@ -91,9 +93,9 @@ def own_name(tier: str, name: str) -> str:
 def melee_maps() -> dict[str, Battlefield]:
   """Returns the maps of StarCraft II's `Melee` folder by their path below `Maps/`."""
   chosen = {
-    "Flat32": Battlefield("mini"), "Flat48": Battlefield("default"),
-    "Flat64": Battlefield("default"), "Flat96": Battlefield(), "Flat128": Battlefield(),
-    "Empty128": Battlefield(), "Simple64": Battlefield("default", "ramps"),
+    "Flat32": Battlefield("mini"), "Flat48": Battlefield("default"), "Flat64": Battlefield(),
+    "Flat96": Battlefield(), "Flat128": Battlefield(), "Empty128": Battlefield(),
+    "Simple64": Battlefield("large", "ramps"),
     "Simple96": Battlefield("large", "ramps"), "Simple128": Battlefield("large", "river")}
   return {f"Melee/{name}{SUFFIX}": battlefield for name, battlefield in chosen.items()}
 

@@ -5,7 +5,7 @@ import numpy as np
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb
 from starleague.environments.sc2.server.game import Game
 from starleague.environments.sc2.server.seats import Seat
-from starleague.environments.sc2.server.world import image
+from starleague.environments.sc2.server.world import image, shown_resources
 from starleague.environments.skirmish.rules.constants import PATCH_RADIUS
 
 
@@ -28,8 +28,8 @@ def start_raw(game: Game, player: int) -> raw_pb.StartRaw:
 
 def _under_resources(game: Game) -> np.ndarray:
   """Cells under the resources that a map starts with: [G, G] bool, rows upwards."""
-  half = np.array(game.rules.tier.patches)
-  x, y = game.world.to_world(*np.concatenate([half, -half]).T)
+  half = shown_resources(game.rules, game.battlefield.realistic)
+  x, y = game.world.to_world(*np.concatenate([half, -half], axis=1))
   middles = np.arange(game.world.size) + 0.5
   square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
   return (square <= PATCH_RADIUS ** 2).any(axis=0)

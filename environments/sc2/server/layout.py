@@ -38,7 +38,7 @@ def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
 
   found = {**battlefields.own_maps(), **battlefields.melee_maps()}
   for name, kind in pysc2_maps.get_maps().items():
-    if kind.players == 2 and kind.filename:
+    if (kind.players or 0) >= 2 and kind.filename:
       found.setdefault(kind().path.replace(os.sep, "/"), battlefields.stand_in(name))
   for name in (*EXAMPLE_MAPS, *names):
     found[f"{name}{SUFFIX}"] = battlefields.stand_in(name)

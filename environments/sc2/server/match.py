@@ -69,7 +69,7 @@ class Match:
     self.loop = 0
     self._targets = dict.fromkeys(self.seats, 0)
     self._left: set[int] = set()
-    self._revealed: set[int] = set()  # players who see the whole map
+    self._revealed: dict[int, int] = {}  # players who see the whole map -> from which loop
     self._changed = asyncio.Condition()
     self._clock: asyncio.Task | None = None
     for seat in seats:
@@ -208,7 +208,8 @@ class Match:
       await self._reach(request.game_loop)
     response = observation.observe(
       self.game, self.seats[player], self.loop,
-      request.disable_fog or self.setup.disable_fog or player in self._revealed)
+      request.disable_fog or self.setup.disable_fog
+      or self.loop >= self._revealed.get(player, self.loop + 1))
     response.player_result.extend(self.results())
     return response
 
@@ -266,7 +267,9 @@ class Match:
       if state in (debug_pb.all_resources, debug_pb.gas):
         self.game.grant(player, vespene=_GRANT)
       if state == debug_pb.show_map:
-        self._revealed ^= {player}
+        # From the next step on: clients cache what they see of a game loop.
+        shown = self._revealed.pop(player, None)
+        self._revealed |= {} if shown is not None else {player: self.loop + 1}
       if command.HasField("end_game"):
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
         self._left = {player if surrenders else 1 - player}

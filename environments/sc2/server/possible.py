@@ -36,7 +36,7 @@ def unit_abilities(game: Game, player: int, tag: int,
   hatchery = roster.larva_structure(game.rules, player, tag)
   if hatchery is not None:
     kind = int(game.state.kind[player, hatchery]) if (
-      game.battlefield.larvae and game.state.larvae[player, hatchery] > 0) else 0
+      game.battlefield.realistic and game.state.larvae[player, hatchery] > 0) else 0
     functions = _larva_functions(game, player, kind, free)
   else:
     found = np.flatnonzero(game.tags[player] == tag)
@@ -104,7 +104,7 @@ def _slot_functions(game: Game, player: int, slot: int, free: bool) -> Iterator[
     if functions.kind[function] in (constants.BUILDING, constants.TRAINING):
       product = int(means.products[function])
       if rules.products.larva[product] and (
-          game.battlefield.larvae or state.larvae[player, slot] == 0):
+          game.battlefield.realistic or state.larvae[player, slot] == 0):
         continue
       room = slot >= s or state.queue[player, slot, -1] == 0
       if room and _can_make(rules, means, product, free):

@@ -5,6 +5,7 @@ gets the game's kind of error, and never ends the server.
 """
 
 import asyncio
+import contextlib
 import logging
 import pathlib
 from collections.abc import Awaitable, Callable
@@ -121,6 +122,8 @@ class Session:
       match.close()
     if self._guest is not None:
       guest, self._guest = self._guest, None
+      with contextlib.suppress(lan.LinkError):  # a host that is gone needs no farewell
+        await guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
       await guest.close()
     await self._host.close()
     self._setup, self._seats, self._races = None, {}, {}
@@ -210,6 +213,8 @@ class Session:
     if self._match is None:
       assert self._setup is not None
       races = draw_races(self._setup, self._races)
+      for player, race in self._races.items():
+        self._setup.players[player].race = race  # type: ignore[assignment]
       self._match = Match(
         self._setup, races, list(self._seats.values()), self._wait_seconds)
       self._match.start_clock()
@@ -236,6 +241,9 @@ class Session:
       if not player or self._match is None:
         return sc_pb.Response(error=["Not in a game"], status=sc_pb.launched)
       match = self._match
+      if request.HasField("leave_game"):
+        await match.leave(player[0])
+        return sc_pb.Response(leave_game=sc_pb.ResponseLeaveGame(), status=sc_pb.launched)
       try:
         response = await match.answer(player[0], request)
       except Refused as error:

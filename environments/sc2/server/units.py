@@ -13,7 +13,7 @@ from starleague.environments.sc2.protocol import common_pb, raw_pb
 from starleague.environments.sc2.server import catalogue, roster
 from starleague.environments.sc2.server.commands import resource_places
 from starleague.environments.sc2.server.game import Frame, Game
-from starleague.environments.sc2.server.world import FLYING_HEIGHT
+from starleague.environments.sc2.server.world import FLYING_HEIGHT, shown_resources
 from starleague.environments.skirmish.rules import constants
 
 NEUTRAL_OWNER = 16
@@ -83,7 +83,8 @@ def _remembered(view: View, slot: int, tag: int) -> raw_pb.Unit:
   """A structure of the opponent as last seen."""
   memory, types, player = view.frame.state.memory, view.game.rules.types, view.player
   kind = memory.kind[player, slot]
-  position = view.point(memory.x[player, slot], memory.y[player, slot])
+  position = view.point(*_shown_place(
+    view, kind, memory.x[player, slot], memory.y[player, slot]))
   return raw_pb.Unit(
     display_type=raw_pb.Snapshot, alliance=raw_pb.Enemy, tag=tag, owner=2 - player,
     unit_type=unit_type(view.game, kind), pos=position, radius=float(types.radius[kind]),
@@ -102,7 +103,8 @@ def _place(view: View, owner: int, slot: int) -> dict[str, Any]:
   state, types = view.frame.state, view.game.rules.types
   kind = state.kind[owner, slot]
   flying = bool(types.flying[kind])
-  position = view.point(state.x[owner, slot], state.y[owner, slot], flying)
+  position = view.point(
+    *_shown_place(view, kind, state.x[owner, slot], state.y[owner, slot]), flying)
   return {
     "unit_type": unit_type(view.game, kind), "owner": owner + 1, "pos": position,
     "facing": float(view.frame.facing[owner, slot]), "radius": float(types.radius[kind]),
@@ -216,7 +218,7 @@ def queue_orders(view: View, slot: int) -> Iterator[raw_pb.UnitOrder]:
 def _resources(view: View) -> Iterator[raw_pb.Unit]:
   game, player = view.game, view.player
   contents, tier = view.frame.state.memory.patches[player], game.rules.tier
-  tags, places = roster.resource_tags(game.rules, player), resource_places(game, player)
+  tags, places = roster.resource_tags(game.rules, player), _shown_resources(view)
   for i in np.flatnonzero(contents > 0):
     gas = tier.geysers[i % len(tier.geysers)]
     position = view.point(*places[:, i])
@@ -231,10 +233,26 @@ def _resources(view: View) -> Iterator[raw_pb.Unit]:
     yield unit
 
 
+def _shown_resources(view: View) -> np.ndarray:
+  """Where resources are shown, in the player's order and in Skirmish: [2, R] float32."""
+  half = shown_resources(view.game.rules, view.game.battlefield.realistic)
+  return np.concatenate([half, -half], axis=1) * view.frame.state.side[view.player]
+
+
+def _shown_place(view: View, kind: Any, x: Any, y: Any) -> tuple[Any, Any]:
+  """Where a unit is shown, in Skirmish: gas structures stand on the geyser as it is shown."""
+  if not view.game.rules.types.gas[kind]:
+    return x, y
+  places = resource_places(view.game, view.player)
+  nearest = int(np.argmin(np.hypot(places[0] - x, places[1] - y)))
+  shown_x, shown_y = _shown_resources(view)[:, nearest]
+  return shown_x, shown_y
+
+
 def _larvae(view: View) -> Iterator[raw_pb.Unit]:
   """Own larvae as units, beside their hatchery, where the map says so."""
   game, state, player = view.game, view.frame.state, view.player
-  if not game.battlefield.larvae or not game.rules.has_larvae:
+  if not game.battlefield.realistic or not game.rules.has_larvae:
     return
   for slot in np.flatnonzero(state.larvae[player]):
     if not state.kind[player, slot]:

@@ -22,6 +22,9 @@ FLYING_HEIGHT = 3.75  # of flyers above the ground
 _LOWEST, _HEIGHT_RANGE = -16.0, 32.0  # world heights of the height map's values 0 and 255
 
 
+SHOWN_PATCH, SHOWN_GEYSER = 7.0, 7.75  # distances from the base on realistic maps, map units
+
+
 class World(NamedTuple):
   """The ground of a game in world coordinates, rows upwards from y = 0."""
 
@@ -60,6 +63,22 @@ def make_world(rules: tables.Rules, map_index: int) -> World:
   passable, buildable, high = (
     table[map_index][::-1] for table in (terrain.passable, terrain.buildable, terrain.high))
   return World(size, passable, buildable, np.where(high, maps.HIGH, maps.LOW).astype(np.uint8))
+
+
+def shown_resources(rules: tables.Rules, realistic: bool) -> np.ndarray:
+  """Returns where the resources of one half are shown, in Skirmish: [2, R / 2] float32.
+
+  Skirmish's resources lie 5.75 from the middle of their base. Clients compute where bases are from
+  the real game's distances, which realistic maps show; gas structures are shown on their geyser.
+  """
+  places = np.array(rules.tier.patches, np.float32).T
+  if not realistic or rules.terrain is None:
+    return places
+  homes = np.array(rules.tier.homes, np.float32).T
+  apart = np.hypot(*(places[:, :, None] - homes[:, None]))
+  base = homes[:, np.argmin(apart, axis=1)]
+  wanted = np.where(rules.tier.geysers, SHOWN_GEYSER, SHOWN_PATCH)
+  return (base + (places - base) * wanted / apart.min(axis=1)).astype(np.float32)
 
 
 def image(values: np.ndarray) -> common_pb.ImageData:

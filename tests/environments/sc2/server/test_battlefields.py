@@ -14,7 +14,7 @@ def test_a_map_file_is_read_as_it_was_written(battlefield):
 
 @pytest.mark.parametrize("data", [
   b"", b"MPQ\x1a", b"[]", b'{"skirmish": 3}', b'{"skirmish": {"tier": "mini", "map": "open"}}',
-  b'{"skirmish": {"tier": "mini", "map": "open", "larvae": 1}}', b"[" * 4000, b" " * 9999])
+  b'{"skirmish": {"tier": "mini", "map": "open", "realistic": 1}}', b"[" * 4000, b" " * 9999])
 def test_other_bytes_are_refused(data):
   with pytest.raises(MapError, match="map: expected JSON"):
     battlefields.decode(data)
@@ -27,9 +27,9 @@ def test_unknown_tiers_and_maps_are_refused():
     Battlefield("mini", "ramps")
 
 
-def test_own_maps_are_all_maps_without_larvae():
+def test_own_maps_are_all_maps_as_they_are():
   own = battlefields.own_maps()
-  assert len(own) == 1 + 3 + 3 and not any(field.larvae for field in own.values())
+  assert len(own) == 1 + 3 + 3 and not any(field.realistic for field in own.values())
   assert own["Skirmish/SkirmishDefaultRamps.SC2Map"] == Battlefield("default", "ramps", False)
   assert own["Skirmish/SkirmishDefaultRamps.SC2Map"].map_index == 1
 
@@ -42,7 +42,7 @@ def test_maps_are_found_by_name_bytes_or_file(tmp_path):
   assert battlefields.find("Any", b"", tmp_path).map == "river"
   assert battlefields.find("Absent.SC2Map", written, tmp_path).tier == "default"
   assert battlefields.find("Real.SC2Map", b"", tmp_path) == battlefields.stand_in("real")
-  assert battlefields.find("Melee/Simple64.SC2Map", b"", None) == Battlefield("default", "ramps")
+  assert battlefields.find("Melee/Simple64.SC2Map", b"", None) == Battlefield("large", "ramps")
   for name in ("Absent.SC2Map", "", "."):
     with pytest.raises(FileNotFoundError, match="no such file"):
       battlefields.find(name, b"", tmp_path)

@@ -1,0 +1,228 @@
+"""The state machine of a session, and the answers to requests in a game of `mini`."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from starleague.environments.sc2.protocol import query_pb, raw_pb, sc_pb
+from starleague.environments.sc2.server.session import Session
+from tests.environments.sc2.server import play
+
+SCV, COMMAND_CENTER, BARRACKS, MINERALS = 45, 18, 21, 341
+
+
+def _run(script):
+  """Runs a coroutine function on a new session."""
+  async def go():
+    session = Session(wait_seconds=0.05)
+    try:
+      return await script(session)
+    finally:
+      await session.drop()
+  return asyncio.run(go())
+
+
+def _of(observation, unit_type, alliance=raw_pb.Self):
+  return [unit for unit in observation.observation.raw_data.units
+          if unit.unit_type == unit_type and unit.alliance == alliance]
+
+
+def _command(ability, *tags, **target):
+  return sc_pb.RequestAction(actions=[sc_pb.Action(action_raw=raw_pb.ActionRaw(
+    unit_command=raw_pb.ActionRawUnitCommand(ability_id=ability, unit_tags=tags, **target)))])
+
+
+@pytest.mark.parametrize("kind", [
+  "game_info", "observation", "action", "step", "query", "data", "debug", "save_replay",
+  "restart_game", "leave_game"])
+def test_requests_of_a_game_need_one(kind):
+  async def script(session):
+    request = sc_pb.Request(id=7)
+    getattr(request, kind).SetInParent()
+    return await session.respond(request)
+
+  response = _run(script)
+  assert list(response.error) == ["Not in a game"]
+  assert (response.id, response.status) == (7, sc_pb.launched)
+
+
+@pytest.mark.parametrize("players, error", [
+  ([], "MissingPlayerSetup"), ([2, 2], "InvalidPlayerSetup"), ([1, 1, 1], "InvalidPlayerSetup")])
+def test_players_that_cannot_play_are_refused(players, error):
+  async def script(session):
+    return await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+      player_setup=[sc_pb.PlayerSetup(type=kind) for kind in players]))
+
+  response = _run(script)
+  assert sc_pb.ResponseCreateGame.Error.Name(response.create_game.error) == error
+  assert response.status == sc_pb.launched
+
+
+@pytest.mark.parametrize("join, error", [
+  (sc_pb.RequestJoinGame(options=play.interface()), "MissingParticipation"),
+  (sc_pb.RequestJoinGame(race=1), "MissingOptions"),
+  (sc_pb.RequestJoinGame(observed_player_id=1, options=play.interface()), "FeatureUnsupported"),
+  (sc_pb.RequestJoinGame(race=1, options=play.interface()), "MissingPorts"),
+  (sc_pb.RequestJoinGame(race=1, options=play.interface(99999, 64)), "OtherError")])
+def test_participants_that_cannot_join_are_told_why(join, error):
+  async def script(session):
+    return await play.ask(session, join_game=join)
+
+  assert sc_pb.ResponseJoinGame.Error.Name(_run(script).join_game.error) == error
+
+
+def test_a_game_from_its_start_to_its_end():
+  async def script(session):
+    await play.start(session, seed=4)
+    info = (await play.ask(session, game_info=sc_pb.RequestGameInfo())).game_info
+    first = (await play.ask(session, observation=sc_pb.RequestObservation())).observation
+    await play.ask(session, debug=sc_pb.RequestDebug())
+    later = await play.step(session, 20)
+    last = await play.step(session, 60000)
+    ended = session.status
+    over = await session.respond(sc_pb.Request(step=sc_pb.RequestStep(count=1)))
+    replay = (await play.ask(session, save_replay=sc_pb.RequestSaveReplay())).save_replay.data
+    told = (await play.ask(session, replay_info=sc_pb.RequestReplayInfo(
+      replay_data=replay))).replay_info
+    await play.ask(session, restart_game=sc_pb.RequestRestartGame())
+    again = (await play.ask(session, observation=sc_pb.RequestObservation())).observation
+    await play.ask(session, leave_game=sc_pb.RequestLeaveGame())
+    return info, first, later, last, ended, over, told, again, session.status
+
+  info, first, later, last, ended, over, told, again, status = _run(script)
+  assert [player.race_requested for player in info.player_info] == [1, 1]
+  assert (info.start_raw.map_size.x, info.start_raw.map_size.y) == (24, 24)
+  assert [(place.x, place.y) for place in info.start_raw.start_locations] == [(18.5, 5.5)]
+  assert first.observation.game_loop == 0 and later.observation.game_loop == 20
+  (home,) = _of(first, COMMAND_CENTER)
+  assert (home.pos.x, home.pos.y) == (5.5, 18.5)
+  assert len(_of(first, SCV)) == 4 and len(_of(first, MINERALS, raw_pb.Neutral)) == 12
+  assert ended == sc_pb.ended and last.observation.game_loop <= 4480
+  assert {result.player_id for result in last.player_result} == {1, 2}
+  assert list(over.error) == ["Game has already ended"]
+  assert told.game_duration_loops == last.observation.game_loop
+  assert again.observation.game_loop == 0 and status == sc_pb.launched
+
+
+def test_commands_have_results_and_errors():
+  async def script(session):
+    await play.start(session)
+    seen = await play.step(session)
+    (home,) = _of(seen, COMMAND_CENTER)
+    workers = [unit.tag for unit in _of(seen, SCV)]
+    results = []
+    for request in (
+        _command(524, home.tag),  # 50 minerals are enough for one SCV
+        _command(524, home.tag), _command(524, workers[0]), _command(623, home.tag),
+        _command(16, *workers, target_world_space_pos={"x": 12, "y": 12}),
+        _command(16, 12345, target_world_space_pos={"x": 12, "y": 12}),
+        _command(23, workers[0], target_unit_tag=99)):
+      results += (await play.ask(session, action=request)).action.result
+    return results, await play.step(session), await play.step(session), home.tag
+
+  results, after, later, home = _run(script)
+  # Success, NotEnoughMinerals, no selected unit can, NotSupported, Success, no unit, no target.
+  assert results == [1, 9, 88, 2, 1, 88, 36]
+  assert [error.result for error in after.action_errors] == [9, 88, 2, 88, 36]
+  assert [error.ability_id for error in after.action_errors] == [524, 524, 623, 16, 23]
+  assert after.action_errors[0].unit_tag == home
+  assert len(after.actions) == 2 and not later.action_errors and not later.actions
+  (center,) = _of(after, COMMAND_CENTER)
+  assert [order.ability_id for order in center.orders] == [524]
+  assert after.observation.player_common.minerals < 50
+  targets = {(order.ability_id, order.target_world_space_pos.x) for unit in _of(after, SCV)
+             for order in unit.orders}
+  assert targets == {(16, 12.0)}
+
+
+def test_queries():
+  async def script(session):
+    await play.start(session)
+    seen = await play.step(session)
+    (home,) = _of(seen, COMMAND_CENTER)
+    worker = _of(seen, SCV)[0]
+    request = query_pb.RequestQuery(ignore_resource_requirements=True)
+    for tag in (home.tag, worker.tag, 1):
+      request.abilities.add(unit_tag=tag)
+    for x, y in ((12, 12), (5.5, 18.5), (0.2, 12), (float("nan"), 1)):
+      request.placements.add(ability_id=321, target_pos={"x": x, "y": y})
+    request.placements.add(ability_id=23, target_pos={"x": 12, "y": 12})
+    request.pathing.add(start_pos={"x": 2, "y": 2}, end_pos={"x": 5, "y": 6})
+    request.pathing.add(unit_tag=worker.tag, end_pos={"x": worker.pos.x, "y": worker.pos.y})
+    request.pathing.add(start_pos={"x": 2, "y": 2}, end_pos={"x": 25, "y": 6})
+    return (await play.ask(session, query=request)).query
+
+  answer = _run(script)
+  home, worker, unknown = ({ability.ability_id for ability in listed.abilities}
+                           for listed in answer.abilities)
+  assert 524 in home and {1, 4, 16, 18, 23, 295, 321} <= worker and unknown == set()
+  assert [listed.unit_type_id for listed in answer.abilities] == [COMMAND_CENTER, SCV, 0]
+  points = {ability.ability_id: ability.requires_point for ability in answer.abilities[1].abilities}
+  assert points[321] and points[295] and not points[4]
+  assert [placement.result for placement in answer.placements] == [1, 44, 44, 44, 2]
+  np.testing.assert_allclose([way.distance for way in answer.pathing], [5, 0, 0], atol=1e-5)
+
+
+def test_debug_money_and_surrender():
+  async def script(session):
+    await play.start(session)
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"game_state": 5}]))
+    rich = (await play.ask(session, observation=sc_pb.RequestObservation())).observation
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 1}}]))
+    return rich, (await play.ask(session, observation=sc_pb.RequestObservation())).observation
+
+  rich, over = _run(script)
+  assert rich.observation.player_common.minerals == 5050
+  assert [(r.player_id, r.result) for r in over.player_result] == [(1, 2), (2, 1)]
+
+
+def test_real_time_goes_on_by_itself():
+  async def script(session):
+    await play.start(session, realtime=True)
+    refused = await session.respond(sc_pb.Request(step=sc_pb.RequestStep(count=1)))
+    loops = []
+    for _ in range(200):  # the wait of a request is short here
+      seen = await session.respond(sc_pb.Request(
+        observation=sc_pb.RequestObservation(game_loop=10)))
+      loops.append(seen.observation.observation.game_loop)
+      if loops[-1] >= 10:
+        break
+    return refused, loops
+
+  refused, loops = _run(script)
+  assert list(refused.error) == ["step is not possible in real time"]
+  assert loops[-1] >= 10
+
+
+def test_feature_layers_and_selection():
+  async def script(session):
+    await play.start(session, options=play.interface(32, 64))
+    first = await play.step(session)
+    select = sc_pb.RequestAction()
+    action = select.actions.add().action_feature_layer.unit_selection_rect
+    corner = action.selection_screen_coord.add()
+    corner.p1.x = corner.p1.y = 31
+    done = await play.ask(session, action=select)
+    workers = await play.step(session)
+    army = sc_pb.RequestAction()
+    army.actions.add().action_ui.select_army.SetInParent()
+    failed = await play.ask(session, action=army)
+    return first, done, workers, failed
+
+  first, done, workers, failed = _run(script)
+  assert not first.observation.abilities and not _selected(first)
+  assert list(done.action.result) == [1] and list(failed.action.result) == [3]
+  assert len(workers.observation.ui_data.multi.units) == 4 == len(_selected(workers))
+  assert {1, 16, 23, 295} <= {a.ability_id for a in workers.observation.abilities}
+  layers = workers.observation.feature_layer_data
+  size = layers.renders.unit_type.size
+  types = np.frombuffer(layers.renders.unit_type.data, np.int32).reshape(size.y, size.x)
+  assert {SCV, COMMAND_CENTER, MINERALS} <= set(types.ravel().tolist())
+  own = np.frombuffer(layers.minimap_renders.player_relative.data, np.uint8).reshape(64, 64)
+  assert own[15, 14] == 1  # the town hall, at (5.5, 18.5) of a world of 24, rows downwards
+
+
+def _selected(observation):
+  return [unit for unit in observation.observation.raw_data.units if unit.is_selected]

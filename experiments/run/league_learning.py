@@ -177,9 +177,13 @@ def _report(run_dir: pathlib.Path, origin: float, updates: int, learnt: int, rat
 def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
                 config: ml_collections.ConfigDict, run_dir: pathlib.Path, stop: threading.Event,
                 report: Callable[[int, int, float], None] | None) -> None:
-  """Updates whichever player has a batch, until time or updates are over or `stop` is set."""
+  """Updates whichever player has a batch, until time or updates are over or `stop` is set.
+
+  The time counts from the first update: before it actors compile.
+  """
   before = max(trainee.trained for trainee in trainees)
-  begun = asked = arrived = time.monotonic()
+  asked = arrived = time.monotonic()
+  begun: float | None = None
   steps = sum(trainee.steps for trainee in trainees)
   while not stop.is_set():
     now = time.monotonic()
@@ -188,16 +192,18 @@ def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
       if report is not None:
         report(sum(trainee.step for trainee in trainees), learnt, (learnt - steps) / (now - asked))
       asked, steps = now, learnt
-      done = before + now - begun
+      done = before + (now - begun if begun else 0.0)
       for trainee in trainees:
         trainee.trained = done
         trainee.obey(client)
-      progress.write(
-        run_dir, progress.Progress(progress.TRAINING, done, config.league.seconds, "s"))
+      if begun:
+        progress.write(
+          run_dir, progress.Progress(progress.TRAINING, done, config.league.seconds, "s"))
       if done >= config.league.seconds:
         return
     ready = next_ready(trainees)
     if ready is not None:
+      begun = begun or now
       ready.advance()
       arrived = time.monotonic()
       if 0 < config.learner.updates <= sum(trainee.step for trainee in trainees):

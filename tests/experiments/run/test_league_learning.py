@@ -1,6 +1,7 @@
 """Turns of a league's learners."""
 
 import threading
+import time
 from types import SimpleNamespace
 
 from starleague.experiments.configs import mini
@@ -44,3 +45,28 @@ def test_a_player_without_batches_publishes_its_parameters_again():
                            orders=lambda name: [])
   league_learning.Trainee.obey(player, client)
   assert told == [("main", 64), ("state", 2)]
+
+
+def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch):
+  """The first batch comes 100 s after the start, and the league has 50 s."""
+  now = [0.0]
+  monkeypatch.setattr(time, "monotonic", lambda: now[0])
+  stop = SimpleNamespace(is_set=lambda: False,
+                         wait=lambda seconds: now.__setitem__(0, now[0] + 10.0))
+
+  class Player(SimpleNamespace):
+    @property
+    def batches(self):
+      return SimpleNamespace(ready=now[0] >= 100.0)
+
+    def advance(self):
+      now[0] += 10.0
+
+    def obey(self, client):
+      pass
+
+  player = Player(step=0, steps=0, trained=0.0)
+  config = mini.get_config()
+  config.league.seconds = 50.0
+  league_learning._take_turns([player], None, config, tmp_path, stop, None)
+  assert now[0] == 150.0 and player.trained == 50.0

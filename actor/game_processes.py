@@ -4,7 +4,10 @@ Each plays one game at a time (`games.serve`). A process that dies, or whose gam
 replaced, and its match is void.
 """
 
+import contextlib
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable
 from multiprocessing import connection as connections
@@ -56,6 +59,14 @@ class _Playing:
     if self.process.exitcode is None:
       self.process.kill()
       self.process.join()
+    # What it has started lives in its session, and would go on.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+      os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def _lead_session(target: Callable[..., object], *arguments: Any) -> None:
+  os.setsid()
+  target(*arguments)
 
 
 class GameProcesses:
@@ -68,6 +79,7 @@ class GameProcesses:
     Args:
       count: number of processes.
       target: main function of a process, importable; called with a connection and `arguments`.
+        It runs in a session of its own, which ends with it.
       arguments: picklable.
       next_order: returns the next game, or None: there is no other.
       stalled_s: seconds after which a game without an end is void.
@@ -82,7 +94,7 @@ class GameProcesses:
 
   def _start(self, connection: Any) -> Any:
     process = self._context.Process(
-      target=self._target, args=(connection, *self._arguments), daemon=True)
+      target=_lead_session, args=(self._target, connection, *self._arguments), daemon=True)
     process.start()
     return process
 

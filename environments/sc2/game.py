@@ -5,7 +5,7 @@ participant's process. Without the clock, the game waits until every participant
 same game loop.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any, NamedTuple, TypeVar
 
@@ -86,21 +86,16 @@ class Game:
     futures.wait(started)
     return [translated(name, future.result) for future in started]
 
-  def observe(self, players: Sequence[int] | None = None) -> list[sc_pb.ResponseObservation]:
-    """Returns the participants' observations at the game's loop, or a later one if it is over.
-
-    Args:
-      players: participants; None: all. For the others, an empty observation is returned.
-    """
+  def observe(self) -> list[sc_pb.ResponseObservation]:
+    """Returns the participants' observations at the game's loop, or where the game has ended."""
     found = self._all("observing", lambda i, controller: (
-      controller.observe(target_game_loop=self.loop) if players is None or i in players
-      else sc_pb.ResponseObservation()))
+      controller.observe(target_game_loop=self.loop)))
     for i, response in enumerate(found):
       if response.observation.game_loop == _STUB_LOOP:
         response.observation.CopyFrom(self._newest[i].observation)
-      elif players is None or i in players:
+      else:
         self._newest[i] = response
-    self.loop = max(self.loop, *(response.observation.game_loop for response in found))
+    self.loop = max(response.observation.game_loop for response in found)
     return found
 
   def act(self, player: int, request: sc_pb.RequestAction) -> None:

@@ -1,0 +1,50 @@
+"""The comparison of observations of both paths finds each field that may not differ."""
+
+import numpy as np
+import pytest
+
+from starleague.agent import types
+from tests.environments.sc2 import same_game
+
+
+def pair():
+  observation = types.zeros(types.observation_spec(4, 4))
+  observation.entities[:3, types.COLUMN["alliance"]] = (1, 3, 4)
+  return observation, types.zeros(types.privileged_spec())
+
+
+@pytest.mark.parametrize("column, row, change, differs", [
+  ("unit_type", 0, 1, True), ("health", 0, 1, False), ("health", 0, 2, True),
+  ("x", 2, -1, False), ("x", 2, -2, True), ("facing", 0, 5, False),
+  ("energy", 0, 9, True), ("energy", 2, 9, False), ("buff_id_0", 0, 1, True),
+  ("ideal_harvesters", 0, 1, True), ("ideal_harvesters", 1, 1, False), ("owner", 3, 1, True)])
+def test_columns_are_compared_as_far_as_they_can_be_equal(column, row, change, differs):
+  one, two = pair(), pair()
+  two[0].entities[row, types.COLUMN[column]] += change
+  assert list(same_game.differences(*one, *two)) == ([f"column {column}"] if differs else [])
+
+
+@pytest.mark.parametrize("name, value", [
+  ("game_loop", np.int32(8)), ("action_result", np.uint8(9)),
+  ("home_race", np.uint8(1)), ("last_delay", np.int32(0))])
+def test_other_fields_are_compared(name, value):
+  one, two = pair(), pair()
+  two = two[0]._replace(**{name: value}), two[1]
+  assert list(same_game.differences(*one, *two)) == [name]
+
+
+def test_planes_and_what_is_hidden_are_compared():
+  one, two = pair(), pair()
+  two[0].minimap[2, 1, 1] = 1
+  two[1].opponent_player[3] = 7
+  two[1].executed.units[5] = True
+  two[1].executed.build_order_xy[0] = 3
+  assert list(same_game.differences(*one, *two)) == [
+    "plane creep", "hidden executed.units", "hidden opponent_player"]
+
+
+def test_the_direct_path_may_know_fewer_functions_and_never_more():
+  one, two = pair(), pair()
+  two[0].available_actions[3] = True
+  assert list(same_game.differences(*one, *two)) == []
+  assert list(same_game.differences(*two, *one)) == ["available_actions"]

@@ -1,7 +1,7 @@
 """Map files of the server: a name, and which map of which tier of Skirmish it stands for.
 
-A map file is JSON, `{"skirmish": {"tier": "default", "map": "ramps", "realistic": false}}`. Clients
-send the name, and some of them the bytes. Names that pysc2 and python-sc2 know, such as
+A map file is JSON, `{"skirmish": {...}}` with the fields of a Battlefield. Clients send the name,
+and some of them the bytes. Names that pysc2 and python-sc2 know, such as
 `Melee/Simple64.SC2Map`, are map files too, so that unmodified clients find their maps.
 """
 
@@ -16,7 +16,9 @@ from starleague.environments.skirmish.rules import tiers
 
 SUFFIX = ".SC2Map"
 OWN_FOLDER = "Skirmish"
+MOST_MARINES = 12
 _MOST_BYTES = 4096  # of a map file of this server
+_FIELDS = {"tier": str, "map": str, "realistic": bool, "marines": int}
 
 
 class MapError(UserError, ValueError):
@@ -32,6 +34,7 @@ class Battlefield:
   # For clients that expect the real game: larvae are units, and resources are shown as far from
   # their base as in the real game. Else the hatchery stands for its larvae.
   realistic: bool = True
+  marines: int = 0  # that a participant without an opponent starts with, beside its workers
 
   def __post_init__(self) -> None:
     if self.tier not in tiers.TIERS:
@@ -39,6 +42,8 @@ class Battlefield:
     if self.map not in map_names(self.tier):
       raise MapError(f"map: {self.map!r}: expected one of {', '.join(map_names(self.tier))} "
                      f"in tier {self.tier}")
+    if not 0 <= self.marines <= MOST_MARINES:
+      raise MapError(f"map: marines {self.marines}: expected 0 to {MOST_MARINES}")
 
   @property
   def map_index(self) -> int:
@@ -61,12 +66,11 @@ def decode(data: bytes) -> Battlefield:
     if len(data) > _MOST_BYTES:
       raise ValueError(f"{len(data)} bytes")
     values = json.loads(data)["skirmish"]
-    field_types = {"tier": str, "map": str, "realistic": bool}
-    if set(values) != set(field_types) or any(
-        type(values[name]) is not kind for name, kind in field_types.items()):
+    if set(values) != set(_FIELDS) or any(
+        type(values[name]) is not kind for name, kind in _FIELDS.items()):
       raise ValueError(f"fields {values}")
   except (ValueError, KeyError, TypeError, RecursionError) as error:
-    raise MapError('map: expected JSON {"skirmish": {"tier", "map", "realistic"}}, '
+    raise MapError(f'map: expected JSON {{"skirmish": {{{", ".join(_FIELDS)}}}}}, '
                    f"found {data[:40]!r}: write it with the layout command") from error
   return Battlefield(**values)
 
@@ -100,6 +104,18 @@ def melee_maps() -> dict[str, Battlefield]:
   return {f"Melee/{name}{SUFFIX}": battlefield for name, battlefield in chosen.items()}
 
 
+def mini_game_maps() -> dict[str, Battlefield]:
+  """Returns stand-ins for DeepMind's mini games: one participant with Marines, at `mini`."""
+  names = ("BuildMarines", "CollectMineralShards", "CollectMineralsAndGas", "DefeatRoaches",
+           "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon")
+  return {f"mini_games/{name}{SUFFIX}": Battlefield("mini", marines=8) for name in names}
+
+
+def stand_ins() -> dict[str, Battlefield]:
+  """Returns all maps that names alone decide, by their path below `Maps/`."""
+  return {**own_maps(), **melee_maps(), **mini_game_maps()}
+
+
 def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
   """Returns the battlefield that a client asks for.
 
@@ -122,10 +138,9 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
       data = file.read(_MOST_BYTES + 1)
   if not name and not data:
     raise MapError("map: expected a name or the bytes of a map, found neither")
-  own = {pathlib.PurePath(path).stem: field for path, field in own_maps().items()}
-  melee = {pathlib.PurePath(path).stem: field for path, field in melee_maps().items()}
+  known = {pathlib.PurePath(path).stem: field for path, field in stand_ins().items()}
   try:
     return decode(data)
   except MapError:
     stem = pathlib.PurePath(name).stem
-    return {**own, **melee}.get(stem) or stand_in(name)
+    return known.get(stem) or stand_in(name)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types
@@ -16,6 +17,7 @@ from starleague.environments.skirmish.rules.constants import LOOPS_PER_STEP, RAC
 from starleague.environments.skirmish.rules.state import Commands, State
 
 DRAW = 2  # `State.winner`
+_MARINES_PLACE = 0.5  # of the way from the middle of the map to the workers
 _MOVED = 0.01  # map units in a step, below which a unit keeps its facing
 
 
@@ -151,6 +153,22 @@ class Game:
 
     self._state, self._pending = paid(self._state), paid(self._pending)
     self._host, self._frame = engine.to_host(self._state), None
+
+  def reinforce(self, player: int, marines: int) -> None:
+    """Gives a player Marines beside its workers, before the first step."""
+    kind, s, x, y = (np.array(values) for values in (
+      self._host.kind, self.rules.tier.structures, self._host.x, self._host.y))
+    free = s + np.flatnonzero(kind[player, s:] == 0)[:marines]
+    worker = s + int(np.flatnonzero(kind[player, s:])[0])
+    kind[player, free] = self.rules.types.local("Marine")
+    x[player, free] = x[player, worker] * _MARINES_PLACE + np.arange(len(free)) % 4
+    y[player, free] = y[player, worker] * _MARINES_PLACE + np.arange(len(free)) // 4
+    health = self.rules.types.health[kind].astype(np.float32)
+    self._state = self._state._replace(
+      kind=jnp.asarray(kind), x=jnp.asarray(x), y=jnp.asarray(y), health=jnp.asarray(health))
+    self._host, self._frame = engine.to_host(self._state), None
+    self._note_tags()
+    self._pending = self._with_bots()
 
   def placeable(self, player: int, places: np.ndarray, products: np.ndarray) -> np.ndarray:
     """Whether structures fit where a player knows the ground.

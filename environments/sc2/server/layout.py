@@ -36,7 +36,7 @@ def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
   """
   from pysc2 import maps as pysc2_maps
 
-  found = {**battlefields.own_maps(), **battlefields.melee_maps()}
+  found = battlefields.stand_ins()
   for name, kind in pysc2_maps.get_maps().items():
     if (kind.players or 0) >= 2 and kind.filename:
       found.setdefault(kind().path.replace(os.sep, "/"), battlefields.stand_in(name))

@@ -66,6 +66,8 @@ class Match:
     self._wait_seconds, self._entries = wait_seconds, list[recordings.Entry]()
     self.setup, self.seats = setup, {seat.player: seat for seat in seats}
     self.game = Game(setup.battlefield, races, setup.seed, setup.bots)
+    if len(setup.players) == 1:
+      self.game.reinforce(0, setup.battlefield.marines)
     self.loop = 0
     self._targets = dict.fromkeys(self.seats, 0)
     self._left: set[int] = set()
@@ -108,7 +110,7 @@ class Match:
       raise Refused("Game has already ended")
     if self.setup.realtime:
       raise Refused("step is not possible in real time")
-    target = self.loop + max(1, min(count, _MOST_STEP))
+    target = self.loop + min(count, _MOST_STEP)
     self._targets[player] = target
     async with self._changed:
       self._advance()
@@ -179,7 +181,8 @@ class Match:
       return sc_pb.Response(observation=await self.observe(player, request.observation))
     if kind == "step":
       return sc_pb.Response(step=sc_pb.ResponseStep(
-        simulation_loop=await self.step(player, request.step.count)))
+        simulation_loop=await self.step(
+          player, request.step.count if request.step.HasField("count") else 1)))
     if kind == "action":
       return sc_pb.Response(action=self.act(player, request.action))
     if kind == "query":

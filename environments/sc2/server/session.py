@@ -137,7 +137,7 @@ class Session:
       game_version=VERSION, data_version=DATA_VERSION, data_build=BUILD, base_build=BUILD))
 
   async def _available_maps(self, request: sc_pb.RequestAvailableMaps) -> sc_pb.Response:
-    names = {*battlefields.own_maps(), *battlefields.melee_maps()}
+    names = set(battlefields.stand_ins())
     if self._maps is not None:
       names = {path.relative_to(self._maps).as_posix()
                for path in self._maps.rglob(f"*{battlefields.SUFFIX}")}
@@ -182,6 +182,8 @@ class Session:
     return sc_pb.Response(create_game=error())
 
   async def _join_game(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+    if self._setup is None and not request.server_ports.game_port:
+      raise Refused("No game to join: create one, or name the host's server_ports")
     problem = _join_problem(request, self._setup)
     if problem is not None:
       return sc_pb.Response(join_game=problem)

@@ -7,14 +7,16 @@ from starleague.environments.sc2.server.battlefields import Battlefield, MapErro
 
 
 @pytest.mark.parametrize("battlefield", [
-  Battlefield(), Battlefield("mini", "open", False), Battlefield("default", "river")])
+  Battlefield(), Battlefield("mini", "open", False), Battlefield("default", "river"),
+  Battlefield("mini", marines=8)])
 def test_a_map_file_is_read_as_it_was_written(battlefield):
   assert battlefields.decode(battlefields.encode(battlefield)) == battlefield
 
 
 @pytest.mark.parametrize("data", [
   b"", b"MPQ\x1a", b"[]", b'{"skirmish": 3}', b'{"skirmish": {"tier": "mini", "map": "open"}}',
-  b'{"skirmish": {"tier": "mini", "map": "open", "realistic": 1}}', b"[" * 4000, b" " * 9999])
+  b'{"skirmish": {"tier": "mini", "map": "open", "realistic": 1, "marines": 0}}', b"[" * 4000,
+  b" " * 9999])
 def test_other_bytes_are_refused(data):
   with pytest.raises(MapError, match="map: expected JSON"):
     battlefields.decode(data)
@@ -25,6 +27,8 @@ def test_unknown_tiers_and_maps_are_refused():
     Battlefield("huge")
   with pytest.raises(MapError, match="'ramps': expected one of open in tier mini"):
     Battlefield("mini", "ramps")
+  with pytest.raises(MapError, match="marines 99: expected 0 to 12"):
+    Battlefield("mini", marines=99)
 
 
 def test_own_maps_are_all_maps_as_they_are():

@@ -68,9 +68,35 @@ def test_players_that_cannot_play_are_refused(players, error):
   (sc_pb.RequestJoinGame(race=1, options=play.interface(99999, 64)), "OtherError")])
 def test_participants_that_cannot_join_are_told_why(join, error):
   async def script(session):
+    await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))
     return await play.ask(session, join_game=join)
 
   assert sc_pb.ResponseJoinGame.Error.Name(_run(script).join_game.error) == error
+
+
+def test_there_must_be_a_game_to_join():
+  async def script(session):
+    return await session.respond(sc_pb.Request(join_game=sc_pb.RequestJoinGame(race=1)))
+
+  assert _run(script).error[0].startswith("No game to join")
+
+
+def test_a_mini_game_has_marines_and_no_opponent():
+  async def script(session):
+    await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="mini_games/MoveToBeacon.SC2Map"),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)]))
+    await play.ask(session, join_game=sc_pb.RequestJoinGame(race=1, options=play.interface()))
+    first = (await play.ask(session, observation=sc_pb.RequestObservation())).observation
+    await play.ask(session, step=sc_pb.RequestStep(count=0))
+    return first, await play.step(session, 80)
+
+  first, later = _run(script)
+  assert first.observation.player_common.army_count == 8
+  assert len(_of(first, 48)) == len(_of(later, 48)) == 8
+  assert later.observation.game_loop == 80 and not later.player_result
 
 
 def test_a_game_from_its_start_to_its_end():

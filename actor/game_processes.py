@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from starleague.actor import games
+from starleague.actor import games, sessions
 from starleague.common.errors import UserError
 
 _MOST_VOID = 10  # matches in a row
@@ -64,11 +64,6 @@ class _Playing:
       os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def _lead_session(target: Callable[..., object], *arguments: Any) -> None:
-  os.setsid()
-  target(*arguments)
-
-
 class GameProcesses:
   """A fixed number of processes that play games all the time."""
 
@@ -94,7 +89,7 @@ class GameProcesses:
 
   def _start(self, connection: Any) -> Any:
     process = self._context.Process(
-      target=_lead_session, args=(self._target, connection, *self._arguments), daemon=True)
+      target=sessions.lead, args=(self._target, connection, *self._arguments), daemon=True)
     process.start()
     return process
 

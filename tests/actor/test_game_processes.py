@@ -1,5 +1,6 @@
 """Processes of games: every order is reported once; dead and stalled ones are replaced."""
 
+import math
 import time
 
 import pytest
@@ -8,15 +9,20 @@ from starleague.actor import games
 from starleague.actor.game_processes import GameProcesses, GamesError
 from tests.actor import playing
 
+STALLED_S = 1000.0
 
-def play(target, folder, seeds, count=2, stalled_s=600.0, enough=None):
+
+def play(target, folder, seeds, count=2):
   orders = [games.Order(seed=seed) for seed in seeds]
   processes = GameProcesses(
-    count, target, (str(folder),), lambda: orders.pop(0) if orders else None, stalled_s)
-  found, end = [], time.monotonic() + 300
+    count, target, (str(folder),), lambda: orders.pop(0) if orders else None, STALLED_S)
+  found, end = [], time.monotonic() + 900
   try:
-    while len(found) < (enough or len(seeds)):
+    while len(found) < len(seeds):
       found += processes.poll()
+      for process in processes._playing:
+        if process.order and process.order.seed == 2 and (folder / "2").exists():
+          process.since = -math.inf  # it has begun to stall, long ago
       assert time.monotonic() < end, found
       time.sleep(0.01)
   finally:
@@ -26,11 +32,11 @@ def play(target, folder, seeds, count=2, stalled_s=600.0, enough=None):
 
 @pytest.mark.slow
 def test_every_order_is_reported_once_and_the_dead_and_stalled_are_void(tmp_path):
-  found = play(playing.obedient, tmp_path, [1, 2, 3, 4, 5, 6, 7], stalled_s=8.0)
+  found = play(playing.obedient, tmp_path, [1, 2, 3, 4, 5, 6, 7])
   reports = {order.seed: report for order, report in found}
   assert sorted(order.seed for order, _ in found) == [1, 2, 3, 4, 5, 6, 7]
   assert "ended with status 7" in reports[1].reason and reports[1].result is None
-  assert "not ended within 8 s" in reports[2].reason and reports[2].result is None
+  assert "not ended within 1000 s" in reports[2].reason and reports[2].result is None
   assert reports[3] == games.Report(None, reason="it hangs")
   assert [reports[seed].result for seed in (4, 5, 6, 7)] == [0, 1, -1, 0]
   assert [reports[seed].loops for seed in (4, 5, 6, 7)] == [4, 5, 6, 7]

@@ -20,6 +20,7 @@ from starleague.viewers.league import reading
 from tests.experiments.launch import launch
 from tests.experiments.run.libraries import save_library
 from tests.experiments.runs import (
+  PATIENT,
   SIZES,
   kill,
   output_of,
@@ -68,8 +69,8 @@ def ray_address():
   """A cluster of two nodes on this machine."""
   made = pytest.importorskip("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={
     "num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False,
-    "env_vars": variables()})
-  made.add_node(num_cpus=1, resources={"far": 4}, env_vars=variables())
+    "env_vars": variables() | PATIENT})
+  made.add_node(num_cpus=1, resources={"far": 4}, env_vars=variables() | PATIENT)
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("RAY_ADDRESS", made.address)
     yield made.address

@@ -12,6 +12,7 @@ from starleague import league
 from starleague.experiments.run import cluster, graph, processes
 from starleague.experiments.run.programs import Address, Own, Process
 from starleague.league import players
+from tests.experiments.runs import PATIENT
 
 HOLD_S = 120
 SLEEP = """
@@ -27,7 +28,7 @@ def nodes():
   """A cluster of two nodes on this machine: `head`, and `far` with the hosts of a TPU slice."""
   ray_cluster = pytest.importorskip("ray.cluster_utils")
   made = ray_cluster.Cluster(initialize_head=True, head_node_args={
-    "num_cpus": 2, "resources": {"head": 4}, "env_vars": {"NODE": "head"},
+    "num_cpus": 2, "resources": {"head": 4}, "env_vars": {"NODE": "head", **PATIENT},
     "include_dashboard": False})
   try:
     add_far_node(made)
@@ -37,7 +38,7 @@ def nodes():
 
 
 def add_far_node(made):
-  return made.add_node(num_cpus=2, env_vars={"NODE": "far", **SLICE}, resources={
+  return made.add_node(num_cpus=2, env_vars={"NODE": "far", **SLICE, **PATIENT}, resources={
     "far": 4, "TPU-v4-16-head": 1, "slice-a": 1, "TPU": 8})
 
 

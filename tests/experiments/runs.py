@@ -16,9 +16,6 @@ DEADLINE_S = 1200
 SIZES = ("actor.games=16", "actor.inference_batch=16", "actor.iterations=16", "data.min_size=8",
          "learner.batch_size=8", "imitation.batch_size=8")
 
-# Of the nodes of a Ray cluster, whose workers start slowly on a loaded machine.
-PATIENT = {"RAY_worker_register_timeout_seconds": "1200", "RAY_worker_niceness": "0"}
-
 
 def variables() -> dict[str, str]:
   """Returns the environment variables of a run: the tests' compilation cache, one CPU device."""

@@ -18,9 +18,9 @@ from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from starleague.viewers.league import reading
 from tests.experiments.launch import launch
+from tests.experiments.ray_nodes import start_cluster
 from tests.experiments.run.libraries import save_library
 from tests.experiments.runs import (
-  PATIENT,
   SIZES,
   kill,
   output_of,
@@ -67,10 +67,9 @@ def restarted(run_dir: pathlib.Path, module: str, before: list[int]) -> bool:
 @pytest.fixture(scope="module")
 def ray_address():
   """A cluster of two nodes on this machine."""
-  made = pytest.importorskip("ray.cluster_utils").Cluster(initialize_head=True, head_node_args={
-    "num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False,
-    "env_vars": variables() | PATIENT})
-  made.add_node(num_cpus=1, resources={"far": 4}, env_vars=variables() | PATIENT)
+  made = start_cluster(
+    {"num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False, "env_vars": variables()},
+    {"num_cpus": 1, "resources": {"far": 4}, "env_vars": variables()})
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("RAY_ADDRESS", made.address)
     yield made.address

@@ -12,7 +12,7 @@ from starleague import league
 from starleague.experiments.run import cluster, graph, processes
 from starleague.experiments.run.programs import Address, Own, Process
 from starleague.league import players
-from tests.experiments.runs import PATIENT
+from tests.experiments.ray_nodes import start_cluster
 
 HOLD_S = 120
 SLEEP = """
@@ -20,26 +20,23 @@ import os, sys, time
 print(os.environ["NODE"], os.getppid(), *sys.argv[1:], flush=True)
 time.sleep(60)
 """
-SLICE = {"TPU_NAME": "slice-a", "TPU_ACCELERATOR_TYPE": "v4-16", "TPU_TOPOLOGY": "2x2x2"}
+# A node with the two hosts of a TPU slice.
+FAR = {
+  "num_cpus": 2, "resources": {"far": 4, "TPU-v4-16-head": 1, "slice-a": 1, "TPU": 8},
+  "env_vars": {"NODE": "far", "TPU_NAME": "slice-a", "TPU_ACCELERATOR_TYPE": "v4-16",
+               "TPU_TOPOLOGY": "2x2x2"}}
 
 
 @pytest.fixture(scope="module")
 def nodes():
   """A cluster of two nodes on this machine: `head`, and `far` with the hosts of a TPU slice."""
-  ray_cluster = pytest.importorskip("ray.cluster_utils")
-  made = ray_cluster.Cluster(initialize_head=True, head_node_args={
-    "num_cpus": 2, "resources": {"head": 4}, "env_vars": {"NODE": "head", **PATIENT},
-    "include_dashboard": False})
+  made = start_cluster(
+    {"num_cpus": 2, "resources": {"head": 4}, "env_vars": {"NODE": "head"},
+     "include_dashboard": False}, FAR)
   try:
-    add_far_node(made)
     yield made
   finally:
     made.shutdown()
-
-
-def add_far_node(made):
-  return made.add_node(num_cpus=2, env_vars={"NODE": "far", **SLICE, **PATIENT}, resources={
-    "far": 4, "TPU-v4-16-head": 1, "slice-a": 1, "TPU": 8})
 
 
 @pytest.fixture
@@ -147,7 +144,7 @@ def test_a_coordinator_answers_by_its_name(place, make, tmp_path):
 
 @pytest.mark.slow
 def test_a_lost_node_moves_its_programs(nodes, place, make):
-  second = add_far_node(nodes)
+  second = nodes.add_node(**FAR)
   server = make("server", {"far": 4}, Own.ADDRESS, listens=True)
   client = make("client", {"head": 1}, Address("server"))
   with processes.Runner([server, client], place=place, backoff_seconds=0.05) as runner:

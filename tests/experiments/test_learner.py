@@ -21,6 +21,7 @@ from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
+from tests.experiments.runs import saved_steps
 from tests.learner.random_batches import random_batch
 
 MINI = agent_config.mini()
@@ -82,15 +83,10 @@ def finish(processes):
   return [process.returncode for process in processes], outputs
 
 
-def saved_steps(run_dir):
-  folder = run_dir / wiring.CHECKPOINTS
-  return sorted(int(path.name) for path in folder.glob("[0-9]*")) if folder.exists() else []
-
-
 def train_until(processes, run_dir, step):
   """Waits for a checkpoint later than a step."""
   end = time.monotonic() + DEADLINE_S
-  while (saved_steps(run_dir) or [0])[-1] <= step:
+  while (saved_steps(run_dir / wiring.CHECKPOINTS) or [0])[-1] <= step:
     if time.monotonic() > end or any(process.poll() is not None for process in processes):
       for process in processes:
         process.kill()
@@ -113,7 +109,7 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   statuses, outputs = finish(processes)
   assert statuses == [0, 0], outputs
   step, other = stopped_at(outputs)
-  assert step == other == saved_steps(run_dir)[-1] > 2
+  assert step == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > 2
 
   # Host 0 alone restores, saves, publishes and logs.
   info = [server.localhost_client().server_info() for server in servers]
@@ -132,7 +128,7 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   assert statuses == [0, 0], outputs
   assert f"restored update={step} " in outputs[0] and "restored" not in outputs[1]
   last, other = stopped_at(outputs)
-  assert last == other == saved_steps(run_dir)[-1] > step
+  assert last == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > step
   parts = wiring.make_parts(config)
   before, after = (
     checkpoints.load_params(run_dir / path, parts.config)
@@ -166,7 +162,7 @@ def test_non_finite_updates_stop_all_hosts_with_a_diagnosis(servers, tmp_path):
   for found in (fine, bad):  # only the terms that depend on rewards
     assert {"loss/policy", "loss/value", "value/winloss"} <= set(found["not_finite_metrics"])
     assert "loss/entropy" not in found["not_finite_metrics"]
-  assert saved_steps(run_dir) == []
+  assert saved_steps(run_dir / wiring.CHECKPOINTS) == []
 
 
 @pytest.mark.slow

@@ -43,8 +43,8 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
   # 16 games of two episodes in four slots, ten chunks each, twice; then their winners.
   main = 2 * 2 * 16 * 10 // 4
   last = main + 16 * 10 // 4
-  assert saved_steps(run_dir, wiring.IMITATION)[-1] == last
-  best, = saved_steps(run_dir, wiring.IMITATED)
+  assert saved_steps(run_dir / wiring.IMITATION)[-1] == last
+  best, = saved_steps(run_dir / wiring.IMITATED)
   assert 0 < best <= last
   manifest = checkpoints.read_manifest(run_dir / wiring.IMITATED / f"{best:012d}")
   assert manifest["extra"]["phase"] == "fine-tuning"

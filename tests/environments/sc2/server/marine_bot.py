@@ -46,11 +46,12 @@ class MarineBot(BotAI):
 
 def main() -> None:
   """Plays a game on a map against the weakest computer player."""
+  bot = MarineBot()
   result = run_game(
     maps.get(sys.argv[1]),
-    [Bot(Race.Terran, MarineBot()), Computer(Race.Zerg, Difficulty.VeryEasy)],
+    [Bot(Race.Terran, bot), Computer(Race.Zerg, Difficulty.VeryEasy)],
     realtime=False, random_seed=3)
-  print(f"result={result.name}")
+  print(f"result={result.name} loops={bot.state.game_loop}")
 
 
 if __name__ == "__main__":

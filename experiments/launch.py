@@ -13,7 +13,6 @@ resumes it.
 
 import contextlib
 import pathlib
-import sys
 
 from absl import flags
 
@@ -21,12 +20,11 @@ from starleague.experiments.run import (
   cluster,
   config_flags,
   entry,
-  league_run,
   processes,
   supervision,
+  whole_runs,
 )
 from starleague.experiments.run import flags as run_flags
-from starleague.viewers.league import page, reading
 
 LOCAL, LEAGUE, TRAIN = "local", "league", "train"
 
@@ -46,25 +44,13 @@ _KIND = flags.DEFINE_enum("kind", LEAGUE, [LEAGUE, TRAIN], "What to run.")
 
 def main() -> None:
   processes.interrupt_on_sigterm()
-  name, is_league = run_flags.RUN.value, _KIND.value == LEAGUE
+  name = run_flags.RUN.value
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, name).absolute()
   config = _CONFIG.value()
   with contextlib.ExitStack() as stack:
     place = (None if _CLUSTER.value == LOCAL
              else stack.enter_context(cluster.connect(_CLUSTER.value, name)))
-    try:
-      supervision.prepare(config, run_dir, league=is_league)
-      if is_league:
-        league_run.train(config, run_dir, place)
-      else:
-        supervision.train(config, run_dir, evaluate=True, place=place)
-        print(f"report: {run_dir / 'report.html'}")
-    except processes.ProcessFailed as error:
-      sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-      print(f"stopped; the same command resumes from the last checkpoints in {run_dir}")
-  if is_league and (run_dir / reading.LEAGUE_NAME).exists():
-    print(f"page: {page.write(run_dir)}")
+    whole_runs.execute(config, run_dir, league=_KIND.value == LEAGUE, place=place)
 
 
 if __name__ == "__main__":

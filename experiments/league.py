@@ -10,13 +10,11 @@ resumes it.
 """
 
 import pathlib
-import sys
 
 from absl import flags
 
-from starleague.experiments.run import config_flags, entry, league_run, processes, supervision
+from starleague.experiments.run import config_flags, entry, processes, supervision, whole_runs
 from starleague.experiments.run import flags as run_flags
-from starleague.viewers.league import page, reading
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
@@ -27,16 +25,7 @@ for _name in ("run", "runs_dir"):
 def main() -> None:
   processes.interrupt_on_sigterm()
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
-  try:
-    config = _CONFIG.value()
-    supervision.prepare(config, run_dir, league=True)
-    league_run.train(config, run_dir)
-  except processes.ProcessFailed as error:
-    sys.exit(f"error: {error}")
-  except KeyboardInterrupt:
-    print(f"stopped; the same command resumes from the last checkpoints in {run_dir}")
-  if (run_dir / reading.LEAGUE_NAME).exists():
-    print(f"page: {page.write(run_dir)}")
+  whole_runs.execute(_CONFIG.value(), run_dir, league=True)
 
 
 if __name__ == "__main__":

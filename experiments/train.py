@@ -8,11 +8,10 @@ league.sqlite, logs and report.html. Ctrl-C stops a run cleanly; the same comman
 """
 
 import pathlib
-import sys
 
 from absl import flags
 
-from starleague.experiments.run import config_flags, entry, processes, supervision
+from starleague.experiments.run import config_flags, entry, processes, supervision, whole_runs
 from starleague.experiments.run import flags as run_flags
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
@@ -25,16 +24,7 @@ _EVALUATE = flags.DEFINE_bool("evaluate", True, "Play the evaluation games at th
 def main() -> None:
   processes.interrupt_on_sigterm()
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
-  try:
-    config = _CONFIG.value()
-    supervision.prepare(config, run_dir)
-    supervision.train(config, run_dir, _EVALUATE.value)
-  except processes.ProcessFailed as error:
-    sys.exit(f"error: {error}")
-  except KeyboardInterrupt:
-    print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
-    return
-  print(f"report: {run_dir / 'report.html'}")
+  whole_runs.execute(_CONFIG.value(), run_dir, evaluate=_EVALUATE.value)
 
 
 if __name__ == "__main__":

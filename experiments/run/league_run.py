@@ -10,17 +10,11 @@ from starleague.experiments.run import display, graph, progress, settings, super
 from starleague.experiments.run.programs import Place
 
 
-def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-          place: Place | None = None) -> None:
-  """Imitates, then runs the league to the end of its time; raises errors of `run_processes`.
-
-  Args:
-    config: the run's.
-    run_dir: the run's directory.
-    place: where the processes run; None: on this machine.
+def check(config: ml_collections.ConfigDict) -> None:
+  """Checks that a config is one of a league.
 
   Raises:
-    SettingsError: the config does not start from imitation, or has a learner of several hosts.
+    SettingsError: it does not start from imitation, or has a learner of several hosts.
   """
   if config.init != settings.IMITATION:
     raise settings.SettingsError(
@@ -30,6 +24,17 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "
       f"{config.cluster.learner_hosts}: each learning player is trained by one process.")
+
+
+def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+          place: Place | None = None) -> None:
+  """Imitates, then runs the league to the end of its time; raises errors of `run_processes`.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+    place: where the processes run; None: on this machine.
+  """
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:

@@ -8,7 +8,7 @@ import pytest
 from absl.testing import flagsaver
 
 from starleague.experiments.configs import mini
-from starleague.experiments.run import config_flags, entry, settings, supervision
+from starleague.experiments.run import config_flags, entry, league_run, settings, supervision
 
 REQUIRED = {"evaluate": ["run_dir"], "learner": ["run_dir", "address"],
             "actor": ["run_dir", "address"], "data_server": ["run_dir", "port"]}
@@ -22,7 +22,8 @@ def run(monkeypatch, tmp_path):
   """Runs a launch file in a new directory; returns its exit status or the text of its error."""
   monkeypatch.chdir(tmp_path)
   started = []
-  monkeypatch.setattr(supervision, "train", lambda config, *_: started.append(config))
+  for module in (supervision, league_run):
+    monkeypatch.setattr(module, "train", lambda config, *_: started.append(config))
 
   def call(module, *words):
     launch = importlib.import_module(f"starleague.experiments.{module}")
@@ -211,6 +212,18 @@ def test_a_binary_stored_config_or_a_directory_in_its_place_raises(run, tmp_path
 def test_a_run_with_another_config_raises(run, tmp_path):
   settings.save(settings.complete({"seed": 1}), tmp_path / "runs" / "mini")
   assert_one_line(run("train"), "'runs/mini'", "seed = 1, found 0")
+
+
+@pytest.mark.parametrize("module", ["league", "launch"])
+@pytest.mark.parametrize("word, parts", [
+  ("--config.init=random", ["'init'", "imitation", "random"]),
+  ("--config.cluster.learner_hosts=2", ["'cluster.learner_hosts'", "must be 1", "found 2"]),
+])
+def test_a_config_of_no_league_leaves_no_run_behind(run, module, word, parts):
+  assert_one_line(run(module, word), *parts)
+  assert not run.started
+  assert run(module) is None  # the corrected command is not that of another run
+  assert len(run.started) == 1
 
 
 @pytest.mark.parametrize("module, words, parts", [

@@ -69,11 +69,13 @@ def main(name: str) -> None:
   folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
   given = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
   runs = ablating.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
+  exploits = ablating.make_exploits(ablation, runs)
+  every = [*runs, *exploits]
   try:
-    with bar.Bar("training", len(runs) * ablation.updates, "updates") as shown:
-      ablating.train(runs, given, shown.update)
+    with bar.Bar("training", sum(run.config.learner.updates for run in every), "updates") as shown:
+      ablating.train(every, given, shown.update)
     with bar.Bar("games", judging.count_games(ablation, runs), "games") as shown:
-      judged = judging.judge(ablation, runs, folder, shown.update)
+      judged = judging.judge(ablation, runs, exploits, folder, shown.update)
   except processes.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:

@@ -24,8 +24,7 @@ _LISTEN = flags.DEFINE_string(
   "in a trusted network.")
 _COMPOSITION = flags.DEFINE_list(
   "composition", None, "Learning players, one entry a race: "
-  "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS. Those that the league does not have are "
-  "added. Default: the league's own.")
+  f"{compositions.FORM}. Those that the league does not have are added. Default: the league's own.")
 _SNAPSHOT_STEPS = flags.DEFINE_float(
   "snapshot_steps", 2e9, "Agent steps between two snapshots of a player, at least.", lower_bound=0)
 _TIMEOUT_STEPS = flags.DEFINE_float(

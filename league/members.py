@@ -101,6 +101,13 @@ def _check_composition(database: Database, league: Iterable[Player],
   if repeated:
     raise LeagueError(f"{database.path}: the composition has more than one player named "
                       f"{', '.join(repeated)}. Give every player its own name.")
-  if initial and all(player.kind != players.MAIN for player in league):
+  league = list(league)
+  live = any(player.kind == players.MAIN for player in league)
+  frozen = any(player.parent_kind == players.MAIN for player in league)
+  if initial and not live and not frozen:
     raise LeagueError(f"{database.path}: the composition has {len(names)} players and no main "
                       f"agent: {', '.join(names)}. Add one.")
+  exploiters = [player.name for player in league if player.kind == players.MAIN_EXPLOITER]
+  if exploiters and not live:
+    raise LeagueError(f"{database.path}: {', '.join(exploiters)} need a main agent that learns. "
+                      "Add one, or make league exploiters of them.")

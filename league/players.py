@@ -149,11 +149,22 @@ def snapshot(player: Player, number: int, steps: int) -> Player:
                 parent=player.name, parent_kind=player.kind, steps=steps)
 
 
+def frozen_main_agent(race: str, number: int = 0) -> Player:
+  """Returns the only snapshot of a main agent that does not learn in its league."""
+  return snapshot(Player(name=f"{race}-{MAIN}-{number}", kind=MAIN, race=race), 0, 0)
+
+
 def initial_players(races: Sequence[str] = ("protoss", "zerg", "terran"), main_agents: int = 1,
-                    main_exploiters: int = 1, league_exploiters: int = 2) -> list[Player]:
+                    main_exploiters: int = 1, league_exploiters: int = 2,
+                    frozen_main_agents: int = 0) -> list[Player]:
   """Returns the players of a new league: learners for each race, snapshots of supervised agents.
 
   The defaults are the published league: twelve learners and three snapshots.
+
+  Args:
+    races: of the players.
+    main_agents, main_exploiters, league_exploiters: learning players of each race.
+    frozen_main_agents: of each race, main agents of another league that do not learn here.
   """
   players = []
   for race in races:
@@ -164,4 +175,5 @@ def initial_players(races: Sequence[str] = ("protoss", "zerg", "terran"), main_a
         players.append(player)
         if kind == MAIN:
           players.append(snapshot(player, 0, 0))
+    players += [frozen_main_agent(race, main_agents + i) for i in range(frozen_main_agents)]
   return players

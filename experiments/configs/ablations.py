@@ -29,6 +29,8 @@ class Ablation(NamedTuple):
   match_games: int = 60  # of each pair of arms with the same seed
   opening: int = 5  # entries of a build order whose entropy is measured
   league: bool = False  # each run is a league; its first main agent plays the games
+  exploiters: int = 0  # trained against the main agent of each league when it is frozen
+  exploiter_updates: int = 0  # of all of them together
 
 
 _NO_TEACHER = {"learner.teacher_kl": 0.0}
@@ -54,14 +56,15 @@ ABLATIONS = {
       Arm("fsp", "fictitious self-play", {"league.matchmaking": "fsp"}),
       Arm("pfsp", "PFSP and self-play", {"league.matchmaking": "pfsp"}),
     ),
-    overrides={"league.composition": "terran:1:0:0"}, updates=2000, league=True),
+    overrides={"league.composition": "terran:1:0:0"}, updates=2000, league=True,
+    exploiters=2, exploiter_updates=800),
   "figure3_league": Ablation(
     title="Multi-agent learning: composition (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(
       Arm("main", "main agent", {"league.composition": "terran:1:0:0"}),
       Arm("exploiters", "+ main and league exploiters", {"league.composition": "terran:1:1:2"}),
     ),
-    updates=4000, league=True),
+    updates=4000, league=True, exploiters=2, exploiter_updates=800),
   "figure3_upgo": Ablation(
     title="Upgoing policy updates (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(

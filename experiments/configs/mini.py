@@ -113,7 +113,7 @@ def _sc2() -> dict:
 def _league() -> dict:
   """Returns the values of a league; `train` does not read them."""
   return {
-    # Learning players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS of each race.
+    # Players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS[:FROZEN_MAIN_AGENTS] of each race.
     "composition": "terran:1:1:2",
     "seconds": 1020.0,  # of the league, after imitation
     # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see

@@ -1,7 +1,6 @@
 """The runs of an ablation: each arm and seed is one of `train` or `league`, in a child process."""
 
 import pathlib
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,15 +8,16 @@ from typing import Any, NamedTuple
 import ml_collections
 
 from starleague.agent import config as agent_config
-from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run import (
+  agents,
   graph,
   processes,
   programs,
   progress,
+  robustness,
   settings,
   supervision,
   wiring,
@@ -39,6 +39,7 @@ class Run(NamedTuple):
   config: ml_collections.ConfigDict
   path: pathlib.Path
   league: bool = False
+  target: "Run | None" = None  # the run whose frozen agent is exploited
 
   @property
   def updates(self) -> int:
@@ -77,6 +78,25 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]
 
 
+def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
+  """Returns the leagues that exploit the agents of runs; none if the ablation has no exploiters.
+
+  Agents that are trained further are exploited again.
+
+  Raises:
+    SettingsError: an agent does not start from imitation, as exploiters do.
+  """
+  if not ablation.exploiters:
+    return []
+  parts = wiring.make_parts(runs[0].config)
+  return [run._replace(
+    config=robustness.exploiting(
+      run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates),
+    path=run.path.with_name(f"{run.path.name}_exploited_{ablation.updates}"), league=True,
+    target=run)
+    for run in runs]
+
+
 def imitator_of(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> pathlib.Path | None:
   """Returns the run whose imitator a run starts from; None if it makes its own or needs none.
 
@@ -94,26 +114,6 @@ def imitator_of(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> pa
   return None if first is run else first.path
 
 
-def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
-  """Copies the initial weights and the library of z of a run to another, where they are missing.
-
-  Raises:
-    SettingsError: the source has none.
-  """
-  if (target / wiring.INITIAL).exists():
-    return
-  for name in (wiring.LIBRARY, wiring.INITIAL):
-    if not (source / name).exists():
-      raise settings.SettingsError(
-        f"{source} has no {name!r}: expected a run that imitated games and began to train.")
-  target.mkdir(parents=True, exist_ok=True)
-  with files.replacing(target / wiring.LIBRARY, "wb") as file:
-    file.write((source / wiring.LIBRARY).read_bytes())
-  # The weights come last: with them the run counts as one that has imitated.
-  with files.replacing_folder(target / wiring.INITIAL) as folder:
-    shutil.copytree(source / wiring.INITIAL, folder, dirs_exist_ok=True)
-
-
 def command(run: Run) -> tuple[programs.Word, ...]:
   """Returns the command line that trains a run, without its evaluation."""
   init = run.config.init
@@ -122,6 +122,16 @@ def command(run: Run) -> tuple[programs.Word, ...]:
     *(["league"] if run.league else ["train", "--noevaluate"]),
     "--run", run.path.name, "--runs_dir", str(run.path.parent), f"--config.init={init}",
     *(f"--config.{key}={value}" for key, _, value in changed))
+
+
+def _begin(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> None:
+  """Copies the weights that a run starts from and does not make itself."""
+  if run.target is not None:
+    robustness.freeze(wiring.make_parts(run.config), run.target.path, run.config, run.path)
+    return
+  source = imitator_of(run, runs, given)
+  if source is not None:
+    agents.copy_imitator(source, run.path)
 
 
 def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> None:
@@ -140,9 +150,7 @@ def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> No
   before = 0
   for run in runs:
     if not run.finished:
-      source = imitator_of(run, runs, given)
-      if source is not None:
-        copy_imitator(source, run.path)
+      _begin(run, runs, given)
       child = programs.Process(
         run.path.name, command(run), {}, run.path / "logs" / "train.log")
       with processes.Runner([child], deadline_seconds=DEADLINE_S) as runner:

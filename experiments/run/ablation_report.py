@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from starleague import league
 from starleague.actor.evaluation import Counts
 from starleague.common import files, results
 from starleague.experiments.configs.ablations import Ablation
@@ -51,6 +52,12 @@ def measures(ablation: Ablation, runs: Sequence[Run], judged: Judged) -> list[Me
   found.append(Measure(
     f"entropy of the first {ablation.opening} units and buildings, bits", 1,
     by_kind(judged.entropy)))
+  found += [Measure(title, 0, by_kind({
+    name: 100 * rating(*evaluating.points_of(counts)).value for name, counts in played.items()}))
+    for title, rating, played in (
+      ("minimum score against past selves, %", league.minimum_score, judged.past),
+      ("exploitability: best score of fresh exploiters, %", league.exploitability,
+       judged.exploited)) if played]
   return found + _learning(ablation, runs)
 
 

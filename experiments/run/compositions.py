@@ -8,7 +8,7 @@ from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.league import players
 
-FORM = "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS"
+FORM = "RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS[:FROZEN_MAIN_AGENTS]"
 
 
 def parse(entries: Sequence[str]) -> list[players.Player]:
@@ -23,7 +23,7 @@ def parse(entries: Sequence[str]) -> list[players.Player]:
   found: list[players.Player] = []
   for text in entries:
     race, *counts = text.split(":")
-    if race not in types.RACES[1:4] or len(counts) != 3 or not all(
+    if race not in types.RACES[1:4] or len(counts) not in (3, 4) or not all(
         each.isdecimal() for each in counts):
       raise UserError(f"composition: expected {FORM} of {', '.join(types.RACES[1:4])}, found "
                       f"{text!r}")

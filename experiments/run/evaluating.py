@@ -1,7 +1,7 @@
 """The evaluation of a run: games, scores and win rates of its trained and its initial agent."""
 
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -31,6 +31,12 @@ def score_of(counts: evaluation.Counts) -> Measured:
 def win_rate_of(counts: evaluation.Counts) -> Measured:
   """Returns the win rate: wins over games."""
   return Measured(counts.wins / counts.games, *league.wilson_interval(counts.wins, counts.games))
+
+
+def points_of(found: Iterable[evaluation.Counts]) -> tuple[list[float], list[int]]:
+  """Returns the points, wins plus half the draws, and the games of counts."""
+  found = list(found)
+  return [counts.wins + 0.5 * counts.draws for counts in found], [counts.games for counts in found]
 
 
 class Evaluated(NamedTuple):

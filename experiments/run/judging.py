@@ -21,6 +21,7 @@ from starleague.experiments.run import (
   comparing,
   conditions,
   evaluating,
+  robustness,
   settings,
   wiring,
 )
@@ -54,6 +55,10 @@ class Judged(NamedTuple):
   entrants: tuple[Entrant, ...]
   played: dict[tuple[str, str], Counts]  # of an entrant against a scripted player or an entrant
   entropy: dict[str, float]  # of openings, by entrant, bits
+  # Of entrants whose run is a league: their counts against each past self, and those of each
+  # exploiter against them.
+  past: dict[str, tuple[Counts, ...]] = {}
+  exploited: dict[str, tuple[Counts, ...]] = {}
 
 
 def make_entrants(runs: Sequence[Run]) -> tuple[Entrant, ...]:
@@ -71,8 +76,11 @@ def make_pairs(entrants: Sequence[Entrant]) -> list[tuple[Entrant, Entrant]]:
 def count_games(ablation: Ablation, runs: Sequence[Run]) -> int:
   """Returns the number of all games."""
   entrants = make_entrants(runs)
+  opponents = len(make_pairs(entrants))
+  if ablation.league:
+    opponents += sum(len(robustness.past_selves(run.path)) + ablation.exploiters for run in runs)
   return (len(entrants) * len(ablation.opponents) * ablation.games
-          + len(make_pairs(entrants)) * ablation.match_games)
+          + opponents * ablation.match_games)
 
 
 class Judge:
@@ -123,6 +131,23 @@ class Judge:
     [counts] = evaluation.count(played).values()
     return {"counts": list(counts)}
 
+  def past(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of a league's main agent against its past selves."""
+    played = robustness.play_past(
+      self._match, self._parts, run.path, jax.random.key(run.seed), self._untold, on_games)
+    return {"counts": {name: list(counts) for name, counts in played.items()}}
+
+  def exploit(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of exploiters against their frozen agent."""
+    played = robustness.play_exploiters(
+      self._match, self._parts, run.config, run.path, jax.random.key(run.seed), self._untold,
+      on_games)
+    return {"counts": {name: list(counts) for name, counts in played.items()}}
+
+  @property
+  def _untold(self) -> Conditioning:
+    return conditioning.unconditional(self._parts.maps, self._parts.mmr)
+
   def _weights(self, entrant: Entrant) -> Any:
     return agents.load(self._parts, entrant.run.path, agents.TRAINED)[0]
 
@@ -135,20 +160,22 @@ class Judge:
     return conditioning.unconditional(self._parts.maps, self._parts.mmr)
 
 
-def judge(ablation: Ablation, runs: Sequence[Run], folder: pathlib.Path,
-          report: Report) -> Judged:
+def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
+          folder: pathlib.Path, report: Report) -> Judged:
   """Plays all games; results of earlier calls with the same weights and settings are kept.
 
   Args:
     ablation: its opponents and numbers of games.
     runs: trained.
+    exploits: the leagues that exploit them, trained.
     folder: where results are stored after each entrant and pair.
     report: called while games end.
   """
   player, entrants = Judge(ablation, runs), make_entrants(runs)
   path, stored = folder / MEASURED, _load(folder / MEASURED)
   found, ended = {}, 0
-  for name, games, key, play in _sets(ablation, runs, player):
+  sets = [*_sets(ablation, runs, player), *_robustness_sets(ablation, runs, exploits, player)]
+  for name, games, key, play in sets:
     if stored.get(name, {}).get("key") != key:
       stored[name] = {"key": key, **play(
         lambda done, name=name, before=ended: report(before + done, name))}
@@ -164,7 +191,10 @@ def judge(ablation: Ablation, runs: Sequence[Run], folder: pathlib.Path,
       played[entrant.name, opponent] = Counts(*counts)
   for one, other in make_pairs(entrants):
     played[one.name, other.name] = Counts(*found[_pair_name(one, other)]["counts"])
-  return Judged(entrants, played, entropy)
+  return Judged(entrants, played, entropy, *(
+    {entrant.name: tuple(Counts(*counts) for counts in found[name(entrant.run)]["counts"].values())
+     for entrant in entrants if name(entrant.run) in found}
+    for name in (_past_name, _exploited_name)))
 
 
 def _load(path: pathlib.Path) -> dict[str, Any]:
@@ -201,3 +231,25 @@ def _sets(ablation: Ablation, runs: Sequence[Run],
     yield (_pair_name(*pair), ablation.match_games,
            [*(updates[entrant.run.path] for entrant in pair), ablation.match_games],
            lambda on_games, pair=pair: player.match(pair, on_games))
+
+
+def _past_name(run: Run) -> str:
+  return f"{Entrant(run, False).name} against its past"
+
+
+def _exploited_name(run: Run) -> str:
+  return f"{Entrant(run, False).name} against exploiters"
+
+
+def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
+                     player: Judge) -> Iterator[tuple[str, int, list[Any], Callable]]:
+  """Yields the further sets of games of leagues; see `_sets`."""
+  for run in runs if ablation.league else ():
+    past = robustness.past_selves(run.path)
+    yield (_past_name(run), len(past) * ablation.match_games,
+           [run.updates, past, ablation.match_games],
+           lambda on_games, run=run: player.past(run, on_games))
+  for run in exploits:
+    yield (_exploited_name(run), ablation.exploiters * ablation.match_games,
+           [run.updates, ablation.exploiters, ablation.match_games],
+           lambda on_games, run=run: player.exploit(run, on_games))

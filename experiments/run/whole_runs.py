@@ -13,7 +13,7 @@ from starleague.viewers.report import page as report_page
 
 
 def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
-            league: bool = False, evaluate: bool = True, place: Place | None = None) -> None:
+            league: bool = False, evaluate: bool = True, place: Place | None = None) -> bool:
   """Starts or resumes a run and prints where its page is. Ctrl-C stops the run cleanly.
 
   A process that dies with no restart left ends the program with one line.
@@ -25,9 +25,13 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     evaluate: whether an agent plays the evaluation games at the end.
     place: where the processes run; None: on this machine.
 
+  Returns:
+    Whether the run came to its end.
+
   Raises:
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league.
   """
+  ended = False
   try:
     if league:
       league_run.check(config)
@@ -36,6 +40,7 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
       league_run.train(config, run_dir, place)
     else:
       supervision.train(config, run_dir, evaluate, place)
+    ended = True
   except processes.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
@@ -44,3 +49,4 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     print(f"page: {league_page.write(run_dir)}")
   if (report := run_dir / report_page.FILE_NAME).exists():
     print(f"report: {report}")
+  return ended

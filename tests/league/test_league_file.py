@@ -70,6 +70,8 @@ def test_a_file_of_another_version_is_named(tmp_path, component):
    "more than one player named a"),
   ([Player("e", "main_exploiter"), Player("s", "scripted")],
    "composition has 2 players and no main agent: e, s"),
+  ([Player("e", "main_exploiter"), players.frozen_main_agent("zerg")],
+   "e need a main agent that learns. Add one, or make league exploiters of them"),
 ])
 def test_a_composition_that_is_refused_changes_nothing(tmp_path, composition, message):
   path = tmp_path / "league.sqlite"

@@ -54,6 +54,19 @@ def test_reset_probabilities_by_kind(rules):
   assert not players.resets(rules.league_exploiter, 0.25)
 
 
+def test_frozen_main_agents_have_a_snapshot_and_no_learner():
+  league = players.initial_players(["zerg"], 0, 0, 2, frozen_main_agents=2)
+  assert [player.name for player in league if player.learns] == [
+    "zerg-league_exploiter-0", "zerg-league_exploiter-1"]
+  frozen = [player for player in league if not player.learns]
+  assert [player.name for player in frozen] == ["zerg-main-0-0000", "zerg-main-1-0000"]
+  assert {(player.race, player.kind, player.parent_kind) for player in frozen} == {
+    ("zerg", players.HISTORICAL, players.MAIN)}
+  # Live main agents have the first numbers: all names differ.
+  names = [player.name for player in players.initial_players(["zerg"], 1, 1, 2, 1)]
+  assert "zerg-main-1-0000" in names and len({*names}) == len(names) == 6
+
+
 def test_the_league_starts_with_twelve_learners_and_three_snapshots():
   league = players.initial_players()
   assert sum(player.learns for player in league) == 12

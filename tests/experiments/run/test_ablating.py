@@ -8,7 +8,15 @@ from absl import flags
 from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import ABLATIONS
-from starleague.experiments.run import ablating, config_flags, processes, settings, wiring
+from starleague.experiments.run import (
+  ablating,
+  agents,
+  config_flags,
+  processes,
+  robustness,
+  settings,
+  wiring,
+)
 from tests.experiments.run import ablations
 
 # In the place of `train`: saves a checkpoint of 25 updates, of 40 when it is started again.
@@ -40,7 +48,7 @@ def train(monkeypatch):
     return (sys.executable, "-c", _TRAIN, str(run.path / wiring.CHECKPOINTS), how)
 
   monkeypatch.setattr(ablating, "command", command)
-  monkeypatch.setattr(ablating, "copy_imitator", lambda source, target: None)
+  monkeypatch.setattr(agents, "copy_imitator", lambda source, target: None)
   monkeypatch.setattr(ablating, "POLL_S", 0.01)
   return started
 
@@ -66,22 +74,6 @@ def test_the_first_run_of_a_seed_that_imitates_makes_its_imitator(runs, tmp_path
   assert names(None) == [None, None, "plain_3", None, None, "plain_5"]
   given = tmp_path / "given"
   assert names(given) == [None, "given", "given", None, "given", "given"]
-
-
-def test_an_imitator_is_copied_once_and_whole(tmp_path):
-  source, target = tmp_path / "source", tmp_path / "target"
-  source.mkdir()
-  with pytest.raises(settings.SettingsError, match="source has no 'z.npz': expected a run that"):
-    ablating.copy_imitator(source, target)
-  (source / wiring.LIBRARY).write_bytes(b"z")
-  (source / wiring.INITIAL / "params").mkdir(parents=True)
-  (source / wiring.INITIAL / "params" / "data").write_bytes(b"weights")
-  ablating.copy_imitator(source, target)
-  assert (target / wiring.LIBRARY).read_bytes() == b"z"
-  assert (target / wiring.INITIAL / "params" / "data").read_bytes() == b"weights"
-  (source / wiring.LIBRARY).write_bytes(b"another")
-  ablating.copy_imitator(source, target)
-  assert (target / wiring.LIBRARY).read_bytes() == b"z"
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS.values(), ids=list(ABLATIONS))
@@ -111,6 +103,29 @@ def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
       (wiring.learner_dir(run.path, player) / wiring.CHECKPOINTS / f"{step:012d}").mkdir(
         parents=True)
   assert run.updates == 3999 and not run.finished
+
+
+def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
+  ablation = ABLATIONS["figure3_league"]._replace(seeds=(3,))
+  runs = ablating.make_runs(ablation, load, {}, tmp_path)
+  exploits = ablating.make_exploits(ablation, runs)
+  assert [run.path.name for run in exploits] == [
+    "main_3_exploited_4000", "exploiters_3_exploited_4000"]
+  for run, exploit in zip(runs, exploits, strict=True):
+    assert exploit.target is run and exploit.league and exploit.config.seed == 3
+    assert exploit.config.league.composition == "terran:0:0:2:1"
+    assert exploit.config.learner.updates == ablation.exploiter_updates == 800
+  assert exploits[0].config.to_dict() == exploits[1].config.to_dict()
+  assert ablating.make_exploits(ABLATIONS["figure3_upgo"], runs) == []
+
+
+def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):
+  frozen = []
+  monkeypatch.setattr(robustness, "freeze", lambda parts, source, config, run_dir: frozen.append(
+    (source.name, run_dir.name)))
+  exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
+  ablating.train([exploit], None, lambda *_: None)
+  assert frozen == [("plain_5", "exploited")] and train == ["exploited"]
 
 
 def test_arms_of_leagues_differ_in_one_choice_each(tmp_path):

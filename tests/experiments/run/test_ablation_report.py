@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from starleague.actor.evaluation import Counts
 from starleague.experiments.run import ablation_report, estimates
 from tests.experiments.run import ablations
 from tests.viewers.pages import check_self_contained, data_of
@@ -33,6 +34,19 @@ def test_figures_are_those_of_the_games(played):
     "noise": (math.inf, math.inf), "plain": (2.0, math.inf), "z": (2.0, 2.0)}
   # 25 updates of 16 sequences of 4 steps.
   assert found["thousand steps learnt to a score of 50%"]["z"] == (1.6, 1.6)
+
+
+def test_robustness_is_that_of_the_worst_opponent(played):
+  runs, judged = played
+  names = [entrant.name for entrant in judged.entrants]
+  judged = judged._replace(
+    past={name: (Counts(8, 2, 0), Counts(3, 2, 5)) for name in names},
+    exploited={name: (Counts(1, 0, 9), Counts(6, 1, 3)) for name in names})
+  found = {measure.title: measure.values
+           for measure in ablation_report.measures(ablations.ABLATION, runs, judged)}
+  assert found["minimum score against past selves, %"]["z"] == pytest.approx((40.0, 40.0))
+  assert found["exploitability: best score of fresh exploiters, %"]["plain"] == pytest.approx(
+    (65.0, 65.0))
 
 
 def test_the_table_tells_what_was_not_reached(played, tmp_path):

@@ -26,8 +26,31 @@ def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
   assert updates == 7 and params["m"]["w"].tolist() == [2.0, 2.0]
 
 
+def test_the_main_agent_of_a_league_is_the_first_one(tmp_path):
+  assert agents.main_agent(tmp_path) is None
+  for player in ("zerg-main-1", "zerg-main-0", "zerg-main_exploiter-0"):
+    wiring.learner_dir(tmp_path, player).mkdir(parents=True)
+  assert agents.main_agent(tmp_path) == "zerg-main-0"
+
+
 def test_the_trained_agent_of_a_run(parts, tmp_path):
   with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
     agents.load(parts, tmp_path, agents.TRAINED)
   save(tmp_path / wiring.CHECKPOINTS, 3, 5.0)
   assert agents.load(parts, tmp_path, agents.TRAINED)[1] == 3
+
+
+def test_an_imitator_is_copied_once_and_whole(tmp_path):
+  source, target = tmp_path / "source", tmp_path / "target"
+  source.mkdir()
+  with pytest.raises(settings.SettingsError, match="source has no 'z.npz': expected a run that"):
+    agents.copy_imitator(source, target)
+  (source / wiring.LIBRARY).write_bytes(b"z")
+  (source / wiring.INITIAL / "params").mkdir(parents=True)
+  (source / wiring.INITIAL / "params" / "data").write_bytes(b"weights")
+  agents.copy_imitator(source, target)
+  assert (target / wiring.LIBRARY).read_bytes() == b"z"
+  assert (target / wiring.INITIAL / "params" / "data").read_bytes() == b"weights"
+  (source / wiring.LIBRARY).write_bytes(b"another")
+  agents.copy_imitator(source, target)
+  assert (target / wiring.LIBRARY).read_bytes() == b"z"

@@ -20,10 +20,18 @@ def test_learning_players_of_a_config():
     "zerg-main-0", "zerg-league_exploiter-0", "zerg-league_exploiter-1"]
 
 
+def test_exploiters_of_a_frozen_agent():
+  found = compositions.parse(["terran:0:0:2:1"])
+  assert [(player.name, player.learns) for player in found] == [
+    ("terran-league_exploiter-0", True), ("terran-league_exploiter-1", True),
+    ("terran-main-0-0000", False)]
+
+
 @pytest.mark.parametrize("entries, message", [
   (["terran"], "expected RACE:MAIN_AGENTS.*found 'terran'"),
   (["random:1:1:1"], "of terran, zerg, protoss, found 'random:1:1:1'"),
   (["terran:1:1:x"], "found 'terran:1:1:x'"),
+  (["terran:1:1:1:1:1"], "found 'terran:1:1:1:1:1'"),
 ])
 def test_invalid_compositions(entries, message):
   with pytest.raises(UserError, match=message):

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from starleague.actor.evaluation import Counts
-from starleague.experiments.run import agents, conditions, judging, settings, wiring
+from starleague.experiments.run import (
+  agents,
+  conditions,
+  judging,
+  robustness,
+  settings,
+  wiring,
+)
 from tests.actor import builders
 from tests.experiments.run import ablations
 
@@ -41,7 +48,7 @@ def runs(tmp_path, monkeypatch):
 def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
   runs, loaded = runs
   reported = []
-  found = judging.judge(ablations.ABLATION, runs, tmp_path, lambda *x: reported.append(x))
+  found = judging.judge(ablations.ABLATION, runs, [], tmp_path, lambda *x: reported.append(x))
   assert [entrant.name for entrant in found.entrants[:4]] == [
     "noise, seed 3", "plain, seed 3", "z, seed 3", "z, z shown, seed 3"]
   # Scripted players make four good actions.
@@ -62,18 +69,47 @@ def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
 
 def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
   runs, loaded = runs
-  first = judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+  first = judging.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
   loaded.clear()
-  assert judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None) == first
+  assert judging.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
   assert loaded == []
   (runs[1].path / wiring.CHECKPOINTS / f"{41:012d}").mkdir()
-  judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+  judging.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
   # Its games against scripts and its pairs: with noise, with z, with z that is shown.
   assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
   path = tmp_path / judging.MEASURED
   path.write_text(json.dumps([1]))
   with pytest.raises(settings.SettingsError, match="games.json is not a file of an ablation's"):
-    judging.judge(ablations.ABLATION, runs[:3], tmp_path, lambda *_: None)
+    judging.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+
+
+def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, monkeypatch):
+  runs = runs[0][:2]
+  exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited"), target=run)
+              for run in runs]
+  past = {"m-0000": Counts(4, 0, 0), "m-0001": Counts(1, 0, 3), "m-0002": Counts(2, 2, 0)}
+  exploiters = {"e-0": Counts(0, 0, 4), "e-1": Counts(3, 0, 1)}
+  played = []
+
+  def play(found):
+    def counts(match, parts, *rest):
+      played.append(rest[-4])  # the run's folder, before key, conditions and progress
+      return found
+    return counts
+
+  monkeypatch.setattr(robustness, "past_selves", lambda path: list(past))
+  monkeypatch.setattr(robustness, "play_past", play(past))
+  monkeypatch.setattr(robustness, "play_exploiters", play(exploiters))
+  ablation = ablations.ABLATION._replace(league=True, exploiters=2)
+  reported: list[tuple] = []
+  for _ in range(2):  # the second time nothing is played
+    found = judging.judge(ablation, runs, exploits, tmp_path, lambda *x: reported.append(x))
+    assert played == [run.path for run in (*runs, *exploits)]
+    assert found.past == {f"{name}, seed 3": tuple(past.values()) for name in ("noise", "plain")}
+    assert found.exploited == {
+      f"{name}, seed 3": tuple(exploiters.values()) for name in ("noise", "plain")}
+    total = judging.count_games(ablation, runs)
+    assert total == 2 * 2 * 10 + 4 + 2 * (3 + 2) * 4 and reported[-1][0] == total
 
 
 def test_arms_of_different_agents_cannot_play_each_other(runs):

@@ -48,6 +48,13 @@ ABLATIONS = {
       Arm("z", "+ z and pseudo-rewards", {"init": "imitation"}, shows_z=True),
     ),
     updates=1000),
+  "value_warm_up": Ablation(
+    title="Value functions that learn alone at first, on Skirmish",
+    arms=(
+      Arm("at_once", "policy and values from the first update", {"learner.value_warm_up": 0}),
+      Arm("values_first", "values alone for 60 updates", {"learner.value_warm_up": 60}),
+    ),
+    updates=500),
   # Equal updates of all players together.
   "figure3_self_play": Ablation(
     title="Multi-agent learning: algorithms (Vinyals et al. 2019, Figure 3), on Skirmish",

@@ -128,11 +128,12 @@ def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch
   assert frozen == [("plain_5", "exploited")] and train == ["exploited"]
 
 
-def test_arms_of_leagues_differ_in_one_choice_each(tmp_path):
+def test_arms_differ_in_one_choice_each(tmp_path):
   for name, key in (("figure3_self_play", "league.matchmaking"),
                     ("figure3_league", "league.composition"),
                     ("figure3_upgo", "learner.upgo_cost"),
-                    ("figure3_values", "learner.opponent_values")):
+                    ("figure3_values", "learner.opponent_values"),
+                    ("value_warm_up", "learner.value_warm_up")):
     runs = ablating.make_runs(ABLATIONS[name]._replace(seeds=(0,)), load, {}, tmp_path)
     changed = {found for run in runs[1:]
                for found, *_ in settings.differences(runs[0].config, run.config)}

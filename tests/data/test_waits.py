@@ -1,5 +1,7 @@
 """Episodes without the decisions that only wait."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from starleague.data import waits, wire
 CONFIG = agent_config.mini()
 A, B = 3, 7  # functions that do something
 LOOPS = 16  # between decisions of the examples
+ROWS = 31  # most decisions of an example, and one
+UNPACK = jax.jit(functools.partial(wire.unpack, config=CONFIG))
 
 
 @pytest.mark.parametrize("functions, loops, expected", [
@@ -53,7 +57,10 @@ def merged(steps: types.Step) -> types.Step:
     x if x.dtype == np.float32 else wire.difference(x) for x in packed))
   found = waits.merge_waits(columns, CONFIG)
   state = np.zeros(wire.packed_spec(CONFIG, 1).state.shape, np.float32)
-  return jax.tree.map(np.asarray, wire.unpack(wire.Packed(*found, state), CONFIG).steps)
+  # Episodes of one length, with zeros at the end: one compiled program unpacks them all.
+  padded = (np.pad(x, [(0, ROWS - len(x)), (0, 0)]) for x in found)
+  unpacked = UNPACK(wire.Packed(*padded, state)).steps
+  return jax.tree.map(lambda x: np.asarray(x)[:len(found.bits)], unpacked)
 
 
 def test_the_decisions_left_cover_the_time_that_was_merged():

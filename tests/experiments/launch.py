@@ -1,5 +1,6 @@
 """Runs launch files in the tests' process."""
 
+import signal
 import sys
 
 import pytest
@@ -10,8 +11,17 @@ from starleague.experiments.run import entry
 
 def launch(module, *words):
   """Runs a launch file with a command line; returns None, or its error text."""
+  handler = signal.getsignal(signal.SIGTERM)  # launch files replace it
   with pytest.MonkeyPatch.context() as patch, flagsaver.flagsaver():
     patch.setattr(sys, "argv", [module.__name__, *map(str, words)])
     with pytest.raises(SystemExit) as ended:
       entry.run(module.main, arguments=getattr(module, "ARGUMENTS", ((),)))
+  signal.signal(signal.SIGTERM, handler)
   return ended.value.code
+
+
+def refusal(module, *words):
+  """Runs a launch file that refuses its command line; returns its error, which is one line."""
+  error = launch(module, *words)
+  assert error is not None and error.startswith("error: ") and "\n" not in error
+  return error

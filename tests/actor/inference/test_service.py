@@ -46,6 +46,14 @@ def raw(listener, message):
   return connection, answer
 
 
+def act_once(listener, slots, slot=0, seed=2):
+  """A new client claims slots, and one of them gets the action of its game's noise."""
+  client = connect(listener, slots)
+  found = client.act({slot: (header(seed), make_step())})
+  assert int(found[slot].delay) == delay(seed, 0)
+  client.close()
+
+
 def wait_until_claimed(listener, slots):
   end = time.monotonic() + 60
   while listener.claimed != slots:
@@ -93,9 +101,7 @@ def test_slots_are_bounded_and_come_back(model):
     with pytest.raises(ServiceError, match="3 slots are asked for and 2 of 6 are free"):
       connect(listener, 3, deadline_s=0.05)
     first.close()
-    second = connect(listener, 6)
-    assert int(second.act({5: (header(1), make_step())})[5].delay) == delay(1, 0)
-    second.close()
+    act_once(listener, 6, slot=5)
     wait_until_claimed(listener, 0)
 
 
@@ -109,9 +115,7 @@ def test_a_killed_client_frees_its_slots(model):
     process.kill()
     process.wait()
     wait_until_claimed(listener, 0)
-    client = connect(listener, 6)
-    assert int(client.act({0: (header(2), make_step())})[0].delay) == delay(2, 0)
-    client.close()
+    act_once(listener, 6)
 
 
 def test_a_client_that_leaves_with_open_requests_disturbs_nobody(model):
@@ -180,9 +184,7 @@ def test_random_messages_do_not_end_the_service(model):
           break
       connection.close()
     wait_until_claimed(listener, 0)
-    client = connect(listener, 6)
-    assert int(client.act({1: (header(6), make_step())})[1].delay) == delay(6, 0)
-    client.close()
+    act_once(listener, 6, slot=1, seed=6)
 
 
 def test_the_end_of_the_service_ends_its_clients(model):

@@ -8,7 +8,7 @@ from starleague.common.errors import UserError
 from starleague.data import games, games_files, wire
 from starleague.experiments import demonstrate
 from starleague.experiments.run import demonstrating
-from tests.experiments.launch import launch
+from tests.experiments.launch import refusal
 
 DEMONSTRATORS = demonstrating.Demonstrators("mini", ("demo_2000", "demo_7000", "rusher"), 3)
 MMR = {"demo_2000": 2000, "demo_7000": 7000, "rusher": 6200}
@@ -101,5 +101,5 @@ def test_other_demonstrators_are_refused(tmp_path, change, message):
 
 def test_the_command_line_gives_one_line(tmp_path):
   (tmp_path / "notes").write_text("mine")
-  text = launch(demonstrate, "--dataset", tmp_path)
-  assert "holds 'notes' and no games.json: choose a new folder" in text and "\n" not in text
+  error = refusal(demonstrate, "--dataset", tmp_path)
+  assert "holds 'notes' and no games.json: choose a new folder" in error

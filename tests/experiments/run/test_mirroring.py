@@ -9,7 +9,7 @@ from etils import epath
 from starleague.experiments import mirror
 from starleague.experiments.run import mirroring, settings
 from starleague.learner.checkpoint_manifest import MANIFEST
-from tests.experiments.launch import launch
+from tests.experiments.launch import launch, refusal
 
 
 def write(path, text="x"):
@@ -97,5 +97,5 @@ def test_a_bucket_out_of_reach(monkeypatch):
   (["--to", "{tmp}/copy", "--run_dir", "{tmp}/none"], "expected the directory of a run, found"),
 ])
 def test_wrong_places(words, message, run_dir, tmp_path):
-  error = launch(mirror, *(word.format(tmp=tmp_path, run=run_dir) for word in words))
-  assert message in error and "\n" not in error
+  words = [word.format(tmp=tmp_path, run=run_dir) for word in words]
+  assert message in refusal(mirror, *words)

@@ -4,6 +4,7 @@ Works with any `base.Environment` whose functions take and return numpy arrays. 
 are rewarded: such a game has no z.
 """
 
+import contextlib
 import json
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -56,6 +57,11 @@ class Host(Protocol):
     """Ends the current game and everything that belongs to it, also if it hangs."""
 
 
+def agents_of(order: Order) -> tuple[int, ...]:
+  """Returns the players that agents play."""
+  return (0,) if order.opponent else (0, 1)
+
+
 def play(environment: base.Environment, client: Client, order: Order, mmr: int,
          config: AgentConfig) -> Report:
   """Plays a game: the agents' steps go through the client's slots, player i's through slot i.
@@ -70,7 +76,7 @@ def play(environment: base.Environment, client: Client, order: Order, mmr: int,
   Raises:
     ServiceError: the inference service has ended.
   """
-  agents = (0,) if order.opponent else (0, 1)
+  agents = agents_of(order)
   state = environment.reset(np.asarray(order.seed), base.make_match_up(
     order.races, order.map_index, order.swap_sides, mmr=(mmr, mmr)))
   numbers, steps = [0, 0], 0
@@ -131,14 +137,15 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, m
     mmr: of the agents.
     config: the agent's.
   """
-  client = Client(address, config, slots=2)
   host = make_host()
   try:
     while True:
       order = decode(Order, connection.recv_bytes())
       host.bot = order.opponent
       try:
-        report = play(host.environment(), client, order, mmr, config)
+        # Only slots that ask are claimed: the service waits for the others.
+        with contextlib.closing(Client(address, config, len(agents_of(order)))) as client:
+          report = play(host.environment(), client, order, mmr, config)
       except UserError as error:
         host.close()
         if isinstance(error, ConnectionError):  # the service has ended

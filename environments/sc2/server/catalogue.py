@@ -75,6 +75,7 @@ class Catalogue:
     ids = sorted(ids_of(int(self.rules.functions.index[function])))
     return ids[max(0, min(level, len(ids)) - 1)]
 
+  @functools.cache  # noqa: B019  lives as long as its catalogue, of which there is one a tier
   def product_ability(self, product: int) -> int:
     """Returns the id of the order that makes a product: a type or a level of an upgrade."""
     products = self.rules.products

@@ -4,7 +4,7 @@ Skirmish's planes are sampled at the middles of the layers' cells: at the planes
 the minimap is equal to them. Units on other layers are discs. Rows run downwards.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,14 @@ from starleague.environments.sc2.server.world import image
 
 _PLANES = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _BITS = ("creep", "pathable", "buildable")  # planes of one bit
+
+
+class Disc(NamedTuple):
+  """The cells of a grid that a unit covers."""
+
+  rows: slice
+  columns: slice
+  inside: np.ndarray  # [rows, columns] bool
 
 
 class Grid(NamedTuple):
@@ -34,20 +42,27 @@ class Grid(NamedTuple):
     return (self.left + (np.arange(self.columns) + 0.5) * self.width / self.columns,
             self.top - (np.arange(self.rows) + 0.5) * self.height / self.rows)
 
-  def disc(self, x: float, y: float, radius: float) -> tuple[slice, slice, np.ndarray]:
-    """Rows, columns and mask of the cells whose middles lie in a disc; one cell at least."""
+  def discs(self, places: Sequence[tuple[float, float, float]]) -> list[Disc]:
+    """Returns the cells whose middles lie in discs; one cell at least, if it is on the grid.
+
+    Args:
+      places: world x, world y and radius of each.
+    """
     xs, ys = self.middles()
     step_x, step_y = self.width / self.columns, self.height / self.rows
-    first_column = max(int((x - radius - self.left) / step_x), 0)
-    last_column = min(int((x + radius - self.left) / step_x) + 1, self.columns)
-    first_row = max(int((self.top - y - radius) / step_y), 0)
-    last_row = min(int((self.top - y + radius) / step_y) + 1, self.rows)
-    rows, columns = slice(first_row, last_row), slice(first_column, last_column)
-    inside = (xs[columns] - x) ** 2 + (ys[rows, None] - y) ** 2 <= radius ** 2
-    column, row = int((x - self.left) // step_x), int((self.top - y) // step_y)
-    if first_row <= row < last_row and first_column <= column < last_column:
-      inside[row - first_row, column - first_column] = True
-    return rows, columns, inside
+    found = []
+    for x, y, radius in places:
+      first_column = max(int((x - radius - self.left) / step_x), 0)
+      last_column = min(int((x + radius - self.left) / step_x) + 1, self.columns)
+      first_row = max(int((self.top - y - radius) / step_y), 0)
+      last_row = min(int((self.top - y + radius) / step_y) + 1, self.rows)
+      rows, columns = slice(first_row, last_row), slice(first_column, last_column)
+      inside = (xs[columns] - x) ** 2 + (ys[rows, None] - y) ** 2 <= radius ** 2
+      column, row = int((x - self.left) // step_x), int((self.top - y) // step_y)
+      if first_row <= row < last_row and first_column <= column < last_column:
+        inside[row - first_row, column - first_column] = True
+      found.append(Disc(rows, columns, inside))
+    return found
 
 
 def minimap_grid(view: View, seat: Seat) -> Grid:
@@ -79,14 +94,28 @@ def _as_layers(planes: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
           for name, values in planes.items()}
 
 
-def _draw(grid: Grid, units: Iterable[raw_pb.Unit],
-          value: Callable[[raw_pb.Unit], int | float | bool], dtype: Any) -> np.ndarray:
-  """Discs of units with a value each; later units cover earlier ones. [rows, columns]."""
-  layer: np.ndarray = np.zeros((grid.rows, grid.columns), dtype)
-  for unit in units:
-    rows, columns, inside = grid.disc(unit.pos.x, unit.pos.y, unit.radius)
-    layer[rows, columns][inside] = value(unit)
-  return layer
+def _unit_discs(grid: Grid, units: Iterable[raw_pb.Unit]) -> list[Disc]:
+  return grid.discs([(unit.pos.x, unit.pos.y, unit.radius) for unit in units])
+
+
+def topmost(grid: Grid, discs: Iterable[Disc]) -> np.ndarray:
+  """Returns the numbers, from 1, of the discs that cover cells, 0 for none: [rows, columns] int32.
+
+  Later discs cover earlier ones.
+  """
+  top = np.zeros((grid.rows, grid.columns), np.int32)
+  for number, disc in enumerate(discs, 1):
+    top[disc.rows, disc.columns][disc.inside] = number
+  return top
+
+
+def draw(top: np.ndarray, units: Sequence[raw_pb.Unit],
+         value: Callable[[raw_pb.Unit], int | float | bool], dtype: Any) -> np.ndarray:
+  """Returns a value of the units that `topmost` has numbered: [rows, columns], 0 for none."""
+  values: np.ndarray = np.zeros(len(units) + 1, dtype)
+  for number in np.flatnonzero(np.bincount(top.ravel())[1:]).tolist():
+    values[number + 1] = value(units[number])
+  return values[top]
 
 
 def minimap(view: View, seat: Seat,
@@ -105,11 +134,12 @@ def minimap(view: View, seat: Seat,
   xs, ys = grid.middles()
   layers["camera"] = ((ys >= bottom) & (ys < top))[:, None] & ((xs >= left) & (xs < right))
   layers["player_id"] = _player_ids(view, relative)
-  layers["unit_type"] = np.where(
-    layers["visibility"] > 0, _draw(grid, units[::-1], lambda unit: unit.unit_type, np.int32), 0
-  ).astype(np.int32)
-  layers["selected"] = _draw(
-    grid, (unit for unit in units if unit.is_selected), lambda unit: True, bool)
+  listed = units[::-1]
+  drawn = draw(topmost(grid, _unit_discs(grid, listed)), listed,
+               lambda unit: unit.unit_type, np.int32)
+  layers["unit_type"] = np.where(layers["visibility"] > 0, drawn, 0).astype(np.int32)
+  layers["selected"] = topmost(
+    grid, _unit_discs(grid, (unit for unit in units if unit.is_selected))) > 0
   layers["visibility_map"] = layers.pop("visibility")
   return spatial_pb.FeatureLayersMinimap(
     **{name: image(values) for name, values in layers.items()})
@@ -166,19 +196,20 @@ def screen(view: View, seat: Seat, units: list[raw_pb.Unit],
   left, bottom, right, top = seat.screen()
   near = [unit for unit in reversed(units) if left - margin <= unit.pos.x <= right + margin
           and bottom - margin <= unit.pos.y <= top + margin]
+  discs = _unit_discs(grid, near)
+  top = topmost(grid, discs)
   for name, (value, dtype) in _UNIT_LAYERS.items():
-    layers[name] = _draw(grid, near, value, dtype)
+    layers[name] = draw(top, near, value, dtype)
   for name in _EMPTY_LAYERS:
     layers[name] = np.zeros((grid.rows, grid.columns), bool)
   density = np.zeros((grid.rows, grid.columns), np.uint8)
-  for unit in near:
-    rows, columns, inside = grid.disc(unit.pos.x, unit.pos.y, unit.radius)
+  for rows, columns, inside in discs:
     density[rows, columns] += inside & (density[rows, columns] < 255)
   layers["unit_density"], layers["unit_density_aa"] = density, np.minimum(density, 15) * 16
   shown = np.zeros((grid.rows, grid.columns), np.uint8)
   for effect in effects:
-    for place in effect.pos:
-      rows, columns, inside = grid.disc(place.x, place.y, effect.radius)
+    for rows, columns, inside in grid.discs(
+        [(place.x, place.y, effect.radius) for place in effect.pos]):
       shown[rows, columns][inside] = effect.effect_id
   layers["effects"] = shown
   return spatial_pb.FeatureLayers(**{name: image(values) for name, values in layers.items()})

@@ -133,8 +133,9 @@ def _effects(view: View) -> Iterator[raw_pb.Effect]:
 def _selected_abilities(game: Game, seat: Seat) -> list[common_pb.AvailableAbility]:
   """The abilities of the selected units, each once. Units of a type have the same, mostly."""
   found: dict[tuple[int, bool], common_pb.AvailableAbility] = {}
-  for tag in seat.selected[:_MOST_PANEL_UNITS]:
-    for ability in possible.unit_abilities(game, seat.player, tag):
+  selected = seat.selected[:_MOST_PANEL_UNITS]
+  for listed in possible.unit_abilities(game, seat.player, selected) if selected else ():
+    for ability in listed:
       found[ability.ability_id, ability.requires_point] = ability
   return list(found.values())
 

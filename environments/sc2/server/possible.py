@@ -22,29 +22,35 @@ class _Means(NamedTuple):
   products: Any  # [C] int32: the product that each function makes next
 
 
-def unit_abilities(game: Game, player: int, tag: int,
-                   free: bool = False) -> list[common_pb.AvailableAbility]:
-  """Returns the abilities that an own unit can use; none for other units.
+def unit_abilities(game: Game, player: int, tags: Iterable[int],
+                   free: bool = False) -> list[list[common_pb.AvailableAbility]]:
+  """Returns the abilities that each of some own units can use; none for other units.
 
   Args:
     game: the game.
     player: 0 or 1.
-    tag: of the unit.
+    tags: of the units.
     free: whether prices, food and energy do not matter.
   """
+  means = _means(game, player)
+  return [_of_unit(game, player, means, tag, free) for tag in tags]
+
+
+def _of_unit(game: Game, player: int, means: _Means, tag: int,
+             free: bool) -> list[common_pb.AvailableAbility]:
   functions: Iterable[int]
   hatchery = roster.larva_structure(game.rules, player, tag)
   if hatchery is not None:
     kind = int(game.state.kind[player, hatchery]) if (
       game.battlefield.realistic and game.state.larvae[player, hatchery] > 0) else 0
-    functions = _larva_functions(game, player, kind, free)
+    functions = _larva_functions(game, means, kind, free)
   else:
     found = np.flatnonzero(game.tags[player] == tag)
     if not tag or not found.size:
       return []
     kind = int(game.state.kind[player, found[0]])
-    functions = _slot_functions(game, player, int(found[0]), free)
-  return _listed(game, kind, functions, _means(game, player).products)
+    functions = _slot_functions(game, player, means, int(found[0]), free)
+  return _listed(game, kind, functions, means.products)
 
 
 def _listed(game: Game, kind: int, functions: Iterable[int],
@@ -83,23 +89,24 @@ def _can_make(rules: tables.Rules, means: _Means, product: int, free: bool) -> b
     and (products.takes_food[product] == 0 or means.food >= products.takes_food[product]))
 
 
-def _larva_functions(game: Game, player: int, kind: int, free: bool) -> Iterator[int]:
+def _larva_functions(game: Game, means: _Means, kind: int, free: bool) -> Iterator[int]:
   """Functions of a larva of a hatchery of a local type."""
-  rules, means = game.rules, _means(game, player)
+  rules = game.rules
   for function in np.flatnonzero(rules.functions.capable[:, kind]):
     product = int(means.products[function])
     if product and rules.products.larva[product] and _can_make(rules, means, product, free):
       yield int(function)
 
 
-def _slot_functions(game: Game, player: int, slot: int, free: bool) -> Iterator[int]:
+def _slot_functions(game: Game, player: int, means: _Means, slot: int,
+                    free: bool) -> Iterator[int]:
   """Functions that an own slot can execute."""
   rules, state = game.rules, game.state
   functions, s = rules.functions, rules.tier.structures
   if slot < s and state.unfinished[player, slot] > 0:
     yield from (int(c) for c in np.flatnonzero(functions.ability == constants.CANCEL))
     return
-  means, kind = _means(game, player), int(state.kind[player, slot])
+  kind = int(state.kind[player, slot])
   for function in np.flatnonzero(functions.capable[:, kind]).tolist():
     if functions.kind[function] in (constants.BUILDING, constants.TRAINING):
       product = int(means.products[function])

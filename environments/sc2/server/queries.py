@@ -18,13 +18,14 @@ def answer(game: Game, player: int, request: query_pb.RequestQuery) -> query_pb.
   response = query_pb.ResponseQuery(
     pathing=[query_pb.ResponseQueryPathing(distance=_distance(game, player, query))
              for query in request.pathing])
-  for query in request.abilities:
+  tags = [query.unit_tag for query in request.abilities]
+  listed = possible.unit_abilities(
+    game, player, tags, request.ignore_resource_requirements) if tags else []
+  for query, abilities in zip(request.abilities, listed, strict=True):
     found = np.flatnonzero(game.tags[player] == query.unit_tag)
     kind = int(game.state.kind[player, found[0]]) if query.unit_tag and found.size else 0
     response.abilities.add(
-      abilities=possible.unit_abilities(
-        game, player, query.unit_tag, request.ignore_resource_requirements),
-      unit_tag=query.unit_tag,
+      abilities=abilities, unit_tag=query.unit_tag,
       unit_type_id=units.unit_type(game, kind) if kind else _larva_type(game, player, query))
   for result in _placements(game, player, list(request.placements)):
     response.placements.add(result=result)
@@ -33,7 +34,7 @@ def answer(game: Game, player: int, request: query_pb.RequestQuery) -> query_pb.
 
 def _larva_type(game: Game, player: int,
                 query: query_pb.RequestQueryAvailableAbilities) -> int:
-  listed = possible.unit_abilities(game, player, query.unit_tag, True)
+  (listed,) = possible.unit_abilities(game, player, [query.unit_tag], True)
   return catalogue.LARVA if listed else 0
 
 

@@ -5,6 +5,8 @@ has held; a tag is made of the slot and that count. A structure that a player re
 tag under which it was last seen.
 """
 
+import functools
+
 import numpy as np
 
 from starleague.environments.skirmish.rules import tables
@@ -55,6 +57,7 @@ class Roster:
     return known
 
 
+@functools.cache
 def resource_tags(rules: tables.Rules, player: int) -> np.ndarray:
   """Returns the tags of resources, [R] int64, in a player's order: its own half's first."""
   halves = np.arange(rules.tier.resources).reshape(2, -1)

@@ -3,7 +3,7 @@
 They stand in the order of Skirmish's own entity rows.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +15,21 @@ from starleague.environments.sc2.server.commands import resource_places
 from starleague.environments.sc2.server.game import Frame, Game
 from starleague.environments.sc2.server.world import FLYING_HEIGHT, shown_resources
 from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.state import Orders
 
 NEUTRAL_OWNER = 16
 MINERALS, GEYSER = 341, 342
 _PATCH_RADIUS, _GEYSER_RADIUS, _LARVA_RADIUS = 1.125, 1.5, 0.125
 _LARVA_HEALTH, _LARVA_STEP = 25.0, 0.5
 _FULL_LEVELS = ("attack_upgrade_level", "armor_upgrade_level", "shield_upgrade_level")
+# Fields of all units in sight that are the same.
+_SAME = {"display_type": raw_pb.Visible, "is_blip": False, "is_burrowed": False,
+         "is_hallucination": False, "cloak": raw_pb.NotCloaked}
+# Fields that only owners see, by Skirmish's columns.
+_POSSESSIONS = {
+  "active": "is_active", "assigned_harvesters": "assigned_harvesters",
+  "ideal_harvesters": "ideal_harvesters", "buff_duration_remain": "buff_duration_remain",
+  "buff_duration_max": "buff_duration_max"}
 _VERB_FUNCTIONS = {
   constants.MOVE: "Move_pt", constants.ATTACK: "Attack_pt", constants.ATTACK_UNIT: "Attack_unit",
   constants.HOLD: "HoldPosition_quick", constants.GATHER: "Harvest_Gather_unit",
@@ -41,9 +50,9 @@ class View(NamedTuple):
 
   def point(self, x: Any, y: Any, flying: bool = False) -> common_pb.Point:
     """World position of a place of Skirmish."""
-    wx, wy = self.game.world.to_world(x, y)
-    z = float(self.game.world.ground_at(wx, wy)) + FLYING_HEIGHT * flying
-    return common_pb.Point(x=float(wx), y=float(wy), z=z)
+    wx, wy = self.game.world.to_world(float(x), float(y))
+    z = self.game.world.ground_below(wx, wy) + FLYING_HEIGHT * flying
+    return common_pb.Point(x=wx, y=wy, z=z)
 
   def shown(self, position: common_pb.Point) -> bool:
     """Whether a world position is in the camera's view."""
@@ -57,26 +66,21 @@ def raw_units(view: View) -> list[raw_pb.Unit]:
 
 
 def _own(view: View) -> Iterator[raw_pb.Unit]:
-  frame, player = view.frame, view.player
-  state = frame.state
-  for slot in np.flatnonzero(state.kind[player]):
-    yield raw_pb.Unit(
-      display_type=raw_pb.Visible, alliance=raw_pb.Self, tag=int(frame.tags[player, slot]),
-      **_place(view, player, slot), **_condition(view, player, slot),
-      **_possession(view, slot))
+  slots = np.flatnonzero(view.frame.state.kind[view.player])
+  seen = _in_sight(view, view.player, slots, view.frame.tags[view.player])
+  for values, more in zip(seen, _possessions(view, slots), strict=True):
+    yield raw_pb.Unit(alliance=raw_pb.Self, **values, **more)
 
 
 def _enemies(view: View) -> Iterator[raw_pb.Unit]:
-  frame, player, enemy = view.frame, view.player, 1 - view.player
-  memory, s = frame.state.memory, view.game.rules.tier.structures
-  for slot in np.flatnonzero(frame.known_tags[player]):
-    tag = int(frame.known_tags[player, slot])
-    if memory.seen[player, slot]:
-      yield raw_pb.Unit(
-        display_type=raw_pb.Visible, alliance=raw_pb.Enemy, tag=tag,
-        **_place(view, enemy, slot), **_condition(view, enemy, slot))
-    elif slot < s:
-      yield _remembered(view, int(slot), tag)
+  tags, seen = view.frame.known_tags[view.player], view.frame.state.memory.seen[view.player]
+  known = np.flatnonzero(tags)
+  in_sight = iter(_in_sight(view, 1 - view.player, known[seen[known]], tags))
+  for slot in known.tolist():
+    if seen[slot]:
+      yield raw_pb.Unit(alliance=raw_pb.Enemy, **next(in_sight))
+    elif slot < view.game.rules.tier.structures:
+      yield _remembered(view, slot, int(tags[slot]))
 
 
 def _remembered(view: View, slot: int, tag: int) -> raw_pb.Unit:
@@ -98,91 +102,111 @@ def unit_type(game: Game, kind: Any) -> int:
   return int(vocabulary.UNIT_TYPES.ids[game.rules.types.index[kind]])
 
 
-def _place(view: View, owner: int, slot: int) -> dict[str, Any]:
-  """What a unit is and where it stands."""
-  state, types = view.frame.state, view.game.rules.types
-  kind = state.kind[owner, slot]
-  flying = bool(types.flying[kind])
-  position = view.point(
-    *_shown_place(view, kind, state.x[owner, slot], state.y[owner, slot]), flying)
-  return {
-    "unit_type": unit_type(view.game, kind), "owner": owner + 1, "pos": position,
-    "facing": float(view.frame.facing[owner, slot]), "radius": float(types.radius[kind]),
-    "is_on_screen": view.shown(position), "is_flying": flying, "is_blip": False,
-    "is_burrowed": False, "is_hallucination": False, "cloak": raw_pb.NotCloaked,
-    "is_selected": int(view.frame.tags[owner, slot]) in view.selected}
+def _in_sight(view: View, owner: int, slots: np.ndarray,
+              tags: np.ndarray) -> list[dict[str, Any]]:
+  """Returns the fields of units that everybody sees who has them in sight.
+
+  Columns become Python's numbers at once: reading numpy's one by one takes most of the time of an
+  observation.
+
+  Args:
+    view: of a player.
+    owner: of the units, 0 or 1.
+    slots: [k] of the units.
+    tags: [n] by slot.
+  """
+  frame, rules = view.frame, view.game.rules
+  state, types = frame.state, rules.types
+  kind = state.kind[owner, slots]
+  points = _points(view, kind, state.x[owner, slots], state.y[owner, slots])
+  columns = {
+    "tag": tags[slots].tolist(), "pos": points,
+    "unit_type": vocabulary.UNIT_TYPES.ids[types.index[kind]].tolist(),
+    "facing": frame.facing[owner, slots].tolist(), "radius": types.radius[kind].tolist(),
+    "is_on_screen": [view.shown(point) for point in points],
+    "is_flying": types.flying[kind].tolist(),
+    "is_selected": [tag in view.selected for tag in frame.tags[owner, slots].tolist()],
+    "health": state.health[owner, slots].tolist(),
+    "health_max": frame.report.max_health[owner, slots].tolist(),
+    "build_progress": _progress(view, owner, slots, kind).tolist(),
+    "is_powered": (types.race[kind] == constants.RACES.index("Protoss")).tolist(),
+    **{name: frame.report.levels[name][owner, slots].astype(int).tolist()
+       for name in _FULL_LEVELS if name in frame.report.levels}}
+  rows = [{"owner": owner + 1, **_SAME, **dict(zip(columns, values, strict=True))}
+          for values in zip(*columns.values(), strict=True)]
+  for name, has, most, current in (
+      ("shield", rules.has_shields, types.shield, state.shield),
+      ("energy", rules.has_energy, types.energy, state.energy)):
+    if has:
+      _add(rows, most[kind] > 0, **{
+        name: current[owner, slots].tolist(), f"{name}_max": most[kind].tolist()})
+  buffs = frame.report.own["buff_id_0"][owner, slots].astype(int)
+  _add(rows, buffs > 0, buff_ids=[[buff] for buff in vocabulary.BUFFS.ids[buffs].tolist()])
+  return rows
 
 
-def _condition(view: View, owner: int, slot: int) -> dict[str, Any]:
-  """Health, energy, construction, buffs and upgrades of a unit in sight."""
-  state, report, rules = view.frame.state, view.frame.report, view.game.rules
-  kind = state.kind[owner, slot]
-  values: dict[str, Any] = {
-    "health": float(state.health[owner, slot]),
-    "health_max": float(report.max_health[owner, slot]),
-    "build_progress": 1.0,
-    "is_powered": constants.RACES[rules.types.race[kind]] == "Protoss"}
-  if slot < rules.tier.structures and state.unfinished[owner, slot] > 0:
-    loops = max(int(rules.products.loops[kind]), 1)
-    values["build_progress"] = 1.0 - float(state.unfinished[owner, slot]) / loops
-  if rules.has_shields and rules.types.shield[kind] > 0:
-    values["shield"] = float(state.shield[owner, slot])
-    values["shield_max"] = float(rules.types.shield[kind])
-  if rules.has_energy and rules.types.energy[kind] > 0:
-    values["energy"] = float(state.energy[owner, slot])
-    values["energy_max"] = float(rules.types.energy[kind])
-  buff = int(report.own["buff_id_0"][owner, slot])
-  if buff:
-    values["buff_ids"] = [int(vocabulary.BUFFS.ids[buff])]
-  for name in _FULL_LEVELS:
-    if name in report.levels:
-      values[name] = int(report.levels[name][owner, slot])
-  return values
+def _add(rows: list[dict[str, Any]], where: np.ndarray, **columns: Sequence[Any]) -> None:
+  """Adds fields, [k] each, to the chosen ones of k rows."""
+  for i in np.flatnonzero(where).tolist():
+    rows[i] |= {name: values[i] for name, values in columns.items()}
 
 
-def _possession(view: View, slot: int) -> dict[str, Any]:
-  """What only the owner of a unit sees: orders, weapon, harvesters, rally point."""
-  game, state, player = view.game, view.frame.state, view.player
-  own, tier = view.frame.report.own, game.rules.tier
-  values: dict[str, Any] = {
-    "is_active": bool(own["active"][player, slot]),
-    "assigned_harvesters": int(own["assigned_harvesters"][player, slot]),
-    "ideal_harvesters": int(own["ideal_harvesters"][player, slot])}
-  if "buff_duration_max" in own:
-    values["buff_duration_remain"] = int(own["buff_duration_remain"][player, slot])
-    values["buff_duration_max"] = int(own["buff_duration_max"][player, slot])
-  if slot >= tier.unarmed:
-    values["weapon_cooldown"] = max(float(state.cooldown[player, slot - tier.unarmed]), 0.0)
-  if slot >= tier.structures:
+def _points(view: View, kind: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[common_pb.Point]:
+  """Returns the world positions of units of local types [k] at places [k] of Skirmish."""
+  types = view.game.rules.types
+  for i in np.flatnonzero(types.gas[kind]):
+    x[i], y[i] = _shown_place(view, kind[i], x[i], y[i])
+  return [view.point(*place) for place in zip(
+    x.tolist(), y.tolist(), types.flying[kind].tolist(), strict=True)]
+
+
+def _progress(view: View, owner: int, slots: np.ndarray, kind: np.ndarray) -> np.ndarray:
+  """Returns the share of units' construction that is complete: [k] float64."""
+  left, rules = np.zeros(len(slots)), view.game.rules
+  structures = np.flatnonzero(slots < rules.tier.structures)
+  left[structures] = view.frame.state.unfinished[owner, slots[structures]]
+  return 1.0 - np.maximum(left, 0) / np.maximum(rules.products.loops[kind], 1)
+
+
+def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
+  """Returns what only the owner of units sees: orders, weapon, harvesters, rally point."""
+  state, player, tier = view.frame.state, view.player, view.game.rules.tier
+  own = {name: values[player, slots].astype(int).tolist()
+         for name, values in view.frame.report.own.items() if name in _POSSESSIONS}
+  own["active"] = [bool(active) for active in own["active"]]
+  rows = [{_POSSESSIONS[name]: value for name, value in zip(own, values, strict=True)}
+          for values in zip(*own.values(), strict=True)]
+  cooldown = state.cooldown[player].tolist()
+  verbs = state.orders.verb[player].tolist(), state.next_orders.verb[player].tolist()
+  queues, rally = state.queue[player].tolist(), state.rally[player].tolist()
+  for slot, values in zip(slots.tolist(), rows, strict=True):
+    if slot >= tier.unarmed:
+      values["weapon_cooldown"] = max(cooldown[slot - tier.unarmed], 0.0)
+    if slot < tier.structures:
+      if any(queues[slot]):
+        values["orders"] = list(_queue_orders(view, slot))
+      if rally[slot]:
+        values["rally_targets"] = [raw_pb.RallyTarget(
+          point=view.point(state.rally_x[player, slot], state.rally_y[player, slot]))]
+      continue
     unit = slot - tier.structures
-    values["orders"] = list(unit_orders(view, int(unit)))
-    if state.orders.verb[player, unit] == constants.ATTACK_UNIT:
+    values["orders"] = [
+      _unit_order(view, unit, orders, verb[unit])
+      for orders, verb in zip((state.orders, state.next_orders), verbs, strict=True)
+      if verb[unit] != constants.IDLE]
+    if verbs[0][unit] == constants.ATTACK_UNIT:
       target = state.orders.target[player, unit]
       values["engaged_target_tag"] = int(view.frame.known_tags[player, target])
-    return values
-  values["orders"] = list(queue_orders(view, int(slot)))
-  if state.rally[player, slot]:
-    values["rally_targets"] = [raw_pb.RallyTarget(
-      point=view.point(state.rally_x[player, slot], state.rally_y[player, slot]))]
-  return values
+  return rows
 
 
-def unit_orders(view: View, unit: int) -> Iterator[raw_pb.UnitOrder]:
-  """Yields the orders of an own unit: the current one and the queued one."""
-  state, player = view.frame.state, view.player
-  for orders in (state.orders, state.next_orders):
-    verb = int(orders.verb[player, unit])
-    if verb == constants.IDLE:
-      continue
-    if orders is state.orders and verb == constants.GATHER and state.cargo[player, unit] > 0:
-      verb = constants.RETURN
-    yield _unit_order(view, unit, orders, verb)
-
-
-def _unit_order(view: View, unit: int, orders: Any, verb: int) -> raw_pb.UnitOrder:
+def _unit_order(view: View, unit: int, orders: Orders, verb: int) -> raw_pb.UnitOrder:
+  """Returns the current or the queued order of an own unit."""
   game, state, player = view.game, view.frame.state, view.player
   names, abilities = game.rules.functions.names, catalogue.make_catalogue(game.rules)
   kind = int(state.kind[player, unit + game.rules.tier.structures])
+  if orders is state.orders and verb == constants.GATHER and state.cargo[player, unit] > 0:
+    verb = constants.RETURN
   if verb in (constants.BUILD, constants.CONSTRUCT):
     order = raw_pb.UnitOrder(
       ability_id=abilities.product_ability(int(orders.product[player, unit])))
@@ -193,26 +217,28 @@ def _unit_order(view: View, unit: int, orders: Any, verb: int) -> raw_pb.UnitOrd
     order.target_world_space_pos.CopyFrom(
       view.point(orders.x[player, unit], orders.y[player, unit]))
     return order
-  tags = {
-    constants.ATTACK_UNIT: view.frame.known_tags[player],
-    constants.GATHER: roster.resource_tags(game.rules, player),
-    constants.REPAIR: view.frame.tags[player]}.get(verb)
+  if verb not in (constants.ATTACK_UNIT, constants.GATHER, constants.REPAIR):
+    return order
+  tags = (view.frame.known_tags[player] if verb == constants.ATTACK_UNIT
+          else view.frame.tags[player] if verb == constants.REPAIR
+          else roster.resource_tags(game.rules, player))
   target = int(orders.target[player, unit])
-  if tags is not None and 0 <= target < len(tags) and tags[target]:
+  if 0 <= target < len(tags) and tags[target]:
     order.target_unit_tag = int(tags[target])
   return order
 
 
-def queue_orders(view: View, slot: int) -> Iterator[raw_pb.UnitOrder]:
+def _queue_orders(view: View, slot: int) -> Iterator[raw_pb.UnitOrder]:
   """Yields the products that an own structure makes."""
   state, rules, player = view.frame.state, view.game.rules, view.player
   abilities = catalogue.make_catalogue(rules)
-  for product, timer in zip(state.queue[player, slot], state.timers[player, slot], strict=True):
+  for product, timer in zip(state.queue[player, slot].tolist(),
+                            state.timers[player, slot].tolist(), strict=True):
     if product:
       loops = max(int(rules.products.loops[product]), 1)
       yield raw_pb.UnitOrder(
-        ability_id=abilities.product_ability(int(product)),
-        progress=float(np.clip(1.0 - timer / loops, 0.0, 1.0)))
+        ability_id=abilities.product_ability(product),
+        progress=min(max(1.0 - timer / loops, 0.0), 1.0))
 
 
 def _resources(view: View) -> Iterator[raw_pb.Unit]:

@@ -11,6 +11,7 @@ the centres of location grids.
 """
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,12 @@ class World(NamedTuple):
     """Coordinates in Skirmish of world places."""
     return x - self.half, self.half - y
 
+  def ground_below(self, x: float, y: float) -> float:
+    """World height z of the ground at one place: `ground_at` without numpy's overhead."""
+    most = self.size - 1
+    row, column = (min(max(math.floor(value), 0), most) for value in (y, x))
+    return _LOWEST + _HEIGHT_RANGE * self.height.item(row, column) / 255
+
   def ground_at(self, x: Any, y: Any) -> np.ndarray:
     """World heights z of the ground at world places [...], [...] float."""
     row, column = (np.clip(np.floor(values).astype(int), 0, self.size - 1) for values in (y, x))
@@ -65,6 +72,7 @@ def make_world(rules: tables.Rules, map_index: int) -> World:
   return World(size, passable, buildable, np.where(high, maps.HIGH, maps.LOW).astype(np.uint8))
 
 
+@functools.cache
 def shown_resources(rules: tables.Rules, realistic: bool) -> np.ndarray:
   """Returns where the resources of one half are shown, in Skirmish: [2, R / 2] float32.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from starleague.agent import types
 from starleague.environments import base
@@ -35,6 +36,7 @@ from starleague.environments.skirmish.rules.state import Array, Commands, State
 from starleague.environments.skirmish.rules.upgrades import max_health
 
 PLACEMENTS = 32  # places that one run of `placeable` tests
+STEPS = 16  # most environment steps of one run of `advance`: 128 game loops
 
 
 class Report(NamedTuple):
@@ -49,13 +51,31 @@ class Report(NamedTuple):
   products: Any  # [2, C] int32: the local product that each function makes next, 0 for none
 
 
+class Track(NamedTuple):
+  """What the server must know of every state, [k, ...] of k states: the others are never read."""
+
+  kind: Any  # [2, n] int32, as of State
+  x: Any  # [2, n] float32
+  y: Any
+  unfinished: Any  # [2, S] int32
+  hurt: Any  # [2, n] bool
+  upgrades: Any  # [2, U] bool
+  injected: Any  # [2, S] or [2, 0] int32
+  seen: Any  # [2, n] bool, as of Memory
+  remembered: Any  # [2, S] int32: `Memory.kind`
+  patches: Any  # [2, R] int32
+  winner: Any  # [] int32
+
+
 class Programs(NamedTuple):
   """Compiled functions of a tier."""
 
   reset: Callable[[jax.Array, base.MatchUp], State]
   act: Callable[[State, types.Action, Array], State]  # (state, actions [2, ...], acts [2])
   command: Callable[[State, Commands], State]  # executes commands; `State.refused` has results
-  advance: Callable[[State], State]  # plays a step
+  # (state, count) -> (state, track): plays `count` of at most STEPS steps; tracks the state after
+  # each of them, [STEPS, ...].
+  advance: Callable[[State, Any], tuple[State, Track]]
   report: Callable[[State], Report]
   placeable: Callable[..., Array]  # (state, player, x, y, product [PLACEMENTS]) -> bool
 
@@ -85,6 +105,26 @@ def execute(rules: tables.Rules, state: State, given: Commands) -> State:
   state = abilities.use_abilities(rules, state, accepted)
   state = economy.train(rules, state, accepted.trainers, accepted.command.product)
   return state._replace(commands=noted)
+
+
+def track_of(state: State) -> Track:
+  """Returns what is tracked of a state."""
+  memory = state.memory
+  return Track(state.kind, state.x, state.y, state.unfinished, state.hurt, state.upgrades,
+               state.injected, memory.seen, memory.kind, memory.patches, state.winner)
+
+
+def _advance(game: base.Environment, state: State, count: Array) -> tuple[State, Track]:
+  """Plays steps in one program: a call for each would take longer than the steps of `mini`."""
+  track = jax.tree.map(lambda x: jnp.zeros((STEPS, *x.shape), x.dtype), track_of(state))
+
+  def body(i, carry):
+    state, track = carry
+    state = game.advance(state)
+    put = functools.partial(lax.dynamic_update_index_in_dim, index=i, axis=0)
+    return state, jax.tree.map(put, track, track_of(state))
+
+  return lax.fori_loop(0, count, body, (state, track))
 
 
 def _report(rules: tables.Rules, state: State) -> Report:
@@ -122,7 +162,7 @@ def make_programs(tier: str) -> Programs:
   bind = functools.partial
   return Programs(
     reset=exact.compiled(game.reset), act=exact.compiled(game.act),
-    command=exact.compiled(bind(execute, rules)), advance=exact.compiled(game.advance),
+    command=exact.compiled(bind(execute, rules)), advance=exact.compiled(bind(_advance, game)),
     report=exact.compiled(bind(_report, rules)),
     placeable=exact.compiled(bind(_placeable, rules)))
 

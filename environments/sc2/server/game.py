@@ -1,8 +1,9 @@
 """A game on the server: its state, its pending commands, its scripted players, its frames."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -42,16 +43,17 @@ class Frame(NamedTuple):
 
 
 class Changes(NamedTuple):
-  """What a step changed."""
+  """What a run of k environment steps changed."""
 
-  before: State
-  after: State
-  dead: tuple[frozenset[int], frozenset[int]]  # tags that each player saw die
-  born: np.ndarray  # [2, n] bool
+  loops: tuple[int, ...]  # [k]: after each step
+  before: engine.Track  # [k, ...]
+  after: engine.Track
+  dead: tuple[tuple[frozenset[int], frozenset[int]], ...]  # [k]: tags that each player saw die
+  born: np.ndarray  # [k, 2, n] bool
 
 
 class Game:
-  """One game. `step` plays 8 game loops; commands take effect in the next step."""
+  """One game. Environment steps have 8 game loops; commands take effect in the next one."""
 
   def __init__(self, battlefield: Battlefield, races: tuple[int, int], seed: int,
                bots: Mapping[int, Bot] | None = None):
@@ -75,12 +77,14 @@ class Game:
     start, self._noise = exact.keys_of(seed)
     self.steps = 0
     self._state = self._programs.reset(start, self.match_up)
-    self._host: State = engine.to_host(self._state)
+    self._host: State | None = None
+    self._last = self._track()
     self._roster = Roster(self.rules)
-    self.tags = self.known_tags = np.zeros(self._host.kind.shape, np.int64)  # as in Frame
-    self._note_tags()
-    self._facing = np.full(self._host.kind.shape, 1.5 * np.pi, np.float32)
+    self.tags = self.known_tags = np.zeros(self._last.kind.shape, np.int64)  # as in Frame
+    self._note_tags(self._last, self._last.seen)
+    self._facing = np.full(self._last.kind.shape, 1.5 * np.pi, np.float32)
     self._frame: Frame | None = None
+    self._next_loop = np.zeros(2, np.int32)  # when players are due
     self._pending = self._with_bots()
 
   @property
@@ -91,25 +95,27 @@ class Game:
   @property
   def state(self) -> State:
     """The state that observations show, on the host."""
+    if self._host is None:
+      self._host = engine.to_host(self._state)
     return self._host
 
   @property
   def races(self) -> tuple[int, int]:
     """Indices of types.RACES that are played."""
-    first, second = (types.RACES.index(RACES[race].lower()) for race in self._host.race)
+    first, second = (types.RACES.index(RACES[race].lower()) for race in self.state.race)
     return first, second
 
   @property
   def winner(self) -> int:
     """Player 0 or 1, DRAW, or -1 during the game."""
-    return int(self._host.winner)
+    return int(self._last.winner)
 
   def frame(self) -> Frame:
     """Returns the state with what observations need."""
     if self._frame is None:
       report = engine.to_host(self._programs.report(self._state))
       self._frame = Frame(
-        self.loop, self.steps, self._host, report, self.tags, self.known_tags, self._facing)
+        self.loop, self.steps, self.state, report, self.tags, self.known_tags, self._facing)
     return self._frame
 
   def command(self, player: int, given: Commands) -> int:
@@ -122,26 +128,38 @@ class Game:
     if self.winner >= 0:
       return 0
     self._pending = self._programs.command(self._pending, given)
-    self._roster.update(self._pending)
-    return int(self._pending.refused[player])
+    self._roster.update(np.asarray(self._pending.kind))
+    return int(np.asarray(self._pending.refused)[player])
 
-  def step(self) -> Changes:
-    """Plays one environment step of a game that is not over."""
-    before, tags, known = self._host, self.tags, self.known_tags
-    self._state = self._programs.advance(self._pending)
-    self._host = after = engine.to_host(self._state)
-    self.steps += 1
-    self._note_tags()
+  def play(self, steps: int) -> Iterator[Changes]:
+    """Plays so many environment steps, or to the end of the game; yields what they change."""
+    while steps > 0 and self.winner < 0:
+      changes = self._run(min(steps, engine.STEPS, self._steps_to_bots()))
+      steps -= len(changes.loops)
+      yield changes
+
+  def _run(self, count: int) -> Changes:
+    """Plays steps in which no scripted player acts, but in the first; fewer if the game ends."""
+    self._state, track = self._programs.advance(self._pending, np.int32(count))
+    self._host = self._frame = None
+    track = engine.to_host(track)
+    over = np.flatnonzero(track.winner[:count] >= 0)  # the state does not change any more
+    count = int(over[0]) + 1 if over.size else count
+    after: engine.Track = jax.tree.map(lambda x: x[:count], track)
+    before = jax.tree.map(
+      lambda last, x: np.concatenate([last[None], x[:-1]]), self._last, after)
+    dead, born = [], np.zeros(after.kind.shape, bool)
+    for i in range(count):
+      old, now = self.tags, jax.tree.map(lambda x, i=i: x[i], after)
+      dead.append(self._note_tags(now, before.seen[i]))
+      born[i] = (self.tags > 0) & (self.tags != old)
     self._turn(before, after)
-    self._frame = None
-    gone, born = ((there > 0) & (there != other) for there, other in (
-      (tags, self.tags), (self.tags, tags)))
-    dead = tuple(
-      frozenset([*tags[player][gone[player]].tolist(),
-                 *known[player][gone[1 - player] & before.memory.seen[player]].tolist()])
-      for player in range(2))
+    first = self.steps + 1
+    self.steps += count
+    self._last = jax.tree.map(lambda x: x[-1], after)
     self._pending = self._with_bots()
-    return Changes(before, after, (dead[0], dead[1]), born)
+    loops = tuple(LOOPS_PER_STEP * step for step in range(first, self.steps + 1))
+    return Changes(loops, before, after, tuple(dead), born)
 
   def grant(self, player: int, minerals: int = 0, vespene: int = 0) -> None:
     """Gives a player money, at once."""
@@ -152,12 +170,12 @@ class Game:
                             vespene=state.vespene + share.astype(np.int32) * vespene)
 
     self._state, self._pending = paid(self._state), paid(self._pending)
-    self._host, self._frame = engine.to_host(self._state), None
+    self._host = self._frame = None
 
   def reinforce(self, player: int, marines: int) -> None:
     """Gives a player Marines beside its workers, before the first step."""
     kind, s, x, y = (np.array(values) for values in (
-      self._host.kind, self.rules.tier.structures, self._host.x, self._host.y))
+      self._last.kind, self.rules.tier.structures, self._last.x, self._last.y))
     free = s + np.flatnonzero(kind[player, s:] == 0)[:marines]
     worker = s + int(np.flatnonzero(kind[player, s:])[0])
     kind[player, free] = self.rules.types.local("Marine")
@@ -166,8 +184,9 @@ class Game:
     health = self.rules.types.health[kind].astype(np.float32)
     self._state = self._state._replace(
       kind=jnp.asarray(kind), x=jnp.asarray(x), y=jnp.asarray(y), health=jnp.asarray(health))
-    self._host, self._frame = engine.to_host(self._state), None
-    self._note_tags()
+    self._host = self._frame = None
+    self._last = self._track()
+    self._note_tags(self._last, self._last.seen)
     self._pending = self._with_bots()
 
   def placeable(self, player: int, places: np.ndarray, products: np.ndarray) -> np.ndarray:
@@ -191,17 +210,52 @@ class Game:
         self._state, np.int32(player), part[:, 0], part[:, 1], kinds))[:count])
     return np.concatenate(found) if found else np.zeros(0, bool)
 
-  def _note_tags(self) -> None:
-    self._roster.update(self._host)
-    self._roster.remember(self._host)
-    self.tags, self.known_tags = self._roster.tags(), self._roster.known_tags(self._host)
+  def _track(self) -> engine.Track:
+    """What is tracked of the current state, on the host."""
+    track: engine.Track = engine.to_host(engine.track_of(self._state))
+    return track
+
+  def _note_tags(self, now: engine.Track,
+                 seen: np.ndarray) -> tuple[frozenset[int], frozenset[int]]:
+    """Notes the tags of a state; returns those that each player saw die since the last one.
+
+    Args:
+      now: of the state.
+      seen: [2, n] bool, the opponent's slots in sight in the state before.
+    """
+    tags, known = self.tags, self.known_tags
+    self._roster.update(now.kind)
+    self._roster.remember(now.seen)
+    self.tags = self._roster.tags()
+    self.known_tags = self._roster.known_tags(now.seen, now.remembered)
+    gone = (tags > 0) & (tags != self.tags)
+    if not gone.any():
+      return frozenset(), frozenset()
+    first, second = (
+      frozenset([*tags[player][gone[player]].tolist(),
+                 *known[player][gone[1 - player] & seen[player]].tolist()])
+      for player in range(2))
+    return first, second
+
+  def _steps_to_bots(self) -> int:
+    """Steps until a scripted player acts, at least one; the most if there is none."""
+    loops = [int(self._next_loop[player]) - self.loop for player in self.bots]
+    return max(1, -(-min(loops) // LOOPS_PER_STEP)) if loops else engine.STEPS
 
   def _with_bots(self) -> State:
     """The state with the scripted players' next commands noted."""
-    due = (self._host.loop >= self._host.next_loop) & (self._host.winner < 0)
-    acting = [player for player in self.bots if due[player]]
-    if not acting:
-      return self._state
+    pending = self._state
+    if self.bots:
+      self._next_loop = np.asarray(self._state.next_loop)
+      acting = [player for player in self.bots
+                if self.loop >= self._next_loop[player] and self.winner < 0]
+      if acting:
+        pending = self._act(acting)
+        self._next_loop = np.asarray(pending.next_loop)
+    return pending
+
+  def _act(self, acting: Sequence[int]) -> State:
+    """The state with commands of scripted players."""
     decide = engine.make_decide(self.battlefield.tier)
     actions, acts = engine.no_actions(self.battlefield.tier)
     for player in acting:
@@ -212,10 +266,11 @@ class Game:
       acts[player] = True
     return self._programs.act(self._state, actions, acts)
 
-  def _turn(self, before: State, after: State) -> None:
-    """Units face where they move to."""
+  def _turn(self, before: engine.Track, after: engine.Track) -> None:
+    """Units face where they have moved to last."""
     dx, dy = after.x - before.x, before.y - after.y
     moved = (np.hypot(dx, dy) > _MOVED) & (before.kind > 0) & (after.kind > 0)
-    self._facing = np.where(moved, np.arctan2(dy, dx) % (2 * np.pi), self._facing).astype(
-      np.float32)
-
+    last = len(moved) - 1 - np.argmax(moved[::-1], axis=0)
+    dx, dy = (np.take_along_axis(values, last[None], axis=0)[0] for values in (dx, dy))
+    self._facing = np.where(
+      moved.any(axis=0), np.arctan2(dy, dx) % (2 * np.pi), self._facing).astype(np.float32)

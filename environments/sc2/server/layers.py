@@ -197,9 +197,9 @@ def screen(view: View, seat: Seat, units: list[raw_pb.Unit],
   near = [unit for unit in reversed(units) if left - margin <= unit.pos.x <= right + margin
           and bottom - margin <= unit.pos.y <= top + margin]
   discs = _unit_discs(grid, near)
-  top = topmost(grid, discs)
+  numbers = topmost(grid, discs)
   for name, (value, dtype) in _UNIT_LAYERS.items():
-    layers[name] = draw(top, near, value, dtype)
+    layers[name] = draw(numbers, near, value, dtype)
   for name in _EMPTY_LAYERS:
     layers[name] = np.zeros((grid.rows, grid.columns), bool)
   density = np.zeros((grid.rows, grid.columns), np.uint8)

@@ -134,16 +134,18 @@ class Match:
     """Plays up to the lowest loop that participants have asked for."""
     waiting = [target for player, target in self._targets.items() if player not in self._left]
     target = min(waiting) if waiting else self.loop
-    while self.loop < target and not self.over:
-      self._play(min(target, (self.loop // LOOPS_PER_STEP + 1) * LOOPS_PER_STEP))
+    self._play(target)
 
-  def _play(self, loop: int) -> None:
-    """Moves on to a game loop, at most to the next multiple of a step."""
-    self.loop = loop
-    if loop % LOOPS_PER_STEP == 0:
-      changes = self.game.step()
+  def _play(self, target: int) -> None:
+    """Moves on to a game loop, or to the end of the game."""
+    if self.over or target <= self.loop:
+      return
+    for changes in self.game.play(target // LOOPS_PER_STEP - self.game.steps):
+      self.loop = changes.loops[-1]
       for seat in self.seats.values():
-        observation.note_changes(self.game, seat, changes)
+        observation.note_changes(self.game.rules, seat, changes)
+    if not self.over:
+      self.loop = target
 
   def start_clock(self) -> None:
     """Starts the clock of a game in real time."""

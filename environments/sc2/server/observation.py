@@ -14,12 +14,12 @@ from starleague.environments.sc2.protocol import (
   spatial_pb,
   ui_pb,
 )
-from starleague.environments.sc2.server import interface, layers, possible, units
+from starleague.environments.sc2.server import engine, interface, layers, possible, units
 from starleague.environments.sc2.server.game import Changes, Frame, Game
 from starleague.environments.sc2.server.seats import Seat
 from starleague.environments.sc2.server.units import View
 from starleague.environments.sc2.server.world import image
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules import constants, tables
 
 _PLANE = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _VISIBLE = 2  # of the plane "visibility"
@@ -177,29 +177,29 @@ def _panels(seat: Seat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.Ob
   return panel
 
 
-def note_changes(game: Game, seat: Seat, changes: Changes) -> None:
-  """Notes deaths and alerts of a step for a participant's next observation."""
-  player, before, after = seat.player, changes.before, changes.after
-  for tag in changes.dead[player]:
-    seat.note(game.loop, "dead", tag)
-  s, worker = game.rules.tier.structures, game.rules.types.worker
-  born = changes.born[player, s:]
-  kinds = after.kind[player, s:]
-  stood = (before.kind[player, :s] > 0) & (after.kind[player, :s] > 0)
-  hurt = after.hurt[player] & (after.kind[player] > 0)
-  halves = before.memory.patches[player] > 0, after.memory.patches[player] > 0
-  gas = np.tile(game.rules.tier.geysers, 2)
-  emptied = halves[0] & ~halves[1]
+def note_changes(rules: tables.Rules, seat: Seat, changes: Changes) -> None:
+  """Notes deaths and alerts of a run of steps for a participant's next observation."""
+  player, s, worker = seat.player, rules.tier.structures, rules.types.worker
+  before, after = (
+    engine.Track._make([*(x[:, player] for x in track[:-1]), track.winner])
+    for track in (changes.before, changes.after))
+  born, kinds = changes.born[:, player, s:], after.kind[:, s:]
+  stood = (before.kind[:, :s] > 0) & (after.kind[:, :s] > 0)
+  hurt = after.hurt & (after.kind > 0)
+  emptied = (before.patches > 0) & (after.patches <= 0)
+  gas = np.tile(rules.tier.geysers, 2)
   happened = {
-    sc_pb.BuildingComplete: (stood & (before.unfinished[player] > 0)
-                             & (after.unfinished[player] == 0)).any(),
-    sc_pb.BuildingUnderAttack: hurt[:s].any(), sc_pb.UnitUnderAttack: hurt[s:].any(),
-    sc_pb.TrainWorkerComplete: (born & worker[kinds]).any(),
-    sc_pb.TrainUnitComplete: (born & ~worker[kinds]).any(),
-    sc_pb.ResearchComplete: (after.upgrades[player] & ~before.upgrades[player]).any(),
-    sc_pb.MineralsExhausted: (emptied & ~gas).any(),
-    sc_pb.VespeneExhausted: (emptied & gas).any(),
-    sc_pb.LarvaHatched: ((before.injected[player] > 0) & (after.injected[player] == 0)).any()}
-  for alert, happens in happened.items():
-    if happens:
-      seat.note(game.loop, "alert", alert)
+    sc_pb.BuildingComplete: stood & (before.unfinished > 0) & (after.unfinished == 0),
+    sc_pb.BuildingUnderAttack: hurt[:, :s], sc_pb.UnitUnderAttack: hurt[:, s:],
+    sc_pb.TrainWorkerComplete: born & worker[kinds],
+    sc_pb.TrainUnitComplete: born & ~worker[kinds],
+    sc_pb.ResearchComplete: after.upgrades & ~before.upgrades,
+    sc_pb.MineralsExhausted: emptied & ~gas, sc_pb.VespeneExhausted: emptied & gas,
+    sc_pb.LarvaHatched: (before.injected > 0) & (after.injected == 0)}
+  alerts = {alert: where.any(axis=1) for alert, where in happened.items() if where.any()}
+  for i, loop in enumerate(changes.loops):
+    for tag in changes.dead[i][player]:
+      seat.note(loop, "dead", tag)
+    for alert, where in alerts.items():
+      if where[i]:
+        seat.note(loop, "alert", alert)

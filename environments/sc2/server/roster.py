@@ -10,7 +10,6 @@ import functools
 import numpy as np
 
 from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.state import State
 
 _FIRST = 1 << 32  # tags of the real game begin here as well
 _COUNT_BITS, _SLOT_BITS = 16, 14
@@ -24,20 +23,23 @@ class Roster:
     """Makes the roster of a game that has not started."""
     tier = rules.tier
     self._n, self._s, self._resources = tier.slots, tier.structures, tier.resources
-    self._kind = np.zeros((2, tier.slots), np.int32)
+    self.kind = np.zeros((2, tier.slots), np.int32)  # of the last state
     self._count = np.zeros((2, tier.slots), np.int64)
     self._remembered = np.zeros((2, tier.structures), np.int64)
 
-  def update(self, state: State) -> None:
-    """Counts the units that were born since the last state. No slot is left and taken at once."""
-    kind = np.asarray(state.kind)
-    self._count += (kind > 0) & (self._kind == 0)
-    self._kind = kind
+  def update(self, kind: np.ndarray) -> None:
+    """Counts the units that were born since the last state. No slot is left and taken at once.
 
-  def remember(self, state: State) -> None:
-    """Notes the tags of structures in sight."""
-    seen = state.memory.seen[:, :self._s]
-    self._remembered = np.where(seen, self._all()[::-1, :self._s], self._remembered)
+    Args:
+      kind: [2, n], local types of the players' slots.
+    """
+    self._count += (kind > 0) & (self.kind == 0)
+    self.kind = kind
+
+  def remember(self, seen: np.ndarray) -> None:
+    """Notes the tags of structures in sight; `seen` is [2, n] bool, by slots of the opponent."""
+    self._remembered = np.where(
+      seen[:, :self._s], self._all()[::-1, :self._s], self._remembered)
 
   def _all(self) -> np.ndarray:
     """Tags of all slots' units, present or gone: [2, n]."""
@@ -46,14 +48,18 @@ class Roster:
 
   def tags(self) -> np.ndarray:
     """Returns the tags of the players' slots, [2, n] int64, 0 where empty."""
-    return np.where(self._kind > 0, self._all(), 0)
+    return np.where(self.kind > 0, self._all(), 0)
 
-  def known_tags(self, state: State) -> np.ndarray:
-    """Returns the opponent's tags as each player knows them, [2, n] int64, 0 where unknown."""
-    known = np.where(state.memory.seen, self._all()[::-1], 0)
-    known[:, :self._s] = np.where(
-      state.memory.seen[:, :self._s], known[:, :self._s],
-      np.where(state.memory.kind > 0, self._remembered, 0))
+  def known_tags(self, seen: np.ndarray, remembered: np.ndarray) -> np.ndarray:
+    """Returns the opponent's tags as each player knows them, [2, n] int64, 0 where unknown.
+
+    Args:
+      seen: [2, n] bool, the opponent's slots in sight.
+      remembered: [2, S], types of its structures as last seen, 0 for none.
+    """
+    known = np.where(seen, self._all()[::-1], 0)
+    known[:, :self._s] = np.where(seen[:, :self._s], known[:, :self._s],
+                                  np.where(remembered > 0, self._remembered, 0))
     return known
 
 

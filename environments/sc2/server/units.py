@@ -117,8 +117,9 @@ def _in_sight(view: View, owner: int, slots: np.ndarray,
   """
   frame, rules = view.frame, view.game.rules
   state, types = frame.state, rules.types
-  kind = state.kind[owner, slots]
-  points = _points(view, kind, state.x[owner, slots], state.y[owner, slots])
+  kind = np.asarray(state.kind[owner, slots])
+  points = _points(
+    view, kind, np.asarray(state.x[owner, slots]), np.asarray(state.y[owner, slots]))
   columns = {
     "tag": tags[slots].tolist(), "pos": points,
     "unit_type": vocabulary.UNIT_TYPES.ids[types.index[kind]].tolist(),

@@ -80,7 +80,8 @@ def test_commands_through_the_api_give_the_same_game(tier, map_name, races, scri
     results = {player: _issue(played, player, action, rows)
                for player, action in actions.items() if int(action.function)}
     direct.step(actions)
-    played.step()
+    (changes,) = played.play(1)
+    assert changes.loops == (played.loop,) == (8 * direct.steps,)
     given += len(results)
     assert _differing(direct.state, played.state) == [], direct.steps
     for player, result in results.items():
@@ -97,17 +98,18 @@ def test_scripted_opponents_play_as_in_a_live_game():
                      {player: game.Bot(int(index)) for player, index in enumerate(indices)})
   direct = live.LiveGame(config, played.match_up, 5)
   seats = [live.Seat(replays.scripted_player(name, config), config) for name in names]
-  for _ in range(60):
-    direct.step({player: seats[player].act(direct, player)
-                 for player in np.flatnonzero(direct.due).tolist()})
-    played.step()
+  for steps in (1, 22, 37):  # several in one program, where no scripted player acts
+    loops = [loop for changes in played.play(steps) for loop in changes.loops]
+    assert loops == list(range(played.loop - 8 * (steps - 1), played.loop + 1, 8))
+    for _ in range(steps):
+      direct.step({player: seats[player].act(direct, player)
+                   for player in np.flatnonzero(direct.due).tolist()})
   assert _differing(direct.state, played.state) == []
 
 
 def test_the_minimap_at_its_own_resolution_is_skirmishs():
   played = game.Game(Battlefield("mini"), (1, 1), 2)
-  for _ in range(3):
-    played.step()
+  assert sum(len(changes.loops) for changes in played.play(3)) == 3
   planes = played.frame().report.planes
   direct = live.LiveGame(engine.game_config("mini"), played.match_up, 2)
   for _ in range(3):

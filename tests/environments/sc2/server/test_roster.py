@@ -1,7 +1,5 @@
 """Tags identify units for their life and never name two of them."""
 
-import types
-
 import numpy as np
 
 from starleague.environments.sc2.server import engine, roster
@@ -10,26 +8,19 @@ RULES = engine.rules_of("default")
 N, S = RULES.tier.slots, RULES.tier.structures
 
 
-def _state(kind, seen=None, remembered=None):
-  seen = np.zeros((2, N), bool) if seen is None else seen
-  remembered = np.zeros((2, S), np.int32) if remembered is None else remembered
-  return types.SimpleNamespace(
-    kind=kind, memory=types.SimpleNamespace(seen=seen, kind=remembered))
-
-
 def test_a_slot_that_is_used_again_has_a_new_tag():
   found, kind = roster.Roster(RULES), np.zeros((2, N), np.int32)
   kind[0, 3] = 5
-  found.update(_state(kind.copy()))
+  found.update(kind.copy())
   first = found.tags()[0, 3]
   kind[0, 3] = 6  # a morph
-  found.update(_state(kind.copy()))
+  found.update(kind.copy())
   assert found.tags()[0, 3] == first > 0
   kind[0, 3] = 0
-  found.update(_state(kind.copy()))
+  found.update(kind.copy())
   assert found.tags()[0, 3] == 0
   kind[0, 3] = 5
-  found.update(_state(kind.copy()))
+  found.update(kind.copy())
   assert found.tags()[0, 3] not in (0, first)
   assert np.count_nonzero(found.tags()) == 1
 
@@ -37,24 +28,23 @@ def test_a_slot_that_is_used_again_has_a_new_tag():
 def test_a_remembered_structure_keeps_the_tag_it_was_seen_under():
   found, kind = roster.Roster(RULES), np.zeros((2, N), np.int32)
   seen, remembered = np.zeros((2, N), bool), np.zeros((2, S), np.int32)
+  unseen = np.zeros((2, N), bool)
   kind[1, 2] = 9
   seen[0, 2], remembered[0, 2] = True, 9
-  state = _state(kind.copy(), seen.copy(), remembered)
-  found.update(state)
-  found.remember(state)
+  found.update(kind.copy())
+  found.remember(seen)
   tag = found.tags()[1, 2]
-  assert found.known_tags(state)[0, 2] == tag
+  assert found.known_tags(seen, remembered)[0, 2] == tag
   for value in (0, 9):  # it dies unseen, and another is built in its slot
     kind[1, 2] = value
-    state = _state(kind.copy(), np.zeros((2, N), bool), remembered)
-    found.update(state)
-    found.remember(state)
-  assert found.known_tags(state)[0, 2] == tag != found.tags()[1, 2]
+    found.update(kind.copy())
+    found.remember(unseen)
+  assert found.known_tags(unseen, remembered)[0, 2] == tag != found.tags()[1, 2]
 
 
 def test_tags_of_units_resources_and_larvae_differ():
   found = roster.Roster(RULES)
-  found.update(_state(np.ones((2, N), np.int32)))
+  found.update(np.ones((2, N), np.int32))
   units = found.tags().ravel().tolist()
   resources = roster.resource_tags(RULES, 0).tolist()
   larvae = [tag for player in range(2) for slot in range(S)

@@ -119,8 +119,8 @@ def _league() -> dict:
     # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see
     # starleague.league.matchmaking.
     "matchmaking": "pfsp",
-    "snapshot_steps": 4.5e4,  # agent steps between two snapshots of a player, at least
-    "timeout_steps": 9e4,  # after which a snapshot is due at any score
+    "snapshot_steps": 3e4,  # agent steps between two snapshots of a player, at least
+    "timeout_steps": 6e4,  # after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player
     "games": 16,  # of an assignment
     "chunk": 16,  # rows inferred at once with the parameters of one player

@@ -3,7 +3,7 @@
 A command of the API takes effect in the next step of 8 game loops, but its result is returned at
 once, and a player may give any number of them. `command` therefore executes one command on the
 state that the next step starts from. One command a player and step gives the same state as
-`Environment.act` with the same command. Scripted players act through `act`, before the commands.
+`Environment.act` with the same command. Scripted players act before the commands.
 """
 
 import functools
@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.bots import players
 from starleague.environments.skirmish.games import exact
@@ -71,11 +70,7 @@ class Programs(NamedTuple):
   """Compiled functions of a tier."""
 
   reset: Callable[[jax.Array, base.MatchUp], State]
-  act: Callable[[State, types.Action, Array], State]  # (state, actions [2, ...], acts [2])
   command: Callable[[State, Commands], State]  # executes commands; `State.refused` has results
-  # (state, count) -> (state, track): plays `count` of at most STEPS steps; tracks the state after
-  # each of them, [STEPS, ...].
-  advance: Callable[[State, Any], tuple[State, Track]]
   report: Callable[[State], Report]
   placeable: Callable[..., Array]  # (state, player, x, y, product [PLACEMENTS]) -> bool
 
@@ -114,17 +109,54 @@ def track_of(state: State) -> Track:
                state.injected, memory.seen, memory.kind, memory.patches, state.winner)
 
 
-def _advance(game: base.Environment, state: State, count: Array) -> tuple[State, Track]:
-  """Plays steps in one program: a call for each would take longer than the steps of `mini`."""
+class Bots(NamedTuple):
+  """The scripted players of a game."""
+
+  scripts: Any  # [2] int32, indices of `scripts.names_of(tier)`; -1 for participants
+  noise: Any  # random key; equal ones give equal actions, those of `games.live.LiveGame`
+
+
+# (game, bots, state, steps played, count) -> (shown, pending, track). Plays `count` of at most
+# STEPS steps. `shown` is the state that players observe. `pending` has the commands of scripted
+# players that are due, too: the next step starts from it. `track` has the state after each step,
+# [STEPS, ...]. A `count` of 0 notes the commands of scripted players only.
+Advance = Callable[..., tuple[State, State, Track]]
+
+
+def _advance(game: base.Environment, script: players.ScriptedPlayer | None, bots: Bots,
+             state: State, steps: Array, count: Array) -> tuple[State, State, Track]:
+  """Plays steps in one program: calls for each would take longer than the steps of `mini`."""
   track = jax.tree.map(lambda x: jnp.zeros((STEPS, *x.shape), x.dtype), track_of(state))
+  step = functools.partial(_play_bots, game, script, bots) if script else lambda state, steps: state
 
   def body(i, carry):
-    state, track = carry
-    state = game.advance(state)
+    _, pending, track = carry
+    # A run of no steps has one iteration, so that the scripts are compiled once.
+    shown = lax.cond(count > 0, game.advance, lambda state: state, pending)
     put = functools.partial(lax.dynamic_update_index_in_dim, index=i, axis=0)
-    return state, jax.tree.map(put, track, track_of(state))
+    played = steps + jnp.where(count > 0, i + 1, 0)
+    return shown, step(shown, played), jax.tree.map(put, track, track_of(shown))
 
-  return lax.fori_loop(0, count, body, (state, track))
+  return lax.fori_loop(0, jnp.maximum(count, 1), body, (state, state, track))
+
+
+def _play_bots(game: base.Environment, script: players.ScriptedPlayer, bots: Bots, state: State,
+               steps: Array) -> State:
+  """Returns the state with the commands of scripted players that are due."""
+  due = game.due(state) & (bots.scripts >= 0)
+
+  def decide(player):
+    key = jax.random.fold_in(jax.random.fold_in(bots.noise, steps), player)
+    return script(bots.scripts[player], key, state, player)
+
+  def act(state):
+    nothing = jax.tree.map(
+      lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(decide, jnp.int32(0)))
+    actions = lax.map(
+      lambda player: lax.cond(due[player], decide, lambda player: nothing, player), jnp.arange(2))
+    return game.act(state, actions, due)
+
+  return lax.cond(due.any(), act, lambda state: state, state)
 
 
 def _report(rules: tables.Rules, state: State) -> Report:
@@ -158,34 +190,27 @@ def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Ar
 def make_programs(tier: str) -> Programs:
   """Returns the programs of a tier, compiled once."""
   rules = rules_of(tier)
-  game = environment.make_skirmish(**game_config(tier)._asdict())
   bind = functools.partial
   return Programs(
-    reset=exact.compiled(game.reset), act=exact.compiled(game.act),
-    command=exact.compiled(bind(execute, rules)), advance=exact.compiled(bind(_advance, game)),
+    reset=exact.compiled(_game(tier).reset), command=exact.compiled(bind(execute, rules)),
     report=exact.compiled(bind(_report, rules)),
     placeable=exact.compiled(bind(_placeable, rules)))
 
 
 @functools.cache
-def make_decide(tier: str) -> Callable[..., types.Action]:
-  """Returns the scripted players of a tier: (index, noise key, steps, state, player) -> Action.
+def make_advance(tier: str, scripted: bool) -> Advance:
+  """Returns the program that plays steps of a tier, without its first argument.
 
-  A script's noise is that of `games.live.LiveGame`: equal seeds give equal actions.
+  Args:
+    tier: name of the tier.
+    scripted: whether a game has scripted players. Games without them need not compile them.
   """
-  script = players.make_scripted(**game_config(tier)._asdict())
-
-  def decide(index, noise, steps, state, player):
-    key = jax.random.fold_in(jax.random.fold_in(noise, steps), player)
-    return script(index, key, state, player)
-
-  return jax.jit(decide)
+  script = players.make_scripted(**game_config(tier)._asdict()) if scripted else None
+  return exact.compiled(functools.partial(_advance, _game(tier), script))
 
 
-def no_actions(tier: str) -> tuple[types.Action, Any]:
-  """Returns zero actions [2, ...], and False for each player's acting, [2]; numpy arrays."""
-  actions, acts = exact.no_actions(game_config(tier), 1)
-  return types.Action(*(values[0] for values in actions)), acts[0]
+def _game(tier: str) -> base.Environment:
+  return environment.make_skirmish(**game_config(tier)._asdict())
 
 
 def to_host(tree: Any) -> Any:

@@ -1,6 +1,7 @@
 """A game on the server: its state, its pending commands, its scripted players, its frames."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import jax
@@ -74,7 +75,11 @@ class Game:
     self.match_up = base.make_match_up(
       races, battlefield.map_index, bool(seed % 2), mmr=[seat.mmr for seat in seats],
       income=[seat.income for seat in seats])
-    start, self._noise = exact.keys_of(seed)
+    start, noise = exact.keys_of(seed)
+    self._advance = functools.partial(
+      engine.make_advance(battlefield.tier, bool(self.bots)), engine.Bots(np.array(
+        [self.bots[player].script if player in self.bots else -1 for player in range(2)],
+        np.int32), noise))
     self.steps = 0
     self._state = self._programs.reset(start, self.match_up)
     self._host: State | None = None
@@ -84,7 +89,6 @@ class Game:
     self._note_tags(self._last, self._last.seen)
     self._facing = np.full(self._last.kind.shape, 1.5 * np.pi, np.float32)
     self._frame: Frame | None = None
-    self._next_loop = np.zeros(2, np.int32)  # when players are due
     self._pending = self._with_bots()
 
   @property
@@ -134,13 +138,14 @@ class Game:
   def play(self, steps: int) -> Iterator[Changes]:
     """Plays so many environment steps, or to the end of the game; yields what they change."""
     while steps > 0 and self.winner < 0:
-      changes = self._run(min(steps, engine.STEPS, self._steps_to_bots()))
+      changes = self._run(min(steps, engine.STEPS))
       steps -= len(changes.loops)
       yield changes
 
   def _run(self, count: int) -> Changes:
-    """Plays steps in which no scripted player acts, but in the first; fewer if the game ends."""
-    self._state, track = self._programs.advance(self._pending, np.int32(count))
+    """Plays steps, at most `engine.STEPS`; fewer if the game ends."""
+    self._state, self._pending, track = self._advance(
+      self._pending, np.int32(self.steps), np.int32(count))
     self._host = self._frame = None
     track = engine.to_host(track)
     over = np.flatnonzero(track.winner[:count] >= 0)  # the state does not change any more
@@ -157,7 +162,6 @@ class Game:
     first = self.steps + 1
     self.steps += count
     self._last = jax.tree.map(lambda x: x[-1], after)
-    self._pending = self._with_bots()
     loops = tuple(LOOPS_PER_STEP * step for step in range(first, self.steps + 1))
     return Changes(loops, before, after, tuple(dead), born)
 
@@ -237,34 +241,11 @@ class Game:
       for player in range(2))
     return first, second
 
-  def _steps_to_bots(self) -> int:
-    """Steps until a scripted player acts, at least one; the most if there is none."""
-    loops = [int(self._next_loop[player]) - self.loop for player in self.bots]
-    return max(1, -(-min(loops) // LOOPS_PER_STEP)) if loops else engine.STEPS
-
   def _with_bots(self) -> State:
     """The state with the scripted players' next commands noted."""
-    pending = self._state
-    if self.bots:
-      self._next_loop = np.asarray(self._state.next_loop)
-      acting = [player for player in self.bots
-                if self.loop >= self._next_loop[player] and self.winner < 0]
-      if acting:
-        pending = self._act(acting)
-        self._next_loop = np.asarray(pending.next_loop)
-    return pending
-
-  def _act(self, acting: Sequence[int]) -> State:
-    """The state with commands of scripted players."""
-    decide = engine.make_decide(self.battlefield.tier)
-    actions, acts = engine.no_actions(self.battlefield.tier)
-    for player in acting:
-      action = decide(np.int32(self.bots[player].script), self._noise, np.int32(self.steps),
-                      self._state, np.int32(player))
-      for values, value in zip(actions, action, strict=True):
-        values[player] = value
-      acts[player] = True
-    return self._programs.act(self._state, actions, acts)
+    if not self.bots:
+      return self._state
+    return self._advance(self._state, np.int32(self.steps), np.int32(0))[1]
 
   def _turn(self, before: engine.Track, after: engine.Track) -> None:
     """Units face where they have moved to last."""

@@ -47,7 +47,8 @@ def _from_imitation() -> ml_collections.ConfigDict:
   return ml_collections.ConfigDict({
     "preset": "mini",  # agent preset, see starleague.agent.config
     "seed": 0,
-    # Weights that training starts from, and its teacher: "imitation" of recorded games, "random".
+    # Weights that training starts from, and its teacher: "imitation" of recorded games, "random",
+    # or "pretrained", those that ship with the preset.
     "init": "imitation",
     "seconds": 480.0,  # of reinforcement learning by `train`, without setup and evaluation
     "unroll_length": 16,  # T

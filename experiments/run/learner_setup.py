@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from absl import logging
 
-from starleague.agent import parameters, types
+from starleague.agent import parameters, pretrained, types
 from starleague.common import files
 from starleague.data import wire
 from starleague.experiments.run import settings, wiring
@@ -109,6 +109,8 @@ def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
     if not path.exists():
       if config.init == settings.IMITATION:
         params = checkpoints.load_params(run_dir / wiring.IMITATED, parts.config)
+      elif config.init == settings.PRETRAINED:
+        params = pretrained.load_pretrained(config.preset).params
       else:
         params = wiring.initial_params(parts, config)
       checkpoints.save_params(path, params, parts.config)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import ml_collections
 
 from starleague.agent import config as agent_config
-from starleague.agent import types
+from starleague.agent import pretrained, types
 from starleague.agent.vocabulary import Arguments
 from starleague.common import files
 from starleague.common.errors import UserError
@@ -24,7 +24,8 @@ from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
-IMITATION, RANDOM = INITS = ("imitation", "random")  # weights that training starts from
+# Weights that training starts from.
+IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
 SKIRMISH, SC2 = ENVIRONMENTS = ("skirmish", "sc2")  # games
 MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
 
@@ -313,6 +314,9 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.init not in INITS:
     raise SettingsError(
       f"config key 'init' must be one of {', '.join(INITS)}, found {config.init!r}.")
+  if config.init == PRETRAINED and config.preset not in pretrained.names():
+    raise SettingsError(f"config key 'preset' must be one of {', '.join(pretrained.names())} if "
+                        f"'init' is {PRETRAINED!r}, found {config.preset!r}.")
   if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
     raise SettingsError(f"config key 'actor.matchmaking' must be one of "
                         f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")

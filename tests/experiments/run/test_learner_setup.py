@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.agent import types
+from starleague.agent import pretrained, types
 from starleague.agent.config import mini as mini_agent
 from starleague.experiments.configs import mini
-from starleague.experiments.run import learner_setup
+from starleague.experiments.run import learner_setup, settings, wiring
 
 
 @pytest.mark.parametrize("done, expected", [(0.0, 8e-4), (0.25, 6.5e-4), (1.0, 2e-4)])
@@ -29,3 +29,13 @@ def test_values_without_the_opponent_see_their_own_side_only():
   for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
       step._replace(privileged=())), strict=True):
     assert kept is before
+
+
+def test_training_may_start_from_pretrained_weights(tmp_path):
+  config = settings.complete({}, {"environment.name": "sc2", "init": "pretrained"})
+  found = learner_setup.initial_snapshot(wiring.make_parts(config), config, tmp_path)
+  expected = pretrained.load_pretrained("mini").params
+  for (path, leaf), other in zip(
+      jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):
+    np.testing.assert_array_equal(leaf, other, err_msg=jax.tree_util.keystr(path))
+  assert (tmp_path / wiring.INITIAL).is_dir()  # a resumed run reads it again

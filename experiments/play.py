@@ -3,9 +3,11 @@
   python -m starleague.experiments.play pretrained terran:easy --game_map Flat32
   python -m starleague.experiments.play agent pretrained --run_dir runs/mini --out game.SC2Replay
   python -m starleague.experiments.play agent human --run_dir runs/mini --races terran,zerg
+  python -m starleague.experiments.play pretrained human --lan_port 14380
 
 Players are `agent` (the newest weights of --run_dir), `pretrained`, `human`, or a built-in bot as
-RACE:DIFFICULTY[:BUILD]. A person gets a window of the game, in real time. See docs/starcraft2.md.
+RACE:DIFFICULTY[:BUILD]. A person gets a window of the game, in real time, or hosts the game with
+pysc2 on this or another machine (--lan_port). See docs/starcraft2.md.
 """
 
 import pathlib
@@ -25,12 +27,16 @@ _REALTIME = flags.DEFINE_bool(
   "realtime", False, "Run by the clock, as with people, instead of waiting for the agents.")
 _VERSION = flags.DEFINE_string(
   "game_version", "", "Version of the game, such as 4.10; default: the newest installed one.")
+_LAN_PORT = flags.DEFINE_integer(
+  "lan_port", None, "Join the game that a person hosts with pysc2.bin.play_vs_agent --human: the "
+  "value of its --config_port. The host chooses the map and the clock.", lower_bound=1,
+  upper_bound=65535)
 ARGUMENTS = [("PLAYER_1", "PLAYER_2")]
 
 
 def main(*names: str) -> None:
   """Plays the game and prints its result."""
-  from starleague.environments.sc2 import environment, installation, matches
+  from starleague.environments.sc2 import environment, installation, lan, matches
   first, second = sc2_playing.order_players(names)
   installation.find()
   competitors.require_folder("out", run_flags.OUT.value)
@@ -42,14 +48,21 @@ def main(*names: str) -> None:
   if len({found.config for found in agents.values()}) > 1:
     raise UserError("players: both agents must have the sizes of one preset: the game makes their "
                     "observations of one size")
-  bot = second if len(agents) == 1 and second != sc2_playing.HUMAN else ""
-  people = (1,) if second == sc2_playing.HUMAN else ()
-  games = environment.Games(
-    agents[0].config, (_MAP.value,), bot, version=_VERSION.value,
-    realtime=_REALTIME.value or bool(people), names=(first, second), people=people)
   if len(run_flags.RACES.value) != 2:
     raise UserError(f"--races: expected two, found {','.join(run_flags.RACES.value)}")
   races = [matches.parse_race(race) for race in run_flags.RACES.value]
+  bot = second if len(agents) == 1 and second != sc2_playing.HUMAN else ""
+  invitation = None
+  if _LAN_PORT.value is not None:
+    if second != sc2_playing.HUMAN:
+      raise UserError(f"--lan_port: the host of the game is 'human', found {second!r}")
+    print(f"waiting for a LAN game at port {_LAN_PORT.value}", flush=True)
+    invitation = lan.accept(_LAN_PORT.value)
+  people = (1,) if second == sc2_playing.HUMAN and invitation is None else ()
+  games = environment.Games(
+    agents[0].config, (_MAP.value,), bot, version=_VERSION.value,
+    realtime=_REALTIME.value or bool(people), names=(first, second), people=people,
+    invitation=invitation)
   path = pathlib.Path(run_flags.OUT.value) if run_flags.OUT.value else None
   try:
     ended = sc2_playing.play(

@@ -15,7 +15,7 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.common import files
 from starleague.environments import base
-from starleague.environments.sc2 import actions, matches, memory, observations, rate_limit
+from starleague.environments.sc2 import actions, lan, matches, memory, observations, rate_limit
 from starleague.environments.sc2.game import Game, Match, result_of
 from starleague.environments.sc2.installation import InstallationError
 from starleague.environments.sc2.processes import DEADLINE_S, Processes
@@ -97,7 +97,8 @@ class Games:
 
   def __init__(self, config: AgentConfig, maps: tuple[str, ...], bot: str = "", *,
                version: str = "", deadline_s: float = DEADLINE_S, camera: bool = True,
-               realtime: bool = False, names: tuple[str, ...] = (), people: tuple[int, ...] = ()):
+               realtime: bool = False, names: tuple[str, ...] = (), people: tuple[int, ...] = (),
+               invitation: lan.Invitation | None = None):
     """Starts nothing yet.
 
     Args:
@@ -110,13 +111,20 @@ class Games:
       realtime: whether the game runs by the clock.
       names: of the participants, in replays.
       people: participants that people play.
+      invitation: to a game that another process hosts, for a single agent; it fixes the map, the
+        version and whether the game runs by the clock.
 
     Raises:
       MatchError: a map or a bot that the game does not have.
     """
     self._config, self._camera = config, camera
-    self._maps = [matches.find_map(name) for name in maps]
-    self._match = Match(self._maps[0], (), realtime=realtime, names=names, people=people)
+    if invitation is None:
+      self._maps = [matches.find_map(name) for name in maps]
+    else:
+      self._maps = [invitation.game_map]
+      version, realtime = invitation.version, invitation.realtime
+    self._match = Match(self._maps[0], (), realtime=realtime, names=names, people=people,
+                        invitation=invitation)
     self.bot = bot
     self.processes = Processes(version, deadline_s)
     self._running: Running | None = None
@@ -148,7 +156,7 @@ class Games:
       InstallationError: StarCraft II is not there.
       GameError: the game refuses, hangs or dies; its processes have ended.
     """
-    participants = 1 if self._bot else 2
+    participants = 1 if self._bot or self._match.invitation else 2
     match = self._match._replace(
       game_map=self._maps[int(match_up.map_index)], bots=self._bot,
       races=tuple(int(race) for race in match_up.races[:participants]),
@@ -177,6 +185,8 @@ class Games:
     if running is not None:
       running.game.close()
     self.processes.close()
+    if self._match.invitation is not None:
+      self._match.invitation.close()
 
 
 def _seed(key: Any) -> int:

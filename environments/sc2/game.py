@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import portpicker
 
 from starleague.agent.config import AgentConfig
-from starleague.environments.sc2 import matches
+from starleague.environments.sc2 import lan, matches
 from starleague.environments.sc2.processes import Processes, translated
 from starleague.environments.sc2.protocol import sc_pb
 
@@ -32,13 +32,14 @@ class Match(NamedTuple):
   realtime: bool = False  # by the clock, for people
   names: tuple[str, ...] = ()  # of the participants, in replays
   people: tuple[int, ...] = ()  # participants that people play: their process has a window
+  invitation: lan.Invitation | None = None  # to a game that another process hosts
 
 
 class Game:
   """A game that has started. All of its methods may raise `GameError`."""
 
   def __init__(self, processes: Processes, match: Match, config: AgentConfig):
-    """Creates the game and lets the participants join.
+    """Creates the game, unless another process hosts it, and lets the participants join.
 
     Args:
       processes: of the participants; they are kept when the game is over.
@@ -54,8 +55,12 @@ class Game:
     self._newest = [sc_pb.ResponseObservation() for _ in range(count)]
     self._controllers = processes.controllers(count, match.people)
     self._pool = futures.ThreadPoolExecutor(count, "starcraft2")
-    self._create(processes)
-    ports = [portpicker.pick_unused_port() for _ in range(2 * count)] if count > 1 else []
+    if match.invitation is None:
+      self._create(processes)
+      ports = [portpicker.pick_unused_port() for _ in range(2 * count)] if count > 1 else []
+    else:
+      self._save_map(match.invitation.map_data)
+      ports = list(match.invitation.ports)
     names = (*match.names, *["agent"] * count)
     joined = self._all("joining", lambda i, controller: controller.join_game(
       matches.join_game(match.races[i], config, names[i], ports)))
@@ -72,12 +77,16 @@ class Game:
       self._all("leaving", lambda i, controller: (
         controller.leave() if controller.status.name in ("in_game", "ended") else None))
       if data is not None:
-        self._all("saving the map", lambda i, controller: controller.save_map(
-          match.game_map.path, data))
+        self._save_map(data)
     request = matches.create_game(
       match.game_map, match.bots, len(match.races), None if several else data, match.seed,
       match.realtime)
     translated("creating a game", lambda: self._controllers[0].create_game(request))
+
+  def _save_map(self, data: bytes) -> None:
+    """Saves the map's file under its path, in all processes."""
+    self._all("saving the map", lambda i, controller: controller.save_map(
+      self.match.game_map.path, data))
 
   def _all(self, name: str, call: Callable[[int, Any], Result]) -> list[Result]:
     """Calls all participants' processes at the same time: most requests wait for the others."""

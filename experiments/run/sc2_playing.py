@@ -12,9 +12,9 @@ from starleague.agent import pretrained, types
 from starleague.agent.config import AgentConfig
 from starleague.common.errors import UserError
 from starleague.environments import base
+from starleague.experiments.run import agents as run_agents
 from starleague.experiments.run import settings, wiring
 from starleague.experiments.run.competitors import AGENT, PRETRAINED
-from starleague.learner import checkpoints
 
 HUMAN = "human"
 
@@ -55,8 +55,8 @@ def find_agent(name: str, run_dir: str | None, preset: str) -> Agent:
     raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
-  folder = pathlib.Path(run_dir) / wiring.CHECKPOINTS
-  return Agent(parts.config, checkpoints.load_params(folder, parts.config), parts.mmr)
+  params, _ = run_agents.load(parts, pathlib.Path(run_dir), run_agents.TRAINED)
+  return Agent(parts.config, params, parts.mmr)
 
 
 def order_players(names: Sequence[str]) -> tuple[str, str]:

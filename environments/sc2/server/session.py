@@ -300,8 +300,6 @@ def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join |
     return Join(error=Join.FeatureUnsupported, error_details="there are no observers")
   if not request.HasField("race"):
     return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
-  if not request.HasField("options"):
-    return Join(error=Join.MissingOptions, error_details="options: expected, found none")
   for camera in (request.options.feature_layer, request.options.render):
     sizes = (camera.resolution, camera.minimap_resolution)
     if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):

@@ -62,7 +62,6 @@ def test_players_that_cannot_play_are_refused(players, error):
 
 @pytest.mark.parametrize("join, error", [
   (sc_pb.RequestJoinGame(options=play.interface()), "MissingParticipation"),
-  (sc_pb.RequestJoinGame(race=1), "MissingOptions"),
   (sc_pb.RequestJoinGame(observed_player_id=1, options=play.interface()), "FeatureUnsupported"),
   (sc_pb.RequestJoinGame(race=1, options=play.interface()), "MissingPorts"),
   (sc_pb.RequestJoinGame(race=1, options=play.interface(99999, 64)), "OtherError")])
@@ -74,6 +73,20 @@ def test_participants_that_cannot_join_are_told_why(join, error):
     return await play.ask(session, join_game=join)
 
   assert sc_pb.ResponseJoinGame.Error.Name(_run(script).join_game.error) == error
+
+
+def test_a_participant_without_options_sees_its_resources_and_no_units():
+  """pysc2's host of a LAN game joins so where the game draws itself."""
+  async def script(session):
+    await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)]))
+    await play.ask(session, join_game=sc_pb.RequestJoinGame(race=1))
+    return await play.ask(session, observation=sc_pb.RequestObservation())
+
+  observation = _run(script).observation.observation
+  assert observation.player_common.minerals == 50
+  assert not observation.HasField("raw_data") and not observation.HasField("feature_layer_data")
 
 
 def test_there_must_be_a_game_to_join():

@@ -144,7 +144,7 @@ def count(results: rollouts.Results) -> dict[int, Counts]:
   """Returns the results of player 0 by index of the scripted player.
 
   Args:
-    results: of games [N, ...], from `play`.
+    results: of games [...], as from `play`.
   """
   found = {}
   for opponent in np.unique(results.opponent):

@@ -1,4 +1,4 @@
-"""Collects the steps of interleaved games into whole episodes.
+"""Collects the steps of interleaved games into whole episodes, two a game.
 
 Steps of a game in progress are kept compressed, as differences: memory stays small while many long
 games run.
@@ -12,7 +12,7 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
-from starleague.data import wire
+from starleague.data import games_files, wire
 from starleague.data.assembler import flat_rows
 from starleague.data.records import Records
 
@@ -169,3 +169,33 @@ def add_statistics(steps: wire.Columns, own: types.Statistics, opponent: types.S
   # z is constant: all differences after the first step are zero.
   steps.bits[0] += packed.bits
   steps.uint8[0] += packed.uint8
+
+
+class Side(NamedTuple):
+  """One player of a finished game; the fields are those of `games_files.Episode`."""
+
+  name: str
+  race: int
+  side: int
+  mmr: int
+  result: int
+  statistics: types.Statistics
+  steps: wire.Columns  # their z must be zero
+
+
+def make_episodes(game: int, map_index: int, sides: tuple[Side, Side],
+                  config: AgentConfig) -> list[games_files.Episode]:
+  """Returns the episodes of both players of a game, and gives their steps z, in place.
+
+  Args:
+    game: number of the game in the dataset.
+    map_index: of its map in the dataset.
+    sides: of players 0 and 1.
+    config: the AgentConfig of the steps.
+  """
+  found = []
+  for player, (own, other) in enumerate((sides, sides[::-1])):
+    add_statistics(own.steps, own.statistics, other.statistics, config)
+    found.append(games_files.Episode(
+      game=game, player=player, map_index=map_index, away_race=other.race, **own._asdict()))
+  return found

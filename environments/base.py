@@ -69,6 +69,16 @@ class Outcome(NamedTuple):
   reward: Array  # [2] float32: +1 win, -1 loss, 0 for a draw and during the game
 
 
+class PlayerStep(NamedTuple):
+  """A step of one player of a game, numpy arrays."""
+
+  player: int  # 0 or 1
+  step: types.Step  # reward and discount belong to the transition into this step
+  first: bool
+  last: bool
+  executed: types.Statistics  # so far
+
+
 class Environment(NamedTuple):
   """Pure functions of one game's state, to be jitted and vmapped by the caller."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.agent.vocabulary import Arguments
+from starleague.environments.base import PlayerStep
 from starleague.environments.sc2 import actions as sc2_actions
 from starleague.environments.sc2 import matches, observations
 from starleague.environments.sc2 import memory as memories
@@ -37,16 +38,6 @@ class Decision(NamedTuple):
   frame: Frame
   actions: Sequence[sc_pb.Action]  # none where the player only waited
   terminal: bool  # the end of the game, which no action follows
-
-
-class PlayerStep(NamedTuple):
-  """A step of one player in a replay."""
-
-  player: int
-  step: types.Step  # reward and discount belong to the transition into this step
-  first: bool
-  last: bool
-  executed: types.Statistics  # so far
 
 
 def plan(action_loops: Sequence[Sequence[int]], end: int) -> Schedule:

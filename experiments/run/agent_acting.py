@@ -85,9 +85,14 @@ class Reporter:
     self._counts = acting.Counts(run_dir, origin)
     self._results: list[payoff.GameResult] = []
 
-  def win_rates(self) -> np.ndarray:
-    """Returns the agent's score against each scripted player, from the league's payoff."""
-    return self._payoff.scores(wiring.PLAYER, self._opponents)
+  def opponent_probabilities(self, actor: ml_collections.ConfigDict) -> np.ndarray:
+    """Returns the probability of each opponent of the next game, by the league's payoff.
+
+    Args:
+      actor: the config group; see `opponent_probabilities`.
+    """
+    return opponent_probabilities(self._payoff.scores(wiring.PLAYER, self._opponents),
+                                  actor.self_play, actor.matchmaking, actor.uniform)
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts the steps and games of one rollout call; reports every few seconds."""
@@ -149,10 +154,8 @@ class AgentGames:
     return opponents, self._conditioning
 
   def _call(self, params: Any) -> acting.Call:
-    actor = self._actor
-    probabilities = opponent_probabilities(
-      self._reporter.win_rates(), actor.self_play, actor.matchmaking, actor.uniform)
-    return acting.Call(0, params, probabilities, self._conditioning)
+    return acting.Call(
+      0, params, self._reporter.opponent_probabilities(self._actor), self._conditioning)
 
   def example(self) -> acting.Call:
     """Returns a call without parameters: the learner may not have published any."""

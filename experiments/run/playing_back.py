@@ -17,6 +17,7 @@ from starleague.data import episodes, games_files, wire
 from starleague.data.records import Records
 from starleague.data.replays import decode, reading, refusals
 from starleague.data.replays.records import Decoded
+from starleague.environments.base import PlayerStep
 from starleague.experiments.run import settings
 
 UNKNOWN_MMR = 3500  # of players whose replay has none, as in pysc2's converter
@@ -27,18 +28,8 @@ class PlaybackError(UserError):
   """The game cannot play a replay back; says why."""
 
 
-class PlayedBack(NamedTuple):
-  """A step of a player as the game shows it."""
-
-  player: int  # 0 or 1
-  step: types.Step  # reward and discount belong to the transition into this step
-  first: bool
-  last: bool
-  executed: types.Statistics  # so far
-
-
 # (replay, decoded, config) -> the steps of both players in order of time
-PlayBack = Callable[[bytes, Decoded, AgentConfig], Iterable[PlayedBack]]
+PlayBack = Callable[[bytes, Decoded, AgentConfig], Iterable[PlayerStep]]
 
 
 class Job(NamedTuple):
@@ -71,7 +62,7 @@ def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Pa
   return found, refused
 
 
-def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[PlayedBack]:
+def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[PlayerStep]:
   """Plays a replay back with the game, through pysc2.
 
   Raises:
@@ -90,8 +81,7 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
       settings = [make_setting(config, info, player.player, mmr=mmr_of(player.mmr))
                   for player in decoded.players]
       decisions = replays.align(replays.play(stream, schedule), schedule)
-      for step in replays.convert(decisions, settings):
-        yield PlayedBack(*step)
+      yield from replays.convert(decisions, settings)
   except failures as error:
     raise PlaybackError(f"{decoded.game.file} (version {decoded.game.version}, map "
                         f"{decoded.game.map}): {type(error).__name__}: {error}") from error
@@ -102,7 +92,7 @@ def mmr_of(found: int | None) -> int:
   return found if found is not None and found > 0 else UNKNOWN_MMR
 
 
-def assemble(steps: Iterable[PlayedBack], config: AgentConfig,
+def assemble(steps: Iterable[PlayerStep], config: AgentConfig,
              ) -> tuple[tuple[wire.Columns, wire.Columns], tuple[types.Statistics, ...], list[int]]:
   """Packs the steps of a game.
 
@@ -114,7 +104,7 @@ def assemble(steps: Iterable[PlayedBack], config: AgentConfig,
   """
   assembler = episodes.EpisodeAssembler(config, 1, 1)
   executed = [types.zeros(types.statistics_spec())] * 2
-  results, ended, chunk = [0, 0], 0, list[PlayedBack]()
+  results, ended, chunk = [0, 0], 0, list[PlayerStep]()
 
   def add() -> list[episodes.FinishedGame]:
     found = [x[None] for x in map(np.array, zip(*(
@@ -154,15 +144,11 @@ def make_episodes(job: Job, number: int, map_index: int, config: AgentConfig,
   """
   columns, executed, results = assemble(
     play(job.path.read_bytes(), job.decoded, config), config)
-  sides = []
-  for player, row in enumerate(job.decoded.players):
-    episodes.add_statistics(columns[player], executed[player], executed[1 - player], config)
-    sides.append(games_files.Episode(
-      game=number, player=player, name=row.name, map_index=map_index,
-      race=types.RACES.index(row.race), away_race=types.RACES.index(row.opponent), side=row.side,
-      mmr=mmr_of(row.mmr), result=results[player], statistics=executed[player],
-      steps=columns[player]))
-  return sides
+  one, other = (episodes.Side(
+    name=row.name, race=types.RACES.index(row.race), side=row.side, mmr=mmr_of(row.mmr),
+    result=results[player], statistics=executed[player], steps=columns[player])
+    for player, row in enumerate(job.decoded.players))
+  return episodes.make_episodes(number, map_index, (one, other), config)
 
 
 def record(path: str | os.PathLike, replays: Sequence[Job], preset: str,

@@ -37,9 +37,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   steps = 0
 
   def next_order():
-    probabilities = agent_acting.opponent_probabilities(
-      reporter.win_rates(), config.actor.self_play, config.actor.matchmaking,
-      config.actor.uniform).astype(np.float64)
+    probabilities = reporter.opponent_probabilities(config.actor).astype(np.float64)
     opponent = rng.choice(len(probabilities), p=probabilities / probabilities.sum())
     return sc2_games.draw_order(parts, rng, int(opponent))
 

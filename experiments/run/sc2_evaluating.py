@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from starleague.actor.evaluation import Counts
+from starleague.actor import evaluation, game_processes
 from starleague.actor.games import Order
 from starleague.experiments.run import sc2_games, wiring
 
 
 def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
-                    seed: int) -> Callable[..., dict[str, Counts]]:
+                    seed: int) -> Callable[..., dict[str, evaluation.Counts]]:
   """Returns a function that plays an agent's games; see `evaluating.make_evaluation`.
 
   Void matches are played again.
@@ -24,12 +24,13 @@ def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
     games: against each of them, half from each side.
     seed: of the games.
   """
-  def play(params: Any, on_games: Callable[[int], object] | None = None) -> dict[str, Counts]:
+  def play(params: Any, on_games: Callable[[int], object] | None = None,
+           ) -> dict[str, evaluation.Counts]:
     rng = np.random.default_rng(seed)
     waiting = collections.deque(
       sc2_games.draw_order(parts, rng, opponent + 1)._replace(swap_sides=bool(game % 2))
       for game in range(games) for opponent in opponents)
-    total, found = len(waiting), list[tuple[str, int]]()
+    total, found = len(waiting), list[game_processes.Finished]()
 
     def next_order() -> Order | None:
       return waiting.popleft() if waiting else None
@@ -37,21 +38,17 @@ def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
     hosting = sc2_games.Hosting(parts, jax.random.key(seed), params, next_order)
     try:
       while len(found) < total:
-        for order, report in hosting.run_once():
-          if report.result is None:
-            waiting.append(order)
+        for ended in hosting.run_once():
+          if ended.report.result is None:
+            waiting.append(ended.order)
             hosting.processes.resume()
           else:
-            found.append((order.opponent, report.result))
+            found.append(ended)
         if on_games is not None:
           on_games(len(found))
     finally:
       hosting.close()
-    return {parts.opponents[i]: _counts(parts.opponents[i], found) for i in opponents}
+    counts = evaluation.count(sc2_games.results_of(parts, found))
+    return {parts.opponents[i]: each for i, each in counts.items()}
 
   return play
-
-
-def _counts(opponent: str, found: Sequence[tuple[str, int]]) -> Counts:
-  results = [result for name, result in found if name == opponent]
-  return Counts(*(results.count(result) for result in (1, 0, -1)))

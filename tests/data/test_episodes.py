@@ -145,3 +145,24 @@ def test_z_reaches_every_step():
     privileged=x.privileged._replace(opponent_statistics=0)) for x in (before, after)]
   for a, b in zip(*map(jax.tree.leaves, without), strict=True):
     np.testing.assert_array_equal(a, b)
+
+
+def test_both_sides_of_a_game_have_the_z_of_both():
+  play = Play(1, [[(5, 3)], []])
+  assembler = episodes.EpisodeAssembler(TINY, GAMES, 1)
+  game, = [game for records, over in play.calls for game in assembler.add(records, over)]
+  z = [types.zeros(types.statistics_spec()) for _ in range(2)]
+  for player, own in enumerate(z):
+    own.units[:] = 1 + player
+  one, other = (episodes.Side(
+    name=f"player {player}", race=1 + 2 * player, side=1 - player, mmr=3000 + player,
+    result=1 - 2 * player, statistics=z[player], steps=game.steps[player]) for player in (0, 1))
+  found = episodes.make_episodes(17, 4, (one, other), TINY)
+  assert [(x.game, x.map_index, x.player, x.name, x.race, x.away_race, x.side, x.mmr, x.result)
+          for x in found] == [(17, 4, 0, "player 0", 1, 3, 1, 3000, 1),
+                              (17, 4, 1, "player 1", 3, 1, 0, 3001, -1)]
+  for player, x in enumerate(found):
+    steps = unpacked(x.steps)
+    assert (x.statistics.units == 1 + player).all()
+    assert (steps.observation.statistics.units == 1 + player).all()
+    assert (steps.privileged.opponent_statistics.units == 2 - player).all()

@@ -51,7 +51,7 @@ def play(replay, decoded, config):
   for step in replays.convert(replays.align(frames(), schedule), settings):
     if replay == b"broken" and step.last:
       return
-    yield playing_back.PlayedBack(*step)
+    yield step
 
 
 def test_replays_become_a_dataset_of_games(tmp_path):

@@ -153,7 +153,7 @@ def test_both_sides_of_a_game_have_the_z_of_both():
   game, = [game for records, over in play.calls for game in assembler.add(records, over)]
   z = [types.zeros(types.statistics_spec()) for _ in range(2)]
   for player, own in enumerate(z):
-    own.units[:] = 1 + player
+    own.build_order[:] = 1 + player
   one, other = (episodes.Side(
     name=f"player {player}", race=1 + 2 * player, side=1 - player, mmr=3000 + player,
     result=1 - 2 * player, statistics=z[player], steps=game.steps[player]) for player in (0, 1))
@@ -163,6 +163,6 @@ def test_both_sides_of_a_game_have_the_z_of_both():
                               (17, 4, 1, "player 1", 3, 1, 0, 3001, -1)]
   for player, x in enumerate(found):
     steps = unpacked(x.steps)
-    assert (x.statistics.units == 1 + player).all()
-    assert (steps.observation.statistics.units == 1 + player).all()
-    assert (steps.privileged.opponent_statistics.units == 2 - player).all()
+    assert (x.statistics.build_order == 1 + player).all()
+    assert (steps.observation.statistics.build_order == 1 + player).all()
+    assert (steps.privileged.opponent_statistics.build_order == 2 - player).all()

@@ -58,6 +58,7 @@ class _Setup(NamedTuple):
   scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
   scripted_player: rollouts.ScriptedPlayer
   loops_per_step: int
+  chunk: int  # players that decide in one vectorised operation
 
 
 def _initial_plan(games: int, max_selected: int) -> Plan:
@@ -78,12 +79,16 @@ def _look(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Ar
   now = step[:, None]
   scripts = jnp.asarray(setup.scripts, jnp.int32)[opponent]
   keys = jax.random.split(key, scripts.shape)
-  decide = jax.vmap(jax.vmap(setup.scripted_player, in_axes=(0, 0, None, 0)),
-                    in_axes=(0, 0, 0, None))
-  action = jax.tree.map(lambda new, old: new.astype(old.dtype),
-                        decide(scripts, keys, game, jnp.arange(2)), plan.action)
-  following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
   decides = due & ~planned & (now >= plan.looks_at)
+
+  def decide(row: jax.Array, _: types.Action) -> types.Action:
+    index = row // 2, row % 2
+    return jax.vmap(setup.scripted_player)(
+      scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
+
+  action = rows.unflatten(rows.update_chosen(
+    decide, decides.reshape(-1), rows.flatten(plan.action), setup.chunk))
+  following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
   waits = decides & (action.function == waiting.NO_OP) & (since >= 0) & (
     (following - since) * setup.loops_per_step <= types.MAX_DELAY)
   chosen = decides & ~waits
@@ -114,7 +119,7 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     Records have log-probabilities and core states of zero.
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = _Setup(environment, script, scripted_player, loops_per_step)
+  setup = _Setup(environment, script, scripted_player, loops_per_step, config.chunk)
 
   def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StepOutput:
     del params, keys, game, pairing, observation

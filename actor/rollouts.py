@@ -15,7 +15,6 @@ A record holds an observation, the action taken on it, and the reward since the 
 action. The terminal observations of both players are recorded too.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,116 +23,21 @@ import jax
 import jax.numpy as jnp
 
 from starleague.actor import rewards, rows
+from starleague.actor.rollout_types import (
+  COUNTED,
+  SELF_PLAY,
+  Decider,
+  Results,
+  RolloutConfig,
+  Rollouts,
+  RolloutState,
+  ScriptedPlayer,
+)
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
 from starleague.environments import base
-
-# (index, key, state, player) -> action of the scripted player of that index, unbatched.
-ScriptedPlayer = Callable[[jax.Array, jax.Array, Any, jax.Array], types.Action]
-SELF_PLAY = 0  # opponent index; scripted player i is opponent i + 1
-COUNTED = -1  # opponent index of a finished game that is not replaced
-
-
-class Decider(NamedTuple):
-  """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
-
-  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput; all have a
-  # leading axis of rows
-  decide: Callable[..., StepOutput]
-  initial_state: Callable[[], types.CoreState]  # at the start of a game
-  plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
-  # (opponents [games], conditioning) -> MMR as observations show it, percent of income: [games, 2]
-  strength: Callable[[jax.Array, Conditioning], tuple[jax.Array, jax.Array]]
-  # (params, priority [2 * games], opponents [games], size) -> row, filled [size]: the rows that an
-  # iteration infers. A priority of 0 means that the row is not pending.
-  choose_rows: Callable[..., tuple[jax.Array, jax.Array]] = rows.longest_waiting
-  # opponents [games] -> index of the scripted player, any where there is none
-  script: Callable[[jax.Array], jax.Array] = lambda opponent: jnp.maximum(opponent - 1, 0)
-  # The rest is for a decider that decides before it observes. Plans at the start, [games, ...]:
-  initial_plan: Callable[[int], Any] = lambda games: ()
-  # (key, game states, plans, opponents, advanced [games] bool) -> plans, after environment steps
-  look: Callable[..., Any] = lambda key, game, plan, opponent, advanced: plan
-  # plans -> rows to be observed [games, 2] bool; None: those that are due
-  ready: Callable[[Any], jax.Array] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class RolloutConfig:
-  """Sizes of the compiled program.
-
-  Attributes:
-    games: number of games in the batch.
-    inference_batch: rows inferred per iteration; at most 2 * games.
-    iterations: iterations per call.
-    max_advances: most environment steps per iteration while fewer rows than `inference_batch` are
-      due.
-    races: indices of types.RACES that match-ups are drawn from.
-    maps: number of maps that match-ups are drawn from: the environment's first ones.
-    pseudo_scale: pseudo-reward per unit of distance to z.
-    grid_per_unit: cells of the 256 x 256 grid per game unit, for build order distances.
-    restart: whether new games replace finished ones.
-  """
-
-  games: int
-  inference_batch: int
-  iterations: int
-  max_advances: int = 16
-  races: tuple[int, ...] = (1,)
-  maps: int = 1
-  pseudo_scale: float = 1.0
-  grid_per_unit: float = 1.0
-  restart: bool = True
-
-  def __post_init__(self) -> None:
-    if not 0 < self.inference_batch <= 2 * self.games:
-      raise ValueError(
-        f"inference_batch must be in 1..{2 * self.games} (twice the games), found "
-        f"{self.inference_batch}.")
-
-
-class Results(NamedTuple):
-  """Results of finished games, [iterations, games, ...]."""
-
-  over: types.Array  # bool: the game finished in this iteration
-  opponent: types.Array  # int32
-  reward: types.Array  # [.., 2] float32: +1, 0, -1
-  # [.., 2, ...]; a scripted player's as of player 0's last observation.
-  executed: types.Statistics
-  target: types.Statistics  # [.., 2, ...]: z, inactive parts included
-  race: types.Array  # [.., 2] int32, indices of types.RACES
-  side: types.Array  # [.., 2] int32: starting sides
-  map_index: types.Array  # int32
-
-
-class RolloutState(NamedTuple):
-  """State of a batch of games between calls, [games, ...]."""
-
-  key: jax.Array
-  environment: Any
-  core: types.CoreState  # [games, 2, ...]
-  plan: Any  # of the decider, [games, ...]
-  # [games, 2, ...]: at each row's last observation; a scripted player's at its opponent's.
-  executed: types.Statistics
-  race: jax.Array  # [games, 2] int32
-  side: jax.Array  # [games, 2] int32: starting side, 0 or 1
-  map_index: jax.Array  # [games] int32
-  pseudo_active: jax.Array  # [games, 2, 4] bool
-  target: types.Statistics  # [games, 2, ...]: z, inactive parts included
-  opponent: jax.Array  # [games] int32
-  first: jax.Array  # [games, 2] bool: the next observation is the first of its game
-  flushed: jax.Array  # [games, 2] bool: the terminal observation has been recorded
-  waited: jax.Array  # [games, 2] int32: iterations for which a due row has not been inferred
-
-
-class Rollouts(NamedTuple):
-  """The compiled functions of `make_rollouts`."""
-
-  # (key, opponents [games], conditioning) -> state
-  init: Callable[..., RolloutState]
-  # (params, state, probabilities, conditioning) -> (state, records, results); donates `state`.
-  run: jax.stages.Wrapped
 
 
 class _Setup(NamedTuple):
@@ -169,9 +73,14 @@ class _Batch(NamedTuple):
     return self.filled & ~self.over
 
 
-def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
-               conditioning: Conditioning) -> RolloutState:
-  """Starts games against `opponents` [games], with z drawn for their match-ups."""
+def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditioning: Conditioning,
+                ) -> tuple[RolloutState, Callable[[jax.Array], Any]]:
+  """Draws games against `opponents` [games], with z for their match-ups.
+
+  Returns:
+    The state of the batch without those of its games, and a function that makes the latter: game
+    indices [n] -> [n, ...].
+  """
   config, games = setup.config, setup.config.games
   keys = jax.random.split(key, 7)
   races = jnp.asarray(config.races, jnp.int32)
@@ -194,15 +103,21 @@ def _new_games(setup: _Setup, key: jax.Array, opponents: jax.Array,
   match_up = base.MatchUp(
     races=race, map_index=map_index, swap_sides=swap,
     statistics=jax.vmap(jax.vmap(rewards.condition))(target, active), mmr=mmr, income=income)
-  state = jax.vmap(setup.environment.reset)(jax.random.split(keys[5], games), match_up)
+  reset_keys = jax.random.split(keys[5], games)
+
+  def start(game: jax.Array) -> Any:
+    return jax.vmap(setup.environment.reset)(
+      reset_keys[game], jax.tree.map(lambda x: x[game], match_up))
+
   core = jax.tree.map(
     lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), setup.decider.initial_state())
-  return RolloutState(
-    key=keys[6], environment=state, core=core, plan=setup.decider.initial_plan(games),
+  state = RolloutState(
+    key=keys[6], environment=(), core=core, plan=setup.decider.initial_plan(games),
     executed=jax.tree.map(jnp.zeros_like, target),
     race=race, side=side, map_index=map_index, pseudo_active=active, target=target,
     opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
+  return state, start
 
 
 def _advance_until_due(setup: _Setup, key: jax.Array,
@@ -230,13 +145,12 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
   def advance(carry):
     game, plan, waiting, advances = carry
     if setup.scripted_player is not None:
-      keys = jax.random.split(jax.random.fold_in(key, advances), config.games)
-      due = jax.vmap(environment.due)(game) & ~played
-      action = jax.vmap(functools.partial(setup.scripted_player, player=1))(script, keys, game)
-      actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
-      game = jax.vmap(environment.act)(game, actions, due)
-    idle = ~waiting.any(axis=1)
-    game = rows.select(idle, jax.vmap(environment.advance)(game), game)
+      game = _act_scripted(setup, setup.scripted_player, jax.random.fold_in(key, advances), game,
+                           played, script)
+    # Finished games, where none replaces them, wait for ever.
+    idle = ~waiting.any(axis=1) & ~jax.vmap(environment.outcome)(game).over
+    game = rows.update_chosen(
+      lambda _, chosen: jax.vmap(environment.advance)(chosen), idle, game, config.chunk)
     plan = decider.look(jax.random.fold_in(key, advances), game, plan, state.opponent, idle)
     return game, plan, pending(game, plan), advances + 1
 
@@ -246,6 +160,31 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
   game, plan, waiting, _ = jax.lax.while_loop(
     too_few, advance, (game, plan, pending(game, plan), 0))
   return game, plan, waiting
+
+
+def _act_scripted(setup: _Setup, scripted_player: ScriptedPlayer, key: jax.Array, game: Any,
+                  played: jax.Array, script: jax.Array) -> Any:
+  """Gives games the actions of scripted players that are due.
+
+  Args:
+    setup: of the program.
+    scripted_player: plays player 1.
+    key: random key of the players.
+    game: states of the games.
+    played: [games, 2] bool: rows of the decider.
+    script: [games] int32: index of the scripted player.
+  """
+  environment = setup.environment
+  keys = jax.random.split(key, setup.config.games)
+  due = jax.vmap(environment.due)(game) & ~played
+
+  def act(game_index: jax.Array, game: Any) -> Any:
+    action = jax.vmap(scripted_player, in_axes=(0, 0, 0, None))(
+      script[game_index], keys[game_index], game, jnp.int32(1))
+    actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
+    return jax.vmap(environment.act)(game, actions, due[game_index])
+
+  return rows.update_chosen(act, due.any(axis=1), game, setup.config.chunk)
 
 
 def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
@@ -321,9 +260,12 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
   opponent_key, game_key = keys
   opponents = jax.random.choice(
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
-  new = _new_games(setup, game_key, opponents, conditioning)
-  # All fields are per game but the first, the key of the batch.
-  return RolloutState(state.key, *rows.select(done, new[1:], state[1:])), results
+  new, start = _draw_games(setup, game_key, opponents, conditioning)
+  environment = rows.update_chosen(
+    lambda game, _: start(game), done, state.environment, config.restart_chunk)
+  # All other fields are per game but the first, the key of the batch.
+  state = RolloutState(state.key, (), *rows.select(done, new[2:], state[2:]))
+  return state._replace(environment=environment), results
 
 
 def make_rollouts(environment: base.Environment, policy: Policy, config: RolloutConfig,
@@ -372,7 +314,8 @@ def make_program(environment: base.Environment, decider: Decider, config: Rollou
   setup = _Setup(environment, decider, config, scripted_player, pack_step)
 
   def init(key, opponents, conditioning) -> RolloutState:
-    state = _new_games(setup, key, jnp.asarray(opponents, jnp.int32), conditioning)
+    state, start = _draw_games(setup, key, jnp.asarray(opponents, jnp.int32), conditioning)
+    state = state._replace(environment=start(jnp.arange(config.games)))
     # Weakly typed leaves would make the second call of `run` compile again.
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
 

@@ -1,5 +1,6 @@
 """Rows of a batch of games: row `2 * game + player` is a player's side of a game."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ from starleague.agent import types
 
 def gather(tree: Any, row: jax.Array) -> Any:
   """Returns the rows of a tree: [games, 2, ...] -> [len(row), ...]."""
-  return jax.tree.map(lambda x: x[row], _flatten(tree))
+  return jax.tree.map(lambda x: x[row], flatten(tree))
 
 
 def scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
@@ -18,8 +19,8 @@ def scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
   count = 2 * jax.tree.leaves(tree)[0].shape[0]
   # A write out of bounds is dropped.
   index = jnp.where(where, row, count)
-  return _unflatten(jax.tree.map(
-    lambda x, y: x.at[index].set(y, mode="drop"), _flatten(tree), values))
+  return unflatten(jax.tree.map(
+    lambda x, y: x.at[index].set(y, mode="drop"), flatten(tree), values))
 
 
 def select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
@@ -28,6 +29,35 @@ def select(condition: types.Array, on_true: Any, on_false: Any) -> Any:
     return jnp.where(
       condition.reshape(*condition.shape, *[1] * (a.ndim - condition.ndim)), a, b)
   return jax.tree.map(one, on_true, on_false)
+
+
+def update_chosen(function: Callable[[jax.Array, Any], Any], chosen: types.Array, tree: Any,
+                  chunk: int) -> Any:
+  """Updates the chosen rows of a tree in chunks: the others cost nothing.
+
+  Args:
+    function: (row [chunk] int32, their values [chunk, ...]) -> new values. Its result for a row
+      must depend on that row only; the last chunk is filled up with copies of the last row.
+    chosen: [rows] bool.
+    tree: leaves [rows, ...].
+    chunk: rows of a call of the function.
+  """
+  count, chunk = len(chosen), min(chunk, len(chosen))
+  # The chosen rows in order, then `count`: reads there are clipped, writes dropped.
+  place = jnp.where(chosen, jnp.cumsum(chosen) - 1, count + chunk)
+  order = jnp.full((count + chunk,), count, jnp.int32).at[place].set(
+    jnp.arange(count, dtype=jnp.int32), mode="drop")
+  total = chosen.sum()
+
+  def update(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+    start, tree = carry
+    index = jax.lax.dynamic_slice(order, (start,), (chunk,))
+    row = jnp.minimum(index, count - 1)
+    values = function(row, jax.tree.map(lambda x: x[row], tree))
+    return start + chunk, jax.tree.map(
+      lambda x, y: x.at[index].set(y.astype(x.dtype), mode="drop"), tree, values)
+
+  return jax.lax.while_loop(lambda carry: carry[0] < total, update, (jnp.int32(0), tree))[1]
 
 
 def longest_waiting(params: Any, priority: jax.Array, opponents: jax.Array,
@@ -86,11 +116,11 @@ def grouped(priority: jax.Array, group: jax.Array, groups: int, chunk: int,
   return jnp.minimum(row, count - 1), row < count
 
 
-def _flatten(tree: Any) -> Any:
-  """[games, 2, ...] -> [2 * games, ...]."""
+def flatten(tree: Any) -> Any:
+  """Returns a tree of rows: [games, 2, ...] -> [2 * games, ...]."""
   return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
 
 
-def _unflatten(tree: Any) -> Any:
-  """[2 * games, ...] -> [games, 2, ...]."""
+def unflatten(tree: Any) -> Any:
+  """Returns a tree of games: [2 * games, ...] -> [games, 2, ...]."""
   return jax.tree.map(lambda x: x.reshape(-1, 2, *x.shape[1:]), tree)

@@ -1,5 +1,6 @@
 """Games between scripted players on the clockwork environment."""
 
+import dataclasses
 import functools
 
 import jax
@@ -40,9 +41,10 @@ def environment():
 
 
 @functools.cache
-def played(seed: int = 0, calls: int = 4):
+def played(seed: int = 0, calls: int = 4, chunk: int = 32):
   program = demonstrations.make_demonstrations(
-    environment(), PLAYERS, PAIRS, CONFIG, scripted, 2, STEP_LOOPS)
+    environment(), PLAYERS, PAIRS, dataclasses.replace(CONFIG, chunk=chunk), scripted, 2,
+    STEP_LOOPS)
   probabilities = np.full(len(PAIRS), 1 / len(PAIRS), np.float32)
   state = program.init(jax.random.key(seed), np.arange(6), CONDITIONS)
   outputs = []
@@ -81,6 +83,12 @@ def test_both_players_decisions_are_recorded_with_their_own_strength():
   assert not np.asarray(flat.step.log_prob).any()
   assert set(results.opponent[results.over]) == set(range(len(PAIRS)))
   assert set(results.map_index[results.over]) == {0}
+
+
+def test_decisions_do_not_depend_on_chunks():
+  for a, b in zip(jax.tree.leaves(played(calls=1)), jax.tree.leaves(played(calls=1, chunk=5)),
+                  strict=True):
+    np.testing.assert_array_equal(a, b)
 
 
 def test_income_is_that_of_the_pairing():

@@ -12,13 +12,13 @@ import argparse
 import pathlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from starleague.agent import config as agent_config
-from starleague.data import episodes, games, games_files
+from starleague.data import games, games_files
 from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments.run import demonstrating
 
@@ -41,19 +41,17 @@ def measure(calls: Iterator[int], seconds: float) -> Rate:
   return Rate(decisions / (time.perf_counter() - start), decisions / (time.process_time() - used))
 
 
-def decisions_of(played: demonstrating.Played) -> int:
-  """Returns the number of decisions of a call."""
-  rows = np.asarray(played.records.row)
-  return int(((rows >= 0) & ~np.asarray(played.records.last)).sum())
+def decisions_of(played: Sequence[demonstrating.Played]) -> int:
+  """Returns the number of decisions of a call, in all shards."""
+  return sum(int(((one.records.row >= 0) & ~one.records.last).sum()) for one in played)
 
 
 def written(demonstrators: demonstrating.Demonstrators,
             writer: games_files.GamesWriter) -> Iterator[int]:
   """Yields the number of decisions of each call, after its games have been written."""
-  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  assembler = episodes.EpisodeAssembler(config, sizes.games, 2**31)
+  recorder = demonstrating.Recorder(writer, demonstrators, 2**31)
   for played in demonstrating.play(demonstrators, 0):
-    demonstrating.write(writer, assembler, demonstrators, played, 0)
+    recorder.add(played)
     yield decisions_of(played)
 
 
@@ -63,6 +61,7 @@ def main() -> None:
   parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement")
   options = parser.parse_args()
   demonstrators = demonstrating.Demonstrators(options.preset, NAMES, 0)
+  demonstrating.use_cores()
   start = time.perf_counter()
   calls = (decisions_of(played) for played in demonstrating.play(demonstrators, 0))
   next(calls)

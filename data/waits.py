@@ -27,8 +27,9 @@ def kept(functions: np.ndarray, loops: np.ndarray) -> np.ndarray:
     [m] indices, the first decision and the terminal step among them.
   """
   chosen = [0]
-  for i in range(1, len(functions)):
-    if functions[i] != NO_OP or loops[i + 1] - loops[chosen[-1]] > types.MAX_DELAY:
+  following = loops.tolist()[1:]
+  for i, function in enumerate(functions.tolist()):
+    if i and (function != NO_OP or following[i] - loops[chosen[-1]] > types.MAX_DELAY):
       chosen.append(i)
   return np.array([*chosen, len(functions)])
 
@@ -37,13 +38,24 @@ def merge_waits(steps: wire.Columns, config: AgentConfig) -> wire.Columns:
   """Returns an episode without the decisions that only wait.
 
   Delays, rewards and discounts of the decisions that are left cover the time that was merged. Their
-  observations show the decision before as the last one, and its result.
+  observations show the decision before as the last one, and its result. An episode without such
+  decisions is returned as it is.
 
   Args:
     steps: [decisions + 1, width], integers as differences in time.
     config: the AgentConfig of the steps.
   """
   fields = wire.layout(config).fields
+
+  def total(path: str) -> np.ndarray:
+    """Returns a field of one number, [steps]."""
+    x = getattr(steps, fields[path].column)[:, fields[path].slice][:, 0]
+    return np.cumsum(x, dtype=x.dtype)
+
+  loops = total("observation.game_loop").astype(np.int64)
+  chosen = kept(total("action.function")[:-1], loops)
+  if len(chosen) == len(loops):
+    return steps
   rows = wire.Columns(*(
     x if x.dtype == np.float32 else np.cumsum(x, axis=0, dtype=x.dtype) for x in steps))
 
@@ -51,8 +63,6 @@ def merge_waits(steps: wire.Columns, config: AgentConfig) -> wire.Columns:
     """Returns a view of a field, [steps, width]."""
     return getattr(of, fields[path].column)[:, fields[path].slice]
 
-  loops = values("observation.game_loop")[:, 0].astype(np.int64)
-  chosen = kept(values("action.function")[:-1, 0], loops)
   left = wire.Columns(*(x[chosen] for x in rows))
   delays = np.clip(np.diff(loops[chosen]), 1, types.MAX_DELAY)[:, None]
   # The last decision keeps the delay that was chosen: no decision follows it.

@@ -30,6 +30,7 @@ def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
   demonstrators = demonstrating.Demonstrators(
     run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
+  demonstrating.use_cores()
   games = run_flags.GAMES.value or 1000
   start = time.monotonic()
   with bar.Bar("demonstrations", games, "games") as shown:

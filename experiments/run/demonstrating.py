@@ -1,14 +1,15 @@
 """Records demonstrations: games between scripted players as a dataset of whole games."""
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from starleague.actor import demonstrations, rollouts
+from starleague.actor import demonstrations, rollouts, shards
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common.errors import UserError
@@ -20,11 +21,13 @@ from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import constants
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.config import game_config
-from starleague.experiments.run import compiling
+from starleague.experiments.run import compiling, graph
+
+SHARDS = 2  # independent batches of games, on any number of cores: the files are the same
 
 
 class Sizes(NamedTuple):
-  """Where and how many games of a preset are played at once."""
+  """Where and how many games of a preset are played at once, in each shard."""
 
   tier: str
   games: int
@@ -32,7 +35,7 @@ class Sizes(NamedTuple):
   iterations: int
 
 
-SIZES = {"mini": Sizes("mini", 128, 64, 16), "medium": Sizes("default", 64, 32, 16)}
+SIZES = {"mini": Sizes("mini", 64, 32, 32), "medium": Sizes("default", 32, 16, 32)}
 
 
 class Demonstrators(NamedTuple):
@@ -60,6 +63,15 @@ class Played(NamedTuple):
   results: rollouts.Results
 
 
+def use_cores() -> None:
+  """Makes a device of each core, up to `SHARDS`, unless JAX has started; see `actor.shards`."""
+  cores = len(os.sched_getaffinity(0))
+  changed = graph.data_parallel(os.environ, SHARDS, 1, cores)
+  with contextlib.suppress(RuntimeError):  # it has started
+    jax.config.update("jax_num_cpu_devices", int(changed["JAX_NUM_CPU_DEVICES"]))
+    os.environ.update(changed)
+
+
 def check(demonstrators: Demonstrators) -> None:
   """Raises UserError if the preset has no tier, or its tier lacks a player."""
   if demonstrators.preset not in SIZES:
@@ -80,7 +92,7 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   game = game_config(sizes.tier, agent_config.preset(demonstrators.preset))
   indices = scripts.indices_of(demonstrators.names, sizes.tier)
   every = scripts.scripts_of(sizes.tier)
-  return demonstrations.make_demonstrations(
+  return shards.make_shards(demonstrations.make_demonstrations(
     skirmish.make_skirmish(**game._asdict()),
     [demonstrations.Player(int(i), every[i].skill.mmr, every[i].skill.income) for i in indices],
     demonstrations.pairings(len(indices)),
@@ -89,11 +101,11 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
       races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
       maps=len(dm_environment.map_names(sizes.tier))),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
-    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps)
+    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
 
 
-def play(demonstrators: Demonstrators, stream: int) -> Iterator[Played]:
-  """Yields the outputs of calls of the program without end.
+def play(demonstrators: Demonstrators, stream: int) -> Iterator[list[Played]]:
+  """Yields the outputs of calls of the program, of each shard, without end.
 
   The next call runs on the device while the caller uses the outputs of the previous one.
 
@@ -108,60 +120,66 @@ def play(demonstrators: Demonstrators, stream: int) -> Iterator[Played]:
   key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   probabilities = np.full(pairs, 1 / pairs, np.float32)
   with compiling.without_collection():
-    state = program.init(key, np.arange(sizes.games) % pairs, conditions)
+    opponents = np.arange(SHARDS * sizes.games, dtype=np.int32).reshape(SHARDS, -1) % pairs
+    state = program.init(key, opponents, conditions)
     state, *outputs = program.run((), state, probabilities, conditions)
   while True:
     state, *following = program.run((), state, probabilities, conditions)
-    yield Played(*jax.tree.map(np.asarray, outputs))
+    yield shards.to_host(Played(*outputs))
     outputs = following
 
 
-def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, first_number: int,
+def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, number: int,
                   results: rollouts.Results) -> list[games_files.Episode]:
   """Returns both sides of a finished game.
 
   Args:
     demonstrators: who plays.
     found: the game.
-    first_number: added to the game's number.
+    number: of the game in the dataset.
     results: of the call in which the game was finished.
   """
   sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
   at = found.iteration, found.game
   pair = demonstrations.pairings(len(demonstrators.names))[results.opponent[at]]
-  executed = []
-  for player in (0, 1):
-    z = types.Statistics(*(x[(*at, player)] for x in results.executed))
-    order, places = statistics.filter_build_order(z.build_order, z.build_order_xy)
-    executed.append(z._replace(build_order=order, build_order_xy=places))
   sides = []
   for player, name in enumerate(demonstrators.names[i] for i in pair):
-    steps = waits.merge_waits(found.steps[player], config)
-    episodes.add_statistics(steps, executed[player], executed[1 - player], config)
+    z = types.Statistics(*(x[(*at, player)] for x in results.executed))
+    order, places = statistics.filter_build_order(z.build_order, z.build_order_xy)
     script = scripts.scripts_of(sizes.tier)[int(scripts.indices_of([name], sizes.tier)[0])]
-    race = results.race[at]
-    sides.append(games_files.Episode(
-      game=first_number + found.number, player=player, name=name,
-      map_index=int(results.map_index[at]), race=int(race[player]), away_race=int(race[1 - player]),
-      side=int(results.side[at][player]), mmr=script.skill.mmr,
-      result=int(np.sign(results.reward[at][player])), statistics=executed[player],
-      steps=steps))
-  return sides
+    sides.append(episodes.Side(
+      name=name, race=int(results.race[at][player]), side=int(results.side[at][player]),
+      mmr=script.skill.mmr, result=int(np.sign(results.reward[at][player])),
+      statistics=z._replace(build_order=order, build_order_xy=places),
+      steps=waits.merge_waits(found.steps[player], config)))
+  return episodes.make_episodes(
+    number, int(results.map_index[at]), (sides[0], sides[1]), config)
 
 
-def write(writer: games_files.GamesWriter, assembler: episodes.EpisodeAssembler,
-          demonstrators: Demonstrators, played: Played, first_number: int) -> None:
-  """Collects the steps of a call and writes the games that they finish.
+class Recorder:
+  """Collects the steps of all shards and writes the games that they finish."""
 
-  Args:
-    writer: of the dataset.
-    assembler: of the program's steps.
-    demonstrators: who plays.
-    played: outputs of the call.
-    first_number: added to the numbers of the games.
-  """
-  for found in assembler.add(played.records, played.results.over):
-    writer.add(make_episodes(demonstrators, found, first_number, played.results))
+  def __init__(self, writer: games_files.GamesWriter, demonstrators: Demonstrators, games: int):
+    """Starts without steps.
+
+    Args:
+      writer: of the dataset.
+      demonstrators: who plays.
+      games: number of games to write: the ones that begin first in each shard.
+    """
+    config = agent_config.preset(demonstrators.preset)
+    self._writer, self._demonstrators = writer, demonstrators
+    self._first_number = writer.last_game + 1
+    self._assemblers = [
+      episodes.EpisodeAssembler(config, demonstrators.sizes.games, -(-(games - shard) // SHARDS))
+      for shard in range(SHARDS)]
+
+  def add(self, played: Sequence[Played]) -> None:
+    """Adds the steps of a call, of each shard."""
+    for shard, (assembler, one) in enumerate(zip(self._assemblers, played, strict=True)):
+      for found in assembler.add(one.records, one.results.over):
+        number = self._first_number + found.number * SHARDS + shard
+        self._writer.add(make_episodes(self._demonstrators, found, number, one.results))
 
 
 def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
@@ -189,12 +207,12 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
   with games_files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier),
       demonstrators.origin) as writer:
-    missing, first_number = games - writer.complete.games, writer.last_game + 1
+    missing = games - writer.complete.games
     if missing <= 0:
       return writer.complete
-    assembler = episodes.EpisodeAssembler(config, sizes.games, missing)
+    recorder = Recorder(writer, demonstrators, missing)
     for played in play(demonstrators, writer.parts):
-      write(writer, assembler, demonstrators, played, first_number)
+      recorder.add(played)
       report(writer.written)
       if writer.written.games >= games:
         break

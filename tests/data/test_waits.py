@@ -81,6 +81,13 @@ def test_the_decisions_left_cover_the_time_that_was_merged():
   np.testing.assert_array_equal(o.entities[:, 0, 0], [0, 3, 5])
 
 
+def test_an_episode_without_waits_stays_as_it_is():
+  packed = wire.pack_steps(episode([A, B, A], np.arange(4) * LOOPS))
+  columns = wire.Columns(*(
+    x if x.dtype == np.float32 else wire.difference(x) for x in packed))
+  assert waits.merge_waits(columns, CONFIG) is columns
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0, 0, A, B]), st.integers(1, 15)), min_size=1,
                 max_size=30))

@@ -17,7 +17,7 @@ MMR = {"demo_2000": 2000, "demo_7000": 7000, "rusher": 6200}
 @pytest.fixture(scope="module")
 def small():
   with pytest.MonkeyPatch.context() as patch:
-    patch.setitem(demonstrating.SIZES, "mini", demonstrating.Sizes("mini", 12, 8, 32))
+    patch.setitem(demonstrating.SIZES, "mini", demonstrating.Sizes("mini", 6, 4, 32))
     yield
 
 

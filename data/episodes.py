@@ -162,13 +162,17 @@ def add_statistics(steps: wire.Columns, own: types.Statistics, opponent: types.S
     opponent: z of its opponent, for value functions.
     config: the AgentConfig of the steps.
   """
-  step = types.zeros(types.step_spec(config.max_entities, config.map_size, config.max_selected))
-  packed = wire.pack_steps(step._replace(
-    observation=step.observation._replace(statistics=own),
-    privileged=step.privileged._replace(opponent_statistics=opponent)))
   # z is constant: all differences after the first step are zero.
-  steps.bits[0] += packed.bits
-  steps.uint8[0] += packed.uint8
+  where = wire.layout(config)
+  bits = np.zeros(where.num_bits, bool)
+  for path, z in (("observation.statistics", own), ("privileged.opponent_statistics", opponent)):
+    for name, value in z._asdict().items():
+      field = where.fields[f"{path}.{name}"]
+      if field.column == "bits":
+        bits[field.slice] = value
+      else:
+        getattr(steps, field.column)[0, field.slice] += value.reshape(-1)
+  steps.bits[0] += np.packbits(bits)
 
 
 class Side(NamedTuple):

@@ -1,18 +1,18 @@
 """Games outside JAX: a process that plays them, one after another, through the inference service.
 
-Works with any `base.Environment` whose functions take and return numpy arrays. Only win and loss
-are rewarded: such a game has no z.
+Works with any `base.Environment` whose functions take and return numpy arrays.
 """
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
+from starleague.actor import rewards
 from starleague.actor.inference import Client, Header
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -21,6 +21,21 @@ from starleague.common.errors import UserError
 from starleague.environments import base
 
 _MOST_NOISE = 2**30  # seeds of a game's noise; a row's is twice that plus its player
+_INACTIVE = (False,) * len(types.PSEUDO_REWARDS)
+_REWARDS = jax.jit(rewards.rewards)
+
+
+class Told(NamedTuple):
+  """What agents are told in the games of an actor."""
+
+  mmr: int  # as their observations show it
+  statistics: types.Statistics  # [M, ...], z to play for; row 0 is unconditional
+  pseudo_scale: float = 1.0  # pseudo-reward per unit of distance to z
+
+
+def untold(mmr: int) -> Told:
+  """Returns what agents are told that play without z."""
+  return Told(mmr, jax.tree.map(lambda x: x[None], types.zeros(types.statistics_spec())))
 
 
 class Order(NamedTuple):
@@ -32,6 +47,10 @@ class Order(NamedTuple):
   map_index: int = 0
   swap_sides: bool = False
   players: tuple[int, int] = (0, 0)  # whose parameters act, as of `inference.Header`
+  # z of each player, by its starting side, which the game decides: rows of `Told.statistics`.
+  targets: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+  # Of each player: whether the parts of z are active, PSEUDO_REWARDS.
+  active: tuple[tuple[bool, ...], tuple[bool, ...]] = (_INACTIVE, _INACTIVE)
 
 
 class Report(NamedTuple):
@@ -53,6 +72,15 @@ class Host(Protocol):
   def environment(self) -> base.Environment:
     """Returns the environment that plays the games."""
 
+  def sides(self) -> tuple[int, int]:
+    """Returns the starting sides of both players of the current game, as in libraries of z."""
+
+  def grid_per_unit(self) -> float:
+    """Returns the cells of the 256 x 256 grid per game unit on the map of the current game."""
+
+  def show(self, statistics: types.Statistics) -> None:
+    """Sets the z that both players of the current game observe, [2, ...]."""
+
   def close(self) -> None:
     """Ends the current game and everything that belongs to it, also if it hangs."""
 
@@ -62,30 +90,73 @@ def agents_of(order: Order) -> tuple[int, ...]:
   return (0,) if order.opponent else (0, 1)
 
 
-def play(environment: base.Environment, client: Client, order: Order, mmr: int,
-         config: AgentConfig) -> Report:
+class _Goal:
+  """The z that a player of a game plays for, and its rewards."""
+
+  def __init__(self, target: types.Statistics, active: Sequence[bool], scale: float,
+               grid_per_unit: float):
+    """Starts with nothing executed.
+
+    Args:
+      target: z, unbatched.
+      active: [4], PSEUDO_REWARDS.
+      scale, grid_per_unit: see `rewards.pseudo_rewards`.
+    """
+    self.target, self.active = target, np.asarray(active, bool)
+    self._options = {"scale": scale, "grid_per_unit": grid_per_unit}
+    self._executed = types.zeros(types.statistics_spec())
+
+  @property
+  def shown(self) -> types.Statistics:
+    """z as the player observes it."""
+    return jax.tree.map(np.asarray, rewards.condition(self.target, self.active))
+
+  def reward(self, winloss: float, executed: types.Statistics, loop: types.Leaf) -> np.ndarray:
+    """Returns the rewards since the last call, [5] float32, types.REWARDS."""
+    before, self._executed = self._executed, executed
+    if not self.active.any():
+      return np.array([winloss] + [0] * len(self.active), np.float32)
+    return np.asarray(_REWARDS(
+      winloss, before, executed, self.target, loop, self.active, **self._options))
+
+
+def _goals(host: Host, order: Order, told: Told) -> list[_Goal]:
+  """Returns the goals of both players of a game that has started, and shows them their z."""
+  conditional = bool(np.any(order.active))  # others need no compiled program, nor their side
+  sides = host.sides() if conditional else (0, 0)
+  goals = [_Goal(jax.tree.map(lambda x, i=order.targets[player][side]: x[i], told.statistics),
+                 order.active[player], told.pseudo_scale,
+                 host.grid_per_unit() if conditional else 1.0)
+           for player, side in enumerate(sides)]
+  if conditional:
+    host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))
+  return goals
+
+
+def play(host: Host, client: Client, order: Order, told: Told, config: AgentConfig) -> Report:
   """Plays a game: the agents' steps go through the client's slots, player i's through slot i.
 
   Args:
-    environment: of the game; its bot is that of the order.
+    host: plays the game; its bot is that of the order.
     client: with a slot for each agent.
     order: what to play.
-    mmr: of the agents, as their observations show it.
+    told: to the agents.
     config: the agent's.
 
   Raises:
     ServiceError: the inference service has ended.
   """
-  agents = agents_of(order)
+  agents, environment = agents_of(order), host.environment()
   state = environment.reset(np.asarray(order.seed), base.make_match_up(
-    order.races, order.map_index, order.swap_sides, mmr=(mmr, mmr)))
+    order.races, order.map_index, order.swap_sides, mmr=(told.mmr, told.mmr)))
+  goals = _goals(host, order, told)
   numbers, steps = [0, 0], 0
   while True:
     outcome = environment.outcome(state)
     due = np.asarray(environment.due(state))
     requests = {
       player: (_header(order, player, numbers[player], bool(outcome.over)),
-               _step(environment, state, player, outcome, config))
+               _step(environment, state, player, outcome, goals[player], config))
       for player in agents if outcome.over or due[player]}
     actions = client.act(requests) if requests else {}
     if outcome.over:
@@ -109,22 +180,21 @@ def _header(order: Order, player: int, number: int, last: bool) -> Header:
 
 
 def _step(environment: base.Environment, state: Any, player: int, outcome: base.Outcome,
-          config: AgentConfig) -> types.Step:
+          goal: _Goal, config: AgentConfig) -> types.Step:
   """Returns a player's step; the service adds action and log-probs."""
   observation, privileged = environment.observe(state, np.asarray(player))
   zero = np.float32(0)
-  reward = np.zeros(len(types.REWARDS), np.float32)
-  if outcome.over:
-    reward[0] = np.asarray(outcome.reward)[player]
+  winloss = float(np.asarray(outcome.reward)[player]) if outcome.over else 0.0
+  reward = goal.reward(winloss, privileged.executed, observation.game_loop)
   return types.Step(
     observation=observation, privileged=privileged,
     action=types.zeros(types.action_spec(config.max_selected)),
     log_prob=Arguments(*[zero] * len(Arguments._fields)), reward=reward,
     discount=np.float32(not outcome.over),
-    pseudo_active=np.zeros(len(types.PSEUDO_REWARDS), bool), weight=np.float32(1))
+    pseudo_active=goal.active, weight=np.float32(1))
 
 
-def serve(connection: Connection, make_host: Callable[[], Host], address: str, mmr: int,
+def serve(connection: Connection, make_host: Callable[[], Host], address: str, told: Told,
           config: AgentConfig) -> None:
   """Plays the games that come through a connection until it ends: the main loop of a process.
 
@@ -134,7 +204,7 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, m
     connection: orders come and reports go as JSON.
     make_host: makes what plays the games.
     address: of the inference service.
-    mmr: of the agents.
+    told: to the agents.
     config: the agent's.
   """
   host = make_host()
@@ -145,7 +215,7 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, m
       try:
         # Only slots that ask are claimed: the service waits for the others.
         with contextlib.closing(Client(address, config, len(agents_of(order)))) as client:
-          report = play(host.environment(), client, order, mmr, config)
+          report = play(host, client, order, told, config)
       except UserError as error:
         host.close()
         if isinstance(error, ConnectionError):  # the service has ended
@@ -173,5 +243,8 @@ def decode(kind: Any, message: bytes) -> Any:
   values = json.loads(message)
   if not isinstance(values, dict) or set(values) - set(kind._fields):
     raise ValueError(f"expected a {kind.__name__} with {', '.join(kind._fields)}, found {values}")
-  return kind(**{name: tuple(value) if isinstance(value, list) else value
-                 for name, value in values.items()})
+  return kind(**{name: _tuples(value) for name, value in values.items()})
+
+
+def _tuples(value: Any) -> Any:
+  return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -47,17 +47,19 @@ def unconditional(maps: int, mmr: int) -> Conditioning:
 
 
 def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequence[int], size: int,
-                 active: np.ndarray, mmr: int, seed: int) -> Conditioning:
+                 active: np.ndarray, mmr: int, seed: int,
+                 away_races: Sequence[int] | None = None) -> Conditioning:
   """Returns conditions with z from a library, drawn once for each match-up.
 
   Args:
     library: z of recorded games.
     maps: names of the environment's maps, in its order.
-    races: indices of types.RACES that are played.
+    races: indices of types.RACES that the policy plays.
     size: K, z of each match-up. Fewer in the library repeat; of more, K are drawn.
     active: [4], probability that each part of z is active in a game.
     mmr: of the policy.
     seed: of the draw.
+    away_races: of its opponents; None: `races`.
 
   Raises:
     KeyError: the library has no game of a match-up; names it.
@@ -65,8 +67,9 @@ def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequenc
   random = np.random.default_rng(seed)
   every = len(types.RACES)
   found = np.full((len(maps), every, every, 2, size), -1, np.int64)
+  opponents = races if away_races is None else away_races
   for map_index, name in enumerate(maps):
-    for home, away, side in itertools.product(races, races, range(2)):
+    for home, away, side in itertools.product(races, opponents, range(2)):
       fitting = random.permutation(library.rows(name, home, away, side))
       found[map_index, home, away, side] = fitting[np.arange(size) % len(fitting)]
   used, rows = np.unique(found, return_inverse=True)  # -1, no row, comes first

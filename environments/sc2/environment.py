@@ -19,8 +19,10 @@ from starleague.environments.sc2 import actions, lan, matches, memory, observati
 from starleague.environments.sc2.game import Game, Match, result_of
 from starleague.environments.sc2.installation import InstallationError
 from starleague.environments.sc2.processes import DEADLINE_S, Processes
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from starleague.environments.sc2.setting import Setting, make_setting
+
+_TOWN_HALLS = (18, 59, 86)  # CommandCenter, Nexus, Hatchery: what players start with
 
 
 class Seat:
@@ -179,6 +181,28 @@ class Games:
       self._config, game.infos[player], game.player_ids[player], own, other,
       int(match_up.mmr[player]), self._camera)
 
+  def sides(self) -> tuple[int, int]:
+    """Returns the players' starting sides in the current game, as in libraries of z.
+
+    A player is on side 0 if its starting place comes before its opponent's in the order of (x, y).
+    """
+    assert self._running is not None
+    side = start_side(self._running.game.infos[0], self._running.seats[0].view.response)
+    return side, 1 - side
+
+  def grid_per_unit(self) -> float:
+    """Returns the cells of the 256 x 256 grid per game unit on the map of the current game."""
+    assert self._running is not None
+    setting = self._running.seats[0].setting
+    return types.POSITION_GRID / max(setting.map_width, setting.map_height)
+
+  def show(self, statistics: types.Statistics) -> None:
+    """Sets the z of both players of the current game, [2, ...]; they are observed from now on."""
+    assert self._running is not None
+    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], statistics) for i in range(2))
+    for seat, pair in zip(self._running.seats, ((own, other), (other, own)), strict=False):
+      seat.setting = seat.setting._replace(statistics=pair[0], opponent_statistics=pair[1])
+
   def close(self) -> None:
     """Ends the processes, also of a game that hangs."""
     running, self._running = self._running, None
@@ -187,6 +211,19 @@ class Games:
     self.processes.close()
     if self._match.invitation is not None:
       self._match.invitation.close()
+
+
+def start_side(info: sc_pb.ResponseGameInfo, first: sc_pb.ResponseObservation) -> int:
+  """Returns a player's starting side, 0 or 1, as `data.replays` finds it; see `Games.sides`.
+
+  Args:
+    info: of the game; it has the places where opponents may start.
+    first: the player's first observation.
+  """
+  own = [(unit.pos.x, unit.pos.y) for unit in first.observation.raw_data.units
+         if unit.alliance == raw_pb.Self and unit.unit_type in _TOWN_HALLS]
+  others = [(place.x, place.y) for place in info.start_raw.start_locations]
+  return int(bool(own and others) and min(others) < own[0])
 
 
 def _seed(key: Any) -> int:

@@ -1,9 +1,11 @@
 """The z of a run's training games, from a library."""
 
 import pathlib
+from collections.abc import Sequence
 
 import ml_collections
 
+from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.data import conditioning
 from starleague.data.statistics import StatisticsLibrary
@@ -29,10 +31,32 @@ def from_library(parts: wiring.Parts, config: ml_collections.ConfigDict,
   """
   try:
     library = StatisticsLibrary.load(path)
+    if parts.sc2 is None:
+      names, away = dm_environment.map_names(config.environment.tier), parts.races
+    else:
+      names, away = _sc2_names(parts.sc2.maps, library), _sc2_races(parts)
     return conditioning.from_library(
-      library, dm_environment.map_names(config.environment.tier), parts.races, PER_MATCH_UP,
-      wiring.active_probabilities(config), parts.mmr, config.seed)
+      library, names, parts.races, PER_MATCH_UP, wiring.active_probabilities(config), parts.mmr,
+      config.seed, away)
   except KeyError as error:
     raise UserError(f"{path}: {error.args[0]}") from error
   except (FileNotFoundError, ValueError) as error:
     raise UserError(f"{error}") from error
+
+
+def _sc2_names(names: Sequence[str], library: StatisticsLibrary) -> tuple[str, ...]:
+  """Returns the names of StarCraft II's maps in a library; replays have those of the ladder."""
+  from starleague.environments.sc2 import matches  # only those who play it need pysc2
+  found = []
+  for name in names:
+    known = matches.find_map(name)
+    spelt = [name, known.name, known.battle_net]
+    found.append(next((each for each in spelt if each in library.maps), name))
+  return tuple(found)
+
+
+def _sc2_races(parts: wiring.Parts) -> tuple[int, ...]:
+  """Returns the races of all opponents but random ones, which get no z."""
+  from starleague.environments.sc2 import matches
+  races = {*parts.races, *(matches.parse_bot(bot).race for bot in parts.opponents)}
+  return tuple(sorted(races - {types.RACES.index("random")}))

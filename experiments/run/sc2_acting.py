@@ -7,11 +7,20 @@ import jax
 import ml_collections
 import numpy as np
 
+from starleague.actor import games
 from starleague.data import transport
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import acting, agent_acting, compiling, sc2_games, stopping, wiring
+from starleague.experiments.run import (
+  acting,
+  agent_acting,
+  compiling,
+  conditions,
+  sc2_games,
+  stopping,
+  wiring,
+)
 
 
 def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -31,6 +40,11 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   writer = TrajectoryWriter(
     address, wiring.PLAYER, parts.config, config.unroll_length,
     sc2_games.SLOTS * config.actor.games, deadline_s=config.data.timeout_s, stop=stop)
+  library = conditions.library_path(config, run_dir)
+  given = (conditions.from_library(parts, config, library)
+           if library is not None and config.actor.pseudo_probability else None)
+  told = None if given is None else games.Told(
+    parts.mmr, given.statistics, config.actor.pseudo_scale)
   reporter = agent_acting.Reporter(run_dir, parts.opponents, origin)
   # The time is part of the seed: a restarted actor must not repeat its games.
   rng = np.random.default_rng([config.seed, index, time.time_ns()])
@@ -39,7 +53,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
   def next_order():
     probabilities = reporter.opponent_probabilities(config.actor).astype(np.float64)
     opponent = rng.choice(len(probabilities), p=probabilities / probabilities.sum())
-    return sc2_games.draw_order(parts, rng, int(opponent))
+    return sc2_games.draw_order(parts, rng, int(opponent), given)
 
   def write(records: Records) -> None:
     nonlocal steps
@@ -52,7 +66,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     return
   with compiling.without_collection():
     hosting = sc2_games.Hosting(
-      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, write)
+      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, write, told)
   acting.lower_priority(config.actor.niceness)
   try:
     while not stop.is_set():

@@ -12,6 +12,7 @@ from starleague.actor import game_processes, games, rollouts
 from starleague.actor.inference import Batcher, Listener, Model, Service
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
+from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
 from starleague.experiments.run import wiring
 
@@ -20,13 +21,14 @@ _POLL_S = 0.05  # between looks at the games' ends
 SLOTS = 2  # of a process: both players of its game
 
 
-def run(connection: Connection, address: str, config: AgentConfig, mmr: int,
+def run(connection: Connection, address: str, config: AgentConfig, told: games.Told,
         sc2: wiring.Sc2) -> None:
   """Plays games until the connection ends: the main function of a process."""
+  jax.config.update("jax_platforms", "cpu")  # the accelerator is the inference service's
   from starleague.environments.sc2.environment import Games
   games.serve(
     connection, lambda: Games(config, sc2.maps, version=sc2.version, deadline_s=sc2.deadline_s,
-                              camera=sc2.camera), address, mmr, config)
+                              camera=sc2.camera), address, told, config)
 
 
 def batch_sizes(largest: int) -> list[int]:
@@ -42,7 +44,8 @@ class Hosting:
 
   def __init__(self, parts: wiring.Parts, key: jax.Array, params: Any,
                next_order: Callable[[], games.Order | None],
-               on_records: Callable[[Records], object] | None = None):
+               on_records: Callable[[Records], object] | None = None,
+               told: games.Told | None = None):
     """Compiles the service's programs and starts the processes.
 
     Args:
@@ -51,6 +54,7 @@ class Hosting:
       params: of player 0.
       next_order: returns the next game, or None: there is no other.
       on_records: takes the agents' steps; a row is a slot.
+      told: to the agents; None: the run's MMR and no z.
     """
     assert parts.sc2 is not None
     slots = SLOTS * parts.sc2.processes
@@ -61,8 +65,8 @@ class Hosting:
     self.service = Service(self.model, Batcher(sizes, parts.sc2.wait_s), self.listener,
                            parts.config, on_records)
     self.processes = game_processes.GameProcesses(
-      parts.sc2.processes, run, (self.listener.address, parts.config, parts.mmr, parts.sc2),
-      next_order, parts.sc2.game_s)
+      parts.sc2.processes, run,
+      (self.listener.address, parts.config, told or games.untold(parts.mmr), parts.sc2), next_order, parts.sc2.game_s)
     self._polled = time.monotonic()
 
   def run_once(self) -> list[game_processes.Finished]:
@@ -84,19 +88,44 @@ class Hosting:
     self.service.close()
 
 
-def draw_order(parts: wiring.Parts, rng: np.random.Generator, opponent: int) -> games.Order:
-  """Returns a game with races, map, sides and seed drawn.
+def draw_order(parts: wiring.Parts, rng: np.random.Generator, opponent: int,
+               given: Conditioning | None = None) -> games.Order:
+  """Returns a game with races, map, sides, seed and z drawn.
 
   Args:
     parts: of a run in StarCraft II.
     rng: changed.
     opponent: index as in `rollouts`: 0 is self-play, bot i is i + 1.
+    given: z and the probabilities that its parts are active; None: no z.
   """
   races = rng.choice(parts.races, 2)
-  return games.Order(
+  order = games.Order(
     opponent=parts.opponents[opponent - 1] if opponent != rollouts.SELF_PLAY else "",
     seed=int(rng.integers(2**30)), races=(int(races[0]), int(races[1])),
     map_index=int(rng.integers(parts.maps)), swap_sides=bool(rng.integers(2)))
+  if given is None:
+    return order
+  away = _opponent_race(order)
+  targets = [_draw_targets(given, rng, order.map_index, *pair)
+             for pair in ((order.races[0], away), (away, order.races[0]))]
+  active = rng.random((2, len(types.PSEUDO_REWARDS))) < given.active
+  active[1] &= not order.opponent  # a bot has no z
+  home, other = (tuple(map(bool, row)) for row in active)
+  return order._replace(targets=(targets[0], targets[1]), active=(home, other))
+
+
+def _opponent_race(order: games.Order) -> int:
+  """Returns the race of player 1, an index of types.RACES."""
+  from starleague.environments.sc2 import matches  # only those who play it need pysc2
+  return matches.parse_bot(order.opponent).race if order.opponent else order.races[1]
+
+
+def _draw_targets(given: Conditioning, rng: np.random.Generator, map_index: int, home: int,
+                  away: int) -> tuple[int, int]:
+  """Returns a row of z for each starting side."""
+  rows = np.asarray(given.rows)[map_index, home, away]
+  first, second = (int(side[rng.integers(rows.shape[-1])]) for side in rows)
+  return first, second
 
 
 def results_of(parts: wiring.Parts, finished: list[game_processes.Finished]) -> rollouts.Results:

@@ -300,10 +300,13 @@ def _check_sc2(config: ml_collections.ConfigDict) -> None:
         parse(text)
       except matches.MatchError as error:
         raise SettingsError(f"config key {key!r}: {error}.") from error
-  if config.actor.pseudo_probability or config.actor.library or config.actor.demonstrators:
-    raise SettingsError(
-      "config keys 'actor.pseudo_probability', 'actor.library' and 'actor.demonstrators' must be "
-      "0 and empty in StarCraft II: its games have no z.")
+  if config.actor.demonstrators:
+    raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
+  if config.actor.pseudo_probability and not config.actor.library and config.init != IMITATION:
+    raise SettingsError("config key 'actor.library' must name a library of z in StarCraft II: none "
+                        "comes from imitation.")
+  if config.actor.pseudo_probability and "random" in config.sc2.races.lower().split(","):
+    raise SettingsError("config key 'sc2.races' must not have 'random' with z: it is for a race.")
   if config.init == IMITATION and not config.demonstrations.dataset:
     raise SettingsError("config key 'demonstrations.dataset' must name recorded games if 'init' is "
                         f"{IMITATION!r} in StarCraft II: its bots cannot be recorded.")

@@ -56,6 +56,28 @@ def environment(log, players=2):
   return base.Environment(reset, observe, act, advance, due, outcome)
 
 
+class Host:
+  """Plays games of an environment; a player starts on the given side of a map of 128 units."""
+
+  final_errors = (ZeroDivisionError,)
+  bot = ""
+
+  def __init__(self, made, sides=(0, 1)):
+    self.made, self._sides, self.shown = made, sides, None
+
+  def environment(self):
+    return self.made
+
+  def sides(self):
+    return self._sides
+
+  def grid_per_unit(self):
+    return 2.0
+
+  def show(self, statistics):
+    self.shown = statistics
+
+
 def expected(seed, players):
   """The actions of a game by hand: (player, loop, delay) in order."""
   found = []
@@ -72,8 +94,8 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
   log, records = [], []
   with serving(make_model(2), 2, on_records=records.append) as listener:
     client = Client(listener.address, CONFIG, 2)
-    report = games.play(environment(log, players), client, games.Order(opponent, seed=6), 6200,
-                        CONFIG)
+    report = games.play(Host(environment(log, players)), client, games.Order(opponent, seed=6),
+                        games.untold(6200), CONFIG)
     client.close()
   actions = expected(6, players)
   assert sorted(log[0].acted) == sorted(actions)
@@ -93,10 +115,8 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
 ASSEMBLER = Assembler(CONFIG, 2, 2)
 
 
-class Broken:
+class Broken(Host):
   """A host whose first game fails."""
-
-  final_errors = (ZeroDivisionError,)
 
   def __init__(self):
     self.bot, self.closed, self.log, self.bots = "", 0, [], []
@@ -129,7 +149,62 @@ class Pipe:
 def test_a_failed_game_is_void_and_the_next_one_is_played():
   host, pipe = Broken(), Pipe(games.Order("zerg:easy", 1), games.Order("terran:hard", 2))
   with serving(make_model(2), 2) as listener:
-    games.serve(pipe, lambda: host, listener.address, 6200, CONFIG)
+    games.serve(pipe, lambda: host, listener.address, games.untold(6200), CONFIG)
   assert pipe.reports == [games.Report(None, reason="the game hangs"),
                           games.Report(-1, LENGTH, len(expected(2, 1)))]
   assert host.bots == ["zerg:easy", "terran:hard"] and host.closed == 2
+
+
+def builds(log, orders):
+  """Each player finishes a unit of its build order, 20 cells right of the last, at every action."""
+  made = environment(log)
+
+  def observe(state, player):
+    observation, privileged = made.observe(state, player)
+    count = sum(each == player for each, *_ in state.acted)
+    executed = privileged.executed
+    order, places = executed.build_order.copy(), executed.build_order_xy.copy()
+    order[:count], places[:count, 0] = orders[int(player)][:count], 20 * np.arange(count)
+    return observation, privileged._replace(
+      executed=executed._replace(build_order=order, build_order_xy=places))
+
+  return made._replace(observe=observe)
+
+
+def store(*orders):
+  """z of build orders with their units at the first place, after the unconditional one."""
+  blank = types.zeros(types.statistics_spec())
+  rows = [blank]
+  for order in orders:
+    wanted = blank.build_order.copy()
+    wanted[:len(order)] = order
+    rows.append(blank._replace(build_order=wanted))
+  return games.Told(6200, jax.tree.map(lambda *x: np.stack(x), *rows), pseudo_scale=0.5)
+
+
+def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():
+  told, log, records = store([7, 8, 9, 10], [7, 8, 9]), [], []
+  order = games.Order(seed=6, targets=((1, 2), (1, 2)), active=(
+    (False,) * 4, (True, False, False, True)))
+  host = Host(builds(log, ([7] * 20, [7, 5, 9] + [0] * 17)), sides=(0, 1))
+  with serving(make_model(2), 2, on_records=records.append) as listener:
+    client = Client(listener.address, CONFIG, 2)
+    games.play(host, client, order, told, CONFIG)
+    client.close()
+  # Player 1 starts on side 1 and sees the second z; player 0's has no active part.
+  assert host.shown.build_order[1, :4].tolist() == [7, 8, 9, 0]
+  assert not host.shown.build_order[0].any()
+  assembler = Assembler(CONFIG, 2, 2)
+  rewards = {0: {}, 1: {}}  # by game loop: the last trajectory of a game overlaps
+  for cut in (cut for record in records for cut in assembler.add(record)):
+    steps = jax.tree.map(np.asarray, wire.unpack(cut.packed, CONFIG).steps)
+    player = int(steps.pseudo_active.any())
+    rewards[player].update(zip(steps.observation.game_loop[:-1].tolist(),
+                               steps.reward[:-1, 1:], strict=True))
+    assert steps.pseudo_active[0].tolist() == list(order.active[player])
+  assert not np.any(list(rewards[0].values()))
+  # Distances to 7 8 9: 3, then 2 with 7, 2 with 7 5, and 1.8 with 7 5 9, as the 9 is 20 game units
+  # away. Half of each decrease.
+  found = np.array([rewards[1][loop] for loop in sorted(rewards[1])])
+  np.testing.assert_allclose(found[:, 0], [0.5, 0.0, 0.1], atol=1e-6)
+  assert not found[:, 1:].any()

@@ -14,7 +14,7 @@ from starleague.environments.sc2 import (
   processes,
   rate_limit,
 )
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import fake_game
 
 CONFIG = agent_config.mini()
@@ -180,3 +180,32 @@ def test_a_stub_at_the_end_leaves_the_last_observation(monkeypatch):
   observation, _ = env.observe(state, 0)
   assert observation.game_loop == 30 and observation.entity_count == 2
   assert env.outcome(state).reward.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("own, others, side", [
+  ((20.5, 80.5), [(60.5, 10.5)], 0), ((60.5, 10.5), [(20.5, 80.5)], 1),
+  ((20.5, 10.5), [(20.5, 80.5)], 0), ((20.5, 80.5), [(20.5, 10.5)], 1), ((20.5, 10.5), [], 0)])
+def test_starting_sides_are_ordered_by_x_then_y(own, others, side):
+  """The side of `data.replays`: (x, y) of the player's town hall above that of its opponent."""
+  info, first = sc_pb.ResponseGameInfo(), sc_pb.ResponseObservation()
+  for x, y in others:
+    info.start_raw.start_locations.add(x=x, y=y)
+  for alliance, kind, place in ((raw_pb.Enemy, 18, (0.0, 0.0)), (raw_pb.Self, 45, (90.0, 90.0)),
+                                (raw_pb.Self, 86, own)):
+    unit = first.observation.raw_data.units.add(alliance=alliance, unit_type=kind)
+    unit.pos.x, unit.pos.y = place
+  assert environment.start_side(info, first) == side
+
+
+def test_z_that_is_shown_after_the_start_is_observed():
+  games, _ = make()
+  env = games.environment()
+  state = env.reset(3, base.make_match_up())
+  assert games.grid_per_unit() == 256 / 64
+  blank = types.zeros(types.statistics_spec())
+  wanted = [blank._replace(build_order=np.full_like(blank.build_order, kind)) for kind in (5, 7)]
+  games.show(jax.tree.map(lambda *x: np.stack(x), *wanted))
+  for player, kind in enumerate((5, 7)):
+    observation, privileged = env.observe(state, player)
+    assert set(observation.statistics.build_order.tolist()) == {kind}
+    assert set(privileged.opponent_statistics.build_order.tolist()) == {12 - kind}

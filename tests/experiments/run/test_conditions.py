@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.experiments.run import conditions, settings, wiring
 from tests.experiments.run.libraries import TERRAN, save_library
@@ -26,6 +27,21 @@ def test_conditions_have_the_run_s_probabilities_and_mmr(tmp_path):
   np.testing.assert_array_equal(found.active, [0.25, 0.25, 0.0, 0.0])
   assert found.mmr == 5500 and found.rows.shape[-1] == conditions.PER_MATCH_UP
   assert (found.rows[0, TERRAN, TERRAN] > 0).all()
+
+
+@pytest.mark.parametrize("name, stored", [
+  ("AbyssalReef", "Abyssal Reef LE"), ("AbyssalReef", "AbyssalReef"),
+  ("Abyssal Reef LE", "AbyssalReef")])
+def test_maps_of_starcraft_are_found_by_either_name(tmp_path, name, stored):
+  """Bots of random race get no z; those of a race need that match-up alone."""
+  config = run_config(**{
+    "environment.name": "sc2", "sc2.maps": name, "sc2.races": "terran",
+    "environment.opponents": "terran:easy,random:hard", "actor.library": "z.npz",
+    "actor.pseudo_probability": 0.25})
+  save_library(tmp_path / "z.npz", map_name=stored)
+  found = conditions.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+  assert (found.rows[0, TERRAN, TERRAN] > 0).all()
+  assert not found.rows[0, TERRAN, types.RACES.index("random")].any()
 
 
 @pytest.mark.parametrize("damage, message", [

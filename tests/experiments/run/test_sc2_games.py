@@ -6,6 +6,7 @@ import pytest
 from starleague.actor import games
 from starleague.actor.game_processes import Finished
 from starleague.common.errors import UserError
+from starleague.data.conditioning import unconditional
 from starleague.experiments import play
 from starleague.experiments.run import agent_acting, sc2_games, sc2_playing, settings, wiring
 from tests.experiments.launch import launch
@@ -31,6 +32,28 @@ def test_orders_are_drawn_from_the_config():
   assert {order.map_index for order in orders} == {0, 1}
   assert {order.swap_sides for order in orders} == {False, True}
   assert len({order.seed for order in orders}) == 180
+
+
+def test_z_is_drawn_for_the_match_up_and_both_sides():
+  """Rows are 100 map + 10 home race + away race, and 1000 for the second side."""
+  rng, given = np.random.default_rng(0), parts()
+  maps, home, away, side, _ = np.indices((2, 5, 5, 2, 3))
+  told = unconditional(2, 6200)._replace(
+    rows=100 * maps + 10 * home + away + 1000 * side, active=np.array([1.0, 0.5, 0.0, 1.0]))
+  seen = np.zeros(4)
+  for opponent in (0, 1, 2) * 60:
+    order = sc2_games.draw_order(given, rng, opponent, told)
+    mine, other = order.races[0], {"": order.races[1], "terran:veryeasy": 1, "zerg:hard": 2}[
+      order.opponent]
+    row = 100 * order.map_index + 10 * mine + other
+    assert order.targets[0] == (row, row + 1000)
+    if not order.opponent:
+      row = 100 * order.map_index + 10 * other + mine
+      assert order.targets[1] == (row, row + 1000)
+    assert opponent == 0 or order.active[1] == (False,) * 4
+    assert games.decode(games.Order, games.encode(order)) == order
+    seen += order.active[0]
+  assert seen[0] == seen[3] == 180 and seen[2] == 0 and 60 < seen[1] < 120
 
 
 def test_results_count_for_the_opponent_and_void_matches_do_not():

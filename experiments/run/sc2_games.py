@@ -64,9 +64,9 @@ class Hosting:
     self.model.set_params(0, params)
     self.service = Service(self.model, Batcher(sizes, parts.sc2.wait_s), self.listener,
                            parts.config, on_records)
+    arguments = self.listener.address, parts.config, told or games.untold(parts.mmr), parts.sc2
     self.processes = game_processes.GameProcesses(
-      parts.sc2.processes, run,
-      (self.listener.address, parts.config, told or games.untold(parts.mmr), parts.sc2), next_order, parts.sc2.game_s)
+      parts.sc2.processes, run, arguments, next_order, parts.sc2.game_s)
     self._polled = time.monotonic()
 
   def run_once(self) -> list[game_processes.Finished]:

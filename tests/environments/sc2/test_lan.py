@@ -1,7 +1,9 @@
 """Games that another process hosts: invitations, damaged ones, and pysc2's own host."""
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -117,6 +119,12 @@ play_vs_agent.app.run(play_vs_agent.main)
 """
 
 
+def _end(host):
+  with contextlib.suppress(ProcessLookupError):
+    os.killpg(host.pid, signal.SIGKILL)
+  host.wait()
+
+
 @pytest.mark.slow
 def test_an_agent_joins_the_game_of_pysc2s_host(tmp_path, monkeypatch):
   monkeypatch.setenv("SC2PATH", str(layout.make_layout(tmp_path)))
@@ -125,7 +133,8 @@ def test_an_agent_joins_the_game_of_pysc2s_host(tmp_path, monkeypatch):
   config = agent_config.mini()
   host = subprocess.Popen(
     [sys.executable, "-c", _HOST, "--human", "--norender", "--map=Flat32", "--fps=10000",
-     "--user_race=terran", f"--config_port={port}", "--sc2_timeout=1200"], env=os.environ)
+     "--user_race=terran", f"--config_port={port}", "--sc2_timeout=1200"], env=os.environ,
+    start_new_session=True)  # with the game that it starts
   games = None
   try:
     games = environment.Games(
@@ -144,12 +153,11 @@ def test_an_agent_joins_the_game_of_pysc2s_host(tmp_path, monkeypatch):
       state = env.advance(env.act(state, both, env.due(state)))
     assert loops == [5 * number for number in range(12)]
     assert int(observation.home_race) == int(observation.away_race) == 1
-    host.kill()
-    host.wait()
+    _end(host)
     with pytest.raises(processes.GameError):
       for _ in range(100):
         state = env.advance(env.act(state, both, env.due(state)))
   finally:
-    host.kill()
+    _end(host)
     if games is not None:
       games.close()

@@ -1,10 +1,13 @@
 """Set-up of all tests: eight virtual CPU devices, a compilation cache, repeatable draws."""
 
+import gc
 import getpass
 import os
 import signal
 import tempfile
 from pathlib import Path
+
+from tests import compiling
 
 # A shell starts background jobs with SIGINT ignored, and their children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -13,9 +16,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Read when the backend starts, so before any test module can import JAX.
 _DEVICES = "--xla_force_host_platform_device_count"
 if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
-  # Programs that run once or twice are not worth optimising.
-  os.environ["XLA_FLAGS"] = (f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8 "
-                             "--xla_backend_optimization_level=0").strip()
+  os.environ["XLA_FLAGS"] = (
+    f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8 {compiling.FAST}").strip()
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -23,6 +25,10 @@ import hypothesis  # noqa: E402
 import jax  # noqa: E402
 
 jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
+
+# Traced programs are many objects that stay alive, and JAX adds work to each collection.
+gc.freeze()
+gc.set_threshold(100_000, 20, 20)
 
 
 def _use_compilation_cache() -> None:

@@ -9,7 +9,7 @@ from tests.learner.random_batches import random_batch
 
 
 def write(path, games, decisions, preset="mini", tier="mini"):
-  """Writes games of two episodes each; player 0 has MMR 6500 and wins."""
+  """Writes games of two episodes each; player 0 has MMR 6500 and wins, from either side."""
   config = agent_config.preset(preset)
   with games_files.GamesWriter(path, config, tier, ["open"], "random") as writer:
     for game in range(games):
@@ -22,7 +22,7 @@ def write(path, games, decisions, preset="mini", tier="mini"):
           jax.tree.map(lambda x, b=player: x[:, b], steps),
           types.zeros(types.core_state_spec(config))))
         episodes.append(games_files.Episode(
-          game=game, player=player, name="random", map_index=0, race=1, away_race=1, side=player,
+          game=game, player=player, name="random", map_index=0, race=1, away_race=1, side=(game + player) % 2,
           mmr=6500 - 3000 * player, result=1 - 2 * player,
           statistics=types.zeros(types.statistics_spec()), steps=wire.Columns(*packed[:-1])))
       writer.add(episodes)

@@ -40,6 +40,7 @@ SETTINGS = ("league.seconds=100000", *SIZES, "learner.checkpoint_interval_s=2",
             "cluster.actor=far:1", "cluster.evaluator=far:1")
 LEARNERS = ("terran-main-0", "terran-main_exploiter-0")
 RESULTS = "SELECT id, home, away, result FROM results"
+PLAYING = variables(optimisation=1)  # the test waits for many games to end
 KILLED = ("actor", "evaluator", "learner", "coordinator", "data_server")
 
 
@@ -68,8 +69,8 @@ def restarted(run_dir: pathlib.Path, module: str, before: list[int]) -> bool:
 def ray_address():
   """A cluster of two nodes on this machine."""
   made = start_cluster(
-    {"num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False, "env_vars": variables()},
-    {"num_cpus": 1, "resources": {"far": 4}, "env_vars": variables()})
+    {"num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False, "env_vars": PLAYING},
+    {"num_cpus": 1, "resources": {"far": 4}, "env_vars": PLAYING})
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("RAY_ADDRESS", made.address)
     yield made.address

@@ -21,6 +21,7 @@ from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
+from tests import compiling
 from tests.experiments.runs import saved_steps
 from tests.learner.random_batches import random_batch
 
@@ -63,7 +64,7 @@ def start(run_dirs, servers):
     **os.environ, "JAX_PLATFORMS": "cpu",
     # The cache of the tests: programs are compiled once per machine.
     "JAX_COMPILATION_CACHE_DIR": jax.config.jax_compilation_cache_dir or "",
-    "XLA_FLAGS": "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"}
+    "XLA_FLAGS": f"--xla_force_host_platform_device_count=2 {compiling.FAST}"}
   return [
     subprocess.Popen(
       [sys.executable, "-m", "starleague.experiments.learner", "--run_dir", str(run_dir),

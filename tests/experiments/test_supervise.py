@@ -12,18 +12,16 @@ from starleague.experiments.run import wiring
 from starleague.learner import checkpoints
 from tests.experiments import imitated_games
 from tests.experiments.launch import refusal
-from tests.experiments.runs import kill, output_of, running, saved_steps, wait_for
+from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for
 
-SETTINGS = ("batch_size=4", "unroll_length=4", "seconds=0", "epochs=2", "held_out=0.2",
-            "fine_tune_epochs=1", "fine_tune_seconds=0", "evaluate_interval_s=3",
-            "checkpoint_interval_s=1",
-            "learning_rate=3e-3")
+SETTINGS = ("seconds=0", "epochs=4", "held_out=0.2", "fine_tune_epochs=1", "fine_tune_seconds=0",
+            "evaluate_interval_s=3", "checkpoint_interval_s=1", "learning_rate=3e-3")
 DEADLINE_S = 900
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-  return imitated_games.write(tmp_path_factory.mktemp("data") / "games", 20, 40)
+  return imitated_games.write(tmp_path_factory.mktemp("data") / "games", 20, 48)
 
 
 @pytest.mark.slow
@@ -31,6 +29,7 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
   run_dir = tmp_path / "small"
   with running("supervise", "--runs_dir", str(tmp_path), "--run", "small",
                "--dataset", str(dataset), "--config.learner.log_interval_s=1",
+               *(f"--config.{setting}" for setting in SIZES),
                *(f"--config.imitation.{setting}" for setting in SETTINGS)) as started:
     wait_for(lambda: saved_steps(run_dir / wiring.IMITATION) or started.poll() is not None,
              "checkpoint")
@@ -40,9 +39,9 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
   log = (run_dir / "logs" / "imitator.log").read_text()
   assert int(re.search(r"restored update=(\d+) phase=0", log)[1]) >= before > 0
 
-  # 16 games of two episodes in four slots, ten chunks each, twice; then their winners.
-  main = 2 * 2 * 16 * 10 // 4
-  last = main + 16 * 10 // 4
+  # 16 games of two episodes in eight slots, three chunks each, four times; then their winners.
+  main = 4 * 2 * 16 * 3 // 8
+  last = main + 16 * 3 // 8
   assert saved_steps(run_dir / wiring.IMITATION)[-1] == last
   best, = saved_steps(run_dir / wiring.IMITATED)
   assert 0 < best <= last

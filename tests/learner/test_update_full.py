@@ -20,6 +20,7 @@ import pytest
 
 from starleague import agent
 from starleague.learner import objective, train_state, update, weights
+from tests import compiling
 from tests.learner.random_batches import random_batch
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_the_published_agent_learns_a_step_on_a_cpu():
     [sys.executable, "-m", "tests.learner.test_update_full"], cwd=ROOT, capture_output=True,
     text=True, timeout=1500, check=False,
     env={**os.environ, "JAX_PLATFORMS": "cpu",
-         "XLA_FLAGS": "--xla_backend_optimization_level=0"})
+         "XLA_FLAGS": compiling.FAST})
   assert done.returncode == 0, done.stderr
   found = json.loads(done.stdout.splitlines()[-1])
   values = found["metrics"]

@@ -24,34 +24,38 @@ def random_params(agent, seed):
     shapes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def fast_compilation():
-  """Disables XLA's optimisations: compilation dominates the test's time, and results stay equal."""
+  """Disables XLA's optimisations: compilation dominates the tests' time, and results stay equal."""
   jax.config.update("jax_disable_most_optimizations", True)
   yield
   jax.config.update("jax_disable_most_optimizations", False)
 
 
-def rl_update(policy, devices=8):
-  """Returns the update with the whole objective on the first devices."""
-  costs = weights.RLWeights()
+def rl_update(devices=8):
+  """Returns the update of `mini` with the whole objective on the first devices."""
+  agent, costs = policy.make_policy(MINI), weights.RLWeights()
 
   def loss_fn(params, key, batch, teacher):
     del key
-    return objective.rl_loss(policy, costs, params, teacher, batch)
+    return objective.rl_loss(agent, costs, params, teacher, batch)
 
   return update_lib.make_update(loss_fn, OPTIMIZER, jax.devices()[:devices])
 
 
-@pytest.mark.usefixtures("fast_compilation")
-def test_eight_devices_and_one_agree_on_the_policy():
+@pytest.fixture(scope="module")
+def on_eight():
+  """The update on eight devices, traced and compiled once for all tests."""
+  return rl_update()
+
+
+def test_eight_devices_and_one_agree_on_the_policy(on_eight):
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
   batch = random_batch(0, MINI, T, B)
   host = train_state.initial_state(params, OPTIMIZER, jax.random.key(0))
   found = []
-  for devices in (8, 1):
-    update = rl_update(agent, devices)
+  for update in (on_eight, rl_update(devices=1)):
     state, metrics = update(update.replicate(host), update.place(batch), update.replicate(teacher))
     found.append((update_lib.unreplicate(state), jax.device_get(metrics)))
   (eight, of_eight), (one, of_one) = found
@@ -64,27 +68,24 @@ def test_eight_devices_and_one_agree_on_the_policy():
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
-@pytest.mark.usefixtures("fast_compilation")
-def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path):
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(on_eight, tmp_path):
   """Trains the agent with the whole objective on a fixed dataset."""
   agent = policy.make_policy(MINI)
   params, teacher = random_params(agent, 0), random_params(agent, 1)
   begin = train_state.initial_state(params, OPTIMIZER, jax.random.key(0))
 
-  def train(host, steps, saved=None):
-    update = rl_update(agent)  # built again, as after a restart
+  def train(update, host, steps):
     state, fixed = update.replicate(host), update.replicate(teacher)
     for step in steps:
       state, _ = update(state, update.place(random_batch(step, MINI, T, B)), fixed)
-      if saved is not None:
-        saved.save(step + 1, update_lib.unreplicate(state))
+      if step == 1:
+        checkpoints.Checkpoints(tmp_path, MINI).save(2, update_lib.unreplicate(state))
     return update_lib.unreplicate(state)
 
-  uninterrupted = train(begin, range(4))
-  train(begin, range(2), checkpoints.Checkpoints(tmp_path, MINI))
+  uninterrupted = train(on_eight, begin, range(4))
   restored = checkpoints.Checkpoints(tmp_path, MINI).restore(begin)
   assert restored.step == 2
-  resumed = train(restored.state, range(2, 4))
+  resumed = train(rl_update(), restored.state, range(2, 4))  # built again, as after a restart
   assert resumed.step == 4 and resumed.skipped == 0
   for a, b in zip(jax.tree.leaves(resumed._replace(key=())),
                   jax.tree.leaves(uninterrupted._replace(key=())), strict=True):

@@ -10,6 +10,7 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import episodes, wire
 from starleague.data.records import Records
+from tests.data.unpacking import unpack
 
 TINY = dataclasses.replace(agent_config.mini(), max_entities=3, map_size=4, max_selected=2)
 SPEC = types.step_spec(3, 4, 2)
@@ -85,11 +86,6 @@ class Play:
             np.array([over for _, over in call]))
 
 
-def unpacked(columns):
-  return jax.tree.map(np.asarray, wire.unpack(wire.Packed(
-    *columns, state=np.zeros(2 * TINY.core_layers * TINY.core_size, np.float32)), TINY).steps)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_episodes_hold_every_step_of_their_game(seed):
   lengths = [[(5, 3), (1, 1), (9, 12)], [(2, 7), (4, 4)]]
@@ -102,7 +98,7 @@ def test_episodes_hold_every_step_of_their_game(seed):
     expected = play.expected[game.game, nth[game.game]]
     nth[game.game] += 1
     for player, side in enumerate(expected):
-      steps, decisions = unpacked(game.steps[player]), len(side) - 1
+      steps, decisions = unpack(game.steps[player], TINY, 13), len(side) - 1
       truth = jax.tree.map(lambda *x: np.stack(x), *side)
       for a, b in zip(jax.tree.leaves(steps.observation), jax.tree.leaves(truth.observation),
                       strict=True):
@@ -133,9 +129,9 @@ def test_z_reaches_every_step():
   own, other = (jax.tree.map(
     lambda x: rng.integers(0, 256, x.shape).astype(x.dtype) if x.dtype == np.uint8
     else rng.random(x.shape) < 0.5, types.zeros(types.statistics_spec())) for _ in range(2))
-  before = unpacked(game.steps[0])
+  before = unpack(game.steps[0], TINY, 13)
   episodes.add_statistics(game.steps[0], own, other, TINY)
-  after = unpacked(game.steps[0])
+  after = unpack(game.steps[0], TINY, 13)
   for name in types.Statistics._fields:
     for found, z in ((after.observation.statistics, own),
                      (after.privileged.opponent_statistics, other)):
@@ -162,7 +158,7 @@ def test_both_sides_of_a_game_have_the_z_of_both():
           for x in found] == [(17, 4, 0, "player 0", 1, 3, 1, 3000, 1),
                               (17, 4, 1, "player 1", 3, 1, 0, 3001, -1)]
   for player, x in enumerate(found):
-    steps = unpacked(x.steps)
+    steps = unpack(x.steps, TINY, 13)
     assert (x.statistics.build_order == 1 + player).all()
     assert (steps.observation.statistics.build_order == 1 + player).all()
     assert (steps.privileged.opponent_statistics.build_order == 2 - player).all()

@@ -1,7 +1,5 @@
 """Episodes without the decisions that only wait."""
 
-import functools
-
 import jax
 import numpy as np
 import pytest
@@ -11,12 +9,11 @@ from hypothesis import strategies as st
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import waits, wire
+from tests.data.unpacking import unpack
 
 CONFIG = agent_config.mini()
 A, B = 3, 7  # functions that do something
 LOOPS = 16  # between decisions of the examples
-ROWS = 31  # most decisions of an example, and one
-UNPACK = jax.jit(functools.partial(wire.unpack, config=CONFIG))
 
 
 @pytest.mark.parametrize("functions, loops, expected", [
@@ -55,12 +52,7 @@ def merged(steps: types.Step) -> types.Step:
   packed = wire.pack_steps(steps)
   columns = wire.Columns(*(
     x if x.dtype == np.float32 else wire.difference(x) for x in packed))
-  found = waits.merge_waits(columns, CONFIG)
-  state = np.zeros(wire.packed_spec(CONFIG, 1).state.shape, np.float32)
-  # Episodes of one length, with zeros at the end: one compiled program unpacks them all.
-  padded = (np.pad(x, [(0, ROWS - len(x)), (0, 0)]) for x in found)
-  unpacked = UNPACK(wire.Packed(*padded, state)).steps
-  return jax.tree.map(lambda x: np.asarray(x)[:len(found.bits)], unpacked)
+  return unpack(waits.merge_waits(columns, CONFIG), CONFIG, 31)
 
 
 def test_the_decisions_left_cover_the_time_that_was_merged():

@@ -1,13 +1,13 @@
 """Recorded demonstrations: contents, continuation, and refused arguments."""
 
-import jax
 import numpy as np
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.data import games, games_files, wire
+from starleague.data import games, games_files
 from starleague.experiments import demonstrate
 from starleague.experiments.run import demonstrating
+from tests.data.unpacking import unpack
 from tests.experiments.launch import refusal
 
 DEMONSTRATORS = demonstrating.Demonstrators("mini", ("demo_2000", "demo_7000", "rusher"), 3)
@@ -39,12 +39,9 @@ def test_every_decision_of_both_sides_is_recorded(folder):
   assert (episodes.side[::2] == 1 - episodes.side[1::2]).all()
   assert [MMR[name] for name in episodes.name] == episodes.mmr.tolist()
   assert set(episodes.name) == set(MMR)
-  unpack = jax.jit(lambda packed: wire.unpack(packed, found.config))
   library = games.library(found, np.arange(28))
   for row in range(0, 28, 5):
-    columns = games.steps(found, row)
-    steps = jax.tree.map(np.asarray, unpack(wire.Packed(
-      *columns, state=np.zeros(2 * found.config.core_layers * found.config.core_size)))).steps
+    steps = unpack(games.steps(found, row), found.config, episodes.decisions.max() + 1)
     decisions = episodes.decisions[row]
     loops = steps.observation.game_loop
     assert loops[0] == 0 and (np.diff(loops) > 0).all() and len(loops) == decisions + 1

@@ -43,7 +43,7 @@ def _use_compilation_cache() -> None:
   if directory.is_symlink() or directory.stat().st_uid != os.getuid():
     return
   jax.config.update("jax_compilation_cache_dir", str(directory))
-  jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+  jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
   jax.config.update("jax_raise_persistent_cache_errors", False)  # a spoilt entry is recompiled
 
 
@@ -52,3 +52,18 @@ _use_compilation_cache()
 # The same examples on every run: a failure that CI finds is a failure here.
 hypothesis.settings.register_profile("starleague", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("starleague")
+
+# The files that take longest begin: otherwise one process would end long after the others, or run
+# one of these when the programs of all tests before it fill the memory. Whole runs share programs,
+# so two of them do not begin together.
+LONGEST = ("experiments/test_train.py", "learner/test_imitation_overfit.py",
+           "learner/test_update_full.py", "experiments/test_ablate.py",
+           "experiments/test_learner.py", "experiments/test_launch.py",
+           "learner/test_update_policy.py", "experiments/test_supervise.py")
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+  """Puts the tests of the longest files first."""
+  folder = Path(__file__).parent
+  place = {folder / name: number for number, name in enumerate(LONGEST)}
+  items.sort(key=lambda item: place.get(item.path, len(place)))

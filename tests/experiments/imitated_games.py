@@ -22,7 +22,8 @@ def write(path, games, decisions, preset="mini", tier="mini"):
           jax.tree.map(lambda x, b=player: x[:, b], steps),
           types.zeros(types.core_state_spec(config))))
         episodes.append(games_files.Episode(
-          game=game, player=player, name="random", map_index=0, race=1, away_race=1, side=(game + player) % 2,
+          game=game, player=player, name="random", map_index=0, race=1, away_race=1,
+          side=(game + player) % 2,
           mmr=6500 - 3000 * player, result=1 - 2 * player,
           statistics=types.zeros(types.statistics_spec()), steps=wire.Columns(*packed[:-1])))
       writer.add(episodes)

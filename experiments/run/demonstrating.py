@@ -23,6 +23,7 @@ from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.config import game_config
 from starleague.experiments.run import compiling, graph
 
+CHUNKS = 4  # of a batch's games; about a quarter of them have a player that is due
 SHARDS = 2  # independent batches of games, on any number of cores: the files are the same
 
 
@@ -99,7 +100,7 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
     rollouts.RolloutConfig(
       games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
       races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
-      maps=len(dm_environment.map_names(sizes.tier))),
+      maps=len(dm_environment.map_names(sizes.tier)), chunk=max(sizes.games // CHUNKS, 1)),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
 

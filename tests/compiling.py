@@ -1,4 +1,4 @@
-"""XLA's flags in tests: most programs run once or twice, and compiling them takes most of the time."""
+"""XLA's flags in tests: most programs run once or twice, and compiling them takes the time."""
 
 import importlib.metadata
 

@@ -33,11 +33,6 @@ class Told(NamedTuple):
   pseudo_scale: float = 1.0  # pseudo-reward per unit of distance to z
 
 
-def untold(mmr: int) -> Told:
-  """Returns what agents are told that play without z."""
-  return Told(mmr, jax.tree.map(lambda x: x[None], types.zeros(types.statistics_spec())))
-
-
 class Order(NamedTuple):
   """A game to be played; travels as JSON."""
 
@@ -114,7 +109,7 @@ class _Goal:
   def reward(self, winloss: float, executed: types.Statistics, loop: types.Leaf) -> np.ndarray:
     """Returns the rewards since the last call, [5] float32, types.REWARDS."""
     before, self._executed = self._executed, executed
-    if not self.active.any():
+    if not self.active.any():  # needs no compiled program
       return np.array([winloss] + [0] * len(self.active), np.float32)
     return np.asarray(_REWARDS(
       winloss, before, executed, self.target, loop, self.active, **self._options))
@@ -122,14 +117,10 @@ class _Goal:
 
 def _goals(host: Host, order: Order, told: Told) -> list[_Goal]:
   """Returns the goals of both players of a game that has started, and shows them their z."""
-  conditional = bool(np.any(order.active))  # others need no compiled program, nor their side
-  sides = host.sides() if conditional else (0, 0)
   goals = [_Goal(jax.tree.map(lambda x, i=order.targets[player][side]: x[i], told.statistics),
-                 order.active[player], told.pseudo_scale,
-                 host.grid_per_unit() if conditional else 1.0)
-           for player, side in enumerate(sides)]
-  if conditional:
-    host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))
+                 order.active[player], told.pseudo_scale, host.grid_per_unit())
+           for player, side in enumerate(host.sides())]
+  host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))
   return goals
 
 

@@ -7,8 +7,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from starleague.actor import games
-from starleague.data import transport
+from starleague.data import conditioning, transport
 from starleague.data.parameters import ParameterFetcher
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
@@ -42,9 +41,8 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     sc2_games.SLOTS * config.actor.games, deadline_s=config.data.timeout_s, stop=stop)
   library = conditions.library_path(config, run_dir)
   given = (conditions.from_library(parts, config, library)
-           if library is not None and config.actor.pseudo_probability else None)
-  told = None if given is None else games.Told(
-    parts.mmr, given.statistics, config.actor.pseudo_scale)
+           if library is not None and config.actor.pseudo_probability
+           else conditioning.unconditional(parts.maps, parts.mmr))
   reporter = agent_acting.Reporter(run_dir, parts.opponents, origin)
   # The time is part of the seed: a restarted actor must not repeat its games.
   rng = np.random.default_rng([config.seed, index, time.time_ns()])
@@ -66,7 +64,7 @@ def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathli
     return
   with compiling.without_collection():
     hosting = sc2_games.Hosting(
-      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, write, told)
+      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, given, write)
   acting.lower_priority(config.actor.niceness)
   try:
     while not stop.is_set():

@@ -9,6 +9,7 @@ import numpy as np
 
 from starleague.actor import evaluation, game_processes
 from starleague.actor.games import Order
+from starleague.data import conditioning
 from starleague.experiments.run import sc2_games, wiring
 
 
@@ -27,15 +28,16 @@ def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
   def play(params: Any, on_games: Callable[[int], object] | None = None,
            ) -> dict[str, evaluation.Counts]:
     rng = np.random.default_rng(seed)
+    given = conditioning.unconditional(parts.maps, parts.mmr)
     waiting = collections.deque(
-      sc2_games.draw_order(parts, rng, opponent + 1)._replace(swap_sides=bool(game % 2))
+      sc2_games.draw_order(parts, rng, opponent + 1, given)._replace(swap_sides=bool(game % 2))
       for game in range(games) for opponent in opponents)
     total, found = len(waiting), list[game_processes.Finished]()
 
     def next_order() -> Order | None:
       return waiting.popleft() if waiting else None
 
-    hosting = sc2_games.Hosting(parts, jax.random.key(seed), params, next_order)
+    hosting = sc2_games.Hosting(parts, jax.random.key(seed), params, next_order, given)
     try:
       while len(found) < total:
         for ended in hosting.run_once():

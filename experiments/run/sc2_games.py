@@ -43,9 +43,8 @@ class Hosting:
   """Processes that play games, and the service of their inference."""
 
   def __init__(self, parts: wiring.Parts, key: jax.Array, params: Any,
-               next_order: Callable[[], games.Order | None],
-               on_records: Callable[[Records], object] | None = None,
-               told: games.Told | None = None):
+               next_order: Callable[[], games.Order | None], given: Conditioning,
+               on_records: Callable[[Records], object] | None = None):
     """Compiles the service's programs and starts the processes.
 
     Args:
@@ -53,8 +52,8 @@ class Hosting:
       key: of the noise of all actions.
       params: of player 0.
       next_order: returns the next game, or None: there is no other.
+      given: z that the orders name, and the MMR.
       on_records: takes the agents' steps; a row is a slot.
-      told: to the agents; None: the run's MMR and no z.
     """
     assert parts.sc2 is not None
     slots = SLOTS * parts.sc2.processes
@@ -64,9 +63,10 @@ class Hosting:
     self.model.set_params(0, params)
     self.service = Service(self.model, Batcher(sizes, parts.sc2.wait_s), self.listener,
                            parts.config, on_records)
-    arguments = self.listener.address, parts.config, told or games.untold(parts.mmr), parts.sc2
+    told = games.Told(int(given.mmr), given.statistics, parts.sc2.pseudo_scale)
     self.processes = game_processes.GameProcesses(
-      parts.sc2.processes, run, arguments, next_order, parts.sc2.game_s)
+      parts.sc2.processes, run, (self.listener.address, parts.config, told, parts.sc2), next_order,
+      parts.sc2.game_s)
     self._polled = time.monotonic()
 
   def run_once(self) -> list[game_processes.Finished]:
@@ -89,22 +89,20 @@ class Hosting:
 
 
 def draw_order(parts: wiring.Parts, rng: np.random.Generator, opponent: int,
-               given: Conditioning | None = None) -> games.Order:
+               given: Conditioning) -> games.Order:
   """Returns a game with races, map, sides, seed and z drawn.
 
   Args:
     parts: of a run in StarCraft II.
     rng: changed.
     opponent: index as in `rollouts`: 0 is self-play, bot i is i + 1.
-    given: z and the probabilities that its parts are active; None: no z.
+    given: z and the probabilities that its parts are active.
   """
   races = rng.choice(parts.races, 2)
   order = games.Order(
     opponent=parts.opponents[opponent - 1] if opponent != rollouts.SELF_PLAY else "",
     seed=int(rng.integers(2**30)), races=(int(races[0]), int(races[1])),
     map_index=int(rng.integers(parts.maps)), swap_sides=bool(rng.integers(2)))
-  if given is None:
-    return order
   away = _opponent_race(order)
   targets = [_draw_targets(given, rng, order.map_index, *pair)
              for pair in ((order.races[0], away), (away, order.races[0]))]

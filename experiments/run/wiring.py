@@ -41,6 +41,7 @@ class Sc2(NamedTuple):
   wait_s: float
   processes: int  # that play games, one each at a time
   inference_batch: int
+  pseudo_scale: float  # pseudo-reward per unit of distance to z
 
 
 class Parts(NamedTuple):
@@ -89,7 +90,7 @@ def _make_sc2_parts(config: ml_collections.ConfigDict) -> Parts:
     races=tuple(types.RACES.index(race) for race in sc2.races.split(",")), maps=len(maps),
     mmr=config.environment.mmr,
     sc2=Sc2(maps, sc2.version, sc2.camera, sc2.deadline_s, sc2.game_s, sc2.wait_s,
-            config.actor.games, config.actor.inference_batch))
+            config.actor.games, config.actor.inference_batch, config.actor.pseudo_scale))
 
 
 def _rollout_config(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.RolloutConfig:

@@ -95,7 +95,7 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
   with serving(make_model(2), 2, on_records=records.append) as listener:
     client = Client(listener.address, CONFIG, 2)
     report = games.play(Host(environment(log, players)), client, games.Order(opponent, seed=6),
-                        games.untold(6200), CONFIG)
+                        store(), CONFIG)
     client.close()
   actions = expected(6, players)
   assert sorted(log[0].acted) == sorted(actions)
@@ -119,6 +119,7 @@ class Broken(Host):
   """A host whose first game fails."""
 
   def __init__(self):
+    super().__init__(None)
     self.bot, self.closed, self.log, self.bots = "", 0, [], []
 
   def environment(self):
@@ -149,7 +150,7 @@ class Pipe:
 def test_a_failed_game_is_void_and_the_next_one_is_played():
   host, pipe = Broken(), Pipe(games.Order("zerg:easy", 1), games.Order("terran:hard", 2))
   with serving(make_model(2), 2) as listener:
-    games.serve(pipe, lambda: host, listener.address, games.untold(6200), CONFIG)
+    games.serve(pipe, lambda: host, listener.address, store(), CONFIG)
   assert pipe.reports == [games.Report(None, reason="the game hangs"),
                           games.Report(-1, LENGTH, len(expected(2, 1)))]
   assert host.bots == ["zerg:easy", "terran:hard"] and host.closed == 2

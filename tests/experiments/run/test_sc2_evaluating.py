@@ -10,19 +10,21 @@ from starleague.actor.games import Report
 from starleague.experiments.run import sc2_evaluating, sc2_games, wiring
 
 PARTS = wiring.Parts(
-  config=None, policy=None, game=None, environment=None, opponents=("a", "b", "c"), scripted=None,
+  config=None, policy=None, game=None, environment=None, scripted=None,
+  opponents=("zerg:easy", "terran:easy", "zerg:hard"),
   races=(1, 2), maps=2, mmr=6200)
 
 
 class Hosting:
-  """Plays two games at a time: "a" wins the first side and loses the other, "c" draws.
+  """Plays two games at a time: "zerg:easy" loses and wins by its side, "zerg:hard" draws.
 
   The first game of each opponent is void.
   """
 
-  def __init__(self, parts, key, params, next_order):
-    del parts, key, params
-    self._next_order, self._void, self.resumed, self.closed = next_order, {"a", "c"}, 0, False
+  def __init__(self, parts, key, params, next_order, given):
+    del parts, key, params, given
+    self._next_order, self._void = next_order, {"zerg:easy", "zerg:hard"}
+    self.resumed, self.closed = 0, False
     self.processes = modules.SimpleNamespace(resume=self._resume)
     self.orders = []
     Hosting.newest = self
@@ -39,7 +41,7 @@ class Hosting:
     if order.opponent in self._void:
       self._void.remove(order.opponent)
       return None
-    return 0 if order.opponent == "c" else 1 - 2 * order.swap_sides
+    return 0 if order.opponent == "zerg:hard" else 1 - 2 * order.swap_sides
 
   def close(self):
     self.closed = True
@@ -49,9 +51,9 @@ def test_every_game_is_counted_once_and_void_ones_are_played_again(monkeypatch):
   monkeypatch.setattr(sc2_games, "Hosting", Hosting)
   finished = []
   counts = sc2_evaluating.make_evaluation(PARTS, [0, 2], 4, seed=1)({}, finished.append)
-  assert counts == {"a": Counts(2, 0, 2), "c": Counts(0, 4, 0)}
+  assert counts == {"zerg:easy": Counts(2, 0, 2), "zerg:hard": Counts(0, 4, 0)}
   assert finished[-1] == 8 and (np.diff(finished) >= 0).all()
   hosting = Hosting.newest
   assert len(hosting.orders) == 10 and hosting.resumed == 2 and hosting.closed
-  sides = [order.swap_sides for order in hosting.orders if order.opponent == "a"]
+  sides = [order.swap_sides for order in hosting.orders if order.opponent == "zerg:easy"]
   assert sorted(sides) in ([False] * 3 + [True] * 2, [False] * 2 + [True] * 3)

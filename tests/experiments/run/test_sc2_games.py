@@ -26,7 +26,10 @@ def test_sizes_of_batches(largest, sizes):
 
 def test_orders_are_drawn_from_the_config():
   rng, given = np.random.default_rng(0), parts()
-  orders = [sc2_games.draw_order(given, rng, opponent) for opponent in (0, 1, 2) * 60]
+  told = unconditional(2, 6200)
+  orders = [sc2_games.draw_order(given, rng, opponent, told) for opponent in (0, 1, 2) * 60]
+  assert {(order.targets, order.active) for order in orders} == {
+    (((0, 0), (0, 0)), ((False,) * 4,) * 2)}
   assert [order.opponent for order in orders[:3]] == ["", "terran:veryeasy", "zerg:hard"]
   assert {race for order in orders for race in order.races} == {1, 3}
   assert {order.map_index for order in orders} == {0, 1}

@@ -1,16 +1,15 @@
 """A game on the server: its state, its pending commands, its scripted players, its frames."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.sc2.server import engine, world
+from starleague.environments.sc2.server import debugging, engine, world
 from starleague.environments.sc2.server.battlefields import Battlefield
 from starleague.environments.sc2.server.engine import Report
 from starleague.environments.sc2.server.roster import Roster
@@ -19,6 +18,7 @@ from starleague.environments.skirmish.rules.constants import LOOPS_PER_STEP, RAC
 from starleague.environments.skirmish.rules.state import Commands, State
 
 DRAW = 2  # `State.winner`
+Deaths = tuple[frozenset[int], frozenset[int]]  # tags that each player saw die
 _MARINES_PLACE = 0.5  # of the way from the middle of the map to the workers
 _MOVED = 0.01  # map units in a step, below which a unit keeps its facing
 
@@ -49,7 +49,7 @@ class Changes(NamedTuple):
   loops: tuple[int, ...]  # [k]: after each step
   before: engine.Track  # [k, ...]
   after: engine.Track
-  dead: tuple[tuple[frozenset[int], frozenset[int]], ...]  # [k]: tags that each player saw die
+  dead: tuple[Deaths, ...]  # [k]
   born: np.ndarray  # [k, 2, n] bool
 
 
@@ -176,22 +176,46 @@ class Game:
     self._state, self._pending = paid(self._state), paid(self._pending)
     self._host = self._frame = None
 
-  def reinforce(self, player: int, marines: int) -> None:
-    """Gives a player Marines beside its workers, before the first step."""
-    kind, s, x, y = (np.array(values) for values in (
-      self._last.kind, self.rules.tier.structures, self._last.x, self._last.y))
-    free = s + np.flatnonzero(kind[player, s:] == 0)[:marines]
-    worker = s + int(np.flatnonzero(kind[player, s:])[0])
-    kind[player, free] = self.rules.types.local("Marine")
-    x[player, free] = x[player, worker] * _MARINES_PLACE + np.arange(len(free)) % 4
-    y[player, free] = y[player, worker] * _MARINES_PLACE + np.arange(len(free)) // 4
-    health = self.rules.types.health[kind].astype(np.float32)
-    self._state = self._state._replace(
-      kind=jnp.asarray(kind), x=jnp.asarray(x), y=jnp.asarray(y), health=jnp.asarray(health))
+  def create(self, player: int, kind: int, place: tuple[float, float], count: int) -> None:
+    """Gives a player units or structures of a local type."""
+    self._change(lambda state: debugging.create(self.rules, state, player, kind, *place, count))
+
+  def kill(self, tags: Collection[int]) -> Deaths:
+    """Kills units and structures of any player; returns the tags that each player saw die."""
+    gone = np.isin(self.tags, list(tags)) & (self.tags > 0)
+    return self._change(lambda state: debugging.kill(self.rules, state, gone))
+
+  def set_value(self, tag: int, name: str, value: float) -> None:
+    """Sets the `health`, `shield` or `energy` of a unit or structure of any player."""
+    where = (self.tags == tag) & (self.tags > 0)
+    self._change(lambda state: debugging.set_value(self.rules, state, where, name, value))
+
+  def _change(self, change: Callable[[State], State]) -> Deaths:
+    """Changes the state; returns the tags that each player saw die.
+
+    The change shows at once, or after the next step if commands have changed which slots are in
+    use: a unit must keep its slot.
+    """
+    if self.winner >= 0:
+      return frozenset(), frozenset()
+    shown, pending = (np.asarray(state.kind) > 0 for state in (self._state, self._pending))
+    same = np.array_equal(shown, pending)
+    self._pending = change(self._pending)
+    if not same:
+      self._roster.update(np.asarray(self._pending.kind))
+      return frozenset(), frozenset()
+    seen, self._state = self._last.seen, change(self._state)
     self._host = self._frame = None
     self._last = self._track()
-    self._note_tags(self._last, self._last.seen)
-    self._pending = self._with_bots()
+    return self._note_tags(self._last, seen)
+
+  def reinforce(self, player: int, marines: int) -> None:
+    """Gives a player Marines half-way to its workers, before the first step."""
+    worker = self.rules.tier.structures + int(
+      np.flatnonzero(self._last.kind[player, self.rules.tier.structures:])[0])
+    x, y = (_MARINES_PLACE * float(values[player, worker])
+            for values in (self._last.x, self._last.y))
+    self.create(player, self.rules.types.local("Marine"), (x, y), marines)
 
   def placeable(self, player: int, places: np.ndarray, products: np.ndarray) -> np.ndarray:
     """Whether structures fit where a player knows the ground.
@@ -219,8 +243,7 @@ class Game:
     track: engine.Track = engine.to_host(engine.track_of(self._state))
     return track
 
-  def _note_tags(self, now: engine.Track,
-                 seen: np.ndarray) -> tuple[frozenset[int], frozenset[int]]:
+  def _note_tags(self, now: engine.Track, seen: np.ndarray) -> Deaths:
     """Notes the tags of a state; returns those that each player saw die since the last one.
 
     Args:

@@ -20,6 +20,10 @@ _EFFECTS = {6: ("ScannerSweep", constants.SCAN_RADIUS)}
 # Types that the technology tree counts as another one.
 _ALIASES = {"OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank"}
 _LARVA_SIGHT = 5.0
+# Abilities of earlier versions of the game, which clients still look up, with their general ones.
+_FORMER = {144: ("PointDefenseDrone", 0), 169: ("HunterSeekerMissile", 0),
+           1974: ("MassRecall_MothershipCore", 3686), 2162: ("PhotonOvercharge", 0),
+           3749: ("RepairDrone", 0)}
 
 
 def make_data(rules: tables.Rules, request: sc_pb.RequestData) -> sc_pb.ResponseData:
@@ -57,7 +61,10 @@ def _target(functions: set[int]) -> int:
 def _abilities(rules: tables.Rules) -> list[data_pb.AbilityData]:
   """All abilities of the vocabulary; those of the tier are available."""
   known = catalogue.make_catalogue(rules).functions
-  found = []
+  found = [data_pb.AbilityData(ability_id=0)]  # as in the game; clients index abilities by id
+  found += [data_pb.AbilityData(
+    ability_id=ability, link_name=name.replace("_", ""), button_name=name, friendly_name=name,
+    remaps_to_ability_id=general or None) for ability, (name, general) in _FORMER.items()]
   for ability, functions in sorted(vocabulary.ABILITIES.items()):
     if not ability:  # no_op
       continue

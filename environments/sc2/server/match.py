@@ -20,6 +20,7 @@ from starleague.environments.sc2.server import (
   observation,
   queries,
   recordings,
+  units,
 )
 from starleague.environments.sc2.server.battlefields import Battlefield
 from starleague.environments.sc2.server.commands import SUCCESS
@@ -31,6 +32,10 @@ from starleague.environments.skirmish.rules.constants import LOOPS_PER_STEP
 LOOPS_PER_SECOND = types.GAME_LOOPS_PER_SECOND
 WAIT_SECONDS = 120.0  # for another participant, or for a game loop in real time
 _GRANT = 5000  # minerals or vespene, as in the real game
+_VALUES = {debug_pb.DebugSetUnitValue.Life: "health",
+           debug_pb.DebugSetUnitValue.Shields: "shield",
+           debug_pb.DebugSetUnitValue.Energy: "energy"}
+_MOST_CREATED = 256  # units by one debug request
 _MOST_STEP = 1 << 16  # game loops that one request may ask for
 
 
@@ -66,7 +71,7 @@ class Match:
     self._wait_seconds, self._entries = wait_seconds, list[recordings.Entry]()
     self.setup, self.seats = setup, {seat.player: seat for seat in seats}
     self.game = Game(setup.battlefield, races, setup.seed, setup.bots)
-    if len(setup.players) == 1:
+    if len(setup.players) == 1 and setup.battlefield.marines:
       self.game.reinforce(0, setup.battlefield.marines)
     self.loop = 0
     self._targets = dict.fromkeys(self.seats, 0)
@@ -185,8 +190,10 @@ class Match:
       return sc_pb.Response(step=sc_pb.ResponseStep(
         simulation_loop=await self.step(
           player, request.step.count if request.step.HasField("count") else 1)))
-    if kind == "action":
-      return sc_pb.Response(action=self.act(player, request.action))
+    if kind in ("action", "debug"):
+      if not self.over:
+        self._entries.append((self.loop, player, request.SerializeToString()))
+      return self.perform(player, request)
     if kind == "query":
       return sc_pb.Response(query=queries.answer(self.game, player, request.query))
     if kind == "data":
@@ -194,12 +201,16 @@ class Match:
     if kind == "game_info":
       return sc_pb.Response(game_info=gameinfo.game_info(
         self.game, self.seats[player], self.setup.map_name, self.player_info()))
-    if kind == "debug":
-      self.debug(player, request.debug)
-      return sc_pb.Response(debug=sc_pb.ResponseDebug())
     if kind == "save_replay":
       return sc_pb.Response(save_replay=sc_pb.ResponseSaveReplay(data=self.recording()))
     raise Refused(f"{kind} is not possible in a game")
+
+  def perform(self, player: int, request: sc_pb.Request) -> sc_pb.Response:
+    """Answers `action` and `debug`, which change the game. Raises Refused as `act` does."""
+    if request.HasField("action"):
+      return sc_pb.Response(action=self.act(player, request.action))
+    self.debug(player, request.debug)
+    return sc_pb.Response(debug=sc_pb.ResponseDebug())
 
   async def observe(self, player: int,
                     request: sc_pb.RequestObservation) -> sc_pb.ResponseObservation:
@@ -223,7 +234,6 @@ class Match:
     if self.over:
       raise Refused("Game has already ended")
     seat, response = self.seats[player], sc_pb.ResponseAction()
-    self._entries.append((self.loop, player, request.SerializeToString()))
     for action in request.actions:
       result, ability = interface.perform(self.game, seat, action)
       response.result.append(result)  # type: ignore[arg-type]
@@ -264,7 +274,10 @@ class Match:
     return found
 
   def debug(self, player: int, request: sc_pb.RequestDebug) -> None:
-    """Carries out what is simple: money, the whole map, the end of the game. Draws nothing."""
+    """Carries out what is simple; draws nothing.
+
+    That is money, the whole map, units created, killed and changed, the end of the game.
+    """
     for command in request.debug:
       state = command.game_state if command.HasField("game_state") else None
       if state in (debug_pb.all_resources, debug_pb.minerals):
@@ -275,9 +288,31 @@ class Match:
         # From the next step on: clients cache what they see of a game loop.
         shown = self._revealed.pop(player, None)
         self._revealed |= {} if shown is not None else {player: self.loop + 1}
+      if command.HasField("create_unit"):
+        self._create(command.create_unit)
+      if command.HasField("kill_unit"):
+        self._kill(command.kill_unit)
+      if command.HasField("unit_value") and command.unit_value.unit_value in _VALUES:
+        changed = command.unit_value
+        self.game.set_value(changed.unit_tag, _VALUES[changed.unit_value], changed.value)
       if command.HasField("end_game"):
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
         self._left = {player if surrenders else 1 - player}
+
+  def _create(self, wanted: debug_pb.DebugCreateUnit) -> None:
+    """Creates units; types that the game lacks, or that need a geyser, are left out."""
+    types_, player = self.game.rules.types, wanted.owner - 1
+    kind = units.local_type(self.game, wanted.unit_type)
+    if player not in (0, 1) or not kind or types_.gas[kind]:
+      return
+    x, y = self.game.world.to_skirmish(wanted.pos.x, wanted.pos.y)
+    self.game.create(player, kind, (x, y), min(max(wanted.quantity, 1), _MOST_CREATED))
+
+  def _kill(self, wanted: debug_pb.DebugKillUnit) -> None:
+    deaths = self.game.kill(wanted.tag)
+    for player, seat in self.seats.items():
+      for tag in deaths[player]:
+        seat.note(self.loop + 1, "dead", tag)
 
   def recording(self) -> bytes:
     """Returns the file of the game so far."""

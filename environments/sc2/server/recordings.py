@@ -1,7 +1,7 @@
 """Files of played games, as `save_replay` returns them.
 
-A file is gzip of JSON lines: the settings and the result, then each participant's actions with
-their game loop. It is no replay of StarCraft II; `replay_info` reads it back.
+A file is gzip of JSON lines: the settings and the result, then what each participant asked for,
+with its game loop. It is no replay of StarCraft II; `replay_info` reads it, `playback` plays it.
 """
 
 import base64
@@ -10,13 +10,21 @@ import io
 import json
 import pathlib
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from starleague.environments.sc2.protocol import sc_pb
 
-SCHEMA = 1
+SCHEMA = 2
 _MOST_BYTES = 1 << 24  # of the settings, unpacked
-Entry = tuple[int, int, bytes]  # game loop, player, serialised RequestAction
+_MOST_ALL = 1 << 28  # of a whole file, unpacked
+Entry = tuple[int, int, bytes]  # game loop, player, serialised Request: action or debug
+
+
+class Recording(NamedTuple):
+  """What a file holds."""
+
+  settings: dict[str, Any]
+  entries: list[Entry]
 
 
 def encode(settings: dict[str, Any], entries: list[Entry]) -> bytes:
@@ -24,45 +32,63 @@ def encode(settings: dict[str, Any], entries: list[Entry]) -> bytes:
 
   Args:
     settings: JSON values; `players` are serialised PlayerInfo and `results` numbers of Result.
-    entries: the participants' actions in order.
+    entries: the participants' requests in order.
   """
   out = io.BytesIO()
   with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
     file.write(json.dumps({"schema": SCHEMA, **settings}).encode() + b"\n")
-    for loop, player, action in entries:
-      file.write(json.dumps([loop, player, base64.b64encode(action).decode()]).encode() + b"\n")
+    for loop, player, request in entries:
+      line = json.dumps([loop, player, base64.b64encode(request).decode()])
+      file.write(line.encode() + b"\n")
   return out.getvalue()
 
 
-def settings_of(data: bytes) -> dict[str, Any]:
-  """Returns the settings of a game's file.
+def decode(data: bytes, entries: bool = True) -> Recording:
+  """Returns what a game's file holds; `entries`: False for the settings alone.
 
   Raises:
-    ValueError: the bytes are no such file.
+    ValueError: the bytes are no such file, or one of another version.
   """
   try:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
       settings = json.loads(file.readline(_MOST_BYTES))
-  except (OSError, EOFError, zlib.error, RecursionError) as error:
+      lines = file.read(_MOST_ALL).splitlines() if entries else []
+    if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
+      raise ValueError(f"schema: expected {SCHEMA}")
+    return Recording(settings, [(int(loop), int(player), base64.b64decode(text))
+                                for loop, player, text in map(json.loads, lines)])
+  except (OSError, EOFError, TypeError, zlib.error, RecursionError) as error:
     raise ValueError(f"no file of a game: {error}") from error
-  if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
-    raise ValueError(f"schema: expected {SCHEMA}")
-  return settings
+
+
+class PathError(ValueError):
+  """A replay's file cannot be read."""
+
+
+def bytes_of(request: sc_pb.RequestReplayInfo | sc_pb.RequestStartReplay) -> bytes:
+  """Returns the bytes of the replay that a request carries or names.
+
+  Raises:
+    PathError: its file cannot be read.
+  """
+  if not request.replay_path:
+    return request.replay_data
+  try:
+    with pathlib.Path(request.replay_path).open("rb") as file:
+      return file.read(_MOST_BYTES)
+  except (OSError, ValueError) as problem:
+    raise PathError(str(problem)) from problem
 
 
 def replay_info(request: sc_pb.RequestReplayInfo) -> sc_pb.ResponseReplayInfo:
   """Answers `replay_info`."""
-  error, data = sc_pb.ResponseReplayInfo, request.replay_data
+  error = sc_pb.ResponseReplayInfo
   if request.WhichOneof("replay") is None:
     return error(error=error.MissingReplay)
-  if request.replay_path:
-    try:
-      with pathlib.Path(request.replay_path).open("rb") as file:
-        data = file.read(_MOST_BYTES)
-    except (OSError, ValueError) as problem:
-      return error(error=error.InvalidReplayPath, error_details=str(problem))
   try:
-    return _info(settings_of(data))
+    return _info(decode(bytes_of(request), entries=False).settings)
+  except PathError as problem:
+    return error(error=error.InvalidReplayPath, error_details=str(problem))
   except (ValueError, KeyError, TypeError) as problem:
     return error(error=error.ParsingError, error_details=str(problem))
 

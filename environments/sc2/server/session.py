@@ -16,13 +16,14 @@ from google.protobuf.message import DecodeError
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server import battlefields, lan, recordings
 from starleague.environments.sc2.server.match import WAIT_SECONDS, Match, Refused, Setup
+from starleague.environments.sc2.server.playback import Playback
 from starleague.environments.sc2.server.seats import Seat
 from starleague.environments.sc2.server.setups import SetupError, draw_races, make_setup
 from starleague.environments.sc2.server.version import BUILD, DATA_VERSION, VERSION
 
 MOST_RESOLUTION = 1024  # of a feature layer's sides
 _NO_GAME = (sc_pb.launched, sc_pb.init_game)
-_PLAYED = (sc_pb.in_game, sc_pb.ended)
+_PLAYED = (sc_pb.in_game, sc_pb.in_replay, sc_pb.ended)
 _ALWAYS = ("ping", "available_maps", "save_map", "quit", "create_game", "start_replay",
            "replay_info")
 _IN_GAME = (*lan.FORWARDED, "restart_game", "leave_game")
@@ -158,9 +159,29 @@ class Session:
     return sc_pb.Response(quit=sc_pb.ResponseQuit())
 
   async def _start_replay(self, request: sc_pb.RequestStartReplay) -> sc_pb.Response:
-    return sc_pb.Response(start_replay=sc_pb.ResponseStartReplay(
-      error=sc_pb.ResponseStartReplay.LaunchError,
-      error_details="this server saves games, but does not play them back"))
+    error = sc_pb.ResponseStartReplay
+    if request.WhichOneof("replay") is None:
+      return sc_pb.Response(start_replay=error(error=error.MissingReplay))
+    if not request.HasField("options"):
+      return sc_pb.Response(start_replay=error(error=error.MissingOptions))
+    problem = _resolution_problem(request.options)
+    try:
+      if problem is not None:
+        raise ValueError(problem)
+      recording = recordings.decode(recordings.bytes_of(request))
+      if not 0 <= request.observed_player_id <= len(recording.settings["players"]):
+        return sc_pb.Response(start_replay=error(error=error.InvalidObservedPlayerId))
+      match = Playback(recording, request, self._wait_seconds)
+    except recordings.PathError as found:
+      return sc_pb.Response(start_replay=error(
+        error=error.InvalidReplayPath, error_details=str(found)))
+    except (ValueError, KeyError, TypeError, DecodeError) as found:
+      return sc_pb.Response(start_replay=error(
+        error=error.InvalidReplayData, error_details=str(found)))
+    await self.drop()
+    self._match, self._player, self.status = match, match.viewer, match.status
+    match.start_clock()
+    return sc_pb.Response(start_replay=error())
 
   async def _replay_info(self, request: sc_pb.RequestReplayInfo) -> sc_pb.Response:
     return sc_pb.Response(replay_info=recordings.replay_info(request))
@@ -294,17 +315,24 @@ def _participants(setup: Setup) -> list[int]:
   return [player for player, info in enumerate(setup.players) if info.type == sc_pb.Participant]
 
 
+def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
+  """What is wrong with the resolutions of an interface, None if nothing is."""
+  for camera in (options.feature_layer, options.render):
+    sizes = (camera.resolution, camera.minimap_resolution)
+    if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):
+      return f"resolution: expected 0 to {MOST_RESOLUTION}"
+  return None
+
+
 def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
   """Why a client cannot join, None if it can."""
   if request.HasField("observed_player_id"):
     return Join(error=Join.FeatureUnsupported, error_details="there are no observers")
   if not request.HasField("race"):
     return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
-  for camera in (request.options.feature_layer, request.options.render):
-    sizes = (camera.resolution, camera.minimap_resolution)
-    if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):
-      return Join(error=Join.OtherError,
-                  error_details=f"resolution: expected 0 to {MOST_RESOLUTION}")
+  problem = _resolution_problem(request.options)
+  if problem is not None:
+    return Join(error=Join.OtherError, error_details=problem)
   needs_ports = setup is None or len(_participants(setup)) > 1
   if needs_ports and not 0 < request.server_ports.game_port < 2 ** 16:
     return Join(error=Join.MissingPorts, error_details="server_ports.game_port: expected a port")

@@ -2,12 +2,13 @@
 
 import pathlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, sc_pb
 from starleague.environments.sc2.server import battlefields
+from starleague.environments.sc2.server.game import Bot
 from starleague.environments.sc2.server.match import Setup
 from starleague.environments.sc2.server.opponents import make_bot
 
@@ -43,11 +44,16 @@ def make_setup(request: sc_pb.RequestCreateGame, saved: Mapping[str, bytes],
     raise SetupError(f"player_setup: expected 1 or 2 players, found {len(players)}")
   if not any(setup.type == sc_pb.Participant for setup in players):
     raise SetupError("player_setup: expected a participant, found none")
-  bots = {player: make_bot(battlefield.tier, setup.difficulty, setup.ai_build)
-          for player, setup in enumerate(players) if setup.type == sc_pb.Computer}
   seed = request.random_seed if request.HasField("random_seed") else secrets.randbits(31)
-  return Setup(battlefield, name, players, bots, seed & _MOST_SEED, request.realtime,
-               request.disable_fog)
+  return Setup(battlefield, name, players, make_bots(battlefield, players), seed & _MOST_SEED,
+               request.realtime, request.disable_fog)
+
+
+def make_bots(battlefield: battlefields.Battlefield,
+              players: Sequence[sc_pb.PlayerSetup]) -> dict[int, Bot]:
+  """Returns the scripted players of a match, by player."""
+  return {player: make_bot(battlefield.tier, setup.difficulty, setup.ai_build)
+          for player, setup in enumerate(players) if setup.type == sc_pb.Computer}
 
 
 def draw_races(setup: Setup, joined: Mapping[int, int]) -> tuple[int, int]:

@@ -102,6 +102,12 @@ def unit_type(game: Game, kind: Any) -> int:
   return int(vocabulary.UNIT_TYPES.ids[game.rules.types.index[kind]])
 
 
+def local_type(game: Game, unit_type_id: int) -> int:
+  """Returns the local type of a real game's id, 0 if the tier does not have it."""
+  found = np.flatnonzero(vocabulary.UNIT_TYPES.ids[game.rules.types.index[1:]] == unit_type_id)
+  return 1 + int(found[0]) if found.size else 0
+
+
 def _in_sight(view: View, owner: int, slots: np.ndarray,
               tags: np.ndarray) -> list[dict[str, Any]]:
   """Returns the fields of units that everybody sees who has them in sight.

@@ -1,7 +1,20 @@
 """A session in a game, for tests."""
 
+import asyncio
+
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.session import Session
+
+
+def run(script):
+  """Runs a coroutine function on a new session."""
+  async def go():
+    session = Session(wait_seconds=0.05)
+    try:
+      return await script(session)
+    finally:
+      await session.drop()
+  return asyncio.run(go())
 
 
 def interface(screen: int = 0, minimap: int = 0) -> sc_pb.InterfaceOptions:

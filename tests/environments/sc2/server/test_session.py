@@ -1,26 +1,14 @@
 """The state machine of a session, and the answers to requests in a game of `mini`."""
 
-import asyncio
 
 import numpy as np
 import pytest
 
 from starleague.environments.sc2.protocol import query_pb, raw_pb, sc_pb
-from starleague.environments.sc2.server.session import Session
+from starleague.environments.sc2.server import engine
 from tests.environments.sc2.server import play
 
 SCV, COMMAND_CENTER, BARRACKS, MINERALS = 45, 18, 21, 341
-
-
-def _run(script):
-  """Runs a coroutine function on a new session."""
-  async def go():
-    session = Session(wait_seconds=0.05)
-    try:
-      return await script(session)
-    finally:
-      await session.drop()
-  return asyncio.run(go())
 
 
 def _of(observation, unit_type, alliance=raw_pb.Self):
@@ -42,7 +30,7 @@ def test_requests_of_a_game_need_one(kind):
     getattr(request, kind).SetInParent()
     return await session.respond(request)
 
-  response = _run(script)
+  response = play.run(script)
   assert list(response.error) == ["Not in a game"]
   assert (response.id, response.status) == (7, sc_pb.launched)
 
@@ -55,7 +43,7 @@ def test_players_that_cannot_play_are_refused(players, error):
       local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
       player_setup=[sc_pb.PlayerSetup(type=kind) for kind in players]))
 
-  response = _run(script)
+  response = play.run(script)
   assert sc_pb.ResponseCreateGame.Error.Name(response.create_game.error) == error
   assert response.status == sc_pb.launched
 
@@ -72,7 +60,7 @@ def test_participants_that_cannot_join_are_told_why(join, error):
       player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))
     return await play.ask(session, join_game=join)
 
-  assert sc_pb.ResponseJoinGame.Error.Name(_run(script).join_game.error) == error
+  assert sc_pb.ResponseJoinGame.Error.Name(play.run(script).join_game.error) == error
 
 
 def test_a_participant_without_options_sees_its_resources_and_no_units():
@@ -84,7 +72,7 @@ def test_a_participant_without_options_sees_its_resources_and_no_units():
     await play.ask(session, join_game=sc_pb.RequestJoinGame(race=1))
     return await play.ask(session, observation=sc_pb.RequestObservation())
 
-  observation = _run(script).observation.observation
+  observation = play.run(script).observation.observation
   assert observation.player_common.minerals == 50
   assert not observation.HasField("raw_data") and not observation.HasField("feature_layer_data")
 
@@ -93,7 +81,7 @@ def test_there_must_be_a_game_to_join():
   async def script(session):
     return await session.respond(sc_pb.Request(join_game=sc_pb.RequestJoinGame(race=1)))
 
-  assert _run(script).error[0].startswith("No game to join")
+  assert play.run(script).error[0].startswith("No game to join")
 
 
 def test_a_mini_game_has_marines_and_no_opponent():
@@ -106,7 +94,7 @@ def test_a_mini_game_has_marines_and_no_opponent():
     await play.ask(session, step=sc_pb.RequestStep(count=0))
     return first, await play.step(session, 80)
 
-  first, later = _run(script)
+  first, later = play.run(script)
   assert first.observation.player_common.army_count == 8
   assert len(_of(first, 48)) == len(_of(later, 48)) == 8
   assert later.observation.game_loop == 80 and not later.player_result
@@ -130,7 +118,7 @@ def test_a_game_from_its_start_to_its_end():
     await play.ask(session, leave_game=sc_pb.RequestLeaveGame())
     return info, first, later, last, ended, over, told, again, session.status
 
-  info, first, later, last, ended, over, told, again, status = _run(script)
+  info, first, later, last, ended, over, told, again, status = play.run(script)
   assert [player.race_requested for player in info.player_info] == [1, 1]
   assert (info.start_raw.map_size.x, info.start_raw.map_size.y) == (24, 24)
   assert [(place.x, place.y) for place in info.start_raw.start_locations] == [(18.5, 5.5)]
@@ -161,7 +149,7 @@ def test_commands_have_results_and_errors():
       results += (await play.ask(session, action=request)).action.result
     return results, await play.step(session), await play.step(session), home.tag
 
-  results, after, later, home = _run(script)
+  results, after, later, home = play.run(script)
   # Success, NotEnoughMinerals, no selected unit can, NotSupported, Success, no unit, no target.
   assert results == [1, 9, 88, 2, 1, 88, 36]
   assert [error.result for error in after.action_errors] == [9, 88, 2, 88, 36]
@@ -193,7 +181,7 @@ def test_queries():
     request.pathing.add(start_pos={"x": 2, "y": 2}, end_pos={"x": 25, "y": 6})
     return (await play.ask(session, query=request)).query
 
-  answer = _run(script)
+  answer = play.run(script)
   home, worker, unknown = ({ability.ability_id for ability in listed.abilities}
                            for listed in answer.abilities)
   assert 524 in home and {1, 4, 16, 18, 23, 295, 321} <= worker and unknown == set()
@@ -212,9 +200,51 @@ def test_debug_money_and_surrender():
     await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 1}}]))
     return rich, (await play.ask(session, observation=sc_pb.RequestObservation())).observation
 
-  rich, over = _run(script)
+  rich, over = play.run(script)
   assert rich.observation.player_common.minerals == 5050
   assert [(r.player_id, r.result) for r in over.player_result] == [(1, 2), (2, 1)]
+
+
+def test_debug_creates_and_kills_units():
+  marine, depot, zergling = 48, 19, 105  # `mini` has no depots
+
+  def created(unit_type, owner, count):
+    return {"create_unit": {"unit_type": unit_type, "owner": owner, "quantity": count,
+                            "pos": {"x": 12, "y": 12}}}
+
+  async def script(session):
+    await play.start(session)
+    seen = []
+    for given in ([created(marine, 1, 5), created(SCV, 2, 2), created(BARRACKS, 1, 1),
+                   created(depot, 1, 1), created(zergling, 1, 1), created(marine, 16, 1)],
+                  [created(marine, 1, 200)], []):
+      if not given:
+        marines = [unit.tag for unit in seen[0] if unit.unit_type == marine and unit.owner == 1]
+        given = [{"kill_unit": {"tag": [*marines[:4], 12345]}},
+                 {"unit_value": {"unit_value": 2, "value": 5, "unit_tag": marines[4]}}]
+      await play.ask(session, debug=sc_pb.RequestDebug(debug=given))
+      # After the first look, less than a step of Skirmish.
+      await play.ask(session, step=sc_pb.RequestStep(count=2 if seen else 8))
+      raw = (await play.ask(session, observation=sc_pb.RequestObservation())
+             ).observation.observation.raw_data
+      seen.append(list(raw.units))
+    return seen, list(raw.event.dead_units), marines
+
+  (first, second, third), dead, marines = play.run(script)
+
+  def count(units, unit_type, owner=1):
+    return sum(unit.unit_type == unit_type and unit.owner == owner for unit in units)
+
+  assert [count(first, kind) for kind in (marine, BARRACKS, depot, zergling)] == [5, 1, 0, 0]
+  assert count(first, SCV, owner=2) == 2  # in sight of the Marines
+  found = [unit for unit in first if unit.unit_type == marine and unit.owner == 1]
+  assert all(unit.health == 45 and unit.build_progress == 1 for unit in found)
+  np.testing.assert_allclose(np.mean([(u.pos.x, u.pos.y) for u in found], axis=0), [12, 12], atol=1)
+  slots = engine.rules_of("mini").tier.units
+  assert count(second, marine) + count(second, SCV) == slots  # as many as there is room for
+  assert count(third, marine) == count(second, marine) - 4
+  assert set(marines[:4]) == set(dead)
+  assert [unit.health for unit in third if unit.tag == marines[4]] == [5]
 
 
 def test_real_time_goes_on_by_itself():
@@ -230,7 +260,7 @@ def test_real_time_goes_on_by_itself():
         break
     return refused, loops
 
-  refused, loops = _run(script)
+  refused, loops = play.run(script)
   assert list(refused.error) == ["step is not possible in real time"]
   assert loops[-1] >= 10
 
@@ -250,7 +280,7 @@ def test_feature_layers_and_selection():
     failed = await play.ask(session, action=army)
     return first, done, workers, failed
 
-  first, done, workers, failed = _run(script)
+  first, done, workers, failed = play.run(script)
   assert not first.observation.abilities and not _selected(first)
   assert list(done.action.result) == [1] and list(failed.action.result) == [3]
   assert len(workers.observation.ui_data.multi.units) == 4 == len(_selected(workers))

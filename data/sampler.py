@@ -16,6 +16,17 @@ from starleague.data.transport import ServerUnavailableError, StarvedError
 # Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
 _POLL_S = 0.5
+_THREAD = "sampler-"  # begin of the names of threads
+
+
+def waiting() -> bool:
+  """Returns whether the thread of a dataset is alive.
+
+  The thread of a closed dataset may still wait for a sample: Reverb cannot cancel this wait. If the
+  sample comes during Python's finalisation, the thread aborts the process. Such a process should
+  end with `os._exit`.
+  """
+  return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
 class Dataset(Iterator[wire.Packed]):
@@ -36,7 +47,7 @@ class Dataset(Iterator[wire.Packed]):
     self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
     self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
-    self._thread = threading.Thread(target=self._fill, name=f"sampler-{player}", daemon=True)
+    self._thread = threading.Thread(target=self._fill, name=f"{_THREAD}{player}", daemon=True)
     self._thread.start()
 
   def _fill(self) -> None:

@@ -14,12 +14,14 @@ On several hosts the same program runs on each, and all of them end together:
 share of a batch from a data server of its own. Only host 0 restores, saves, publishes and logs.
 """
 
+import os
 import pathlib
 import time
 
 import jax
-from absl import flags
+from absl import flags, logging
 
+from starleague.data import sampler
 from starleague.experiments.run import entry, hosts, league_learning, learning, settings, wiring
 from starleague.experiments.run import flags as run_flags
 
@@ -47,10 +49,13 @@ def main() -> None:
   if run_flags.LEAGUE.value is not None:
     league_learning.learn(parts, config, run_dir, address, run_flags.LEAGUE.value, origin,
                           _PLAYERS.value)
-    return
-  learning.learn(parts, config, run_dir, address, origin)
+  else:
+    learning.learn(parts, config, run_dir, address, origin)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
+  if sampler.waiting():
+    logging.flush()
+    os._exit(0)  # everything is saved and closed
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.data import datasets, parameters, transport, wire, writer
+from starleague.data import datasets, parameters, sampler, transport, wire, writer
 from starleague.data.records import Records
 from starleague.data.server import make_server, make_tables
 
@@ -52,6 +52,21 @@ def make_writer(address, **options):
 def make_dataset(address, batch_size, **options):
   return datasets.dataset(
     address, batch_size, "main", CONFIG, UNROLL_LENGTH, **{"deadline_s": 10} | options)
+
+
+def test_a_closed_dataset_waits_for_reverb_until_a_sample_comes(serve):
+  address = serve()
+  data = make_dataset(address, 1)
+  time.sleep(0.5)
+  data.close()
+  assert sampler.waiting()
+  sender = make_writer(address)
+  sender.send("main", packed(1))
+  sender.flush()
+  deadline = time.monotonic() + 30
+  while sampler.waiting() and time.monotonic() < deadline:
+    time.sleep(0.05)
+  assert not sampler.waiting()
 
 
 def test_each_trajectory_is_sampled_exactly_twice(serve):

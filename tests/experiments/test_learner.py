@@ -19,9 +19,11 @@ from starleague.common import results
 from starleague.data import wire
 from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
+from starleague.experiments import learner as experiment
 from starleague.experiments.run import settings, wiring
 from starleague.learner import checkpoints
 from tests import compiling
+from tests.experiments.launch import launch
 from tests.experiments.runs import saved_steps
 from tests.learner.random_batches import random_batch
 
@@ -174,3 +176,15 @@ def test_hosts_with_different_configs_raise(servers, tmp_path):
   statuses, outputs = finish(start(run_dirs, servers))
   assert statuses == [1, 1]
   assert all("error: the hosts have read different settings" in output for output in outputs)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_process_ends_at_once_while_a_thread_waits_for_reverb(tmp_path, monkeypatch, waits):
+  """Such a thread would abort the process while Python ends."""
+  ended = []
+  monkeypatch.setattr(experiment.learning, "learn", lambda *arguments: None)
+  monkeypatch.setattr(experiment.sampler, "waiting", lambda: waits)
+  monkeypatch.setattr(experiment.os, "_exit", ended.append)
+  settings.save(settings.complete({}), tmp_path)
+  assert launch(experiment, "--run_dir", tmp_path, "--address", "localhost:1") is None
+  assert ended == [0] * waits

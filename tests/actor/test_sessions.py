@@ -1,0 +1,39 @@
+"""The priority of a process and of the sessions that it starts."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from starleague.actor import sessions
+
+CODE = """
+import os, sys
+from starleague.actor import sessions
+before = os.nice(0)
+sessions.lower_priority(3)
+if os.fork() == 0:
+  sessions.lead(lambda: print(os.getsid(0) == os.getpid(), os.nice(0) - before,
+                              sessions.priority(), flush=True))
+  os._exit(0)
+os.wait()
+"""
+
+
+def test_a_session_starts_with_the_priority_of_the_one_before():
+  done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120,
+                        start_new_session=True)
+  group = pathlib.Path("/proc/self/autogroup")
+  grouped = group.exists() and group.read_text()
+  assert (done.stdout, done.returncode) == (f"True 3 {3 if grouped else 0}\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("text, expected", [("", 0), ("\n", 0), ("/autogroup-7 nice -5\n", -5),
+                                            ("/autogroup-112 nice 12\n", 12)])
+def test_the_priority_of_a_session_is_read_where_the_kernel_groups_it(tmp_path, monkeypatch, text,
+                                                                      expected):
+  monkeypatch.setattr(sessions, "_GROUP", str(tmp_path / "autogroup"))
+  assert sessions.priority() == 0  # no such file
+  (tmp_path / "autogroup").write_text(text)
+  assert sessions.priority() == expected

@@ -5,6 +5,7 @@ Works with any `base.Environment` whose functions take and return numpy arrays.
 
 import contextlib
 import json
+import pathlib
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
@@ -42,10 +43,12 @@ class Order(NamedTuple):
   map_index: int = 0
   swap_sides: bool = False
   players: tuple[int, int] = (0, 0)  # whose parameters act, as of `inference.Header`
+  recorded: tuple[bool, bool] = (True, True)  # whether somebody learns from the player's steps
   # z of each player, by its starting side, which the game decides: rows of `Told.statistics`.
   targets: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
   # Of each player: whether the parts of z are active, PSEUDO_REWARDS.
   active: tuple[tuple[bool, ...], tuple[bool, ...]] = (_INACTIVE, _INACTIVE)
+  replay: str = ""  # path of the replay to write at the end; empty: none
 
 
 class Report(NamedTuple):
@@ -54,6 +57,7 @@ class Report(NamedTuple):
   result: int | None  # 1, 0 or -1, of player 0; None: the match is void
   loops: int = 0  # game loops
   steps: int = 0  # agent steps of all agents
+  build_orders: tuple[tuple[int, ...], ...] = ()  # of each agent, [20], as in types.Statistics
   reason: str = ""  # of a void match
   final: bool = False  # no other game can be played either, for the same reason
 
@@ -75,6 +79,9 @@ class Host(Protocol):
 
   def show(self, statistics: types.Statistics) -> None:
     """Sets the z that both players of the current game observe, [2, ...]."""
+
+  def save_replay(self, path: pathlib.Path) -> None:
+    """Writes the replay of the current game."""
 
   def close(self) -> None:
     """Ends the current game and everything that belongs to it, also if it hangs."""
@@ -105,6 +112,11 @@ class _Goal:
   def shown(self) -> types.Statistics:
     """z as the player observes it."""
     return jax.tree.map(np.asarray, rewards.condition(self.target, self.active))
+
+  @property
+  def build_order(self) -> tuple[int, ...]:
+    """The build order that the player has executed, [20]."""
+    return tuple(np.asarray(self._executed.build_order).tolist())
 
   def reward(self, winloss: float, executed: types.Statistics, loop: types.Leaf) -> np.ndarray:
     """Returns the rewards since the last call, [5] float32, types.REWARDS."""
@@ -152,7 +164,8 @@ def play(host: Host, client: Client, order: Order, told: Told, config: AgentConf
     actions = client.act(requests) if requests else {}
     if outcome.over:
       loop = int(requests[0][1].observation.game_loop)
-      return Report(int(np.sign(np.asarray(outcome.reward)[0])), loop, steps)
+      return Report(int(np.sign(np.asarray(outcome.reward)[0])), loop, steps,
+                    tuple(goals[player].build_order for player in agents))
     if actions:
       steps += len(actions)
       for player in actions:
@@ -167,7 +180,8 @@ def play(host: Host, client: Client, order: Order, told: Told, config: AgentConf
 
 def _header(order: Order, player: int, number: int, last: bool) -> Header:
   noise = 2 * (order.seed % _MOST_NOISE) + player
-  return Header(int(number == 0), int(last), order.players[player], noise, number)
+  return Header(int(number == 0), int(last), order.players[player], noise, number,
+                int(order.recorded[player]))
 
 
 def _step(environment: base.Environment, state: Any, player: int, outcome: base.Outcome,
@@ -207,6 +221,8 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, t
         # Only slots that ask are claimed: the service waits for the others.
         with contextlib.closing(Client(address, config, len(agents_of(order)))) as client:
           report = play(host, client, order, told, config)
+        if order.replay:
+          host.save_replay(pathlib.Path(order.replay))
       except UserError as error:
         host.close()
         if isinstance(error, ConnectionError):  # the service has ended

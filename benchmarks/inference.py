@@ -46,11 +46,11 @@ def play(address: str, preset: str, rows: int, writes: bool, measuring: Any,
   asked, asked_in, found = np.zeros(rows), np.zeros(rows, int), []
   ready = list(range(rows))
   for row in ready:
-    client.slots[row].write(Header(1, 0, 0, row, 0), step)
+    client.slots[row].write(Header(1, 0, 0, row, 0, 1), step)
   while measuring.value >= 0:
     if writes:
       for row in ready:
-        client.slots[row].write(Header(1, 0, 0, row, 0), step)
+        client.slots[row].write(Header(1, 0, 0, row, 0, 1), step)
     asked[ready], asked_in[ready] = time.perf_counter(), measuring.value
     client.ask(ready)
     ready = []

@@ -8,13 +8,16 @@ It may be killed at any time: only its unfinished games are lost.
 import pathlib
 import time
 
+import jax
 from absl import flags
 
 from starleague.experiments.run import (
   acting,
   agent_acting,
+  agent_dealing,
   entry,
   league_acting,
+  league_dealing,
   sc2_acting,
   settings,
   stopping,
@@ -31,23 +34,25 @@ def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  address = run_flags.given(run_flags.ADDRESS)
+  address, index = run_flags.given(run_flags.ADDRESS), _INDEX.value
   parameters = run_flags.PARAMETERS.value or address
   parts = wiring.make_parts(config)
+  coordinator = run_flags.LEAGUE.value
+  client = None if coordinator is None else league_acting.connect(coordinator, index)
   if parts.sc2 is not None:
-    if run_flags.LEAGUE.value is not None:
-      raise settings.SettingsError("config key 'environment.name': a league plays 'skirmish'.")
-    sc2_acting.play(parts, config, run_dir, address, parameters, _INDEX.value, origin)
+    rng = sc2_acting.generator(config, index)
+    dealer: sc2_acting.Dealer = (
+      agent_dealing.AgentDealer(parts, config, run_dir, parameters, origin, rng)
+      if client is None else league_dealing.LeagueDealer(
+        parts, config, run_dir, address, client, index, origin, rng))
+    sc2_acting.play(dealer, parts, config, address, jax.random.key(int(rng.integers(2**31))))
     return
   stopping.end_at_once()  # only unfinished games are lost
-  games: acting.Games
-  if run_flags.LEAGUE.value is not None:
-    games = league_acting.LeagueGames(
-      parts, config, run_dir, address, run_flags.LEAGUE.value, _INDEX.value, origin)
-  else:
-    games = agent_acting.AgentGames(
-      parts, config, run_dir, address, parameters, origin)
-  acting.play(games, config, _INDEX.value)
+  games: acting.Games = (
+    agent_acting.AgentGames(parts, config, run_dir, address, parameters, origin)
+    if client is None else league_acting.LeagueGames(
+      parts, config, run_dir, address, client, index, origin))
+  acting.play(games, config, index)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,10 @@ _MATCHMAKING = flags.DEFINE_enum(
 def main() -> None:
   stop = stopping.stop_event()
   path = run_flags.given(_FILE)
-  initial = compositions.parse(_COMPOSITION.value) if _COMPOSITION.value else []
+  try:
+    initial = compositions.parse(_COMPOSITION.value or [])
+  except UserError as error:
+    raise UserError(f"--composition: {error}") from error
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:

@@ -1,7 +1,9 @@
-"""Runs a league on Skirmish on this machine, from imitation to main agents and exploiters.
+"""Runs a league on this machine, from imitation to main agents and exploiters.
 
   python -m starleague.experiments.league --run league
   python -m starleague.experiments.league --run small --config.league.seconds=600
+  python -m starleague.experiments.league --run sc2 --config.environment.name=sc2 \
+    --config.init=pretrained
 
 All files are written to RUNS_DIR/RUN: those of a run of `train`, league.sqlite with all results,
 learners/PLAYER with checkpoints and curves, players/SNAPSHOT with frozen players, and league.html

@@ -1,6 +1,6 @@
 """The players of a league, and which of them are paused, in memory and in the league's file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from starleague.common.database import Database
 from starleague.league import league_file, players
@@ -30,7 +30,10 @@ class Members:
     """
     self._database, self._file = database, LeagueFile(database)
     self._by_name = {player.name: player for player in self._file.players()}
-    _check_composition(database, [*self._by_name.values(), *initial] if initial else (), initial)
+    try:
+      players.check_composition([*self._by_name.values(), *initial] if initial else (), initial)
+    except LeagueError as error:
+      raise LeagueError(f"{database.path}: {error}") from error
     with database.transaction() as connection:
       for player in initial:
         league_file.insert_player(connection, player)
@@ -92,22 +95,3 @@ class Members:
     """Returns whether a main agent has games, or the league has none at all."""
     return bool(self.roster.mains) or all(
       player.kind != players.MAIN for player in self._by_name.values())
-
-
-def _check_composition(database: Database, league: Iterable[Player],
-                       initial: Sequence[Player]) -> None:
-  names = [player.name for player in initial]
-  repeated = sorted({name for name in names if names.count(name) > 1})
-  if repeated:
-    raise LeagueError(f"{database.path}: the composition has more than one player named "
-                      f"{', '.join(repeated)}. Give every player its own name.")
-  league = list(league)
-  live = any(player.kind == players.MAIN for player in league)
-  frozen = any(player.parent_kind == players.MAIN for player in league)
-  if initial and not live and not frozen:
-    raise LeagueError(f"{database.path}: the composition has {len(names)} players and no main "
-                      f"agent: {', '.join(names)}. Add one.")
-  exploiters = [player.name for player in league if player.kind == players.MAIN_EXPLOITER]
-  if exploiters and not live:
-    raise LeagueError(f"{database.path}: {', '.join(exploiters)} need a main agent that learns. "
-                      "Add one, or make league exploiters of them.")

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.league.errors import LeagueError
+
 MAIN = "main"
 MAIN_EXPLOITER = "main_exploiter"
 LEAGUE_EXPLOITER = "league_exploiter"
@@ -177,3 +179,30 @@ def initial_players(races: Sequence[str] = ("protoss", "zerg", "terran"), main_a
           players.append(snapshot(player, 0, 0))
     players += [frozen_main_agent(race, main_agents + i) for i in range(frozen_main_agents)]
   return players
+
+
+def check_composition(league: Iterable[Player], initial: Sequence[Player]) -> None:
+  """Checks the players that a league would have.
+
+  Args:
+    league: all of them.
+    initial: those that it starts with.
+
+  Raises:
+    LeagueError: two initial players have one name, there is no main agent, or main exploiters have
+      none that learns.
+  """
+  names, league = [player.name for player in initial], list(league)
+  repeated = sorted({name for name in names if names.count(name) > 1})
+  if repeated:
+    raise LeagueError(f"the composition has more than one player named {', '.join(repeated)}. Give "
+                      "every player its own name.")
+  live = any(player.kind == MAIN for player in league)
+  frozen = any(player.parent_kind == MAIN for player in league)
+  if initial and not live and not frozen:
+    raise LeagueError(f"the composition has {len(names)} players and no main agent: "
+                      f"{', '.join(names)}. Add one.")
+  exploiters = [player.name for player in league if player.kind == MAIN_EXPLOITER]
+  if exploiters and not live:
+    raise LeagueError(f"{', '.join(exploiters)} need a main agent that learns. Add one, or make "
+                      "league exploiters of them.")

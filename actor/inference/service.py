@@ -84,7 +84,7 @@ class Service:
   """Answers requests until the caller stops calling `run_once`."""
 
   def __init__(self, model: Model, batcher: Batcher, transport: Transport, config: AgentConfig,
-               on_records: Callable[[Records], object] | None = None):
+               on_records: Callable[[Records, np.ndarray], object] | None = None):
     """Takes the parts.
 
     Args:
@@ -92,8 +92,9 @@ class Service:
       batcher: with the sizes of the model.
       transport: of the clients.
       config: the agent's.
-      on_records: called with the steps [1, n, ...] of each batch, after its answers were sent. A
-        row is a slot. While it blocks, no request is answered: its back-pressure reaches the games.
+      on_records: called with the recorded steps [1, n, ...] of each batch and their players
+        [1, n], after its answers were sent. A row is a slot. While it blocks, no request is
+        answered: its back-pressure reaches the games.
     """
     self._model, self._batcher, self._transport = model, batcher, transport
     self._config, self._on_records = config, on_records
@@ -214,11 +215,12 @@ class Service:
 
   def _record(self, slots: Sequence[int], requests: np.ndarray, action: types.Action,
               log_prob: Arguments, core: types.CoreState) -> None:
-    if self._on_records is None or not slots:
-      return
     header = slots_lib.header(requests)
+    recorded = np.flatnonzero(header.recorded)
+    if self._on_records is None or not recorded.size:
+      return
     columns = slots_lib.host_columns(requests, self._config)
     wire.set_actions(columns, action, log_prob, self._config)
-    self._on_records(jax.tree.map(lambda x: x[None], Records(
-      row=np.asarray(slots, np.int32), first=header.first != 0, last=header.last != 0,
-      step=columns, core_state=core)))
+    records = Records(row=np.asarray(slots, np.int32), first=header.first != 0,
+                      last=header.last != 0, step=columns, core_state=core)
+    self._on_records(*jax.tree.map(lambda x: x[recorded][None], (records, header.player)))

@@ -30,6 +30,7 @@ class Header(NamedTuple):
   player: types.Leaf  # whose parameters act, from 0
   seed: types.Leaf  # with `number`: of the noise of this action; equal ones act equally
   number: types.Leaf  # of the row's actions in this game
+  recorded: types.Leaf  # 1: the step belongs to a trajectory; 0: nobody learns from it
 
 
 class Format(NamedTuple):

@@ -203,6 +203,11 @@ class Games:
     for seat, pair in zip(self._running.seats, ((own, other), (other, own)), strict=False):
       seat.setting = seat.setting._replace(statistics=pair[0], opponent_statistics=pair[1])
 
+  def save_replay(self, path: pathlib.Path) -> None:
+    """Writes the replay of the current game, atomically. Raises `GameError`."""
+    assert self._running is not None
+    self._running.save_replay(path)
+
   def close(self) -> None:
     """Ends the processes, also of a game that hangs."""
     running, self._running = self._running, None

@@ -20,6 +20,7 @@ SC2 = {
   "actor": {"games": 2, "inference_batch": 4, "pseudo_probability": 0.0, "demonstrators": ""},
   "data": {"min_size": 16, "tolerance": 64},
   "learner": {"batch_size": 16},
+  "league": {"games": 1, "evaluation_games": 1},
   "evaluation": {"games": 4},
 }
 

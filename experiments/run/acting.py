@@ -3,8 +3,6 @@
 While a call runs on the device, the host writes the trajectories of the previous call.
 """
 
-import contextlib
-import os
 import pathlib
 import time
 from typing import Any, NamedTuple, NoReturn, Protocol
@@ -13,7 +11,7 @@ import jax
 import ml_collections
 import numpy as np
 
-from starleague.actor import rollouts
+from starleague.actor import rollouts, sessions
 from starleague.common import results
 from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
@@ -93,20 +91,6 @@ class Counts:
     return now
 
 
-def lower_priority(niceness: int) -> None:
-  """Leaves the processor to other processes, where they want it.
-
-  A process leads a session of its own. Where the kernel groups sessions (Linux's sched_autogroup),
-  the niceness of the group is the one that counts.
-
-  Args:
-    niceness: 0 to 19, added to the process's own.
-  """
-  os.nice(niceness)
-  with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
-    group.write(str(niceness))
-
-
 def play(games: Games, config: ml_collections.ConfigDict, index: int) -> NoReturn:
   """Plays for ever.
 
@@ -124,7 +108,7 @@ def play(games: Games, config: ml_collections.ConfigDict, index: int) -> NoRetur
     example = games.example()
     run = games.program.run.lower(
       example.params, state, example.probabilities, example.conditioning).compile()
-  lower_priority(config.actor.niceness)
+  sessions.lower_priority(config.actor.niceness)
   previous: Played | None = None
   while True:
     call = games.next_call()

@@ -18,7 +18,6 @@ from starleague import league
 from starleague.actor import rollouts
 from starleague.common import results
 from starleague.data.conditioning import Conditioning, Recent
-from starleague.data.parameters import ParameterFetcher
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments.run import acting, conditions, wiring
 from starleague.league import payoff
@@ -132,9 +131,7 @@ class AgentGames:
     self.program = wiring.make_rollouts(parts, config)
     self._parts, self._actor = parts, config.actor
     self._template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-    self._fetch = ParameterFetcher(
-      parameters_address, wiring.PLAYER, self._template,
-      interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s)
+    self._fetch = wiring.make_fetcher(parts, config, parameters_address, wiring.PLAYER)
     self._writer = TrajectoryWriter(
       address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
       deadline_s=config.data.timeout_s)

@@ -25,7 +25,7 @@ def parse(entries: Sequence[str]) -> list[players.Player]:
     race, *counts = text.split(":")
     if race not in types.RACES[1:4] or len(counts) not in (3, 4) or not all(
         each.isdecimal() for each in counts):
-      raise UserError(f"composition: expected {FORM} of {', '.join(types.RACES[1:4])}, found "
+      raise UserError(f"expected {FORM} of {', '.join(types.RACES[1:4])}, found "
                       f"{text!r}")
     found += players.initial_players([race], *(int(each) for each in counts))
   return found

@@ -44,6 +44,18 @@ def from_library(parts: wiring.Parts, config: ml_collections.ConfigDict,
     raise UserError(f"{error}") from error
 
 
+def of_games(parts: wiring.Parts, config: ml_collections.ConfigDict,
+             run_dir: pathlib.Path) -> conditioning.Conditioning:
+  """Returns the conditions of training games: without z if the run has no library or uses none.
+
+  Raises the errors of `from_library`.
+  """
+  path = library_path(config, run_dir)
+  if path is None or not config.actor.pseudo_probability:
+    return conditioning.unconditional(parts.maps, parts.mmr)
+  return from_library(parts, config, path)
+
+
 def _sc2_names(names: Sequence[str], library: StatisticsLibrary) -> tuple[str, ...]:
   """Returns the names of StarCraft II's maps in a library; replays have those of the ladder."""
   from starleague.environments.sc2 import matches  # only those who play it need pysc2

@@ -36,7 +36,7 @@ class Sizes(NamedTuple):
   iterations: int
 
 
-SIZES = {"mini": Sizes("mini", 64, 32, 32), "medium": Sizes("default", 32, 16, 32)}
+SIZES = {"mini": Sizes("mini", 64, 32, 32), "medium": Sizes("default", 64, 32, 32)}
 
 
 class Demonstrators(NamedTuple):

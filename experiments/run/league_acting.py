@@ -3,7 +3,7 @@
 import pathlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -101,45 +101,48 @@ class Members:
     return self._players[name]
 
 
+def active(probabilities: np.ndarray, player: league.Player) -> np.ndarray:
+  """Returns the probability [4] that each part of z is active for a player.
+
+  Main agents and their snapshots play with z, exploiters without.
+
+  Args:
+    probabilities: [4], for a main agent.
+    player: of the league.
+  """
+  return probabilities * (league_players.MAIN in (player.kind, player.parent_kind))
+
+
 def tell(told: Conditioning, matches: table.Table, members: Members,
-         active: np.ndarray) -> Conditioning:
+         probabilities: np.ndarray) -> Conditioning:
   """Returns the conditions of the matches at hand: races; z for main agents and their snapshots.
 
   Args:
     told: conditions with the z to draw from.
     matches: at hand.
     members: the league's players.
-    active: [4], probability that each part of z is active for a main agent.
+    probabilities: [4], that each part of z is active for a main agent.
   """
-  def shown(name: str) -> np.ndarray:
-    player = members(name)
-    return active * (league_players.MAIN in (player.kind, player.parent_kind))
-
   def race(name: str) -> int:
     found = members(name).race
     return types.RACES.index(found) if found in types.RACES else table.NOBODY
 
-  return told._replace(active=matches.active(shown), races=matches.races(race))
+  return told._replace(
+    active=matches.active(lambda name: active(probabilities, members(name))),
+    races=matches.races(race))
 
 
-class Games:
-  """Reports games to the coordinator, and asks it for others."""
+class Reports:
+  """Reports games to the coordinator every few seconds, and renews the leases of the others."""
 
-  def __init__(self, client: league.LeagueClient, matches: table.Table, games: int):
-    """Takes the connection, the table to fill, and the number of games of an assignment."""
-    self._client, self._table, self._games = client, matches, games
+  def __init__(self, client: league.LeagueClient):
+    """Takes the connection."""
+    self._client = client
     self._ended: dict[league.Assignment, list[league.PlayedGame]] = {}
-    self._reported = self._renewed = time.monotonic()
+    self._reported = time.monotonic()
 
-  def fill(self) -> None:
-    """Asks for assignments until every player has as many as it needs."""
-    for name, count in self._table.wanted().items():
-      for assignment in self._client.matches(name, count, self._games) if count else ():
-        if not self._table.add(assignment):
-          self._client.release([assignment])
-
-  def add(self, ended: Sequence[table.Ended]) -> None:
-    """Takes games that ended, and reports them every few seconds."""
+  def add(self, ended: Sequence[table.Ended], held: Iterable[league.Assignment]) -> None:
+    """Takes games that ended, and the assignments at hand."""
     for game in ended:
       if game.game < game.assignment.games:
         self._ended.setdefault(game.assignment, []).append(
@@ -152,27 +155,52 @@ class Games:
       self._client.report_games(
         [league.GamesReport(assignment, games) for assignment, games in self._ended.items()])
       self._ended = {}
-    self._client.renew(self._table.assignments)
+    self._client.renew(held)
+
+
+class Games:
+  """Reports games to the coordinator, and asks it for others."""
+
+  def __init__(self, client: league.LeagueClient, matches: table.Table, games: int):
+    """Takes the connection, the table to fill, and the number of games of an assignment."""
+    self._client, self._table, self._games = client, matches, games
+    self._reports = Reports(client)
+
+  def fill(self) -> None:
+    """Asks for assignments until every player has as many as it needs."""
+    for name, count in self._table.wanted().items():
+      for assignment in self._client.matches(name, count, self._games) if count else ():
+        if not self._table.add(assignment):
+          self._client.release([assignment])
+
+  def add(self, ended: Sequence[table.Ended]) -> None:
+    """Takes games that ended, and reports them every few seconds."""
+    self._reports.add(ended, self._table.assignments)
+
+
+def connect(coordinator: str, index: int) -> league.LeagueClient:
+  """Returns an actor's connection to the coordinator at host:port."""
+  return league.LeagueClient(
+    league.GrpcTransport(coordinator), f"actor-{index}-{uuid.uuid4().hex[:8]}")
 
 
 class LeagueGames:
   """The games of a league's actor; see `acting.Games`."""
 
   def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict,
-               run_dir: pathlib.Path, address: str, coordinator: str, index: int, origin: float):
-    """Connects to the coordinator and the data server.
+               run_dir: pathlib.Path, address: str, client: league.LeagueClient, index: int,
+               origin: float):
+    """Connects to the data server.
 
     Args:
       parts: the agent, its environment and its scripted opponents.
       config: the run's config.
       run_dir: the run's directory.
       address: host:port of the data server.
-      coordinator: host:port of the league's coordinator.
+      client: of the league's coordinator.
       index: of this actor among the run's.
       origin: start of the run, in Unix seconds.
     """
-    client = league.LeagueClient(
-      league.GrpcTransport(coordinator), f"actor-{index}-{uuid.uuid4().hex[:8]}")
     self._members = Members(client)
     learners = self._members.learners
     sizes = wiring.player_sizes(parts, config, len(learners))
@@ -182,11 +210,9 @@ class LeagueGames:
                                 {name: number for number, name in enumerate(parts.opponents)})
     self._games = Games(client, self._matches, config.league.games)
     self._active = wiring.active_probabilities(config)
-    self._told = conditions.from_library(parts, config, run_dir / wiring.LIBRARY)
-    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    self._told = conditions.of_games(parts, config, run_dir)
     self._weights = Weights(parts, run_dir, sizes.slots, {
-      name: ParameterFetcher(address, name, template, deadline_s=config.data.timeout_s,
-                             interval_s=config.actor.parameter_interval_s) for name in learners})
+      name: wiring.make_fetcher(parts, config, address, name) for name in learners})
     self._writer = TrajectoryWriter(address, learners, parts.config, config.unroll_length,
                                     2 * self._batch, deadline_s=config.data.timeout_s)
     self._counts = acting.Counts(run_dir, origin, str(index))

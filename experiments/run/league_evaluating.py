@@ -5,15 +5,15 @@ import time
 import uuid
 from typing import Any, NoReturn
 
-import jax
 import ml_collections
 import numpy as np
+from absl import logging
 
 from starleague import league
+from starleague.actor import sessions
+from starleague.common.errors import UserError
 from starleague.data.parameters import ParameterFetcher
-from starleague.environments.skirmish.games import dm_environment, replays
-from starleague.environments.skirmish.rules import constants
-from starleague.experiments.run import acting, league_acting, stopping, wiring
+from starleague.experiments.run import arenas, league_acting, sc2_arena, stopping, wiring
 
 REPLAYS = "replays"  # folder of a league's kept replays
 _IDLE_S = 5.0  # before the league has weights, and while all its players are paused
@@ -46,62 +46,60 @@ class Evaluator:
   """Plays single games with any two players of a league."""
 
   def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-               address: str, client: league.LeagueClient):
-    """Takes the parts of the run, the data server's address and the connection."""
+               address: str, client: league.LeagueClient, arena: arenas.Arena):
+    """Takes the parts of the run, the data server's address, the connection and the arena."""
     self._parts, self._config, self._run_dir = parts, config, run_dir
     self._client, self._members = client, league_acting.Members(client)
-    self._address = address
+    self._address, self._arena = address, arena
     self._fetchers: dict[str, ParameterFetcher] = {}
-    self._random = np.random.default_rng((config.seed, time.time_ns()))
 
-  def _params(self, name: str) -> Any:
-    """Returns the parameters of a policy: the newest ones of a player that learns."""
-    if not self._members(name).learns:
-      return league_acting.load_snapshot(self._parts, self._run_dir, name)
-    if name not in self._fetchers:
-      template = jax.eval_shape(self._parts.policy.init, jax.random.key(0))
-      self._fetchers[name] = ParameterFetcher(
-        self._address, name, template, interval_s=self._config.actor.parameter_interval_s,
-        deadline_s=self._config.data.timeout_s)
-    return self._fetchers[name]().params
-
-  def _controller(self, name: str) -> replays.Controller:
-    if self._members(name).kind == league.SCRIPTED:
-      return replays.scripted_player(name, self._parts.game)
-    return replays.policy_player(
-      name, self._parts.policy, self._params(name), self._parts.game, self._parts.mmr)
-
-  def _play(self, names: tuple[str, str],
-            controllers: tuple[replays.Controller, replays.Controller],
-            game: int, renewal: Renewal) -> replays.Replay:
-    """Plays a game of an assignment, by its number; the sides alternate."""
-    races = tuple(self._members(name).race or dm_environment.RANDOM for name in names)
-    match_up = dm_environment.draw_match_up(
-      self._random, self._config.environment.tier, races, swap_sides=bool(game % 2))
-    return replays.record(
-      controllers, int(self._random.integers(2**31)), game=self._parts.game, match_up=match_up,
-      on_step=renewal)
+  def _params(self, player: league.Player) -> Any:
+    """Returns the parameters of a player, the newest ones of one that learns; None: scripted."""
+    if player.kind == league.SCRIPTED:
+      return None
+    if not player.learns:
+      return league_acting.load_snapshot(self._parts, self._run_dir, player.name)
+    if player.name not in self._fetchers:
+      self._fetchers[player.name] = wiring.make_fetcher(
+        self._parts, self._config, self._address, player.name)
+    return self._fetchers[player.name]().params
 
   def evaluate(self, assignment: league.Assignment) -> None:
     """Plays and reports the games of an assignment; keeps the replays that are asked for.
 
-    Learning players keep the parameters that they have at the first game.
+    Learning players keep the parameters that they have at the first game. If a game fails, the
+    others of the assignment go to another evaluator, or to this one later.
     """
-    names = assignment.home, assignment.away
-    controllers = self._controller(names[0]), self._controller(names[1])
+    players = [self._members(name) for name in (assignment.home, assignment.away)]
+    match = self._arena.match(players, [self._params(player) for player in players])
     renewal = Renewal(self._client, assignment, self._config.league.lease_s / 3)
     for game in range(assignment.games):
-      replay = self._play(names, controllers, game, renewal)
-      result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
-      played = league.PlayedGame(game, result, time.time(),
-                                 replay.steps * constants.LOOPS_PER_STEP)
-      (receipt,), = self._client.report_games([league.GamesReport(assignment, [played])])
-      if receipt.reasons:
-        path = self._run_dir / REPLAYS / f"{assignment.id}-{game}.npz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replays.save(path, replay)
-        self._client.keep_replay(assignment.result_id(game),
-                                 str(path.relative_to(self._run_dir)))
+      try:
+        played = match(game, renewal)
+      except self._arena.final_errors:
+        raise
+      except UserError as error:
+        logging.warning("void_match home=%s away=%s reason=%r", *(each.name for each in players),
+                        " ".join(str(error).split()))
+        self._client.release([assignment])
+        return
+      self._report(assignment, game, played)
+
+  def _report(self, assignment: league.Assignment, game: int, played: arenas.Played) -> None:
+    (receipt,), = self._client.report_games([league.GamesReport(
+      assignment, [league.PlayedGame(game, played.result, time.time(), played.loops)])])
+    if receipt.reasons:
+      path = self._run_dir / REPLAYS / f"{assignment.id}-{game}{self._arena.suffix}"
+      path.parent.mkdir(parents=True, exist_ok=True)
+      played.save(path)
+      self._client.keep_replay(assignment.result_id(game), str(path.relative_to(self._run_dir)))
+
+
+def _arena(parts: wiring.Parts, config: ml_collections.ConfigDict) -> arenas.Arena:
+  random = np.random.default_rng((config.seed, time.time_ns()))
+  if parts.sc2 is None:
+    return arenas.SkirmishArena(parts, config, random)
+  return sc2_arena.Sc2Arena(parts, random)
 
 
 def evaluate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -116,10 +114,10 @@ def evaluate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pa
     coordinator: host:port of the league's coordinator.
   """
   stopping.end_at_once()  # only unfinished games are lost: their leases end
-  acting.lower_priority(config.league.evaluator_niceness)
+  sessions.lower_priority(config.league.evaluator_niceness)
   client = league.LeagueClient(
     league.GrpcTransport(coordinator), f"evaluator-{uuid.uuid4().hex[:8]}")
-  evaluator = Evaluator(parts, config, run_dir, address, client)
+  evaluator = Evaluator(parts, config, run_dir, address, client, _arena(parts, config))
   while not (run_dir / wiring.INITIAL).exists():  # the learner writes it when it starts
     time.sleep(_IDLE_S)
   while True:

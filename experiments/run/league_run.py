@@ -6,24 +6,60 @@ import time
 import ml_collections
 
 from starleague.common import results
-from starleague.experiments.run import display, graph, progress, settings, supervision, wiring
+from starleague.common.errors import UserError
+from starleague.environments.skirmish.games import dm_environment
+from starleague.experiments.run import (
+  compositions,
+  display,
+  graph,
+  progress,
+  settings,
+  supervision,
+  wiring,
+)
 from starleague.experiments.run.programs import Place
+from starleague.league import players
 
 
 def check(config: ml_collections.ConfigDict) -> None:
   """Checks that a config is one of a league.
 
   Raises:
-    SettingsError: it does not start from imitation, or has a learner of several hosts.
+    SettingsError: the initial weights are random, z has no library, a learner has several hosts, or
+      the composition is invalid or has races that the games lack.
   """
-  if config.init != settings.IMITATION:
+  if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
-      f"config key 'init' must be {settings.IMITATION!r} in a league, found {config.init!r}: its "
-      "players start from an imitator.")
+      f"config key 'init' must be {settings.IMITATION!r} or {settings.PRETRAINED!r} in a league, "
+      f"found {config.init!r}: its players start from trained weights.")
+  if (config.init == settings.PRETRAINED and config.actor.pseudo_probability
+      and not config.actor.library):
+    raise settings.SettingsError(
+      "config key 'actor.library' must name a library of z in a league that starts from "
+      "pretrained weights, or 'actor.pseudo_probability' must be 0.")
+  _check_composition(config)
   if config.cluster.learner_hosts != 1:
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "
       f"{config.cluster.learner_hosts}: each learning player is trained by one process.")
+
+
+def _check_composition(config: ml_collections.ConfigDict) -> None:
+  """Checks the players that the league starts with."""
+  try:
+    found = compositions.parse(config.league.composition.split(","))
+    players.check_composition(found, found)
+  except UserError as error:
+    raise settings.SettingsError(f"config key 'league.composition': {error}") from error
+  if config.environment.name == settings.SC2:
+    key, races = "sc2.races", config.sc2.races.split(",")
+  else:
+    key, races = "environment.tier", list(dm_environment.playable(config.environment.tier))
+  missing = sorted({player.race for player in found} - set(races))
+  if missing:
+    raise settings.SettingsError(
+      f"config key 'league.composition' has {', '.join(missing)}; expected some of "
+      f"{', '.join(races)}, the races of {key!r}.")
 
 
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -39,7 +75,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:
     watch = supervision.Watch(run_dir, origin, shown)
-    if not (run_dir / wiring.INITIAL).exists():
+    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
       supervision.imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

@@ -1,80 +1,96 @@
 """The actor's loop in StarCraft II: games in processes of their own, trajectories, results."""
 
-import pathlib
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import jax
 import ml_collections
 import numpy as np
 
-from starleague.data import conditioning, transport
-from starleague.data.parameters import ParameterFetcher
+from starleague.actor import sessions
+from starleague.actor.game_processes import Finished
+from starleague.actor.games import Order
+from starleague.data import transport
+from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
 from starleague.data.writer import TrajectoryWriter
-from starleague.experiments.run import (
-  acting,
-  agent_acting,
-  compiling,
-  conditions,
-  sc2_games,
-  stopping,
-  wiring,
-)
+from starleague.experiments.run import compiling, sc2_games, stopping, wiring
 
 
-def play(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-         address: str, parameters_address: str, index: int, origin: float) -> None:
-  """Plays until a stop signal; see `agent_acting.AgentGames`.
+class Dealer(Protocol):
+  """Deals the games of an actor: opponents, weights, and reports of the results.
+
+  `agent_dealing` deals those of a run of one agent, `league_dealing` those of a league's matches.
+  """
+
+  learners: Sequence[str]  # names of the players that learn; their numbers come first
+  given: Conditioning  # z that the orders name
+
+  def next_order(self) -> Order | None:
+    """Returns the next game; None: there is none at present."""
+
+  def newest(self) -> Mapping[int, Any]:
+    """Returns weights that are new, by the number of their player.
+
+    Raises:
+      StoppedError: the actor ends.
+    """
+
+  def handle(self, finished: Sequence[Finished], steps: int) -> None:
+    """Reports games that have ended, void ones too, and the agent steps since the last call."""
+
+
+def generator(config: ml_collections.ConfigDict, index: int) -> np.random.Generator:
+  """Returns the random numbers of an actor.
+
+  The time is part of the seed: a restarted actor must not repeat its games.
+  """
+  return np.random.default_rng([config.seed, index, time.time_ns()])
+
+
+def play(dealer: Dealer, parts: wiring.Parts, config: ml_collections.ConfigDict, address: str,
+         key: jax.Array) -> None:
+  """Plays until a stop signal.
 
   The games' processes end by themselves when this one is killed.
+
+  Args:
+    dealer: of the games.
+    parts: of a run in StarCraft II.
+    config: the run's config.
+    address: host:port of the data server that gets the trajectories.
+    key: of the noise of all actions.
 
   Raises:
     GamesError: games cannot be played at all, or many in a row are void.
   """
   stop = stopping.stop_event()
-  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-  fetch = ParameterFetcher(
-    parameters_address, wiring.PLAYER, template,
-    interval_s=config.actor.parameter_interval_s, deadline_s=config.data.timeout_s, stop=stop)
   writer = TrajectoryWriter(
-    address, wiring.PLAYER, parts.config, config.unroll_length,
+    address, dealer.learners, parts.config, config.unroll_length,
     sc2_games.SLOTS * config.actor.games, deadline_s=config.data.timeout_s, stop=stop)
-  library = conditions.library_path(config, run_dir)
-  given = (conditions.from_library(parts, config, library)
-           if library is not None and config.actor.pseudo_probability
-           else conditioning.unconditional(parts.maps, parts.mmr))
-  reporter = agent_acting.Reporter(run_dir, parts.opponents, origin)
-  # The time is part of the seed: a restarted actor must not repeat its games.
-  rng = np.random.default_rng([config.seed, index, time.time_ns()])
   steps = 0
 
-  def next_order():
-    probabilities = reporter.opponent_probabilities(config.actor).astype(np.float64)
-    opponent = rng.choice(len(probabilities), p=probabilities / probabilities.sum())
-    return sc2_games.draw_order(parts, rng, int(opponent), given)
-
-  def write(records: Records) -> None:
+  def write(records: Records, players: np.ndarray) -> None:
     nonlocal steps
     steps += records.row.size
-    writer.write(records)
+    writer.write(records, players)
 
   try:
-    fetched = fetch()
+    params = dealer.newest()
   except transport.StoppedError:
     return
   with compiling.without_collection():
-    hosting = sc2_games.Hosting(
-      parts, jax.random.key(int(rng.integers(2**31))), fetched.params, next_order, given, write)
-  acting.lower_priority(config.actor.niceness)
+    hosting = sc2_games.Hosting(parts, key, params, dealer.next_order, dealer.given, write)
+  sessions.lower_priority(config.actor.niceness)
   try:
     while not stop.is_set():
+      for player, newest in dealer.newest().items():
+        hosting.model.set_params(player, newest)
       finished = hosting.run_once()
-      newest = fetch()
-      if newest is not fetched:
-        hosting.model.set_params(0, newest.params)
-        fetched = newest
-      reporter.add(steps, sc2_games.results_of(parts, finished), fetched.step)
+      dealer.handle(finished, steps)
       steps = 0
+      hosting.processes.resume()
   except transport.StoppedError:
     pass
   finally:

@@ -30,14 +30,15 @@ def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
     rng = np.random.default_rng(seed)
     given = conditioning.unconditional(parts.maps, parts.mmr)
     waiting = collections.deque(
-      sc2_games.draw_order(parts, rng, opponent + 1, given)._replace(swap_sides=bool(game % 2))
+      sc2_games.draw_order(parts, rng, parts.opponents[opponent], given)._replace(
+        swap_sides=bool(game % 2))
       for game in range(games) for opponent in opponents)
     total, found = len(waiting), list[game_processes.Finished]()
 
     def next_order() -> Order | None:
       return waiting.popleft() if waiting else None
 
-    hosting = sc2_games.Hosting(parts, jax.random.key(seed), params, next_order, given)
+    hosting = sc2_games.Hosting(parts, jax.random.key(seed), {0: params}, next_order, given)
     try:
       while len(found) < total:
         for ended in hosting.run_once():

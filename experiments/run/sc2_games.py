@@ -1,7 +1,7 @@
 """StarCraft II in a run: processes of games, and the inference service that acts for them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -42,25 +42,28 @@ def batch_sizes(largest: int) -> list[int]:
 class Hosting:
   """Processes that play games, and the service of their inference."""
 
-  def __init__(self, parts: wiring.Parts, key: jax.Array, params: Any,
+  def __init__(self, parts: wiring.Parts, key: jax.Array, params: Mapping[int, Any],
                next_order: Callable[[], games.Order | None], given: Conditioning,
-               on_records: Callable[[Records], object] | None = None):
+               on_records: Callable[[Records, np.ndarray], object] | None = None):
     """Compiles the service's programs and starts the processes.
 
     Args:
       parts: of a run in StarCraft II.
       key: of the noise of all actions.
-      params: of player 0.
+      params: by player, as the orders number them. Others may follow by `model.set_params`, before
+        the service gets requests of their games.
       next_order: returns the next game, or None: there is no other.
       given: z that the orders name, and the MMR.
-      on_records: takes the agents' steps; a row is a slot.
+      on_records: takes the agents' steps, a row is a slot, and their players.
     """
     assert parts.sc2 is not None
     slots = SLOTS * parts.sc2.processes
     sizes = batch_sizes(min(parts.sc2.inference_batch, slots))
     self.listener = Listener(parts.config, slots)
-    self.model = Model(parts.policy, parts.config, slots, sizes, params, key)
-    self.model.set_params(0, params)
+    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    self.model = Model(parts.policy, parts.config, slots, sizes, template, key)
+    for player, found in params.items():
+      self.model.set_params(player, found)
     self.service = Service(self.model, Batcher(sizes, parts.sc2.wait_s), self.listener,
                            parts.config, on_records)
     told = games.Told(int(given.mmr), given.statistics, parts.sc2.pseudo_scale)
@@ -88,28 +91,28 @@ class Hosting:
     self.service.close()
 
 
-def draw_order(parts: wiring.Parts, rng: np.random.Generator, opponent: int,
-               given: Conditioning) -> games.Order:
-  """Returns a game with races, map, sides, seed and z drawn.
+def draw_order(parts: wiring.Parts, rng: np.random.Generator, bot: str, given: Conditioning,
+               races: Sequence[int] | None = None) -> games.Order:
+  """Returns a game with map, sides, seed and z drawn.
 
   Args:
     parts: of a run in StarCraft II.
     rng: changed.
-    opponent: index as in `rollouts`: 0 is self-play, bot i is i + 1.
+    bot: the built-in bot that plays player 1; empty: an agent.
     given: z and the probabilities that its parts are active.
+    races: of both players, indices of types.RACES; None: drawn.
   """
-  races = rng.choice(parts.races, 2)
+  home, away = map(int, rng.choice(parts.races, 2) if races is None else races)
   order = games.Order(
-    opponent=parts.opponents[opponent - 1] if opponent != rollouts.SELF_PLAY else "",
-    seed=int(rng.integers(2**30)), races=(int(races[0]), int(races[1])),
+    opponent=bot, seed=int(rng.integers(2**30)), races=(home, away),
     map_index=int(rng.integers(parts.maps)), swap_sides=bool(rng.integers(2)))
-  away = _opponent_race(order)
+  against = _opponent_race(order)
   targets = [_draw_targets(given, rng, order.map_index, *pair)
-             for pair in ((order.races[0], away), (away, order.races[0]))]
+             for pair in ((home, against), (against, home))]
   active = rng.random((2, len(types.PSEUDO_REWARDS))) < given.active
   active[1] &= not order.opponent  # a bot has no z
-  home, other = (tuple(map(bool, row)) for row in active)
-  return order._replace(targets=(targets[0], targets[1]), active=(home, other))
+  mine, other = (tuple(map(bool, row)) for row in active)
+  return order._replace(targets=(targets[0], targets[1]), active=(mine, other))
 
 
 def _opponent_race(order: games.Order) -> int:

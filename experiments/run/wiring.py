@@ -1,6 +1,7 @@
 """The parts of a run that several of its processes share, built from its config."""
 
 import pathlib
+import threading
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.policy import Policy
 from starleague.data import wire
+from starleague.data.parameters import ParameterFetcher
 from starleague.environments.skirmish.bots import players as bots
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
@@ -122,6 +124,15 @@ def player_sizes(parts: Parts, config: ml_collections.ConfigDict, learners: int)
   matches = max(1, config.league.places * learners)
   return players.Sizes(slots=learners + matches, matches=matches, scripts=len(parts.opponents),
                        chunk=config.league.chunk)
+
+
+def make_fetcher(parts: Parts, config: ml_collections.ConfigDict, address: str, player: str,
+                 stop: threading.Event | None = None) -> ParameterFetcher:
+  """Connects to the data server at host:port for a player's newest parameters; see the fetcher."""
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  return ParameterFetcher(
+    address, player, template, interval_s=config.actor.parameter_interval_s,
+    deadline_s=config.data.timeout_s, stop=stop)
 
 
 def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:

@@ -92,14 +92,14 @@ def expected(seed, players):
 @pytest.mark.parametrize("opponent, players", [("", 2), ("zerg:easy", 1)])
 def test_players_act_by_their_own_delays_and_noise(opponent, players):
   log, records = [], []
-  with serving(make_model(2), 2, on_records=records.append) as listener:
+  with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:
     client = Client(listener.address, CONFIG, 2)
     report = games.play(Host(environment(log, players)), client, games.Order(opponent, seed=6),
                         store(), CONFIG)
     client.close()
   actions = expected(6, players)
   assert sorted(log[0].acted) == sorted(actions)
-  assert report == games.Report(-1, LENGTH, len(actions))
+  assert report == games.Report(-1, LENGTH, len(actions), ((0,) * 20,) * players)
   steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *records)
   assert steps.row.size == len(actions) + players  # and the terminal observations
   assert steps.last.sum() == players and steps.first.sum() == players
@@ -120,13 +120,16 @@ class Broken(Host):
 
   def __init__(self):
     super().__init__(None)
-    self.bot, self.closed, self.log, self.bots = "", 0, [], []
+    self.bot, self.closed, self.log, self.bots, self.saved = "", 0, [], [], []
 
   def environment(self):
     self.bots.append(self.bot)
     if len(self.bots) == 1:
       raise games.UserError("the game hangs")
     return environment(self.log, 1)
+
+  def save_replay(self, path):
+    self.saved.append(path.name)
 
   def close(self):
     self.closed += 1
@@ -148,12 +151,15 @@ class Pipe:
 
 
 def test_a_failed_game_is_void_and_the_next_one_is_played():
-  host, pipe = Broken(), Pipe(games.Order("zerg:easy", 1), games.Order("terran:hard", 2))
+  host = Broken()
+  pipe = Pipe(games.Order("zerg:easy", 1, replay="one"), games.Order("terran:hard", 2),
+              games.Order("terran:hard", 2, replay="three"))
   with serving(make_model(2), 2) as listener:
     games.serve(pipe, lambda: host, listener.address, store(), CONFIG)
-  assert pipe.reports == [games.Report(None, reason="the game hangs"),
-                          games.Report(-1, LENGTH, len(expected(2, 1)))]
-  assert host.bots == ["zerg:easy", "terran:hard"] and host.closed == 2
+  played = games.Report(-1, LENGTH, len(expected(2, 1)), ((0,) * 20,))
+  assert pipe.reports == [games.Report(None, reason="the game hangs"), played, played]
+  assert host.bots == ["zerg:easy", "terran:hard", "terran:hard"] and host.closed == 2
+  assert host.saved == ["three"]
 
 
 def builds(log, orders):
@@ -188,7 +194,7 @@ def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():
   order = games.Order(seed=6, targets=((1, 2), (1, 2)), active=(
     (False,) * 4, (True, False, False, True)))
   host = Host(builds(log, ([7] * 20, [7, 5, 9] + [0] * 17)), sides=(0, 1))
-  with serving(make_model(2), 2, on_records=records.append) as listener:
+  with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:
     client = Client(listener.address, CONFIG, 2)
     games.play(host, client, order, told, CONFIG)
     client.close()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from starleague.common.errors import UserError
 from starleague.league.league_file import Replay
 
+_SC2_SUFFIX = ".SC2Replay"
 _REMEMBERED = 8  # pages, about 0.3 MB each
 
 
@@ -45,6 +46,8 @@ class ReplayPages:
 def _render(path: pathlib.Path) -> str:
   if not path.is_file():
     raise UserError(f"{path}: no such file; the league kept a replay there.")
+  if path.suffix == _SC2_SUFFIX:
+    raise UserError(f"{path}: a replay of StarCraft II; open it in the game.")
   # They import JAX, which the page of a league needs for nothing else.
   from starleague.environments.skirmish.games import replays
   from starleague.viewers.watch import page

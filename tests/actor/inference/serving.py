@@ -38,8 +38,9 @@ def make_step(number: int = 0) -> types.Step:
                        reward=np.full(len(types.REWARDS), number, np.float32))
 
 
-def header(seed: int = 0, number: int = 0, *, player: int = 0, last: bool = False) -> Header:
-  return Header(int(number == 0), int(last), player, seed, number)
+def header(seed: int = 0, number: int = 0, *, player: int = 0, last: bool = False,
+           recorded: bool = True) -> Header:
+  return Header(int(number == 0), int(last), player, seed, number, int(recorded))
 
 
 def delay(seed: int, number: int) -> int:

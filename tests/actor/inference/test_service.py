@@ -76,13 +76,21 @@ def test_interleaved_games_get_the_actions_of_their_own_noise(model):
 
 
 def test_records_hold_steps_actions_and_core_states(model):
-  records = []
-  with serving(model, SLOTS, on_records=records.append) as listener:
-    client = connect(listener, 1)
+  records, players = [], []
+
+  def take(found, whose):
+    records.append(found)
+    players.append(whose.tolist())
+
+  with serving(model, SLOTS, on_records=take) as listener:
+    client = connect(listener, 2)
     for number in range(3):
-      client.act({0: (header(5, number, player=1), make_step(number))})
-    client.act({0: (header(5, 3, last=True), make_step(3))})
+      client.act({0: (header(5, number, player=1), make_step(number)),
+                  1: (header(6, number, recorded=False), make_step(9))})
+    client.act({0: (header(5, 3, player=1, last=True), make_step(3)),
+                1: (header(6, 3, recorded=False, last=True), make_step(9))})
     client.close()
+  assert players == [[[1]]] * 4  # nobody learns from the second slot
   found = jax.tree.map(lambda *x: np.concatenate(x), *records)
   assert found.row.shape == (4, 1) and len(set(found.row.flat)) == 1
   np.testing.assert_array_equal(found.first[:, 0], [True, False, False, False])

@@ -34,14 +34,14 @@ def test_a_step_arrives_bit_for_bit_on_host_and_device(config):
   memory = np.zeros((3, places.size), np.uint8)
   steps = [random_step(config, seed) for seed in range(3)]
   for i, step in enumerate(steps):
-    slots.Slot(memory[i], config).write(slots.Header(1, 0, 2, -3, i), step)
+    slots.Slot(memory[i], config).write(slots.Header(1, 0, 2, -3, i, 1), step)
   requests = memory[:, :places.request]
   expected = wire.pack_steps(jax.tree.map(lambda *x: np.stack(x), *steps))
   for found in (slots.host_columns(requests, config),
                 jax.jit(slots.device_columns, static_argnums=1)(requests, config)):
     jax.tree.map(np.testing.assert_array_equal, found, expected)
   np.testing.assert_array_equal(np.stack(slots.header(requests)),
-                                [[1] * 3, [0] * 3, [2] * 3, [-3] * 3, [0, 1, 2]])
+                                [[1] * 3, [0] * 3, [2] * 3, [-3] * 3, [0, 1, 2], [1] * 3])
 
 
 def test_an_answer_arrives_in_the_dtypes_of_the_spec():
@@ -66,7 +66,7 @@ def test_slots_are_apart_and_aligned():
     assert places.size % 64 == places.request % 8 == 0
     ends = sorted((place.start, place.stop) for place in places.columns.values())
     assert all(a[1] == b[0] for a, b in zip(ends, ends[1:], strict=False))
-    assert ends[0][0] == 20 and ends[-1][1] <= places.request == places.answer.start
+    assert ends[0][0] == 24 and ends[-1][1] <= places.request == places.answer.start
 
 
 def test_a_step_of_other_sizes_is_refused():
@@ -74,5 +74,5 @@ def test_a_step_of_other_sizes_is_refused():
   slot = slots.Slot(np.zeros((places.size,), np.uint8), CONFIG)
   step = make_step()
   with pytest.raises(ValueError, match="observation.player"):
-    slot.write(slots.Header(1, 0, 0, 0, 0), step._replace(
+    slot.write(slots.Header(1, 0, 0, 0, 0, 1), step._replace(
       observation=step.observation._replace(player=np.zeros(11, np.int32))))

@@ -1,9 +1,11 @@
-"""The comparison of observations of both paths finds each field that may not differ."""
+"""Games are the same on both paths; the comparison finds each field that may not differ."""
 
+import jax
 import numpy as np
 import pytest
 
 from starleague.agent import types
+from starleague.environments.sc2.server import layout
 from tests.environments.sc2 import same_game
 
 
@@ -48,3 +50,20 @@ def test_the_direct_path_may_know_fewer_functions_and_never_more():
   two[0].available_actions[3] = True
   assert list(same_game.differences(*one, *two)) == []
   assert list(same_game.differences(*two, *one)) == ["available_actions"]
+
+
+@pytest.mark.slow
+def test_the_start_of_a_game_is_the_same_through_the_protocol(tmp_path, monkeypatch):
+  """The whole comparison of all tiers, maps and races is `python -m` of its module."""
+  monkeypatch.setenv("SC2PATH", str(layout.make_layout(tmp_path)))
+  monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.jax_compilation_cache_dir or "")
+  comparison = same_game.Comparison("mini")
+  try:
+    for seed in range(2):  # from both sides
+      comparison.play((1, 1), map_index=0, seed=seed, steps=40)
+  finally:
+    comparison.close()
+  found = comparison.found
+  assert found.observations >= 80 and found.rows > 1500
+  assert set(found.differing) <= {"away_race"}  # see `DIFFERENCES`
+  assert set(found.results) - {0}  # some commands were refused, on both paths

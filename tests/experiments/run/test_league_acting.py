@@ -72,19 +72,20 @@ def test_main_agents_and_their_snapshots_are_told_z_and_all_their_race():
 
 
 def test_games_are_reported_by_assignment_without_surplus_ones(monkeypatch):
+  now = [0.0]
+  monkeypatch.setattr(league_acting.time, "monotonic", lambda: now[0])
   client, matches = Client("main-1"), make_table()
   games = league_acting.Games(client, matches, games=2)
   games.fill()
   (assignment,) = matches.assignments
-  now = [100.0]
-  monkeypatch.setattr(league_acting.time, "monotonic", lambda: games._reported + now[0])
+  now[0] = 100.0
   games.add([table.Ended(assignment, 0, 1.0), table.Ended(assignment, 1, -1.0),
              table.Ended(assignment, 2, 1.0)])
   (report,) = client.reported
   assert report.assignment == assignment
   assert [(game.game, game.result) for game in report.games] == [(0, 1), (1, -1)]
   assert client.renewed == [assignment]
-  now[0] = 0.0
+  now[0] = 101.0
   games.add([table.Ended(assignment, 1, 0.0)])
   assert len(client.reported) == 1  # waits for others
 

@@ -27,7 +27,8 @@ def test_sizes_of_batches(largest, sizes):
 def test_orders_are_drawn_from_the_config():
   rng, given = np.random.default_rng(0), parts()
   told = unconditional(2, 6200)
-  orders = [sc2_games.draw_order(given, rng, opponent, told) for opponent in (0, 1, 2) * 60]
+  orders = [sc2_games.draw_order(given, rng, bot, told)
+            for bot in ("", "terran:veryeasy", "zerg:hard") * 60]
   assert {(order.targets, order.active) for order in orders} == {
     (((0, 0), (0, 0)), ((False,) * 4,) * 2)}
   assert [order.opponent for order in orders[:3]] == ["", "terran:veryeasy", "zerg:hard"]
@@ -35,6 +36,7 @@ def test_orders_are_drawn_from_the_config():
   assert {order.map_index for order in orders} == {0, 1}
   assert {order.swap_sides for order in orders} == {False, True}
   assert len({order.seed for order in orders}) == 180
+  assert sc2_games.draw_order(given, rng, "", told, (3, 1)).races == (3, 1)
 
 
 def test_z_is_drawn_for_the_match_up_and_both_sides():
@@ -44,8 +46,8 @@ def test_z_is_drawn_for_the_match_up_and_both_sides():
   told = unconditional(2, 6200)._replace(
     rows=100 * maps + 10 * home + away + 1000 * side, active=np.array([1.0, 0.5, 0.0, 1.0]))
   seen = np.zeros(4)
-  for opponent in (0, 1, 2) * 60:
-    order = sc2_games.draw_order(given, rng, opponent, told)
+  for bot in ("", "terran:veryeasy", "zerg:hard") * 60:
+    order = sc2_games.draw_order(given, rng, bot, told)
     mine, other = order.races[0], {"": order.races[1], "terran:veryeasy": 1, "zerg:hard": 2}[
       order.opponent]
     row = 100 * order.map_index + 10 * mine + other
@@ -53,7 +55,7 @@ def test_z_is_drawn_for_the_match_up_and_both_sides():
     if not order.opponent:
       row = 100 * order.map_index + 10 * other + mine
       assert order.targets[1] == (row, row + 1000)
-    assert opponent == 0 or order.active[1] == (False,) * 4
+    assert not bot or order.active[1] == (False,) * 4
     assert games.decode(games.Order, games.encode(order)) == order
     seen += order.active[0]
   assert seen[0] == seen[3] == 180 and seen[2] == 0 and 60 < seen[1] < 120

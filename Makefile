@@ -15,6 +15,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 NEWEST := .venv-newest
 ARGS ?=
+# Without the compiled modules that this variable keeps Python from writing, a start takes 8 s more.
+unexport PYTHONDONTWRITEBYTECODE
 # Processes that share the suite, a file at a time, long files not left for the end.
 JOBS ?= 2
 SHARE := --dist loadfile --no-loadscope-reorder
@@ -62,15 +64,21 @@ clean:  ## remove the environments, caches and builds; runs/ stays
 	rm -rf $(VENV) $(NEWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path "./runs/*" -prune -exec rm -rf {} +
 
+# What processes of runs and tests import.
+IMPORTED := chex, dash, haiku, optax, orbax.checkpoint, plotly.graph_objects, pyarrow.parquet, pytest, ray, \
+  scipy.optimize, tensorboardX
+
 # A stamp is the last thing written, so that an interrupted install is done again. pyproject.toml and
-# setup.py count: the editable install reads them. Python compiles the few modules that are imported:
-# to compile all of them takes pip a minute.
+# setup.py count: the editable install reads them. Imports compile the few modules that are used: to
+# compile all of them takes pip a minute.
 $(VENV)/.stamp: requirements.txt setup.py pyproject.toml
 	@"$(PYTHON)" -c 'import sys; v = "%d.%d" % sys.version_info[:2]; \
 	  v == "3.11" or sys.exit("Starleague needs CPython 3.11 (Reverb has no later wheels); $(PYTHON) is " + v \
 	  + ". Install it, or name it: make PYTHON=/path/to/python3.11")'
 	test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r requirements.txt -e .
+	$(VENV)/bin/python -m compileall -q starleague/*/
+	$(VENV)/bin/python -c 'from starleague.data import transport; transport.load_reverb(); import $(IMPORTED)'
 	touch $@
 
 $(NEWEST)/.stamp: setup.py pyproject.toml

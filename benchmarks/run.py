@@ -3,7 +3,8 @@
   python -m benchmarks.run                    # a cold start, then three rounds of one minute each
 
 Each round trains for a while and then runs each part alone, with the environment that the run gives
-its processes: the actor without a learner, and the update on a batch on the device. Two
+its processes: the actor without a learner, and the update on a batch on the device. A run starts
+from the weights that ship with the preset: recording and imitation would take most of a round. Two
 processes that shared the cores without loss would come to a share of 1: the rate that the run plays
 at over the actor's alone, plus the rate that it learns at over the learner's alone.
 """
@@ -52,7 +53,7 @@ def whole(folder: pathlib.Path, name: str, seconds: float) -> Whole:
   began = time.time()
   subprocess.run(
     [sys.executable, "-m", "starleague.experiments.train", "--run", name, "--runs_dir", str(folder),
-     "--noevaluate", f"--config.seconds={seconds}"],
+     "--noevaluate", "--config.init=pretrained", f"--config.seconds={seconds}"],
     cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
   rows = results.read(folder / name / results.FILE_NAME)
   learnt = [(row.seconds, row.value) for row in rows if row.tag == "total/steps_learnt"]

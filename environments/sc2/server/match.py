@@ -266,10 +266,10 @@ class Match:
         player_id=player + 1, type=setup.type, race_requested=setup.race,
         player_name=setup.player_name,
         race_actual=self.game.races[player])  # type: ignore[arg-type]
-      if player in self.seats:
-        info.player_name = self.seats[player].name
-      else:
+      if setup.type == sc_pb.Computer:
         info.difficulty, info.ai_build = setup.difficulty, setup.ai_build
+      elif player in self.seats:
+        info.player_name = self.seats[player].name
       found.append(info)
     return found
 

@@ -5,15 +5,12 @@ from typing import Any
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server import battlefields, recordings
-from starleague.environments.sc2.server.match import Match, Refused, Setup
-from starleague.environments.sc2.server.seats import Seat
+from starleague.environments.sc2.server.match import Setup
+from starleague.environments.sc2.server.observing import Observed
 from starleague.environments.sc2.server.setups import make_bots
 
-OBSERVER = 0  # observed player of an observer: the view of the first one without fog
-_SHOWN = ("observation", "step", "game_info", "data", "query")
 
-
-class Playback(Match):
+class Playback(Observed):
   """A match that repeats recorded requests, for an observer.
 
   It ends at the end of the recording, with the recorded results.
@@ -34,17 +31,14 @@ class Playback(Match):
     settings = recording.settings
     infos = [sc_pb.PlayerInfo.FromString(base64.b64decode(text)) for text in settings["players"]]
     self._recorded, self._number = recording.entries, 0
-    acting = {player for player, info in enumerate(infos) if info.type == sc_pb.Participant}
-    if not {player for _, player, _ in self._recorded} <= acting:
+    acting = {player: info.player_name for player, info in enumerate(infos)
+              if info.type == sc_pb.Participant}
+    if not {player for _, player, _ in self._recorded} <= acting.keys():
       raise ValueError("a player that is no participant has requests")
     self._end, self._results = int(settings["loops"]), [int(x) for x in settings["results"]]
-    self._everything = request.observed_player_id == OBSERVER
-    self.viewer = max(0, request.observed_player_id - 1)
     super().__init__(
-      _setup(settings, infos, request), _races(infos),
-      [Seat(player, request.options, info.player_name) for player, info in enumerate(infos)
-       if info.type == sc_pb.Participant or player == self.viewer], wait_seconds)
-    self._targets = {self.viewer: 0}
+      _setup(settings, infos, request), _races(infos), request.options,
+      request.observed_player_id, wait_seconds, acting.items())
 
   @property
   def over(self) -> bool:
@@ -60,15 +54,6 @@ class Playback(Match):
   def status(self) -> sc_pb.Status.ValueType:
     """Whether the recording goes on."""
     return sc_pb.ended if self.over else sc_pb.in_replay
-
-  async def answer(self, player: int, request: sc_pb.Request) -> sc_pb.Response:
-    """Answers a request of the observer; see `Match.answer`."""
-    kind = request.WhichOneof("request")
-    if kind not in _SHOWN:
-      raise Refused(f"{kind} is not possible in a replay")
-    if kind == "observation" and self._everything:
-      request.observation.disable_fog = True
-    return await super().answer(player, request)
 
   def _advance(self) -> None:
     """Plays up to the loop that the observer has asked for."""

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server import battlefields, lan, recordings
 from starleague.environments.sc2.server.match import WAIT_SECONDS, Match, Refused, Setup
+from starleague.environments.sc2.server.observing import Observed
 from starleague.environments.sc2.server.playback import Playback
 from starleague.environments.sc2.server.seats import Seat
 from starleague.environments.sc2.server.setups import SetupError, draw_races, make_setup
@@ -210,6 +211,8 @@ class Session:
       return sc_pb.Response(join_game=problem)
     if self._setup is None:
       return await self._join_as_guest(request)
+    if request.HasField("observed_player_id"):
+      return self._watch(self._setup, request)
     seats = _participants(self._setup)
     self._player = seats[0]
     self._seat(self._player, request)
@@ -224,6 +227,15 @@ class Session:
           error=Join.NetworkError, error_details=f"no second participant: {error}"))
     self._start()
     return sc_pb.Response(join_game=Join(player_id=self._player + 1))
+
+  def _watch(self, setup: Setup, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+    """Starts a game of computer players for an observer."""
+    self._match = match = Observed(
+      setup, draw_races(setup, {}), request.options, request.observed_player_id,
+      self._wait_seconds)
+    self._player, self.status = match.viewer, match.status
+    match.start_clock()
+    return sc_pb.Response(join_game=Join(player_id=len(setup.players) + 1))
 
   def _seat(self, player: int, request: sc_pb.RequestJoinGame) -> None:
     options = sc_pb.InterfaceOptions()
@@ -298,10 +310,10 @@ class Session:
 
   async def _restart_game(self, request: sc_pb.RequestRestartGame) -> sc_pb.Response:
     setup, match = self._setup, self._match
-    if match is None or setup is None or len(match.seats) > 1:
+    if match is None or setup is None or len(match.seats) > 1 or isinstance(match, Observed):
       return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame(
         error=sc_pb.ResponseRestartGame.LaunchError,
-        error_details="a game with two participants cannot be restarted"))
+        error_details="only a game of one participant can be restarted"))
     match.close()
     self._setup = setup._replace(seed=(setup.seed + 1) % 2 ** 31)
     old = self._seats[self._player]
@@ -326,15 +338,29 @@ def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
 
 def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
   """Why a client cannot join, None if it can."""
-  if request.HasField("observed_player_id"):
-    return Join(error=Join.FeatureUnsupported, error_details="there are no observers")
-  if not request.HasField("race"):
+  watches = request.HasField("observed_player_id")
+  if not watches and not request.HasField("race"):
     return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
   problem = _resolution_problem(request.options)
   if problem is not None:
     return Join(error=Join.OtherError, error_details=problem)
+  if watches:
+    return _watch_problem(request, setup)
+  if setup is not None and not _participants(setup):
+    return Join(error=Join.GameFull, error_details="the game has room for an observer only")
   needs_ports = setup is None or len(_participants(setup)) > 1
   if needs_ports and not 0 < request.server_ports.game_port < 2 ** 16:
     return Join(error=Join.MissingPorts, error_details="server_ports.game_port: expected a port")
   return None
 
+
+def _watch_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
+  """Why a client cannot watch, None if it can."""
+  if setup is None or _participants(setup):
+    return Join(error=Join.FeatureUnsupported,
+                error_details="observers watch games of computer players only")
+  if not 0 <= request.observed_player_id <= len(setup.players):
+    return Join(
+      error=Join.InvalidObservedPlayerId,
+      error_details=f"expected 0 to {len(setup.players)}, found {request.observed_player_id}")
+  return None

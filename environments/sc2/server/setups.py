@@ -42,8 +42,9 @@ def make_setup(request: sc_pb.RequestCreateGame, saved: Mapping[str, bytes],
   players = tuple(setup for setup in request.player_setup if setup.type != sc_pb.Observer)
   if not 1 <= len(players) <= _MOST_PLAYERS:
     raise SetupError(f"player_setup: expected 1 or 2 players, found {len(players)}")
-  if not any(setup.type == sc_pb.Participant for setup in players):
-    raise SetupError("player_setup: expected a participant, found none")
+  observed = len(players) < len(request.player_setup)
+  if not observed and not any(setup.type == sc_pb.Participant for setup in players):
+    raise SetupError("player_setup: expected a participant or an observer, found none")
   seed = request.random_seed if request.HasField("random_seed") else secrets.randbits(31)
   return Setup(battlefield, name, players, make_bots(battlefield, players), seed & _MOST_SEED,
                request.realtime, request.disable_fog)

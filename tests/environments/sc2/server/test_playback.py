@@ -105,7 +105,7 @@ def test_a_replay_takes_no_commands(game):
       sc_pb.Request(action=sc_pb.RequestAction()), sc_pb.Request(debug=sc_pb.RequestDebug()),
       sc_pb.Request(save_replay=sc_pb.RequestSaveReplay()))]
 
-  assert play.run(script) == [[f"{kind} is not possible in a replay"]
+  assert play.run(script) == [[f"{kind} is not possible for an observer"]
                          for kind in ("action", "debug", "save_replay")]
 
 

@@ -36,7 +36,8 @@ def test_requests_of_a_game_need_one(kind):
 
 
 @pytest.mark.parametrize("players, error", [
-  ([], "MissingPlayerSetup"), ([2, 2], "InvalidPlayerSetup"), ([1, 1, 1], "InvalidPlayerSetup")])
+  ([], "MissingPlayerSetup"), ([2, 2], "InvalidPlayerSetup"), ([1, 1, 1], "InvalidPlayerSetup"),
+  ([3], "InvalidPlayerSetup"), ([2, 2, 2, 3], "InvalidPlayerSetup")])
 def test_players_that_cannot_play_are_refused(players, error):
   async def script(session):
     return await play.ask(session, create_game=sc_pb.RequestCreateGame(

@@ -153,10 +153,10 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
-  optimizer = learner_setup.make_optimizer(parts, config)
+  params = jax.device_get(wiring.initial_params(parts, config))
+  optimizer = learner_setup.make_optimizer(params, config)
   run = update.make_update(
     learner_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
-  params = jax.device_get(wiring.initial_params(parts, config))
   state = train_state.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
 

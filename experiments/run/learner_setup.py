@@ -68,11 +68,15 @@ def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.
   return loss
 
 
-def make_optimizer(parts: wiring.Parts,
+def make_optimizer(params: Any,
                    config: ml_collections.ConfigDict) -> optax.GradientTransformation:
   """Returns Adam with the config's values and an adjustable learning rate.
 
   The value functions learn alone in the first `value_warm_up` updates.
+
+  Args:
+    params: the policy's parameters, or their shapes.
+    config: the run's config.
   """
   learner = config.learner
   adam = functools.partial(
@@ -80,8 +84,7 @@ def make_optimizer(parts: wiring.Parts,
     max_norm=learner.max_norm or None)
   if not learner.value_warm_up:
     return adam(learner.learning_rate, adjustable=True)
-  shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
-  values = warm_up.flat(parameters.value_function_mask(shapes), shapes)
+  values = warm_up.flat(parameters.value_function_mask(params), params)
 
   def warmed_up(learning_rate: float) -> optax.GradientTransformation:
     return optax.chain(
@@ -128,13 +131,13 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
     saved: the player's checkpoints; None on hosts other than the first, which receive its state.
     other: the learner of another player, which shares its compiled update and its teacher.
   """
-  optimizer = make_optimizer(parts, config)
   trained = 0.0
   if saved is None:
     shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
     params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
   else:
     params = initial_snapshot(parts, config, run_dir)
+  optimizer = make_optimizer(params, config)
   state = train_state.initial_state(params, optimizer, jax.random.key(config.seed))
   restored = None if saved is None else saved.restore(state)
   if restored is not None:
@@ -159,8 +162,8 @@ def reset(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDi
   """
   step = update.unreplicate(learner.state.step)
   key = update.unreplicate(learner.state.key)
-  fresh = train_state.initial_state(
-    initial_snapshot(parts, config, run_dir), make_optimizer(parts, config), key)
+  params = initial_snapshot(parts, config, run_dir)
+  fresh = train_state.initial_state(params, make_optimizer(params, config), key)
   return learner._replace(state=learner.update.replicate(fresh._replace(step=step)))
 
 

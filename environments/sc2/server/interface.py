@@ -15,6 +15,7 @@ from starleague.environments.skirmish.rules import action_results, constants
 
 _CANCEL_LAST = 304  # ability: removes the last product of a queue
 _FAILED = action_results.ERROR
+FIRST_CAMERA_LOOP = 2  # of the observation that reports the camera's first move, as in the game
 
 
 def make_view(game: Game, seat: Seat) -> units.View:
@@ -33,6 +34,27 @@ def perform(game: Game, seat: Seat, action: sc_pb.Action) -> tuple[int, int]:
   if action.HasField("action_render"):
     return action_results.NOT_SUPPORTED, 0
   return SUCCESS, 0  # chat, or nothing
+
+
+def reported(game: Game, seat: Seat, action: sc_pb.Action, loop: int) -> sc_pb.Action:
+  """Returns an action as observations report it; a camera move also in the minimap's cells."""
+  found = sc_pb.Action()
+  found.CopyFrom(action)
+  found.game_loop = loop
+  if action.action_raw.HasField("camera_move") and seat.options.HasField("feature_layer"):
+    grid, (x, y) = layers.minimap_grid(game, seat), seat.camera
+    cell = found.action_feature_layer.camera_move.center_minimap
+    cell.x = min(int(x / grid.width * grid.columns), grid.columns - 1)
+    cell.y = min(int((1 - y / grid.height) * grid.rows), grid.rows - 1)
+  return found
+
+
+def first_camera(game: Game, seat: Seat) -> sc_pb.Action:
+  """Returns the camera move to the home base, which the game makes and reports by itself."""
+  action = sc_pb.Action()
+  center = action.action_raw.camera_move.center_world_space
+  center.x, center.y = seat.camera
+  return reported(game, seat, action, FIRST_CAMERA_LOOP - 1)
 
 
 def _raw(game: Game, seat: Seat, action: raw_pb.ActionRaw) -> tuple[int, int]:
@@ -87,7 +109,7 @@ def _spatial(game: Game, seat: Seat, action: spatial_pb.ActionSpatial) -> tuple[
     return action_results.NOT_SUPPORTED, 0
   view = make_view(game, seat)
   if kind == "camera_move":
-    place = _place(layers.minimap_grid(view, seat), action.camera_move.center_minimap)
+    place = _place(layers.minimap_grid(game, seat), action.camera_move.center_minimap)
     return (_move_camera(game, seat, *place) if place else _FAILED), 0
   if kind == "unit_command":
     return _screen_command(game, seat, view, action.unit_command), action.unit_command.ability_id
@@ -104,7 +126,7 @@ def _screen_command(game: Game, seat: Seat, view: units.View,
   kind, target = command.WhichOneof("target"), Target()
   if kind is not None:
     on_screen = kind == "target_screen_coord"
-    grid = layers.screen_grid(seat) if on_screen else layers.minimap_grid(view, seat)
+    grid = layers.screen_grid(seat) if on_screen else layers.minimap_grid(game, seat)
     place = _place(grid, getattr(command, kind))
     if place is None:
       return _FAILED

@@ -11,6 +11,7 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.environments.sc2.protocol import raw_pb, spatial_pb
+from starleague.environments.sc2.server.game import Game
 from starleague.environments.sc2.server.seats import Seat
 from starleague.environments.sc2.server.units import View
 from starleague.environments.sc2.server.world import image
@@ -65,9 +66,9 @@ class Grid(NamedTuple):
     return found
 
 
-def minimap_grid(view: View, seat: Seat) -> Grid:
+def minimap_grid(game: Game, seat: Seat) -> Grid:
   """Returns the cells of a participant's minimap."""
-  size, resolution = float(view.game.world.size), seat.options.feature_layer.minimap_resolution
+  size, resolution = float(game.world.size), seat.options.feature_layer.minimap_resolution
   return Grid(0.0, size, size, size, resolution.x, resolution.y)
 
 
@@ -127,7 +128,7 @@ def minimap(view: View, seat: Seat,
     seat: of the player.
     units: its raw units.
   """
-  grid = minimap_grid(view, seat)
+  grid = minimap_grid(view.game, seat)
   layers = _as_layers(_planes(view, grid))
   relative = layers["player_relative"]
   left, bottom, right, top = seat.screen()

@@ -83,6 +83,7 @@ class Match:
       home = self.game.rules.tier.home
       x, y = self.game.world.to_world(*(self.game.state.side[seat.player] * p for p in home))
       seat.camera = float(x), float(y)
+      seat.note(interface.FIRST_CAMERA_LOOP, "action", interface.first_camera(self.game, seat))
 
   # The result.
 
@@ -240,10 +241,8 @@ class Match:
       if action.HasField("action_chat"):
         self._chat(player, action.action_chat)
       if result == SUCCESS:
-        done = sc_pb.Action()
-        done.CopyFrom(action)
-        done.game_loop = self.loop
-        seat.note(self.loop + 1, "action", done)
+        seat.note(
+          self.loop + 1, "action", interface.reported(self.game, seat, action, self.loop))
       else:
         tags = action.action_raw.unit_command.unit_tags
         seat.note(self.loop + 1, "error", sc_pb.ActionError(

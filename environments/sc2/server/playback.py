@@ -35,7 +35,8 @@ class Playback(Observed):
               if info.type == sc_pb.Participant}
     if not {player for _, player, _ in self._recorded} <= acting.keys():
       raise ValueError("a player that is no participant has requests")
-    self._end, self._results = int(settings["loops"]), [int(x) for x in settings["results"]]
+    self._end = int(settings["loops"])
+    self._results = [int(x) for x in settings["results"]] or [sc_pb.Undecided] * len(infos)
     super().__init__(
       _setup(settings, infos, request), _races(infos), request.options,
       request.observed_player_id, wait_seconds, acting.items())
@@ -46,7 +47,7 @@ class Playback(Observed):
     return super().over or self.loop >= self._end
 
   def results(self) -> list[sc_pb.PlayerResult]:
-    """Returns the results that were recorded, none before the end."""
+    """Returns the recorded results, undecided if the game went on; none before the end."""
     return [sc_pb.PlayerResult(player_id=1 + i, result=result)  # type: ignore[arg-type]
             for i, result in enumerate(self._results)] if self.over else []
 

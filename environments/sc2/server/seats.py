@@ -6,6 +6,7 @@ from typing import Any
 from starleague.environments.sc2.protocol import sc_pb
 
 DEFAULT_WIDTH = 24.0  # of the camera's view, world units
+_OF_STATE = ("dead", "alert")
 _MOST_EVENTS = 4096  # kept for a participant that never asks for an observation
 
 
@@ -35,7 +36,11 @@ class Seat:
     del self._events[:-_MOST_EVENTS]
 
   def look(self, loop: int) -> dict[str, list[Any]]:
-    """Returns the events since the last observation at an earlier loop, by kind."""
+    """Returns the events since the last observation at an earlier loop, by kind.
+
+    Actions, errors and chat are returned once. Another observation at the same loop repeats deaths
+    and alerts, which belong to the game's state.
+    """
     if loop != self._looked:
       self._before, self._looked = self._looked, loop
       self._events = [event for event in self._events if event[0] > self._before]
@@ -43,6 +48,7 @@ class Seat:
     for at, kind, value in self._events:
       if at <= loop:
         found.setdefault(kind, []).append(value)
+    self._events = [event for event in self._events if event[0] > loop or event[1] in _OF_STATE]
     return found
 
   def view_size(self) -> tuple[float, float]:

@@ -73,6 +73,8 @@ def test_the_player_sees_the_same_game(game):
   for one, two in zip(found, seen, strict=True):
     assert one == two
   assert last.status == sc_pb.ended and over.error == ["Game has already ended"]
+  assert [(result.player_id, result.result) for result in last.observation.player_result] == [
+    (1, sc_pb.Undecided), (2, sc_pb.Undecided)]  # it was saved in the middle of the game
 
 
 def test_others_see_their_own_side_or_all(game):

@@ -296,3 +296,36 @@ def test_feature_layers_and_selection():
 
 def _selected(observation):
   return [unit for unit in observation.observation.raw_data.units if unit.is_selected]
+
+
+def test_the_first_camera_move_is_reported_once_at_loop_2():
+  """As the game does: pysc2's `replay_obs_test` expects it, and observes that loop twice."""
+  async def script(session):
+    await play.start(session, options=play.interface(24, 24))
+    return [list((await play.step(session, 1)).actions) for _ in range(3)] + [
+      list((await play.ask(session, observation=sc_pb.RequestObservation())).observation.actions)]
+
+  before, (move,), after, again = play.run(script)
+  assert not before and not after and not again
+  assert move.game_loop == 1
+  center, cell = (move.action_raw.camera_move.center_world_space,
+                  move.action_feature_layer.camera_move.center_minimap)
+  assert (center.x, center.y) == (5.5, 18.5)  # the home base
+  assert (cell.x, cell.y) == (5, 5)  # rows run downwards, on a map of 24 x 24
+
+
+@pytest.mark.parametrize("place, cell", [((12, 12), (12, 12)), ((0, 24), (0, 0)),
+                                         ((30, -3), (23, 23))])
+def test_a_camera_move_in_the_world_is_reported_in_cells_too(place, cell):
+  async def script(session):
+    await play.start(session, options=play.interface(24, 24))
+    await play.step(session, 2)
+    move = raw_pb.ActionRawCameraMove(center_world_space={"x": place[0], "y": place[1]})
+    await play.ask(session, action=sc_pb.RequestAction(
+      actions=[sc_pb.Action(action_raw=raw_pb.ActionRaw(camera_move=move))]))
+    return (await play.step(session, 1)).actions
+
+  (move,) = play.run(script)
+  center = move.action_feature_layer.camera_move.center_minimap
+  assert (center.x, center.y) == cell
+  assert move.action_raw.camera_move.center_world_space.x == place[0]

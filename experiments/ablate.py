@@ -29,7 +29,7 @@ from starleague.experiments.run import flags as run_flags
 ARGUMENTS = (("NAME",),)
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
-for _name in ("runs_dir", "match_games"):
+for _name in ("runs_dir", "match_games", "exploiter_updates"):
   flags.declare_key_flag(_name)
 _IMITATOR = flags.DEFINE_string(
   "imitator", None, "Run whose imitator all arms start from. Default: each seed makes its own.")
@@ -56,7 +56,8 @@ def chosen(name: str) -> Ablation:
     raise UserError(f"--seeds must be integers, as 0,1,2, found {','.join(map(str, seeds))!r}")
   found = found._replace(
     seeds=tuple(dict.fromkeys(map(int, seeds))), updates=_UPDATES.value or found.updates,
-    games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games)
+    games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games,
+    exploiter_updates=run_flags.EXPLOITER_UPDATES.value or found.exploiter_updates)
   if found.games % 2 or found.match_games % 2:
     raise UserError(f"--entrant_games and --match_games must be even (half from each side), found "
                     f"{found.games} and {found.match_games}")

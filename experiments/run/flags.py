@@ -40,6 +40,9 @@ OUT = flags.DEFINE_string("out", None, "File or folder to write.")
 MATCH_GAMES = flags.DEFINE_integer(
   "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "
   "ablation's.", lower_bound=0)
+EXPLOITER_UPDATES = flags.DEFINE_integer(
+  "exploiter_updates", None, "Updates of all exploiters of an agent together. Default: 800, or the "
+  "ablation's.", lower_bound=1)
 ADDRESS = flags.DEFINE_string("address", None, "host:port of the data server.")
 PAGE_PORT = flags.DEFINE_integer(
   "page_port", 0, "Port of the page on this machine; 0: any free one.", lower_bound=0,

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from absl import flags
+from absl.testing import flagsaver
 
 from starleague.experiments import ablate, conditioning
 from starleague.experiments.configs import ablations
@@ -57,12 +59,25 @@ def test_an_ablation_trains_judges_and_draws(small, tmp_path):
   assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+def test_the_command_line_changes_seeds_and_sizes():
+  before = ablations.ABLATIONS["figure3_league"]
+  with flagsaver.flagsaver():
+    flags.FLAGS(["ablate", "--seeds=4,2,4", "--updates=7", "--exploiter_updates=5",
+                 "--match_games=6", "--entrant_games=8"])
+    assert ablate.chosen("figure3_league") == before._replace(
+      seeds=(4, 2), updates=7, exploiter_updates=5, match_games=6, games=8)
+  with flagsaver.flagsaver():
+    flags.FLAGS(["ablate"])
+    assert ablate.chosen("figure3_league") == before
+
+
 @pytest.mark.parametrize("words, message", [
   (["nothing"], "ablation 'nothing' does not exist; expected one of figure3_human_data"),
   ([], "expected NAME beside the flags, found no arguments"),
   (["figure3_human_data", "--seeds=1,x"], "--seeds must be integers, as 0,1,2, found '1,x'"),
   (["figure3_human_data", "--entrant_games=3"], "must be even"),
   (["figure3_human_data", "--updates=0"], "--updates"),
+  (["figure3_league", "--exploiter_updates=0"], "--exploiter_updates"),
   (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
   (["figure3_human_data", "--config.preset=huge"], "'huge'"),
 ])

@@ -41,8 +41,8 @@ def reported(game: Game, seat: Seat, action: sc_pb.Action, loop: int) -> sc_pb.A
   found = sc_pb.Action()
   found.CopyFrom(action)
   found.game_loop = loop
-  if action.action_raw.HasField("camera_move") and seat.options.HasField("feature_layer"):
-    grid, (x, y) = layers.minimap_grid(game, seat), seat.camera
+  grid, (x, y) = layers.minimap_grid(game, seat), seat.camera
+  if action.action_raw.HasField("camera_move") and grid.columns > 0 and grid.rows > 0:
     cell = found.action_feature_layer.camera_move.center_minimap
     cell.x = min(int(x / grid.width * grid.columns), grid.columns - 1)
     cell.y = min(int((1 - y / grid.height) * grid.rows), grid.rows - 1)

@@ -329,3 +329,12 @@ def test_a_camera_move_in_the_world_is_reported_in_cells_too(place, cell):
   center = move.action_feature_layer.camera_move.center_minimap
   assert (center.x, center.y) == cell
   assert move.action_raw.camera_move.center_world_space.x == place[0]
+
+
+def test_without_a_minimap_no_cells_are_reported():
+  async def script(session):
+    await play.start(session)
+    return (await play.step(session, 2)).actions
+
+  (move,) = play.run(script)
+  assert move.action_raw.HasField("camera_move") and not move.HasField("action_feature_layer")

@@ -1,6 +1,6 @@
 """A match that a client watches instead of playing: one player's view, or everything."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.match import Match, Refused, Setup
@@ -14,7 +14,7 @@ class Observed(Match):
   """A match that advances as its observer asks; nothing that it asks changes the game."""
 
   def __init__(self, setup: Setup, races: tuple[int, int], options: sc_pb.InterfaceOptions,
-               observed: int, wait_seconds: float, names: Iterable[tuple[int, str]] = ()):
+               observed: int, wait_seconds: float, names: Mapping[int, str] | None = None):
     """Starts the game.
 
     Args:
@@ -23,10 +23,10 @@ class Observed(Match):
       options: the observer's interface.
       observed: id of the player whose view is shown, or `ALL`.
       wait_seconds: for a game loop in real time.
-      names: index and name of each participant, if there are any.
+      names: of the participants, by player; none in a game of computer players.
     """
     self._everything, self.viewer = observed == ALL, max(0, observed - 1)
-    named = dict(names)
+    named = names or {}
     super().__init__(setup, races, [
       Seat(player, options, named.get(player, "")) for player in sorted({self.viewer, *named})],
       wait_seconds)

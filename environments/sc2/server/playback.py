@@ -39,7 +39,7 @@ class Playback(Observed):
     self._results = [int(x) for x in settings["results"]] or [sc_pb.Undecided] * len(infos)
     super().__init__(
       _setup(settings, infos, request), _races(infos), request.options,
-      request.observed_player_id, wait_seconds, acting.items())
+      request.observed_player_id, wait_seconds, acting)
 
   @property
   def over(self) -> bool:

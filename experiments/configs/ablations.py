@@ -51,7 +51,7 @@ ABLATIONS = {
   "value_warm_up": Ablation(
     title="Value functions that learn alone at first, on Skirmish",
     arms=(
-      Arm("at_once", "policy and values from the first update", {"learner.value_warm_up": 0}),
+      Arm("at_once", "policy and values at once", {"learner.value_warm_up": 0}),
       Arm("values_first", "values alone for 60 updates", {"learner.value_warm_up": 60}),
     ),
     updates=500),

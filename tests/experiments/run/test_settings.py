@@ -86,7 +86,8 @@ def test_one_flag_plays_starcraft_ii():
    "'sc2.races' must not have 'random' with z"),
   ({"actor.demonstrators": "rush"}, "'actor.demonstrators' must be empty"),
   ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
-  ({"init": "pretrained", "preset": "full"}, "'preset' must be one of medium, mini .*, found 'full'"),
+  ({"init": "pretrained", "preset": "full"},
+   "'preset' must be one of medium, mini .*, found 'full'"),
   ({"sc2.deadline_s": 0.0}, "'sc2.deadline_s' must be above 0, found 0.0"),
 ])
 def test_what_starcraft_ii_does_not_have_is_refused(changed, message):

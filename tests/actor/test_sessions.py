@@ -1,5 +1,6 @@
 """The priority of a process and of the sessions that it starts."""
 
+import functools
 import subprocess
 import sys
 
@@ -22,9 +23,10 @@ os.wait()
 
 def test_a_session_starts_with_the_priority_of_the_one_before():
   # A kernel may group new sessions, and not the one that the tests run in: ask a new one.
-  group, done = (subprocess.run(command, capture_output=True, text=True, timeout=120,
-                                start_new_session=True)
-                 for command in (["cat", "/proc/self/autogroup"], [sys.executable, "-c", CODE]))
+  new_session = functools.partial(subprocess.run, capture_output=True, text=True, timeout=120,
+                                  start_new_session=True)
+  group = new_session(["cat", "/proc/self/autogroup"])
+  done = new_session([sys.executable, "-c", CODE])
   expected = 3 if group.stdout.strip() else 0
   assert (done.stdout, done.returncode) == (f"True 3 {expected}\n", 0), done.stderr
 

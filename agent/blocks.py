@@ -133,7 +133,14 @@ def space_to_depth(x):
   return squares.reshape(height, width, 4 * channels)
 
 
-_FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
+def depth_to_space(x):
+  """Inverts `space_to_depth`: [H, W, 4 C] -> [2 H, 2 W, C]."""
+  height, width, channels = x.shape[0], x.shape[1], x.shape[2] // 4
+  squares = x.reshape(height, width, 2, 2, channels).transpose(0, 2, 1, 3, 4)
+  return squares.reshape(2 * height, 2 * width, channels)
+
+
+FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
 
 
 class Downsample(hk.Module):
@@ -149,7 +156,7 @@ class Downsample(hk.Module):
 
   def __call__(self, x):
     """[H, W, C] -> [H / 2, W / 2, channels]."""
-    squares = space_to_depth(jnp.pad(x, _FRAME))
+    squares = space_to_depth(jnp.pad(x, FRAME))
     return hk.Conv2D(self._channels, 2, padding="VALID", name="conv")(squares)
 
 

@@ -55,7 +55,8 @@ class FieldEmbedding(hk.Module):
     # scatters, and recomputes them each time.
     inputs = jnp.concatenate([_gather(table, indices), numbers], axis=-1)
     weights = jnp.concatenate([jnp.eye(self._size, dtype=dtype), by_number])
-    return jnp.matmul(inputs, weights, precision=jax.lax.Precision.HIGHEST) + bias
+    product = linear.product(inputs, weights, jax.lax.Precision.HIGHEST)
+    return linear.add_bias(product, bias)
 
 
 def _gather(table, indices):

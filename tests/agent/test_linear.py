@@ -1,4 +1,4 @@
-"""The product that folds batch axes equals jnp.matmul in value and gradient under any vmap."""
+"""Products and biases equal those of jax.numpy in value and gradient under any vmap."""
 
 import haiku as hk
 import jax
@@ -13,10 +13,10 @@ def _random(seed, *shape):
   return jnp.asarray(np.random.default_rng(seed).normal(size=shape), jnp.float32)
 
 
-def _outputs(product, x, weights, maps: int):
-  """Value and gradients of something that the product of `maps` times vmapped rows enters."""
+def _outputs(function, x, weights, maps: int):
+  """Value and gradients of something that a function of `maps` times vmapped rows enters."""
   def loss(x, weights):
-    one = product
+    one = function
     for _ in range(maps):
       one = jax.vmap(one, (0, None))
     return jnp.sin(one(x, weights)).sum()
@@ -24,14 +24,40 @@ def _outputs(product, x, weights, maps: int):
   return jax.value_and_grad(loss, argnums=(0, 1))(x, weights)
 
 
-@pytest.mark.parametrize(("shape", "maps"), [
+_SHAPES = pytest.mark.parametrize(("shape", "maps"), [
   ((3,), 0), ((5, 3), 0), ((5, 3), 1), ((2, 5, 3), 1), ((4, 2, 5, 3), 2), ((4, 2, 5, 3), 0)])
-def test_product_equals_matmul(shape, maps):
-  x, weights = _random(0, *shape), _random(1, 3, 7)
-  for ours, theirs in zip(
-      jax.tree.leaves(_outputs(linear.product, x, weights, maps)),
-      jax.tree.leaves(_outputs(jnp.matmul, x, weights, maps)), strict=True):
-    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def _assert_equal(ours, theirs, x, weights, maps):
+  for one, other in zip(jax.tree.leaves(_outputs(ours, x, weights, maps)),
+                        jax.tree.leaves(_outputs(theirs, x, weights, maps)), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@_SHAPES
+@pytest.mark.parametrize("outputs", [7, 2])  # more and fewer than inputs: two forms of gradient
+def test_product_equals_matmul(shape, maps, outputs):
+  _assert_equal(linear.product, jnp.matmul, _random(0, *shape), _random(1, 3, outputs), maps)
+
+
+@_SHAPES
+def test_add_bias_equals_add(shape, maps):
+  _assert_equal(linear.add_bias, jnp.add, _random(0, *shape), _random(1, 3), maps)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (None, 0), (1, None)])
+def test_add_bias_vmaps_over_any_axes(axes):
+  x, bias = _random(0, 4, 4, 3), _random(1, 4, 3)
+  bias = bias if axes[1] == 0 else bias[0]
+  x = x[0] if axes[0] is None else x
+
+  def gradients(function):
+    def loss(x, bias):
+      return jnp.sin(function(x, bias)).sum()
+    return jax.vmap(jax.grad(loss, (0, 1)), axes)(x, bias)
+
+  for ours, theirs in zip(gradients(linear.add_bias), gradients(jnp.add), strict=True):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (None, 0), (1, None)])
@@ -41,6 +67,17 @@ def test_product_vmaps_over_any_axes(axes):
   x = x[0] if axes[0] is None else x
   np.testing.assert_allclose(
     jax.vmap(linear.product, axes)(x, weights), jax.vmap(jnp.matmul, axes)(x, weights), rtol=1e-5)
+
+
+def test_the_gradient_of_one_argument():
+  x, weights, bias = _random(0, 4, 3), _random(1, 3, 7), _random(2, 7)
+  for ours, theirs, second in ((linear.product, jnp.matmul, weights),
+                               (linear.add_bias, jnp.add, bias)):
+    first = x if second is weights else x @ weights
+    for argument in (0, 1):
+      found, wanted = (jax.grad(lambda *a, f=f: jnp.sin(f(*a)).sum(), argument)(first, second)
+                       for f in (ours, theirs))
+      np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_gradients_of_each_example():
@@ -61,8 +98,9 @@ def test_second_derivatives_and_recomputing():
   np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_the_weights_gradient_is_one_plain_product():
-  x, weights = _random(0, 6, 5, 3), _random(1, 3, 7)
+@pytest.mark.parametrize("outputs", [7, 2])
+def test_the_weights_gradient_is_one_plain_product(outputs):
+  x, weights = _random(0, 6, 5, 3), _random(1, 3, outputs)
   text = str(jax.make_jaxpr(jax.grad(
     lambda w: jnp.sin(jax.vmap(linear.product, (0, None))(x, w)).sum()))(weights))
   contracted = [line for line in text.splitlines() if "dimension_numbers=" in line]

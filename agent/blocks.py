@@ -209,9 +209,9 @@ class Transformer(hk.Module):
     for head in range(heads):
       query, key, value = (
         projected[:, (part * heads + head) * size:][:, :size] for part in range(3))
-      logits = jnp.einsum("qc,kc->qk", query, key).astype(jnp.float32) / jnp.sqrt(float(size))
+      logits = linear.matmul(query, key.T).astype(jnp.float32) / jnp.sqrt(float(size))
       weights = jax.nn.softmax(logits + bias, axis=-1).astype(x.dtype)
-      attended.append(weights @ value)
+      attended.append(linear.matmul(weights, value))
     side_by_side = jnp.concatenate(attended, axis=-1)
     return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(side_by_side)
 

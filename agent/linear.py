@@ -90,6 +90,28 @@ ad.deflinear2(_add_bias, _add_bias_transpose)
 batching.primitive_batchers[_add_bias] = _batched_add_bias
 
 
+@jax.custom_vjp
+def matmul(x, y):
+  """Computes [N, inputs] @ [inputs, outputs] of two activations; differentiable, vmappable."""
+  return x @ y
+
+
+def _matmul_forward(x, y):
+  return x @ y, (x, y)
+
+
+def _matmul_backward(arguments, gradient):
+  x, y = arguments
+  if x.shape[1] > gradient.shape[1]:  # the wider matrix on the right, as in _weights_gradient
+    of_y = jax.lax.optimization_barrier(gradient.T @ x).T
+  else:
+    of_y = jax.lax.optimization_barrier(x.T @ gradient)
+  return gradient @ y.T, of_y
+
+
+matmul.defvjp(_matmul_forward, _matmul_backward)
+
+
 class Linear(hk.Module):
   """Haiku's Linear, with the same parameters and initialisation, computed by `product`."""
 

@@ -58,7 +58,8 @@ def measures(ablation: Ablation, runs: Sequence[Run], judged: Judged) -> list[Me
       ("minimum score against past selves, %", league.minimum_score, judged.past),
       ("exploitability: best score of fresh exploiters, %", league.exploitability,
        judged.exploited)) if played]
-  return found + _learning(ablation, runs)
+  # The training games of a league are not against scripted players.
+  return found if ablation.league else found + _learning(ablation, runs)
 
 
 def _learning(ablation: Ablation, runs: Sequence[Run]) -> list[Measure]:

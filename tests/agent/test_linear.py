@@ -45,6 +45,21 @@ def test_add_bias_equals_add(shape, maps):
   _assert_equal(linear.add_bias, jnp.add, _random(0, *shape), _random(1, 3), maps)
 
 
+@pytest.mark.parametrize("outputs", [7, 2])  # more and fewer than inputs: two forms of gradient
+@pytest.mark.parametrize("shape", [(5, 3), (4, 5, 3), (2, 4, 5, 3)])
+def test_matmul_of_activations_equals_matmul(shape, outputs):
+  arguments = _random(0, *shape), _random(1, *shape[:-2], 3, outputs)
+
+  def value_and_gradients(function):
+    for _ in shape[2:]:
+      function = jax.vmap(function)
+    return jax.value_and_grad(lambda *a: jnp.sin(function(*a)).sum(), (0, 1))(*arguments)
+
+  for ours, theirs in zip(jax.tree.leaves(value_and_gradients(linear.matmul)),
+                          jax.tree.leaves(value_and_gradients(jnp.matmul)), strict=True):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("axes", [(0, 0), (None, 0), (1, None)])
 def test_add_bias_vmaps_over_any_axes(axes):
   x, bias = _random(0, 4, 4, 3), _random(1, 4, 3)

@@ -49,6 +49,12 @@ def test_robustness_is_that_of_the_worst_opponent(played):
     (65.0, 65.0))
 
 
+def test_a_league_has_no_time_to_a_score_against_scripted_players(played):
+  titles = [[measure.title for measure in ablation_report.measures(
+    ablations.ABLATION._replace(league=league), *played)] for league in (False, True)]
+  assert titles[1] == titles[0][:-2]
+
+
 def test_the_table_tells_what_was_not_reached(played, tmp_path):
   lines = ablation_report.write(ablations.ABLATION, *played, tmp_path)
   rows = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ") for line in lines

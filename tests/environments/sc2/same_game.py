@@ -108,12 +108,15 @@ class Comparison:
       f"{battlefields.OWN_FOLDER}/{battlefields.own_name(tier, name)}{battlefields.SUFFIX}"
       for name in names), camera=False, deadline_s=900.0)
     self.found = Found(0, 0, collections.Counter(), collections.Counter(), [])
+    # Of each player of the last game: game loop, and what was executed on both paths.
+    self.executed: list[list[tuple[int, types.Statistics, types.Statistics]]] = [[], []]
 
   def play(self, races: tuple[int, int], map_index: int, seed: int, steps: int) -> None:
     """Plays the same game on both paths for so many decisions, or to its end."""
     path, environment = self.path, self.games.environment()
     match_up = base.make_match_up(races, map_index, bool(seed % 2))
     start, noise = exact.keys_of(seed)
+    self.executed = [[], []]
     direct, other = path.reset(start, match_up), environment.reset(seed, match_up)
     for step in range(steps):
       over, due = bool(path.outcome(direct).over), np.asarray(path.due(direct))
@@ -122,7 +125,8 @@ class Comparison:
         break
       np.testing.assert_array_equal(environment.due(other), due)
       for player in np.flatnonzero(due):
-        self._compare(path.observe(direct, jnp.int32(player)), environment.observe(other, player))
+        self._compare(player, path.observe(direct, jnp.int32(player)),
+                      environment.observe(other, player))
       keys = [jax.random.fold_in(jax.random.fold_in(noise, step), player) for player in range(2)]
       both = jax.tree.map(lambda *x: np.stack(x), *(
         self._decide(races, direct, player, keys[player]) for player in range(2)))
@@ -144,9 +148,11 @@ class Comparison:
     return jax.tree.map(lambda x, like: np.asarray(x, like.dtype), action,
                         types.action_spec(GAME_CONFIGS[self.tier].max_selected))
 
-  def _compare(self, direct: Any, other: Any) -> None:
+  def _compare(self, player: int, direct: Any, other: Any) -> None:
     found = self.found
     direct = jax.tree.map(np.asarray, direct)
+    self.executed[player].append(
+      (int(direct[0].game_loop), direct[1].executed, other[1].executed))
     found.differing.update(set(differences(*direct, *other)))
     found.results[int(direct[0].action_result)] += 1
     self.found = found._replace(observations=found.observations + 1,

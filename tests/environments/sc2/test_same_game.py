@@ -1,9 +1,12 @@
 """Games are the same on both paths; the comparison finds each field that may not differ."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
 
+from starleague.actor import rewards
 from starleague.agent import types
 from starleague.environments.sc2.server import layout
 from tests.environments.sc2 import same_game
@@ -52,6 +55,15 @@ def test_the_direct_path_may_know_fewer_functions_and_never_more():
   assert list(same_game.differences(*two, *one)) == ["available_actions"]
 
 
+def pseudo_rewards(steps, games):
+  """Returns the sums of both paths over a game, for the z that it ended with: [2, 4]."""
+  _, target, _ = steps[-1]
+  return [sum(rewards.pseudo_rewards(
+    before[path], after[path], target, after[0], np.ones(4, bool),
+    grid_per_unit=games.grid_per_unit()) for before, after in itertools.pairwise(steps))
+    for path in (1, 2)]
+
+
 @pytest.mark.slow
 def test_the_start_of_a_game_is_the_same_through_the_protocol(tmp_path, monkeypatch):
   """The whole comparison of all tiers, maps and races is `python -m` of its module."""
@@ -59,11 +71,17 @@ def test_the_start_of_a_game_is_the_same_through_the_protocol(tmp_path, monkeypa
   monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.jax_compilation_cache_dir or "")
   comparison = same_game.Comparison("mini")
   try:
+    earned = []
     for seed in range(2):  # from both sides
       comparison.play((1, 1), map_index=0, seed=seed, steps=40)
+      earned += [pseudo_rewards(steps, comparison.games) for steps in comparison.executed]
   finally:
     comparison.close()
   found = comparison.found
   assert found.observations >= 80 and found.rows > 1500
   assert set(found.differing) <= {"away_race"}  # see `DIFFERENCES`
   assert set(found.results) - {0}  # some commands were refused, on both paths
+  # On both paths: the first player finishes an SCV in one game, the second one an SCV and two
+  # barracks in each; of these the build order has the barracks.
+  np.testing.assert_array_equal(np.moveaxis(earned, 1, 0), 2 * [
+    [[0, 1, 0, 0], [2, 2, 0, 0], [0, 0, 0, 0], [2, 2, 0, 0]]])

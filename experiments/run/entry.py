@@ -1,5 +1,6 @@
 """The start and the end of every launch file: its command line, its logs, its errors."""
 
+import functools
 import logging
 import pathlib
 import sys
@@ -44,7 +45,7 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
       sys.exit(INTERRUPTED)
 
   flags.mark_flags_as_required(required)
-  app.run(program, flags_parser=_parse_flags)
+  app.run(program, flags_parser=functools.partial(_parse_flags, main.__module__))
 
 
 def _fits(form: Sequence[str], count: int) -> bool:
@@ -72,14 +73,21 @@ def _is_own(record: logging.LogRecord) -> bool:
   return own or record.levelno >= logging.WARNING
 
 
-def _parse_flags(argv: Sequence[str]) -> list[str]:
-  """Parses the flags; returns the program's name and the positional arguments."""
+def _parse_flags(module: str, argv: Sequence[str]) -> list[str]:
+  """Parses the flags of a launch file; returns its name and the positional arguments."""
   try:
-    return flags.FLAGS(argv)
+    arguments = flags.FLAGS(argv)
   except BrokenPipeError:  # --help | head
     sys.exit(1)
   except (flags.Error, OSError, UnicodeDecodeError) as error:  # the last two: of --flagfile
     sys.exit(f"error: {_nearest_key(error) or one_line(error)}; --help lists the flags")
+  # Other launch files' flags are known too, as modules that this one imports define them.
+  own = flags.FLAGS.get_key_flags_for_module(argv[0] if module == "__main__" else module)
+  for module_name, defined in flags.FLAGS.flags_by_module_dict().items():
+    for flag in defined:
+      if module_name.startswith("starleague.") and flag.present and flag not in own:
+        sys.exit(f"error: --{flag.name} is no flag of this program; --help lists the flags")
+  return arguments
 
 
 def _nearest_key(error: Exception) -> str | None:

@@ -105,6 +105,7 @@ def test_every_number_has_a_range():
   (["--config=."], ["a directory"]),
   (["--no_such_flag"], ["'no_such_flag'"]),
   (["--rnu=a"], ["'rnu'"]),
+  (["--run_dir=a"], ["--run_dir is no flag of this program"]),  # of other launch files
   (["--run"], ["run"]),
   (["--run="], ["--run"]),
   (["--run=a/b"], ["--run", "'a/b'"]),

@@ -206,9 +206,9 @@ class Transformer(hk.Module):
     bias = jnp.where(mask, 0.0, -1e9)
     attended = []
     # One head at a time, each on its own columns: an axis of heads would cost transposes.
+    columns = jnp.split(projected, 3 * heads, axis=1)
     for head in range(heads):
-      query, key, value = (
-        projected[:, (part * heads + head) * size:][:, :size] for part in range(3))
+      query, key, value = columns[head::heads]
       logits = linear.matmul(query, key.T).astype(jnp.float32) / jnp.sqrt(float(size))
       weights = jax.nn.softmax(logits + bias, axis=-1).astype(x.dtype)
       attended.append(linear.matmul(weights, value))

@@ -41,13 +41,13 @@ def planes(layers, dtype):
 
 
 @jax.custom_vjp
-def project_planes(layers, weights):
-  """Computes `planes(layers) @ weights`: [8, H, W] integral floats, [20, C] -> [H, W, C].
+def project_planes(layers, weights, bias):
+  """Computes `planes(layers) @ weights + bias`: [8, H, W] integral floats -> [H, W, C].
 
-  The forward pass adds a class's weights where the class occurs, and stores no one-hots. The
-  backward pass is one matrix product. As XLA derives them, each takes three times as long on a CPU.
+  The forward pass selects the weights of a cell's class, and stores no one-hots. The backward pass
+  is one matrix product. As XLA derives them, each takes three times as long on a CPU.
   """
-  total, at = jnp.zeros((), weights.dtype), 0
+  total, at = bias, 0
   for plane, name in zip(layers, PLANES, strict=True):
     if name == "height_map":
       height = (plane.astype(jnp.float32) / 255.0).astype(weights.dtype)
@@ -55,19 +55,22 @@ def project_planes(layers, weights):
     else:
       classes = PLANE_CLASSES[name]
       value = jnp.minimum(plane, classes - 1)[..., None]
-      for i in range(classes):
-        total = total + jnp.where(value == i, weights[at + i], 0.0)
-      at += classes
+      chosen = weights[at]
+      for i in range(1, classes):
+        chosen = jnp.where(value == i, weights[at + i], chosen)
+      total, at = total + chosen, at + classes
   return total
 
 
-def _project_planes_forward(layers, weights):
-  return project_planes(layers, weights), layers
+def _project_planes_forward(layers, weights, bias):
+  return project_planes(layers, weights, bias), layers
 
 
 def _project_planes_backward(layers, gradient):
   of_weights = jnp.einsum("hwp,hwc->pc", planes(layers, gradient.dtype), gradient)
-  return jnp.zeros_like(layers), of_weights
+  # A cell has one class of the last plane, so the gradients of its classes add up to the bias's.
+  of_bias = of_weights[-PLANE_CLASSES[PLANES[-1]]:].sum(0)
+  return jnp.zeros_like(layers), of_weights, of_bias
 
 
 project_planes.defvjp(_project_planes_forward, _project_planes_backward)
@@ -131,7 +134,7 @@ class MapProjection(hk.Module):
     # Floats, because JAX 0.10 rejects integer constants as arguments that have a gradient.
     shown = coordinates.shown(camera, minimap.shape[-1])
     layers = jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)])
-    cells = project_planes(layers, of_planes) + bias
+    cells = project_planes(layers, of_planes, bias)
     return draw(cells, vectors @ of_entities, entities, self._method)
 
 

@@ -271,15 +271,16 @@ def test_projecting_planes_equals_the_product_with_their_channels():
   random = np.random.default_rng(0)
   minimap = random.integers(0, 7, (8, 4, 4)).astype(np.uint8)
   weights = jnp.asarray(random.normal(size=(spatial.NUM_CHANNELS, 3)), jnp.float32)
+  bias = jnp.asarray(random.normal(size=3), jnp.float32)
   place = jnp.asarray(random.normal(size=(4, 4, 3)), jnp.float32)
-  def product(weights):
-    return spatial.planes(jnp.asarray(minimap), jnp.float32) @ weights
-  def projected(weights):
-    return spatial.project_planes(jnp.asarray(minimap, jnp.float32), weights)
-  np.testing.assert_allclose(projected(weights), product(weights), atol=1e-5)
-  gradients = [jax.grad(lambda w, f=f: (f(w) * place).sum())(weights)
+  def product(weights, bias):
+    return spatial.planes(jnp.asarray(minimap), jnp.float32) @ weights + bias
+  def projected(weights, bias):
+    return spatial.project_planes(jnp.asarray(minimap, jnp.float32), weights, bias)
+  np.testing.assert_allclose(projected(weights, bias), product(weights, bias), atol=1e-5)
+  gradients = [jax.grad(lambda w, b, f=f: (f(w, b) * place).sum(), argnums=(0, 1))(weights, bias)
                for f in (projected, product)]
-  np.testing.assert_allclose(*gradients, atol=1e-5)
+  jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *gradients)
 
 
 def test_time_embedding_covers_all_timescales():

@@ -63,11 +63,12 @@ def test_chunks_with_carried_state_give_the_logits_of_one_long_unroll():
       logits, carry = unroll(chunks_of(steps, start, T, start == 0, carry), carries)
       parts.append(jax.tree.map(lambda x: np.asarray(x[:T]), logits))
     chained = jax.tree.map(lambda *x: np.concatenate(x), *parts)
+    # Relative to the largest logit of the head: 1.2 for one, 30 for another.
     differences[carries] = [
-      np.abs(np.where(x > -1e8, x - y[:3 * T], 0.0)).max()
-      for x, y in zip(chained, whole, strict=True)]
-  assert max(differences[True]) < 1e-5
-  assert min(differences[False]) > 1e-3
+      np.abs(np.where(x > -1e8, x - y[:3 * T], 0.0)).max() / np.abs(y[x > -1e8]).max()
+      for x, y in zip(chained, (y[:3 * T] for y in whole), strict=True)]
+  assert max(differences[True]) < 2e-6
+  assert min(differences[False]) > 1e-2
 
 
 def test_gradient_is_zero_for_the_value_functions_alone():

@@ -12,13 +12,14 @@ tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
            score/train/OPPONENT, score/eval/OPPONENT, score/initial/OPPONENT (initial weights):
              wins plus half the draws, over games
            win_rate/eval/OPPONENT, win_rate/initial/OPPONENT: wins only, over games
-           loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, value/REWARD
+           loss/NAME, entropy/ARGUMENT, kl/ARGUMENT, used/ARGUMENT, value/REWARD
            speed/actor, speed/learner (agent steps per second), speed/waiting (fraction of time)
            total/steps, total/steps_learnt, total/games (since the start)
            opening/NAME: share of the player's latest games with this opening
            actor/NAME: agent steps per second of one actor of a league
            imitation/KIND/NAME: of imitation, whose updates count on their own; KIND is loss,
-             accuracy, cross_entropy, illegal, each also as held_out/KIND, update, speed, total
+             accuracy, cross_entropy, illegal, each also as held_out/KIND, used, update, speed,
+             total
 value    a number; nan and inf are kept, so that a diverged run is visible
 low,high bounds of a 95% interval for scores; otherwise empty
 

@@ -91,7 +91,9 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
 
     * "loss/...", "policy/...", "upgo/...", "value/...": terms of the loss, averaged like it, with
       their costs. "policy/..." is given both by argument and by reward.
-    * "entropy/...", "kl/...": means over the steps that use the argument, without costs.
+    * "entropy/...", "kl/...": means over the steps that use the argument, without costs, 0 without
+      such steps.
+    * "used/...": the fraction of steps that use the argument and are learnt.
     * "illegal/...": the fraction of actions that the learner's masks forbid, of the steps that use
       the argument. Their importance ratio is 0. Anything above 0 means that the masks of actor and
       learner differ.

@@ -3,7 +3,7 @@
 Letters beyond those of `agent.types`: N arguments (7). `objective` describes batches and losses.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import chex
@@ -17,6 +17,8 @@ from starleague.agent.vocabulary import Arguments
 
 Metrics = dict[str, Array]
 ARGUMENTS = Arguments._fields
+# Kinds of metrics that are means over the steps that use the argument.
+OVER_USED = ("cross_entropy", "accuracy", "illegal", "entropy", "kl")
 
 
 class Unrollable(Protocol):
@@ -81,8 +83,17 @@ def named(kind: str, values: Array, names: Iterable[str]) -> Metrics:
 
 
 def over_used(kind: str, values: Array, used: Array) -> Metrics:
-  """Names each argument's mean over the steps that use it."""
-  return named(kind, weighted_mean(values, used), ARGUMENTS)
+  """Names each argument's mean over the steps that use it, and the fraction of such steps."""
+  assert kind in OVER_USED, kind
+  return (named(kind, weighted_mean(values, used), ARGUMENTS)
+          | named("used", jnp.mean(used, axis=(0, 1)), ARGUMENTS))
+
+
+def measured(metrics: Mapping[str, float]) -> dict[str, float]:
+  """Leaves out the means of arguments that no step of the batch used, which are 0."""
+  unused = [name for name in ARGUMENTS if metrics.get(f"used/{name}") == 0]
+  without = {f"{kind}/{name}" for kind in OVER_USED for name in unused}
+  return {name: value for name, value in metrics.items() if name not in without}
 
 
 def reduce_terms(terms: dict[str, Term], metrics: Metrics,

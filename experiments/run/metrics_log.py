@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import jax
 
 from starleague.common import results
-from starleague.learner import metrics, prefetch
+from starleague.learner import metrics, prefetch, terms
 
 
 class MetricsLog:
@@ -40,7 +40,8 @@ class MetricsLog:
     """
     if self._time is not None and time.time() - self._time < self._interval_s:
       return False
-    scalars = {name: float(value) for name, value in jax.device_get(dict(values)).items()}
+    scalars = terms.measured(
+      {name: float(value) for name, value in jax.device_get(dict(values)).items()})
     now = time.time()
     scalars["total/steps_learnt"] = step * self._steps_per_update
     if self._time is not None:

@@ -11,7 +11,7 @@ import pytest
 from starleague.agent import config, parameters, policy, types, vocabulary
 from starleague.agent.vocabulary import Arguments
 from starleague.data import wire
-from starleague.learner import RLWeights, SLWeights, imitation, sl_loss
+from starleague.learner import RLWeights, SLWeights, imitation, sl_loss, terms
 from tests.learner.objective_twins import (
   PARAMS,
   POLICY,
@@ -75,6 +75,16 @@ def test_sl_accuracy():
   assert metrics["accuracy/units"] == 1.0
   assert metrics["accuracy/location"] == pytest.approx(2 / 5)
   assert metrics["accuracy/target_unit"] == 0.0 == metrics["cross_entropy/target_unit"]  # unused
+  assert metrics["used/target_unit"] == 0.0 and metrics["used/location"] == 1.0
+
+
+def test_means_of_unused_arguments_are_left_out():
+  used = np.array([[[1, 1, 0, 0, 1, 0, 0]], [[1, 0, 0, 0, 0, 0, 0]]], bool)
+  metrics = terms.over_used("kl", jnp.ones((2, 1, 7)), jnp.asarray(used))
+  assert [float(metrics[f"used/{name}"]) for name in Arguments._fields] == [1, .5, 0, 0, .5, 0, 0]
+  found = terms.measured({**metrics, "policy/queued": 0.0})
+  assert {name for name in found if not name.startswith("used/")} == {
+    "kl/function", "kl/delay", "kl/units", "policy/queued"}
 
 
 def test_sl_costs_multiply_their_arguments():

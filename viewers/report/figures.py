@@ -33,7 +33,7 @@ def time_axis(seconds: float) -> TimeAxis:
 
 def curves(
     found: Mapping[str, Sequence[Row]], time: TimeAxis, *, legend: bool = False,
-    from_zero: bool = False, share: bool = False) -> Figure:
+    from_zero: bool = False, share: bool = False, names: Sequence[str] = ()) -> Figure:
   """Returns curves over time on common axes.
 
   Args:
@@ -42,10 +42,13 @@ def curves(
     legend: whether to show the names of the curves.
     from_zero: whether the value axis begins at 0.
     share: whether values are fractions, shown from 0 to 100%.
+    names: of the curves of several figures, which give each name its colour and place; those of
+      `found` by default.
   """
   data = []
-  for i, (name, rows) in enumerate(found.items()):
-    colour = COLOURS[i % len(COLOURS)]
+  names = names or list(found)
+  for name, rows in sorted(found.items(), key=lambda curve: names.index(curve[0])):
+    colour = COLOURS[names.index(name) % len(COLOURS)]
     x, y, updates = _thin(rows, time)
     label = name.replace("_", " ")
     faint = len(y) >= SMOOTHED_FROM

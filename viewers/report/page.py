@@ -35,14 +35,17 @@ _BRIEF_LENGTH, _BRIEF_COUNT = 40, 12  # limits of the config values in the heade
 _VALUE_LENGTH = 120  # characters shown of a config value
 
 # Kinds of tags whose curves share a panel, in order. All other kinds follow with one panel per tag.
-_SHARED = {
+_BY_ARGUMENT = {
   "entropy": "Normalised entropy by argument",
   "kl": "KL divergence from the teacher by argument, nats",
+  "clipped_fraction": "Fraction of clipped importance ratios by argument group",
+  "illegal": "Fraction of actions that the masks exclude, by argument",
+  "used": "Fraction of steps that use the argument",
+}
+_BY_REWARD = {
   "mean_value": "Mean value prediction by reward",
   "value": "Value loss by reward",
   "explained_variance": "Explained variance of the returns by reward",
-  "clipped_fraction": "Fraction of clipped importance ratios by argument group",
-  "illegal": "Fraction of actions that the masks exclude, by argument",
 }
 # Kinds of imitation's tags, in order; those of training and of held-out games have panels each.
 _IMITATION = {
@@ -53,9 +56,11 @@ _IMITATION = {
   "held_out/cross_entropy": "Cross-entropy by argument, nats, held-out games",
   "illegal": "Fraction of labels that the masks exclude, learnt games",
   "held_out/illegal": "Fraction of labels that the masks exclude, held-out games",
+  "used": "Fraction of steps that use the argument, learnt games",
 }
 # Win rates count wins only; the report shows scores.
-_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_SHARED, "speed", "total", "imitation")
+_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_BY_ARGUMENT, *_BY_REWARD, "speed", "total",
+                  "imitation")
 
 
 def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
@@ -87,10 +92,9 @@ def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> st
   body.append(_score_section(tags, time))
   body.append(_imitation_section(_of_kind("imitation", tags), time))
   body.append(_section("Losses", _of_kind("loss", tags), time))
-  shared = [(title, _of_kind(kind, tags)) for kind, title in _SHARED.items()]
   body.append(_cards("Policy and values", "", [
-    _panel(title, figures.curves(found, time, legend=True), found)
-    for title, found in shared if found]))
+    panel for kinds in (_BY_ARGUMENT, _BY_REWARD) for panel in _shared_panels(
+      {title: _of_kind(kind, tags) for kind, title in kinds.items()}, time)]))
   body.append(_speed_section(tags, time))
   for kind in sorted({tag.split("/")[0] for tag in tags} - set(_DRAWN_BY_NAME)):
     body.append(_section(kind.replace("_", " ").capitalize(), _of_kind(kind, tags), time))
@@ -213,15 +217,20 @@ def _section(title: str, found: Mapping[str, Sequence[Row]], time: figures.TimeA
                             for name, rows in found.items()])
 
 
+def _shared_panels(
+    found: Mapping[str, Mapping[str, Sequence[Row]]], time: figures.TimeAxis) -> list[str]:
+  """Returns a panel for each title that has curves; a name has one colour in all of them."""
+  names = sorted({name for curves in found.values() for name in curves})
+  return [_panel(title, figures.curves(
+    curves, time, legend=True, share=title.startswith("Accuracy"), names=names), curves)
+    for title, curves in found.items() if curves]
+
+
 def _imitation_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
   """Returns the section of imitation: a panel per kind, whose curves differ in their last name."""
-  panels = []
-  for kind, title in _IMITATION.items():
-    found = {tag.rpartition("/")[2]: rows for tag, rows in tags.items()
-             if tag.rpartition("/")[0] == kind}
-    if found:
-      share = kind.endswith("accuracy")
-      panels.append(_panel(title, figures.curves(found, time, legend=True, share=share), found))
+  panels = _shared_panels({
+    title: {tag.rpartition("/")[2]: rows for tag, rows in tags.items()
+            if tag.rpartition("/")[0] == kind} for kind, title in _IMITATION.items()}, time)
   others = {tag: rows for tag, rows in tags.items() if tag.rpartition("/")[0] not in _IMITATION}
   panels += [_panel(tag, figures.curves({tag: rows}, time), {tag: rows})
              for tag, rows in others.items()]

@@ -16,6 +16,16 @@ def test_long_curves_are_thinned_to_means_and_smoothed():
   assert raw["opacity"] < 1 and smooth["line"]["width"] > raw["line"]["width"]
 
 
+def test_a_name_has_one_colour_and_place_in_several_figures():
+  rows, axis = [Row(1.0, 1, "x", 0.0)], report_figures.time_axis(1)
+  names = ["delay", "function", "units"]
+  some = report_figures.curves({"units": rows, "delay": rows}, axis, names=names)["data"]
+  every = report_figures.curves(dict.fromkeys(reversed(names), rows), axis, names=names)["data"]
+  assert [line["name"] for line in every] == names
+  assert [(line["name"], line["line"]["color"]) for line in some] == [
+    (line["name"], line["line"]["color"]) for line in every if line["name"] != "function"]
+
+
 def test_thinned_scores_keep_the_last():
   rows = [Row(float(i), i, "score/eval/x", 0.5, 0.4, 0.6) for i in range(1000)]
   figure = report_figures.score(rows, [], [], report_figures.time_axis(1000))

@@ -22,6 +22,7 @@ from starleague.experiments.run import (
   entry,
   evaluating,
   obeying,
+  ranges,
   settings,
   wiring,
 )
@@ -44,7 +45,7 @@ def told_of(texts: list[str]) -> tuple[int, int]:
   Raises:
     SettingsError: they are not two of the integers that observations hold.
   """
-  valid = settings.RANGES["environment.mmr"]
+  valid = ranges.RANGES["environment.mmr"]
   if len(texts) != 2 or any(not text.isdecimal() or int(text) not in valid for text in texts):
     raise settings.SettingsError(
       f"--told must be two integers {valid}, as 7000,2000, found {','.join(texts)!r}.")

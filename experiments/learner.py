@@ -2,8 +2,9 @@
 
   python -m starleague.experiments.learner --run_dir runs/mini --address localhost:7000
 
-It resumes from its newest checkpoint. SIGTERM and SIGINT save a checkpoint and end it with
-status 0. It ends by itself after the run's training time.
+It resumes from its newest checkpoint. SIGTERM and SIGINT save a checkpoint and end it with status
+130: the run starts it again, unless the run itself is stopped. After the run's training time it
+ends with status 0.
 
 On several hosts the same program runs on each, and all of them end together:
 
@@ -16,6 +17,7 @@ share of a batch from a data server of its own. Only host 0 restores, saves, pub
 
 import os
 import pathlib
+import sys
 import time
 
 import jax
@@ -47,15 +49,17 @@ def main() -> None:
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   parts, address = wiring.make_parts(config), run_flags.given(run_flags.ADDRESS)
   if run_flags.LEAGUE.value is not None:
-    league_learning.learn(parts, config, run_dir, address, run_flags.LEAGUE.value, origin,
-                          _PLAYERS.value)
+    complete = league_learning.learn(parts, config, run_dir, address, run_flags.LEAGUE.value,
+                                     origin, _PLAYERS.value)
   else:
-    learning.learn(parts, config, run_dir, address, origin)
+    complete = learning.learn(parts, config, run_dir, address, origin)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
   if sampler.waiting():
     logging.flush()
-    os._exit(0)  # everything is saved and closed
+    os._exit(0 if complete else entry.INTERRUPTED)  # everything is saved and closed
+  if not complete:
+    sys.exit(entry.INTERRUPTED)
 
 
 if __name__ == "__main__":

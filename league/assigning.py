@@ -101,6 +101,8 @@ class Assigner:
     """Returns assignments of the pairs known least; see `Coordinator.evaluation_matches`."""
     if among is None:
       names = [player.name for player in self._members.roster.players]
+      if len(names) < 2:  # the others are paused
+        return []
     else:
       names = [self._members.get(name).name for name in dict.fromkeys(among)]
     if len(names) < 2:

@@ -151,6 +151,11 @@ def snapshot(player: Player, number: int, steps: int) -> Player:
                 parent=player.name, parent_kind=player.kind, steps=steps)
 
 
+def is_first_snapshot(name: str) -> bool:
+  """Returns whether a historical player is snapshot number 0: of the initial parameters."""
+  return name.endswith("-0000")
+
+
 def frozen_main_agent(race: str, number: int = 0) -> Player:
   """Returns the only snapshot of a main agent that does not learn in its league."""
   return snapshot(Player(name=f"{race}-{MAIN}-{number}", kind=MAIN, race=race), 0, 0)

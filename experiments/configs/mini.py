@@ -10,7 +10,8 @@ FROM_RANDOM = {
     "learning_rate": 1e-3,
     "final_rate": 1.0,
     "entropy": 5e-2,  # with 5e-3 the policy converged prematurely
-    "teacher_kl": 0.0,
+    "teacher_kl": 0.0,  # the teacher would be the random weights
+    "function_kl": 0.0,
     "value_warm_up": 0,
   },
 }

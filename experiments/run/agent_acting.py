@@ -140,10 +140,10 @@ class AgentGames:
     self._demonstrators = [parts.opponents.index(name)
                            for name in filter(None, config.actor.demonstrators.split(","))]
     self._recent = Recent(TARGETS, parts.maps, wiring.active_probabilities(config), parts.mmr)
-    library = conditions.library_path(config, run_dir)
-    self._conditioning = (conditions.from_library(parts, config, library) if library
-                          else self._recent.conditioning())
-    self._finds_z = library is None and config.actor.pseudo_probability > 0
+    self._finds_z = (config.actor.pseudo_probability > 0
+                     and conditions.library_path(config, run_dir) is None)
+    self._conditioning = (self._recent.conditioning() if self._finds_z
+                          else conditions.of_games(parts, config, run_dir))
 
   def first(self) -> tuple[np.ndarray, Conditioning]:
     """Returns games against all opponents and itself in equal shares."""

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import math
 import pathlib
+import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -247,5 +248,8 @@ class BestSnapshot:
     return math.inf
 
   def save(self, step: int, params: Any, phase: Phase, loss: float) -> None:
-    """Replaces the snapshot."""
+    """Replaces the snapshot, also a later one of updates that a damaged checkpoint has lost."""
+    for later in self._saved.steps():
+      if later > step:
+        shutil.rmtree(self._saved.directory / f"{later:012d}")
     self._saved.save(step, Best(params), {"phase": phase.name, "held_out_loss": loss})

@@ -3,7 +3,7 @@
 import pathlib
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -32,8 +32,9 @@ def load_snapshot(parts: wiring.Parts, run_dir: pathlib.Path, name: str) -> Any:
   """
   path = wiring.snapshot_path(run_dir, name)
   # The league begins with snapshots of the initial parameters, which are stored once.
-  return checkpoints.load_params(
-    path if path.exists() else run_dir / wiring.INITIAL, parts.config)
+  if league_players.is_first_snapshot(name) and not path.exists():
+    path = run_dir / wiring.INITIAL
+  return checkpoints.load_params(path, parts.config)
 
 
 class Weights:
@@ -141,21 +142,26 @@ class Reports:
     self._ended: dict[league.Assignment, list[league.PlayedGame]] = {}
     self._reported = time.monotonic()
 
-  def add(self, ended: Sequence[table.Ended], held: Iterable[league.Assignment]) -> None:
-    """Takes games that ended, and the assignments at hand."""
+  def add(self, ended: Sequence[table.Ended],
+          held: Collection[league.Assignment]) -> list[league.Assignment]:
+    """Takes games that ended, and the assignments at hand; returns those of them that are lost.
+
+    An assignment is lost if another actor has it, or a player of it is paused.
+    """
     for game in ended:
       if game.game < game.assignment.games:
         self._ended.setdefault(game.assignment, []).append(
           league.PlayedGame(game.game, int(np.sign(game.reward)), time.time()))
     now = time.monotonic()
     if now - self._reported < REPORT_INTERVAL_S:
-      return
+      return []
     self._reported = now
     if self._ended:
       self._client.report_games(
         [league.GamesReport(assignment, games) for assignment, games in self._ended.items()])
       self._ended = {}
-    self._client.renew(held)
+    kept = set(self._client.renew(held))
+    return [each for each in held if each.id not in kept]
 
 
 class Games:
@@ -169,13 +175,15 @@ class Games:
   def fill(self) -> None:
     """Asks for assignments until every player has as many as it needs."""
     for name, count in self._table.wanted().items():
-      for assignment in self._client.matches(name, count, self._games) if count else ():
+      found = self._client.matches(name, count, self._games) if count else []
+      self._table.pause(name, count > 0 and not found)
+      for assignment in found:
         if not self._table.add(assignment):
           self._client.release([assignment])
 
   def add(self, ended: Sequence[table.Ended]) -> None:
     """Takes games that ended, and reports them every few seconds."""
-    self._reports.add(ended, self._table.assignments)
+    self._table.drop(self._reports.add(ended, self._table.assignments))
 
 
 def connect(coordinator: str, index: int) -> league.LeagueClient:

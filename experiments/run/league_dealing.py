@@ -177,6 +177,9 @@ class LeagueDealer:
           self._openings[name].add(np.array([built]))
     at_hand = [*self._playing.values(), *(each for games in self._waiting.values()
                                           for each in games)]
-    self._reports.add(ended, {game.assignment for game in at_hand})
+    lost = self._reports.add(ended, {game.assignment for game in at_hand})
+    for name, games in self._waiting.items():
+      self._waiting[name] = collections.deque(
+        game for game in games if game.assignment not in lost)
     self._counts.add(steps, len(ended))
 

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-import jax
 import ml_collections
 from absl import logging
 
@@ -27,7 +26,7 @@ from starleague.experiments.run import (
   stopping,
   wiring,
 )
-from starleague.learner import checkpoints, guard, prefetch, update
+from starleague.learner import checkpoints, prefetch, update
 
 ORDERS_INTERVAL_S = 5.0
 IDLE_S = 0.005  # between two looks for a batch when no player has one
@@ -58,9 +57,7 @@ class Trainee:
     self.learner = learner_setup.make_learner(parts, config, run_dir, self._saved, other)
     self.step = int(update.unreplicate(self.learner.state.step))
     self._first = first_host.FirstHost(config, folder, address, origin, self._saved, name)
-    self._watch = guard.Guard(
-      folder / "diagnosis", config.learner.max_skipped,
-      readable=jax.vmap(functools.partial(wire.unpack, config=parts.config)))
+    self._watch = learner_setup.make_guard(parts, config, folder)
     self._address = address
     self.trained = self.learner.trained_seconds  # of the league
     self.batches: prefetch.Prefetch[wire.Packed]
@@ -80,9 +77,11 @@ class Trainee:
       data, self.learner.update.place, timeout=self._config.data.timeout_s))
     stack.callback(data.close)  # before the prefetch is closed: its thread waits in the data
 
-  def advance(self) -> None:
-    """Does one update with the next batch."""
-    batch = next(self.batches)
+  def advance(self) -> bool:
+    """Does one update with the next batch; returns whether there was one, none after a stop."""
+    batch = next(self.batches, None)
+    if batch is None:
+      return False
     state, values = self.learner.update(self.learner.state, batch, self.learner.teacher)
     self.learner = self.learner._replace(state=state)
     self._watch.check(values, batch)
@@ -90,6 +89,7 @@ class Trainee:
     self._first.log(self.step, values, self.batches.waiting())
     self._first.publish(state, self.step)
     self._first.save(state, self.step, self.trained)
+    return True
 
   def obey(self, client: league.LeagueClient) -> None:
     """Reports the steps, publishes the parameters, and carries out the coordinator's orders.
@@ -131,7 +131,7 @@ def next_ready(trainees: Sequence[Trainee]) -> Trainee | None:
 
 
 def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-          address: str, coordinator: str, origin: float, names: Sequence[str] = ()) -> None:
+          address: str, coordinator: str, origin: float, names: Sequence[str] = ()) -> bool:
   """Trains players of a league until the process is stopped or the training time is over.
 
   Args:
@@ -142,6 +142,9 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     coordinator: host:port of the league's coordinator.
     origin: start of the run, in Unix seconds.
     names: of the players; empty: all that learn.
+
+  Returns:
+    Whether the time or the updates are over.
   """
   stopping.end_at_once()  # nothing to save before the first update
   client = league.LeagueClient(league.GrpcTransport(coordinator), "learner")
@@ -164,6 +167,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   for trainee in trainees:
     trainee.close()
   client.close()
+  return not stop.is_set()
 
 
 def _report(run_dir: pathlib.Path, origin: float, updates: int, learnt: int, rate: float) -> None:
@@ -204,7 +208,8 @@ def _take_turns(trainees: Sequence[Trainee], client: league.LeagueClient,
     ready = next_ready(trainees)
     if ready is not None:
       begun = begun or now
-      ready.advance()
+      if not ready.advance():
+        return
       arrived = time.monotonic()
       if 0 < config.learner.updates <= sum(trainee.step for trainee in trainees):
         return

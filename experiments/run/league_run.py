@@ -25,8 +25,9 @@ def check(config: ml_collections.ConfigDict) -> None:
   """Checks that a config is one of a league.
 
   Raises:
-    SettingsError: the initial weights are random, z has no library, a learner has several hosts, or
-      the composition is invalid or has races that the games lack.
+    SettingsError: the initial weights are random, z has no library, a learner has several hosts,
+      the composition is invalid, has no player that learns or races that the games lack, or chunks
+      do not divide the actors' batches.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
@@ -38,6 +39,11 @@ def check(config: ml_collections.ConfigDict) -> None:
       "config key 'actor.library' must name a library of z in a league that starts from "
       "pretrained weights, or 'actor.pseudo_probability' must be 0.")
   _check_composition(config)
+  if (config.environment.name == settings.SKIRMISH
+      and config.actor.inference_batch % config.league.chunk):
+    raise settings.SettingsError(
+      "config key 'league.chunk' must divide 'actor.inference_batch' "
+      f"({config.actor.inference_batch}), found {config.league.chunk}.")
   if config.cluster.learner_hosts != 1:
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "
@@ -51,8 +57,12 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
     players.check_composition(found, found)
   except UserError as error:
     raise settings.SettingsError(f"config key 'league.composition': {error}") from error
+  if not any(player.learns for player in found):
+    raise settings.SettingsError(
+      f"config key 'league.composition' has no player that learns, found "
+      f"{config.league.composition!r}.")
   if config.environment.name == settings.SC2:
-    key, races = "sc2.races", config.sc2.races.split(",")
+    key, races = "sc2.races", config.sc2.races.lower().split(",")
   else:
     key, races = "environment.tier", list(dm_environment.playable(config.environment.tier))
   missing = sorted({player.race for player in found} - set(races))

@@ -14,7 +14,15 @@ from starleague.agent import parameters, pretrained, types
 from starleague.common import files
 from starleague.data import wire
 from starleague.experiments.run import settings, wiring
-from starleague.learner import checkpoints, objective, train_state, update, warm_up, weights
+from starleague.learner import (
+  checkpoints,
+  guard,
+  objective,
+  train_state,
+  update,
+  warm_up,
+  weights,
+)
 
 
 class Learner(NamedTuple):
@@ -165,6 +173,14 @@ def reset(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDi
   params = initial_snapshot(parts, config, run_dir)
   fresh = train_state.initial_state(params, make_optimizer(params, config), key)
   return learner._replace(state=learner.update.replicate(fresh._replace(step=step)))
+
+
+def make_guard(parts: wiring.Parts, config: ml_collections.ConfigDict,
+               folder: pathlib.Path) -> guard.Guard:
+  """Returns the guard against skipped updates, which writes into the folder of a learner."""
+  return guard.Guard(
+    folder / "diagnosis", config.learner.max_skipped,
+    readable=jax.vmap(functools.partial(wire.unpack, config=parts.config)))  # over devices
 
 
 def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:

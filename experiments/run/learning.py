@@ -1,7 +1,6 @@
 """The learner's loop: batches from the data server, updates, checkpoints, new parameters."""
 
 import contextlib
-import functools
 import itertools
 import math
 import pathlib
@@ -11,9 +10,9 @@ import jax
 import ml_collections
 from absl import logging
 
-from starleague.data import datasets, transport, wire
+from starleague.data import datasets, transport
 from starleague.experiments.run import compiling, first_host, hosts, learner_setup, stopping, wiring
-from starleague.learner import checkpoints, guard, prefetch, train_state, update
+from starleague.learner import checkpoints, prefetch, train_state, update
 
 
 def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
@@ -26,7 +25,7 @@ def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
 
 
 def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-          address: str, origin: float) -> None:
+          address: str, origin: float) -> bool:
   """Trains until a host is stopped, or the run's training time or updates are over, then saves.
 
   Args:
@@ -35,6 +34,8 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     run_dir: the run's directory.
     address: host:port of this host's data server.
     origin: start of the run, in Unix seconds.
+
+  Returns whether the time or the updates are over, equal on all hosts.
   """
   # Nothing is saved before the first update, and compiling would delay the stop event. Several
   # hosts must end together nevertheless.
@@ -49,9 +50,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
     learner_setup.compile_ahead(learner, parts, config)
   first.report_setup("waiting for trajectories")
   stop = stopping.stop_event()
-  watch = guard.Guard(
-    run_dir / "diagnosis", config.learner.max_skipped,
-    readable=jax.vmap(functools.partial(wire.unpack, config=parts.config)))  # over devices
+  watch = learner_setup.make_guard(parts, config, run_dir)
   begun: float | None = None  # time of the first update: training time counts from it
 
   def trained() -> float:
@@ -84,3 +83,4 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
   first.save(state, step, trained(), now=True)
   first.close()
   logging.info("stopped update=%d", step)
+  return learner.update.make_vote()(float(stop.is_set()))() < 1.0

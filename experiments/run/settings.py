@@ -2,17 +2,15 @@
 
 import difflib
 import json
-import math
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_collections
 
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
-from starleague.agent.vocabulary import Arguments
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import scripts
@@ -20,6 +18,7 @@ from starleague.environments.skirmish.rules import tables
 from starleague.environments.skirmish.rules.config import game_config
 from starleague.experiments.configs import mini
 from starleague.experiments.run import resources
+from starleague.experiments.run.ranges import RANGES
 from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
@@ -27,118 +26,6 @@ ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or
 # Weights that training starts from.
 IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
 SKIRMISH, SC2 = ENVIRONMENTS = ("skirmish", "sc2")  # games
-MAX_INT = 2**31 - 1  # seeds and counts are int32 on devices
-
-
-class Range(NamedTuple):
-  """The valid values of a config key."""
-
-  low: float
-  high: float
-  low_open: bool = False  # low itself is invalid
-  high_open: bool = False
-
-  def __contains__(self, value: object) -> bool:
-    assert isinstance(value, int | float)
-    return ((self.low < value if self.low_open else self.low <= value)
-            and (value < self.high if self.high_open else value <= self.high))
-
-  def __str__(self) -> str:
-    if self.high == math.inf:
-      return f"{'above' if self.low_open else 'at least'} {self.low:g}"
-    high = f"{self.high:.0f}" if self.high == MAX_INT else f"{self.high:g}"
-    return f"in {'(' if self.low_open else '['}{self.low:g}, {high}{')' if self.high_open else ']'}"
-
-
-_POSITIVE = Range(0.0, math.inf, low_open=True, high_open=True)
-_COST = Range(0.0, math.inf, high_open=True)
-_COUNT = Range(1, MAX_INT)
-_FRACTION = Range(0.0, 1.0)
-_DECAY = Range(0.0, 1.0, high_open=True)
-# Valid values of every number of a config.
-RANGES = {
-  "seed": Range(0, MAX_INT),
-  "seconds": _POSITIVE,
-  "unroll_length": _COUNT,
-  "environment.mmr": Range(0, 2**15 - 1),
-  "actor.processes": _COUNT,
-  "actor.threads": Range(0, MAX_INT),
-  "actor.niceness": Range(0, 19),
-  "actor.games": _COUNT,
-  "actor.inference_batch": _COUNT,
-  "actor.iterations": _COUNT,
-  "actor.self_play": _FRACTION,
-  "actor.uniform": _FRACTION,
-  "actor.parameter_interval_s": _POSITIVE,
-  "actor.pseudo_probability": _FRACTION,
-  "actor.pseudo_scale": _COST,
-  "sc2.deadline_s": _POSITIVE,
-  "sc2.game_s": _POSITIVE,
-  "sc2.wait_s": _COST,
-  "league.seconds": _POSITIVE,
-  "league.snapshot_steps": _POSITIVE,
-  "league.timeout_steps": _POSITIVE,
-  "league.places": Range(2, MAX_INT),
-  "league.games": _COUNT,
-  "league.chunk": _COUNT,
-  "league.evaluators": Range(0, MAX_INT),
-  "league.evaluator_niceness": Range(0, 19),
-  "league.evaluation_games": _COUNT,
-  "league.lease_s": Range(1.0, math.inf, high_open=True),
-  "cluster.learner_hosts": _COUNT,
-  "data.min_size": _COUNT,
-  "data.tolerance": _COUNT,
-  "data.samples_per_item": _COUNT,
-  "data.timeout_s": _POSITIVE,
-  "demonstrations.games": _COUNT,
-  "imitation.batch_size": _COUNT,
-  "imitation.unroll_length": _COUNT,
-  "imitation.accumulate": _COUNT,
-  "imitation.learning_rate": _POSITIVE,
-  "imitation.warm_up": _FRACTION,
-  "imitation.final_rate": _FRACTION,
-  "imitation.b1": _DECAY,
-  "imitation.b2": _DECAY,
-  "imitation.eps": _POSITIVE,
-  "imitation.max_norm": _COST,
-  "imitation.l2": _COST,
-  **{f"imitation.costs.{name}": _COST for name in Arguments._fields},
-  "imitation.keep_build_order": _FRACTION,
-  "imitation.keep_cumulative": _FRACTION,
-  "imitation.seconds": _COST,
-  "imitation.epochs": Range(0, MAX_INT),
-  "imitation.fine_tune_mmr": Range(0, 2**15 - 1),  # int16 in observations
-  "imitation.fine_tune_learning_rate": _POSITIVE,
-  "imitation.fine_tune_seconds": _COST,
-  "imitation.fine_tune_epochs": Range(0, MAX_INT),
-  "imitation.held_out": Range(0.0, 1.0, low_open=True, high_open=True),
-  "imitation.evaluate_interval_s": _POSITIVE,
-  "imitation.checkpoint_interval_s": _POSITIVE,
-  "learner.batch_size": _COUNT,
-  "learner.accumulate": _COUNT,
-  "learner.learning_rate": _POSITIVE,
-  "learner.final_rate": _FRACTION,
-  "learner.b1": _DECAY,
-  "learner.b2": _DECAY,
-  "learner.eps": _POSITIVE,
-  "learner.max_norm": _COST,
-  "learner.td_lambda": _FRACTION,
-  "learner.policy_cost": _COST,
-  "learner.baseline_cost": _COST,
-  "learner.upgo_cost": _COST,
-  "learner.entropy": _COST,
-  "learner.teacher_kl": _COST,
-  "learner.updates": Range(0, MAX_INT),
-  "learner.function_kl": _COST,
-  "learner.value_warm_up": Range(0, MAX_INT),
-  "learner.publish_interval_s": _POSITIVE,
-  "learner.checkpoint_interval_s": _POSITIVE,
-  "learner.log_interval_s": _POSITIVE,
-  "learner.keep_last": _COUNT,
-  "learner.keep_every": Range(0, MAX_INT),
-  "learner.max_skipped": _COUNT,
-  "evaluation.games": Range(2, MAX_INT),
-}
 
 
 class SettingsError(UserError, ValueError):
@@ -295,11 +182,13 @@ def _check_sc2(config: ml_collections.ConfigDict) -> None:
   for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
                      ("sc2.races", matches.parse_race)):
     group, _, name = key.partition(".")
-    for text in config[group][name].split(","):
+    texts = config[group][name].split(",")
+    for text in texts:
       try:
         parse(text)
       except matches.MatchError as error:
         raise SettingsError(f"config key {key!r}: {error}.") from error
+    _check_known(key, texts, texts)
   if config.actor.demonstrators:
     raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
   if config.actor.pseudo_probability and not config.actor.library and config.init != IMITATION:
@@ -323,13 +212,24 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
     raise SettingsError(f"config key 'actor.matchmaking' must be one of "
                         f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
-
-
-def _check_names(config: ml_collections.ConfigDict) -> None:
-  """Checks the names of players and pseudo-rewards."""
   if config.league.matchmaking not in matchmaking.SCHEMES:
     raise SettingsError(f"config key 'league.matchmaking' must be one of "
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
+  _check_known("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
+
+
+def _check_known(key: str, names: Sequence[str], known: Sequence[str]) -> None:
+  """Checks that names are among the known ones, each once."""
+  for name in names:
+    if name not in known:
+      raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
+                          f"{', '.join(known)}, with commas between.")
+    if names.count(name) > 1:
+      raise SettingsError(f"config key {key!r} names {name!r} more than once.")
+
+
+def _check_names(config: ml_collections.ConfigDict) -> None:
+  """Checks the names of players."""
   # An opponent must not know more or earn more than an agent does.
   fair = [script.name for script in scripts.scripts_of(config.environment.tier)
           if script.skill.income == 100 and not script.skill.vision]
@@ -338,14 +238,8 @@ def _check_names(config: ml_collections.ConfigDict) -> None:
       ("environment.opponents", opponents, fair),
       ("actor.demonstrators", _split(config.actor.demonstrators), opponents),
       ("demonstrations.players", config.demonstrations.players.split(","),
-       scripts.names_of(config.environment.tier)),
-      ("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)):
-    for name in names:
-      if name not in known:
-        raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
-                            f"{', '.join(known)}, with commas between.")
-      if names.count(name) > 1:
-        raise SettingsError(f"config key {key!r} names {name!r} more than once.")
+       scripts.names_of(config.environment.tier))):
+    _check_known(key, names, known)
 
 
 def _split(names: str) -> list[str]:

@@ -46,7 +46,8 @@ class Match:
   def open(self) -> int:
     """Number of its assignments with games that have not started: the last ones."""
     return sum(1 for _ in itertools.takewhile(
-      lambda each: self.started < each[0] + each[1].games, reversed(self.assignments)))
+      lambda each: self.started < each[0] + each[1].games and each[1] in self.unfinished,
+      reversed(self.assignments)))
 
   @property
   def left(self) -> int:
@@ -60,11 +61,20 @@ class Match:
     self.unfinished[assignment] = assignment.games
     self.games = first + assignment.games
 
+  def drop(self, assignments: Collection[Assignment]) -> None:
+    """Makes the games of assignments surplus; those after the last other one do not start."""
+    for assignment in assignments:
+      self.unfinished.pop(assignment, None)
+    self.games = max([self.started, *(
+      first + each.games for first, each in self.assignments if each in self.unfinished)])
+
   def end(self, number: int, reward: float) -> Ended:
     """Ends a game, by its number within the match."""
     self.running -= 1
     first, assignment = next(each for each in reversed(self.assignments) if each[0] <= number)
     game = number - first
+    if assignment not in self.unfinished:
+      game = max(game, assignment.games)  # dropped: surplus
     if game < assignment.games:
       self.unfinished[assignment] -= 1
       if not self.unfinished[assignment]:
@@ -101,6 +111,7 @@ class Table:
                                      *[None] * (sizes.slots - len(self.learners))]
     self._used = [0] * sizes.slots  # the last time that a slot was taken, to replace the oldest
     self._matches: dict[int, Match] = {}  # by opponent index
+    self._paused: set[str] = set()  # learning players that the coordinator gives no matches
     self._number = np.full(games, NOBODY)  # of each running game within its assignment
     self._playing = np.full(games, NOBODY)  # opponent index of each running game
     self._clock = self._calls = 0
@@ -169,6 +180,15 @@ class Table:
     self._matches[index] = Match(assignment, (home, away))
     return True
 
+  def drop(self, assignments: Collection[Assignment]) -> None:
+    """Stops assignments that the actor has lost: their games that run become surplus."""
+    for match in self._matches.values():
+      match.drop([each for each in assignments if each in match.unfinished])
+
+  def pause(self, name: str, paused: bool) -> None:
+    """Sets whether a player without assignments has no games, as long as other players have."""
+    (self._paused.add if paused else self._paused.discard)(name)
+
   def _slot_of(self, name: str, busy: Collection[int]) -> int | None:
     """Returns the slot of a policy, or else the one of no match that was unused for longest."""
     self._clock += 1
@@ -187,7 +207,7 @@ class Table:
     """Returns the probability of each opponent index for a new game, and counts a call of `run`.
 
     The learning players have equal shares. A match has a share by its games that have not started;
-    if a player has none of these left, its newest match goes on.
+    if a player has none of these left, its newest match goes on, unless the player is paused.
 
     Returns:
       [opponents] float32.
@@ -202,10 +222,12 @@ class Table:
       homes.setdefault(match.home, []).append(index)
     if not homes:
       raise ValueError("the table has no match to play.")
-    for indices in homes.values():
+    playing = [home for home, indices in homes.items() if home not in self._paused
+               or any(self._matches[i].left for i in indices)]
+    for indices in (homes[home] for home in playing or homes):  # the program always plays
       left = np.array([self._matches[i].left for i in indices], float)
       left[-1] += not left.any()
-      weights[indices] = left / (left.sum() * len(homes))
+      weights[indices] = left / left.sum()
     for index, match in self._matches.items():
       if weights[index] > 0:
         match.closed_at = None

@@ -89,7 +89,8 @@ def _make_sc2_parts(config: ml_collections.ConfigDict) -> Parts:
   return Parts(
     config=preset, policy=agent.make_policy(preset), game=None, environment=None, scripted=None,
     opponents=tuple(config.environment.opponents.split(",")),
-    races=tuple(types.RACES.index(race) for race in sc2.races.split(",")), maps=len(maps),
+    races=tuple(types.RACES.index(race) for race in sc2.races.lower().split(",")),
+    maps=len(maps),
     mmr=config.environment.mmr,
     sc2=Sc2(maps, sc2.version, sc2.camera, sc2.deadline_s, sc2.game_s, sc2.wait_s,
             config.actor.games, config.actor.inference_batch, config.actor.pseudo_scale))

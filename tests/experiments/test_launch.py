@@ -170,6 +170,10 @@ def test_the_page_of_the_league_is_written_when_it_stops(finished):
    "config key 'league.composition': the composition has more than one player named terran-main"),
   (["--config.league.composition=zerg:1:0:0"],
    "has zerg; expected some of terran, the races of 'environment.tier'"),
+  (["--config.league.composition=terran:0:0:0:1"],
+   "config key 'league.composition' has no player that learns, found 'terran:0:0:0:1'"),
+  (["--config.league.chunk=7"],
+   "config key 'league.chunk' must divide 'actor.inference_batch' (64), found 7"),
   (["--config.cluster.learner_hosts=2"], "config key 'cluster.learner_hosts' must be 1 in a"),
   (["--kind=play"], "value should be one of <league|train>"),
 ])

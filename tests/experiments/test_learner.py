@@ -20,7 +20,7 @@ from starleague.data import wire
 from starleague.data.server import make_server, make_tables
 from starleague.data.writer import TrajectoryWriter
 from starleague.experiments import learner as experiment
-from starleague.experiments.run import settings, wiring
+from starleague.experiments.run import entry, settings, wiring
 from starleague.learner import checkpoints
 from tests import compiling
 from tests.experiments.launch import launch
@@ -110,7 +110,7 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   train_until(processes, run_dir, 2)
   processes[1].send_signal(signal.SIGTERM)  # one gets the signal, all end
   statuses, outputs = finish(processes)
-  assert statuses == [0, 0], outputs
+  assert statuses == [entry.INTERRUPTED] * 2, outputs
   step, other = stopped_at(outputs)
   assert step == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > 2
 
@@ -128,7 +128,7 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   for process in processes:
     process.send_signal(signal.SIGTERM)
   statuses, outputs = finish(processes)
-  assert statuses == [0, 0], outputs
+  assert statuses == [entry.INTERRUPTED] * 2, outputs
   assert f"restored update={step} " in outputs[0] and "restored" not in outputs[1]
   last, other = stopped_at(outputs)
   assert last == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > step
@@ -182,7 +182,7 @@ def test_hosts_with_different_configs_raise(servers, tmp_path):
 def test_the_process_ends_at_once_while_a_thread_waits_for_reverb(tmp_path, monkeypatch, waits):
   """Such a thread would abort the process while Python ends."""
   ended = []
-  monkeypatch.setattr(experiment.learning, "learn", lambda *arguments: None)
+  monkeypatch.setattr(experiment.learning, "learn", lambda *arguments: True)
   monkeypatch.setattr(experiment.sampler, "waiting", lambda: waits)
   monkeypatch.setattr(experiment.os, "_exit", ended.append)
   settings.save(settings.complete({}), tmp_path)

@@ -131,6 +131,12 @@ def test_error_messages_name_player_and_file(league):
     league.evaluation_matches(among=[MAIN, MAIN])
 
 
+def test_evaluators_of_paused_players_wait(league):
+  for player in league.players:
+    league.pause(player.name)
+  assert league.evaluation_matches() == []
+
+
 def test_matches_follow_the_rules_and_resume_after_a_restart(tmp_path):
   """A league that is restarted before every match makes the same matches."""
   whole = start(tmp_path / "whole.sqlite", seed=3)

@@ -10,6 +10,7 @@ from starleague.agent import config as agent_config
 from starleague.data import games, games_files
 from starleague.experiments.run import imitation_setup, settings, wiring
 from starleague.experiments.run.imitation_setup import Phase, Position
+from starleague.learner import checkpoints
 from tests.data import recorded_games
 
 MINI = agent_config.mini()
@@ -95,6 +96,17 @@ def test_batches_continue_from_any_position(folder):
     assert [x.int32.tobytes() for _, x in rest] == [x.int32.tobytes() for _, x in every[at + 1:]]
   endless = imitation_setup.batches(data, phase._replace(epochs=0), config, Position())
   assert len(list(itertools.islice(endless, 5 * count))) == 5 * count
+
+
+def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_path):
+  """The run continues from update 60, behind its best snapshot of update 100."""
+  best = imitation_setup.BestSnapshot(wiring.make_parts(settings.complete({})), tmp_path)
+  phase = Phase("imitation", np.arange(1), np.arange(1), 2e-3, 60.0, 0)
+  for step, loss in ((100, 2.0), (60, 1.5)):
+    best.save(step, {"m": {"w": np.full(2, loss, np.float32)}}, phase, loss)
+    assert best.loss(phase) == loss
+  params = checkpoints.load_params(tmp_path / wiring.IMITATED, MINI)
+  np.testing.assert_array_equal(params["m"]["w"], [1.5, 1.5])
 
 
 def test_devices_must_divide_a_batch():

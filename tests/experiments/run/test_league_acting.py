@@ -26,7 +26,7 @@ class Client:
   def __init__(self, *opponents: str):
     self.opponents, self.number = list(opponents), 0
     self.known = [MAIN, RIVAL, SCRIPT]
-    self.released, self.reported, self.renewed = [], [], []
+    self.released, self.reported, self.renewed, self.lost = [], [], [], set()
 
   def players(self):
     return self.known
@@ -47,6 +47,7 @@ class Client:
 
   def renew(self, assignments):
     self.renewed += assignments
+    return [each.id for each in assignments if each.id not in self.lost]
 
 
 def make_table(games: int = 2) -> table.Table:
@@ -90,6 +91,30 @@ def test_games_are_reported_by_assignment_without_surplus_ones(monkeypatch):
   assert len(client.reported) == 1  # waits for others
 
 
+def test_a_paused_player_stops_and_resumes(monkeypatch):
+  """The coordinator gives it no matches, and does not renew those at hand."""
+  now = [0.0]
+  monkeypatch.setattr(league_acting.time, "monotonic", lambda: now[0])
+  client = Client()
+  matches = table.Table(players.Sizes(slots=8, matches=4, scripts=1, chunk=1), 2,
+                        ["main", "rival"], {"rusher": 0})
+  games = league_acting.Games(client, matches, games=4)
+  client.opponents = ["a", "b"]
+  games.fill()  # one each
+  np.testing.assert_allclose(matches.probabilities()[:2], [0.5, 0.5])
+  matches.begin(np.array([0, 1]))
+  client.lost, now[0] = {"1-1"}, 100.0
+  games.add([])
+  games.fill()
+  np.testing.assert_allclose(matches.probabilities()[:2], [0.0, 1.0])
+  ended = matches.follow(np.array([[True, False]]), np.array([[0, 1]]), np.zeros((1, 2, 2)),
+                         np.array([1, 1]))
+  assert [(each.game, each.assignment.games) for each in ended] == [(4, 4)]  # surplus
+  client.opponents = ["c"]
+  games.fill()
+  assert matches.probabilities()[[0, 1, 2]].tolist() == [0.0, 0.5, 0.5]
+
+
 def test_assignments_without_a_place_are_released():
   client, matches = Client("a", "b"), make_table()
   games = league_acting.Games(client, matches, games=2)
@@ -126,5 +151,7 @@ def test_slots_hold_the_newest_parameters_of_their_players(run):
 
   assert held("main", None, None) == [1.0, 0.0, 0.0]
   assert held("main", "main-1", "main-0000") == [1.0, 8.0, 7.0]  # the first is the initial one
+  with pytest.raises(FileNotFoundError, match="main-0002"):
+    weights.update(["main", "main-0002", None])
   newest.append(Fetched({"m": {"w": np.full(2, 2.0, np.float32)}}, 2))
   assert held("main", "main-0000", None) == [2.0, 7.0, 7.0]

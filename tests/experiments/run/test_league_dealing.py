@@ -32,7 +32,7 @@ class Client:
 
   def __init__(self, **opponents):
     self.opponents = {name: list(others) for name, others in opponents.items()}
-    self.number, self.reported, self.renewed = 0, [], set()
+    self.number, self.reported, self.renewed, self.lost = 0, [], set(), set()
 
   def players(self):
     return [MAIN, RIVAL, PAST, BOT, *OLD]
@@ -49,6 +49,7 @@ class Client:
 
   def renew(self, assignments):
     self.renewed = set(assignments)
+    return [each.id for each in assignments if each.id not in self.lost]
 
 
 class Fetcher:
@@ -130,6 +131,15 @@ def test_games_are_reported_by_assignment_and_void_ones_are_played_again(deal, t
   assert [(game.game, game.result) for game in client.reported[1].games] == [(0, 1)]
   assert client.renewed == set()
   assert {path.parent.name for path in tmp_path.rglob("results.csv")} == {"main", "rival"}
+
+
+def test_games_of_a_lost_assignment_are_not_started(deal):
+  client = Client(main=["rival"])
+  dealer = deal(client)
+  order = dealer.next_order()
+  client.lost = {"1-1"}  # the second of its two games is waiting
+  dealer.handle([Finished(order, Report(1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
+  assert client.renewed and dealer.next_order() is None
 
 
 def test_games_that_have_ended_keep_their_numbers_until_they_are_handled(deal):

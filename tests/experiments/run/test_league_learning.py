@@ -26,6 +26,7 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
   class Player(SimpleNamespace):
     def advance(self):
       self.step += 1
+      return True
 
   players = [Player(step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
              for step in (5, 3)]
@@ -33,6 +34,16 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
   config.learner.updates = 12
   league_learning._take_turns(players, None, config, tmp_path, threading.Event(), None)
   assert [player.step for player in players] == [6, 6]
+
+
+def test_turns_end_when_the_data_do(tmp_path):
+  """A stop ends the data first: a player is ready, and has no batch."""
+  player = SimpleNamespace(step=3, steps=0, trained=0.0, batches=SimpleNamespace(ready=True),
+                           advance=lambda: False)
+  league_learning._take_turns(
+    [player], None, mini.get_config(), tmp_path, threading.Event(), None)
+  ended = SimpleNamespace(batches=iter(()))
+  assert league_learning.Trainee.advance(ended) is False
 
 
 def test_a_player_without_batches_publishes_its_parameters_again():
@@ -61,6 +72,7 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
 
     def advance(self):
       now[0] += 10.0
+      return True
 
     def obey(self, client):
       pass

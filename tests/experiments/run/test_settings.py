@@ -52,7 +52,8 @@ def test_medium_changes_some_keys():
   ({"seed": "one"}, "'seed' takes a int, found 'one'"),
   ({"actor": {"games": True}}, "'actor.games' takes a int, found True"),
   ({"actor": {"pseudo_rewards": "build_order,fame"}}, "'actor.pseudo_rewards' names 'fame'"),
-  ({"seconds": 0}, "'seconds' must be above 0, found 0.0"),
+  ({"seconds": 0}, r"'seconds' must be in \(0, 1e\+09\], found 0.0"),
+  ({"data": {"timeout_s": 1e300}}, r"'data.timeout_s' must be in \(0, 1e\+09\], found 1e\+300"),
   ({"actor": {"matchmaking": "kind"}},
    "'actor.matchmaking' must be one of .*variance.*found 'kind'"),
   ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
@@ -70,7 +71,7 @@ def test_one_flag_plays_starcraft_ii():
   assert config.to_dict() == mini.get_config(environment="sc2").to_dict()
   path = pathlib.Path(mini.__file__)
   loaded = settings.complete(config_flags.load_file(path, None, "sc2"),
-                             {"environment.name": "sc2", "sc2.races": "zerg,protoss"})
+                             {"environment.name": "sc2", "sc2.races": "Zerg,protoss"})
   parts = wiring.make_parts(loaded)
   assert parts.opponents == ("terran:veryeasy",) and parts.races == (2, 3)
   assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4, 0.1)
@@ -88,7 +89,11 @@ def test_one_flag_plays_starcraft_ii():
   ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
   ({"init": "pretrained", "preset": "full"},
    "'preset' must be one of medium, mini .*, found 'full'"),
-  ({"sc2.deadline_s": 0.0}, "'sc2.deadline_s' must be above 0, found 0.0"),
+  ({"sc2.deadline_s": 0.0}, r"'sc2.deadline_s' must be in \(0, 1e\+09\], found 0.0"),
+  ({"league.matchmaking": "foo"}, "'league.matchmaking' must be one of pfsp"),
+  ({"actor.pseudo_rewards": "foo"}, "'actor.pseudo_rewards' names 'foo'"),
+  ({"environment.opponents": "zerg:hard,zerg:hard"},
+   "'environment.opponents' names 'zerg:hard' more than once"),
 ])
 def test_what_starcraft_ii_does_not_have_is_refused(changed, message):
   with pytest.raises(settings.SettingsError, match=message):

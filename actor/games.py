@@ -200,7 +200,7 @@ def _step(environment: base.Environment, state: Any, player: int, outcome: base.
 
 
 def serve(connection: Connection, make_host: Callable[[], Host], address: str, told: Told,
-          config: AgentConfig) -> None:
+          config: AgentConfig, deadline_s: float = 60.0) -> None:
   """Plays the games that come through a connection until it ends: the main loop of a process.
 
   A game that fails is void, and everything that belongs to it is ended before the next one.
@@ -211,6 +211,7 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, t
     address: of the inference service.
     told: to the agents.
     config: the agent's.
+    deadline_s: seconds of each wait for the service, which may wait for the learner.
   """
   host = make_host()
   try:
@@ -219,7 +220,8 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, t
       host.bot = order.opponent
       try:
         # Only slots that ask are claimed: the service waits for the others.
-        with contextlib.closing(Client(address, config, len(agents_of(order)))) as client:
+        with contextlib.closing(
+            Client(address, config, len(agents_of(order)), deadline_s)) as client:
           report = play(host, client, order, told, config)
         if order.replay:
           host.save_replay(pathlib.Path(order.replay))

@@ -10,7 +10,7 @@ from typing import Any
 
 Value = Any  # of a type table: None, bool, int, bytes, a list, or a dict by field name
 
-_MOST_INTEGER_BITS = 70
+_MOST_INTEGER_BITS = 63  # tables hold int64
 
 
 class ProtocolError(Exception):
@@ -191,6 +191,8 @@ class VersionedReader(_Reader):
       found = self.byte()
       result |= (found & 0x7F) << bits
       bits += 7
+    if result.bit_length() > _MOST_INTEGER_BITS:
+      raise ProtocolError(f"too large an integer at byte {self.position}")
     return -result if negative else result
 
   def expect(self, kind: int) -> None:

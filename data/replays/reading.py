@@ -91,6 +91,25 @@ def read(paths: Sequence[Path], store: tables.Store, processes: int,
 _KNOWN = Refusal("", "read by an earlier run")  # of files that are left out
 
 
+def unreadable(path: Path) -> Refusal | None:
+  """Returns why a file is not to be opened, or None."""
+  try:
+    status = path.stat()
+  except OSError as error:
+    return Refusal(refusals.UNREADABLE, f"cannot be read: {error.strerror}")
+  if not stat.S_ISREG(status.st_mode):  # a pipe would never end
+    return Refusal(refusals.UNREADABLE, "expected a regular file")
+  if status.st_size > MOST_BYTES:
+    return Refusal(refusals.TOO_LARGE,
+                   f"{status.st_size} bytes, expected at most {MOST_BYTES}")
+  return None
+
+
+def _printable(text: str) -> str:
+  """Returns a text whose undecodable bytes, as file names may have, are escaped."""
+  return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 class _Reader:
   """Collects rows into parts, and knows what was read before."""
 
@@ -112,20 +131,17 @@ class _Reader:
 
   def admit(self, path: Path) -> Refusal | None:
     """Returns why a file is not to be decoded, or None; _KNOWN if an earlier run read it."""
+    refusal = unreadable(path)
+    if refusal is not None:
+      return refusal
     try:
-      status = path.stat()
-      if not stat.S_ISREG(status.st_mode):  # a pipe would never end
-        return Refusal(refusals.UNREADABLE, "expected a regular file")
-      size = status.st_size
-      digest = manifests.file_digest(path) if size <= MOST_BYTES else ""
+      digest = manifests.file_digest(path)
     except OSError as error:
       return Refusal(refusals.UNREADABLE, f"cannot be read: {error.strerror}")
-    if digest and digest in self._known:
+    if digest in self._known:
       self.again += 1
       return _KNOWN
     self._digests[str(path)] = digest
-    if not digest:
-      return Refusal(refusals.TOO_LARGE, f"{size} bytes, expected at most {MOST_BYTES}")
     first = self._paths.setdefault(digest, str(path))
     if first != str(path):
       return Refusal(refusals.DUPLICATE, f"the same file as {first}")
@@ -134,11 +150,12 @@ class _Reader:
   def add(self, path: str, found: workers.Decoded | Refusal) -> None:
     """Adds what was found in a file; a second file of a game is refused."""
     digest = self._digests.pop(path, "")
+    path = _printable(path)
     self._added += 1
     if isinstance(found, workers.Decoded) and found.game.key in self._keys:
       found = Refusal(refusals.DUPLICATE, "another file of a game that was read")
     if isinstance(found, Refusal):
-      row = RefusalRow(digest, path, found.reason, found.detail)
+      row = RefusalRow(digest, path, found.reason, _printable(found.detail))
       self.refused += 1
       if found.reason in refusals.PASSING:
         self.passing.append(row)
@@ -147,7 +164,7 @@ class _Reader:
     else:
       self._keys.add(found.game.key)
       self.games += 1
-      self._part.games.append(found.game)
+      self._part.games.append(found.game._replace(file=path))
       self._part.players.extend(found.players)
       self._part.builds.extend(found.builds)
       self._part.commands.extend(found.commands)

@@ -65,7 +65,8 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
     seen = _RACES[kinds[alliance == types.ALLIANCE_ENEMY]]
     away_race = int(seen[seen > 0][0]) if seen.any() else 0
   memory = memory._replace(camera=camera, away_race=away_race)
-  own = (alliance == types.ALLIANCE_SELF).nonzero()[0]
+  # As in replays, hallucinations are not built.
+  own = ((alliance == types.ALLIANCE_SELF) & (units.number("is_hallucination") == 0)).nonzero()[0]
   tags = units.number("tag")[own].view(np.uint64)
   keys = _keys(tags, kinds[own])
   new = ~_among(keys, memory.known)

@@ -15,7 +15,7 @@ from starleague.agent.config import AgentConfig
 from starleague.common.errors import UserError
 from starleague.data import episodes, games_files, wire
 from starleague.data.records import Records
-from starleague.data.replays import decode, reading, refusals
+from starleague.data.replays import reading, refusals, workers
 from starleague.data.replays.records import Decoded
 from starleague.environments.base import PlayerStep
 from starleague.experiments.run import settings
@@ -47,15 +47,13 @@ def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Pa
   """
   found: list[Job] = []
   refused = []
-  for path in reading.find(folders):
-    try:
-      if path.stat().st_size > reading.MOST_BYTES:
-        raise refusals.Refusal(refusals.TOO_LARGE, f"expected at most {reading.MOST_BYTES} bytes")
-      decoded = decode.decode(path.read_bytes(), str(path))
-    except (refusals.Refusal, OSError) as error:
-      refused.append((path, str(error)))
-      continue
-    if decoded.game.unread or any(player.computer for player in decoded.players):
+  paths = [(str(path), reading.unreadable(path)) for path in reading.find(folders)]
+  # In a child with limits: the files are strangers'.
+  for name, decoded in workers.decode_all(paths, 1) if paths else ():
+    path = Path(name)
+    if isinstance(decoded, refusals.Refusal):
+      refused.append((path, str(decoded)))
+    elif decoded.game.unread or any(player.computer for player in decoded.players):
       refused.append((path, decoded.game.unread or "a player is a computer, without inputs"))
     else:
       found.append(Job(path, decoded))

@@ -28,7 +28,7 @@ def run(connection: Connection, address: str, config: AgentConfig, told: games.T
   from starleague.environments.sc2.environment import Games
   games.serve(
     connection, lambda: Games(config, sc2.maps, version=sc2.version, deadline_s=sc2.deadline_s,
-                              camera=sc2.camera), address, told, config)
+                              camera=sc2.camera), address, told, config, sc2.answer_s)
 
 
 def batch_sizes(largest: int) -> list[int]:

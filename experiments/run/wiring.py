@@ -30,6 +30,7 @@ LEARNERS = "learners"  # of a league: a directory for each learning player
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
 LIBRARY = "z.npz"  # z of the imitated winners, in the run's directory
+_ANSWER_S = 60.0  # for the inference of a game in StarCraft II, beside the wait for the learner
 
 
 class Sc2(NamedTuple):
@@ -44,6 +45,7 @@ class Sc2(NamedTuple):
   processes: int  # that play games, one each at a time
   inference_batch: int
   pseudo_scale: float  # pseudo-reward per unit of distance to z
+  answer_s: float  # of a wait for the inference service, which may wait for the learner
 
 
 class Parts(NamedTuple):
@@ -93,7 +95,8 @@ def _make_sc2_parts(config: ml_collections.ConfigDict) -> Parts:
     maps=len(maps),
     mmr=config.environment.mmr,
     sc2=Sc2(maps, sc2.version, sc2.camera, sc2.deadline_s, sc2.game_s, sc2.wait_s,
-            config.actor.games, config.actor.inference_batch, config.actor.pseudo_scale))
+            config.actor.games, config.actor.inference_batch, config.actor.pseudo_scale,
+            config.data.timeout_s + _ANSWER_S))
 
 
 def _rollout_config(parts: Parts, config: ml_collections.ConfigDict) -> rollouts.RolloutConfig:

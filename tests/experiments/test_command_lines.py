@@ -150,7 +150,8 @@ VALID = "from ml_collections import ConfigDict\ndef get_config():\n  return Conf
   (VALID.replace("{}", "{'actor': 3}"), ["'actor' is a group of keys"]),
   (VALID.replace("{}", "{'actor': {'games': True}}"), ["'actor.games' takes a int, found True"]),
   (VALID.replace("{}", "{'actor': {'games': [1]}}"), ["'actor.games' takes a int"]),
-  (VALID.replace("{}", "{'seconds': float('nan')}"), ["'seconds' must be in (0, 1e+09], found nan"]),
+  (VALID.replace("{}", "{'seconds': float('nan')}"),
+   ["'seconds' must be in (0, 1e+09], found nan"]),
   ("\0", ["null bytes"]),
   ("\xe9 = '", ["SyntaxError"]),
 ])

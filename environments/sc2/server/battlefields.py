@@ -130,7 +130,7 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
   """
   if not data and folder is not None:
     path = folder / name  # an absolute name replaces the folder
-    if not path.is_file() and not path.suffix:
+    if path.name and not path.is_file() and not path.suffix:
       path = path.with_suffix(SUFFIX)
     if not name or not path.is_file():
       raise FileNotFoundError(f"map {name!r}: no such file in {folder}")

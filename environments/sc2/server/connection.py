@@ -20,7 +20,14 @@ async def _talk(session: Session, connection: ServerConnection) -> None:
   try:
     while session.status != sc_pb.quit:
       data = await connection.recv(decode=False)
-      await connection.send(await session.answer(data))
+      answer = asyncio.ensure_future(session.answer(data))
+      ends = asyncio.ensure_future(session.quits.wait())
+      await asyncio.wait((answer, ends), return_when=asyncio.FIRST_COMPLETED)
+      ends.cancel()
+      if not answer.done():  # it waits for a participant, and the server is ended
+        answer.cancel()
+        return
+      await connection.send(answer.result())
   except ConnectionClosed:
     logging.info("client=left")
 

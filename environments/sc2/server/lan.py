@@ -81,13 +81,14 @@ class Host:
 
     self._server = await asyncio.start_server(serve, address, port)
 
-  async def close(self) -> None:
-    """Closes all links."""
+  async def close(self, keep_guests: bool = False) -> None:
+    """Accepts no more guests, and closes the links of all unless they are kept."""
     if self._server is not None:
       self._server.close()
       self._server = None
-    for writer in list(self._writers):
-      writer.close()
+    if not keep_guests:
+      for writer in list(self._writers):
+        writer.close()
 
 
 class Guest:

@@ -49,6 +49,8 @@ class Grid(NamedTuple):
     Args:
       places: world x, world y and radius of each.
     """
+    if not (self.columns and self.rows):
+      return [Disc(slice(0), slice(0), np.zeros((0, 0), bool)) for _ in places]
     xs, ys = self.middles()
     step_x, step_y = self.width / self.columns, self.height / self.rows
     found = []

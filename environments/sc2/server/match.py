@@ -8,6 +8,7 @@ import asyncio
 import base64
 import contextlib
 import dataclasses
+import math
 import time
 from typing import NamedTuple
 
@@ -194,7 +195,11 @@ class Match:
     if kind in ("action", "debug"):
       if not self.over:
         self._entries.append((self.loop, player, request.SerializeToString()))
-      return self.perform(player, request)
+      response = self.perform(player, request)
+      if kind == "debug":  # it may have ended the game
+        async with self._changed:
+          self._changed.notify_all()
+      return response
     if kind == "query":
       return sc_pb.Response(query=queries.answer(self.game, player, request.query))
     if kind == "data":
@@ -291,8 +296,9 @@ class Match:
         self._create(command.create_unit)
       if command.HasField("kill_unit"):
         self._kill(command.kill_unit)
-      if command.HasField("unit_value") and command.unit_value.unit_value in _VALUES:
-        changed = command.unit_value
+      changed = command.unit_value
+      if (command.HasField("unit_value") and changed.unit_value in _VALUES
+          and math.isfinite(changed.value)):
         self.game.set_value(changed.unit_tag, _VALUES[changed.unit_value], changed.value)
       if command.HasField("end_game"):
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
@@ -303,6 +309,8 @@ class Match:
     types_, player = self.game.rules.types, wanted.owner - 1
     kind = units.local_type(self.game, wanted.unit_type)
     if player not in (0, 1) or not kind or types_.gas[kind]:
+      return
+    if not (math.isfinite(wanted.pos.x) and math.isfinite(wanted.pos.y)):
       return
     x, y = self.game.world.to_skirmish(wanted.pos.x, wanted.pos.y)
     self.game.create(player, kind, (x, y), min(max(wanted.quantity, 1), _MOST_CREATED))

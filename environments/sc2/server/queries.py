@@ -107,7 +107,9 @@ def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarr
   """
   g, block = terrain.cells, terrain.block
   passable = terrain.passable[map_index]
-  (column, row), (end_column, end_row) = start.astype(int), end.astype(int)
+  # The first row of the game's coordinates is the last one here: y = 0 is its edge.
+  (column, row), (end_column, end_row) = (
+    np.minimum(place, g - 1).astype(int) for place in (start, end))
   if not passable[row, column] or not passable[end_row, end_column]:
     return 0.0
   field = terrain.fields[map_index, (end_row // block) * (g // block) + end_column // block]

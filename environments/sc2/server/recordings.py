@@ -12,6 +12,8 @@ import pathlib
 import zlib
 from typing import Any, NamedTuple
 
+from google.protobuf.message import DecodeError
+
 from starleague.environments.sc2.protocol import sc_pb
 
 SCHEMA = 2
@@ -89,7 +91,7 @@ def replay_info(request: sc_pb.RequestReplayInfo) -> sc_pb.ResponseReplayInfo:
     return _info(decode(bytes_of(request), entries=False).settings)
   except PathError as problem:
     return error(error=error.InvalidReplayPath, error_details=str(problem))
-  except (ValueError, KeyError, TypeError) as problem:
+  except (ValueError, KeyError, TypeError, OverflowError, DecodeError) as problem:
     return error(error=error.ParsingError, error_details=str(problem))
 
 

@@ -83,12 +83,13 @@ class Session:
       response = await self._dispatch(kind, request)
     except lan.LinkError as error:
       response = sc_pb.Response(error=[str(error)])
+      await self._close_guest()  # without a farewell, which would wait for an answer again
       await self.drop()
     except Refused as error:
       response = sc_pb.Response(error=[str(error)])
     except Exception as error:  # the server outlives every request
       logging.exception("request=%s failed", kind)
-      response = sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
+      response = _internal_error(error)
     if request.HasField("id"):
       response.id = request.id
     else:
@@ -116,18 +117,22 @@ class Session:
     handler: Handler = getattr(self, f"_{kind}")
     return await handler(getattr(request, kind))
 
-  async def drop(self) -> None:
-    """Leaves the game and closes all links."""
+  async def _close_guest(self) -> None:
+    guest, self._guest = self._guest, None
+    if guest is not None:
+      await guest.close()
+
+  async def drop(self, keep_guests: bool = False) -> None:
+    """Leaves the game and closes all links; or keeps those of guests, who may read their result."""
     match, self._match = self._match, None
     if match is not None:
       await match.leave(self._player)
       match.close()
     if self._guest is not None:
-      guest, self._guest = self._guest, None
       with contextlib.suppress(lan.LinkError):  # a host that is gone needs no farewell
-        await guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
-      await guest.close()
-    await self._host.close()
+        await self._guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
+      await self._close_guest()
+    await self._host.close(keep_guests)
     self._setup, self._seats, self._races = None, {}, {}
     self._joined = asyncio.Event()
     self.status = sc_pb.launched
@@ -176,7 +181,7 @@ class Session:
     except recordings.PathError as found:
       return sc_pb.Response(start_replay=error(
         error=error.InvalidReplayPath, error_details=str(found)))
-    except (ValueError, KeyError, TypeError, DecodeError) as found:
+    except (ValueError, KeyError, TypeError, OverflowError, DecodeError) as found:
       return sc_pb.Response(start_replay=error(
         error=error.InvalidReplayData, error_details=str(found)))
     await self.drop()
@@ -259,7 +264,11 @@ class Session:
     address = request.host_ip or "127.0.0.1"
     guest = await lan.Guest.connect(
       address, request.server_ports.game_port, self._wait_seconds)
-    response = await guest.ask(sc_pb.Request(join_game=request))
+    try:
+      response = await guest.ask(sc_pb.Request(join_game=request))
+    except lan.LinkError:
+      await guest.close()
+      raise
     if response.error or response.join_game.HasField("error"):
       await guest.close()
       return response
@@ -268,44 +277,51 @@ class Session:
 
   def _welcome(self) -> tuple[lan.Answer, Callable[[], Awaitable[None]]]:
     """Returns what answers the requests of a guest, and what takes its leave."""
-    player: list[int] = []
+    admitted: list[tuple[int, Match]] = []  # the guest's seat; its match may outlast the host's
 
     async def answer(request: sc_pb.Request) -> sc_pb.Response:
       if request.HasField("join_game"):
-        return await self._admit(request.join_game, player)
-      if not player or self._match is None:
+        return await self._admit(request.join_game, admitted)
+      if not admitted:
         return sc_pb.Response(error=["Not in a game"], status=sc_pb.launched)
-      match = self._match
+      player, match = admitted[0]
       if request.HasField("leave_game"):
-        await match.leave(player[0])
+        await match.leave(player)
+        admitted.clear()
         return sc_pb.Response(leave_game=sc_pb.ResponseLeaveGame(), status=sc_pb.launched)
       try:
-        response = await match.answer(player[0], request)
+        response = await match.answer(player, request)
       except Refused as error:
         response = sc_pb.Response(error=[str(error)])
+      except Exception as error:  # the link outlives every request
+        logging.exception("guest's request=%s failed", request.WhichOneof("request"))
+        response = _internal_error(error)
       response.status = match.status
       return response
 
     async def gone() -> None:
-      if player and self._match is not None:
-        await self._match.leave(player[0])
+      if admitted:
+        player, match = admitted[0]
+        await match.leave(player)
 
     return answer, gone
 
-  async def _admit(self, request: sc_pb.RequestJoinGame, player: list[int]) -> sc_pb.Response:
+  async def _admit(self, request: sc_pb.RequestJoinGame,
+                   admitted: list[tuple[int, Match]]) -> sc_pb.Response:
     """Gives a guest the second seat."""
     seats = _participants(self._setup) if self._setup else []
     free = [seat for seat in seats if seat not in self._seats]
     if not free:
       return sc_pb.Response(join_game=Join(error=Join.GameFull))
-    player.append(free[0])
     self._seat(free[0], request)
     self._start()
+    assert self._match is not None
+    admitted.append((free[0], self._match))
     self._joined.set()
     return sc_pb.Response(join_game=Join(player_id=free[0] + 1), status=sc_pb.in_game)
 
   async def _leave_game(self, request: sc_pb.RequestLeaveGame) -> sc_pb.Response:
-    await self.drop()
+    await self.drop(keep_guests=True)
     return sc_pb.Response(leave_game=sc_pb.ResponseLeaveGame())
 
   async def _restart_game(self, request: sc_pb.RequestRestartGame) -> sc_pb.Response:
@@ -321,6 +337,10 @@ class Session:
     self._match = None
     self._start()
     return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame())
+
+
+def _internal_error(error: Exception) -> sc_pb.Response:
+  return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
 
 
 def _participants(setup: Setup) -> list[int]:

@@ -74,7 +74,7 @@ def test_one_flag_plays_starcraft_ii():
                              {"environment.name": "sc2", "sc2.races": "Zerg,protoss"})
   parts = wiring.make_parts(loaded)
   assert parts.opponents == ("terran:veryeasy",) and parts.races == (2, 3)
-  assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4, 0.1)
+  assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4, 0.1, 360.0)
   assert settings.complete(loaded.to_dict()).to_dict() == loaded.to_dict()
 
 

@@ -50,6 +50,23 @@ def test_synthetic_files_agree_with_s2protocol():
   assert plain(protocol.details(module, data)) == plain(module.decode_replay_details(data))
 
 
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63 - 1), 2**63, 2**66])
+def test_integers_fit_64_bits(value):
+  magnitude, parts = abs(value), []
+  first = (magnitude & 0x3F) << 1 | (value < 0)
+  magnitude >>= 6
+  parts.append(first | (0x80 if magnitude else 0))
+  while magnitude:
+    parts.append((magnitude & 0x7F) | (0x80 if magnitude >> 7 else 0))
+    magnitude >>= 7
+  reader = VersionedReader(bytes(parts), [])
+  if abs(value) < 2**63:
+    assert reader.integer() == value
+  else:
+    with pytest.raises(ProtocolError, match="too l[a-z]+ an integer"):
+      reader.integer()
+
+
 def test_versioned_readers_skip_unknown_fields():
   types = [("_int", [(0, 8)]), ("_struct", [[("a", 0, 1)]])]
   unknown = b"\x00\x04\x09\x02\x09\x04"  # an array of two integers

@@ -139,6 +139,18 @@ def test_pipes_and_broken_links_do_not_stop_a_run(tmp_path):
   assert summary.reasons == {refusals.UNREADABLE: 2, refusals.TOO_LARGE: 1}
 
 
+def test_file_names_of_other_encodings_are_escaped(tmp_path):
+  folder = os.fsencode(tmp_path / "games")
+  os.mkdir(folder)
+  for name, data in ((b"\xb0\xa1", Game(seed=5).replay()), (b"\xb0\xa2", b"no replay")):
+    with open(folder + b"/" + name + b".SC2Replay", "wb") as file:
+      file.write(data)
+  assert run(tmp_path / "games", tmp_path / "out").games == 1
+  for table, name in (("games", r"\xb0\xa1"), ("refused", r"\xb0\xa2")):
+    (row,) = tables.read(tmp_path / "out", table).to_pylist()
+    assert row["file"].endswith(f"/{name}.SC2Replay")
+
+
 def test_titles_of_maps():
   found = [("1", "Ланч"), ("1", "Ланч"), ("1", "Lunch LE"), ("2", "사"), ("2", "사"), ("2", "Ж")]
   assert library.map_titles(found) == {"1": "Lunch LE", "2": "사"}

@@ -17,7 +17,7 @@ SETTING = recorded.make_setting(
   recorded.agent_config.mini(), recorded.make_game_info(128, 64), 1)
 
 
-def watch(memory, *units, upgrades=(), camera=(20, 30)):
+def watch(memory, *units, upgrades=(), camera=(20, 30), hallucinations=()):
   """The memory after an observation of units (tag, name, alliance, x, y)."""
   response = sc_pb.ResponseObservation()
   raw = response.observation.raw_data
@@ -27,6 +27,7 @@ def watch(memory, *units, upgrades=(), camera=(20, 30)):
     unit = raw.units.add(tag=tag, alliance=alliance,
                          unit_type=int(v.UNIT_TYPES.ids[v.UNIT_TYPES.index(name)]))
     unit.pos.x, unit.pos.y = x, y
+    unit.is_hallucination = tag in hallucinations
   return memories.watch(memory, response, observations.read(response).units, SETTING)
 
 
@@ -54,6 +55,14 @@ def test_new_units_are_built_in_their_order():
   assert built(memory) == ["Barracks", "Marine"]
   assert memory.executed.build_order_xy[:3].tolist() == [[41, 48], [44, 48], [0, 0]]
   assert watch(memory, *start, (5, "Barracks", 1, 20.5, 40)) == memory  # nothing is new
+
+
+def test_hallucinations_are_not_built():
+  start = (1, "Nexus", 1, 10, 10)
+  memory = watch(memories.initial(SETTING), start)
+  memory = watch(memory, start, (2, "Phoenix", 1, 12, 10), (3, "Zealot", 1, 12, 11),
+                 hallucinations=[2])
+  assert built(memory) == ["Zealot"]
 
 
 def test_modes_and_moves_of_a_structure_build_nothing():

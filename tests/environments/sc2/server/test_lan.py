@@ -64,6 +64,59 @@ def test_two_participants_play_and_one_leaves():
   assert last.status == sc_pb.ended and status == sc_pb.launched
 
 
+def test_a_guest_reads_its_result_after_the_host_has_left():
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+    waiting = asyncio.create_task(play.step(guest))
+    await asyncio.sleep(0.05)
+    await play.ask(host, leave_game=sc_pb.RequestLeaveGame())
+    await waiting
+    last = await play.ask(guest, observation=sc_pb.RequestObservation())
+    await play.ask(guest, leave_game=sc_pb.RequestLeaveGame())
+    await host.drop()
+    return last
+
+  last = asyncio.run(script())
+  assert last.status == sc_pb.ended
+  assert {r.result for r in last.observation.player_result if r.player_id == 2} == {sc_pb.Victory}
+
+
+def test_an_error_in_a_guests_request_does_not_end_its_link(monkeypatch):
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+
+    def fail(player, request):
+      raise ZeroDivisionError("an error of ours")
+    monkeypatch.setattr(host._match, "perform", fail)
+    failed = await guest.respond(sc_pb.Request(debug=sc_pb.RequestDebug()))
+    monkeypatch.undo()
+    fine = await play.ask(guest, observation=sc_pb.RequestObservation())
+    await guest.drop()
+    await host.drop()
+    return failed, fine
+
+  failed, fine = asyncio.run(script())
+  assert failed.error == ["Internal error: ZeroDivisionError: an error of ours"]
+  assert failed.status == fine.status == sc_pb.in_game
+
+
+def test_the_end_of_a_game_by_debug_wakes_the_other_participant():
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+    waiting = asyncio.create_task(play.ask(guest, step=sc_pb.RequestStep(count=8)))
+    await asyncio.sleep(0.05)
+    await play.ask(host, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 1}}]))
+    found = await asyncio.wait_for(waiting, 20)
+    await guest.drop()
+    await host.drop()
+    return found
+
+  assert asyncio.run(script()).status == sc_pb.ended
+
+
 def test_waiting_has_an_end():
   async def script():
     host, guest = Session(wait_seconds=0.05), Session(wait_seconds=0.05)

@@ -23,6 +23,11 @@ def test_discs_beyond_the_edge_are_cut_off():
   assert numbers.max() == 1
 
 
+def test_a_layer_without_cells_has_empty_discs():
+  empty = layers.Grid(left=0.0, top=4.0, width=4.0, height=4.0, columns=0, rows=0)
+  assert layers.topmost(empty, empty.discs([(1.5, 2.5, 1.0)])).shape == (0, 0)
+
+
 def testtopmost_units_equal_a_search_of_all_cells():
   rng = np.random.default_rng(0)
   grid = layers.Grid(left=-2.0, top=10.0, width=12.0, height=9.0, columns=17, rows=13)

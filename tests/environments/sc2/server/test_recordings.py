@@ -30,7 +30,11 @@ def test_a_file_states_its_game():
   (sc_pb.RequestReplayInfo(replay_path="\0"), "InvalidReplayPath"),
   (sc_pb.RequestReplayInfo(replay_data=b"MPQ"), "ParsingError"),
   (sc_pb.RequestReplayInfo(replay_data=recordings.encode({}, [])[:-9]), "ParsingError"),
-  (sc_pb.RequestReplayInfo(replay_data=recordings.encode({}, [])), "ParsingError")])
+  (sc_pb.RequestReplayInfo(replay_data=recordings.encode({}, [])), "ParsingError"),
+  (sc_pb.RequestReplayInfo(replay_data=recordings.encode(
+    SETTINGS | {"players": ["/w=="]}, [])), "ParsingError"),
+  (sc_pb.RequestReplayInfo(replay_data=recordings.encode(
+    SETTINGS | {"loops": float("inf")}, [])), "ParsingError")])
 def test_other_files_give_the_games_error(request_, error):
   info = recordings.replay_info(request_)
   assert sc_pb.ResponseReplayInfo.Error.Name(info.error) == error

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.sc2.protocol import query_pb, raw_pb, sc_pb
-from starleague.environments.sc2.server import engine
+from starleague.environments.sc2.server import engine, queries
 from tests.environments.sc2.server import play
 
 SCV, COMMAND_CENTER, BARRACKS, MINERALS = 45, 18, 21, 341
@@ -180,6 +180,7 @@ def test_queries():
     request.pathing.add(start_pos={"x": 2, "y": 2}, end_pos={"x": 5, "y": 6})
     request.pathing.add(unit_tag=worker.tag, end_pos={"x": worker.pos.x, "y": worker.pos.y})
     request.pathing.add(start_pos={"x": 2, "y": 2}, end_pos={"x": 25, "y": 6})
+    request.pathing.add(end_pos={"x": 3, "y": 4})
     return (await play.ask(session, query=request)).query
 
   answer = play.run(script)
@@ -190,7 +191,31 @@ def test_queries():
   points = {ability.ability_id: ability.requires_point for ability in answer.abilities[1].abilities}
   assert points[321] and points[295] and not points[4]
   assert [placement.result for placement in answer.placements] == [1, 44, 44, 44, 2]
-  np.testing.assert_allclose([way.distance for way in answer.pathing], [5, 0, 0], atol=1e-5)
+  np.testing.assert_allclose([way.distance for way in answer.pathing], [5, 0, 0, 5], atol=1e-5)
+
+
+def test_ways_start_at_the_edge_of_the_map():
+  """Its first row of cells from below is the last one of the terrain."""
+  rules = engine.rules_of("default")
+  size = rules.terrain.cells
+  assert queries.walk(rules.terrain, 0, np.array([0.0, size]), np.array([0.0, size])) == 0.0
+
+
+def test_numbers_that_are_none_change_nothing():
+  nan = float("nan")
+
+  async def script(session):
+    await play.start(session)
+    seen = await play.step(session)
+    tag = _of(seen, SCV)[0].tag
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[
+      {"create_unit": {"unit_type": 48, "owner": 1, "quantity": 1, "pos": {"x": nan, "y": 2}}},
+      {"unit_value": {"unit_value": 2, "value": nan, "unit_tag": tag}}]))
+    return seen, await play.step(session)
+
+  before, after = play.run(script)
+  assert not _of(after, 48)
+  assert [unit.health for unit in _of(after, SCV)] == [unit.health for unit in _of(before, SCV)]
 
 
 def test_debug_money_and_surrender():

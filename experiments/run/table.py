@@ -38,6 +38,7 @@ class Match:
     self.slots = slots
     self.assignments: list[tuple[int, Assignment]] = []  # with the number of the first game
     self.unfinished: dict[Assignment, int] = {}  # with the number of games that have not ended
+    self.dropped: dict[Assignment, int] = {}  # with the number of games that had started
     self.games = self.started = self.running = 0
     self.closed_at: int | None = None  # the first call of the program that starts no game of it
     self.extend(assignment)
@@ -46,7 +47,7 @@ class Match:
   def open(self) -> int:
     """Number of its assignments with games that have not started: the last ones."""
     return sum(1 for _ in itertools.takewhile(
-      lambda each: self.started < each[0] + each[1].games and each[1] in self.unfinished,
+      lambda each: self.started < each[0] + each[1].games and each[1] not in self.dropped,
       reversed(self.assignments)))
 
   @property
@@ -62,19 +63,23 @@ class Match:
     self.games = first + assignment.games
 
   def drop(self, assignments: Collection[Assignment]) -> None:
-    """Makes the games of assignments surplus; those after the last other one do not start."""
-    for assignment in assignments:
-      self.unfinished.pop(assignment, None)
-    self.games = max([self.started, *(
-      first + each.games for first, each in self.assignments if each in self.unfinished)])
+    """Leaves assignments: their games that run still count, and others do not."""
+    for first, each in self.assignments:
+      if each in assignments and each in self.unfinished and each not in self.dropped:
+        started = self.dropped[each] = min(max(0, self.started - first), each.games)
+        self.unfinished[each] -= each.games - started
+        if not self.unfinished[each]:
+          del self.unfinished[each]
+    self.games = max([self.started, *(first + each.games for first, each in self.assignments
+                                      if each in self.unfinished and each not in self.dropped)])
 
   def end(self, number: int, reward: float) -> Ended:
     """Ends a game, by its number within the match."""
     self.running -= 1
     first, assignment = next(each for each in reversed(self.assignments) if each[0] <= number)
     game = number - first
-    if assignment not in self.unfinished:
-      game = max(game, assignment.games)  # dropped: surplus
+    if game >= self.dropped.get(assignment, assignment.games):
+      game = max(game, assignment.games)  # surplus
     if game < assignment.games:
       self.unfinished[assignment] -= 1
       if not self.unfinished[assignment]:
@@ -181,9 +186,9 @@ class Table:
     return True
 
   def drop(self, assignments: Collection[Assignment]) -> None:
-    """Stops assignments that the actor has lost: their games that run become surplus."""
+    """Leaves assignments that the actor has lost: only their games that run go on."""
     for match in self._matches.values():
-      match.drop([each for each in assignments if each in match.unfinished])
+      match.drop(assignments)
 
   def pause(self, name: str, paused: bool) -> None:
     """Sets whether a player without assignments has no games, as long as other players have."""

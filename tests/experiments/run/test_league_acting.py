@@ -109,7 +109,7 @@ def test_a_paused_player_stops_and_resumes(monkeypatch):
   np.testing.assert_allclose(matches.probabilities()[:2], [0.0, 1.0])
   ended = matches.follow(np.array([[True, False]]), np.array([[0, 1]]), np.zeros((1, 2, 2)),
                          np.array([1, 1]))
-  assert [(each.game, each.assignment.games) for each in ended] == [(4, 4)]  # surplus
+  assert [(each.game, each.assignment.games) for each in ended] == [(0, 4)]  # it ran: it counts
   client.opponents = ["c"]
   games.fill()
   assert matches.probabilities()[[0, 1, 2]].tolist() == [0.0, 0.5, 0.5]

@@ -114,6 +114,28 @@ def test_newest_match_of_a_player_goes_on_without_another():
   np.testing.assert_allclose(matches.probabilities()[:3], [0, 1, 0])
 
 
+def test_games_of_a_dropped_assignment_that_run_count_and_later_ones_do_not():
+  matches = make(games=2)
+  lost = assignment(1, "main", "old-1", games=4)
+  matches.add(lost)
+  matches.begin(np.array([0, 0]))
+  for _ in range(2):  # the coordinator says so at every report
+    matches.drop([lost])
+  assert matches.assignments == [lost] and matches.wanted()["main"] == 1
+  over = np.ones((2, 2), bool)
+  ended = matches.follow(over, np.zeros((2, 2), int), np.zeros((2, 2, 2)), np.zeros(2, int))
+  assert [each.game for each in ended] == [0, 1, 4, 4]
+  assert matches.assignments == []
+  other = assignment(2, "main", "old-1", games=2)  # numbered after the six that have started
+  matches.add(other)
+  assert matches.assignments == [other] and matches.wanted()["main"] == 0
+  ended = matches.follow(over[:1], np.zeros((1, 2), int), np.zeros((1, 2, 2)), np.zeros(2, int))
+  assert [(each.assignment.id, each.game) for each in ended] == [("1-1", 4), ("1-1", 5)]
+  ended = matches.follow(over[:1], np.zeros((1, 2), int), np.zeros((1, 2, 2)), np.zeros(2, int))
+  assert [(each.assignment.id, each.game) for each in ended] == [("1-2", 0), ("1-2", 1)]
+  assert matches.assignments == []
+
+
 def test_steps_are_recorded_for_players_that_learn():
   matches = make()
   matches.add(assignment(1, "main", "rival", both_learn=True))

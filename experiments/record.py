@@ -2,8 +2,8 @@
 
   python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini
 
-The run's newest weights play as in training: against themselves and against the scripted players.
-`starleague.data.dataset` reads the result: see docs/datasets.md.
+The run's newest weights play without z, against themselves and each scripted player in equal
+shares. `starleague.data.dataset` reads the result: see docs/datasets.md.
 """
 
 import pathlib

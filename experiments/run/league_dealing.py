@@ -178,8 +178,9 @@ class LeagueDealer:
     at_hand = [*self._playing.values(), *(each for games in self._waiting.values()
                                           for each in games)]
     lost = self._reports.add(ended, {game.assignment for game in at_hand})
-    for name, games in self._waiting.items():
-      self._waiting[name] = collections.deque(
-        game for game in games if game.assignment not in lost)
+    if lost:
+      for name, games in self._waiting.items():
+        self._waiting[name] = collections.deque(
+          game for game in games if game.assignment not in lost)
     self._counts.add(steps, len(ended))
 

@@ -48,7 +48,7 @@ def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Pa
   found: list[Job] = []
   refused = []
   paths = [(str(path), reading.unreadable(path)) for path in reading.find(folders)]
-  # In a child with limits: the files are strangers'.
+  # In a child process with limits: the files are untrusted.
   for name, decoded in workers.decode_all(paths, 1) if paths else ():
     path = Path(name)
     if isinstance(decoded, refusals.Refusal):

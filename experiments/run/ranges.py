@@ -31,7 +31,9 @@ class Range(NamedTuple):
 _POSITIVE = Range(0.0, math.inf, low_open=True, high_open=True)
 _COST = Range(0.0, math.inf, high_open=True)
 _COUNT = Range(1, MAX_INT)
-_SECONDS = Range(0.0, 1e9, low_open=True)  # 30 years: clocks overflow later
+_MOST_SECONDS = 1e9  # 30 years; clocks overflow later
+_SECONDS = Range(0.0, _MOST_SECONDS, low_open=True)
+_SECONDS_OR_NONE = Range(0.0, _MOST_SECONDS)
 _FRACTION = Range(0.0, 1.0)
 _DECAY = Range(0.0, 1.0, high_open=True)
 # Valid values of every number of a config.
@@ -53,7 +55,7 @@ RANGES = {
   "actor.pseudo_scale": _COST,
   "sc2.deadline_s": _SECONDS,
   "sc2.game_s": _SECONDS,
-  "sc2.wait_s": Range(0.0, 1e9),
+  "sc2.wait_s": _SECONDS_OR_NONE,
   "league.seconds": _SECONDS,
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
@@ -63,7 +65,7 @@ RANGES = {
   "league.evaluators": Range(0, MAX_INT),
   "league.evaluator_niceness": Range(0, 19),
   "league.evaluation_games": _COUNT,
-  "league.lease_s": Range(1.0, 1e9),
+  "league.lease_s": Range(1.0, _MOST_SECONDS),
   "cluster.learner_hosts": _COUNT,
   "data.min_size": _COUNT,
   "data.tolerance": _COUNT,
@@ -84,11 +86,11 @@ RANGES = {
   **{f"imitation.costs.{name}": _COST for name in Arguments._fields},
   "imitation.keep_build_order": _FRACTION,
   "imitation.keep_cumulative": _FRACTION,
-  "imitation.seconds": Range(0.0, 1e9),
+  "imitation.seconds": _SECONDS_OR_NONE,
   "imitation.epochs": Range(0, MAX_INT),
   "imitation.fine_tune_mmr": Range(0, 2**15 - 1),  # int16 in observations
   "imitation.fine_tune_learning_rate": _POSITIVE,
-  "imitation.fine_tune_seconds": Range(0.0, 1e9),
+  "imitation.fine_tune_seconds": _SECONDS_OR_NONE,
   "imitation.fine_tune_epochs": Range(0, MAX_INT),
   "imitation.held_out": Range(0.0, 1.0, low_open=True, high_open=True),
   "imitation.evaluate_interval_s": _SECONDS,

@@ -63,9 +63,9 @@ class Match:
     self.games = first + assignment.games
 
   def drop(self, assignments: Collection[Assignment]) -> None:
-    """Leaves assignments: their games that run still count, and others do not."""
+    """Leaves assignments: running games still count, others do not start."""
     for first, each in self.assignments:
-      if each in assignments and each in self.unfinished and each not in self.dropped:
+      if each in assignments and each not in self.dropped:
         started = self.dropped[each] = min(max(0, self.started - first), each.games)
         self.unfinished[each] -= each.games - started
         if not self.unfinished[each]:
@@ -186,9 +186,10 @@ class Table:
     return True
 
   def drop(self, assignments: Collection[Assignment]) -> None:
-    """Leaves assignments that the actor has lost: only their games that run go on."""
+    """Leaves assignments that the actor has lost; their running games are completed."""
     for match in self._matches.values():
-      match.drop(assignments)
+      if lost := [each for each in assignments if each in match.unfinished]:
+        match.drop(lost)
 
   def pause(self, name: str, paused: bool) -> None:
     """Sets whether a player without assignments has no games, as long as other players have."""

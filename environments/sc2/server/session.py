@@ -123,7 +123,7 @@ class Session:
       await guest.close()
 
   async def drop(self, keep_guests: bool = False) -> None:
-    """Leaves the game and closes all links; or keeps those of guests, who may read their result."""
+    """Leaves the game and closes all links, except those of guests that may read their result."""
     match, self._match = self._match, None
     if match is not None:
       await match.leave(self._player)

@@ -23,8 +23,8 @@ from starleague.actor import rollouts, rows
 from starleague.agent import types
 from starleague.agent.policy import StepOutput
 from starleague.agent.vocabulary import Arguments
-from starleague.data import conditioning
-from starleague.data import waits as waiting
+from starleague.data.games import waits as waiting
+from starleague.data.z import conditioning
 from starleague.environments import base
 
 

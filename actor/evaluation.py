@@ -8,7 +8,7 @@ import numpy as np
 
 from starleague.actor import players, rollouts
 from starleague.agent.policy import Policy
-from starleague.data.conditioning import Conditioning
+from starleague.data.z.conditioning import Conditioning
 from starleague.environments import base
 
 _ITERATIONS = 16  # of a call of the compiled program

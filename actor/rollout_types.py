@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from starleague.actor import rows
 from starleague.agent import types
 from starleague.agent.policy import StepOutput
-from starleague.data.conditioning import Conditioning
+from starleague.data.z.conditioning import Conditioning
 
 # (index, key, state, player) -> action of the scripted player of that index, unbatched.
 ScriptedPlayer = Callable[[jax.Array, jax.Array, Any, jax.Array], types.Action]

@@ -35,8 +35,8 @@ from starleague.actor.rollout_types import (
 )
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
-from starleague.data.conditioning import Conditioning
 from starleague.data.records import Records
+from starleague.data.z.conditioning import Conditioning
 from starleague.environments import base
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.data import transport, wire
+from starleague.data import wire
+from starleague.data.reverb import transport
 
 ROUNDS = 3
 

@@ -19,14 +19,15 @@ import numpy as np
 
 from starleague import agent
 from starleague.agent import types
-from starleague.data import recordings, wire
+from starleague.data import checkpoints, wire
+from starleague.data.reverb import recordings
 from starleague.environments.skirmish.bots import plans
 from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules.config import game_config
+from starleague.environments.skirmish.rules.tables.config import game_config
 from starleague.experiments import record
-from starleague.experiments.run import settings, wiring
-from starleague.learner import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
 
 MINI, FULL = agent.mini(), agent.full()
 LARGE = game_config("large", FULL)

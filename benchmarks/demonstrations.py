@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.agent import config as agent_config
-from starleague.data import games, games_files
+from starleague.data import games
+from starleague.data.games import files
 from starleague.environments.skirmish.games import dm_environment
-from starleague.experiments.run import demonstrating
+from starleague.experiments.run.datasets import demonstrations
 
 NAMES = tuple(f"demo_{mmr}" for mmr in range(2000, 7001, 1000))
 
@@ -41,29 +42,29 @@ def measure(calls: Iterator[int], seconds: float) -> Rate:
   return Rate(decisions / (time.perf_counter() - start), decisions / (time.process_time() - used))
 
 
-def decisions_of(played: Sequence[demonstrating.Played]) -> int:
+def decisions_of(played: Sequence[demonstrations.Played]) -> int:
   """Returns the number of decisions of a call, in all shards."""
   return sum(int(((one.records.row >= 0) & ~one.records.last).sum()) for one in played)
 
 
-def written(demonstrators: demonstrating.Demonstrators,
-            writer: games_files.GamesWriter) -> Iterator[int]:
+def written(demonstrators: demonstrations.Demonstrators,
+            writer: files.GamesWriter) -> Iterator[int]:
   """Yields the number of decisions of each call, after its games have been written."""
-  recorder = demonstrating.Recorder(writer, demonstrators, 2**31)
-  for played in demonstrating.play(demonstrators, 0):
+  recorder = demonstrations.Recorder(writer, demonstrators, 2**31)
+  for played in demonstrations.play(demonstrators, 0):
     recorder.add(played)
     yield decisions_of(played)
 
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--preset", default="mini", choices=list(demonstrating.SIZES))
+  parser.add_argument("--preset", default="mini", choices=list(demonstrations.SIZES))
   parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement")
   options = parser.parse_args()
-  demonstrators = demonstrating.Demonstrators(options.preset, NAMES, 0)
-  demonstrating.use_cores()
+  demonstrators = demonstrations.Demonstrators(options.preset, NAMES, 0)
+  demonstrations.use_cores()
   start = time.perf_counter()
-  calls = (decisions_of(played) for played in demonstrating.play(demonstrators, 0))
+  calls = (decisions_of(played) for played in demonstrations.play(demonstrators, 0))
   next(calls)
   print(f"compile and first call: {time.perf_counter() - start:.0f} s", flush=True)
   alone = measure(calls, options.seconds)
@@ -72,7 +73,7 @@ def main() -> None:
   tier = demonstrators.sizes.tier
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder)
-    with games_files.GamesWriter(
+    with files.GamesWriter(
         path, agent_config.preset(options.preset), tier, dm_environment.map_names(tier),
         demonstrators.origin) as writer:
       recorded = measure(written(demonstrators, writer), options.seconds)

@@ -27,11 +27,14 @@ import jax
 import numpy as np
 
 from starleague.agent import config as agent_config
-from starleague.data import datasets, sampler, transport, wire
-from starleague.data.server import make_server, make_tables
-from starleague.data.writer import TrajectoryWriter
+from starleague.data import wire
+from starleague.data.reverb import datasets, sampler, transport
+from starleague.data.reverb.server import make_server, make_tables
+from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.experiments import record
-from starleague.experiments.run import hosts, learner_setup, settings, wiring
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.learners import hosts, reinforcement_setup
+from starleague.experiments.run.parts import wiring
 from starleague.learner import prefetch, train_state, update
 
 PARTS = ("feeding", "dataset", "devices")
@@ -154,9 +157,9 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
   params = jax.device_get(wiring.initial_params(parts, config))
-  optimizer = learner_setup.make_optimizer(params, config)
+  optimizer = reinforcement_setup.make_optimizer(params, config)
   run = update.make_update(
-    learner_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
+    reinforcement_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
   state = train_state.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
 
@@ -164,7 +167,7 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
 def measure_here(options: argparse.Namespace, parts, config) -> None:
   """Prints the rate of updates on all devices of this process, as JSON."""
   run, state, teacher = make_update(parts, config)
-  batch = run.place(learner_setup.empty_batch(parts, config))
+  batch = run.place(reinforcement_setup.empty_batch(parts, config))
   rates = []
   for _ in range(options.rounds + 1):
     start = time.perf_counter()

@@ -18,8 +18,9 @@ import numpy as np
 
 from starleague.actor import players, rollouts
 from starleague.data import wire
-from starleague.data.conditioning import unconditional
-from starleague.experiments.run import settings, wiring
+from starleague.data.z.conditioning import unconditional
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
 
 
 class Program(NamedTuple):

@@ -25,8 +25,11 @@ import numpy as np
 from benchmarks.learner import make_update
 from starleague.common import results
 from starleague.data.assembler import Assembler
-from starleague.data.conditioning import unconditional
-from starleague.experiments.run import graph, learner_setup, settings, wiring
+from starleague.data.z.conditioning import unconditional
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.learners import reinforcement_setup
+from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.processes import graph
 
 ROOT = pathlib.Path(__file__).parent.parent
 WARM_UP_S = 5.0  # after the first update: processes fill their queues
@@ -92,7 +95,7 @@ def learner_alone(seconds: float) -> float:
   config = settings.complete({})
   parts = wiring.make_parts(config)
   run, state, teacher = make_update(parts, config)
-  batch = run.place(learner_setup.empty_batch(parts, config))
+  batch = run.place(reinforcement_setup.empty_batch(parts, config))
   updates, start = 0, 0.0
   while not start or time.perf_counter() - start < seconds:
     state, values = run(state, batch, teacher)

@@ -20,8 +20,8 @@ import numpy as np
 from starleague import agent
 from starleague.agent import distributions
 from starleague.agent.types import Array
-from starleague.data import games, wire
-from starleague.learner import checkpoints, imitation
+from starleague.data import checkpoints, games, wire
+from starleague.learner import imitation
 from starleague.learner.terms import ARGUMENTS, each_step, used_arguments
 
 # Divergences of (the first from the second).

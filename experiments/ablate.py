@@ -15,16 +15,11 @@ from absl import flags
 
 from starleague.common.errors import UserError
 from starleague.experiments.configs.ablations import ABLATIONS, Ablation
-from starleague.experiments.run import (
-  ablating,
-  ablation_report,
-  bar,
-  config_flags,
-  entry,
-  judging,
-  processes,
-)
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.ablation import arm_runs, games, report
+from starleague.experiments.run.config import config_flags, entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.processes import process_runner
+from starleague.experiments.run.progress import bar
 
 ARGUMENTS = (("NAME",),)
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
@@ -65,25 +60,25 @@ def chosen(name: str) -> Ablation:
 
 
 def main(name: str) -> None:
-  processes.interrupt_on_sigterm()
+  process_runner.interrupt_on_sigterm()
   ablation = chosen(name)
   folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
   given = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
-  runs = ablating.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
-  exploits = ablating.make_exploits(ablation, runs)
+  runs = arm_runs.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
+  exploits = arm_runs.make_exploits(ablation, runs)
   every = [*runs, *exploits]
   try:
     with bar.Bar("training", sum(run.config.learner.updates for run in every), "updates") as shown:
-      ablating.train(every, given, shown.update)
-    with bar.Bar("games", judging.count_games(ablation, runs), "games") as shown:
-      judged = judging.judge(ablation, runs, exploits, folder, shown.update)
-  except processes.ProcessFailed as error:
+      arm_runs.train(every, given, shown.update)
+    with bar.Bar("games", games.count_games(ablation, runs), "games") as shown:
+      judged = games.judge(ablation, runs, exploits, folder, shown.update)
+  except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
     print(f"stopped; the same command resumes from the last checkpoint in {folder}")
     return
-  print("\n".join(ablation_report.write(ablation, runs, judged, folder)))
-  print(f"page={folder / ablation_report.NAME}.html")
+  print("\n".join(report.write(ablation, runs, judged, folder)))
+  print(f"page={folder / report.NAME}.html")
 
 
 if __name__ == "__main__":

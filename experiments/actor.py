@@ -11,19 +11,18 @@ import time
 import jax
 from absl import flags
 
-from starleague.experiments.run import (
-  acting,
-  agent_acting,
-  agent_dealing,
-  entry,
-  league_acting,
-  league_dealing,
-  sc2_acting,
-  settings,
-  stopping,
-  wiring,
+from starleague.common import stopping
+from starleague.experiments.run.actors import (
+  compiled_league,
+  compiled_loop,
+  compiled_single,
+  hosted_league,
+  hosted_loop,
+  hosted_single,
 )
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "address", "parameters", "league", "origin"):
   flags.declare_key_flag(_name)
@@ -38,21 +37,21 @@ def main() -> None:
   parameters = run_flags.PARAMETERS.value or address
   parts = wiring.make_parts(config)
   coordinator = run_flags.LEAGUE.value
-  client = None if coordinator is None else league_acting.connect(coordinator, index)
+  client = None if coordinator is None else compiled_league.connect(coordinator, index)
   if parts.sc2 is not None:
-    rng = sc2_acting.generator(config, index)
-    dealer: sc2_acting.Dealer = (
-      agent_dealing.AgentDealer(parts, config, run_dir, parameters, origin, rng)
-      if client is None else league_dealing.LeagueDealer(
+    rng = hosted_loop.generator(config, index)
+    dealer: hosted_loop.Dealer = (
+      hosted_single.AgentDealer(parts, config, run_dir, parameters, origin, rng)
+      if client is None else hosted_league.LeagueDealer(
         parts, config, run_dir, address, client, index, origin, rng))
-    sc2_acting.play(dealer, parts, config, address, jax.random.key(int(rng.integers(2**31))))
+    hosted_loop.play(dealer, parts, config, address, jax.random.key(int(rng.integers(2**31))))
     return
   stopping.end_at_once()  # only unfinished games are lost
-  games: acting.Games = (
-    agent_acting.AgentGames(parts, config, run_dir, address, parameters, origin)
-    if client is None else league_acting.LeagueGames(
+  games: compiled_loop.Games = (
+    compiled_single.AgentGames(parts, config, run_dir, address, parameters, origin)
+    if client is None else compiled_league.LeagueGames(
       parts, config, run_dir, address, client, index, origin))
-  acting.play(games, config, index)
+  compiled_loop.play(games, config, index)
 
 
 if __name__ == "__main__":

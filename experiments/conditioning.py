@@ -15,23 +15,17 @@ from absl import flags
 
 from starleague.common import files, results
 from starleague.common.errors import UserError
-from starleague.experiments.run import (
-  agents,
-  bar,
-  conditions,
-  entry,
-  evaluating,
-  obeying,
-  ranges,
-  settings,
-  wiring,
-)
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry, ranges, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.evaluation import conditioning, evaluating
+from starleague.experiments.run.parts import saved_agents, wiring, z_source
+from starleague.experiments.run.progress import bar
 
 for _name in ("run_dir", "opponents", "match_games", "out", "seed"):
   flags.declare_key_flag(_name)
 _AGENT = flags.DEFINE_enum(
-  "agent", agents.IMITATOR, [agents.IMITATOR, agents.INITIAL, agents.TRAINED],
+  "agent", saved_agents.IMITATOR,
+  [saved_agents.IMITATOR, saved_agents.INITIAL, saved_agents.TRAINED],
   "The run's imitator, the weights that reinforcement learning started from, or its newest ones.")
 _LIBRARY = flags.DEFINE_string("library", None, "Library of z. Default: z.npz of the run.")
 _GAMES = flags.DEFINE_integer(
@@ -60,24 +54,24 @@ def main() -> None:
       raise settings.SettingsError(f"--{name} must be even (half from each side), found {games}.")
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
-  params, update = agents.load(parts, run_dir, _AGENT.value)
-  library = _LIBRARY.value or conditions.library_path(config, run_dir)
+  params, update = saved_agents.load(parts, run_dir, _AGENT.value)
+  library = _LIBRARY.value or z_source.library_path(config, run_dir)
   if library is None:
     raise UserError(f"--library: {run_dir} has no library of z, because it imitated no games")
-  test = obeying.make_test(
+  test = conditioning.make_test(
     parts, config.environment.tier,
-    conditions.from_library(parts, config, pathlib.Path(library)),
+    z_source.from_library(parts, config, pathlib.Path(library)),
     evaluating.opponent_indices(run_flags.OPPONENTS.value or parts.opponents, parts.opponents),
     _GAMES.value, told, match_games)
   with bar.Bar("conditioning", test.games, "games") as shown:
-    found = obeying.play(test, params, run_flags.SEED.value, shown.update)
-  print("\n".join(obeying.table(found, told)))
+    found = conditioning.play(test, params, run_flags.SEED.value, shown.update)
+  print("\n".join(conditioning.table(found, told)))
   path = run_dir / results.FILE_NAME
-  results.append(path, obeying.result_rows(found, told, results.last_seconds(path), update))
+  results.append(path, conditioning.result_rows(found, told, results.last_seconds(path), update))
   if run_flags.OUT.value is not None:
     with files.replacing(run_flags.OUT.value) as file:
       json.dump({"agent": _AGENT.value, "update": update, "library": str(library),
-                 **obeying.summary(found, told)}, file, indent=1)
+                 **conditioning.summary(found, told)}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ import sqlite3
 
 from absl import flags
 
+from starleague.common import stopping
 from starleague.common.errors import UserError
-from starleague.experiments.run import compositions, entry, stopping
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import compositions, entry
+from starleague.experiments.run.config import flags as run_flags
 from starleague.league import coordinator, matchmaking, players, server
 
 for _flag in ("port", "seed"):

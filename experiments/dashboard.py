@@ -14,8 +14,9 @@ import os
 from absl import flags
 
 from starleague.common.errors import UserError
-from starleague.experiments.run import entry, processes
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.processes import process_runner
 from starleague.viewers.league import games, page, reading
 
 ARGUMENTS = [("RUN_DIR",)]
@@ -48,7 +49,7 @@ def main(run_dir: str) -> None:
     path = page.write(run_dir, _STATIC.value, _STATIC_REPLAYS.value)
     print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f}")
     return
-  processes.interrupt_on_sigterm()
+  process_runner.interrupt_on_sigterm()
   with contextlib.suppress(KeyboardInterrupt):
     _serve(run_dir)
   print("stopped")

@@ -8,9 +8,11 @@ import threading
 from absl import flags, logging
 
 from starleague.agent import config as agent_config
-from starleague.data.server import make_server, make_tables
-from starleague.experiments.run import compositions, entry, settings, stopping, wiring
-from starleague.experiments.run import flags as run_flags
+from starleague.common import stopping
+from starleague.data.reverb.server import make_server, make_tables
+from starleague.experiments.run.config import compositions, entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "league", "port"):
   flags.declare_key_flag(_name)

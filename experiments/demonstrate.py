@@ -6,8 +6,8 @@
 
 Every pair of the players meets, each player also itself; races, maps and sides are drawn. Both
 players' decisions are recorded. Started again, the command continues until the dataset has --games
-games. With --run_dir, the display of that run shows the progress. `starleague.data.games` reads the
-result: see docs/datasets.md.
+games. With --run_dir, the display of that run shows the progress.
+`starleague.data.games` reads the result: see docs/datasets.md.
 """
 
 import pathlib
@@ -15,10 +15,13 @@ import time
 
 from absl import flags
 
+from starleague.common import progress
 from starleague.common.text import count
-from starleague.data import games_files
-from starleague.experiments.run import bar, demonstrating, entry, progress
-from starleague.experiments.run import flags as run_flags
+from starleague.data.games import files
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.datasets import demonstrations
+from starleague.experiments.run.progress import bar
 
 for _name in ("dataset", "games", "preset", "run_dir", "seed"):
   flags.declare_key_flag(_name)
@@ -28,20 +31,20 @@ _PLAYERS = flags.DEFINE_list(
 
 def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
-  demonstrators = demonstrating.Demonstrators(
+  demonstrators = demonstrations.Demonstrators(
     run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
-  demonstrating.use_cores()
+  demonstrations.use_cores()
   games = run_flags.GAMES.value or 1000
   start = time.monotonic()
   with bar.Bar("demonstrations", games, "games") as shown:
-    def report(written: games_files.Description) -> None:
+    def report(written: files.Description) -> None:
       detail = f"{count(written.decisions)} decisions"
       shown.update(written.games, detail)
       if run_flags.RUN_DIR.value:
         progress.write(run_flags.RUN_DIR.value, progress.Progress(
           progress.DEMONSTRATIONS, written.games, games, "games", detail))
 
-    found = demonstrating.record(path, demonstrators, games, report)
+    found = demonstrations.record(path, demonstrators, games, report)
   size = sum(file.stat().st_size for file in path.glob("*.parquet"))
   print(f"recorded games={found.games} decisions={found.decisions} megabytes={size / 1e6:.1f} "
         f"kilobytes_a_decision={size / max(found.decisions, 1) / 1e3:.2f} "

@@ -13,8 +13,8 @@ from absl import flags
 from starleague.agent import config as agent_config
 from starleague.common import files
 from starleague.common.errors import UserError
-from starleague.experiments.run import entry
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
 from starleague.viewers import agent_page
 
 flags.declare_key_flag("preset")

@@ -13,8 +13,10 @@ import time
 from absl import flags
 
 from starleague.common import results
-from starleague.experiments.run import entry, evaluating, settings, wiring
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.evaluation import evaluating
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "games", "opponents", "origin", "seed"):
   flags.declare_key_flag(_name)

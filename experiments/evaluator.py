@@ -10,8 +10,10 @@ import pathlib
 
 from absl import flags
 
-from starleague.experiments.run import entry, league_evaluating, settings, wiring
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.evaluation import league_evaluator
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "address", "league"):
   flags.declare_key_flag(_name)
@@ -20,7 +22,7 @@ for _name in ("run_dir", "address", "league"):
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
-  league_evaluating.evaluate(
+  league_evaluator.evaluate(
     wiring.make_parts(config), config, run_dir, run_flags.given(run_flags.ADDRESS),
     run_flags.given(run_flags.LEAGUE))
 

@@ -16,15 +16,9 @@ import pathlib
 
 from absl import flags
 
-from starleague.experiments.run import (
-  cluster,
-  config_flags,
-  entry,
-  processes,
-  supervision,
-  whole_runs,
-)
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import config_flags, entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.processes import cluster, process_runner, supervision, whole_runs
 
 LOCAL, LEAGUE, TRAIN = "local", "league", "train"
 
@@ -43,7 +37,7 @@ _KIND = flags.DEFINE_enum("kind", LEAGUE, [LEAGUE, TRAIN], "What to run.")
 
 
 def main() -> None:
-  processes.interrupt_on_sigterm()
+  process_runner.interrupt_on_sigterm()
   name = run_flags.RUN.value
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, name).absolute()
   config = _CONFIG.value()

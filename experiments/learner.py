@@ -23,9 +23,11 @@ import time
 import jax
 from absl import flags, logging
 
-from starleague.data import sampler
-from starleague.experiments.run import entry, hosts, league_learning, learning, settings, wiring
-from starleague.experiments.run import flags as run_flags
+from starleague.data.reverb import sampler
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.learners import hosts, league_learner, reinforcement
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "address", "league", "origin"):
   flags.declare_key_flag(_name)
@@ -49,10 +51,10 @@ def main() -> None:
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   parts, address = wiring.make_parts(config), run_flags.given(run_flags.ADDRESS)
   if run_flags.LEAGUE.value is not None:
-    complete = league_learning.learn(parts, config, run_dir, address, run_flags.LEAGUE.value,
+    complete = league_learner.learn(parts, config, run_dir, address, run_flags.LEAGUE.value,
                                      origin, _PLAYERS.value)
   else:
-    complete = learning.learn(parts, config, run_dir, address, origin)
+    complete = reinforcement.learn(parts, config, run_dir, address, origin)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
   if sampler.waiting():

@@ -10,9 +10,11 @@ import pathlib
 
 from absl import flags, logging
 
+from starleague.common import stopping
 from starleague.common.errors import UserError
-from starleague.experiments.run import entry, mirroring, stopping
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.processes import mirroring
 
 flags.declare_key_flag("run_dir")
 _TO = flags.DEFINE_string("to", None, "Place to copy the run to: gs://BUCKET/NAME, or a folder.")

@@ -16,8 +16,9 @@ from absl import flags
 
 from starleague.common.errors import UserError
 from starleague.environments import base
-from starleague.experiments.run import competitors, entry, sc2_playing
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.play import choose_players, sc2_playing
 
 for _name in ("run_dir", "seed", "races", "preset", "out"):
   flags.declare_key_flag(_name)
@@ -39,9 +40,9 @@ def main(*names: str) -> None:
   from starleague.environments.sc2 import environment, installation, lan, matches
   first, second = sc2_playing.order_players(names)
   installation.find()
-  competitors.require_folder("out", run_flags.OUT.value)
+  choose_players.require_folder("out", run_flags.OUT.value)
   players = [name for name in (first, second)
-             if name in (competitors.AGENT, competitors.PRETRAINED)]
+             if name in (choose_players.AGENT, choose_players.PRETRAINED)]
   agents = {player: sc2_playing.find_agent(
     name, run_flags.RUN_DIR.value, run_flags.PRESET.value or "mini")
     for player, name in enumerate(players)}

@@ -17,8 +17,9 @@ from absl import flags
 from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.games import replays
-from starleague.experiments.run import competitors, entry
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.play import choose_players
 from starleague.viewers.play import server, session
 from starleague.viewers.watch import summary
 
@@ -26,8 +27,8 @@ for _name in ("run_dir", "seed", "tier", "races", "map", "page_port"):
   flags.declare_key_flag(_name)
 _OPPONENT = flags.DEFINE_string(
   "opponent", "L5", "Opponent: L0 to L10, a strategy such as macro, "
-  f"{competitors.PRETRAINED} (the pretrained weights of the tier), or {competitors.AGENT} (the "
-  "newest weights of --run_dir). The first of --races is yours.")
+  f"{choose_players.PRETRAINED} (the pretrained weights of the tier), or {choose_players.AGENT} "
+  "(the newest weights of --run_dir). The first of --races is yours.")
 _GAME_SPEED = flags.DEFINE_float(
   "game_speed", 1.0, "Speed at the start, a factor of real time, 0.25 to 8.")
 flags.register_validator(
@@ -39,10 +40,10 @@ _DELIVERY_SECONDS = 10.0  # limit of the wait for the page to receive the last f
 
 
 def make_session() -> session.Session:
-  """Returns the game that the flags describe, ready to begin; see `competitors` for errors."""
-  game, (opponent,) = competitors.choose(
+  """Returns the game that the flags describe, ready to begin; see `choose_players` for errors."""
+  game, (opponent,) = choose_players.choose(
     (_OPPONENT.value,), run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value)
-  setting = competitors.make_setting(
+  setting = choose_players.make_setting(
     game, run_flags.SEED.value, run_flags.RACES.value, run_flags.MAP.value, swap_sides=False)
   print("compiling: this takes a minute or two", flush=True)
   return session.make_session(
@@ -65,7 +66,7 @@ def main() -> None:
   """Serves the page, plays the game, saves the replay."""
   path = pathlib.Path(
     _SAVE_REPLAY.value or f"play-{_OPPONENT.value}-{run_flags.SEED.value}.npz")
-  competitors.require_folder("save_replay", str(path))
+  choose_players.require_folder("save_replay", str(path))
   played = make_session()
   try:
     page = server.Server(played, run_flags.PAGE_PORT.value)

@@ -15,12 +15,13 @@ import ml_collections
 import numpy as np
 from absl import flags
 
-from starleague.data import recordings, wire
+from starleague.data import checkpoints, wire
 from starleague.data.assembler import Assembler
-from starleague.data.conditioning import unconditional
-from starleague.experiments.run import entry, settings, wiring
-from starleague.experiments.run import flags as run_flags
-from starleague.learner import checkpoints
+from starleague.data.reverb import recordings
+from starleague.data.z.conditioning import unconditional
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "dataset", "seed"):
   flags.declare_key_flag(_name)

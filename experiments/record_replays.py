@@ -3,8 +3,8 @@
   python -m starleague.experiments.record_replays FOLDER... --dataset data/replays --preset full
 
 Needs StarCraft II in each replay's version: see docs/starcraft2.md. Both players' observations and
-actions are recorded. Started again, the command continues. `starleague.data.games` reads the
-result, as that of `demonstrate`; `experiments.replays` reads replays without the game.
+actions are recorded. Started again, the command continues. `starleague.data.games` reads
+the result, as that of `demonstrate`; `experiments.replays` reads replays without the game.
 """
 
 import pathlib
@@ -14,8 +14,10 @@ from absl import flags
 
 from starleague.common.text import count
 from starleague.environments.sc2 import installation
-from starleague.experiments.run import bar, entry, playing_back
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.datasets import playback
+from starleague.experiments.run.progress import bar
 
 for _name in ("dataset", "preset"):
   flags.declare_key_flag(_name)
@@ -24,14 +26,14 @@ for _name in ("dataset", "preset"):
 def main(*folders: str) -> None:
   installation.find()
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
-  jobs, refused = playing_back.jobs(folders)
+  jobs, refused = playback.jobs(folders)
 
   def refuse(file: pathlib.Path, reason: str) -> None:
     refused.append((file, reason))
 
   start = time.monotonic()
   with bar.Bar("replays", len(jobs), "games") as shown:
-    found = playing_back.record(
+    found = playback.record(
       path, jobs, run_flags.PRESET.value or "full",
       lambda written: shown.update(written.games, f"{count(written.decisions)} decisions"), refuse)
   for file, reason in refused:

@@ -14,8 +14,9 @@ import time
 from absl import flags
 
 from starleague.data.replays import library, reading, tables, workers
-from starleague.experiments.run import bar, entry
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.progress import bar
 from starleague.viewers.replays import page
 
 flags.declare_key_flag("out")

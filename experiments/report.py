@@ -3,7 +3,7 @@
   python -m starleague.experiments.report RUN_DIR
 """
 
-from starleague.experiments.run import entry
+from starleague.experiments.run.config import entry
 from starleague.viewers.report import page
 
 ARGUMENTS = [("RUN_DIR",)]

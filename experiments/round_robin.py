@@ -17,9 +17,9 @@ from absl import flags
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.bots import plans, scripts, tournament
-from starleague.environments.skirmish.rules import maps, tiers
-from starleague.experiments.run import entry
-from starleague.experiments.run import flags as run_flags
+from starleague.environments.skirmish.rules.tables import maps, tiers
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
 from starleague.viewers import standings
 
 for _name in ("seed", "tier"):

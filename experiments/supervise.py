@@ -13,14 +13,10 @@ import sys
 
 from absl import flags
 
-from starleague.experiments.run import (
-  config_flags,
-  entry,
-  imitation_setup,
-  processes,
-  supervision,
-)
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import config_flags, entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.learners import imitation_setup
+from starleague.experiments.run.processes import process_runner, supervision
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
@@ -29,14 +25,14 @@ for _name in ("dataset", "run", "runs_dir"):
 
 
 def main() -> None:
-  processes.interrupt_on_sigterm()
+  process_runner.interrupt_on_sigterm()
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
     imitation_setup.make_phases(config, imitation_setup.read_games(dataset, config))  # checks both
     supervision.prepare(config, run_dir)
     supervision.supervise(config, run_dir, dataset)
-  except processes.ProcessFailed as error:
+  except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
     print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")

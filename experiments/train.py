@@ -11,8 +11,9 @@ import pathlib
 
 from absl import flags
 
-from starleague.experiments.run import config_flags, entry, processes, supervision, whole_runs
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import config_flags, entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.processes import process_runner, supervision, whole_runs
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
@@ -22,7 +23,7 @@ _EVALUATE = flags.DEFINE_bool("evaluate", True, "Play the evaluation games at th
 
 
 def main() -> None:
-  processes.interrupt_on_sigterm()
+  process_runner.interrupt_on_sigterm()
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   whole_runs.execute(_CONFIG.value(), run_dir, evaluate=_EVALUATE.value)
 

@@ -15,9 +15,10 @@ from absl import flags
 
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.games import replays
-from starleague.environments.skirmish.rules.state import State
-from starleague.experiments.run import competitors, entry
-from starleague.experiments.run import flags as run_flags
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.play import choose_players
 from starleague.viewers.watch import gif, page, summary, terminal
 
 ARGUMENTS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
@@ -26,8 +27,8 @@ for _name in ("run_dir", "seed", "tier", "races", "map"):
   flags.declare_key_flag(_name)
 _PLAY = flags.DEFINE_bool(
   "play", False, "Play a game first. The two arguments are then the players: scripted ones such as "
-  f"L7 or macro, {competitors.PRETRAINED} (the pretrained weights of the tier), or "
-  f"{competitors.AGENT} (the newest weights of --run_dir). Without it the argument is a replay, "
+  f"L7 or macro, {choose_players.PRETRAINED} (the pretrained weights of the tier), or "
+  f"{choose_players.AGENT} (the newest weights of --run_dir). Without it the argument is a replay, "
   "such as game.npz.")
 _SWAP_SIDES = flags.DEFINE_bool("swap_sides", False, "Swaps the players' starting positions.")
 _SAVE = flags.DEFINE_string("save", None, "Path for the replay of the played game.")
@@ -60,8 +61,8 @@ def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
 def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
   """Plays the game that the flags describe, and saves it with --save."""
   for flag in (_SAVE, _OUTPUT, _GIF):
-    competitors.require_folder(flag.name, flag.value)
-  replay = competitors.play(
+    choose_players.require_folder(flag.name, flag.value)
+  replay = choose_players.play(
     names, seed=run_flags.SEED.value, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
     races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value)
   if _SAVE.value is not None:

@@ -1,14 +1,13 @@
 """The state of a run: parameters, the optimizer's state, counters and the key of all randomness."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import optax
 
 from starleague.agent.types import Array
-
-Tree = Any  # a pytree of arrays and typed keys
+from starleague.data.trees import Tree, is_key
 
 
 class TrainState(NamedTuple):
@@ -86,8 +85,3 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation,
   flat = np.concatenate([np.ravel(x) for x in jax.tree.leaves(params)])
   state = TrainState(params, optimizer.init(flat), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if is_key(x) else np.asarray(x), state)
-
-
-def is_key(leaf: Any) -> bool:
-  """Returns whether a leaf is a typed key."""
-  return hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -15,7 +15,8 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from starleague.learner.train_state import TrainState, Tree, is_key
+from starleague.data.trees import Tree, is_key
+from starleague.learner.train_state import TrainState
 
 Batch = TypeVar("Batch", bound=NamedTuple)  # fields are arrays or trees of arrays
 # The axis of the trajectories in every leaf of a batch's field, by field.

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from starleague.agent import types
-from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 SECONDS_PER_STEP = constants.LOOPS_PER_STEP / types.GAME_LOOPS_PER_SECOND
 _FUNCTION_NAMES = {

@@ -11,7 +11,7 @@ from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.data.replays import tables
 from starleague.data.replays.protocol import FIRST_LOTV
-from starleague.data.statistics import PlayedGame, StatisticsLibrary
+from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
 
 _EFFECTS = {v.FUNCTIONS.names[function]: place
             for place, function in enumerate(v.EFFECT_FUNCTIONS.tolist())}

@@ -17,13 +17,16 @@ from starleague.agent import config as agent_config
 from starleague.agent import pretrained
 from starleague.common.errors import UserError
 from starleague.experiments.configs import medium, mini
-from starleague.experiments.run import agents, entry, evaluating, settings, wiring
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.evaluation import evaluating
+from starleague.experiments.run.parts import saved_agents, wiring
 
 for _name in ("run_dir", "games", "opponents", "seed"):
   flags.declare_key_flag(_name)
 _AGENT = flags.DEFINE_enum(
-  "trained_agent", agents.TRAINED, [agents.IMITATOR, agents.INITIAL, agents.TRAINED],
+  "trained_agent", saved_agents.TRAINED,
+  [saved_agents.IMITATOR, saved_agents.INITIAL, saved_agents.TRAINED],
   "The run's newest weights, those that reinforcement learning started from, or its imitator.")
 _COMMIT = flags.DEFINE_string("commit", None, "Commit that trained the run. Default: the current.")
 _OUTPUT = flags.DEFINE_string(
@@ -67,7 +70,7 @@ def main() -> None:
   games = run_flags.GAMES.value or config.evaluation.games
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
-  params, updates = agents.load(parts, run_dir, _AGENT.value)
+  params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
   play = evaluating.make_evaluation(parts, opponents, games, run_flags.SEED.value)
   scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
                  for name, found in play(params).items())

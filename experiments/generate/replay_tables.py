@@ -23,8 +23,8 @@ from starleague.agent import vocabulary as v
 from starleague.common.errors import UserError
 from starleague.data.replays.protocol import FIRST_LOTV
 from starleague.experiments.generate.vocabulary import write_csv
-from starleague.experiments.run import entry
-from starleague.experiments.run import flags as run_flags
+from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
 
 _LINKS = flags.DEFINE_string(
   "links", None, "Folder with sc2reader's BUILD_abilities.csv of Legacy of the Void.")

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from absl import flags
 
 from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.tables import tables
 from starleague.experiments.generate.vocabulary import read_tree, write_csv
-from starleague.experiments.run import entry
+from starleague.experiments.run.config import entry
 
 _STATISTICS = flags.DEFINE_string(
   "statistics", None, "data.json or data.json.xz of the technology tree.")
 _FOLDER = flags.DEFINE_string(
-  "folder", str(pathlib.Path(__file__).resolve().parents[2]
-                / "environments" / "skirmish" / "rules"), "Folder the tables are written to.")
+  "folder", str(pathlib.Path(tables.__file__).parent), "Folder the tables are written to.")
 
 UNITS = {
   "Terran": (

@@ -16,7 +16,7 @@ from absl import flags
 
 from starleague.common import files
 from starleague.common.errors import UserError
-from starleague.experiments.run import entry
+from starleague.experiments.run.config import entry
 
 _TECHTREE = flags.DEFINE_string(
   "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "

@@ -8,7 +8,7 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
-from starleague.data.conditioning import Conditioning
+from starleague.data.z.conditioning import Conditioning
 from starleague.environments import base
 
 ACTIONS = types.BUILD_ORDER_LENGTH  # of each player, one a step; then the game is over

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor import demonstrations, rollouts
-from starleague.data import conditioning, waits
+from starleague.data.games import waits
+from starleague.data.z import conditioning
 from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, scripted
 
 CONFIG = rollouts.RolloutConfig(games=6, inference_batch=4, iterations=64, max_advances=8)

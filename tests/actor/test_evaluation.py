@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starleague.actor import evaluation, rollouts
-from starleague.data.conditioning import unconditional
+from starleague.data.z.conditioning import unconditional
 from tests.actor import builders
 from tests.actor.clockwork import clockwork, counting_policy, scripted
 

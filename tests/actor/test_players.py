@@ -8,7 +8,7 @@ import pytest
 
 from starleague.actor import players, rollouts
 from starleague.agent import types
-from starleague.data.conditioning import unconditional
+from starleague.data.z.conditioning import unconditional
 from tests.actor.clockwork import clockwork, counting_policy, scripted
 
 NO_Z = unconditional(maps=1, mmr=6200)

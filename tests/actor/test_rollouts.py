@@ -9,7 +9,7 @@ import numpy as np
 
 from starleague.actor import rollouts
 from starleague.agent import types
-from starleague.data.conditioning import Conditioning, unconditional
+from starleague.data.z.conditioning import Conditioning, unconditional
 from tests.actor.clockwork import LENGTH, STEP_LOOPS, clockwork, counting_policy, scripted
 
 NO_Z = unconditional(maps=1, mmr=6200)

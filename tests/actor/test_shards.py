@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starleague.actor import rollouts, shards
-from starleague.data.conditioning import unconditional
+from starleague.data.z.conditioning import unconditional
 from tests.actor.clockwork import clockwork, counting_policy, scripted
 
 NO_Z = unconditional(maps=1, mmr=6200)

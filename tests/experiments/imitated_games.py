@@ -4,14 +4,15 @@ import jax
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.data import games_files, wire
+from starleague.data import wire
+from starleague.data.games import files
 from tests.learner.random_batches import random_batch
 
 
 def write(path, games, decisions, preset="mini", tier="mini"):
   """Writes games of two episodes each; player 0 has MMR 6500 and wins, from either side."""
   config = agent_config.preset(preset)
-  with games_files.GamesWriter(path, config, tier, ["open"], "random") as writer:
+  with files.GamesWriter(path, config, tier, ["open"], "random") as writer:
     for game in range(games):
       steps = random_batch(game, config, decisions, 2).steps
       steps.weight[...] = steps.discount[...] = 1.0
@@ -21,7 +22,7 @@ def write(path, games, decisions, preset="mini", tier="mini"):
         packed = wire.pack(types.Trajectory(
           jax.tree.map(lambda x, b=player: x[:, b], steps),
           types.zeros(types.core_state_spec(config))))
-        episodes.append(games_files.Episode(
+        episodes.append(files.Episode(
           game=game, player=player, name="random", map_index=0, race=1, away_race=1,
           side=(game + player) % 2,
           mmr=6500 - 3000 * player, result=1 - 2 * player,

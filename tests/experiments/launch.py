@@ -6,7 +6,7 @@ import sys
 import pytest
 from absl.testing import flagsaver
 
-from starleague.experiments.run import entry
+from starleague.experiments.run.config import entry
 
 
 def launch(module, *words):

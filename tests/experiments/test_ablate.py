@@ -9,7 +9,7 @@ from absl.testing import flagsaver
 from starleague.experiments import ablate, conditioning
 from starleague.experiments.configs import ablations
 from starleague.experiments.configs.ablations import Ablation, Arm
-from starleague.experiments.run import wiring
+from starleague.experiments.run.parts import wiring
 from tests.experiments import imitated_games
 from tests.experiments.launch import launch, refusal
 from tests.experiments.runs import SIZES, variables

@@ -8,8 +8,9 @@ import pytest
 from absl.testing import flagsaver
 
 from starleague.experiments.configs import mini
-from starleague.experiments.run import config_flags, entry, league_run, settings, supervision
-from starleague.experiments.run.ranges import RANGES
+from starleague.experiments.run.config import config_flags, entry, settings
+from starleague.experiments.run.config.ranges import RANGES
+from starleague.experiments.run.processes import league_run, supervision
 
 REQUIRED = {"evaluate": ["run_dir"], "learner": ["run_dir", "address"],
             "actor": ["run_dir", "address"], "data_server": ["run_dir", "port"]}

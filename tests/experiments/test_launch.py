@@ -13,9 +13,9 @@ import pytest
 
 from starleague import agent
 from starleague.common import results
+from starleague.data import checkpoints
 from starleague.experiments import launch as experiment
-from starleague.experiments.run import wiring
-from starleague.learner import checkpoints
+from starleague.experiments.run.parts import wiring
 from starleague.viewers.league import reading
 from tests.experiments.launch import refusal
 from tests.experiments.ray_nodes import start_cluster

@@ -16,12 +16,12 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common import results
-from starleague.data import wire
-from starleague.data.server import make_server, make_tables
-from starleague.data.writer import TrajectoryWriter
+from starleague.data import checkpoints, wire
+from starleague.data.reverb.server import make_server, make_tables
+from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.experiments import learner as experiment
-from starleague.experiments.run import entry, settings, wiring
-from starleague.learner import checkpoints
+from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.parts import wiring
 from tests import compiling
 from tests.experiments.launch import launch
 from tests.experiments.runs import saved_steps
@@ -182,7 +182,7 @@ def test_hosts_with_different_configs_raise(servers, tmp_path):
 def test_the_process_ends_at_once_while_a_thread_waits_for_reverb(tmp_path, monkeypatch, waits):
   """Such a thread would abort the process while Python ends."""
   ended = []
-  monkeypatch.setattr(experiment.learning, "learn", lambda *arguments: True)
+  monkeypatch.setattr(experiment.reinforcement, "learn", lambda *arguments: True)
   monkeypatch.setattr(experiment.sampler, "waiting", lambda: waits)
   monkeypatch.setattr(experiment.os, "_exit", ended.append)
   settings.save(settings.complete({}), tmp_path)

@@ -4,9 +4,9 @@ import pytest
 from absl.testing import flagsaver
 
 from starleague.data.replays import tables
-from starleague.data.statistics import StatisticsLibrary
+from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.experiments import replays
-from starleague.experiments.run import entry
+from starleague.experiments.run.config import entry
 from tests.data.replays.games import Game
 
 

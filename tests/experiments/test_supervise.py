@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from starleague.common import results
+from starleague.data import checkpoints
 from starleague.experiments import supervise
-from starleague.experiments.run import wiring
-from starleague.learner import checkpoints
+from starleague.experiments.run.parts import wiring
 from tests.experiments import imitated_games
 from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from starleague.common import results
+from starleague.data import checkpoints
 from starleague.experiments import train
-from starleague.experiments.run import learner_setup, settings, wiring
-from starleague.learner import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.learners import reinforcement_setup
+from starleague.experiments.run.parts import wiring
 from tests.experiments.launch import refusal
 from tests.experiments.runs import (
   SIZES,
@@ -63,7 +65,7 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
   saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config)
-  state = learner_setup.make_learner(parts, config, run_dir, saved).state
+  state = reinforcement_setup.make_learner(parts, config, run_dir, saved).state
   assert int(state.step[0]) == step
   # Adam, the warm-up and the rate's transformation have counted every applied update, also those
   # before the kill.

@@ -14,9 +14,9 @@ import pytest
 
 from starleague.agent import config
 from starleague.agent.types import Trajectory
+from starleague.data.checkpoints.store import Checkpoints
 from starleague.learner import train_state
 from starleague.learner import update as update_lib
-from starleague.learner.checkpoints import Checkpoints
 
 ROOT = Path(__file__).parents[2]
 OPTIMIZER = train_state.make_optimizer(1e-2)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from starleague.agent import config, policy
-from starleague.learner import checkpoints, objective, train_state, weights
+from starleague.data import checkpoints
+from starleague.learner import objective, train_state, weights
 from starleague.learner import update as update_lib
 from tests.learner.random_batches import random_batch
 

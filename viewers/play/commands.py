@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers import catalog
 
 QUICK, POINT, UNIT = "quick", "point", "unit"  # kinds of targets

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import action_results, constants, tables
+from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers import catalog
 from starleague.viewers.play import reasons, view
 

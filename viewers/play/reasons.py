@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers import catalog
 
 NOT_POSSIBLE = "not possible now"

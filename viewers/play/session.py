@@ -9,8 +9,8 @@ from typing import Any
 from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.config import GameConfig
+from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables.config import GameConfig
 from starleague.viewers import catalog
 from starleague.viewers.play import orders as play_orders
 from starleague.viewers.play import view

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers import catalog
 from starleague.viewers.play import reasons
 from starleague.viewers.play.commands import page_commands

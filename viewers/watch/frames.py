@@ -13,11 +13,12 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import observation, tables
-from starleague.environments.skirmish.rules.arrays import look_up
-from starleague.environments.skirmish.rules.entities import EntityRows, entity_rows
-from starleague.environments.skirmish.rules.queries import both_halves, resource_positions
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.interface import observation
+from starleague.environments.skirmish.rules.interface.entities import EntityRows, entity_rows
+from starleague.environments.skirmish.rules.state.arrays import look_up
+from starleague.environments.skirmish.rules.state.queries import both_halves, resource_positions
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import tables
 
 Array = jax.Array | np.ndarray
 

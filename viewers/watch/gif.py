@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.state.state import State
 from starleague.viewers.watch import frames, picture
 
 if TYPE_CHECKING:  # Pillow is an optional dependency

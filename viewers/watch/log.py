@@ -6,9 +6,10 @@ import numpy as np
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import action_results, constants, tables
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers.catalog import function_name, unit_name, upgrade_name
 from starleague.viewers.watch.frames import Derived, rules_of
 

@@ -12,9 +12,9 @@ import numpy as np
 from starleague.agent import types
 from starleague.common import files
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import constants
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import constants
 from starleague.viewers import catalog, pages
 from starleague.viewers.watch import frames, log, summary
 

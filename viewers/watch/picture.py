@@ -13,8 +13,8 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.queries import is_geyser
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.viewers import catalog, pages
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch.frames import PLACES, Frames

@@ -1,7 +1,7 @@
 """How a recorded game was set up and how it ended, in words."""
 
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules import maps
+from starleague.environments.skirmish.rules.tables import maps
 from starleague.viewers import catalog
 from starleague.viewers.watch.frames import rules_of
 

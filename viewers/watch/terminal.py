@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from starleague.environments.skirmish.games.replays import Replay
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import State
 from starleague.viewers.catalog import SECONDS_PER_STEP, clock, initials
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import log as watch_log

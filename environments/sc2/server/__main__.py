@@ -54,7 +54,7 @@ def main() -> None:
     level=logging.INFO if flags.verbose else logging.WARNING, stream=sys.stderr,
     format="%(asctime)s sc2 server: %(message)s")
   use_cache()
-  from starleague.environments.sc2.server import connection
+  from starleague.environments.sc2.server.sessions import connection
 
   folder = pathlib.Path(flags.dataDir) if flags.dataDir else None
   if folder is not None and not (folder / "Maps").is_dir():

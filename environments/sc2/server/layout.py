@@ -15,9 +15,9 @@ from collections.abc import Iterable
 
 import starleague
 from starleague.common import files
-from starleague.environments.sc2.server import battlefields
-from starleague.environments.sc2.server.battlefields import SUFFIX, Battlefield
-from starleague.environments.sc2.server.version import BUILD
+from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.game.battlefields import SUFFIX, Battlefield
+from starleague.environments.sc2.server.game.version import BUILD
 
 # Maps that examples of python-sc2 name.
 EXAMPLE_MAPS = (

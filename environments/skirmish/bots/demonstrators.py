@@ -11,8 +11,8 @@ import numpy as np
 
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.bots.scripts import Parameters
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.arrays import Array, look_up
+from starleague.environments.skirmish.rules.state.arrays import Array, look_up
+from starleague.environments.skirmish.rules.tables import tables
 
 SWAPS = 2  # neighbours of a build order that may swap, each with probability `jitter`
 # Standard deviations at jitter 1.

@@ -25,11 +25,11 @@ from starleague.environments.skirmish.bots.views import (
   structure_slots,
   unit_slots,
 )
-from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.acting import place_to_location
-from starleague.environments.skirmish.rules.arrays import look_up, squared_distance
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import Array, State
+from starleague.environments.skirmish.rules.interface.acting import place_to_location
+from starleague.environments.skirmish.rules.state.arrays import look_up, squared_distance
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 # (player index, key, state, player) -> Action, unbatched.
 ScriptedPlayer = Callable[[Array, jax.Array, State, Array], types.Action]

@@ -15,8 +15,8 @@ from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.bots import plans
 from starleague.environments.skirmish.bots.plans import Plan
-from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.arrays import Array
+from starleague.environments.skirmish.rules.state.arrays import Array
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
 

@@ -5,14 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.bots.views import View
-from starleague.environments.skirmish.rules import constants, placement, tables
-from starleague.environments.skirmish.rules.arrays import (
+from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state.arrays import (
   look_up,
   pairwise_squared_distance,
   squared_distance,
 )
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import Array
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import Array
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 SITES = 24  # candidates per decision
 # Candidates lie within these offsets of a base, map units, positive towards the map's middle.

@@ -15,10 +15,10 @@ from starleague.environments.skirmish.bots.views import (
   make_choice,
   unit_slots,
 )
-from starleague.environments.skirmish.rules import constants, tables
-from starleague.environments.skirmish.rules.arrays import look_up, squared_distance
-from starleague.environments.skirmish.rules.queries import is_geyser
-from starleague.environments.skirmish.rules.state import Array
+from starleague.environments.skirmish.rules.state.arrays import look_up, squared_distance
+from starleague.environments.skirmish.rules.state.queries import is_geyser
+from starleague.environments.skirmish.rules.state.state import Array
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 MOST_QUEUED = 2  # products in the queue of a structure
 SUPPLY_MARGIN = 6  # food left, in halves, below which more supply is ordered

@@ -6,16 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules import availability, tables
-from starleague.environments.skirmish.rules.arrays import flip, squared_distance
-from starleague.environments.skirmish.rules.entities import entity_rows
-from starleague.environments.skirmish.rules.queries import (
+from starleague.environments.skirmish.rules.interface import availability
+from starleague.environments.skirmish.rules.interface.entities import entity_rows
+from starleague.environments.skirmish.rules.state.arrays import flip, squared_distance
+from starleague.environments.skirmish.rules.state.queries import (
   finished_kind,
   resource_positions,
   tapped_geysers,
 )
-from starleague.environments.skirmish.rules.state import Array, State
-from starleague.environments.skirmish.rules.supply import food
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.state.supply import food
+from starleague.environments.skirmish.rules.tables import tables
 
 HOME_SEEN = 4.0  # the opponent's start is in sight of units and structures this near, map units
 

@@ -18,8 +18,8 @@ from dm_env import specs
 from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish.games import live, replay_format, replays
-from starleague.environments.skirmish.rules import constants, maps, tables, tiers
-from starleague.environments.skirmish.rules.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.tables import constants, maps, tables, tiers
+from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS, GameConfig
 
 # A scripted player's name, a Controller, or a function of the opponent's observation.
 Function = Callable[[types.Observation], types.Action]

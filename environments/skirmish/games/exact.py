@@ -21,9 +21,14 @@ from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.games.replay_format import STEPS_PER_HASH
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules import function_tables, tables, tiers, unit_tables
-from starleague.environments.skirmish.rules.config import GameConfig
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import (
+  function_tables,
+  tables,
+  tiers,
+  unit_tables,
+)
+from starleague.environments.skirmish.rules.tables.config import GameConfig
 
 # All x86-64 CPUs of the last fifteen years have SSE4.2. With it the hashes were equal at every
 # optimisation level of XLA. With AVX2 they were not, and they differed from those with AVX.

@@ -21,9 +21,10 @@ from starleague.environments.skirmish.games.replay_format import (
   check_seed,
   hash_steps,
 )
-from starleague.environments.skirmish.rules import constants, observation, tables, tiers
-from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GameConfig
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.interface import observation
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import constants, tables, tiers
+from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GameConfig
 
 # (params, key, state, player, memory) -> (Action, memory), unbatched.
 Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]

@@ -17,8 +17,8 @@ from starleague.agent import types, vocabulary
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments import base
-from starleague.environments.skirmish.rules import tables, tiers
-from starleague.environments.skirmish.rules.config import GameConfig
+from starleague.environments.skirmish.rules.tables import tables, tiers
+from starleague.environments.skirmish.rules.tables.config import GameConfig
 
 SCHEMA = 2
 STEPS_PER_HASH = 256

@@ -33,8 +33,8 @@ from starleague.environments.skirmish.games.replay_format import (
   save,
 )
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules.config import DEFAULT_GAME_CONFIG, GameConfig
-from starleague.environments.skirmish.rules.state import State
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GameConfig
 
 __all__ = [
   "Controller", "Replay", "ReplayError", "load", "make_match_up", "policy_player", "record",

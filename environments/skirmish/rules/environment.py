@@ -7,27 +7,29 @@ import jax.numpy as jnp
 from jax import lax
 
 from starleague.environments import base
-from starleague.environments.skirmish.rules import (
-  abilities,
-  accounting,
+from starleague.environments.skirmish.rules.interface import (
   acting,
   availability,
-  combat,
   commands,
-  construction,
-  economy,
-  initial_state,
-  mining,
-  movement,
   observation,
   perception,
-  recovery,
-  tables,
 )
-from starleague.environments.skirmish.rules.arrays import flip
-from starleague.environments.skirmish.rules.constants import LOOPS_PER_STEP, TICKS_PER_STEP
-from starleague.environments.skirmish.rules.slots import Spawns
-from starleague.environments.skirmish.rules.state import Array, State, no_commands
+from starleague.environments.skirmish.rules.state import initial_state
+from starleague.environments.skirmish.rules.state.arrays import flip
+from starleague.environments.skirmish.rules.state.slots import Spawns
+from starleague.environments.skirmish.rules.state.state import Array, State, no_commands
+from starleague.environments.skirmish.rules.step import (
+  abilities,
+  accounting,
+  combat,
+  construction,
+  economy,
+  mining,
+  movement,
+  recovery,
+)
+from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_STEP, TICKS_PER_STEP
 
 
 def reset(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> State:

@@ -10,9 +10,9 @@ import pytest
 from starleague.actor import rewards
 from starleague.agent import types
 from starleague.agent import vocabulary as v
-from starleague.data import conditioning
 from starleague.data.replays import library, reading, refusals, tables, workers
-from starleague.data.statistics import StatisticsLibrary
+from starleague.data.z import conditioning
+from starleague.data.z.statistics_library import StatisticsLibrary
 from tests.data.replays import decoders
 from tests.data.replays.games import REAL, Game, needs_real
 

@@ -25,10 +25,11 @@ from starleague.agent import config as agent_config
 from starleague.agent import types, vocabulary
 from starleague.environments import base, make_environment
 from starleague.environments.sc2.environment import Games
-from starleague.environments.sc2.server import battlefields, layout
+from starleague.environments.sc2.server import layout
+from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import dm_environment, exact
-from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
 
 STEP_LOOPS = 8
 MOST_DELAY = 120  # the longest delay of whole environment steps

@@ -10,7 +10,7 @@ from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.bots import plans, players, scripts
-from starleague.environments.skirmish.rules import constants, tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 SIZES = {"max_entities": 192, "map_size": 64, "location_size": 128, "max_selected": 16}
 RULES = tables.make_rules("default", **SIZES)

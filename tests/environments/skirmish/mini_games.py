@@ -10,8 +10,8 @@ from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.bots import players
-from starleague.environments.skirmish.rules import tables
-from starleague.environments.skirmish.rules.acting import place_to_location
+from starleague.environments.skirmish.rules.interface.acting import place_to_location
+from starleague.environments.skirmish.rules.tables import tables
 
 GAMES = 16
 RULES = tables.make_rules("mini", 64, 32, 32, 8)

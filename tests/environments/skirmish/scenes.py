@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import LOCAL, RACES, TIER, TYPES, S, host, start
 
 TERRAN, PROTOSS, ZERG = RACES

@@ -5,7 +5,7 @@ import pytest
 from starleague.common.errors import UserError
 from starleague.experiments.configs import medium
 from starleague.experiments.generate import pretrained
-from starleague.experiments.run import settings
+from starleague.experiments.run.config import settings
 
 
 def test_command_states_what_was_changed():

@@ -3,7 +3,7 @@
 from starleague.actor.evaluation import Counts
 from starleague.common import results
 from starleague.experiments.configs.ablations import Ablation, Arm
-from starleague.experiments.run import ablating, judging
+from starleague.experiments.run.ablation import arm_runs, games
 
 ABLATION = Ablation(
   title="Half & half", updates=40, seeds=(3, 5), opponents=("rusher", "builder"), games=10,
@@ -15,19 +15,19 @@ ABLATION = Ablation(
 
 def make_runs(folder):
   chosen = {"unroll_length": 4, "learner.learning_rate": 1e-2, "learner.batch_size": 16}
-  return ablating.make_runs(ABLATION, lambda init: {"actor": {"games": 64}}, chosen, folder)
+  return arm_runs.make_runs(ABLATION, lambda init: {"actor": {"games": 64}}, chosen, folder)
 
 
 def judged_of(runs):
   """Arm i wins 2 + 3 i of 10 games against each script, and 3 of 4 against the arm before it."""
-  entrants = judging.make_entrants(runs)
+  entrants = games.make_entrants(runs)
   place = {"noise": 0, "plain": 1, "z": 2}
   played = {(entrant.name, opponent): Counts(2 + 3 * place[entrant.run.arm.name], 0,
                                              8 - 3 * place[entrant.run.arm.name])
             for entrant in entrants for opponent in ABLATION.opponents}
-  for one, other in judging.make_pairs(entrants):
+  for one, other in games.make_pairs(entrants):
     played[one.name, other.name] = Counts(1, 0, 3)
-  return judging.Judged(entrants, played, {
+  return games.Judged(entrants, played, {
     entrant.name: float(place[entrant.run.arm.name] + 0.1 * entrant.run.seed)
     for entrant in entrants})
 

@@ -1,7 +1,7 @@
 """Libraries of z for runs of `mini`."""
 
 from starleague.agent import types
-from starleague.data.statistics import PlayedGame, StatisticsLibrary
+from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
 from starleague.environments.skirmish.games import dm_environment
 
 TERRAN = types.RACES.index("terran")

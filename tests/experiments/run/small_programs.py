@@ -4,7 +4,7 @@ import sys
 import textwrap
 import time
 
-from starleague.experiments.run.programs import Process
+from starleague.experiments.run.processes.programs import Process
 
 
 def python_process(tmp_path, name, code, restarts=0, env=None):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
 from starleague.viewers.play import server, session
 from tests.viewers.games import KIND
 

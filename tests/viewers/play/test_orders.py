@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import action_results
+from starleague.environments.skirmish.rules.interface import action_results
 from starleague.viewers.play import orders as play_orders
 from tests.viewers.games import FUNCTION, RULES
 

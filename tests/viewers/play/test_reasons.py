@@ -9,8 +9,8 @@ import pytest
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment, live, replays
-from starleague.environments.skirmish.rules import action_results
-from starleague.environments.skirmish.rules.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
 from starleague.viewers.play import reasons, view
 from tests.viewers.games import DEFAULT_RULES, FUNCTION, KIND, RULES
 

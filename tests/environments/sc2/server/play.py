@@ -3,7 +3,7 @@
 import asyncio
 
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.session import Session
+from starleague.environments.sc2.server.sessions.session import Session
 
 
 def run(script):

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.session import Session
+from starleague.environments.sc2.server.sessions.session import Session
 from tests.environments.sc2.server import messages, play
 
 KINDS = tuple(field.name for field in sc_pb.Request.DESCRIPTOR.oneofs_by_name["request"].fields)

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from starleague.environments.sc2 import protocol
-from starleague.environments.sc2.server import battlefields, layout
-from starleague.environments.sc2.server.version import BUILD, DATA_VERSION, VERSION
+from starleague.environments.sc2.server import layout
+from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION, VERSION
 
 assert protocol  # makes pysc2 importable
 

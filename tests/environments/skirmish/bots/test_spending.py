@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.skirmish.bots import plans, scripts
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import (
   GAMES,
   MATCH_UPS,

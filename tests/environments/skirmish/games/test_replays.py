@@ -6,7 +6,7 @@ import pytest
 
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.games import replay_format, replays
-from starleague.environments.skirmish.rules import constants, tiers
+from starleague.environments.skirmish.rules.tables import constants, tiers
 from tests.environments.skirmish.games.trees import assert_equal, leaves
 
 

@@ -5,14 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules import (
-  abilities,
-  action_results,
-  availability,
-  constants,
-  economy,
-)
-from starleague.environments.skirmish.rules.commands import give_orders
+from starleague.environments.skirmish.rules.interface import action_results, availability
+from starleague.environments.skirmish.rules.interface.commands import give_orders
+from starleague.environments.skirmish.rules.step import abilities, economy
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import (
   FUNCTION,
   GAMES,

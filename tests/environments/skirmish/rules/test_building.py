@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, S, give, host
 from tests.environments.skirmish.scenes import (
   GEYSER,

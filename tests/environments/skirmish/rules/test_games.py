@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.mini_games import (
   ALL_PAIRS,
   GAMES,

@@ -7,7 +7,8 @@ import pytest
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish import make_skirmish
-from starleague.environments.skirmish.rules import combat, constants
+from starleague.environments.skirmish.rules.step import combat
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.mini_games import (
   BARRACKS,
   FACTORY,

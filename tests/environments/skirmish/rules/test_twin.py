@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules import constants
+from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.twin.state import Game, Table, differences

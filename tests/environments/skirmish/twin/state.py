@@ -10,7 +10,7 @@ import pathlib
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules import tables
+from starleague.environments.skirmish.rules.tables import tables
 
 FOLDER = pathlib.Path(tables.__file__).parent
 IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR, RETURN = range(

@@ -1,0 +1,259 @@
+"""Checkpoints of a run and snapshots of players: atomic, verified, and rejected where they differ.
+
+A checkpoint is a folder, `DIRECTORY/000000001200` for step 1200:
+
+    params/         the parameters, by Orbax
+    state/          the rest of the training state, by Orbax; a snapshot has none
+    manifest.json   schema, step, agent, vocabulary, description of all leaves, SHA-256 of all files
+
+It is written under another name and renamed once complete and on disk: a process killed at any
+moment leaves the previous checkpoints and never a partial one. One process writes a directory, the
+first host of a run; any process may read it.
+"""
+
+import glob
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from starleague.agent.config import AgentConfig
+from starleague.common import files
+from starleague.data.checkpoints import arrays, checkpoint_manifest
+from starleague.data.checkpoints.checkpoint_manifest import (
+  MANIFEST,
+  CheckpointDamagedError,
+  CheckpointMismatchError,
+  read_manifest,
+)
+from starleague.data.trees import Tree
+
+__all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "Restored",
+           "load_params", "read_manifest", "save_params"]
+Loaded = TypeVar("Loaded")
+_logger = logging.getLogger(__name__)
+
+_STEP = re.compile(r"\d{12}")
+_REPLACED = re.compile(r"\.replaced-(\d{12})")
+_LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
+
+
+class Restored(NamedTuple):
+  """A restored checkpoint."""
+
+  step: int
+  state: Any  # of the template's type
+  extra: dict[str, Any]  # as given to `save`
+
+
+class Checkpoints:
+  """The checkpoints of one run.
+
+  Args:
+    directory: created if missing.
+    config: the saved agent's.
+    keep_last: number of newest checkpoints that are kept.
+    keep_every: checkpoints whose step is a multiple of this are kept as well; None: no others.
+
+  Raises:
+    ValueError: keep_last or keep_every is not positive.
+    CheckpointDamagedError: `directory` is a file, or lies below one.
+  """
+
+  def __init__(self, directory: str | os.PathLike, config: AgentConfig, keep_last: int = 3,
+               keep_every: int | None = None):
+    if keep_last < 1 or (keep_every is not None and keep_every < 1):
+      raise ValueError("expected keep_last >= 1 and keep_every >= 1 or None, found "
+                       f"{keep_last} and {keep_every}")
+    self.directory = Path(directory).absolute()
+    try:
+      self.directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+      raise CheckpointDamagedError(
+        f"{self.directory}: expected a folder of checkpoints, found a file; move it away"
+      ) from error
+    self._config, self._keep_last, self._keep_every = config, keep_last, keep_every
+    self._damaged: set[int] = set()
+
+  def steps(self) -> list[int]:
+    """Returns the steps that have a checkpoint, ascending."""
+    return sorted(_find(self.directory))
+
+  def save(self, step: int, state: Any, extra: Mapping[str, Any] | None = None) -> Path:
+    """Saves a checkpoint, then removes those that are not to be kept.
+
+    Args:
+      step: updates so far. A checkpoint of the same step is replaced.
+      state: a host state (see `update.unreplicate`): a NamedTuple with the field `params`, nested
+        dicts of arrays; its other fields are pytrees of arrays and typed keys.
+      extra: any JSON object.
+
+    Returns:
+      The checkpoint's path.
+
+    Raises:
+      ValueError: a later checkpoint exists; the directory would mix two runs.
+      RuntimeError: this is not the first host of a run.
+    """
+    arrays.require_first_host(self.directory)  # before leftovers are removed
+    later = [s for s in self.steps() if s > step and s not in self._damaged]
+    if later:
+      raise ValueError(f"{self.directory} already holds step {later[-1]}, later than {step}: "
+                       "restore that one, or use another directory")
+    self._remove_leftovers()
+    checkpoint_manifest.require_nested_dicts(state.params)
+    trees = {"params": state.params, "state": state._replace(params=())}
+    final = self.directory / f"{step:012d}"
+    # Under the name `.replaced-...`, `_find` still finds the old one until the new one is in place.
+    arrays.write(final, trees, checkpoint_manifest.describe(self._config, step, extra),
+                           aside=self.directory / f".replaced-{final.name}")
+    self._damaged.discard(step)
+    self._prune()
+    return final
+
+  def restore(self, template: Any, step: int | None = None) -> Restored | None:
+    """Restores the newest intact checkpoint, or the one of a step.
+
+    Args:
+      template: a state with the expected structure, shapes and dtypes; its values are not read.
+      step: None: the newest. Damaged checkpoints are skipped with a warning that names the file.
+
+    Returns:
+      The state as numpy arrays and typed keys; None if there is no checkpoint.
+
+    Raises:
+      CheckpointMismatchError: it has another schema, agent, vocabulary or state.
+      CheckpointDamagedError: the checkpoint of `step`, or every one, is damaged.
+      FileNotFoundError: there is none of that step.
+    """
+    found = _find(self.directory)
+    if step is not None:
+      if step not in found:
+        raise FileNotFoundError(f"{self.directory} has no checkpoint of step {step}; it has "
+                                f"{sorted(found)}")
+      return self._restore(found[step], template)
+    return _newest(found, lambda path: self._restore(path, template), self._damaged.add)
+
+  def _restore(self, path: Path, template: Any) -> Restored:
+    manifest = checkpoint_manifest.check(path, self._config)
+    trees = {"params": template.params, "state": template._replace(params=())}
+    leaves = {name: manifest["leaves"].get(name, {}) for name in trees}
+    for name, tree in trees.items():
+      checkpoint_manifest.check_leaves(
+        path, name, leaves[name], checkpoint_manifest.describe_leaves(tree))
+    parts = {name: arrays.fill(tree, arrays.read(path, name, leaves[name]))
+             for name, tree in trees.items()}
+    state = parts["state"]._replace(params=parts["params"])
+    return Restored(manifest["step"], state, manifest["extra"])
+
+  def _prune(self) -> None:
+    found = _find(self.directory)
+    sound = sorted(set(found) - self._damaged)
+    kept = set(sound[-self._keep_last:])
+    if self._keep_every is not None:
+      kept |= {step for step in sound if step % self._keep_every == 0}
+    for step, path in found.items():
+      if step not in kept:
+        # Renamed first: a partly removed checkpoint must not have a checkpoint's name.
+        os.rename(path, self.directory / f".removed-{path.name}-{os.getpid()}")
+        self._damaged.discard(step)
+    self._remove_leftovers()
+
+  def _remove_leftovers(self) -> None:
+    in_use = set(_find(self.directory).values())
+    for path in self.directory.iterdir():
+      if path.name.startswith(_LEFTOVERS) and path not in in_use:
+        _remove(path)
+
+
+def save_params(path: str | os.PathLike, params: Tree, config: AgentConfig, step: int = 0,
+                extra: Mapping[str, Any] | None = None) -> Path:
+  """Saves a player's snapshot, its parameters only, atomically.
+
+  Args:
+    path: must not exist; snapshots never change.
+    params: nested dicts of arrays.
+    config: the agent's.
+    step: updates so far.
+    extra: any JSON object.
+
+  Raises:
+    FileExistsError: the path exists.
+    ValueError: `params` are not nested dicts.
+    RuntimeError: this is not the first host of a run.
+  """
+  path = Path(path).absolute()
+  arrays.require_first_host(path.parent)
+  checkpoint_manifest.require_nested_dicts(params)
+  for leftover in path.parent.glob(f"{files.PARTIAL}{glob.escape(path.name)}-*"):
+    _remove(leftover)
+  arrays.write(path, {"params": params},
+                         checkpoint_manifest.describe(config, step, extra))
+  return path
+
+
+def load_params(path: str | os.PathLike, config: AgentConfig | None = None) -> Tree:
+  """Loads the parameters of a snapshot, of a checkpoint, or of a run's newest intact checkpoint.
+
+  Args:
+    path: a snapshot, a checkpoint, or a directory of checkpoints.
+    config: the agent that they must fit; None: any (`read_manifest` returns which).
+
+  Returns:
+    Nested dicts of numpy arrays.
+
+  Raises:
+    CheckpointMismatchError: another schema or vocabulary, or another agent than `config`.
+    CheckpointDamagedError: the checkpoint, or every one, is damaged.
+    FileNotFoundError: there is none.
+  """
+  path = Path(path).absolute()
+
+  def load(path: Path) -> Tree:
+    leaves = checkpoint_manifest.check(path, config)["leaves"]["params"]
+    return arrays.nest(arrays.read(path, "params", leaves), leaves)
+
+  found = _find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
+  if found:
+    return _newest(found, load, lambda step: None)
+  if not path.is_dir():
+    raise FileNotFoundError(f"no snapshot, checkpoint or directory of checkpoints at {path}")
+  return load(path)
+
+
+def _newest(found: Mapping[int, Path], load: Callable[[Path], Loaded],
+            on_damaged: Callable[[int], None]) -> Loaded | None:
+  """Loads the newest intact checkpoint; None if there is no checkpoint."""
+  for step in sorted(found, reverse=True):
+    try:
+      return load(found[step])
+    except CheckpointDamagedError as error:
+      _logger.warning("checkpoint damaged, using the previous one: step=%d %s", step, error)
+      on_damaged(step)
+  if found:
+    raise CheckpointDamagedError(
+      f"every checkpoint of {next(iter(found.values())).parent} is damaged: steps "
+      f"{sorted(found)}; restore the files from a copy, or start a new run in another directory")
+  return None
+
+
+def _find(directory: Path) -> dict[int, Path]:
+  """Returns the checkpoints of a directory by step."""
+  found: dict[int, Path] = {}
+  for path in directory.iterdir():
+    if replaced := _REPLACED.fullmatch(path.name):
+      found.setdefault(int(replaced[1]), path)
+    elif _STEP.fullmatch(path.name):
+      found[int(path.name)] = path
+  return found
+
+
+def _remove(path: Path) -> None:
+  """Removes a folder, or the file that stands in its place."""
+  if path.is_dir():
+    shutil.rmtree(path)
+  else:
+    path.unlink()

@@ -1,0 +1,231 @@
+"""Reads datasets of recorded games: whole games in order, and their z.
+
+    games = read("data/demonstrations")
+    training, held_out = split(games, 0.1)
+    for batch in in_order(games, training, batch_size=32, unroll_length=16, seed=0):
+      trajectory = wire.unpack(batch.packed, games.config)
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.data import wire
+from starleague.data.games import files, ordering
+from starleague.data.games.files import GamesError
+from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
+
+_OPEN_FILES = 16  # of one reader
+
+
+class Episodes(NamedTuple):
+  """Both players' sides of recorded games as columns, [N] each; see `files.Episode`."""
+
+  game: np.ndarray  # int64
+  player: np.ndarray  # uint8: 0 or 1
+  name: np.ndarray  # str: of the player
+  map_index: np.ndarray  # int32
+  race: np.ndarray  # uint8, index of types.RACES
+  away_race: np.ndarray  # uint8
+  side: np.ndarray  # uint8: 0 or 1
+  mmr: np.ndarray  # int16
+  result: np.ndarray  # int8: 1 won, -1 lost, 0 drawn
+  decisions: np.ndarray  # int32
+  part: np.ndarray  # int32: index of Games.parts
+  row: np.ndarray  # int32: of that part
+
+
+class Games(NamedTuple):
+  """A dataset of recorded games."""
+
+  path: Path
+  config: AgentConfig  # of the steps
+  tier: str
+  maps: tuple[str, ...]
+  parts: tuple[str, ...]  # names of files
+  episodes: Episodes
+
+
+def read(path: str | os.PathLike, preset: str | None = None) -> Games:
+  """Opens a dataset: checks its manifest and files, and reads the description of every episode.
+
+  Args:
+    path: the folder.
+    preset: name of the preset that the steps must have; None: any.
+
+  Raises:
+    GamesError: the folder is not a dataset, is damaged, or has another preset, vocabulary or
+      version.
+  """
+  found, digests = files.verify(path)
+  parts = tuple(sorted(digests))
+  if preset not in (None, found.preset):
+    raise GamesError(f"{path} was recorded with another preset: expected {preset!r}, found "
+                     f"{found.preset!r}; record games of preset {preset!r}.")
+  tables = [_describe_part(Path(path) / name, part) for part, name in enumerate(parts)]
+  episodes = Episodes(*(np.concatenate(columns) for columns in zip(*tables, strict=True))
+                      ) if tables else _no_episodes()
+  if len(episodes.game) != found.episodes:
+    raise GamesError(f"{path}: expected {found.episodes} episodes as in {files.MANIFEST}, "
+                     f"found {len(episodes.game)}; copy the dataset again, or record again.")
+  return Games(
+    Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes)
+
+
+def _no_episodes() -> Episodes:
+  dtypes = {**files.NUMBERS, "name": np.str_, "part": np.int32, "row": np.int32}
+  return Episodes(**{name: np.zeros(0, dtypes[name]) for name in Episodes._fields})
+
+
+def _describe_part(file: Path, part: int) -> Episodes:
+  names = [name for name in Episodes._fields if name not in ("part", "row")]
+  table = _table(file, names)
+  columns = {name: table[name].to_numpy() for name in names if name != "name"}
+  rows = np.arange(len(table), dtype=np.int32)
+  return Episodes(**columns, name=np.array(table["name"].to_pylist(), np.str_),
+                  part=np.full(len(table), part, np.int32), row=rows)
+
+
+def _table(file: Path, columns: Sequence[str]) -> Any:
+  try:
+    return files.parquet().read_table(file, columns=list(columns), use_threads=False)
+  except (OSError, ValueError, KeyError) as error:  # pyarrow's errors are ValueErrors
+    reason = " ".join(str(error).split())
+    raise GamesError(f"{file} is not a part of a dataset of games: {reason}") from error
+
+
+def split(games: Games, share: float) -> tuple[np.ndarray, np.ndarray]:
+  """Splits a dataset by game: both sides of a game are on the same side of the split.
+
+  The choice depends only on the numbers of the games.
+
+  Args:
+    games: the dataset.
+    share: of the games that are held out, 0 to 1; at least one game if it is above 0.
+
+  Returns:
+    Training rows and held-out rows, indices of `games.episodes`.
+  """
+  if not 0.0 <= share <= 1.0:
+    raise ValueError(f"share: expected 0 to 1, found {share}.")
+  numbers = np.unique(games.episodes.game)
+  count = max(round(share * len(numbers)), 1) if share > 0 else 0
+  chosen = numbers[np.argsort(_mixed(numbers), kind="stable")[:count]]
+  held_out = np.isin(games.episodes.game, chosen)
+  return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+  """Returns a hash of integers (SplitMix64, Steele et al. 2014): [N] uint64."""
+  x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+  x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+  x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+  return x ^ (x >> np.uint64(31))
+
+
+def num_batches(games: Games, rows: np.ndarray, batch_size: int, unroll_length: int,
+                seed: int) -> int:
+  """Returns the number of batches of an epoch of `in_order`."""
+  order = _shuffled(rows, seed)
+  return ordering.schedule(games.episodes.decisions[order], batch_size, unroll_length).batches
+
+
+def in_order(games: Games, rows: np.ndarray, batch_size: int, unroll_length: int, seed: int,
+             start: int = 0) -> Iterator[ordering.OrderedBatch[np.ndarray]]:
+  """Yields one epoch of batches in which games run in order, slot by slot.
+
+  Slot b of the next batch continues the game of slot b, until that game is over. Every decision is
+  among the first T steps of exactly one chunk, with weight 1; all padding has weight 0. Slots
+  without a further game are empty until the epoch ends. Episodes are read when they are needed:
+  `learner.prefetch` reads ahead in a thread.
+
+  Args:
+    games: the dataset.
+    rows: indices of `games.episodes`.
+    batch_size: B.
+    unroll_length: T.
+    seed: of the order of the episodes.
+    start: number of batches to skip: continues an epoch.
+
+  Yields:
+    `OrderedBatch`: columns [T + 1, B, width], state [B, n] zeros, first [B].
+
+  Raises:
+    GamesError: an episode does not have the shapes of the preset.
+    ValueError: a size below 1.
+  """
+  if batch_size < 1 or unroll_length < 1:
+    raise ValueError(f"expected batch_size and unroll_length above 0, found {batch_size} and "
+                     f"{unroll_length}.")
+  order, reader = _shuffled(rows, seed), _Reader(games)
+  return ordering.batches(
+    games.episodes.decisions[order], lambda i: reader.steps(int(order[i])), games.config,
+    batch_size, unroll_length, start)
+
+
+def _shuffled(rows: np.ndarray, seed: int) -> np.ndarray:
+  return np.random.default_rng(seed).permutation(rows)
+
+
+def steps(games: Games, row: int) -> wire.Columns:
+  """Returns the steps of an episode: [decisions + 1, width], integers as differences in time."""
+  return _Reader(games).steps(row)
+
+
+class _Reader:
+  """Reads episodes; keeps some files open. For one thread."""
+
+  def __init__(self, games: Games):
+    self._games, self._open = games, dict[int, Any]()
+    self._widths = wire.layout(games.config).widths
+    self._dtypes = [spec.dtype for spec in wire.packed_spec(games.config, 1)[:-1]]
+
+  def _file(self, part: int) -> Any:
+    if part not in self._open:
+      if len(self._open) >= _OPEN_FILES:
+        self._open.pop(next(iter(self._open))).close()
+      self._open[part] = files.parquet().ParquetFile(
+        self._games.path / self._games.parts[part], memory_map=True)
+    return self._open[part]
+
+  def steps(self, row: int) -> wire.Columns:
+    episodes = self._games.episodes
+    table = self._file(int(episodes.part[row])).read_row_group(
+      int(episodes.row[row]), columns=list(files.STEPS), use_threads=False)
+    size, columns = int(episodes.decisions[row]) + 1, []
+    for name, width, dtype in zip(files.STEPS, self._widths, self._dtypes, strict=True):
+      found = np.frombuffer(table[name][0].as_buffer(), dtype)
+      if found.size != size * width:
+        raise GamesError(
+          f"{self._games.path}: column {name!r} of game {episodes.game[row]}: expected "
+          f"{size} steps of {width} values, found {found.size} values; record again.")
+      columns.append(found.reshape(size, width))
+    return wire.Columns(*columns)
+
+
+def library(games: Games, rows: np.ndarray) -> StatisticsLibrary:
+  """Returns the z of episodes, by map, races and starting side.
+
+  Args:
+    games: the dataset.
+    rows: indices of `games.episodes`; the library has their order.
+  """
+  rows, episodes = np.asarray(rows), games.episodes
+  spec = types.statistics_spec()._asdict()
+  played: dict[int, PlayedGame] = {}
+  for part in np.unique(episodes.part[rows]):
+    table = _table(games.path / games.parts[part], files.STATISTICS)
+    for row in map(int, rows[episodes.part[rows] == part]):
+      executed = types.Statistics(**{
+        name: np.frombuffer(table[name][int(episodes.row[row])].as_buffer(), leaf.dtype).reshape(
+          leaf.shape) for name, leaf in spec.items()})
+      played[row] = PlayedGame(
+        games.maps[episodes.map_index[row]], int(episodes.race[row]), int(episodes.away_race[row]),
+        int(episodes.side[row]), executed)
+  return StatisticsLibrary.from_games([played[int(row)] for row in rows])

@@ -1,0 +1,1 @@
+"""Trajectories and parameters between processes, through Reverb."""

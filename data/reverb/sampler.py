@@ -1,0 +1,146 @@
+"""Batches of a Reverb table's trajectories, stacked in a thread."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from starleague.agent.config import AgentConfig
+from starleague.data import wire
+from starleague.data.reverb import transport
+from starleague.data.reverb.transport import ServerUnavailableError, StarvedError
+
+# Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
+SAMPLES_IN_FLIGHT = 8
+_POLL_S = 0.5
+_THREAD = "sampler-"  # begin of the names of threads
+
+
+def waiting() -> bool:
+  """Returns whether the thread of a dataset is alive.
+
+  The thread of a closed dataset may still wait for a sample: Reverb cannot cancel this wait. If the
+  sample comes during Python's finalisation, the thread aborts the process. Such a process should
+  end with `os._exit`.
+  """
+  return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
+
+
+class Dataset(Iterator[wire.Packed]):
+  """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
+
+  Attributes:
+    config: the AgentConfig of the trajectories, for `wire.unpack`.
+    unroll_length: T.
+  """
+
+  def __init__(self, address: str, player: str, batch_size: int, config: AgentConfig,
+               unroll_length: int, deadline_s: float, prefetch: int,
+               stop: threading.Event | None = None):
+    self._address, self._table, self._deadline_s = address, player, deadline_s
+    self.config, self.unroll_length = config, unroll_length
+    self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
+    self._stop, self._closed = stop or threading.Event(), threading.Event()
+    self._client, info = transport.connect(address, deadline_s, self._stop)
+    transport.check_signature(info, player, address, self._spec._asdict())
+    self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
+    self._thread = threading.Thread(target=self._fill, name=f"{_THREAD}{player}", daemon=True)
+    self._thread.start()
+
+  def _fill(self) -> None:
+    try:
+      sampler = transport.new_sampler(self._client, self._table, -1, SAMPLES_IN_FLIGHT)
+      while not self._ended():
+        self._offer(self._batch(sampler))
+    except Exception as error:  # the consumer raises it
+      self._offer(error)
+
+  def _batch(self, sampler: Any) -> wire.Packed:
+    """Returns a batch of samples; Reverb itself reconnects to a restarted server."""
+    columns = [np.empty((x.shape[0], self._batch_size, *x.shape[1:]), x.dtype)
+               for x in self._spec[:-1]]
+    state = np.empty((self._batch_size, *self._spec.state.shape), self._spec.state.dtype)
+    batch = wire.Packed(*[*columns, state])
+    by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
+    for b in range(self._batch_size):
+      sample = sampler.GetNextTrajectory()[-len(by_name):]  # after key, probability, ...
+      for (name, out), value in zip(by_name, sample, strict=True):
+        (out if name == "state" else out.swapaxes(0, 1))[b] = value
+    return batch
+
+  def _ended(self) -> bool:
+    return self._closed.is_set() or self._stop.is_set()
+
+  def _offer(self, item: wire.Packed | Exception) -> None:
+    while not self._ended():
+      try:
+        return self._ready.put(item, timeout=_POLL_S)
+      except queue.Full:
+        continue
+
+  def __next__(self) -> wire.Packed:
+    """Returns the next batch.
+
+    Raises:
+      StarvedError: the server answers but the table gave no batch within the deadline.
+      ServerUnavailableError: the server has not answered within the deadline.
+      StopIteration: this is closed, or `stop` is set.
+    """
+    start = answered = checked = time.monotonic()
+    wait = _POLL_S
+    while not self._ended():
+      try:
+        item = self._ready.get(timeout=min(_POLL_S, wait))
+      except queue.Empty:
+        if time.monotonic() - checked >= wait:
+          answered = self._check_server(start, answered)
+          checked = time.monotonic()
+          wait = min(2 * wait, 5.0, max(0.1, self._deadline_s / 4))
+        continue
+      if isinstance(item, Exception):
+        self.close()
+        raise ServerUnavailableError(
+          f"sampling table {self._table!r} of {self._address} failed: {item}") from item
+      return item
+    raise StopIteration
+
+  def _check_server(self, start: float, answered: float) -> float:
+    """Checks the deadline; returns when the server last answered.
+
+    Args:
+      start: when the wait for this batch began.
+      answered: when the server last answered.
+    """
+    info = transport.server_info(self._client)
+    now = time.monotonic()
+    if info is None and now - answered > self._deadline_s:
+      raise ServerUnavailableError(
+        f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
+    if info is not None and now - start > self._deadline_s:
+      raise StarvedError(self._starved(info, now - start))
+    return answered if info is None else now
+
+  def _starved(self, info: dict[str, Any], seconds: float) -> str:
+    table = info[self._table]
+    limiter = table.rate_limiter_info
+    return (
+      f"table {self._table!r} of {self._address} gave no batch of {self._batch_size} in "
+      f"{seconds:.0f} s: it holds {table.current_size} trajectories, sampling needs "
+      f"{limiter.min_size_to_sample}, {limiter.insert_stats.completed} were ever written; check "
+      "that actors of this player run and write here.")
+
+  def close(self) -> None:
+    """Stops the thread; one that waits inside Reverb ends with its next sample."""
+    self._closed.set()
+    self._thread.join(timeout=1.0)
+
+  def __enter__(self) -> "Dataset":
+    return self
+
+  def __exit__(self, error: type[BaseException] | None, value: BaseException | None,
+               traceback: TracebackType | None) -> None:
+    self.close()

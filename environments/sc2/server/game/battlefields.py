@@ -1,0 +1,146 @@
+"""Map files of the server: a name, and which map of which tier of Skirmish it stands for.
+
+A map file is JSON, `{"skirmish": {...}}` with the fields of a Battlefield. Clients send the name,
+and some of them the bytes. Names that pysc2 and python-sc2 know, such as
+`Melee/Simple64.SC2Map`, are map files too, so that unmodified clients find their maps.
+"""
+
+import dataclasses
+import json
+import pathlib
+import zlib
+
+from starleague.common.errors import UserError
+from starleague.environments.skirmish.games.dm_environment import map_names
+from starleague.environments.skirmish.rules.tables import tiers
+
+SUFFIX = ".SC2Map"
+OWN_FOLDER = "Skirmish"
+MOST_MARINES = 12
+_MOST_BYTES = 4096  # of a map file of this server
+_FIELDS = {"tier": str, "map": str, "realistic": bool, "marines": int}
+
+
+class MapError(UserError, ValueError):
+  """A map file cannot be used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Battlefield:
+  """A map of Skirmish, as map files state it."""
+
+  tier: str = "large"
+  map: str = "open"
+  # For clients that expect the real game: larvae are units, and resources are shown as far from
+  # their base as in the real game. Else the hatchery stands for its larvae.
+  realistic: bool = True
+  marines: int = 0  # that a participant without an opponent starts with, beside its workers
+
+  def __post_init__(self) -> None:
+    if self.tier not in tiers.TIERS:
+      raise MapError(f"map: tier {self.tier!r}: expected one of {', '.join(tiers.TIERS)}")
+    if self.map not in map_names(self.tier):
+      raise MapError(f"map: {self.map!r}: expected one of {', '.join(map_names(self.tier))} "
+                     f"in tier {self.tier}")
+    if not 0 <= self.marines <= MOST_MARINES:
+      raise MapError(f"map: marines {self.marines}: expected 0 to {MOST_MARINES}")
+
+  @property
+  def map_index(self) -> int:
+    """Index of the map in its tier."""
+    return map_names(self.tier).index(self.map)
+
+
+def encode(battlefield: Battlefield) -> bytes:
+  """Returns the bytes of a map file."""
+  return (json.dumps({"skirmish": dataclasses.asdict(battlefield)}) + "\n").encode()
+
+
+def decode(data: bytes) -> Battlefield:
+  """Reads the bytes of a map file.
+
+  Raises:
+    MapError: they are no map of this server.
+  """
+  try:
+    if len(data) > _MOST_BYTES:
+      raise ValueError(f"{len(data)} bytes")
+    values = json.loads(data)["skirmish"]
+    if set(values) != set(_FIELDS) or any(
+        type(values[name]) is not kind for name, kind in _FIELDS.items()):
+      raise ValueError(f"fields {values}")
+  except (ValueError, KeyError, TypeError, RecursionError) as error:
+    raise MapError(f'map: expected JSON {{"skirmish": {{{", ".join(_FIELDS)}}}}}, '
+                   f"found {data[:40]!r}: write it with the layout command") from error
+  return Battlefield(**values)
+
+
+def stand_in(name: str) -> Battlefield:
+  """Returns the battlefield of a map that is not the server's own, always the same for a name."""
+  maps = map_names("large")
+  stem = pathlib.PurePath(name).stem.lower()
+  return Battlefield("large", maps[zlib.crc32(stem.encode()) % len(maps)])
+
+
+def own_maps() -> dict[str, Battlefield]:
+  """Returns the server's own maps by their path below `Maps/`: each tier's, not realistic."""
+  return {
+    f"{OWN_FOLDER}/{own_name(tier, name)}{SUFFIX}": Battlefield(tier, name, realistic=False)
+    for tier in tiers.TIERS for name in map_names(tier)}
+
+
+def own_name(tier: str, name: str) -> str:
+  """Returns the name of an own map, such as "SkirmishDefaultRamps"."""
+  return f"Skirmish{tier.capitalize()}{name.capitalize()}"
+
+
+def melee_maps() -> dict[str, Battlefield]:
+  """Returns the maps of StarCraft II's `Melee` folder by their path below `Maps/`."""
+  chosen = {
+    "Flat32": Battlefield("mini"), "Flat48": Battlefield("default"), "Flat64": Battlefield(),
+    "Flat96": Battlefield(), "Flat128": Battlefield(), "Empty128": Battlefield(),
+    "Simple64": Battlefield("large", "ramps"),
+    "Simple96": Battlefield("large", "ramps"), "Simple128": Battlefield("large", "river")}
+  return {f"Melee/{name}{SUFFIX}": battlefield for name, battlefield in chosen.items()}
+
+
+def mini_game_maps() -> dict[str, Battlefield]:
+  """Returns stand-ins for DeepMind's mini games: one participant with Marines, at `mini`."""
+  names = ("BuildMarines", "CollectMineralShards", "CollectMineralsAndGas", "DefeatRoaches",
+           "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon")
+  return {f"mini_games/{name}{SUFFIX}": Battlefield("mini", marines=8) for name in names}
+
+
+def stand_ins() -> dict[str, Battlefield]:
+  """Returns all maps that names alone decide, by their path below `Maps/`."""
+  return {**own_maps(), **melee_maps(), **mini_game_maps()}
+
+
+def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
+  """Returns the battlefield that a client asks for.
+
+  Args:
+    name: the path that the client sends: absolute, or relative to `folder`.
+    data: the map file's bytes if the client sends them.
+    folder: the installation's `Maps`; None where there is none, and every name stands for a map.
+
+  Raises:
+    FileNotFoundError: the client sends no bytes, and there is no file of that name.
+    MapError: a name without a map.
+  """
+  if not data and folder is not None:
+    path = folder / name  # an absolute name replaces the folder
+    if path.name and not path.is_file() and not path.suffix:
+      path = path.with_suffix(SUFFIX)
+    if not name or not path.is_file():
+      raise FileNotFoundError(f"map {name!r}: no such file in {folder}")
+    with path.open("rb") as file:
+      data = file.read(_MOST_BYTES + 1)
+  if not name and not data:
+    raise MapError("map: expected a name or the bytes of a map, found neither")
+  known = {pathlib.PurePath(path).stem: field for path, field in stand_ins().items()}
+  try:
+    return decode(data)
+  except MapError:
+    stem = pathlib.PurePath(name).stem
+    return known.get(stem) or stand_in(name)

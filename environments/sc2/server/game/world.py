@@ -1,0 +1,99 @@
+"""Coordinates: Skirmish's plane and the game's world.
+
+Skirmish has its origin in the middle of the map and y downwards; the game's world has it at the
+bottom left and y upwards. Both use the same unit, and the map has no border: a map of G cells has
+`map_size` and `playable_area` of G x G. With half = G / 2,
+
+  world x = x + half,   world y = half - y.
+
+Sizes are multiples of 8 and positions are single precision, so that the conversion is exact for
+the centres of location grids.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.environments.sc2.protocol import common_pb
+from starleague.environments.skirmish.rules.interface import planes
+from starleague.environments.skirmish.rules.tables import maps, tables
+
+FLYING_HEIGHT = 3.75  # of flyers above the ground
+_LOWEST, _HEIGHT_RANGE = -16.0, 32.0  # world heights of the height map's values 0 and 255
+
+
+SHOWN_PATCH, SHOWN_GEYSER = 7.0, 7.75  # distances from the base on realistic maps, map units
+
+
+class World(NamedTuple):
+  """The ground of a game in world coordinates, rows upwards from y = 0."""
+
+  size: int  # G
+  passable: np.ndarray  # [G, G] bool
+  buildable: np.ndarray  # [G, G] bool
+  height: np.ndarray  # [G, G] uint8
+
+  @property
+  def half(self) -> float:
+    """Half the side of the map."""
+    return self.size / 2
+
+  def to_world(self, x: Any, y: Any) -> tuple[Any, Any]:
+    """World coordinates of places of Skirmish, numbers or numpy arrays."""
+    return x + self.half, self.half - y
+
+  def to_skirmish(self, x: Any, y: Any) -> tuple[Any, Any]:
+    """Coordinates in Skirmish of world places."""
+    return x - self.half, self.half - y
+
+  def ground_below(self, x: float, y: float) -> float:
+    """World height z of the ground at one place: `ground_at` without numpy's overhead."""
+    most = self.size - 1
+    row, column = (min(max(math.floor(value), 0), most) for value in (y, x))
+    return _LOWEST + _HEIGHT_RANGE * self.height.item(row, column) / 255
+
+  def ground_at(self, x: Any, y: Any) -> np.ndarray:
+    """World heights z of the ground at world places [...], [...] float."""
+    row, column = (np.clip(np.floor(values).astype(int), 0, self.size - 1) for values in (y, x))
+    return _LOWEST + _HEIGHT_RANGE * self.height[row, column] / 255
+
+
+@functools.cache
+def make_world(rules: tables.Rules, map_index: int) -> World:
+  """Makes the ground of a map. Both players' frames agree, as the maps are symmetric."""
+  size = int(rules.tier.map_size)
+  if rules.terrain is None:
+    flat = np.ones((size, size), bool)
+    return World(size, flat, flat, np.full((size, size), planes.HEIGHT, np.uint8))
+  terrain = rules.terrain
+  passable, buildable, high = (
+    table[map_index][::-1] for table in (terrain.passable, terrain.buildable, terrain.high))
+  return World(size, passable, buildable, np.where(high, maps.HIGH, maps.LOW).astype(np.uint8))
+
+
+@functools.cache
+def shown_resources(rules: tables.Rules, realistic: bool) -> np.ndarray:
+  """Returns where the resources of one half are shown, in Skirmish: [2, R / 2] float32.
+
+  Skirmish's resources lie 5.75 from the middle of their base. Clients compute where bases are from
+  the real game's distances, which realistic maps show; gas structures are shown on their geyser.
+  """
+  places = np.array(rules.tier.patches, np.float32).T
+  if not realistic or rules.terrain is None:
+    return places
+  homes = np.array(rules.tier.homes, np.float32).T
+  apart = np.hypot(*(places[:, :, None] - homes[:, None]))
+  base = homes[:, np.argmin(apart, axis=1)]
+  wanted = np.where(rules.tier.geysers, SHOWN_GEYSER, SHOWN_PATCH)
+  return (base + (places - base) * wanted / apart.min(axis=1)).astype(np.float32)
+
+
+def image(values: np.ndarray) -> common_pb.ImageData:
+  """Returns an image of [rows, columns] bool (1 bit), uint8 or int32 values."""
+  rows, columns = values.shape
+  data = np.packbits(values) if values.dtype == bool else np.ascontiguousarray(values)
+  bits = 1 if values.dtype == bool else 8 * values.dtype.itemsize
+  return common_pb.ImageData(
+    bits_per_pixel=bits, size=common_pb.Size2DI(x=columns, y=rows), data=data.tobytes())

@@ -1,0 +1,88 @@
+"""Plays saved games back: settings, seed and requests determine a game."""
+
+import base64
+from typing import Any
+
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.sessions import recordings
+from starleague.environments.sc2.server.sessions.match import Setup
+from starleague.environments.sc2.server.sessions.observing import Observed
+from starleague.environments.sc2.server.sessions.setups import make_bots
+
+
+class Playback(Observed):
+  """A match that repeats recorded requests, for an observer.
+
+  It ends at the end of the recording, with the recorded results.
+  """
+
+  def __init__(self, recording: recordings.Recording, request: sc_pb.RequestStartReplay,
+               wait_seconds: float):
+    """Starts the game of a recording.
+
+    Args:
+      recording: of a game.
+      request: with the interface of the observed player.
+      wait_seconds: for a game loop in real time.
+
+    Raises:
+      ValueError, KeyError, TypeError: the recording is invalid.
+    """
+    settings = recording.settings
+    infos = [sc_pb.PlayerInfo.FromString(base64.b64decode(text)) for text in settings["players"]]
+    self._recorded, self._number = recording.entries, 0
+    acting = {player: info.player_name for player, info in enumerate(infos)
+              if info.type == sc_pb.Participant}
+    if not {player for _, player, _ in self._recorded} <= acting.keys():
+      raise ValueError("a player that is no participant has requests")
+    self._end = int(settings["loops"])
+    self._results = [int(x) for x in settings["results"]] or [sc_pb.Undecided] * len(infos)
+    super().__init__(
+      _setup(settings, infos, request), _races(infos), request.options,
+      request.observed_player_id, wait_seconds, acting)
+
+  @property
+  def over(self) -> bool:
+    """Whether the recording has ended."""
+    return super().over or self.loop >= self._end
+
+  def results(self) -> list[sc_pb.PlayerResult]:
+    """Returns the recorded results, undecided if the game went on; none before the end."""
+    return [sc_pb.PlayerResult(player_id=1 + i, result=result)  # type: ignore[arg-type]
+            for i, result in enumerate(self._results)] if self.over else []
+
+  @property
+  def status(self) -> sc_pb.Status.ValueType:
+    """Whether the recording goes on."""
+    return sc_pb.ended if self.over else sc_pb.in_replay
+
+  def _advance(self) -> None:
+    """Plays up to the loop that the observer has asked for."""
+    self._play(self._targets[self.viewer])
+
+  def _play(self, target: int) -> None:
+    """Moves on to a game loop; the participants act at theirs."""
+    target = min(target, self._end)
+    while self._number < len(self._recorded) and self._recorded[self._number][0] < target:
+      loop, player, data = self._recorded[self._number]
+      self._number += 1
+      super()._play(loop)
+      if not super().over:
+        self.perform(player, sc_pb.Request.FromString(data))
+    super()._play(target)
+
+
+def _setup(settings: dict[str, Any], infos: list[sc_pb.PlayerInfo],
+           request: sc_pb.RequestStartReplay) -> Setup:
+  battlefield = battlefields.Battlefield(**settings["battlefield"])
+  players = tuple(sc_pb.PlayerSetup(type=info.type, race=info.race_requested,
+                                    difficulty=info.difficulty, ai_build=info.ai_build)
+                  for info in infos)
+  return Setup(battlefield, str(settings["map"]), players, make_bots(battlefield, players),
+               int(settings["seed"]), request.realtime, request.disable_fog)
+
+
+def _races(infos: list[sc_pb.PlayerInfo]) -> tuple[int, int]:
+  first, second = [int(info.race_actual) for info in infos] + [1] * (2 - len(infos))
+  return first, second

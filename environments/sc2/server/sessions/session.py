@@ -1,0 +1,387 @@
+"""A client's session: the state machine of the API, and the answer to each request.
+
+Every response has the session's status and the request's id. A request that the game would refuse
+gets the game's kind of error, and never ends the server.
+"""
+
+import asyncio
+import contextlib
+import logging
+import pathlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION, VERSION
+from starleague.environments.sc2.server.sessions import lan, recordings
+from starleague.environments.sc2.server.sessions.match import WAIT_SECONDS, Match, Refused, Setup
+from starleague.environments.sc2.server.sessions.observing import Observed
+from starleague.environments.sc2.server.sessions.playback import Playback
+from starleague.environments.sc2.server.sessions.setups import SetupError, draw_races, make_setup
+from starleague.environments.sc2.server.views.seats import Seat
+
+MOST_RESOLUTION = 1024  # of a feature layer's sides
+_NO_GAME = (sc_pb.launched, sc_pb.init_game)
+_PLAYED = (sc_pb.in_game, sc_pb.in_replay, sc_pb.ended)
+_ALWAYS = ("ping", "available_maps", "save_map", "quit", "create_game", "start_replay",
+           "replay_info")
+_IN_GAME = (*lan.FORWARDED, "restart_game", "leave_game")
+_UNSUPPORTED = ("obs_action", "map_command", "quick_save", "quick_load")
+
+Handler = Callable[[Any], Awaitable[sc_pb.Response]]
+Join = sc_pb.ResponseJoinGame
+
+
+class Session:
+  """What one process of the game knows: its status, and its match or its host."""
+
+  def __init__(self, data_folder: pathlib.Path | None = None, address: str = "127.0.0.1",
+               wait_seconds: float = WAIT_SECONDS):
+    """Makes a session that has no game.
+
+    Args:
+      data_folder: the installation, with a folder `Maps`; None: every map name is accepted.
+      address: to listen on for the process of a second participant.
+      wait_seconds: for another participant, or for a game loop in real time.
+    """
+    self.status: sc_pb.Status.ValueType = sc_pb.launched
+    self.quits = asyncio.Event()
+    self._address, self._wait_seconds = address, wait_seconds
+    self._maps = data_folder / "Maps" if data_folder else None
+    self._saved: dict[str, bytes] = {}
+    self._setup: Setup | None = None
+    self._seats: dict[int, Seat] = {}
+    self._races: dict[int, int] = {}
+    self._joined = asyncio.Event()
+    self._match: Match | None = None
+    self._player = 0
+    self._host = lan.Host()
+    self._guest: lan.Guest | None = None
+    self._lock = asyncio.Lock()  # one request at a time, as in the game
+
+  async def answer(self, data: bytes) -> bytes:
+    """Answers a request.
+
+    Args:
+      data: a serialised Request; anything else gets an error.
+    """
+    request = sc_pb.Request()
+    try:
+      request.ParseFromString(data)
+    except DecodeError as error:
+      return sc_pb.Response(error=[f"Could not parse the request: {error}"],
+                            status=self.status).SerializeToString()
+    async with self._lock:
+      return (await self.respond(request)).SerializeToString()
+
+  async def respond(self, request: sc_pb.Request) -> sc_pb.Response:
+    """Answers a parsed request; errors become part of the response."""
+    kind = request.WhichOneof("request")
+    try:
+      response = await self._dispatch(kind, request)
+    except lan.LinkError as error:
+      response = sc_pb.Response(error=[str(error)])
+      await self._close_guest()  # without a farewell, which would wait for an answer again
+      await self.drop()
+    except Refused as error:
+      response = sc_pb.Response(error=[str(error)])
+    except Exception as error:  # the server outlives every request
+      logging.exception("request=%s failed", kind)
+      response = _internal_error(error)
+    if request.HasField("id"):
+      response.id = request.id
+    else:
+      response.ClearField("id")
+    if self._match is not None and self.status in _PLAYED:
+      self.status = self._match.status
+    response.status = self.status
+    return response
+
+  async def _dispatch(self, kind: str | None, request: sc_pb.Request) -> sc_pb.Response:
+    if kind is None:
+      raise Refused("Request is missing: expected one of its fields to be set")
+    if kind in _UNSUPPORTED:
+      raise Refused(f"{kind} is not supported")
+    if kind in _IN_GAME and self.status not in _PLAYED:
+      raise Refused("Not in a game")
+    if kind == "join_game" and self.status not in _NO_GAME:
+      raise Refused("Already in a game")
+    if kind in lan.FORWARDED and self._guest is not None:
+      response = await self._guest.ask(request)
+      self.status = response.status
+      return response
+    if kind in lan.FORWARDED and self._match is not None:
+      return await self._match.answer(self._player, request)
+    handler: Handler = getattr(self, f"_{kind}")
+    return await handler(getattr(request, kind))
+
+  async def _close_guest(self) -> None:
+    guest, self._guest = self._guest, None
+    if guest is not None:
+      await guest.close()
+
+  async def drop(self, keep_guests: bool = False) -> None:
+    """Leaves the game and closes all links, except those of guests that may read their result."""
+    match, self._match = self._match, None
+    if match is not None:
+      await match.leave(self._player)
+      match.close()
+    if self._guest is not None:
+      with contextlib.suppress(lan.LinkError):  # a host that is gone needs no farewell
+        await self._guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
+      await self._close_guest()
+    await self._host.close(keep_guests)
+    self._setup, self._seats, self._races = None, {}, {}
+    self._joined = asyncio.Event()
+    self.status = sc_pb.launched
+
+  # Without a game.
+
+  async def _ping(self, request: sc_pb.RequestPing) -> sc_pb.Response:
+    return sc_pb.Response(ping=sc_pb.ResponsePing(
+      game_version=VERSION, data_version=DATA_VERSION, data_build=BUILD, base_build=BUILD))
+
+  async def _available_maps(self, request: sc_pb.RequestAvailableMaps) -> sc_pb.Response:
+    names = set(battlefields.stand_ins())
+    if self._maps is not None:
+      names = {path.relative_to(self._maps).as_posix()
+               for path in self._maps.rglob(f"*{battlefields.SUFFIX}")}
+    return sc_pb.Response(
+      available_maps=sc_pb.ResponseAvailableMaps(local_map_paths=sorted(names)))
+
+  async def _save_map(self, request: sc_pb.RequestSaveMap) -> sc_pb.Response:
+    response = sc_pb.ResponseSaveMap()
+    if not request.map_data:
+      response.error = sc_pb.ResponseSaveMap.InvalidMapData
+    self._saved = {request.map_path: request.map_data}  # one is enough, and bounds the memory
+    return sc_pb.Response(save_map=response)
+
+  async def _quit(self, request: sc_pb.RequestQuit) -> sc_pb.Response:
+    await self.drop()
+    self.status = sc_pb.quit
+    self.quits.set()
+    return sc_pb.Response(quit=sc_pb.ResponseQuit())
+
+  async def _start_replay(self, request: sc_pb.RequestStartReplay) -> sc_pb.Response:
+    error = sc_pb.ResponseStartReplay
+    if request.WhichOneof("replay") is None:
+      return sc_pb.Response(start_replay=error(error=error.MissingReplay))
+    if not request.HasField("options"):
+      return sc_pb.Response(start_replay=error(error=error.MissingOptions))
+    problem = _resolution_problem(request.options)
+    try:
+      if problem is not None:
+        raise ValueError(problem)
+      recording = recordings.decode(recordings.bytes_of(request))
+      if not 0 <= request.observed_player_id <= len(recording.settings["players"]):
+        return sc_pb.Response(start_replay=error(error=error.InvalidObservedPlayerId))
+      match = Playback(recording, request, self._wait_seconds)
+    except recordings.PathError as found:
+      return sc_pb.Response(start_replay=error(
+        error=error.InvalidReplayPath, error_details=str(found)))
+    except (ValueError, KeyError, TypeError, OverflowError, DecodeError) as found:
+      return sc_pb.Response(start_replay=error(
+        error=error.InvalidReplayData, error_details=str(found)))
+    await self.drop()
+    self._match, self._player, self.status = match, match.viewer, match.status
+    match.start_clock()
+    return sc_pb.Response(start_replay=error())
+
+  async def _replay_info(self, request: sc_pb.RequestReplayInfo) -> sc_pb.Response:
+    return sc_pb.Response(replay_info=recordings.replay_info(request))
+
+  # Starting and leaving a game.
+
+  async def _create_game(self, request: sc_pb.RequestCreateGame) -> sc_pb.Response:
+    error = sc_pb.ResponseCreateGame
+    try:
+      setup = make_setup(request, self._saved, self._maps)
+    except (FileNotFoundError, battlefields.MapError, SetupError) as problem:
+      number = error.InvalidPlayerSetup if request.player_setup else error.MissingPlayerSetup
+      if not isinstance(problem, SetupError):
+        named = request.local_map.map_path or request.battlenet_map_name
+        number = error.InvalidMapPath if named else error.MissingMap
+      return sc_pb.Response(create_game=error(error=number, error_details=str(problem)))
+    await self.drop()
+    self._setup, self.status = setup, sc_pb.init_game
+    return sc_pb.Response(create_game=error())
+
+  async def _join_game(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+    if self._setup is None and not request.server_ports.game_port:
+      raise Refused("No game to join: create one, or name the host's server_ports")
+    problem = _join_problem(request, self._setup)
+    if problem is not None:
+      return sc_pb.Response(join_game=problem)
+    if self._setup is None:
+      return await self._join_as_guest(request)
+    if request.HasField("observed_player_id"):
+      return self._watch(self._setup, request)
+    seats = _participants(self._setup)
+    self._player = seats[0]
+    self._seat(self._player, request)
+    if len(seats) > 1:
+      try:
+        await self._host.listen(self._address, request.server_ports.game_port, self._welcome)
+        async with asyncio.timeout(self._wait_seconds):
+          await self._joined.wait()
+      except (OSError, TimeoutError) as error:
+        await self._host.close()
+        return sc_pb.Response(join_game=Join(
+          error=Join.NetworkError, error_details=f"no second participant: {error}"))
+    self._start()
+    return sc_pb.Response(join_game=Join(player_id=self._player + 1))
+
+  def _watch(self, setup: Setup, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+    """Starts a game of computer players for an observer."""
+    self._match = match = Observed(
+      setup, draw_races(setup, {}), request.options, request.observed_player_id,
+      self._wait_seconds)
+    self._player, self.status = match.viewer, match.status
+    match.start_clock()
+    return sc_pb.Response(join_game=Join(player_id=len(setup.players) + 1))
+
+  def _seat(self, player: int, request: sc_pb.RequestJoinGame) -> None:
+    options = sc_pb.InterfaceOptions()
+    options.CopyFrom(request.options)
+    self._seats[player] = Seat(player, options, request.player_name)
+    self._races[player] = request.race
+
+  def _start(self) -> None:
+    """Starts the match once all participants have a seat."""
+    if self._match is None:
+      assert self._setup is not None
+      races = draw_races(self._setup, self._races)
+      for player, race in self._races.items():
+        self._setup.players[player].race = race  # type: ignore[assignment]
+      self._match = Match(
+        self._setup, races, list(self._seats.values()), self._wait_seconds)
+      self._match.start_clock()
+      self.status = sc_pb.in_game
+
+  async def _join_as_guest(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+    address = request.host_ip or "127.0.0.1"
+    guest = await lan.Guest.connect(
+      address, request.server_ports.game_port, self._wait_seconds)
+    try:
+      response = await guest.ask(sc_pb.Request(join_game=request))
+    except lan.LinkError:
+      await guest.close()
+      raise
+    if response.error or response.join_game.HasField("error"):
+      await guest.close()
+      return response
+    self._guest, self.status = guest, sc_pb.in_game
+    return response
+
+  def _welcome(self) -> tuple[lan.Answer, Callable[[], Awaitable[None]]]:
+    """Returns what answers the requests of a guest, and what takes its leave."""
+    admitted: list[tuple[int, Match]] = []  # the guest's seat; its match may outlast the host's
+
+    async def answer(request: sc_pb.Request) -> sc_pb.Response:
+      if request.HasField("join_game"):
+        return await self._admit(request.join_game, admitted)
+      if not admitted:
+        return sc_pb.Response(error=["Not in a game"], status=sc_pb.launched)
+      player, match = admitted[0]
+      if request.HasField("leave_game"):
+        await match.leave(player)
+        admitted.clear()
+        return sc_pb.Response(leave_game=sc_pb.ResponseLeaveGame(), status=sc_pb.launched)
+      try:
+        response = await match.answer(player, request)
+      except Refused as error:
+        response = sc_pb.Response(error=[str(error)])
+      except Exception as error:  # the link outlives every request
+        logging.exception("guest's request=%s failed", request.WhichOneof("request"))
+        response = _internal_error(error)
+      response.status = match.status
+      return response
+
+    async def gone() -> None:
+      if admitted:
+        player, match = admitted[0]
+        await match.leave(player)
+
+    return answer, gone
+
+  async def _admit(self, request: sc_pb.RequestJoinGame,
+                   admitted: list[tuple[int, Match]]) -> sc_pb.Response:
+    """Gives a guest the second seat."""
+    seats = _participants(self._setup) if self._setup else []
+    free = [seat for seat in seats if seat not in self._seats]
+    if not free:
+      return sc_pb.Response(join_game=Join(error=Join.GameFull))
+    self._seat(free[0], request)
+    self._start()
+    assert self._match is not None
+    admitted.append((free[0], self._match))
+    self._joined.set()
+    return sc_pb.Response(join_game=Join(player_id=free[0] + 1), status=sc_pb.in_game)
+
+  async def _leave_game(self, request: sc_pb.RequestLeaveGame) -> sc_pb.Response:
+    await self.drop(keep_guests=True)
+    return sc_pb.Response(leave_game=sc_pb.ResponseLeaveGame())
+
+  async def _restart_game(self, request: sc_pb.RequestRestartGame) -> sc_pb.Response:
+    setup, match = self._setup, self._match
+    if match is None or setup is None or len(match.seats) > 1 or isinstance(match, Observed):
+      return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame(
+        error=sc_pb.ResponseRestartGame.LaunchError,
+        error_details="only a game of one participant can be restarted"))
+    match.close()
+    self._setup = setup._replace(seed=(setup.seed + 1) % 2 ** 31)
+    old = self._seats[self._player]
+    self._seats[self._player] = Seat(old.player, old.options, old.name)
+    self._match = None
+    self._start()
+    return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame())
+
+
+def _internal_error(error: Exception) -> sc_pb.Response:
+  return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
+
+
+def _participants(setup: Setup) -> list[int]:
+  return [player for player, info in enumerate(setup.players) if info.type == sc_pb.Participant]
+
+
+def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
+  """What is wrong with the resolutions of an interface, None if nothing is."""
+  for camera in (options.feature_layer, options.render):
+    sizes = (camera.resolution, camera.minimap_resolution)
+    if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):
+      return f"resolution: expected 0 to {MOST_RESOLUTION}"
+  return None
+
+
+def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
+  """Why a client cannot join, None if it can."""
+  watches = request.HasField("observed_player_id")
+  if not watches and not request.HasField("race"):
+    return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
+  problem = _resolution_problem(request.options)
+  if problem is not None:
+    return Join(error=Join.OtherError, error_details=problem)
+  if watches:
+    return _watch_problem(request, setup)
+  if setup is not None and not _participants(setup):
+    return Join(error=Join.GameFull, error_details="the game has room for an observer only")
+  needs_ports = setup is None or len(_participants(setup)) > 1
+  if needs_ports and not 0 < request.server_ports.game_port < 2 ** 16:
+    return Join(error=Join.MissingPorts, error_details="server_ports.game_port: expected a port")
+  return None
+
+
+def _watch_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
+  """Why a client cannot watch, None if it can."""
+  if setup is None or _participants(setup):
+    return Join(error=Join.FeatureUnsupported,
+                error_details="observers watch games of computer players only")
+  if not 0 <= request.observed_player_id <= len(setup.players):
+    return Join(
+      error=Join.InvalidObservedPlayerId,
+      error_details=f"expected 0 to {len(setup.players)}, found {request.observed_player_id}")
+  return None

@@ -1,0 +1,206 @@
+"""Observations of the API: everything that a participant may know."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from starleague.agent import types, vocabulary
+from starleague.environments.sc2.protocol import (
+  common_pb,
+  raw_pb,
+  sc_pb,
+  score_pb,
+  spatial_pb,
+  ui_pb,
+)
+from starleague.environments.sc2.server.game import engine
+from starleague.environments.sc2.server.game.game import Changes, Frame, Game
+from starleague.environments.sc2.server.game.world import image
+from starleague.environments.sc2.server.views import interface, layers, possible, units
+from starleague.environments.sc2.server.views.seats import Seat
+from starleague.environments.sc2.server.views.units import View
+from starleague.environments.skirmish.rules.tables import constants, tables
+
+_PLANE = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
+_VISIBLE = 2  # of the plane "visibility"
+_SCAN_EFFECT = 6  # ScannerSweep
+_PYLON_RADIUS = 6.5
+_MOST_PANEL_UNITS = 500
+
+
+def observe(game: Game, seat: Seat, loop: int, reveal: bool = False) -> sc_pb.ResponseObservation:
+  """Returns a participant's observation, without the result of the game.
+
+  Args:
+    game: the game.
+    seat: of the participant.
+    loop: game loops played; the state is that of the last multiple of 8.
+    reveal: whether there is no fog of war.
+  """
+  view = interface.make_view(game, seat)
+  if reveal:
+    view = view._replace(frame=revealed(view.frame))
+  listed = units.raw_units(view)
+  present = {unit.tag: unit for unit in listed}
+  seat.selected = [tag for tag in seat.selected if tag in present]
+  events = seat.look(loop)
+  observation = sc_pb.Observation(
+    game_loop=loop, player_common=_player_common(view), alerts=sorted(
+      set(events.get("alert", []))),
+    abilities=_selected_abilities(game, seat), ui_data=_panels(seat, present, game))
+  if seat.options.score:
+    observation.score.CopyFrom(_score(view))
+  effects = list(_effects(view))
+  if seat.options.raw:
+    observation.raw_data.CopyFrom(raw_pb.ObservationRaw(
+      player=_raw_player(view, seat), units=listed, map_state=_map_state(view), effects=effects,
+      event=raw_pb.Event(dead_units=sorted(set(events.get("dead", []))))))
+  if seat.options.HasField("feature_layer"):
+    observation.feature_layer_data.CopyFrom(spatial_pb.ObservationFeatureLayer(
+      renders=layers.screen(view, seat, listed, effects),
+      minimap_renders=layers.minimap(view, seat, listed)))
+  return sc_pb.ResponseObservation(
+    actions=events.get("action", []), action_errors=events.get("error", []),
+    chat=events.get("chat", []), observation=observation)
+
+
+def revealed(frame: Frame) -> Frame:
+  """Returns a frame in which both players see everything."""
+  memory = frame.state.memory
+  planes = frame.report.planes.copy()
+  planes[:, _PLANE["visibility"]] = _VISIBLE
+  drawn = frame.report.planes[:, _PLANE["player_relative"]]
+  planes[:, _PLANE["player_relative"]] = np.where(
+    (drawn == 0) & (drawn[::-1] == types.ALLIANCE_SELF), types.ALLIANCE_ENEMY, drawn)
+  return frame._replace(
+    known_tags=frame.tags[::-1], report=frame.report._replace(planes=planes),
+    state=frame.state._replace(memory=memory._replace(seen=memory.seen | True)))
+
+
+def _player_common(view: View) -> sc_pb.PlayerCommon:
+  values = view.frame.report.player[view.player]
+  return sc_pb.PlayerCommon(
+    player_id=view.player + 1,
+    **{name: int(value) for name, value in zip(types.PLAYER_COLUMNS, values, strict=True)})
+
+
+def _score(view: View) -> score_pb.Score:
+  total, *rest = view.frame.report.score[view.player].tolist()
+  common = _player_common(view)
+  details: dict[str, Any] = dict(zip(types.SCORE_COLUMNS[1:], map(float, rest), strict=True))
+  return score_pb.Score(
+    score_type=score_pb.Score.Melee, score=total, score_details=score_pb.ScoreDetails(
+      **details, food_used=score_pb.CategoryScoreDetails(
+        army=common.food_army, economy=common.food_workers)))
+
+
+def _raw_player(view: View, seat: Seat) -> raw_pb.PlayerRaw:
+  game, state, player = view.game, view.frame.state, view.player
+  camera = common_pb.Point(x=seat.camera[0], y=seat.camera[1])
+  camera.z = float(game.world.ground_at(np.float32(camera.x), np.float32(camera.y)))
+  rules = game.rules
+  pylon, s = rules.types.local("Pylon"), rules.tier.structures
+  stands = (state.kind[player, :s] == pylon) & (state.unfinished[player] == 0) & (pylon > 0)
+  ids = vocabulary.UPGRADES.ids[rules.upgrades.index[np.flatnonzero(state.upgrades[player])]]
+  return raw_pb.PlayerRaw(
+    camera=camera, upgrade_ids=[int(i) for i in ids], power_sources=[
+      raw_pb.PowerSource(
+        pos=view.point(state.x[player, slot], state.y[player, slot]), radius=_PYLON_RADIUS,
+        tag=int(view.frame.tags[player, slot])) for slot in np.flatnonzero(stands)])
+
+
+def _map_state(view: View) -> raw_pb.MapState:
+  """Visibility and creep on the world's cells, rows upwards."""
+  planes, size = view.frame.report.planes[view.player], view.game.world.size
+  cells = np.floor((np.arange(size) + 0.5) * planes.shape[-1] / size).astype(int)
+  picked = planes[:, cells[::-1, None], cells]
+  return raw_pb.MapState(
+    visibility=image(picked[_PLANE["visibility"]]),
+    creep=image(picked[_PLANE["creep"]].astype(bool)))
+
+
+def _effects(view: View) -> Iterator[raw_pb.Effect]:
+  """The player's own scan."""
+  state, player = view.frame.state, view.player
+  if state.scan_loops[player] > 0:
+    place = view.point(state.scan_x[player], state.scan_y[player])
+    yield raw_pb.Effect(
+      effect_id=_SCAN_EFFECT, pos=[common_pb.Point2D(x=place.x, y=place.y)],
+      alliance=raw_pb.Self, owner=player + 1,
+      radius=constants.SCAN_RADIUS * view.game.rules.tier.sight_scale)
+
+
+def _selected_abilities(game: Game, seat: Seat) -> list[common_pb.AvailableAbility]:
+  """The abilities of the selected units, each once. Units of a type have the same, mostly."""
+  found: dict[tuple[int, bool], common_pb.AvailableAbility] = {}
+  selected = seat.selected[:_MOST_PANEL_UNITS]
+  for listed in possible.unit_abilities(game, seat.player, selected) if selected else ():
+    for ability in listed:
+      found[ability.ability_id, ability.requires_point] = ability
+  return list(found.values())
+
+
+def _unit_info(unit: raw_pb.Unit) -> ui_pb.UnitInfo:
+  return ui_pb.UnitInfo(
+    unit_type=unit.unit_type, player_relative=unit.alliance, health=int(unit.health),
+    shields=int(unit.shield), energy=int(unit.energy), build_progress=unit.build_progress,
+    max_health=int(unit.health_max), max_shields=int(unit.shield_max),
+    max_energy=int(unit.energy_max))
+
+
+def _panels(seat: Seat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
+  """The panel of the selection, and the control groups."""
+  groups = []
+  for index, tags in sorted(seat.groups.items()):
+    alive = [present[tag] for tag in tags if tag in present]
+    if alive:
+      groups.append(ui_pb.ControlGroup(
+        control_group_index=index, leader_unit_type=alive[0].unit_type, count=len(alive)))
+  panel = ui_pb.ObservationUI(groups=groups)
+  selected = [present[tag] for tag in seat.selected]
+  if len(selected) > 1:
+    panel.multi.units.extend(_unit_info(unit) for unit in selected[:_MOST_PANEL_UNITS])
+  elif selected:
+    unit = selected[0]
+    makes = unit.orders and game.tags[seat.player, game.rules.tier.structures:].tolist(
+      ).count(unit.tag) == 0
+    if makes:
+      panel.production.unit.CopyFrom(_unit_info(unit))
+      panel.production.production_queue.extend(
+        ui_pb.BuildItem(ability_id=order.ability_id, build_progress=order.progress)
+        for order in unit.orders)
+    else:
+      panel.single.CopyFrom(ui_pb.SinglePanel(
+        unit=_unit_info(unit), attack_upgrade_level=unit.attack_upgrade_level,
+        armor_upgrade_level=unit.armor_upgrade_level,
+        shield_upgrade_level=unit.shield_upgrade_level, buffs=unit.buff_ids))
+  return panel
+
+
+def note_changes(rules: tables.Rules, seat: Seat, changes: Changes) -> None:
+  """Notes deaths and alerts of a run of steps for a participant's next observation."""
+  player, s, worker = seat.player, rules.tier.structures, rules.types.worker
+  before, after = (
+    engine.Track._make([*(x[:, player] for x in track[:-1]), track.winner])
+    for track in (changes.before, changes.after))
+  born, kinds = changes.born[:, player, s:], after.kind[:, s:]
+  stood = (before.kind[:, :s] > 0) & (after.kind[:, :s] > 0)
+  hurt = after.hurt & (after.kind > 0)
+  emptied = (before.patches > 0) & (after.patches <= 0)
+  gas = np.tile(rules.tier.geysers, 2)
+  happened = {
+    sc_pb.BuildingComplete: stood & (before.unfinished > 0) & (after.unfinished == 0),
+    sc_pb.BuildingUnderAttack: hurt[:, :s], sc_pb.UnitUnderAttack: hurt[:, s:],
+    sc_pb.TrainWorkerComplete: born & worker[kinds],
+    sc_pb.TrainUnitComplete: born & ~worker[kinds],
+    sc_pb.ResearchComplete: after.upgrades & ~before.upgrades,
+    sc_pb.MineralsExhausted: emptied & ~gas, sc_pb.VespeneExhausted: emptied & gas,
+    sc_pb.LarvaHatched: (before.injected > 0) & (after.injected == 0)}
+  alerts = {alert: where.any(axis=1) for alert, where in happened.items() if where.any()}
+  for i, loop in enumerate(changes.loops):
+    for tag in changes.dead[i][player]:
+      seat.note(loop, "dead", tag)
+    for alert, where in alerts.items():
+      if where[i]:
+        seat.note(loop, "alert", alert)

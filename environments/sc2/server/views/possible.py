@@ -1,0 +1,141 @@
+"""Abilities that units can use now, as queries and observations list them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.environments.sc2.protocol import common_pb
+from starleague.environments.sc2.server.game import catalogue, roster
+from starleague.environments.sc2.server.game.game import Game
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import constants, tables
+
+
+class _Means(NamedTuple):
+  """What a player can pay with, and what it has."""
+
+  types: frozenset[int]  # local types of finished structures, and those they count as
+  minerals: int
+  vespene: int
+  food: int  # in halves
+  products: Any  # [C] int32: the product that each function makes next
+
+
+def unit_abilities(game: Game, player: int, tags: Iterable[int],
+                   free: bool = False) -> list[list[common_pb.AvailableAbility]]:
+  """Returns the abilities that each of some own units can use; none for other units.
+
+  Args:
+    game: the game.
+    player: 0 or 1.
+    tags: of the units.
+    free: whether prices, food and energy do not matter.
+  """
+  means = _means(game, player)
+  return [_of_unit(game, player, means, tag, free) for tag in tags]
+
+
+def _of_unit(game: Game, player: int, means: _Means, tag: int,
+             free: bool) -> list[common_pb.AvailableAbility]:
+  functions: Iterable[int]
+  hatchery = roster.larva_structure(game.rules, player, tag)
+  if hatchery is not None:
+    kind = int(game.state.kind[player, hatchery]) if (
+      game.battlefield.realistic and game.state.larvae[player, hatchery] > 0) else 0
+    functions = _larva_functions(game, means, kind, free)
+  else:
+    found = np.flatnonzero(game.tags[player] == tag)
+    if not tag or not found.size:
+      return []
+    kind = int(game.state.kind[player, found[0]])
+    functions = _slot_functions(game, player, means, int(found[0]), free)
+  return _listed(game, kind, functions, means.products)
+
+
+def _listed(game: Game, kind: int, functions: Iterable[int],
+            products: np.ndarray) -> list[common_pb.AvailableAbility]:
+  """The abilities of local functions, each id once."""
+  abilities = catalogue.make_catalogue(game.rules)
+  found: dict[int, bool] = {}
+  for function in functions:
+    product = int(products[function])
+    name = abilities.product_ability(product) if product else abilities.ability(function, kind)
+    found.setdefault(name, abilities.needs_target(function))
+  return [common_pb.AvailableAbility(ability_id=ability, requires_point=point)
+          for ability, point in found.items()]
+
+
+def _means(game: Game, player: int) -> _Means:
+  state, rules = game.state, game.rules
+  structures = state.kind[player, :rules.tier.structures][state.unfinished[player] == 0]
+  standing = {int(kind) for kind in structures} | {
+    int(rules.types.counts_as[kind]) for kind in structures}
+  report = game.frame().report
+  used, most = (2 * int(report.player[player, i]) for i in (2, 3))
+  return _Means(
+    frozenset(standing), int(state.minerals[player]), int(state.vespene[player]), most - used,
+    report.products[player])
+
+
+def _can_make(rules: tables.Rules, means: _Means, product: int, free: bool) -> bool:
+  """Whether a product has its requirement and can be paid."""
+  products = rules.products
+  required = int(products.requirement[product])
+  if not product or (required and required not in means.types):
+    return False
+  return free or bool(
+    means.minerals >= products.minerals[product] and means.vespene >= products.vespene[product]
+    and (products.takes_food[product] == 0 or means.food >= products.takes_food[product]))
+
+
+def _larva_functions(game: Game, means: _Means, kind: int, free: bool) -> Iterator[int]:
+  """Functions of a larva of a hatchery of a local type."""
+  rules = game.rules
+  for function in np.flatnonzero(rules.functions.capable[:, kind]):
+    product = int(means.products[function])
+    if product and rules.products.larva[product] and _can_make(rules, means, product, free):
+      yield int(function)
+
+
+def _slot_functions(game: Game, player: int, means: _Means, slot: int,
+                    free: bool) -> Iterator[int]:
+  """Functions that an own slot can execute."""
+  rules, state = game.rules, game.state
+  functions, s = rules.functions, rules.tier.structures
+  if slot < s and state.unfinished[player, slot] > 0:
+    yield from (int(c) for c in np.flatnonzero(functions.ability == constants.CANCEL))
+    return
+  kind = int(state.kind[player, slot])
+  for function in np.flatnonzero(functions.capable[:, kind]).tolist():
+    if functions.kind[function] in (constants.BUILDING, constants.TRAINING):
+      product = int(means.products[function])
+      if rules.products.larva[product] and (
+          game.battlefield.realistic or state.larvae[player, slot] == 0):
+        continue
+      room = slot >= s or state.queue[player, slot, -1] == 0
+      if room and _can_make(rules, means, product, free):
+        yield function
+    elif functions.kind[function] == constants.COMMAND:
+      if functions.verb[function] != constants.RETURN or state.cargo[player, slot - s] > 0:
+        yield function
+    elif _can_use(rules, state, player, slot, int(functions.ability[function]), free):
+      yield function
+
+
+def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability: int,
+             free: bool) -> bool:
+  """Whether a slot of a capable type can use an ability."""
+  if ability in constants.ENERGY_COST:
+    return free or bool(state.energy[player, slot] >= constants.ENERGY_COST[ability])
+  if ability == constants.STIM:
+    has = np.array([name == "Stimpack" for name in rules.upgrades.names])
+    cost = constants.STIM_COST.get(rules.types.names[state.kind[player, slot]], 0.0)
+    return bool(state.upgrades[player][has].any()) and (
+      free or bool(state.health[player, slot] > cost))
+  if ability == constants.CANCEL:
+    return False  # finished
+  if ability == constants.CANCEL_LAST:
+    return bool(state.queue[player, slot, 0] > 0)
+  return True
+

@@ -1,0 +1,303 @@
+"""Raw units of observations: own slots, known slots of the opponent, resources, larvae.
+
+They stand in the order of Skirmish's own entity rows.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.agent import vocabulary
+from starleague.environments.sc2.protocol import common_pb, raw_pb
+from starleague.environments.sc2.server.game import catalogue, roster
+from starleague.environments.sc2.server.game.commands import resource_places
+from starleague.environments.sc2.server.game.game import Frame, Game
+from starleague.environments.sc2.server.game.world import FLYING_HEIGHT, shown_resources
+from starleague.environments.skirmish.rules.state.state import Orders
+from starleague.environments.skirmish.rules.tables import constants
+
+NEUTRAL_OWNER = 16
+MINERALS, GEYSER = 341, 342
+_PATCH_RADIUS, _GEYSER_RADIUS, _LARVA_RADIUS = 1.125, 1.5, 0.125
+_LARVA_HEALTH, _LARVA_STEP = 25.0, 0.5
+_FULL_LEVELS = ("attack_upgrade_level", "armor_upgrade_level", "shield_upgrade_level")
+# Fields of all units in sight that are the same.
+_SAME = {"display_type": raw_pb.Visible, "is_blip": False, "is_burrowed": False,
+         "is_hallucination": False, "cloak": raw_pb.NotCloaked}
+# Fields that only owners see, by Skirmish's columns.
+_POSSESSIONS = {
+  "active": "is_active", "assigned_harvesters": "assigned_harvesters",
+  "ideal_harvesters": "ideal_harvesters", "buff_duration_remain": "buff_duration_remain",
+  "buff_duration_max": "buff_duration_max"}
+_VERB_FUNCTIONS = {
+  constants.MOVE: "Move_pt", constants.ATTACK: "Attack_pt", constants.ATTACK_UNIT: "Attack_unit",
+  constants.HOLD: "HoldPosition_quick", constants.GATHER: "Harvest_Gather_unit",
+  constants.PATROL: "Patrol_pt", constants.REPAIR: "Effect_Repair_unit",
+  constants.RETURN: "Harvest_Return_quick"}
+_AT_POINT = (constants.MOVE, constants.ATTACK, constants.PATROL, constants.BUILD,
+             constants.CONSTRUCT)
+
+
+class View(NamedTuple):
+  """A player's look at a frame."""
+
+  game: Game
+  frame: Frame
+  player: int
+  selected: Collection[int]  # tags
+  screen: tuple[float, float, float, float]  # left, bottom, right, top of the camera's view
+
+  def point(self, x: Any, y: Any, flying: bool = False) -> common_pb.Point:
+    """World position of a place of Skirmish."""
+    wx, wy = self.game.world.to_world(float(x), float(y))
+    z = self.game.world.ground_below(wx, wy) + FLYING_HEIGHT * flying
+    return common_pb.Point(x=wx, y=wy, z=z)
+
+  def shown(self, position: common_pb.Point) -> bool:
+    """Whether a world position is in the camera's view."""
+    left, bottom, right, top = self.screen
+    return left <= position.x < right and bottom <= position.y < top
+
+
+def raw_units(view: View) -> list[raw_pb.Unit]:
+  """Returns the units that a player knows of."""
+  return [*_own(view), *_enemies(view), *_resources(view), *_larvae(view)]
+
+
+def _own(view: View) -> Iterator[raw_pb.Unit]:
+  slots = np.flatnonzero(view.frame.state.kind[view.player])
+  seen = _in_sight(view, view.player, slots, view.frame.tags[view.player])
+  for values, more in zip(seen, _possessions(view, slots), strict=True):
+    yield raw_pb.Unit(alliance=raw_pb.Self, **values, **more)
+
+
+def _enemies(view: View) -> Iterator[raw_pb.Unit]:
+  tags, seen = view.frame.known_tags[view.player], view.frame.state.memory.seen[view.player]
+  known = np.flatnonzero(tags)
+  in_sight = iter(_in_sight(view, 1 - view.player, known[seen[known]], tags))
+  for slot in known.tolist():
+    if seen[slot]:
+      yield raw_pb.Unit(alliance=raw_pb.Enemy, **next(in_sight))
+    elif slot < view.game.rules.tier.structures:
+      yield _remembered(view, slot, int(tags[slot]))
+
+
+def _remembered(view: View, slot: int, tag: int) -> raw_pb.Unit:
+  """A structure of the opponent as last seen."""
+  memory, types, player = view.frame.state.memory, view.game.rules.types, view.player
+  kind = memory.kind[player, slot]
+  position = view.point(*_shown_place(
+    view, kind, memory.x[player, slot], memory.y[player, slot]))
+  return raw_pb.Unit(
+    display_type=raw_pb.Snapshot, alliance=raw_pb.Enemy, tag=tag, owner=2 - player,
+    unit_type=unit_type(view.game, kind), pos=position, radius=float(types.radius[kind]),
+    facing=1.5 * np.pi, is_on_screen=view.shown(position), is_blip=False,
+    build_progress=1.0, health=float(memory.health[player, slot]),
+    health_max=float(types.health[kind]), shield_max=float(types.shield[kind]))
+
+
+def unit_type(game: Game, kind: Any) -> int:
+  """Returns the real game's id of a local type."""
+  return int(vocabulary.UNIT_TYPES.ids[game.rules.types.index[kind]])
+
+
+def local_type(game: Game, unit_type_id: int) -> int:
+  """Returns the local type of a real game's id, 0 if the tier does not have it."""
+  found = np.flatnonzero(vocabulary.UNIT_TYPES.ids[game.rules.types.index[1:]] == unit_type_id)
+  return 1 + int(found[0]) if found.size else 0
+
+
+def _in_sight(view: View, owner: int, slots: np.ndarray,
+              tags: np.ndarray) -> list[dict[str, Any]]:
+  """Returns the fields of units that everybody sees who has them in sight.
+
+  Columns become Python's numbers at once: reading numpy's one by one takes most of the time of an
+  observation.
+
+  Args:
+    view: of a player.
+    owner: of the units, 0 or 1.
+    slots: [k] of the units.
+    tags: [n] by slot.
+  """
+  frame, rules = view.frame, view.game.rules
+  state, types = frame.state, rules.types
+  kind = np.asarray(state.kind[owner, slots])
+  points = _points(
+    view, kind, np.asarray(state.x[owner, slots]), np.asarray(state.y[owner, slots]))
+  columns = {
+    "tag": tags[slots].tolist(), "pos": points,
+    "unit_type": vocabulary.UNIT_TYPES.ids[types.index[kind]].tolist(),
+    "facing": frame.facing[owner, slots].tolist(), "radius": types.radius[kind].tolist(),
+    "is_on_screen": [view.shown(point) for point in points],
+    "is_flying": types.flying[kind].tolist(),
+    "is_selected": [tag in view.selected for tag in frame.tags[owner, slots].tolist()],
+    "health": state.health[owner, slots].tolist(),
+    "health_max": frame.report.max_health[owner, slots].tolist(),
+    "build_progress": _progress(view, owner, slots, kind).tolist(),
+    "is_powered": (types.race[kind] == constants.RACES.index("Protoss")).tolist(),
+    **{name: frame.report.levels[name][owner, slots].astype(int).tolist()
+       for name in _FULL_LEVELS if name in frame.report.levels}}
+  rows = [{"owner": owner + 1, **_SAME, **dict(zip(columns, values, strict=True))}
+          for values in zip(*columns.values(), strict=True)]
+  for name, has, most, current in (
+      ("shield", rules.has_shields, types.shield, state.shield),
+      ("energy", rules.has_energy, types.energy, state.energy)):
+    if has:
+      _add(rows, most[kind] > 0, **{
+        name: current[owner, slots].tolist(), f"{name}_max": most[kind].tolist()})
+  buffs = frame.report.own["buff_id_0"][owner, slots].astype(int)
+  _add(rows, buffs > 0, buff_ids=[[buff] for buff in vocabulary.BUFFS.ids[buffs].tolist()])
+  return rows
+
+
+def _add(rows: list[dict[str, Any]], where: np.ndarray, **columns: Sequence[Any]) -> None:
+  """Adds fields, [k] each, to the chosen ones of k rows."""
+  for i in np.flatnonzero(where).tolist():
+    rows[i] |= {name: values[i] for name, values in columns.items()}
+
+
+def _points(view: View, kind: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[common_pb.Point]:
+  """Returns the world positions of units of local types [k] at places [k] of Skirmish."""
+  types = view.game.rules.types
+  for i in np.flatnonzero(types.gas[kind]):
+    x[i], y[i] = _shown_place(view, kind[i], x[i], y[i])
+  return [view.point(*place) for place in zip(
+    x.tolist(), y.tolist(), types.flying[kind].tolist(), strict=True)]
+
+
+def _progress(view: View, owner: int, slots: np.ndarray, kind: np.ndarray) -> np.ndarray:
+  """Returns the share of units' construction that is complete: [k] float64."""
+  left, rules = np.zeros(len(slots)), view.game.rules
+  structures = np.flatnonzero(slots < rules.tier.structures)
+  left[structures] = view.frame.state.unfinished[owner, slots[structures]]
+  return 1.0 - np.maximum(left, 0) / np.maximum(rules.products.loops[kind], 1)
+
+
+def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
+  """Returns what only the owner of units sees: orders, weapon, harvesters, rally point."""
+  state, player, tier = view.frame.state, view.player, view.game.rules.tier
+  own = {name: values[player, slots].astype(int).tolist()
+         for name, values in view.frame.report.own.items() if name in _POSSESSIONS}
+  own["active"] = [bool(active) for active in own["active"]]
+  rows = [{_POSSESSIONS[name]: value for name, value in zip(own, values, strict=True)}
+          for values in zip(*own.values(), strict=True)]
+  cooldown = state.cooldown[player].tolist()
+  verbs = state.orders.verb[player].tolist(), state.next_orders.verb[player].tolist()
+  queues, rally = state.queue[player].tolist(), state.rally[player].tolist()
+  for slot, values in zip(slots.tolist(), rows, strict=True):
+    if slot >= tier.unarmed:
+      values["weapon_cooldown"] = max(cooldown[slot - tier.unarmed], 0.0)
+    if slot < tier.structures:
+      if any(queues[slot]):
+        values["orders"] = list(_queue_orders(view, slot))
+      if rally[slot]:
+        values["rally_targets"] = [raw_pb.RallyTarget(
+          point=view.point(state.rally_x[player, slot], state.rally_y[player, slot]))]
+      continue
+    unit = slot - tier.structures
+    values["orders"] = [
+      _unit_order(view, unit, orders, verb[unit])
+      for orders, verb in zip((state.orders, state.next_orders), verbs, strict=True)
+      if verb[unit] != constants.IDLE]
+    if verbs[0][unit] == constants.ATTACK_UNIT:
+      target = state.orders.target[player, unit]
+      values["engaged_target_tag"] = int(view.frame.known_tags[player, target])
+  return rows
+
+
+def _unit_order(view: View, unit: int, orders: Orders, verb: int) -> raw_pb.UnitOrder:
+  """Returns the current or the queued order of an own unit."""
+  game, state, player = view.game, view.frame.state, view.player
+  names, abilities = game.rules.functions.names, catalogue.make_catalogue(game.rules)
+  kind = int(state.kind[player, unit + game.rules.tier.structures])
+  if orders is state.orders and verb == constants.GATHER and state.cargo[player, unit] > 0:
+    verb = constants.RETURN
+  if verb in (constants.BUILD, constants.CONSTRUCT):
+    order = raw_pb.UnitOrder(
+      ability_id=abilities.product_ability(int(orders.product[player, unit])))
+  else:
+    order = raw_pb.UnitOrder(
+      ability_id=abilities.ability(names.index(_VERB_FUNCTIONS[verb]), kind))
+  if verb in _AT_POINT:
+    order.target_world_space_pos.CopyFrom(
+      view.point(orders.x[player, unit], orders.y[player, unit]))
+    return order
+  if verb not in (constants.ATTACK_UNIT, constants.GATHER, constants.REPAIR):
+    return order
+  tags = (view.frame.known_tags[player] if verb == constants.ATTACK_UNIT
+          else view.frame.tags[player] if verb == constants.REPAIR
+          else roster.resource_tags(game.rules, player))
+  target = int(orders.target[player, unit])
+  if 0 <= target < len(tags) and tags[target]:
+    order.target_unit_tag = int(tags[target])
+  return order
+
+
+def _queue_orders(view: View, slot: int) -> Iterator[raw_pb.UnitOrder]:
+  """Yields the products that an own structure makes."""
+  state, rules, player = view.frame.state, view.game.rules, view.player
+  abilities = catalogue.make_catalogue(rules)
+  for product, timer in zip(state.queue[player, slot].tolist(),
+                            state.timers[player, slot].tolist(), strict=True):
+    if product:
+      loops = max(int(rules.products.loops[product]), 1)
+      yield raw_pb.UnitOrder(
+        ability_id=abilities.product_ability(product),
+        progress=min(max(1.0 - timer / loops, 0.0), 1.0))
+
+
+def _resources(view: View) -> Iterator[raw_pb.Unit]:
+  game, player = view.game, view.player
+  contents, tier = view.frame.state.memory.patches[player], game.rules.tier
+  tags, places = roster.resource_tags(game.rules, player), _shown_resources(view)
+  for i in np.flatnonzero(contents > 0):
+    gas = tier.geysers[i % len(tier.geysers)]
+    position = view.point(*places[:, i])
+    unit = raw_pb.Unit(
+      display_type=raw_pb.Visible, alliance=raw_pb.Neutral, tag=int(tags[i]),
+      unit_type=GEYSER if gas else MINERALS, owner=NEUTRAL_OWNER, pos=position,
+      radius=_GEYSER_RADIUS if gas else _PATCH_RADIUS, build_progress=1.0,
+      cloak=raw_pb.NotCloaked, is_on_screen=view.shown(position), is_blip=False,
+      is_powered=False, is_active=False, is_flying=False, is_burrowed=False,
+      is_hallucination=False, is_selected=int(tags[i]) in view.selected)
+    setattr(unit, "vespene_contents" if gas else "mineral_contents", int(contents[i]))
+    yield unit
+
+
+def _shown_resources(view: View) -> np.ndarray:
+  """Where resources are shown, in the player's order and in Skirmish: [2, R] float32."""
+  half = shown_resources(view.game.rules, view.game.battlefield.realistic)
+  return np.concatenate([half, -half], axis=1) * view.frame.state.side[view.player]
+
+
+def _shown_place(view: View, kind: Any, x: Any, y: Any) -> tuple[Any, Any]:
+  """Where a unit is shown, in Skirmish: gas structures stand on the geyser as it is shown."""
+  if not view.game.rules.types.gas[kind]:
+    return x, y
+  places = resource_places(view.game, view.player)
+  nearest = int(np.argmin(np.hypot(places[0] - x, places[1] - y)))
+  shown_x, shown_y = _shown_resources(view)[:, nearest]
+  return shown_x, shown_y
+
+
+def _larvae(view: View) -> Iterator[raw_pb.Unit]:
+  """Own larvae as units, beside their hatchery, where the map says so."""
+  game, state, player = view.game, view.frame.state, view.player
+  if not game.battlefield.realistic or not game.rules.has_larvae:
+    return
+  for slot in np.flatnonzero(state.larvae[player]):
+    if not state.kind[player, slot]:
+      continue
+    tags = roster.larva_tags(game.rules, player, int(slot), int(state.larvae[player, slot]))
+    for i, tag in enumerate(tags):
+      position = view.point(state.x[player, slot] + _LARVA_STEP * (i % 4 - 1.5),
+                            state.y[player, slot] + 3.0 + _LARVA_STEP * (i // 4))
+      yield raw_pb.Unit(
+        display_type=raw_pb.Visible, alliance=raw_pb.Self, tag=tag, unit_type=catalogue.LARVA,
+        owner=player + 1, pos=position, radius=_LARVA_RADIUS, build_progress=1.0,
+        cloak=raw_pb.NotCloaked, is_selected=tag in view.selected,
+        is_on_screen=view.shown(position), is_blip=False, is_powered=False, is_active=False,
+        health=_LARVA_HEALTH, health_max=_LARVA_HEALTH, is_flying=False, is_burrowed=False,
+        is_hallucination=False)

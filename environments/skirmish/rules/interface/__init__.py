@@ -1,0 +1,1 @@
+"""What a player sees of a game, and what it may do."""

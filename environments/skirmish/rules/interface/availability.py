@@ -1,0 +1,221 @@
+"""Which functions a player can use now, and which of its slots can use them."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state.arrays import look_up, pick
+from starleague.environments.skirmish.rules.state.queries import (
+  finished_kind,
+  finished_types,
+  is_finished,
+  present_types,
+  ready_kind,
+)
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.state.supply import food, free_unit_slots, next_products
+from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables.constants import (
+  ABILITY,
+  ATTACK_UNIT,
+  ATTRIBUTES,
+  BUILDING,
+  CANCEL,
+  CANCEL_LAST,
+  CONSTRUCT,
+  EFFECTS,
+  ENERGY_COST,
+  GATHER,
+  INJECT,
+  RALLY,
+  REPAIR,
+  RETURN,
+  STIM,
+  STIM_COST,
+  TRAINING,
+)
+
+_REPAIR_MARGIN = 0.5  # hit points: units that lack less are not repaired
+
+
+def stim_cost(rules: tables.Rules, kind: Array) -> Array:
+  """Hit points that a stim costs local types, 0 for types that cannot use it: [2, m] float32."""
+  table = np.array([STIM_COST.get(name, 0.0) for name in rules.types.names], np.float32)
+  return look_up(table, kind)
+
+
+def has_stim(rules: tables.Rules, state: State) -> Array:
+  """Whether the players have researched Stimpack: [2] bool."""
+  effect = rules.upgrades.effects[:, EFFECTS.index("stim")].max(axis=1) > 0  # [U]
+  return jnp.any(state.upgrades & effect, axis=1)
+
+
+def _can_stim(rules: tables.Rules, state: State) -> Array:
+  """Units that can use a stim: [2, M] bool."""
+  s = rules.tier.structures
+  cost = stim_cost(rules, state.kind[:, s:])
+  return has_stim(rules, state)[:, None] & (cost > 0) & (
+    state.health[:, s:] > cost) & (state.stimmed == 0)
+
+
+def repairable(rules: tables.Rules, state: State) -> Array:
+  """Own slots that an SCV can repair: [2, n] bool."""
+  types = rules.types
+  mechanical = (types.attributes >> ATTRIBUTES.index("Mechanical")) & 1 > 0
+  return look_up(mechanical, state.kind) & is_finished(rules, state) & (state.health > 0) & (
+    state.health < look_up(types.health, state.kind) - _REPAIR_MARGIN)
+
+
+def injectable(rules: tables.Rules, state: State) -> Array:
+  """Own slots that a Queen can inject: finished hatcheries without an injection. [2, n] bool."""
+  waits = look_up(rules.types.larvae, finished_kind(rules, state)) & (state.injected == 0)
+  return jnp.pad(waits, ((0, 0), (0, rules.tier.units)))
+
+
+def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
+  """Own slots that can use an ability now: [2, n] bool."""
+  tier, s = rules.tier, rules.tier.structures
+  able = jnp.any((rules.functions.ability == ability)[:, None] & rules.functions.capable, axis=0)
+  users = look_up(able, ready_kind(rules, state))
+  if ability == STIM:
+    return jnp.concatenate([jnp.zeros((2, s), bool), _can_stim(rules, state)], axis=1)
+  if ability == CANCEL:
+    return jnp.pad(state.unfinished > 0, ((0, 0), (0, tier.units)))
+  if ability == CANCEL_LAST:
+    return users & jnp.pad(state.queue[:, :, 0] > 0, ((0, 0), (0, tier.units)))
+  return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
+
+
+def available(rules: tables.Rules, state: State) -> Array:
+  """The functions that can have an effect now: [2, C] bool, by local function.
+
+  A function needs a free executor. Products must also be affordable, fed and have a slot, and
+  targets must exist as far as the player knows.
+  """
+  s, kind = rules.tier.structures, rules.functions.kind
+  free = jnp.where(state.orders.verb == CONSTRUCT, 0, state.kind[:, s:])
+  executors = jnp.concatenate([finished_kind(rules, state), free], axis=1)  # [2, n]
+  product = next_products(rules, state)
+  makes = _affordable(rules, state, product)
+  executor = _some_capable(rules, executors)
+  ok = jnp.where(kind == BUILDING, executor & makes & _has_structure_slot(rules, state), jnp.where(
+    kind == TRAINING,
+    _has_trainer(rules, state, product) & makes & _has_food(rules, state, product), executor))
+  ok = _restrict_abilities(rules, state, ok, executors)
+  if rules.has_gas:
+    ok = _restrict_gas_structures(rules, state, ok)
+  return _restrict_targets(rules, state, ok, executors).at[:, 0].set(True)
+
+
+def _some_capable(rules: tables.Rules, kind: Array) -> Array:
+  """Whether any of local types [2, m] can execute each function: [2, C] bool."""
+  capable = jnp.asarray(rules.functions.capable.T, jnp.float32)
+  return (present_types(rules, kind) @ capable) > 0
+
+
+def _affordable(rules: tables.Rules, state: State, product: Array) -> Array:
+  """Whether products [2, C] exist, can be paid and have their requirement: [2, C] bool."""
+  products = rules.products
+  paid = state.minerals[:, None] >= look_up(products.minerals, product)
+  if rules.has_gas:
+    paid &= state.vespene[:, None] >= look_up(products.vespene, product)
+  met = pick(finished_types(rules, state).at[:, 0].set(True),
+             look_up(products.requirement, product))
+  return (product > 0) & paid & met
+
+
+def _has_food(rules: tables.Rules, state: State, product: Array) -> Array:
+  """Whether products [2, C] can be fed and their units have slots: [2, C] bool."""
+  used, most = food(rules, state)
+  takes = look_up(rules.products.takes_food, product)
+  brood = look_up(rules.products.brood, product)
+  fed = (takes == 0) | (used[:, None] + takes <= most[:, None])
+  return fed & ((brood == 0) | (brood <= free_unit_slots(rules, state)[:, None]))
+
+
+def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
+  """Whether a structure can queue products [2, C]: [2, C] bool."""
+  standing = finished_kind(rules, state)
+  space = state.queue[:, :, -1] == 0
+  trainer = _some_capable(rules, jnp.where(space, standing, 0))
+  if rules.has_upgrades:  # structures morph with an empty queue
+    morphs = (product > 0) & (product < len(rules.types.names)) & (
+      look_up(rules.products.brood, product) == 0)
+    idle = _some_capable(rules, jnp.where(state.queue[:, :, 0] == 0, standing, 0))
+    trainer = jnp.where(morphs, idle, trainer)
+  if rules.has_larvae:
+    fertile = _some_capable(rules, jnp.where(space & (state.larvae > 0), standing, 0))
+    trainer = jnp.where(look_up(rules.products.larva, product), fertile, trainer)
+  return trainer
+
+
+def _built(rules: tables.Rules) -> np.ndarray:
+  """The structure that each function builds, 0 for none: [C] int32."""
+  return np.where(rules.functions.kind == BUILDING, rules.functions.product, 0)
+
+
+def _has_structure_slot(rules: tables.Rules, state: State) -> Array:
+  """Whether there is a slot for the structure that each function builds: [2, C] or [2, 1] bool."""
+  tier = rules.tier
+  empty = state.kind[:, :tier.structures] == 0
+  slot = jnp.any(empty[:, :tier.unarmed], axis=1, keepdims=True)
+  if tier.armed:
+    shoots = rules.types.fighter[_built(rules)]
+    slot = jnp.where(shoots, jnp.any(empty[:, tier.unarmed:], axis=1, keepdims=True), slot)
+  return slot
+
+
+def _restrict_abilities(rules: tables.Rules, state: State, ok: Array, executors: Array) -> Array:
+  """Replaces the columns of abilities: some slot must be able to use them.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    ok: [2, C] bool.
+    executors: [2, n] int32, local types of free slots.
+  """
+  functions = rules.functions
+  for c in np.flatnonzero(functions.kind == ABILITY):
+    able = able_users(rules, state, int(functions.ability[c]))
+    if functions.ability[c] == RALLY:
+      able = look_up(functions.capable[c], executors)
+    ok = ok.at[:, c].set(jnp.any(able, axis=1))
+  if rules.has(INJECT):
+    waits = jnp.any(injectable(rules, state), axis=1, keepdims=True)
+    ok &= (functions.ability != INJECT) | waits
+  return ok
+
+
+def _restrict_gas_structures(rules: tables.Rules, state: State, ok: Array) -> Array:
+  """Restricts functions [2, C] that build on geysers: one must be free."""
+  ground = placement.known_ground(rules, state)
+  for c in np.flatnonzero(rules.types.gas[_built(rules)]):
+    radius = float(rules.types.radius[rules.functions.product[c]])
+    ok = ok.at[:, c].min(placement.free_geyser(rules, state, ground, radius))
+  return ok
+
+
+def _restrict_targets(rules: tables.Rules, state: State, ok: Array, executors: Array) -> Array:
+  """Restricts commands to those with a known target: enemies, resources, cargo, damaged units.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    ok: [2, C] bool.
+    executors: [2, n] int32, local types of free slots.
+  """
+  functions, s = rules.functions, rules.tier.structures
+  enemy = jnp.any(state.memory.seen, axis=1) | jnp.any(state.memory.kind > 0, axis=1)
+  patch = jnp.any(state.memory.patches > 0, axis=1)
+  ok &= (functions.verb != ATTACK_UNIT) | enemy[:, None]
+  ok &= (functions.verb != GATHER) | patch[:, None]
+  brings = jnp.any((state.cargo > 0) & (executors[:, s:] > 0), axis=1) & jnp.any(
+    look_up(rules.types.townhall, executors[:, :s]), axis=1)
+  ok &= (functions.verb != RETURN) | brings[:, None]
+  if rules.has_verb(REPAIR):
+    # No unit repairs itself: some pair of an SCV and a damaged slot must differ.
+    can_repair = functions.capable[functions.verb == REPAIR].any(axis=0)
+    hands, hurt = look_up(can_repair, executors), repairable(rules, state)
+    pairs = jnp.sum(hands, axis=1) * jnp.sum(hurt, axis=1) - jnp.sum(hands & hurt, axis=1)
+    ok &= (functions.verb != REPAIR) | (pairs > 0)[:, None]
+  return ok

@@ -1,0 +1,104 @@
+"""Look-ups in a state: possessions of the players, and resources."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.environments.skirmish.rules.state.arrays import (
+  flip,
+  look_up,
+  pairwise_squared_distance,
+  segment_sum,
+)
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.tables import constants, tables
+from starleague.environments.skirmish.rules.tables.constants import SAME_PLACE, TOWNHALL_REACH
+
+
+def resource_positions(rules: tables.Rules, side: Array) -> tuple[Array, Array]:
+  """The positions of each player's resources, its own half's first: x, y [2, R] float32."""
+  half = np.array(rules.tier.patches, np.float32)
+  both = jnp.asarray(np.concatenate([half, -half]))
+  return side[:, None] * both[:, 0], side[:, None] * both[:, 1]
+
+
+def is_geyser(rules: tables.Rules) -> np.ndarray:
+  """Whether each resource is a geyser, in the players' order: [R] bool."""
+  return np.tile(np.array(rules.tier.geysers), 2)
+
+
+def both_halves(patches: Array) -> Array:
+  """Contents [2, R / 2] in each player's order, its own half's first: [2, R]."""
+  return jnp.concatenate([patches, flip(patches)], axis=1)
+
+
+def finished_kind(rules: tables.Rules, state: State) -> Array:
+  """Local types of finished structures, 0 for the others: [2, S]."""
+  return jnp.where(state.unfinished > 0, 0, state.kind[:, :rules.tier.structures])
+
+
+def ready_kind(rules: tables.Rules, state: State) -> Array:
+  """Local types of all slots, 0 for unfinished structures: [2, n]."""
+  return jnp.concatenate(
+    [finished_kind(rules, state), state.kind[:, rules.tier.structures:]], axis=1)
+
+
+def is_finished(rules: tables.Rules, state: State) -> Array:
+  """Slots without an unfinished structure: [2, n] bool."""
+  return jnp.pad(state.unfinished == 0, ((0, 0), (0, rules.tier.units)), constant_values=True)
+
+
+def present_types(rules: tables.Rules, kind: Array) -> Array:
+  """Which local types occur: [2, m] to [2, Y] bool, false for the empty slot."""
+  none = jnp.zeros((2, len(rules.types.names)), bool)
+  return none.at[jnp.arange(2)[:, None], kind].set(True).at[:, 0].set(False)
+
+
+def finished_types(rules: tables.Rules, state: State) -> Array:
+  """Local types whose structures stand finished, and those they count as: [2, Y] bool."""
+  standing = finished_kind(rules, state)
+  present = present_types(rules, standing)
+  counts_as = rules.types.counts_as
+  if (counts_as == np.arange(len(counts_as))).all():
+    return present
+  return present | present_types(rules, look_up(counts_as, standing))
+
+
+def type_counts(rules: tables.Rules, state: State, *, finished: bool) -> Array:
+  """The number of each local type that the players have: [2, Y] int32.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    finished: whether to leave out structures under construction.
+  """
+  kind = ready_kind(rules, state) if finished else state.kind
+  return segment_sum(kind, jnp.ones_like(kind), len(rules.types.names)).at[:, 0].set(0)
+
+
+def served_resources(rules: tables.Rules, state: State) -> Array:
+  """Pairs of finished town halls and the resources of their base: [2, S, R] bool."""
+  s = rules.tier.structures
+  hall = look_up(rules.types.townhall, finished_kind(rules, state))
+  apart = pairwise_squared_distance(
+    state.x[:, :s], state.y[:, :s], *resource_positions(rules, state.side))
+  return hall[:, :, None] & (apart < TOWNHALL_REACH ** 2)
+
+
+def gas_structures_on(rules: tables.Rules, state: State) -> Array:
+  """Pairs of finished gas structures and the geyser below: [2, S, R] bool."""
+  s = rules.tier.structures
+  gas = look_up(rules.types.gas, finished_kind(rules, state))
+  apart = pairwise_squared_distance(
+    state.x[:, :s], state.y[:, :s], *resource_positions(rules, state.side))
+  return gas[:, :, None] & (apart < SAME_PLACE ** 2) & is_geyser(rules)
+
+
+def tapped_geysers(rules: tables.Rules, state: State) -> Array:
+  """Resources below a player's own finished gas structure: [2, R] bool."""
+  return jnp.any(gas_structures_on(rules, state), axis=1)
+
+
+def harvester_counts(rules: tables.Rules, state: State) -> Array:
+  """The number of a player's workers that mine each resource: [2, R] int32."""
+  target = jnp.where(state.orders.verb == constants.GATHER, state.orders.target, -1)
+  return segment_sum(target, jnp.ones_like(target), rules.tier.resources)

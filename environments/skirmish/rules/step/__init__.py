@@ -1,0 +1,1 @@
+"""The phases of a step: economy, construction, movement, combat, recovery."""

@@ -1,0 +1,152 @@
+"""Construction of structures, once a step: builders begin them, and they grow until finished."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from starleague.environments.skirmish.rules.state import orders, placement
+from starleague.environments.skirmish.rules.state.arrays import look_up, pick, squared_distance
+from starleague.environments.skirmish.rules.state.queries import finished_types
+from starleague.environments.skirmish.rules.state.slots import (
+  Spawns,
+  clear_slots,
+  free_structure_slots,
+)
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables.constants import (
+  BOOST,
+  BUILD,
+  BUILD_REACH,
+  CONSTRUCT,
+  LOOPS_PER_STEP,
+  RACES,
+  START_ENERGY,
+  STARTING_HEALTH,
+)
+
+
+class Site(NamedTuple):
+  """A player's first builder at its site, and whether construction begins there."""
+
+  builder: Array  # [2, M] bool: the builder, one at most
+  x: Array  # [2] float32
+  y: Array
+  product: Array  # [2] int32, local type, 0 if there is no builder
+  begins: Array  # [2] bool
+  slot: Array  # [2, S] bool: the slot that the structure takes
+
+
+def construct(rules: tables.Rules, state: State) -> tuple[State, Spawns]:
+  """Advances construction and begins at most one structure a player.
+
+  Returns:
+    The state, in which free builders have their next order, and the structures begun.
+  """
+  state = _grow(rules, state)
+  site = _site(rules, state)
+  state = _begin(rules, state, site)
+  state = _release_builders(rules, state, site)
+  return state, Spawns(
+    jnp.where(site.begins, site.product, 0)[:, None], site.x[:, None], site.y[:, None])
+
+
+def _grow(rules: tables.Rules, state: State) -> State:
+  """Advances unfinished structures by a step; the finished ones start to work."""
+  types, s = rules.types, rules.tier.structures
+  growing, kinds = state.unfinished > 0, state.kind[:, :s]
+  loops = jnp.maximum(look_up(rules.products.loops, kinds), 1).astype(jnp.float32)
+
+  def grow(values, most):
+    grown = values + (1 - STARTING_HEALTH) * most * LOOPS_PER_STEP / loops
+    return jnp.where(growing, jnp.minimum(most, grown), values)
+
+  state = state._replace(
+    health=state.health.at[:, :s].set(grow(state.health[:, :s], look_up(types.health, kinds))),
+    unfinished=jnp.maximum(state.unfinished - LOOPS_PER_STEP, 0))
+  if rules.has_shields:
+    state = state._replace(shield=state.shield.at[:, :s].set(
+      grow(state.shield[:, :s], look_up(types.shield, kinds))))
+  ends = growing & (state.unfinished == 0)
+  if rules.has_energy:
+    state = state._replace(energy=state.energy.at[:, :s].set(jnp.where(
+      ends, jnp.minimum(look_up(types.energy, kinds), START_ENERGY), state.energy[:, :s])))
+  if rules.has_larvae:
+    state = state._replace(larvae=jnp.where(ends & look_up(types.larvae, kinds), 1, state.larvae))
+  return state
+
+
+def _site(rules: tables.Rules, state: State) -> Site:
+  """The first builder of each player that has reached its site."""
+  s, products, order = rules.tier.structures, rules.products, state.orders
+  reach = look_up(rules.types.radius, order.product) + BUILD_REACH
+  apart = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
+  ready = (order.verb == BUILD) & (apart <= reach * reach)
+  builder = ready & (jnp.cumsum(ready, axis=1) == 1)
+  x = jnp.sum(jnp.where(builder, order.x, 0.0), axis=1)
+  y = jnp.sum(jnp.where(builder, order.y, 0.0), axis=1)
+  product = jnp.sum(builder * order.product, axis=1)
+  needed = look_up(products.requirement, product)
+  met = pick(finished_types(rules, state), needed[:, None])[:, 0]
+  empty = free_structure_slots(rules, state, product)
+  begins = ((product > 0) & (state.minerals >= look_up(products.minerals, product))
+            & (state.vespene >= look_up(products.vespene, product)) & ((needed == 0) | met)
+            & jnp.any(empty, axis=1) & placement.placeable(
+              rules, state, placement.true_ground(rules, state), x, y, product))
+  slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
+  return Site(builder, x, y, product, begins, slot)
+
+
+def _begin(rules: tables.Rules, state: State, site: Site) -> State:
+  """Puts the structures that begin into their slots and charges their price."""
+  tier, types, products, s = rules.tier, rules.types, rules.products, rules.tier.structures
+  slot, product = site.slot, site.product
+
+  def put(values, new):
+    return values.at[:, :s].set(jnp.where(slot, new[:, None], values[:, :s]))
+
+  minerals = jnp.where(site.begins, look_up(products.minerals, product), 0)
+  vespene = jnp.where(site.begins, look_up(products.vespene, product), 0)
+  armed = state.cooldown[:, :tier.armed]
+  state = state._replace(
+    kind=put(state.kind, product), x=put(state.x, site.x), y=put(state.y, site.y),
+    health=put(state.health, STARTING_HEALTH * look_up(types.health, product)),
+    was_selected=put(state.was_selected, jnp.zeros(2, bool)),
+    unfinished=jnp.where(slot, look_up(products.loops, product)[:, None], state.unfinished),
+    queue=jnp.where(slot[:, :, None], 0, state.queue),
+    timers=jnp.where(slot[:, :, None], 0, state.timers), rally=state.rally & ~slot,
+    minerals=state.minerals - minerals, vespene=state.vespene - vespene,
+    score=state.score._replace(
+      spent=state.score.spent + minerals, spent_vespene=state.score.spent_vespene + vespene),
+    cooldown=state.cooldown.at[:, :tier.armed].set(jnp.where(slot[:, tier.unarmed:], 0.0, armed)))
+  if rules.has_shields:
+    state = state._replace(
+      shield=put(state.shield, STARTING_HEALTH * look_up(types.shield, product)),
+      calm=put(state.calm, jnp.zeros(2, jnp.int32)))
+  if rules.has_energy:
+    state = state._replace(energy=put(state.energy, jnp.zeros(2)))
+  if rules.has_larvae:
+    state = state._replace(
+      larvae=jnp.where(slot, 0, state.larvae), larva_loops=jnp.where(slot, 0, state.larva_loops),
+      injected=jnp.where(slot, 0, state.injected))
+  if rules.has(BOOST):
+    state = state._replace(boosted=jnp.where(slot, 0, state.boosted))
+  return state
+
+
+def _release_builders(rules: tables.Rules, state: State, site: Site) -> State:
+  """Terran builders stay until the end, Protoss ones leave, Zerg ones become the structure."""
+  race = look_up(rules.types.race, site.product)[:, None]
+  builder = site.builder & site.begins[:, None]
+  stays, consumed = (builder & (race == RACES.index(name)) for name in ("Terran", "Zerg"))
+  state = state._replace(orders=state.orders._replace(
+    verb=jnp.where(stays, CONSTRUCT, state.orders.verb),
+    target=jnp.where(stays, jnp.argmax(site.slot, axis=1)[:, None], state.orders.target)))
+  if rules.has_larvae:
+    state = clear_slots(
+      rules, state, jnp.pad(consumed, ((0, 0), (rules.tier.structures, 0))))
+  standing = pick(state.unfinished > 0, state.orders.target)
+  done = (state.orders.verb == CONSTRUCT) & ~standing
+  leaves = builder & ~stays & ~consumed
+  failed = site.builder & ~site.begins[:, None]
+  return orders.next_order(rules, state, done | leaves | failed, jnp.array(True))

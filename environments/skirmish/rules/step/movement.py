@@ -1,0 +1,157 @@
+"""Movement: goals of orders, ways around cliffs, and separation of overlapping units."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state.arrays import look_up, pick
+from starleague.environments.skirmish.rules.state.queries import resource_positions
+from starleague.environments.skirmish.rules.state.state import Array, State
+from starleague.environments.skirmish.rules.step import mining
+from starleague.environments.skirmish.rules.tables import maps, tables
+from starleague.environments.skirmish.rules.tables.constants import (
+  ATTACK_UNIT,
+  CONSTRUCT,
+  DROP_REACH,
+  GATHER,
+  HOLD,
+  IDLE,
+  MINING_REACH,
+  REPAIR,
+  RETURN,
+  SIEGE,
+)
+
+_MINING_STOP, _DROP_STOP = 0.8, 0.95  # shares of the reach at which miners stop
+_GOLDEN_ANGLE = 2.4  # radians: neighbouring slots part in very different directions
+_MAX_PUSH = 0.5  # map units a step
+
+
+def goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+  """Where units go when they engage no enemy.
+
+  Returns:
+    x, y [2, M] float32: the goal of their order, or the next cell on the way to it; and the
+    distance from it at which they stop.
+  """
+  x, y, stop = _order_goals(rules, state)
+  return (x, y, stop) if rules.terrain is None else _follow_fields(rules, state, x, y, stop)
+
+
+def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
+  """The goals of orders, and how far from them units stop: [2, M] each."""
+  s = rules.tier.structures
+  verb, target = state.orders.verb, state.orders.target
+  patch_x, patch_y = resource_positions(rules, state.side)
+  stays = (verb == IDLE) | (verb == HOLD) | (verb == CONSTRUCT) | (verb == ATTACK_UNIT)
+  to_patch = (verb == GATHER) & (state.cargo == 0)
+  to_hall = (verb == RETURN) | ((verb == GATHER) & (state.cargo > 0))
+  # Miners stop beside their patch, not in it, and beside their town hall.
+  stop = jnp.where(to_patch, _MINING_STOP * MINING_REACH, 0.0)
+  stop = jnp.where(to_hall, _DROP_STOP * DROP_REACH, stop)
+
+  def goal(resources, hall, point, here):
+    there = jnp.where(to_hall, hall, jnp.where(stays | to_patch, here, point))
+    return jnp.where(to_patch & (target >= 0), pick(resources, target), there)
+
+  hall_x, hall_y, _ = mining.nearest_town_hall(rules, state)
+  x = goal(patch_x, hall_x, state.orders.x, state.x[:, s:])
+  y = goal(patch_y, hall_y, state.orders.y, state.y[:, s:])
+  if rules.has_verb(REPAIR):
+    repairs = verb == REPAIR
+    x = jnp.where(repairs, pick(state.x, target), x)
+    y = jnp.where(repairs, pick(state.y, target), y)
+  return x, y, stop
+
+
+def _follow_fields(rules: tables.Rules, state: State, x: Array, y: Array,
+                   stop: Array) -> tuple[Array, Array, Array]:
+  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field."""
+  terrain, s = rules.terrain, rules.tier.structures
+  assert terrain is not None
+  row, column = placement.cell_of(rules, state.side, state.x[:, s:], state.y[:, s:])
+  to_row, to_column = placement.cell_of(rules, state.side, x, y)
+  g, blocks = terrain.cells, terrain.cells // terrain.block
+  block = to_row // terrain.block * blocks + to_column // terrain.block
+  field = (state.match_up.map_index % len(maps.NAMES)) * blocks * blocks + block
+  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (field * g + row) * g + column,
+                 mode="clip").astype(jnp.int32)
+  walks = ~ignores_cliffs(rules, state.kind[:, s:])
+  led = walks & (way >= 0) & (way < maps.STRAIGHT) & (state.orders.verb != IDLE)
+  # The middle of the next cell keeps units off corners.
+  direction = np.array([*maps.DIRECTIONS, (0, 0)], np.float32)
+  dx, dy = (look_up(direction[:, i], jnp.clip(way, 0, maps.STRAIGHT)) for i in range(2))
+  side = state.side[:, None]
+  middle_x = side * (column + 0.5 + dx - rules.half)
+  middle_y = side * (row + 0.5 + dy - rules.half)
+  return jnp.where(led, middle_x, x), jnp.where(led, middle_y, y), jnp.where(led, 0.0, stop)
+
+
+def ignores_cliffs(rules: tables.Rules, kind: Array) -> Array:
+  """Whether local types [2, m] cross cliffs: flyers, and Reapers, which jump."""
+  free = rules.types.flying.copy()
+  free[rules.types.local("Reaper")] = True
+  free[0] = False
+  return look_up(free, kind)
+
+
+def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
+         dy: Array) -> tuple[Array, Array]:
+  """Moves units [2, M] within the map, along cliffs rather than into them.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    x: [2, M] float32.
+    y: [2, M].
+    dx: [2, M], the displacement.
+    dy: [2, M].
+
+  Returns:
+    x, y [2, M].
+  """
+  edge = rules.half - 0.5
+  new_x, new_y = jnp.clip(x + dx, -edge, edge), jnp.clip(y + dy, -edge, edge)
+  terrain = rules.terrain
+  if terrain is None:
+    return new_x, new_y
+  free = ignores_cliffs(rules, state.kind[:, rules.tier.structures:])
+
+  def passable(to_x, to_y):
+    return free | placement.on_terrain(rules, state, terrain.passable, to_x, to_y)
+
+  both = passable(new_x, new_y)
+  # Units that others pushed into a cliff may walk out of it.
+  stuck = ~passable(x, y)
+  only_x, only_y = passable(new_x, y), passable(x, new_y)
+  go = both | stuck
+  return jnp.where(go | only_x, new_x, x), jnp.where(go | (only_y & ~only_x), new_y, y)
+
+
+def separate_units(rules: tables.Rules, state: State) -> State:
+  """Pushes overlapping units of a side apart; miners pass through."""
+  s = rules.tier.structures
+  x, y = state.x[:, s:], state.y[:, s:]
+  kind, verb = state.kind[:, s:], state.orders.verb
+  solid = (kind > 0) & (verb != GATHER) & (verb != RETURN)
+  radius = look_up(rules.types.radius, kind)
+  # Two units at the same place part in a direction given by their slots.
+  angle = np.arange(rules.tier.units, dtype=np.float32) * _GOLDEN_ANGLE
+  shift = 1e-3 * state.side[:, None]
+  shifted_x, shifted_y = x + shift * np.cos(angle), y + shift * np.sin(angle)
+  dx = shifted_x[:, None] - shifted_x[:, :, None]
+  dy = shifted_y[:, None] - shifted_y[:, :, None]
+  distance = jnp.sqrt(dx * dx + dy * dy + 1e-12)
+  overlap = jnp.maximum(radius[:, None] + radius[:, :, None] - distance, 0.0)
+  pair = solid[:, None] & solid[:, :, None]
+  if rules.has_flyers:
+    flying = look_up(rules.types.flying, kind)
+    pair &= flying[:, None] == flying[:, :, None]
+  push = jnp.where(pair, 0.5 * overlap / distance, 0.0)
+  anchored = kind == rules.types.local("SiegeTankSieged") if rules.has(SIEGE) else False
+
+  def total(parts):
+    return jnp.where(anchored, 0.0, jnp.clip(jnp.sum(parts, axis=1), -_MAX_PUSH, _MAX_PUSH))
+
+  new_x, new_y = move(rules, state, x, y, total(push * dx), total(push * dy))
+  return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))

@@ -1,0 +1,1 @@
+"""Constants of a game: tiers, maps, tables of units, products and functions."""

@@ -1,0 +1,127 @@
+"""A tier with its tables: the constants of a game."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from starleague.agent import types as agent_types
+from starleague.environments.skirmish.rules.tables import maps
+from starleague.environments.skirmish.rules.tables.constants import RACES
+from starleague.environments.skirmish.rules.tables.function_tables import (
+  Functions,
+  Products,
+  make_functions,
+  make_products,
+)
+from starleague.environments.skirmish.rules.tables.tiers import TIERS, Tier
+from starleague.environments.skirmish.rules.tables.unit_tables import (
+  Types,
+  Upgrades,
+  make_types,
+  make_upgrades,
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rules:
+  """A tier with its tables and the sizes of the agent's interface: constants of the game."""
+
+  tier: Tier
+  types: Types
+  products: Products
+  upgrades: Upgrades
+  functions: Functions
+  terrain: maps.Terrain | None  # None: flat open ground
+  max_entities: int  # E
+  map_size: int  # H = W of the planes, a multiple of 32
+  location_size: int  # L
+  max_selected: int  # K
+
+  @property
+  def half(self) -> float:
+    """Half the side of the map. Positions are relative to its middle, so that a half turn of the
+    map is exact."""
+    return self.tier.map_size / 2
+
+  # Which rules a tier needs: arrays and operations of the others are left out.
+
+  @property
+  def has_gas(self) -> bool:
+    """Whether there are geysers."""
+    return any(self.tier.geysers)
+
+  @property
+  def has_upgrades(self) -> bool:
+    """Whether anything can be researched."""
+    return bool(self.upgrades.names)
+
+  @property
+  def has_shields(self) -> bool:
+    """Whether any type has a shield."""
+    return bool(self.types.shield.any())
+
+  @property
+  def has_energy(self) -> bool:
+    """Whether any type has energy."""
+    return bool(self.types.energy.any())
+
+  @property
+  def has_flyers(self) -> bool:
+    """Whether any type flies."""
+    return bool(self.types.flying.any())
+
+  @property
+  def has_larvae(self) -> bool:
+    """Whether any structure has larvae."""
+    return bool(self.types.larvae.any())
+
+  def has(self, ability: int) -> bool:
+    """Whether any function uses an ability."""
+    return bool((self.functions.ability == ability).any())
+
+  def has_verb(self, verb: int) -> bool:
+    """Whether any function gives units a verb."""
+    return bool((self.functions.verb == verb).any())
+
+  @property
+  def races(self) -> tuple[int, ...]:
+    """Indices of RACES that can be played."""
+    return tuple(sorted(set(self.types.race[self.types.worker].tolist())))
+
+
+def race_index(race: np.ndarray) -> np.ndarray:
+  """Indices of RACES from indices of the agent's RACES; none and random count as the first."""
+  table = [RACES.index(name.capitalize()) if name.capitalize() in RACES else 0
+           for name in agent_types.RACES]
+  return np.array(table, np.int32)[race]
+
+
+def make_terrain(tier: Tier) -> maps.Terrain | None:
+  """The maps of a tier, None for flat open ground."""
+  return maps.make_terrain(int(tier.map_size), tier.field_block) if tier.field_block else None
+
+
+@functools.cache
+def make_rules(tier: str, max_entities: int, map_size: int, location_size: int,
+               max_selected: int) -> Rules:
+  """Makes the tables of a tier for an agent's sizes.
+
+  Raises:
+    ValueError: an unknown tier, or sizes that the tier does not fit in.
+  """
+  if tier not in TIERS:
+    raise ValueError(f"unknown tier {tier!r}: choose one of {sorted(TIERS)}")
+  sizes = TIERS[tier]
+  rows = 2 * sizes.slots + sizes.resources
+  if max_entities < rows:
+    raise ValueError(f"tier {tier}: max_entities is {max_entities}, but a player may see {rows}")
+  if map_size % 32:
+    raise ValueError(f"tier {tier}: map_size is {map_size}, expected a multiple of 32")
+  types = make_types(sizes)
+  products = make_products(sizes, types)
+  return Rules(
+    tier=sizes, types=types, products=products, upgrades=make_upgrades(sizes, types),
+    functions=make_functions(sizes, types, products), terrain=make_terrain(sizes),
+    max_entities=max_entities, map_size=map_size, location_size=location_size,
+    max_selected=max_selected)

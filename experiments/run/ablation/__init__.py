@@ -1,0 +1,1 @@
+"""Ablations: their runs, games, measures and report."""

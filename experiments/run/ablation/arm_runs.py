@@ -1,0 +1,160 @@
+"""The runs of an ablation: each arm and seed is one of `train` or `league`, in a child process."""
+
+import pathlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import ml_collections
+
+from starleague.agent import config as agent_config
+from starleague.common import progress
+from starleague.common.errors import UserError
+from starleague.data import checkpoints
+from starleague.experiments.configs import mini
+from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.processes import graph, process_runner, programs, supervision
+
+POLL_S = 0.5
+SECONDS = 1e6  # of a run's training: the budget is its updates
+# The longest time that `train` may take to end: its own limit, and some more.
+DEADLINE_S = supervision.DEADLINE_S + 30.0
+Report = Callable[[int, str], object]  # (updates of all runs, activity)
+
+
+class Run(NamedTuple):
+  """One arm with one seed."""
+
+  arm: Arm
+  seed: int
+  config: ml_collections.ConfigDict
+  path: pathlib.Path
+  league: bool = False
+  target: "Run | None" = None  # the run whose frozen agent is exploited
+
+  @property
+  def updates(self) -> int:
+    """Updates behind the newest checkpoint; of a league, of all players together."""
+    preset, folders = agent_config.preset(self.config.preset), [self.path / wiring.CHECKPOINTS]
+    if self.league:
+      folders = list((self.path / wiring.LEARNERS).glob(f"*/{wiring.CHECKPOINTS}"))
+    return sum(max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
+               for folder in folders if folder.is_dir())
+
+  @property
+  def finished(self) -> bool:
+    """Whether it has the updates of the ablation."""
+    return self.updates >= self.config.learner.updates
+
+
+def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]],
+              chosen: Overrides, folder: pathlib.Path) -> list[Run]:
+  """Returns the runs of an ablation, all arms of the first seed first.
+
+  Args:
+    ablation: its arms and seeds.
+    load: returns the values of a config file for initial weights, the config key `init`.
+    chosen: values of the command line. They precede those of the ablation, not those of its arms.
+    folder: of the runs.
+
+  Raises:
+    SettingsError: an unknown key or an invalid value, in any run.
+  """
+  def make(arm: Arm, seed: int) -> Run:
+    values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
+              **arm.overrides, "seed": seed, "learner.updates": ablation.updates}
+    config = settings.complete(load(values.get("init")), values)
+    return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
+
+  return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]
+
+
+def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
+  """Returns the leagues that exploit the agents of runs; none if the ablation has no exploiters.
+
+  Agents that are trained further are exploited again.
+
+  Raises:
+    SettingsError: an agent does not start from imitation, as exploiters do.
+  """
+  if not ablation.exploiters:
+    return []
+  parts = wiring.make_parts(runs[0].config)
+  return [run._replace(
+    config=robustness.exploiting(
+      run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates),
+    path=run.path.with_name(f"{run.path.name}_exploited_{ablation.updates}"), league=True,
+    target=run)
+    for run in runs]
+
+
+def imitator_of(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> pathlib.Path | None:
+  """Returns the run whose imitator a run starts from; None if it makes its own or needs none.
+
+  Args:
+    run: one of `runs`.
+    runs: of an ablation. The first of a seed that imitates makes the imitator of that seed.
+    given: a run whose imitator all of them start from.
+  """
+  if run.config.init != settings.IMITATION:
+    return None
+  if given is not None:
+    return given
+  first = next(other for other in runs
+               if other.seed == run.seed and other.config.init == settings.IMITATION)
+  return None if first is run else first.path
+
+
+def command(run: Run) -> tuple[programs.Word, ...]:
+  """Returns the command line that trains a run, without its evaluation."""
+  init = run.config.init
+  changed = settings.differences(settings.complete(mini.get_config(init).to_dict()), run.config)
+  return graph.module(
+    *(["league"] if run.league else ["train", "--noevaluate"]),
+    "--run", run.path.name, "--runs_dir", str(run.path.parent), f"--config.init={init}",
+    *(f"--config.{key}={value}" for key, _, value in changed))
+
+
+def _begin(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> None:
+  """Copies the weights that a run starts from and does not make itself."""
+  if run.target is not None:
+    robustness.freeze(wiring.make_parts(run.config), run.target.path, run.config, run.path)
+    return
+  source = imitator_of(run, runs, given)
+  if source is not None:
+    saved_agents.copy_imitator(source, run.path)
+
+
+def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> None:
+  """Trains all runs one after the other; skips finished ones and resumes a killed one.
+
+  Args:
+    runs: from `make_runs`.
+    given: a run whose imitator all of them start from; None: each seed has its own.
+    report: called about twice a second.
+
+  Raises:
+    ProcessFailed: a run died; its log tells why.
+    KeyboardInterrupt: Ctrl-C or SIGTERM, after the run has saved a checkpoint.
+    UserError: a run ended before its last update.
+  """
+  before = 0
+  for run in runs:
+    if not run.finished:
+      _begin(run, runs, given)
+      child = programs.Process(
+        run.path.name, command(run), {}, run.path / "logs" / "train.log")
+      with process_runner.Runner([child], deadline_seconds=DEADLINE_S) as runner:
+        while runner.poll()[child.name] is not process_runner.State.FINISHED:
+          now = progress.read(run.path)
+          report(before + run.updates, f"{run.path.name} {now.phase} {now.detail}".rstrip())
+          time.sleep(POLL_S)
+      if not run.finished:
+        raise UserError(
+          f"{run.path} ended after {run.updates} updates, expected "
+          f"{run.config.learner.updates}; raise config key 'seconds', or see its logs")
+    before += run.config.learner.updates
+    report(before, run.path.name)

@@ -1,0 +1,250 @@
+"""The games of an ablation's trained agents: against scripted players, and of arms against arms."""
+
+import itertools
+import json
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from starleague.actor import evaluation
+from starleague.actor.evaluation import Counts
+from starleague.agent import types
+from starleague.common import files
+from starleague.data.z import conditioning
+from starleague.data.z.conditioning import Conditioning
+from starleague.experiments.configs.ablations import Ablation
+from starleague.experiments.run.ablation import figures
+from starleague.experiments.run.ablation.arm_runs import Run
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import evaluating, robustness
+from starleague.experiments.run.parts import saved_agents, wiring, z_source
+
+MEASURED = "games.json"  # results of all games so far, in the ablation's folder
+_PARTS = len(types.PSEUDO_REWARDS)  # of z
+Report = Callable[[int, str], object]  # (games that have ended, entrants that play)
+
+
+class Entrant(NamedTuple):
+  """A trained agent under one condition."""
+
+  run: Run
+  shows_z: bool
+
+  @property
+  def kind(self) -> str:
+    """The arm and the condition: a row of the tables."""
+    return f"{self.run.arm.name}, z shown" if self.shows_z else self.run.arm.name
+
+  @property
+  def name(self) -> str:
+    """Unique among the entrants."""
+    return f"{self.kind}, seed {self.run.seed}"
+
+
+class Judged(NamedTuple):
+  """Results of all games."""
+
+  entrants: tuple[Entrant, ...]
+  played: dict[tuple[str, str], Counts]  # of an entrant against a scripted player or an entrant
+  entropy: dict[str, float]  # of openings, by entrant, bits
+  # Of entrants whose run is a league: their counts against each past self, and those of each
+  # exploiter against them.
+  past: dict[str, tuple[Counts, ...]] = {}
+  exploited: dict[str, tuple[Counts, ...]] = {}
+
+
+def make_entrants(runs: Sequence[Run]) -> tuple[Entrant, ...]:
+  """Returns every run without z, and the runs of arms that show z also with it."""
+  return tuple(Entrant(run, shows_z) for run in runs
+               for shows_z in ((False, True) if run.arm.shows_z else (False,)))
+
+
+def make_pairs(entrants: Sequence[Entrant]) -> list[tuple[Entrant, Entrant]]:
+  """Returns the pairs that play each other: different arms with the same seed."""
+  return [(one, other) for one, other in itertools.combinations(entrants, 2)
+          if one.run.seed == other.run.seed and one.run.arm.name != other.run.arm.name]
+
+
+def count_games(ablation: Ablation, runs: Sequence[Run]) -> int:
+  """Returns the number of all games."""
+  entrants = make_entrants(runs)
+  opponents = len(make_pairs(entrants))
+  if ablation.league:
+    opponents += sum(len(robustness.past_selves(run.path)) + ablation.exploiters for run in runs)
+  return (len(entrants) * len(ablation.opponents) * ablation.games
+          + opponents * ablation.match_games)
+
+
+class Judge:
+  """Plays entrants with two compiled programs. Equal weights play equal games."""
+
+  def __init__(self, ablation: Ablation, runs: Sequence[Run]):
+    """Compiles nothing yet.
+
+    Raises:
+      SettingsError: the runs differ in their agent or their game, or an opponent is not the runs'.
+    """
+    kinds = {(run.config.preset, run.config.environment.tier, run.config.environment.opponents)
+             for run in runs}
+    if len(kinds) > 1:
+      raise settings.SettingsError(
+        "an ablation's arms must have one preset, environment.tier and environment.opponents, "
+        f"found {sorted(kinds)}.")
+    self._ablation, self._runs = ablation, runs
+    self._parts = wiring.make_parts(runs[0].config)
+    opponents = evaluating.opponent_indices(ablation.opponents, self._parts.opponents)
+    self._evaluator = evaluation.make_evaluator(
+      self._parts.environment, self._parts.policy, self._parts.scripted, opponents,
+      ablation.games, races=self._parts.races, maps=self._parts.maps)
+    self._match = evaluation.make_match(
+      self._parts.environment, self._parts.policy, ablation.match_games, races=self._parts.races,
+      maps=self._parts.maps)
+
+  def evaluate(self, entrant: Entrant, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns an entrant's counts by scripted player, and the entropy of its openings."""
+    seed = entrant.run.seed
+    given = self._conditions(seed)._replace(active=np.full(_PARTS, entrant.shows_z, np.float32))
+    played = evaluation.play(
+      self._evaluator, self._weights(entrant), jax.random.key(seed), given, on_games=on_games)
+    return {
+      "counts": {self._parts.opponents[i]: list(counts)
+                 for i, counts in evaluation.count(played).items()},
+      "entropy": figures.opening_entropy(
+        played.executed.build_order[:, 0], self._ablation.opening)}
+
+  def match(self, pair: tuple[Entrant, Entrant],
+            on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of the first entrant against the second."""
+    seed = pair[0].run.seed
+    shown = np.array([[entrant.shows_z] * _PARTS for entrant in pair], np.float32)
+    played = evaluation.play(
+      self._match, evaluation.pair(*map(self._weights, pair)), jax.random.key(seed),
+      self._conditions(seed)._replace(active=shown), on_games=on_games)
+    [counts] = evaluation.count(played).values()
+    return {"counts": list(counts)}
+
+  def past(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of a league's main agent against its past selves."""
+    played = robustness.play_past(
+      self._match, self._parts, run.path, jax.random.key(run.seed), self._untold, on_games)
+    return {"counts": {name: list(counts) for name, counts in played.items()}}
+
+  def exploit(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of exploiters against their frozen agent."""
+    played = robustness.play_exploiters(
+      self._match, self._parts, run.config, run.path, jax.random.key(run.seed), self._untold,
+      on_games)
+    return {"counts": {name: list(counts) for name, counts in played.items()}}
+
+  @property
+  def _untold(self) -> Conditioning:
+    return conditioning.unconditional(self._parts.maps, self._parts.mmr)
+
+  def _weights(self, entrant: Entrant) -> Any:
+    return saved_agents.load(self._parts, entrant.run.path, saved_agents.TRAINED)[0]
+
+  def _conditions(self, seed: int) -> Conditioning:
+    """Returns z of the seed's library, where one of its runs has a library."""
+    for run in self._runs:
+      path = z_source.library_path(run.config, run.path)
+      if run.seed == seed and path is not None:
+        return z_source.from_library(self._parts, run.config, path)
+    return conditioning.unconditional(self._parts.maps, self._parts.mmr)
+
+
+def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
+          folder: pathlib.Path, report: Report) -> Judged:
+  """Plays all games; results of earlier calls with the same weights and settings are kept.
+
+  Args:
+    ablation: its opponents and numbers of games.
+    runs: trained.
+    exploits: the leagues that exploit them, trained.
+    folder: where results are stored after each entrant and pair.
+    report: called while games end.
+  """
+  player, entrants = Judge(ablation, runs), make_entrants(runs)
+  path, stored = folder / MEASURED, _load(folder / MEASURED)
+  found, ended = {}, 0
+  sets = [*_sets(ablation, runs, player), *_robustness_sets(ablation, runs, exploits, player)]
+  for name, games, key, play in sets:
+    if stored.get(name, {}).get("key") != key:
+      stored[name] = {"key": key, **play(
+        lambda done, name=name, before=ended: report(before + done, name))}
+      with files.replacing(path) as file:
+        json.dump(stored, file, indent=1)
+    found[name] = stored[name]
+    ended += games
+    report(ended, name)
+  played, entropy = {}, {}
+  for entrant in entrants:
+    entropy[entrant.name] = float(found[entrant.name]["entropy"])
+    for opponent, counts in found[entrant.name]["counts"].items():
+      played[entrant.name, opponent] = Counts(*counts)
+  for one, other in make_pairs(entrants):
+    played[one.name, other.name] = Counts(*found[_pair_name(one, other)]["counts"])
+  return Judged(entrants, played, entropy, *(
+    {entrant.name: tuple(Counts(*counts) for counts in found[name(entrant.run)]["counts"].values())
+     for entrant in entrants if name(entrant.run) in found}
+    for name in (_past_name, _exploited_name)))
+
+
+def _load(path: pathlib.Path) -> dict[str, Any]:
+  """Returns the stored results; none if there are none.
+
+  Raises:
+    SettingsError: the file is damaged.
+  """
+  if not path.exists():
+    return {}
+  try:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return {name: dict(value) for name, value in stored.items()}
+  except (ValueError, TypeError, AttributeError) as error:
+    raise settings.SettingsError(
+      f"{path} is not a file of an ablation's games: {error}; remove it") from error
+
+
+def _pair_name(one: Entrant, other: Entrant) -> str:
+  return f"{one.name} against {other.name}"
+
+
+def _sets(ablation: Ablation, runs: Sequence[Run],
+          player: Judge) -> Iterator[tuple[str, int, list[Any], Callable]]:
+  """Yields the sets of games: name, number, what determines their results, function that plays."""
+  updates = {run.path: run.updates for run in runs}
+  entrants = make_entrants(runs)
+  for entrant in entrants:
+    games = ablation.games * len(ablation.opponents)
+    key = [updates[entrant.run.path], list(ablation.opponents), ablation.games, ablation.opening]
+    yield (entrant.name, games, key,
+           lambda on_games, entrant=entrant: player.evaluate(entrant, on_games))
+  for pair in make_pairs(entrants):
+    yield (_pair_name(*pair), ablation.match_games,
+           [*(updates[entrant.run.path] for entrant in pair), ablation.match_games],
+           lambda on_games, pair=pair: player.match(pair, on_games))
+
+
+def _past_name(run: Run) -> str:
+  return f"{Entrant(run, False).name} against its past"
+
+
+def _exploited_name(run: Run) -> str:
+  return f"{Entrant(run, False).name} against exploiters"
+
+
+def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
+                     player: Judge) -> Iterator[tuple[str, int, list[Any], Callable]]:
+  """Yields the further sets of games of leagues; see `_sets`."""
+  for run in runs if ablation.league else ():
+    past = robustness.past_selves(run.path)
+    yield (_past_name(run), len(past) * ablation.match_games,
+           [run.updates, past, ablation.match_games],
+           lambda on_games, run=run: player.past(run, on_games))
+  for run in exploits:
+    yield (_exploited_name(run), ablation.exploiters * ablation.match_games,
+           [run.updates, ablation.exploiters, ablation.match_games],
+           lambda on_games, run=run: player.exploit(run, on_games))

@@ -1,0 +1,167 @@
+"""The figures of an ablation, and its files: JSON, a table, a picture and a page."""
+
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague import league
+from starleague.actor.evaluation import Counts
+from starleague.common import files, results
+from starleague.experiments.configs.ablations import Ablation
+from starleague.experiments.run.ablation import figures
+from starleague.experiments.run.ablation.arm_runs import Run
+from starleague.experiments.run.ablation.games import Judged
+from starleague.experiments.run.evaluation import estimates, evaluating
+from starleague.viewers import bars, pages
+
+NAME = "ablation"  # of the files, in the ablation's folder
+
+
+class Measure(NamedTuple):
+  """One figure of every kind of agent."""
+
+  title: str
+  digits: int  # decimals that are printed
+  values: dict[str, tuple[float, ...]]  # of each seed, by kind; infinite: not reached
+
+
+def measures(ablation: Ablation, runs: Sequence[Run], judged: Judged) -> list[Measure]:
+  """Computes the figures of an ablation from its games and the results of its runs.
+
+  Args:
+    ablation: its opponents, anchor and opening.
+    runs: trained.
+    judged: results of their games.
+  """
+  def by_kind(value: Mapping[str, float]) -> dict[str, tuple[float, ...]]:
+    found: dict[str, tuple[float, ...]] = {}
+    for entrant in judged.entrants:
+      found[entrant.kind] = (*found.get(entrant.kind, ()), value[entrant.name])
+    return found
+
+  def score(counts: Counts) -> float:
+    return 100 * evaluating.score_of(counts).value
+
+  rating = figures.ratings(judged.played, ablation.anchor)
+  found = [Measure(f"Elo rating, {ablation.anchor} = 0", 0, by_kind(rating))]
+  found += [Measure(f"score against {opponent}, %", 0, by_kind({
+    entrant.name: score(judged.played[entrant.name, opponent]) for entrant in judged.entrants}))
+    for opponent in ablation.opponents]
+  found.append(Measure(
+    f"entropy of the first {ablation.opening} units and buildings, bits", 1,
+    by_kind(judged.entropy)))
+  found += [Measure(title, 0, by_kind({
+    name: 100 * rating(*evaluating.points_of(counts)).value for name, counts in played.items()}))
+    for title, rating, played in (
+      ("minimum score against past selves, %", league.minimum_score, judged.past),
+      ("exploitability: best score of fresh exploiters, %", league.exploitability,
+       judged.exploited)) if played]
+  # The training games of a league are not against scripted players.
+  return found if ablation.league else found + _learning(ablation, runs)
+
+
+def _learning(ablation: Ablation, runs: Sequence[Run]) -> list[Measure]:
+  """Computes how soon training reached a score of 50%."""
+  minutes: dict[str, tuple[float, ...]] = {}
+  steps: dict[str, tuple[float, ...]] = {}
+  for run in runs:
+    reached = figures.time_to_score(
+      results.read(run.path / results.FILE_NAME), ablation.opponents)
+    per_update = run.config.learner.batch_size * run.config.unroll_length
+    name = run.arm.name
+    minutes[name] = (*minutes.get(name, ()), reached.seconds / 60)
+    steps[name] = (*steps.get(name, ()), reached.updates * per_update / 1e3)
+  return [Measure("minutes of training to a score of 50%", 1, minutes),
+          Measure("thousand steps learnt to a score of 50%", 0, steps)]
+
+
+def panel(measure: Measure, titles: Mapping[str, str]) -> bars.Panel:
+  """Returns a measure as a panel of bars: means over the seeds with 95% t intervals."""
+  shown = []
+  for kind, values in measure.values.items():
+    reached = np.isfinite(values).all()
+    mean = estimates.mean(values) if reached else evaluating.Measured(*[float("inf")] * 3)
+    shown.append(bars.Bar(titles[kind], *mean, points=values))
+  return bars.Panel(measure.title, tuple(shown), measure.digits)
+
+
+def titles_of(judged: Judged) -> dict[str, str]:
+  """Returns the title of each kind of agent."""
+  return {entrant.kind: entrant.run.arm.title + (", z shown" if entrant.shows_z else "")
+          for entrant in judged.entrants}
+
+
+def table(panels: Sequence[bars.Panel]) -> list[str]:
+  """Returns panels as lines of Markdown, a row for each bar of the first one."""
+  cells = {bar.label: [""] * len(panels) for bar in panels[0].bars}
+  for column, shown in enumerate(panels):
+    for bar in shown.bars:
+      cells[bar.label][column] = bars.text(bar, shown.digits)
+  return [f"| | {' | '.join(shown.title for shown in panels)} |", f"|---|{'---|' * len(panels)}",
+          *(f"| {label} | {' | '.join(row)} |" for label, row in cells.items())]
+
+
+def steps(found: Sequence[Measure], kinds: Sequence[str]) -> list[list[Any]]:
+  """Returns the difference of each kind from the one before it, where it can be tested.
+
+  Args:
+    found: of `measures`.
+    kinds: in the order of the arms.
+
+  Returns:
+    Rows of (title of the measure, kind, kind before, *estimates.Difference). Welch's test over
+    the seeds.
+  """
+  return [[measure.title, kind, before, *estimates.difference(
+    measure.values[kind], measure.values[before])]
+    for measure in found for before, kind in zip(kinds, kinds[1:], strict=False)
+    if {before, kind} <= set(measure.values) and len(measure.values[kind]) > 1
+    and np.isfinite((*measure.values[kind], *measure.values[before])).all()]
+
+
+def step_table(rows: Sequence[Sequence[Any]], titles: Mapping[str, str]) -> list[str]:
+  """Returns differences as lines of Markdown."""
+  lines = ["| step | measure | difference | p |", "|---|---|---|---|"]
+  for title, kind, before, value, low, high, p_value in rows:
+    lines.append(f"| {titles[before]} -> {titles[kind]} | {title} | {value:+.3g} "
+                 f"({low:+.3g} to {high:+.3g}) | {p_value:.2g} |")
+  return lines
+
+
+def write(ablation: Ablation, runs: Sequence[Run], judged: Judged,
+          folder: pathlib.Path) -> list[str]:
+  """Writes `ablation.json`, `.md`, `.svg` and `.html`; returns the tables as lines.
+
+  Args:
+    ablation: what was varied.
+    runs: trained.
+    judged: results of their games.
+    folder: of the files.
+  """
+  found, titles = measures(ablation, runs, judged), titles_of(judged)
+  kinds = list(titles)
+  panels = [panel(measure, titles) for measure in found]
+  rows = steps(found, kinds)
+  lines = [f"**{ablation.title}**", "", *table(panels), "", *step_table(rows, titles)]
+  about = (f"{ablation.updates} updates of reinforcement learning for each arm, seeds "
+           f"{', '.join(map(str, ablation.seeds))}. Bars: means over the seeds with 95% t "
+           "intervals; dots: seeds.")
+  document = {
+    "title": ablation.title, "updates": ablation.updates, "seeds": list(ablation.seeds),
+    "arms": {arm.name: {"title": arm.title, "overrides": dict(arm.overrides)}
+             for arm in ablation.arms},
+    "config": runs[0].config.to_dict(),
+    "measures": [{"title": measure.title, "values": {
+      kind: [x if np.isfinite(x) else None for x in values]
+      for kind, values in measure.values.items()}} for measure in found],
+    "differences": rows}
+  page = pages.charts_page(
+    ablation.title, about, [pages.Charts("", [bars.plot(shown) for shown in panels])])
+  for suffix, text in ((".json", json.dumps(document, indent=1)), (".html", page),
+                       (".md", "\n".join([*lines, "", about, ""])), (".svg", bars.svg(panels))):
+    with files.replacing(folder / f"{NAME}{suffix}") as file:
+      file.write(text)
+  return lines

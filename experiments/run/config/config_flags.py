@@ -1,0 +1,105 @@
+"""The flags of a run's config: `--config FILE`, and `--config.KEY=VALUE` for each key."""
+
+import functools
+import inspect
+import os
+import runpy
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import ml_collections
+from absl import flags
+
+from starleague.experiments.configs import mini
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.config.entry import one_line
+
+_DEFINE: dict[type, Callable[..., flags.FlagHolder]] = {
+  bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float,
+  str: flags.DEFINE_string}
+
+
+class ConfigFlags(NamedTuple):
+  """The flags of a config, defined by `define`."""
+
+  path: flags.FlagHolder[str]
+  overrides: Mapping[str, flags.FlagHolder]  # by key, dots between groups
+
+  def value(self) -> ml_collections.ConfigDict:
+    """Returns the config that the flags select.
+
+    Raises:
+      SettingsError: the file cannot be used, or a value is invalid.
+    """
+    chosen = self.chosen()
+    return settings.complete(
+      self.load(chosen.get("init"), chosen.get("environment.name")), chosen)
+
+  def chosen(self) -> dict[str, Any]:
+    """Returns the values of the flags that are given, by key."""
+    return {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
+
+  def load(self, init: str | None, environment: str | None = None) -> dict[str, Any]:
+    """Returns the values of the config file; see `load_file`."""
+    return load_file(self.path.value, init, environment)
+
+
+@functools.cache  # launch files may import one another
+def define(path: str | os.PathLike) -> ConfigFlags:
+  """Defines `--config` and a flag for each config key.
+
+  Args:
+    path: the default config file.
+  """
+  config = flags.DEFINE_string(
+    "config", str(path), "Config file: Python with a function get_config().")
+  values = settings.flat(mini.get_config().to_dict())
+  overrides = {
+    key: _DEFINE[type(value)](f"config.{key}", None, f"Config key {key}; in mini: {value!r}.")
+    for key, value in values.items()}
+  for name in ("config", *(f"config.{key}" for key in overrides)):
+    flags.declare_key_flag(name)
+  return ConfigFlags(config, overrides)
+
+
+def load_file(path: str | os.PathLike, init: str | None = None,
+              environment: str | None = None) -> dict[str, Any]:
+  """Returns the values of a config file.
+
+  Args:
+    path: a Python file with a function `get_config()` that returns a ConfigDict. If the function
+      has parameters `init` and `environment`, its values may depend on the run's initial weights
+      and on the game.
+    init: the value of the config key `init`; None: the file's.
+    environment: the value of the config key `environment.name`; None: the file's.
+
+  Raises:
+    SettingsError: it is no such file, or it raises.
+  """
+  where = f"config file {str(path)!r}"
+  if not os.path.isfile(path):
+    found = "a directory" if os.path.isdir(path) else "no such file"
+    raise settings.SettingsError(f"{where}: {found}; expected a Python file with get_config().")
+  if not str(path).endswith(".py"):
+    raise settings.SettingsError(f"{where}: expected a Python file, with the suffix .py.")
+  try:
+    get_config = runpy.run_path(str(path)).get("get_config")
+  except (Exception, SystemExit) as error:  # the file may raise anything
+    raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error
+  if not callable(get_config):
+    raise settings.SettingsError(f"{where}: expected a function get_config(), found none.")
+  try:
+    given = {"init": init, "environment": environment}
+    config = get_config(**{
+      name: given[name] for name in inspect.signature(get_config).parameters
+      if given.get(name) is not None})
+  except (Exception, SystemExit) as error:
+    raise settings.SettingsError(
+      f"{where}: get_config() raised {type(error).__name__}: {one_line(error)}") from error
+  if not isinstance(config, ml_collections.ConfigDict):
+    raise settings.SettingsError(
+      f"{where}: get_config() must return a ConfigDict, found {type(config).__name__}.")
+  try:
+    return config.to_dict()
+  except Exception as error:  # references between keys may fail to resolve
+    raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error

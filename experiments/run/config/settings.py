@@ -1,0 +1,294 @@
+"""A run's config: read from a config file and flags, checked, stored in the run's directory."""
+
+import difflib
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_collections
+
+from starleague.agent import config as agent_config
+from starleague.agent import pretrained, types
+from starleague.common import files
+from starleague.common.errors import UserError
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables.config import game_config
+from starleague.experiments.configs import mini
+from starleague.experiments.run.config import resources
+from starleague.experiments.run.config.ranges import RANGES
+from starleague.league import matchmaking
+
+CONFIG_FILE = "config.json"
+ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
+# Weights that training starts from.
+IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
+SKIRMISH, SC2 = ENVIRONMENTS = ("skirmish", "sc2")  # games
+
+
+class SettingsError(UserError, ValueError):
+  """An invalid config or flag: names the key, the value found and the values expected."""
+
+
+def require_key(key: str) -> None:
+  """Checks that a config key exists.
+
+  Args:
+    key: dots between groups, as `learner.batch_size`; a group is accepted too.
+
+  Raises:
+    SettingsError: it does not exist; names the nearest key.
+  """
+  known = list(flat(mini.get_config().to_dict()))
+  groups = {name.rpartition(".")[0] for name in known if "." in name}
+  if key in known or key in groups:
+    return
+  # A key of the right name in the wrong group, or without one, is nearest too.
+  last = {name.split(".")[-1]: name for name in known}
+  nearest = difflib.get_close_matches(key, known, 1, 0.0)[0]
+  nearest = last.get(key.split(".")[-1], nearest)
+  raise SettingsError(f"config key {_shortened(key)!r} does not exist; the nearest is {nearest!r}.")
+
+
+def _shortened(text: str, length: int = 80) -> str:
+  return text if len(text) <= length else f"{text[:length]}..."
+
+
+def _shown(value: Any) -> str:
+  """Returns a value for a message, in one short line."""
+  try:
+    return _shortened(" ".join(repr(value).split()))
+  except ValueError:  # Python does not print integers of more than 4300 digits
+    return f"an integer of {value.bit_length()} bits"
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any], path: str) -> None:
+  """Replaces the values of known keys, recursively; `path` is the prefix of their names."""
+  for key, value in values.items():
+    where = f"{path}{key}"
+    if key not in into:
+      require_key(where)
+    known = into[key]
+    if isinstance(known, dict):
+      if not isinstance(value, Mapping):
+        raise SettingsError(
+          f"config key {where!r} is a group of keys, found {_shown(value)}.")
+      _merge(known, value, f"{where}.")
+    elif isinstance(known, float) and type(value) is int and abs(value) < 2**53:
+      into[key] = float(value)
+    elif type(value) is not type(known):
+      raise SettingsError(f"config key {where!r} takes a {type(known).__name__}, found "
+                          f"{_shown(value)} ({type(value).__name__}).")
+    else:
+      into[key] = value
+
+
+def complete(values: Mapping[str, Any],
+             overrides: Mapping[str, Any] | None = None) -> ml_collections.ConfigDict:
+  """Returns the config of `configs/mini.py` with changed values, checked.
+
+  Args:
+    values: changed values, nested as in the config.
+    overrides: further changes, by key with dots between groups.
+
+  Raises:
+    SettingsError: an unknown key, a value of another type, or an invalid value.
+  """
+  changed = overrides or {}
+  init = changed.get("init", values.get("init", ""))
+  group = values.get("environment")
+  named = group.get("name") if isinstance(group, Mapping) else None
+  environment = changed.get("environment.name", named)
+  merged = mini.get_config(init if init in INITS else "", environment if environment
+                           in ENVIRONMENTS else SKIRMISH).to_dict()
+  _merge(merged, values, "")
+  for key, value in changed.items():
+    nested: Any = value
+    for part in reversed(key.split(".")):
+      nested = {part: nested}
+    _merge(merged, nested, "")
+  config = ml_collections.ConfigDict(merged)
+  check(config)
+  return config
+
+
+def check(config: ml_collections.ConfigDict) -> None:
+  """Checks all values, before any process starts.
+
+  Raises:
+    SettingsError: an invalid value; names the key, the value and the valid values.
+  """
+  values = flat(config.to_dict())
+  for key, valid in RANGES.items():
+    if values[key] not in valid:  # NaN is in no range
+      raise SettingsError(f"config key {key!r} must be {valid}, found {_shown(values[key])}.")
+  try:
+    preset = agent_config.preset(config.preset)
+  except ValueError as error:
+    raise SettingsError(f"config key 'preset': {error}") from error
+  if config.environment.name not in ENVIRONMENTS:
+    raise SettingsError(f"config key 'environment.name' must be one of {', '.join(ENVIRONMENTS)}, "
+                        f"found {config.environment.name!r}.")
+  _check_choices(config)
+  if config.environment.name == SC2:
+    _check_sc2(config)
+  else:
+    try:
+      tables.make_rules(*game_config(config.environment.tier, preset))
+    except ValueError as error:
+      raise SettingsError(f"config key 'environment.tier': {error}") from error
+    _check_names(config)
+  _check_sizes(config)
+  _check_cluster(config)
+
+
+def _check_cluster(config: ml_collections.ConfigDict) -> None:
+  """Checks the resources of processes, and the learners of a league."""
+  for role, text in config.cluster.items():
+    try:
+      if role not in ("learners", "learner_hosts"):
+        resources.parse(text)
+    except resources.ResourcesError as error:
+      raise SettingsError(f"config key 'cluster.{role}': {error}.") from error
+  if config.cluster.learners not in LEARNERS:
+    raise SettingsError(f"config key 'cluster.learners' must be one of {', '.join(LEARNERS)}, "
+                        f"found {config.cluster.learners!r}.")
+
+
+def _check_sizes(config: ml_collections.ConfigDict) -> None:
+  """Checks the sizes that must fit one another."""
+  if config.actor.inference_batch > 2 * config.actor.games:
+    raise SettingsError(
+      f"config key 'actor.inference_batch' must be at most twice 'actor.games' "
+      f"({2 * config.actor.games}), found {config.actor.inference_batch}.")
+  for name, group in (("learner", config.learner), ("imitation", config.imitation)):
+    if group.batch_size % group.accumulate:
+      raise SettingsError(
+        f"config key '{name}.batch_size' must be a multiple of '{name}.accumulate' "
+        f"({group.accumulate}), found {group.batch_size}.")
+  if not config.imitation.seconds and not config.imitation.epochs:
+    raise SettingsError("config keys 'imitation.seconds' and 'imitation.epochs' must not both be "
+                        "0: imitation would not end.")
+  if config.evaluation.games % 2:
+    raise SettingsError("config key 'evaluation.games' must be even (half from each side), found "
+                        f"{config.evaluation.games}.")
+
+
+def _check_sc2(config: ml_collections.ConfigDict) -> None:
+  """Checks what must hold in StarCraft II: maps, races, bots, and what is not possible there."""
+  from starleague.environments.sc2 import matches  # only those who play it need pysc2
+  for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
+                     ("sc2.races", matches.parse_race)):
+    group, _, name = key.partition(".")
+    texts = config[group][name].split(",")
+    for text in texts:
+      try:
+        parse(text)
+      except matches.MatchError as error:
+        raise SettingsError(f"config key {key!r}: {error}.") from error
+    _check_known(key, texts, texts)
+  if config.actor.demonstrators:
+    raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
+  if config.actor.pseudo_probability and not config.actor.library and config.init != IMITATION:
+    raise SettingsError("config key 'actor.library' must name a library of z in StarCraft II: none "
+                        "comes from imitation.")
+  if config.actor.pseudo_probability and "random" in config.sc2.races.lower().split(","):
+    raise SettingsError("config key 'sc2.races' must not have 'random' with z: it is for a race.")
+  if config.init == IMITATION and not config.demonstrations.dataset:
+    raise SettingsError("config key 'demonstrations.dataset' must name recorded games if 'init' is "
+                        f"{IMITATION!r} in StarCraft II: its bots cannot be recorded.")
+
+
+def _check_choices(config: ml_collections.ConfigDict) -> None:
+  """Checks the matchmaking and the initial weights."""
+  if config.init not in INITS:
+    raise SettingsError(
+      f"config key 'init' must be one of {', '.join(INITS)}, found {config.init!r}.")
+  if config.init == PRETRAINED and config.preset not in pretrained.names():
+    raise SettingsError(f"config key 'preset' must be one of {', '.join(pretrained.names())} if "
+                        f"'init' is {PRETRAINED!r}, found {config.preset!r}.")
+  if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
+    raise SettingsError(f"config key 'actor.matchmaking' must be one of "
+                        f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
+  if config.league.matchmaking not in matchmaking.SCHEMES:
+    raise SettingsError(f"config key 'league.matchmaking' must be one of "
+                        f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
+  _check_known("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
+
+
+def _check_known(key: str, names: Sequence[str], known: Sequence[str]) -> None:
+  """Checks that names are among the known ones, each once."""
+  for name in names:
+    if name not in known:
+      raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
+                          f"{', '.join(known)}, with commas between.")
+    if names.count(name) > 1:
+      raise SettingsError(f"config key {key!r} names {name!r} more than once.")
+
+
+def _check_names(config: ml_collections.ConfigDict) -> None:
+  """Checks the names of players."""
+  # An opponent must not know more or earn more than an agent does.
+  fair = [script.name for script in scripts.scripts_of(config.environment.tier)
+          if script.skill.income == 100 and not script.skill.vision]
+  opponents = config.environment.opponents.split(",")
+  for key, names, known in (
+      ("environment.opponents", opponents, fair),
+      ("actor.demonstrators", _split(config.actor.demonstrators), opponents),
+      ("demonstrations.players", config.demonstrations.players.split(","),
+       scripts.names_of(config.environment.tier))):
+    _check_known(key, names, known)
+
+
+def _split(names: str) -> list[str]:
+  """Returns the names of a comma-separated list; none for an empty text."""
+  return names.split(",") if names else []
+
+
+def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
+  """Writes a run's config into its directory, atomically."""
+  path = pathlib.Path(run_dir) / CONFIG_FILE
+  with files.replacing(path) as file:
+    json.dump(config.to_dict(), file, indent=2)
+    file.write("\n")
+
+
+def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
+  """Returns the config of a run's directory.
+
+  Raises:
+    SettingsError: there is no config, or an invalid one.
+  """
+  path = pathlib.Path(run_dir) / CONFIG_FILE
+  if not path.exists():
+    raise SettingsError(f"{path} does not exist; expected the config of a run there. "
+                        f"`python -m starleague.experiments.train` starts one.")
+  try:
+    values = json.loads(path.read_text(encoding="utf-8"))
+  except OSError as error:
+    raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+  except RecursionError as error:
+    raise SettingsError(f"{path} is nested too deeply; expected the config of a run.") from error
+  except ValueError as error:
+    raise SettingsError(f"{path} is not JSON: {error}.") from error
+  if not isinstance(values, dict):
+    raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of keys.")
+  return complete(values)
+
+
+def differences(one: ml_collections.ConfigDict, other: ml_collections.ConfigDict,
+                ignored: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
+  """Returns the keys whose values differ: (key, value in one, value in other)."""
+  left, right = flat(one.to_dict()), flat(other.to_dict())
+  return [(key, left[key], right[key]) for key in sorted(left)
+          if key not in ignored and left[key] != right[key]]
+
+
+def flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+  """Returns nested values by key, dots between groups; `path` is the prefix of all keys."""
+  found: dict[str, Any] = {}
+  for key, value in values.items():
+    found |= flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
+  return found

@@ -1,0 +1,1 @@
+"""Recording of datasets: demonstrations, and replays played back."""

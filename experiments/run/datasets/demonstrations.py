@@ -1,0 +1,223 @@
+"""Records demonstrations: games between scripted players as a dataset of whole games."""
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from starleague.actor import demonstrations, rollouts, shards
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.common import compiling
+from starleague.common.errors import UserError
+from starleague.data import wire
+from starleague.data.games import episodes, files, waits
+from starleague.data.records import Records
+from starleague.data.z import conditioning, statistics_library
+from starleague.environments.skirmish.bots import players as scripted_players
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import dm_environment
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables.config import game_config
+from starleague.experiments.run.processes import graph
+
+CHUNKS = 4  # of a batch's games; about a quarter of them have a player that is due
+SHARDS = 2  # independent batches of games, on any number of cores: the files are the same
+
+
+class Sizes(NamedTuple):
+  """Where and how many games of a preset are played at once, in each shard."""
+
+  tier: str
+  games: int
+  inference_batch: int
+  iterations: int
+
+
+SIZES = {"mini": Sizes("mini", 64, 32, 32), "medium": Sizes("default", 64, 32, 32)}
+
+
+class Demonstrators(NamedTuple):
+  """Everything that determines the games."""
+
+  preset: str
+  names: tuple[str, ...]  # of the scripted players
+  seed: int
+
+  @property
+  def sizes(self) -> Sizes:
+    """The sizes of the preset."""
+    return SIZES[self.preset]
+
+  @property
+  def origin(self) -> str:
+    """The description in the dataset's manifest."""
+    return f"demonstrations of {', '.join(self.names)}, seed {self.seed}"
+
+
+class Played(NamedTuple):
+  """Outputs of one call of the program."""
+
+  records: Records
+  results: rollouts.Results
+
+
+def use_cores() -> None:
+  """Makes a device of each core, up to `SHARDS`, unless JAX has started; see `actor.shards`."""
+  cores = len(os.sched_getaffinity(0))
+  changed = graph.data_parallel(os.environ, SHARDS, 1, cores)
+  with contextlib.suppress(RuntimeError):  # it has started
+    jax.config.update("jax_num_cpu_devices", int(changed["JAX_NUM_CPU_DEVICES"]))
+    os.environ.update(changed)
+
+
+def check(demonstrators: Demonstrators) -> None:
+  """Raises UserError if the preset has no tier, or its tier lacks a player."""
+  if demonstrators.preset not in SIZES:
+    raise UserError(f"preset {demonstrators.preset!r}: expected one of {', '.join(SIZES)}, which "
+                    "have a tier of Skirmish")
+  if not demonstrators.names or len(set(demonstrators.names)) < len(demonstrators.names):
+    raise UserError(f"players: expected different names, found {','.join(demonstrators.names)}")
+  try:
+    scripts.check_names(demonstrators.names, demonstrators.sizes.tier)
+  except ValueError as error:
+    raise UserError(str(error)) from error
+
+
+@functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
+def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
+  """Returns the compiled program that plays the games of all pairings."""
+  sizes = demonstrators.sizes
+  game = game_config(sizes.tier, agent_config.preset(demonstrators.preset))
+  indices = scripts.indices_of(demonstrators.names, sizes.tier)
+  every = scripts.scripts_of(sizes.tier)
+  return shards.make_shards(demonstrations.make_demonstrations(
+    skirmish.make_skirmish(**game._asdict()),
+    [demonstrations.Player(int(i), every[i].skill.mmr, every[i].skill.income) for i in indices],
+    demonstrations.pairings(len(indices)),
+    rollouts.RolloutConfig(
+      games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
+      races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
+      maps=len(dm_environment.map_names(sizes.tier)), chunk=max(sizes.games // CHUNKS, 1)),
+    scripted_players.make_scripted(**game._asdict()), game.max_selected,
+    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
+
+
+def play(demonstrators: Demonstrators, stream: int) -> Iterator[list[Played]]:
+  """Yields the outputs of calls of the program, of each shard, without end.
+
+  The next call runs on the device while the caller uses the outputs of the previous one.
+
+  Args:
+    demonstrators: who plays.
+    stream: number of the random stream; equal demonstrators play other games with another one.
+  """
+  sizes = demonstrators.sizes
+  program = make_program(demonstrators)
+  pairs = len(demonstrations.pairings(len(demonstrators.names)))
+  conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
+  key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
+  probabilities = np.full(pairs, 1 / pairs, np.float32)
+  with compiling.without_collection():
+    opponents = np.arange(SHARDS * sizes.games, dtype=np.int32).reshape(SHARDS, -1) % pairs
+    state = program.init(key, opponents, conditions)
+    state, *outputs = program.run((), state, probabilities, conditions)
+  while True:
+    state, *following = program.run((), state, probabilities, conditions)
+    yield shards.to_host(Played(*outputs))
+    outputs = following
+
+
+def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, number: int,
+                  results: rollouts.Results) -> list[files.Episode]:
+  """Returns both sides of a finished game.
+
+  Args:
+    demonstrators: who plays.
+    found: the game.
+    number: of the game in the dataset.
+    results: of the call in which the game was finished.
+  """
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
+  at = found.iteration, found.game
+  pair = demonstrations.pairings(len(demonstrators.names))[results.opponent[at]]
+  sides = []
+  for player, name in enumerate(demonstrators.names[i] for i in pair):
+    z = types.Statistics(*(x[(*at, player)] for x in results.executed))
+    order, places = statistics_library.filter_build_order(z.build_order, z.build_order_xy)
+    script = scripts.scripts_of(sizes.tier)[int(scripts.indices_of([name], sizes.tier)[0])]
+    sides.append(episodes.Side(
+      name=name, race=int(results.race[at][player]), side=int(results.side[at][player]),
+      mmr=script.skill.mmr, result=int(np.sign(results.reward[at][player])),
+      statistics=z._replace(build_order=order, build_order_xy=places),
+      steps=waits.merge_waits(found.steps[player], config)))
+  return episodes.make_episodes(
+    number, int(results.map_index[at]), (sides[0], sides[1]), config)
+
+
+class Recorder:
+  """Collects the steps of all shards and writes the games that they finish."""
+
+  def __init__(self, writer: files.GamesWriter, demonstrators: Demonstrators, games: int):
+    """Starts without steps.
+
+    Args:
+      writer: of the dataset.
+      demonstrators: who plays.
+      games: number of games to write: the ones that begin first in each shard.
+    """
+    config = agent_config.preset(demonstrators.preset)
+    self._writer, self._demonstrators = writer, demonstrators
+    self._first_number = writer.last_game + 1
+    self._assemblers = [
+      episodes.EpisodeAssembler(config, demonstrators.sizes.games, -(-(games - shard) // SHARDS))
+      for shard in range(SHARDS)]
+
+  def add(self, played: Sequence[Played]) -> None:
+    """Adds the steps of a call, of each shard."""
+    for shard, (assembler, one) in enumerate(zip(self._assemblers, played, strict=True)):
+      for found in assembler.add(one.records, one.results.over):
+        number = self._first_number + found.number * SHARDS + shard
+        self._writer.add(make_episodes(self._demonstrators, found, number, one.results))
+
+
+def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
+           report: Callable[[files.Description], None] = lambda written: None,
+           ) -> files.Description:
+  """Records games until a dataset has as many as asked for; continues one that has fewer.
+
+  Equal demonstrators and numbers of games give equal files, unless recording was interrupted.
+
+  Args:
+    path: the dataset's folder.
+    demonstrators: who plays.
+    games: number of games.
+    report: called after each call of the program with what is written.
+
+  Returns:
+    The description of the dataset.
+
+  Raises:
+    UserError: see `check`.
+    GamesError: the folder holds something else, or a dataset of other demonstrators.
+  """
+  check(demonstrators)
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
+  with files.GamesWriter(
+      path, config, sizes.tier, dm_environment.map_names(sizes.tier),
+      demonstrators.origin) as writer:
+    missing = games - writer.complete.games
+    if missing <= 0:
+      return writer.complete
+    recorder = Recorder(writer, demonstrators, missing)
+    for played in play(demonstrators, writer.parts):
+      recorder.add(played)
+      report(writer.written)
+      if writer.written.games >= games:
+        break
+  return writer.complete

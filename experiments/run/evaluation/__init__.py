@@ -1,0 +1,1 @@
+"""Evaluation games: of runs, of leagues, and of the response to conditioning."""

@@ -1,0 +1,146 @@
+"""The evaluation of a run: games, scores and win rates of its trained and its initial agent."""
+
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from starleague import league
+from starleague.actor import evaluation
+from starleague.common import progress, results
+from starleague.data import checkpoints
+from starleague.data.z import conditioning
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import sc2_evaluating
+from starleague.experiments.run.parts import wiring
+
+
+class Measured(NamedTuple):
+  """A fraction of games with its 95% Wilson interval."""
+
+  value: float
+  low: float
+  high: float
+
+
+def score_of(counts: evaluation.Counts) -> Measured:
+  """Returns the score: wins plus half the draws, over games."""
+  points = counts.wins + 0.5 * counts.draws
+  return Measured(points / counts.games, *league.wilson_interval(points, counts.games))
+
+
+def win_rate_of(counts: evaluation.Counts) -> Measured:
+  """Returns the win rate: wins over games."""
+  return Measured(counts.wins / counts.games, *league.wilson_interval(counts.wins, counts.games))
+
+
+def points_of(found: Iterable[evaluation.Counts]) -> tuple[list[float], list[int]]:
+  """Returns the points, wins plus half the draws, and the games of counts."""
+  found = list(found)
+  return [counts.wins + 0.5 * counts.draws for counts in found], [counts.games for counts in found]
+
+
+class Evaluated(NamedTuple):
+  """Results of one agent of a run."""
+
+  kind: str  # "initial": the weights that training starts from; "eval": the trained agent
+  update: int  # learner updates behind its weights
+  counts: dict[str, evaluation.Counts]  # by opponent
+
+
+# Plays the games of weights and returns their counts by opponent; reports finished games.
+Evaluation = Callable[..., dict[str, evaluation.Counts]]
+
+
+def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
+  """Returns the indices of scripted players among a run's opponents.
+
+  Raises:
+    SettingsError: a name that is not among them.
+  """
+  for name in names:
+    if name not in opponents:
+      raise settings.SettingsError(
+        f"--opponents: {name!r} is not an opponent of the run; expected some of "
+        f"{', '.join(opponents)}.")
+  return [opponents.index(name) for name in names]
+
+
+def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
+                    seed: int) -> Evaluation:
+  """Returns a function that plays an agent's games without z; its first call compiles.
+
+  Args:
+    parts: the agent, its environment and its opponents.
+    opponents: indices of the scripted players to meet.
+    games: against each of them, even.
+    seed: of the games.
+  """
+  if parts.sc2 is not None:
+    return sc2_evaluating.make_evaluation(parts, opponents, games, seed)
+  evaluator = evaluation.make_evaluator(
+    parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
+    maps=parts.maps)
+
+  def play(params: Any, on_games: Callable[[int], object] | None = None):
+    found = evaluation.evaluate(
+      evaluator, params, jax.random.key(seed), conditioning.unconditional(parts.maps, parts.mmr),
+      on_games=on_games)
+    return {parts.opponents[i]: counts for i, counts in found.items()}
+
+  return play
+
+
+def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence[int], games: int,
+                 seed: int) -> Iterator[Evaluated]:
+  """Plays the games of the initial weights, then those of the trained agent; writes the progress.
+
+  Args:
+    parts: the agent, its environment and its opponents.
+    run_dir: the run's directory.
+    opponents: indices of the scripted players to meet.
+    games: against each of them, even.
+    seed: of the games.
+
+  Raises:
+    CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
+    FileNotFoundError: the run has no weights yet.
+  """
+  play = make_evaluation(parts, opponents, games, seed)
+  trained = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config).steps()
+  agents = (("initial", run_dir / wiring.INITIAL, 0, "initial weights"),
+            ("eval", run_dir / wiring.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
+  played = len(opponents) * games
+  for number, (kind, path, update, detail) in enumerate(agents):
+    params = checkpoints.load_params(path, parts.config)
+    report = _reporter(run_dir, number * played, len(agents) * played, detail)
+    report(0)
+    yield Evaluated(kind, update, play(params, report))
+
+
+def _reporter(run_dir: pathlib.Path, before: int, total: int,
+              detail: str) -> Callable[[int], None]:
+  def report(finished: int) -> None:
+    progress.write(run_dir, progress.Progress(
+      progress.EVALUATION, before + finished, total, "games", detail))
+
+  return report
+
+
+def result_rows(counts: Mapping[str, evaluation.Counts], kind: str, seconds: float,
+                update: int) -> list[results.Row]:
+  """Returns scores and win rates by opponent as results rows."""
+  return [
+    results.Row(seconds, update, f"{tag}/{kind}/{name}", *measure(found))
+    for name, found in counts.items()
+    for tag, measure in (("score", score_of), ("win_rate", win_rate_of))]
+
+
+def result_line(counts: evaluation.Counts, kind: str, update: int, opponent: str) -> str:
+  """Returns the result against one opponent as a line of key=value."""
+  score, rate = score_of(counts), win_rate_of(counts)
+  return (f"agent={kind} update={update} opponent={opponent} games={counts.games} "
+          f"wins={counts.wins} draws={counts.draws} losses={counts.losses} "
+          f"score={score.value:.3f} score_interval=[{score.low:.3f},{score.high:.3f}] "
+          f"win_rate={rate.value:.3f} win_rate_interval=[{rate.low:.3f},{rate.high:.3f}]")

@@ -1,0 +1,143 @@
+"""How robust an agent is: games against fresh exploiters and against its own past.
+
+Exploiters are trained in a league of their own, in which they alone learn and the agent is frozen
+(Vinyals et al. 2019, Figure 3).
+"""
+
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import ml_collections
+
+from starleague.actor import evaluation
+from starleague.actor.evaluation import Counts
+from starleague.agent import types
+from starleague.data import checkpoints
+from starleague.data.z.conditioning import Conditioning
+from starleague.experiments.run.actors import compiled_league
+from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.league import players
+
+_NEVER = 1e18  # agent steps to a snapshot: exploiters stay fresh, and meet nobody but the agent
+_UNLIMITED = 1e6  # seconds: updates are the budget
+OnGames = Callable[[int], object]  # called with the games that have ended
+
+
+def exploiting(config: ml_collections.ConfigDict, parts: wiring.Parts, league: bool,
+               exploiters: int, updates: int) -> ml_collections.ConfigDict:
+  """Returns the config of the league that exploits an agent.
+
+  Args:
+    config: of the agent's run.
+    parts: of the agent's run.
+    league: whether the run is a league; the agent is its first main agent.
+    exploiters: of each race that the agent plays.
+    updates: of all exploiters together.
+
+  Raises:
+    SettingsError: the agent does not start from imitation, as exploiters do.
+  """
+  if config.init != settings.IMITATION:
+    raise settings.SettingsError(
+      f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
+      f"{config.init!r}: exploiters start from its imitator.")
+  mains = [player.race for player in _players(config) if player.kind == players.MAIN]
+  races = mains[:1] if league else [types.RACES[race] for race in parts.races]
+  return settings.complete(config.to_dict(), {
+    "league.composition": ",".join(f"{race}:0:0:{exploiters}:1" for race in races),
+    "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,
+    "league.seconds": _UNLIMITED, "learner.updates": updates})
+
+
+def freeze(parts: wiring.Parts, source: pathlib.Path, config: ml_collections.ConfigDict,
+           run_dir: pathlib.Path) -> None:
+  """Puts an agent into the league that exploits it, with the imitator that it began with.
+
+  Args:
+    parts: of the agent's run.
+    source: the agent's run.
+    config: from `exploiting`.
+    run_dir: of the league that exploits it; what it has already is kept.
+
+  Raises:
+    UserError: the source has no trained agent, or no imitator.
+  """
+  params, _ = saved_agents.load(parts, source, saved_agents.TRAINED)
+  for player in _players(config):
+    path = wiring.snapshot_path(run_dir, player.name)
+    if not player.learns and not path.exists():
+      checkpoints.save_params(path, params, parts.config)
+  saved_agents.copy_imitator(source, run_dir)
+
+
+def past_selves(run_dir: pathlib.Path) -> list[str]:
+  """Returns the snapshots of a league's first main agent, oldest first; none of a run's agent."""
+  main = saved_agents.main_agent(run_dir)
+  if main is None:
+    return []
+  folder = wiring.snapshot_path(run_dir, main).parent
+  # The first one, the imitator, is stored once for all players.
+  return sorted({f"{main}-0000", *(path.name for path in folder.glob(f"{main}-*"))})
+
+
+def play_past(match: evaluation.Evaluator, parts: wiring.Parts, run_dir: pathlib.Path,
+              key: jax.Array, given: Conditioning,
+              on_games: OnGames | None = None) -> dict[str, Counts]:
+  """Plays the main agent of a league against its past selves.
+
+  Args:
+    match: from `evaluation.make_match`.
+    parts: of the league.
+    run_dir: of the league.
+    key: random key; equal keys give equal games.
+    given: what both are told.
+    on_games: called with the games that have ended.
+
+  Returns:
+    The agent's counts by snapshot.
+  """
+  agent, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
+  return _play(match, {
+    name: (agent, compiled_league.load_snapshot(parts, run_dir, name))
+    for name in past_selves(run_dir)}, key, given, on_games)
+
+
+def play_exploiters(match: evaluation.Evaluator, parts: wiring.Parts,
+                    config: ml_collections.ConfigDict, run_dir: pathlib.Path, key: jax.Array,
+                    given: Conditioning, on_games: OnGames | None = None) -> dict[str, Counts]:
+  """Plays exploiters against their frozen agent; see `play_past`.
+
+  Args:
+    match, parts, key, given, on_games: see `play_past`.
+    config: from `exploiting`.
+    run_dir: of the league that exploits the agent.
+
+  Returns:
+    The exploiters' counts by name.
+  """
+  found = _players(config)
+  frozen = next(player.name for player in found if not player.learns)
+  agent = compiled_league.load_snapshot(parts, run_dir, frozen)
+  return _play(match, {
+    player.name: (checkpoints.load_params(
+      wiring.learner_dir(run_dir, player.name) / wiring.CHECKPOINTS, parts.config), agent)
+    for player in found if player.learns}, key, given, on_games)
+
+
+def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
+  return compositions.parse(config.league.composition.split(","))
+
+
+def _play(match: evaluation.Evaluator, pairs: Mapping[str, tuple[Any, Any]], key: jax.Array,
+          given: Conditioning, on_games: OnGames | None) -> dict[str, Counts]:
+  """Plays pairs of weights; returns the counts of the first of each pair."""
+  found, ended = {}, 0
+  for name, pair in pairs.items():
+    report = None if on_games is None else lambda done, before=ended: on_games(before + done)
+    played = evaluation.play(match, evaluation.pair(*pair), key, given, on_games=report)
+    [found[name]] = evaluation.count(played).values()
+    ended += found[name].games
+  return found

@@ -1,0 +1,91 @@
+"""The duties of host 0 alone: checkpoints, published parameters, metrics."""
+
+import contextlib
+import functools
+import pathlib
+import time
+from collections.abc import Mapping
+
+import jax
+import ml_collections
+
+from starleague.common import progress
+from starleague.data import checkpoints
+from starleague.data.reverb import parameters, transport
+from starleague.experiments.run.learners.metrics_log import MetricsLog
+from starleague.experiments.run.parts import wiring
+from starleague.learner import prefetch, train_state, update
+
+
+class FirstHost:
+  """Saves, publishes and logs on host 0; does nothing on other hosts."""
+
+  def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, address: str,
+               origin: float, saved: checkpoints.Checkpoints | None,
+               player: str = wiring.PLAYER):
+    """Connects to the data server.
+
+    Args:
+      config: the run's config.
+      run_dir: the run's directory.
+      address: host:port of the data server that gets the parameters.
+      origin: start of the run, in Unix seconds.
+      saved: the run's checkpoints; None on hosts other than the first.
+      player: that learns.
+    """
+    self._saved, self._config = saved, config.learner
+    self._run_dir, self._total_seconds = run_dir, config.seconds
+    self._saved_at: float | None = None  # first: the time of the first update
+    if saved is None:
+      return
+    self._publish = parameters.ParameterPublisher(
+      address, player, interval_s=self._config.publish_interval_s,
+      deadline_s=config.data.timeout_s)
+    self._make_log = functools.partial(
+      MetricsLog, run_dir, origin,
+      steps_per_update=self._config.batch_size * config.unroll_length,
+      interval_s=self._config.log_interval_s)
+    self._log: MetricsLog | None = None
+
+  def publish(self, state: train_state.TrainState, step: int) -> None:
+    """Publishes the parameters if the interval is over."""
+    if self._saved is not None:
+      self._publish(functools.partial(update.unreplicate, state.params), step)
+
+  def report_setup(self, detail: str) -> None:
+    """Reports an activity of the setup phase."""
+    if self._saved is not None:
+      progress.write(self._run_dir, progress.Progress(progress.SETUP, detail=detail))
+
+  def log(self, step: int, values: Mapping[str, jax.Array | float],
+          waiting: prefetch.Waiting) -> bool:
+    """Writes an update's metrics if the interval is over; returns whether."""
+    if self._saved is None:
+      return False
+    self._log = self._log or self._make_log(step=step - 1)
+    return self._log(step, values, waiting)
+
+  def report_training(self, step: int, trained_seconds: float) -> None:
+    """Reports the progress of the run's training."""
+    done, total, unit = trained_seconds, self._total_seconds, "s"
+    if self._config.updates and step / self._config.updates > done / total:
+      done, total, unit = step, self._config.updates, "updates"
+    progress.write(self._run_dir, progress.Progress(progress.TRAINING, done, total, unit))
+
+  def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
+           now: bool = False) -> None:
+    """Saves a checkpoint if the interval is over, or always if `now`."""
+    self._saved_at = self._saved_at or time.time()
+    due = now or time.time() - self._saved_at >= self._config.checkpoint_interval_s
+    if self._saved is not None and due:
+      self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
+      self._saved_at = time.time()
+
+  def close(self) -> None:
+    """Closes the log and abandons a running publication: its server may have ended."""
+    if self._saved is None:
+      return
+    with contextlib.suppress(transport.ServerUnavailableError):
+      self._publish.close()
+    if self._log is not None:
+      self._log.close()

@@ -1,0 +1,257 @@
+"""The imitator's parts: objective, phases, learning rate, and the state, new or resumed."""
+
+import dataclasses
+import functools
+import math
+import pathlib
+import shutil
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import ml_collections
+import numpy as np
+import optax
+
+from starleague import agent
+from starleague.agent.vocabulary import Arguments
+from starleague.data import checkpoints, games, wire
+from starleague.data.games import ordering
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
+from starleague.learner import imitation, train_state, update, weights
+
+
+class Phase(NamedTuple):
+  """A part of imitation: its games, its learning rate, its limits."""
+
+  name: str
+  rows: np.ndarray  # learnt episodes
+  held_out: np.ndarray  # episodes that measure
+  learning_rate: float
+  seconds: float  # 0: no limit
+  epochs: int  # 0: no limit
+
+
+class Position(NamedTuple):
+  """The progress of imitation; a checkpoint holds it as JSON."""
+
+  phase: int = 0  # index; the number of phases if imitation is complete
+  epoch: int = 0  # of the phase
+  batch: int = 0  # batches learnt of the epoch
+  seconds: float = 0.0  # learnt in the phase
+
+
+class Saved(NamedTuple):
+  """A checkpoint's state."""
+
+  params: Any
+  train: train_state.TrainState  # without its parameters
+  carry: imitation.Carry  # [B, ...]
+
+
+class Best(NamedTuple):
+  """State of a snapshot: no more than its parameters."""
+
+  params: Any
+
+
+def make_options(config: ml_collections.ConfigDict) -> imitation.Options:
+  """Returns the options of the objective."""
+  costs = config.imitation.costs
+  arguments = Arguments(
+    function=costs.function, delay=costs.delay, queued=costs.queued, repeat=costs.repeat,
+    units=costs.units, target_unit=costs.target_unit, location=costs.location)
+  return imitation.Options(
+    weights.SLWeights(arguments, config.imitation.l2),
+    keep_build_order=config.imitation.keep_build_order,
+    keep_cumulative=config.imitation.keep_cumulative, carry_state=config.imitation.carry_state)
+
+
+def make_policy(parts: wiring.Parts) -> agent.Policy:
+  """Returns the agent's policy with temperature 1, as published for supervised learning."""
+  return agent.make_policy(dataclasses.replace(
+    parts.config, temperature=1.0, delay_temperature=1.0))
+
+
+def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransformation:
+  """Returns Adam with the config's values and an adjustable learning rate."""
+  return train_state.make_optimizer(
+    config.imitation.learning_rate, b1=config.imitation.b1, b2=config.imitation.b2,
+    eps=config.imitation.eps, max_norm=config.imitation.max_norm or None, adjustable=True)
+
+
+def make_update(parts: wiring.Parts, config: ml_collections.ConfigDict,
+                optimizer: optax.GradientTransformation) -> update.Update:
+  """Returns the update of the supervised objective, which carries the state of the slots.
+
+  Raises:
+    SettingsError: the devices do not divide a batch.
+  """
+  parts_of_batch = jax.device_count() * config.imitation.accumulate
+  if config.imitation.batch_size % parts_of_batch:
+    raise settings.SettingsError(
+      f"config key 'imitation.batch_size' must be a multiple of {jax.device_count()} devices times "
+      f"'imitation.accumulate' = {config.imitation.accumulate}, found "
+      f"{config.imitation.batch_size}.")
+  loss = functools.partial(
+    imitation.imitation_loss, make_policy(parts), parts.config, make_options(config))
+  return update.make_update(
+    loss, optimizer, accumulate=config.imitation.accumulate, batch_axes=imitation.BATCH_AXES,
+    carries=True)
+
+
+def learning_rate(phase: Phase, done: float, warm_up: float, final: float) -> float:
+  """Returns the learning rate: a linear rise from 0, then half a cosine.
+
+  Args:
+    phase: of imitation.
+    done: share of the phase's limit that is reached, 0 to 1.
+    warm_up: share in which the rate rises.
+    final: the rate at the end, over the phase's.
+  """
+  if done < warm_up:
+    return phase.learning_rate * done / warm_up
+  fallen = 0.5 - 0.5 * math.cos(math.pi * (done - warm_up) / max(1.0 - warm_up, 1e-9))
+  return phase.learning_rate * (1.0 - (1.0 - final) * fallen)
+
+
+def make_phases(config: ml_collections.ConfigDict, data: games.Games) -> list[Phase]:
+  """Returns the main phase and, where it has a limit, the fine-tuning on winners of high MMR.
+
+  Raises:
+    SettingsError: a phase has no games to learn, or none to measure.
+  """
+  learnt, held_out = games.split(data, config.imitation.held_out)
+  phases = [Phase(
+    "imitation", learnt, held_out, config.imitation.learning_rate, config.imitation.seconds,
+    config.imitation.epochs)]
+  if config.imitation.fine_tune_seconds or config.imitation.fine_tune_epochs:
+    best = _winners(config, data)
+    phases.append(Phase(
+      "fine-tuning", learnt[best[learnt]], held_out[best[held_out]],
+      config.imitation.fine_tune_learning_rate, config.imitation.fine_tune_seconds,
+      config.imitation.fine_tune_epochs))
+  for phase in phases:
+    if not len(phase.rows) or not len(phase.held_out):
+      raise settings.SettingsError(
+        f"{data.path}: {phase.name} found {len(phase.rows)} episodes to learn and "
+        f"{len(phase.held_out)} held out, expected some of both: record more games, raise "
+        "imitation.held_out, or lower imitation.fine_tune_mmr.")
+  return phases
+
+
+def save_library(config: ml_collections.ConfigDict, data: games.Games,
+                 run_dir: pathlib.Path) -> None:
+  """Writes the z of the winners of high MMR, for training games; not those that measure."""
+  learnt, _ = games.split(data, config.imitation.held_out)
+  best = _winners(config, data)
+  games.library(data, learnt[best[learnt]]).save(run_dir / wiring.LIBRARY)
+
+
+def _winners(config: ml_collections.ConfigDict, data: games.Games) -> np.ndarray:
+  """Returns whether each episode was won by a player of high MMR, [N] bool."""
+  return (data.episodes.result > 0) & (data.episodes.mmr >= config.imitation.fine_tune_mmr)
+
+
+def read_games(path: pathlib.Path, config: ml_collections.ConfigDict) -> games.Games:
+  """Reads the dataset of a run.
+
+  Raises:
+    GamesError: the folder is no dataset of the run's preset, or is damaged.
+    SettingsError: the games are of another tier.
+  """
+  data = games.read(path, config.preset)
+  # The server of Skirmish plays as StarCraft II: runs there may imitate games of either.
+  played_back = data.tier == config.environment.name == settings.SC2
+  if data.tier != config.environment.tier and not played_back:
+    raise settings.SettingsError(
+      f"{path} holds games of tier {data.tier!r}, expected {config.environment.tier!r}: give "
+      "another dataset, or set environment.tier.")
+  return data
+
+
+def batches(data: games.Games, phase: Phase, config: ml_collections.ConfigDict,
+            position: Position) -> Iterator[tuple[Position, ordering.OrderedBatch]]:
+  """Yields batches, each with the position after it, from a position to the last epoch's end."""
+  epoch, start = position.epoch, position.batch
+  while not phase.epochs or epoch < phase.epochs:
+    for batch in games.in_order(
+        data, phase.rows, config.imitation.batch_size, config.imitation.unroll_length,
+        seed=config.seed + epoch, start=start):
+      start += 1
+      yield position._replace(epoch=epoch, batch=start), batch
+    epoch, start = epoch + 1, 0
+
+
+def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> imitation.Chunks:
+  """Returns a batch as chunks; the carry may be added later."""
+  return imitation.Chunks(wire.Columns(*batch.packed[:-1]), batch.first, carry)
+
+
+def empty_chunks(parts: wiring.Parts, config: ml_collections.ConfigDict) -> imitation.Chunks:
+  """Returns chunks of slots without games, without a carry."""
+  size = config.imitation.batch_size
+  packed = wire.empty_batch(parts.config, config.imitation.unroll_length, size)
+  return chunks_of(ordering.OrderedBatch(*packed, first=np.ones(size, bool)))
+
+
+def empty_carry(parts: wiring.Parts, size: int) -> imitation.Carry:
+  """Returns the carry of slots that have not begun: zeros."""
+  state = wire.packed_spec(parts.config, 1).state
+  return imitation.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
+
+
+class Evaluator:
+  """Measures parameters on held-out games."""
+
+  def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict, data: games.Games):
+    """Compiles nothing yet."""
+    self._parts, self._config, self._data = parts, config, data
+    self._options = make_options(config)
+    policy = make_policy(parts)
+
+    def add(params, key, chunks, totals):
+      found, carry = imitation.imitation_totals(
+        policy, parts.config, self._options, params, key, chunks)
+      return jax.tree.map(jax.numpy.add, totals, found), carry
+
+    self._add = jax.jit(add)
+
+  def __call__(self, params: Any, rows: np.ndarray) -> dict[str, float]:
+    """Returns `imitation.figures` of episodes: the same chunks and draws at every call.
+
+    Args:
+      params: host parameters.
+      rows: of the dataset.
+    """
+    params, key = jax.device_put(params), jax.random.key(self._config.seed)
+    size, length = self._config.imitation.batch_size, self._config.imitation.unroll_length
+    carry, totals = empty_carry(self._parts, size), imitation.no_totals()
+    for number, batch in enumerate(games.in_order(self._data, rows, size, length, seed=0)):
+      totals, carry = self._add(params, jax.random.fold_in(key, number),
+                                chunks_of(batch, carry), totals)
+    return imitation.figures(jax.device_get(totals), self._options.weights)
+
+
+class BestSnapshot:
+  """The parameters of lowest held-out loss of the newest phase, in the run's directory."""
+
+  def __init__(self, parts: wiring.Parts, run_dir: pathlib.Path):
+    """Opens the directory."""
+    self._saved = checkpoints.Checkpoints(run_dir / wiring.IMITATED, parts.config, keep_last=1)
+
+  def loss(self, phase: Phase) -> float:
+    """Returns the held-out loss of the snapshot; infinity without one of the phase."""
+    for step in reversed(self._saved.steps()):
+      extra = checkpoints.read_manifest(self._saved.directory / f"{step:012d}")["extra"]
+      if extra["phase"] == phase.name:
+        return float(extra["held_out_loss"])
+    return math.inf
+
+  def save(self, step: int, params: Any, phase: Phase, loss: float) -> None:
+    """Replaces the snapshot, also a later one of updates that a damaged checkpoint has lost."""
+    for later in self._saved.steps():
+      if later > step:
+        shutil.rmtree(self._saved.directory / f"{later:012d}")
+    self._saved.save(step, Best(params), {"phase": phase.name, "held_out_loss": loss})

@@ -1,0 +1,197 @@
+"""Imitation: batches of recorded games in order, updates, held-out figures, checkpoints."""
+
+import math
+import pathlib
+import time
+from typing import Any
+
+import jax
+import ml_collections
+from absl import logging
+
+from starleague.common import compiling, progress, stopping
+from starleague.data import checkpoints, games, wire
+from starleague.data.games import ordering
+from starleague.experiments.run.learners import imitation_setup
+from starleague.experiments.run.learners.imitation_setup import Phase, Position, Saved
+from starleague.experiments.run.learners.metrics_log import MetricsLog
+from starleague.experiments.run.parts import wiring
+from starleague.learner import guard, imitation, prefetch, train_state, update
+
+
+def imitate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+            dataset: pathlib.Path, origin: float) -> bool:
+  """Imitates the players of a dataset until the limits of all phases, or until it is stopped.
+
+  The parameters of lowest held-out loss in the last phase are the run's `wiring.IMITATED`.
+
+  Args:
+    parts: the agent and its environment.
+    config: the run's config.
+    run_dir: the run's directory.
+    dataset: recorded games, see `data.games`.
+    origin: start of the run, in Unix seconds.
+
+  Returns:
+    Whether imitation is complete.
+
+  Raises:
+    GamesError, SettingsError: the dataset does not fit the run.
+  """
+  stopping.end_at_once()  # nothing to save before the first update
+  data = imitation_setup.read_games(dataset, config)
+  phases = imitation_setup.make_phases(config, data)
+  imitation_setup.save_library(config, data, run_dir)
+  imitator = Imitator(parts, config, run_dir, data, origin)
+  with imitator.log:
+    for number in range(imitator.position.phase, len(phases)):
+      if not imitator.run(number, phases[number]):
+        return False
+    imitator.move_to(Position(phase=len(phases)))
+  return True
+
+
+class Imitator:
+  """The state of imitation and its files."""
+
+  def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+               data: games.Games, origin: float):
+    """Builds the update; resumes from the newest checkpoint where there is one."""
+    self._parts, self._run_dir, self._data = parts, run_dir, data
+    self._run_config, self._config = config, config.imitation
+    optimizer = imitation_setup.make_optimizer(config)
+    self._update = imitation_setup.make_update(parts, config, optimizer)
+    self._evaluate = imitation_setup.Evaluator(parts, config, data)
+    self._saved = checkpoints.Checkpoints(
+      run_dir / wiring.IMITATION, parts.config, config.learner.keep_last)
+    self._best = imitation_setup.BestSnapshot(parts, run_dir)
+    state = train_state.initial_state(
+      wiring.initial_params(parts, config), optimizer, jax.random.key(config.seed))
+    carry = imitation_setup.empty_carry(parts, self._config.batch_size)
+    self.position = Position()
+    found = self._saved.restore(Saved(state.params, state._replace(params=()), carry))
+    if found is not None:
+      state, carry = found.state.train._replace(params=found.state.params), found.state.carry
+      self.position = Position(**found.extra)
+      logging.info("restored update=%d phase=%d", found.step, self.position.phase)
+    self._step, self._rate, self._batches = int(state.step), math.nan, 0
+    self._state = self._update.replicate(state)
+    self._carry = self._update.place_carry(carry)
+    self.log = MetricsLog(run_dir, origin, self._step,
+                          self._config.batch_size * self._config.unroll_length,
+                          config.learner.log_interval_s, "imitation/")
+
+  def run(self, number: int, phase: Phase) -> bool:
+    """Runs a phase from its beginning or from the position; returns whether it is complete."""
+    progress.write(self._run_dir, progress.Progress(
+      progress.IMITATION, detail="compiling the imitator"))
+    if number > self.position.phase:
+      # The best parameters go on; the optimizer keeps its moments.
+      self._set_params(checkpoints.load_params(self._run_dir / wiring.IMITATED))
+      self.move_to(Position(phase=number))
+      self._measure(phase)
+    self._batches = games.num_batches(
+      self._data, phase.rows, self._config.batch_size, self._config.unroll_length,
+      self._run_config.seed)
+    source = imitation_setup.batches(self._data, phase, self._run_config, self.position)
+    with prefetch.prefetch(source, self._place, timeout=self._run_config.data.timeout_s) as batches:
+      with compiling.without_collection():
+        self._compile()
+      complete = self._learn(phase, batches)
+    if complete:
+      self._measure(phase)
+    self.move_to(self.position)
+    logging.info("stopped update=%d phase=%s complete=%s", self._step, phase.name, complete)
+    return complete
+
+  def move_to(self, position: Position) -> None:
+    """Saves a checkpoint with a position."""
+    self.position = position
+    state = update.unreplicate(self._state)
+    carry = jax.tree.map(lambda x: jax.device_get(x).reshape(-1, *x.shape[2:]), self._carry)
+    self._saved.save(self._step, Saved(state.params, state._replace(params=()), carry),
+                     position._asdict())
+
+  def _learn(self, phase: Phase, batches: prefetch.Prefetch) -> bool:
+    """Learns batches to the phase's limit; returns False if a signal stops it before."""
+    stop = stopping.stop_event()
+    watch = guard.Guard(self._run_dir / "diagnosis", self._run_config.learner.max_skipped,
+                        readable=jax.vmap(self._readable))
+    before, begun = self.position.seconds, time.time()
+    measured = saved = begun
+    for position, chunks in batches:
+      self._set_rate(self._rate_at(phase, position, before + time.time() - begun))
+      chunks = chunks._replace(carry=self._carry)
+      self._state, values, self._carry = self._update.carried(self._state, chunks)
+      watch.check(values, chunks)
+      self._step += 1
+      now = time.time()
+      self.position = position._replace(seconds=before + now - begun)
+      if self.log(self._step, {**values, "learning_rate": self._rate}, batches.waiting()):
+        self._report(phase)
+      if stop.is_set() or 0 < phase.seconds <= self.position.seconds:
+        break
+      if now - measured >= self._config.evaluate_interval_s:
+        self._measure(phase)
+        measured = saved = time.time()
+      elif now - saved >= self._config.checkpoint_interval_s:
+        self.move_to(self.position)
+        saved = time.time()
+    watch.finish()
+    return not stop.is_set()
+
+  def _measure(self, phase: Phase) -> None:
+    """Records the held-out figures, and keeps the best parameters.
+
+    The checkpoint comes first: a resumed run must not be behind the snapshot.
+    """
+    self.move_to(self.position)
+    params = update.unreplicate(self._state.params)
+    found = self._evaluate(params, phase.held_out)
+    loss = found.pop("loss")
+    self.log.write(self._step, {"loss/held_out": loss} | {
+      f"held_out/{name}": value for name, value in found.items()})
+    if loss < self._best.loss(phase):
+      self._best.save(self._step, params, phase, loss)
+
+  def _rate_at(self, phase: Phase, position: Position, seconds: float) -> float:
+    return imitation_setup.learning_rate(
+      phase, self._done(phase, position, seconds), self._config.warm_up, self._config.final_rate)
+
+  def _done(self, phase: Phase, position: Position, seconds: float) -> float:
+    """Returns the share of the phase that is over, by the limit that is nearer."""
+    shares = [seconds / phase.seconds] if phase.seconds else []
+    if phase.epochs:
+      shares.append((position.epoch + position.batch / self._batches) / phase.epochs)
+    return min(1.0, max(shares))
+
+  def _set_rate(self, rate: float) -> None:
+    if rate != self._rate:
+      self._rate, self._state = rate, train_state.with_learning_rate(self._state, rate)
+
+  def _set_params(self, params: Any) -> None:
+    self._state = self._update.replicate(
+      update.unreplicate(self._state)._replace(params=params))
+
+  def _report(self, phase: Phase) -> None:
+    done = self._done(phase, self.position, self.position.seconds)
+    detail = "" if phase.name == "imitation" else phase.name
+    if phase.seconds:
+      progress.write(self._run_dir, progress.Progress(
+        progress.IMITATION, self.position.seconds, phase.seconds, "s", detail))
+    else:
+      progress.write(self._run_dir, progress.Progress(
+        progress.IMITATION, done * phase.epochs, phase.epochs, "epochs", detail))
+
+  def _place(self, item: tuple[Position, ordering.OrderedBatch]
+             ) -> tuple[Position, imitation.Chunks]:
+    return item[0], self._update.place(imitation_setup.chunks_of(item[1]))
+
+  def _readable(self, chunks: imitation.Chunks) -> Any:
+    return wire.unpack(wire.Packed(*chunks.columns, chunks.carry.state), self._parts.config)
+
+  def _compile(self) -> None:
+    """Compiles the update: an update of a copy of the state by an empty batch."""
+    copy = self._update.replicate(update.unreplicate(self._state))
+    chunks = self._update.place(imitation_setup.empty_chunks(self._parts, self._run_config))
+    jax.block_until_ready(self._update.carried(copy, chunks._replace(carry=self._carry))[1])

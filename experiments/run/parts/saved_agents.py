@@ -1,0 +1,64 @@
+"""The weights of a run's agents."""
+
+import pathlib
+import shutil
+from typing import Any
+
+from starleague.common import files
+from starleague.common.errors import UserError
+from starleague.data import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
+from starleague.league.players import MAIN
+
+# The agents of a run, and where their weights lie.
+IMITATOR, INITIAL, TRAINED = "imitation", "initial", "trained"
+_FOLDERS = {IMITATOR: wiring.IMITATED, INITIAL: wiring.INITIAL, TRAINED: wiring.CHECKPOINTS}
+
+
+def main_agent(run_dir: pathlib.Path) -> str | None:
+  """Returns the name of the first main agent of a league; None for a run of one agent."""
+  names = sorted(path.name for path in (run_dir / wiring.LEARNERS).glob(f"*-{MAIN}-0"))
+  return names[0] if names else None
+
+
+def load(parts: wiring.Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
+  """Returns the weights of an agent and the updates of reinforcement learning behind them.
+
+  Args:
+    parts: of the run.
+    run_dir: the run's directory.
+    agent: IMITATOR, INITIAL or TRAINED; that of a league is its first main agent.
+
+  Raises:
+    UserError: the run has no such weights.
+    CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
+  """
+  path = run_dir / _FOLDERS[agent]
+  main = main_agent(run_dir)
+  if agent == TRAINED and main is not None:
+    path = wiring.learner_dir(run_dir, main) / wiring.CHECKPOINTS
+  if not path.is_dir():
+    raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
+  steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []
+  return checkpoints.load_params(path, parts.config), steps[-1] if steps else 0
+
+
+def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
+  """Copies the initial weights and the library of z of a run to another, where they are missing.
+
+  Raises:
+    SettingsError: the source has none.
+  """
+  if (target / wiring.INITIAL).exists():
+    return
+  for name in (wiring.LIBRARY, wiring.INITIAL):
+    if not (source / name).exists():
+      raise settings.SettingsError(
+        f"{source} has no {name!r}: expected a run that imitated games and began to train.")
+  target.mkdir(parents=True, exist_ok=True)
+  with files.replacing(target / wiring.LIBRARY, "wb") as file:
+    file.write((source / wiring.LIBRARY).read_bytes())
+  # The weights come last: with them the run counts as one that has imitated.
+  with files.replacing_folder(target / wiring.INITIAL) as folder:
+    shutil.copytree(source / wiring.INITIAL, folder, dirs_exist_ok=True)

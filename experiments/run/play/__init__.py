@@ -1,0 +1,1 @@
+"""Single games that a user watches or plays."""

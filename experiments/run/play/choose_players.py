@@ -1,0 +1,152 @@
+"""The players and the setting of a game that a user watches or plays."""
+
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from starleague.agent import make_policy, pretrained
+from starleague.common.errors import UserError
+from starleague.data import checkpoints
+from starleague.environments import base
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import dm_environment, replay_format, replays
+from starleague.environments.skirmish.rules.tables import tiers
+from starleague.environments.skirmish.rules.tables.config import (
+  GAME_CONFIGS,
+  GameConfig,
+  game_config,
+)
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
+
+AGENT = "agent"  # the name of the run's newest weights
+PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
+_TIERS = ("default", "mini", "large")  # in order of preference
+
+
+class Setting(NamedTuple):
+  """The beginning of a game."""
+
+  game: GameConfig
+  match_up: base.MatchUp
+  seed: int
+
+
+def _tier(names: Sequence[str], tier: str | None) -> str:
+  """Returns the given tier, or the first one that has a player of `names`."""
+  if tier is not None:
+    if tier not in tiers.TIERS:
+      raise UserError(f"tier {tier!r} does not exist; expected one of {', '.join(tiers.TIERS)}")
+    return tier
+  trained = _pretrained_presets()
+  for name in sorted(names, key=lambda name: name == PRETRAINED):  # scripted ones decide first
+    for candidate in _TIERS:
+      if name in scripts.names_of(candidate) or (name == PRETRAINED and candidate in trained):
+        return candidate
+  return _TIERS[0]
+
+
+def _pretrained_presets() -> dict[str, str]:
+  """Returns the preset of the pretrained weights of each tier that has some."""
+  return {pretrained.load_origin(name).tier: name for name in pretrained.names()}
+
+
+def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,
+           tier: str | None = None) -> tuple[GameConfig, list[replays.Controller]]:
+  """Returns the controllers of the named players, and the sizes of their game.
+
+  Args:
+    names: scripted players, AGENT or PRETRAINED.
+    run_dir: the run whose agent plays.
+    tier: of the game. Default: the run's, or the first one that has the players.
+
+  Raises:
+    UserError: a name that does not exist, players of different tiers, a run that cannot be read, or
+      a tier without pretrained weights.
+  """
+  agents: dict[str, replays.Controller] = {}
+  if AGENT in names:
+    if run_dir is None:
+      raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
+    game, agents[AGENT] = _agent_of(pathlib.Path(run_dir), names, tier)
+  else:
+    if run_dir is not None:
+      raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
+    game = GAME_CONFIGS[_tier(names, tier)]
+    _require_players(names, game.tier)
+  if PRETRAINED in names:
+    agents[PRETRAINED] = _pretrained_of(game)
+  return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
+
+
+def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
+              tier: str | None) -> tuple[GameConfig, replays.Controller]:
+  """Returns a run's game and the controller of its newest weights."""
+  config = settings.load(run_dir)
+  if tier not in (None, config.environment.tier):
+    raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
+  _require_players(names, config.environment.tier)
+  parts = wiring.make_parts(config)
+  params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
+  return parts.game, replays.policy_player(
+    f"agent {run_dir.resolve().name}", parts.policy, params, parts.game, parts.mmr)
+
+
+def _pretrained_of(game: GameConfig) -> replays.Controller:
+  """Returns the controller of the pretrained weights for a game."""
+  presets = _pretrained_presets()
+  if game.tier not in presets:
+    raise UserError(f"'{PRETRAINED}': tier {game.tier} has no pretrained weights; expected one of "
+                    f"{', '.join(sorted(presets)) or '(none)'}")
+  weights = pretrained.load_pretrained(presets[game.tier])
+  expected = game_config(game.tier, weights.config)
+  if game != expected:
+    raise UserError(f"'{PRETRAINED}': its weights play with {expected}, the run with {game}")
+  return replays.policy_player(f"pretrained {weights.config.name}", make_policy(weights.config),
+                               weights.params, game, weights.origin.mmr)
+
+
+def _require_players(names: Sequence[str], tier: str) -> None:
+  try:
+    scripts.check_names(names, tier, (*scripts.names_of(tier), AGENT, PRETRAINED))
+  except ValueError as error:
+    raise UserError(str(error)) from error
+
+
+def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: str,
+                 swap_sides: bool) -> Setting:
+  """Returns the beginning of a game; "random" races and maps are drawn from the seed.
+
+  Raises:
+    UserError: a race or map that the tier does not have, or a seed outside 0..2^31 - 1.
+  """
+  try:
+    replay_format.check_seed(seed)
+    match_up = dm_environment.draw_match_up(
+      np.random.default_rng(seed), game.tier, races, map_name, swap_sides)
+  except ValueError as error:
+    raise UserError(str(error)) from error
+  return Setting(game, match_up, seed)
+
+
+def play(names: tuple[str, str], *, seed: int, races: Sequence[str], map_name: str,
+         swap_sides: bool = False, run_dir: str | None = None,
+         tier: str | None = None) -> replays.Replay:
+  """Plays a game of two named players; see `choose` and `make_setting`."""
+  game, players = choose(names, run_dir=run_dir, tier=tier)
+  setting = make_setting(game, seed, races, map_name, swap_sides)
+  return replays.record((players[0], players[1]), setting.seed, game=game,
+                        match_up=setting.match_up)
+
+
+def require_folder(flag: str, path: str | None) -> None:
+  """Refuses an output path whose folder does not exist, before the game is played.
+
+  Raises:
+    UserError: names the flag and the folder.
+  """
+  if path is not None and not pathlib.Path(path).parent.is_dir():
+    raise UserError(f"--{flag}: folder {pathlib.Path(path).parent} does not exist")

@@ -1,0 +1,1 @@
+"""The processes of a run: programs, their graph, their places, their supervision."""

@@ -1,0 +1,86 @@
+"""A league: imitation, then its processes and their supervision."""
+
+import pathlib
+import time
+
+import ml_collections
+
+from starleague.common import progress, results
+from starleague.common.errors import UserError
+from starleague.environments.skirmish.games import dm_environment
+from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.processes import graph, supervision
+from starleague.experiments.run.processes.programs import Place
+from starleague.experiments.run.progress import display
+from starleague.league import players
+
+
+def check(config: ml_collections.ConfigDict) -> None:
+  """Checks that a config is one of a league.
+
+  Raises:
+    SettingsError: the initial weights are random, z has no library, a learner has several hosts,
+      the composition is invalid, has no player that learns or races that the games lack, or chunks
+      do not divide the actors' batches.
+  """
+  if config.init not in (settings.IMITATION, settings.PRETRAINED):
+    raise settings.SettingsError(
+      f"config key 'init' must be {settings.IMITATION!r} or {settings.PRETRAINED!r} in a league, "
+      f"found {config.init!r}: its players start from trained weights.")
+  if (config.init == settings.PRETRAINED and config.actor.pseudo_probability
+      and not config.actor.library):
+    raise settings.SettingsError(
+      "config key 'actor.library' must name a library of z in a league that starts from "
+      "pretrained weights, or 'actor.pseudo_probability' must be 0.")
+  _check_composition(config)
+  if (config.environment.name == settings.SKIRMISH
+      and config.actor.inference_batch % config.league.chunk):
+    raise settings.SettingsError(
+      "config key 'league.chunk' must divide 'actor.inference_batch' "
+      f"({config.actor.inference_batch}), found {config.league.chunk}.")
+  if config.cluster.learner_hosts != 1:
+    raise settings.SettingsError(
+      "config key 'cluster.learner_hosts' must be 1 in a league, found "
+      f"{config.cluster.learner_hosts}: each learning player is trained by one process.")
+
+
+def _check_composition(config: ml_collections.ConfigDict) -> None:
+  """Checks the players that the league starts with."""
+  try:
+    found = compositions.parse(config.league.composition.split(","))
+    players.check_composition(found, found)
+  except UserError as error:
+    raise settings.SettingsError(f"config key 'league.composition': {error}") from error
+  if not any(player.learns for player in found):
+    raise settings.SettingsError(
+      f"config key 'league.composition' has no player that learns, found "
+      f"{config.league.composition!r}.")
+  if config.environment.name == settings.SC2:
+    key, races = "sc2.races", config.sc2.races.lower().split(",")
+  else:
+    key, races = "environment.tier", list(dm_environment.playable(config.environment.tier))
+  missing = sorted({player.race for player in found} - set(races))
+  if missing:
+    raise settings.SettingsError(
+      f"config key 'league.composition' has {', '.join(missing)}; expected some of "
+      f"{', '.join(races)}, the races of {key!r}.")
+
+
+def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+          place: Place | None = None) -> None:
+  """Imitates, then runs the league to the end of its time; raises errors of `run_processes`.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+    place: where the processes run; None: on this machine.
+  """
+  origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
+  progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
+  with display.Display() as shown:
+    watch = supervision.Watch(run_dir, origin, shown)
+    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
+      supervision.imitate(config, run_dir, origin, watch, place)
+    progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
+    supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

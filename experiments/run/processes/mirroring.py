@@ -1,0 +1,126 @@
+"""Copies of a run at another place, such as a bucket: paths are those of etils (gs://BUCKET/NAME).
+
+Checkpoints, snapshots and datasets never change and appear whole; each has a manifest. The manifest
+is copied after the files that it lists, so that a copy is complete as well, or has none.
+"""
+
+import contextlib
+import pathlib
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from starleague.common.errors import UserError
+from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
+from starleague.experiments.run.config import settings
+
+_DATABASE, _BESIDE_DATABASE = ".sqlite", ("-wal", "-shm", ".lock")
+_CHECKPOINT = re.compile(r"\d{12}")
+
+
+class MirrorError(UserError, OSError):
+  """A place cannot be read or written, or holds something else."""
+
+
+def place(path: str) -> Any:
+  """Returns a path of etils.
+
+  Raises:
+    MirrorError: this machine has no access to such places.
+  """
+  from etils import epath
+  try:
+    found = epath.Path(path)
+    found.exists()
+  except Exception as error:  # of TensorFlow or fsspec, which know the buckets
+    raise MirrorError(f"{path} cannot be reached: {type(error).__name__}: {error}. A bucket needs "
+                      "a service account, and TensorFlow or gcsfs.") from error
+  return found
+
+
+def restore(source: Any, run_dir: pathlib.Path) -> int:
+  """Copies a mirrored run to a new directory; returns the number of files.
+
+  Raises:
+    MirrorError: the directory has a run, or the source has none.
+  """
+  if (run_dir / settings.CONFIG_FILE).exists():
+    raise MirrorError(f"{run_dir} holds a run: restore to a directory that does not exist.")
+  if not (source / settings.CONFIG_FILE).exists():
+    raise MirrorError(f"{source} holds no run: expected {settings.CONFIG_FILE}.")
+  return copy(source, place(str(run_dir)))
+
+
+def copy(source: Any, target: Any) -> int:
+  """Copies what is new in a run, and removes copies of checkpoints that are gone.
+
+  Args:
+    source: folder of the run, a path of etils.
+    target: folder of the copy, likewise.
+
+  Returns:
+    The number of files that were copied.
+  """
+  copied = sum(_copy_file(path, target / path.relative_to(source)) for path in _files(source))
+  for folder in _checkpoints(target):
+    if not (source / folder.relative_to(target)).exists():
+      folder.rmtree()
+  return copied
+
+
+def _files(folder: Any) -> Iterator[Any]:
+  """Yields the files below a folder that are complete, manifests after those beside them."""
+  for path in sorted(folder.iterdir(), key=lambda path: (path.name == MANIFEST, path.name)):
+    if path.name.startswith(".") or path.name.endswith(_BESIDE_DATABASE):
+      continue
+    if path.is_dir():
+      yield from _files(path)
+    else:
+      yield path
+
+
+def _checkpoints(folder: Any) -> Iterator[Any]:
+  """Yields the folders of checkpoints below a folder."""
+  for path in folder.iterdir() if folder.exists() else ():
+    if path.is_dir() and _CHECKPOINT.fullmatch(path.name):
+      yield path
+    elif path.is_dir():
+      yield from _checkpoints(path)
+
+
+def _copy_file(path: Any, target: Any) -> int:
+  """Copies a file if its copy is missing, partial or older; returns 1 if it did."""
+  with contextlib.suppress(FileNotFoundError):  # a checkpoint that was removed meanwhile
+    is_database = path.name.endswith(_DATABASE) and not str(path).startswith("gs://")
+    if target.exists() and not (_newer(path, target) if is_database else _changed(path, target)):
+      return 0
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if is_database:
+      _copy_database(path, target)
+    else:
+      path.copy(target, overwrite=True)
+    return 1
+  return 0
+
+
+def _changed(path: Any, target: Any) -> bool:
+  one, other = path.stat(), target.stat()
+  return one.length != other.length or one.mtime > other.mtime
+
+
+def _newer(path: Any, target: Any) -> bool:
+  """Returns whether a SQLite file, or its log, is newer than its copy."""
+  parts = [path, *(each for each in [path.with_name(f"{path.name}-wal")] if each.exists())]
+  return max(part.stat().mtime for part in parts) >= target.stat().mtime  # whole seconds
+
+
+def _copy_database(path: Any, target: Any) -> None:
+  """Copies a SQLite file that may be in use."""
+  with tempfile.TemporaryDirectory() as folder:
+    name = pathlib.Path(folder) / path.name
+    with (contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
+          contextlib.closing(sqlite3.connect(name)) as backup):
+      source.backup(backup)
+    target.write_bytes(name.read_bytes())

@@ -1,0 +1,178 @@
+"""A run: its config, the supervision of its processes, its report."""
+
+import contextlib
+import pathlib
+import time
+from collections.abc import Iterator, Mapping
+
+import ml_collections
+
+from starleague.common import progress, results
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.processes import graph, process_runner
+from starleague.experiments.run.processes.programs import Place
+from starleague.experiments.run.progress import display, monitor
+from starleague.viewers.report import page as report_page
+
+TOTALS_INTERVAL_S = 10.0
+POLL_S = 0.1
+DISPLAY_INTERVAL_S = 1.0
+# The longest time that a process may take to end: the learner saves a checkpoint.
+DEADLINE_S = 60.0
+# Keys that may change when a run is resumed, beside those of the group `cluster`.
+_CHANGEABLE = (
+  "seconds", "league.seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
+  "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games")
+
+
+def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
+  """Returns the directory of a run.
+
+  Raises:
+    SettingsError: the run's name is not that of a directory.
+  """
+  if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
+    raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
+  return pathlib.Path(runs_dir) / run
+
+
+def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+            league: bool = False) -> None:
+  """Writes the config of a new run, or checks the config of a resumed one.
+
+  Args:
+    config: of the run.
+    run_dir: the run's directory.
+    league: whether it is a league.
+
+  Raises:
+    SettingsError: the run was started with another config, of which only durations and places may
+      change, or it is a league and should not be, or the other way round.
+  """
+  if (run_dir / (wiring.CHECKPOINTS if league else wiring.LEARNERS)).exists():
+    raise settings.SettingsError(
+      f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
+      f"{'train' if league else 'league'}, or choose another --run.")
+  if not (run_dir / settings.CONFIG_FILE).exists():
+    settings.save(config, run_dir)
+    return
+  stored = settings.load(run_dir)
+  places = [f"cluster.{key}" for key in config.cluster]
+  changed = settings.differences(stored, config, ignored=[*_CHANGEABLE, *places])
+  if changed:
+    key, found, expected = changed[0]
+    raise settings.SettingsError(
+      f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
+      f"with the settings in {run_dir / settings.CONFIG_FILE}, or choose another --run.")
+  settings.save(config, run_dir)
+
+
+class Watch:
+  """Displays the run's state and records the totals of all actors."""
+
+  def __init__(self, run_dir: pathlib.Path, origin: float, shown: display.Display):
+    """Starts with the rows of the run's results file, if it is resumed.
+
+    Args:
+      run_dir: the run's directory.
+      origin: start of the run, in Unix seconds.
+      shown: the display, already open.
+    """
+    self._run_dir, self._origin, self._shown = run_dir, origin, shown
+    self._rows = results.Follower(run_dir / results.FILE_NAME)
+    self._monitor = monitor.Monitor(run_dir.name)
+    self._written = self._updated = time.time()
+
+  def __call__(self, states: Mapping[str, str]) -> None:
+    """Updates the display, at most every `DISPLAY_INTERVAL_S`.
+
+    Args:
+      states: of the processes, by name.
+    """
+    now = time.time()
+    if now - self._updated < DISPLAY_INTERVAL_S:
+      return
+    self._updated = now
+    self._monitor.add(self._rows.read())
+    if now - self._written >= TOTALS_INTERVAL_S:
+      results.append(self._run_dir / results.FILE_NAME, self._monitor.totals(now - self._origin))
+      self._written = now
+    self._shown.update(self._monitor.snapshot(
+      now - self._origin, progress.read(self._run_dir), states))
+
+
+def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> None:
+  """Runs processes until those that end a graph have finished, then ends the others.
+
+  Args:
+    running: the processes.
+    watch: called again and again.
+    place: where they run; None: on this machine.
+
+  Raises:
+    ProcessFailed: one died with no restart left.
+    KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
+  """
+  with process_runner.Runner(running.processes, place=place, backoff_seconds=0.25,
+                        deadline_seconds=DEADLINE_S) as runner:
+    states = runner.poll()
+    while any(states[name] is not process_runner.State.FINISHED for name in running.until):
+      watch({name: str(state) for name, state in states.items()})
+      time.sleep(POLL_S)
+      states = runner.poll()
+
+
+def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,
+            watch: Watch, place: Place | None = None) -> None:
+  """Records demonstrations, where the run has no dataset of its own, and imitates them."""
+  dataset = pathlib.Path(config.demonstrations.dataset or run_dir / "demonstrations")
+  if not config.demonstrations.dataset:
+    progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
+    run_processes(graph.demonstrating(config, run_dir, dataset), watch, place)
+  progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
+  run_processes(graph.imitating(config, run_dir, dataset, origin), watch, place)
+
+
+def supervise(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+              dataset: pathlib.Path) -> None:
+  """Imitates a dataset's players and writes the report. Raises the errors of `run_processes`."""
+  origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
+  with _reported(run_dir), display.Display() as shown:
+    run_processes(graph.imitating(config, run_dir, dataset, origin),
+                  Watch(run_dir, origin, shown), None)
+
+
+@contextlib.contextmanager
+def _reported(run_dir: pathlib.Path) -> Iterator[None]:
+  """Reports the setup at the beginning of a block; writes the report at its end."""
+  progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
+  try:
+    yield
+  finally:
+    if (run_dir / results.FILE_NAME).exists():
+      progress.write(run_dir, progress.Progress(progress.REPORT))
+      report_page.write_report(run_dir)
+
+
+def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bool,
+          place: Place | None = None) -> None:
+  """Trains, evaluates and writes the report. Raises the errors of `run_processes`.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+    evaluate: whether to play the evaluation games at the end.
+    place: where the processes run; None: on this machine.
+  """
+  origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
+  with _reported(run_dir), display.Display() as shown:
+    watch = Watch(run_dir, origin, shown)
+    # The learner copies the imitator's weights to INITIAL when it starts.
+    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
+      imitate(config, run_dir, origin, watch, place)
+    progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
+    run_processes(graph.training(config, run_dir, origin), watch, place)
+    if evaluate:
+      progress.write(run_dir, progress.Progress(progress.EVALUATION, detail="compiling"))
+      run_processes(graph.evaluating(config, run_dir, origin), watch, place)

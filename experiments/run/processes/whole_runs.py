@@ -1,0 +1,52 @@
+"""A whole run, of one agent or of a league: its config, its processes, its page."""
+
+import pathlib
+import sys
+
+import ml_collections
+
+from starleague.experiments.run.processes import league_run, process_runner, supervision
+from starleague.experiments.run.processes.programs import Place
+from starleague.viewers.league import page as league_page
+from starleague.viewers.league import reading
+from starleague.viewers.report import page as report_page
+
+
+def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
+            league: bool = False, evaluate: bool = True, place: Place | None = None) -> bool:
+  """Starts or resumes a run and prints where its page is. Ctrl-C stops the run cleanly.
+
+  A process that dies with no restart left ends the program with one line.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+    league: whether it is a league.
+    evaluate: whether an agent plays the evaluation games at the end.
+    place: where the processes run; None: on this machine.
+
+  Returns:
+    Whether the run came to its end.
+
+  Raises:
+    SettingsError: the config is not that of the run in `run_dir`, or not one of a league.
+  """
+  ended = False
+  try:
+    if league:
+      league_run.check(config)
+    supervision.prepare(config, run_dir, league=league)
+    if league:
+      league_run.train(config, run_dir, place)
+    else:
+      supervision.train(config, run_dir, evaluate, place)
+    ended = True
+  except process_runner.ProcessFailed as error:
+    sys.exit(f"error: {error}")
+  except KeyboardInterrupt:
+    print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
+  if league and (run_dir / reading.LEAGUE_NAME).exists():
+    print(f"page: {league_page.write(run_dir)}")
+  if (report := run_dir / report_page.FILE_NAME).exists():
+    print(f"report: {report}")
+  return ended

@@ -1,0 +1,103 @@
+"""Datasets of games: what is read is what was written, the split, the z, and damage."""
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.agent import config as agent_config
+from starleague.data import games, wire
+from starleague.data.games import files
+from tests.data.games import recorded_games
+
+MINI = agent_config.mini()
+LENGTHS = [3, 11, 1, 6, 20, 2, 9, 4]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  return recorded_games.write(tmp_path_factory.mktemp("data") / "games", MINI, LENGTHS)
+
+
+def test_episodes_have_their_columns(folder):
+  found = games.read(folder)
+  assert (found.config, found.tier, found.maps) == (MINI, "mini", ("open",))
+  assert len(found.parts) == 3
+  episodes = found.episodes
+  count = 2 * len(LENGTHS)
+  assert episodes.game.tolist() == [i // 2 for i in range(count)]
+  assert episodes.player.tolist() == episodes.side.tolist() == [i % 2 for i in range(count)]
+  assert episodes.result.tolist() == [1 - 2 * (i % 2) for i in range(count)]
+  assert episodes.decisions.tolist() == [LENGTHS[i // 2] + i % 2 for i in range(count)]
+  assert set(episodes.name) == {"demo_2000"} and set(episodes.mmr) == {2000}
+  dtypes = {name: getattr(episodes, name).dtype for name in files.NUMBERS}
+  assert dtypes == {name: np.dtype(dtype) for name, dtype in files.NUMBERS.items()}
+
+
+def test_steps_are_those_that_were_written(folder):
+  found = games.read(folder)
+  for row, length in ((0, 3), (5, 2), (9, 21)):
+    written = recorded_games.episode(MINI, length, row).steps
+    for a, b in zip(games.steps(found, row), written, strict=True):
+      assert a.dtype == b.dtype
+      np.testing.assert_array_equal(a, b)
+
+
+def test_an_epoch_unpacks_to_whole_games(folder):
+  found = games.read(folder)
+  rows = np.array([1, 4, 8, 9, 14])
+  unpack = jax.jit(lambda packed: wire.unpack(packed, MINI))
+  loops, batches = [], 0
+  for batch in games.in_order(found, rows, 2, 5, seed=1):
+    batches += 1
+    steps = unpack(batch.packed).steps
+    learnt = np.asarray(steps.weight)[:-1] > 0
+    loops += np.asarray(steps.observation.game_loop)[:-1][learnt].tolist()
+  assert batches == games.num_batches(found, rows, 2, 5, seed=1)
+  assert sorted(loops) == sorted(
+    1000 * row + i for row in rows for i in range(found.episodes.decisions[row]))
+
+
+def test_the_order_depends_on_the_seed_and_an_epoch_can_continue(folder):
+  found = games.read(folder)
+  rows = np.arange(16)
+
+  def read(seed, start=0):
+    return [batch.int32.tobytes() for batch in games.in_order(found, rows, 3, 4, seed, start)]
+
+  assert read(1) == read(1) != read(2)
+  assert read(1)[7:] == read(1, start=7)
+
+
+def test_invalid_sizes_are_refused(folder):
+  with pytest.raises(ValueError, match="above 0, found 0 and 4"):
+    games.in_order(games.read(folder), np.arange(2), 0, 4, 0)
+
+
+def test_the_split_is_by_game(folder):
+  found = games.read(folder)
+  training, held_out = games.split(found, 0.25)
+  assert sorted([*training, *held_out]) == list(range(16))
+  assert len(held_out) == 4
+  assert not set(found.episodes.game[training]) & set(found.episodes.game[held_out])
+  np.testing.assert_array_equal(games.split(found, 0.25)[1], held_out)
+  assert len(games.split(found, 0.0)[1]) == 0 and len(games.split(found, 0.001)[1]) == 2
+  assert set(held_out) <= set(games.split(found, 0.5)[1])
+  with pytest.raises(ValueError, match="expected 0 to 1, found 2"):
+    games.split(found, 2)
+
+
+def test_the_library_has_the_z_of_the_rows(folder):
+  found = games.read(folder)
+  library = games.library(found, np.array([3, 2, 15]))
+  assert library.maps == ("open",) and library.side.tolist() == [1, 0, 1]
+  assert library.statistics.build_order_xy[:, 0].tolist() == [[3, 1], [2, 0], [15, 1]]
+  assert library.statistics.units.nonzero()[1].tolist() == [3, 2, 15 % 9]
+  assert len(library.select("open", 1, 1, side=1).units) == 2
+
+
+def test_an_empty_dataset_is_read(tmp_path):
+  path = recorded_games.write(tmp_path / "games", MINI, [])
+  found = games.read(path)
+  assert len(found.episodes.game) == 0
+  assert len(games.library(found, np.zeros(0, int))) == 0
+  assert list(games.in_order(found, np.zeros(0, int), 2, 3, 0)) == []

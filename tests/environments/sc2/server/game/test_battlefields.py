@@ -1,0 +1,60 @@
+"""Map files: what is written is read; everything else is refused or stands for a map."""
+
+import pytest
+
+from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.game.battlefields import Battlefield, MapError
+
+
+@pytest.mark.parametrize("battlefield", [
+  Battlefield(), Battlefield("mini", "open", False), Battlefield("default", "river"),
+  Battlefield("mini", marines=8)])
+def test_a_map_file_is_read_as_it_was_written(battlefield):
+  assert battlefields.decode(battlefields.encode(battlefield)) == battlefield
+
+
+@pytest.mark.parametrize("data", [
+  b"", b"MPQ\x1a", b"[]", b'{"skirmish": 3}', b'{"skirmish": {"tier": "mini", "map": "open"}}',
+  b'{"skirmish": {"tier": "mini", "map": "open", "realistic": 1, "marines": 0}}', b"[" * 4000,
+  b" " * 9999])
+def test_other_bytes_are_refused(data):
+  with pytest.raises(MapError, match="map: expected JSON"):
+    battlefields.decode(data)
+
+
+def test_unknown_tiers_and_maps_are_refused():
+  with pytest.raises(MapError, match="tier 'huge': expected one of mini, default, large"):
+    Battlefield("huge")
+  with pytest.raises(MapError, match="'ramps': expected one of open in tier mini"):
+    Battlefield("mini", "ramps")
+  with pytest.raises(MapError, match="marines 99: expected 0 to 12"):
+    Battlefield("mini", marines=99)
+
+
+def test_own_maps_are_all_maps_as_they_are():
+  own = battlefields.own_maps()
+  assert len(own) == 1 + 3 + 3 and not any(field.realistic for field in own.values())
+  assert own["Skirmish/SkirmishDefaultRamps.SC2Map"] == Battlefield("default", "ramps", False)
+  assert own["Skirmish/SkirmishDefaultRamps.SC2Map"].map_index == 1
+
+
+def test_maps_are_found_by_name_bytes_or_file(tmp_path):
+  written = battlefields.encode(Battlefield("default", "river"))
+  (tmp_path / "Any.SC2Map").write_bytes(written)
+  (tmp_path / "Real.SC2Map").write_bytes(b"MPQ\x1a")
+  assert battlefields.find("Any.SC2Map", b"", tmp_path).map == "river"
+  assert battlefields.find("Any", b"", tmp_path).map == "river"
+  assert battlefields.find("Absent.SC2Map", written, tmp_path).tier == "default"
+  assert battlefields.find("Real.SC2Map", b"", tmp_path) == battlefields.stand_in("real")
+  assert battlefields.find("Melee/Simple64.SC2Map", b"", None) == Battlefield("large", "ramps")
+  for name in ("Absent.SC2Map", "", ".", "/"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+      battlefields.find(name, b"", tmp_path)
+  with pytest.raises(MapError, match="found neither"):
+    battlefields.find("", b"", None)
+
+
+def test_stand_ins_depend_on_the_name_alone():
+  maps = {battlefields.stand_in(f"Map{i}LE").map for i in range(30)}
+  assert maps == {"open", "ramps", "river"}
+  assert battlefields.stand_in("a/AcropolisLE.SC2Map") == battlefields.stand_in("acropolisle")

@@ -1,0 +1,139 @@
+"""Two sessions play one game: one hosts it, the other forwards its requests."""
+
+import asyncio
+
+import portpicker
+
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.sessions.session import Session
+from tests.environments.sc2.server import play
+
+PARTICIPANT = sc_pb.PlayerSetup(type=sc_pb.Participant)
+
+
+def _join(port, race, name):
+  join = sc_pb.RequestJoinGame(race=race, options=play.interface(), player_name=name)
+  join.server_ports.game_port, join.server_ports.base_port = port, port
+  return join
+
+
+async def _create(session):
+  await play.ask(session, create_game=sc_pb.RequestCreateGame(
+    local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), random_seed=2,
+    player_setup=[PARTICIPANT, PARTICIPANT]))
+
+
+async def _start(host, guest):
+  port = portpicker.pick_unused_port()
+  await _create(host)
+  return [response.join_game.player_id for response in await asyncio.gather(
+    play.ask(host, join_game=_join(port, 1, "first")),
+    play.ask(guest, join_game=_join(port, 1, "second")))]
+
+
+def test_two_participants_play_and_one_leaves():
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    ids = await _start(host, guest)
+    infos = [(await play.ask(session, game_info=sc_pb.RequestGameInfo())).game_info
+             for session in (host, guest)]
+    # A step is a barrier: the first to ask waits for the other.
+    early = asyncio.create_task(play.step(host))
+    await asyncio.sleep(0.05)
+    waited = not early.done()
+    seen = [await play.step(guest), await early]
+    await play.ask(guest, leave_game=sc_pb.RequestLeaveGame())
+    last = await play.ask(host, observation=sc_pb.RequestObservation())
+    await play.ask(host, leave_game=sc_pb.RequestLeaveGame())
+    again = await _start(guest, host)  # the roles can change
+    await host.drop()
+    await guest.drop()
+    return ids, infos, waited, seen, last, again, guest.status
+
+  ids, infos, waited, seen, last, again, status = asyncio.run(script())
+  assert sorted(ids) == sorted(again) == [1, 2] and waited
+  assert [[info.player_name for info in one.player_info] for one in infos] == [
+    ["first", "second"]] * 2
+  assert [one.observation.game_loop for one in seen] == [8, 8]
+  assert sorted(one.observation.player_common.player_id for one in seen) == [1, 2]
+  homes = [next(unit.pos for unit in one.observation.raw_data.units if unit.unit_type == 18)
+           for one in seen]
+  assert (homes[0].x + homes[1].x, homes[0].y + homes[1].y) == (24, 24)
+  assert [(r.player_id, r.result) for r in last.observation.player_result] == [
+    (1, sc_pb.Victory), (2, sc_pb.Defeat)]
+  assert last.status == sc_pb.ended and status == sc_pb.launched
+
+
+def test_a_guest_reads_its_result_after_the_host_has_left():
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+    waiting = asyncio.create_task(play.step(guest))
+    await asyncio.sleep(0.05)
+    await play.ask(host, leave_game=sc_pb.RequestLeaveGame())
+    await waiting
+    last = await play.ask(guest, observation=sc_pb.RequestObservation())
+    await play.ask(guest, leave_game=sc_pb.RequestLeaveGame())
+    await host.drop()
+    return last
+
+  last = asyncio.run(script())
+  assert last.status == sc_pb.ended
+  assert {r.result for r in last.observation.player_result if r.player_id == 2} == {sc_pb.Victory}
+
+
+def test_an_error_in_a_guests_request_does_not_end_its_link(monkeypatch):
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+
+    def fail(player, request):
+      raise ZeroDivisionError("an error of ours")
+    monkeypatch.setattr(host._match, "perform", fail)
+    failed = await guest.respond(sc_pb.Request(debug=sc_pb.RequestDebug()))
+    monkeypatch.undo()
+    fine = await play.ask(guest, observation=sc_pb.RequestObservation())
+    await guest.drop()
+    await host.drop()
+    return failed, fine
+
+  failed, fine = asyncio.run(script())
+  assert failed.error == ["Internal error: ZeroDivisionError: an error of ours"]
+  assert failed.status == fine.status == sc_pb.in_game
+
+
+def test_the_end_of_a_game_by_debug_wakes_the_other_participant():
+  async def script():
+    host, guest = Session(wait_seconds=60), Session(wait_seconds=60)
+    await _start(host, guest)
+    waiting = asyncio.create_task(play.ask(guest, step=sc_pb.RequestStep(count=8)))
+    await asyncio.sleep(0.05)
+    await play.ask(host, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 1}}]))
+    found = await asyncio.wait_for(waiting, 20)
+    await guest.drop()
+    await host.drop()
+    return found
+
+  assert asyncio.run(script()).status == sc_pb.ended
+
+
+def test_waiting_has_an_end():
+  async def script():
+    host, guest = Session(wait_seconds=0.05), Session(wait_seconds=0.05)
+    await _create(host)
+    port = portpicker.pick_unused_port()
+    alone = await play.ask(host, join_game=_join(port, 1, "alone"))
+    nobody = await guest.respond(sc_pb.Request(join_game=_join(port, 1, "lost")))
+    host = Session(wait_seconds=60)
+    await _start(host, guest)
+    host._match._wait_seconds = 0.05
+    stuck = await host.respond(sc_pb.Request(step=sc_pb.RequestStep(count=8)))
+    await host.drop()
+    gone = await guest.respond(sc_pb.Request(step=sc_pb.RequestStep(count=8)))
+    return alone, nobody, stuck, gone
+
+  alone, nobody, stuck, gone = asyncio.run(script())
+  assert alone.join_game.error == sc_pb.ResponseJoinGame.NetworkError
+  assert "no host of a game at 127.0.0.1" in nobody.error[0]
+  assert "another player did not step" in stuck.error[0]
+  assert "the host of the game is gone" in gone.error[0] and gone.status == sc_pb.launched

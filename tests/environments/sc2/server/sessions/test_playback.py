@@ -1,0 +1,132 @@
+"""A saved game is played back: the same observations, for either player and for an observer."""
+
+import pytest
+
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.sessions import recordings
+from tests.environments.sc2.server import play
+
+ATTACK, MARINE, SCV = 23, 48, 45
+LOOPS = 12  # between two looks; decisions also fall between the game's steps of 8
+
+
+def shown(response):
+  """What an observation shows of the game, without the observer's own actions and view."""
+  found = response.observation.observation
+  units = sorted((unit.tag, unit.alliance, unit.unit_type, unit.pos.x, unit.pos.y, unit.health,
+                  [order.ability_id for order in unit.orders]) for unit in found.raw_data.units)
+  return found.game_loop, units, found.player_common.minerals, found.raw_data.event.dead_units
+
+
+async def watch(session, looks):
+  """Looks at a game or replay every `LOOPS`; returns what was shown, and the last response."""
+  seen = []
+  for _ in range(looks):
+    await play.ask(session, step=sc_pb.RequestStep(count=LOOPS))
+    last = await play.ask(session, observation=sc_pb.RequestObservation())
+    seen.append(shown(last))
+  return seen, last
+
+
+@pytest.fixture(scope="module")
+def game():
+  """The file of a game that its participant leaves, and what it saw."""
+  async def script(session):
+    await play.start(session)
+    seen = []
+    for look in range(20):
+      if look == 3:
+        await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"create_unit": {
+          "unit_type": MARINE, "owner": 1, "quantity": 3, "pos": {"x": 12, "y": 12}}}]))
+      if look > 3:
+        raw = (await play.ask(session, observation=sc_pb.RequestObservation())
+               ).observation.observation.raw_data
+        tags = [unit.tag for unit in raw.units
+                if unit.alliance == raw_pb.Self and unit.unit_type in (MARINE, SCV)][look % 3:]
+        await play.ask(session, action=sc_pb.RequestAction(actions=[{"action_raw": {
+          "unit_command": {"ability_id": ATTACK, "unit_tags": tags,
+                           "target_world_space_pos": {"x": look, "y": 20}}}}]))
+      found, _ = await watch(session, 1)
+      seen += found
+    data = (await play.ask(session, save_replay=sc_pb.RequestSaveReplay())).save_replay.data
+    return data, seen
+
+  return play.run(script)
+
+
+def replay(data, player, options=None, **fields):
+  return sc_pb.RequestStartReplay(
+    replay_data=data, observed_player_id=player, options=options or play.interface(), **fields)
+
+
+def test_the_player_sees_the_same_game(game):
+  data, seen = game
+
+  async def script(session):
+    await play.ask(session, start_replay=replay(data, 1))
+    assert session.status == sc_pb.in_replay
+    found, last = await watch(session, len(seen))
+    over = await session.respond(sc_pb.Request(step=sc_pb.RequestStep(count=1)))
+    return found, last, over
+
+  found, last, over = play.run(script)
+  for one, two in zip(found, seen, strict=True):
+    assert one == two
+  assert last.status == sc_pb.ended and over.error == ["Game has already ended"]
+  assert [(result.player_id, result.result) for result in last.observation.player_result] == [
+    (1, sc_pb.Undecided), (2, sc_pb.Undecided)]  # it was saved in the middle of the game
+
+
+def test_others_see_their_own_side_or_all(game):
+  data, seen = game
+
+  async def script(session):
+    views = []
+    for player in (2, 0):
+      started = await play.ask(session, start_replay=replay(data, player))
+      assert not started.start_replay.HasField("error")
+      found, _ = await watch(session, 10)
+      views.append(found[-1][1])
+    return views
+
+  other, everything = play.run(script)
+
+  def tags(units, alliance):
+    return {unit[0] for unit in units if unit[1] == alliance}
+
+  own = tags(seen[9][1], raw_pb.Self)
+  assert tags(everything, raw_pb.Self) == own
+  assert tags(everything, raw_pb.Enemy) == tags(other, raw_pb.Self)
+  assert tags(other, raw_pb.Enemy) < own  # those in sight
+
+
+def test_a_replay_takes_no_commands(game):
+  async def script(session):
+    await play.ask(session, start_replay=replay(game[0], 1))
+    return [(await session.respond(request)).error for request in (
+      sc_pb.Request(action=sc_pb.RequestAction()), sc_pb.Request(debug=sc_pb.RequestDebug()),
+      sc_pb.Request(save_replay=sc_pb.RequestSaveReplay()))]
+
+  assert play.run(script) == [[f"{kind} is not possible for an observer"]
+                         for kind in ("action", "debug", "save_replay")]
+
+
+@pytest.mark.parametrize("request_, error", [
+  (sc_pb.RequestStartReplay(), "MissingReplay"),
+  (sc_pb.RequestStartReplay(replay_data=b"MPQ"), "MissingOptions"),
+  (replay(b"MPQ", 1), "InvalidReplayData"),
+  (replay(recordings.encode({"players": []}, []), 0), "InvalidReplayData"),
+  (replay(recordings.encode({"players": []}, [("x", 0, b"")]), 0), "InvalidReplayData"),
+  (replay(recordings.encode({"players": ["", ""]}, []), 3), "InvalidObservedPlayerId"),
+  (replay(recordings.encode({"players": [""], "loops": 9, "results": []}, [(3, 1, b"")]), 0),
+   "InvalidReplayData"),
+  (sc_pb.RequestStartReplay(replay_path="/nowhere", options=play.interface()),
+   "InvalidReplayPath"),
+  (replay(b"MPQ", 1, play.interface(screen=9999)), "InvalidReplayData")])
+def test_other_files_give_the_games_error(request_, error):
+  async def script(session):
+    return (await play.ask(session, start_replay=request_)).start_replay, session.status
+
+  answer, status = play.run(script)
+  assert sc_pb.ResponseStartReplay.Error.Name(answer.error) == error
+  assert status == sc_pb.launched

@@ -1,0 +1,168 @@
+"""Supply, larvae and training of the default tier against numbers computed by hand."""
+
+import numpy as np
+import pytest
+
+from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish.default_games import LOCAL, S, give, host
+from tests.environments.skirmish.scenes import (
+  BUNKER,
+  HOME,
+  PROTOSS,
+  UNIT,
+  ZERG,
+  close,
+  put,
+  run,
+  same,
+  scene,
+)
+
+pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
+
+def test_supply_depots_give_food(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 100
+  for i in range(15):  # all the food of a command center
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  for g in (1, 2):
+    put(state, 1, "SupplyDepot", (-10.0, -10.0), games=g)
+  state.unfinished[1, 0, 1] = 4000
+  can = host(default_game.observe(state)[0].available_actions)[:, 0]
+  train = vocabulary.FUNCTIONS.index("Train_SCV_quick")
+  same(can[:3, train], [False, False, True])
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:3, 0, 0] > 0).sum(-1), [0, 0, 2])  # two can be paid
+  same(state.minerals[:3, 0], [100, 100, 0])
+
+
+def test_units_in_production_take_food(default_game):
+  """13 of 15 used: two more can be queued."""
+  state = scene(default_game)
+  state.minerals[:] = 500
+  for i in range(13):
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:, 0, 0] > 0).sum(-1), 2)
+  same(state.minerals[:, 0], 400)
+
+
+def test_food_never_exceeds_the_tiers_cap(default_game):
+  state = scene(default_game)
+  state.minerals[:] = 500
+  for i in range(1, 8):
+    put(state, i, "SupplyDepot", (4.0 * i - 16, 0.0))
+  for i in range(39):
+    put(state, UNIT + i, "SCV", (0.0, 0.0))
+  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
+  same((state.queue[:, 0, 0] > 0).sum(-1), 1)  # the fortieth
+
+
+def test_hatcheries_spawn_larvae_up_to_three(default_game):
+  state = scene(default_game, ZERG)
+  state.larvae[:] = 0
+  found = []
+  run(default_game, state, 40, lambda s: found.append(s.larvae[:, 0, 0]))
+  # 176 loops at tempo 3 are 59, complete after eight steps.
+  same(np.array(found).T, np.minimum((np.arange(40) + 1) // 8, 3))
+
+
+def test_an_injection_adds_three_larvae(default_game):
+  state = scene(default_game, ZERG)
+  put(state, UNIT, "Queen", HOME)
+  state.energy[:, 0, UNIT] = 25.0
+  state.energy[1, 0, UNIT] = 24.9
+  same(state.larvae[:, 0, 0], 3)
+  state = give(state, "Effect_InjectLarva_unit", slots=[UNIT], target=0, kind=constants.OWN)
+  found = []
+  last = run(default_game, state, 25, lambda s: found.append(s.larvae[:2, 0, 0]))
+  # 464 loops at tempo 3 are 154, complete after twenty steps.
+  same(np.array(found)[:, 0], [3] * 19 + [6] * 6)
+  same(np.array(found)[:, 1], 3)
+  # 0.5625 a second of 16 loops: 25 steps give 7.03.
+  close(last.energy[:2, 0, UNIT], [25 * 8 * 0.5625 / 16, 24.9 + 25 * 8 * 0.5625 / 16])
+  effect = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == vocabulary.FUNCTIONS.index(
+    "Effect_InjectLarva_unit"))
+  same(last.executed.effects[:2, 0, effect[0]], [True, False])
+
+
+def test_a_hatchery_has_at_most_nineteen_larvae(default_game):
+  state = scene(default_game, ZERG)
+  before = [2, 15, 16, 17, 18, 19]
+  state.larvae[:6, 0, 0] = before
+  state.injected[:, 0, 0] = 8
+  same(run(default_game, state).larvae[:6, 0, 0], [5, 18, 19, 19, 19, 19])
+
+
+def test_a_hatchery_takes_one_injection_at_a_time(default_game):
+  state = scene(default_game, ZERG)
+  put(state, 1, "Hatchery", (-8.0, -8.0), games=2)
+  put(state, UNIT, "Queen", HOME)
+  state.energy[:, 0, UNIT] = 60.0
+  state.injected[1:3, 0, 0] = 16
+  inject = vocabulary.FUNCTIONS.index("Effect_InjectLarva_unit")
+  can = host(default_game.observe(state)[0].available_actions)[:3, 0, inject]
+  same(can, [True, False, True])  # the third has another hatchery, not injected
+  order = {"slots": [UNIT], "kind": constants.OWN}
+  found = run(default_game, give(state, "Effect_InjectLarva_unit", target=0, **order))
+  step = 8 * 0.5625 / 16
+  close(found.energy[:3, 0, UNIT], [35 + step, 60 + step, 60 + step])
+  same(found.injected[:3, 0, 0], [154 - 8, 8, 8])
+  # The next injection is possible once the larvae have spawned.
+  found = run(default_game, give(run(default_game, found), "Effect_InjectLarva_unit", target=0,
+                                 **order))
+  close(found.energy[:3, 0, UNIT], [35 + 3 * step, 35 + 3 * step, 35 + 3 * step])
+  same(found.larvae[:3, 0, 0], [3, 6, 6])
+
+
+def test_one_larva_makes_two_zerglings(default_game):
+  state = scene(default_game, ZERG)
+  put(state, 1, "SpawningPool", (-10.0, -14.0))
+  state.minerals[:] = 75
+  state = run(default_game, give(state, "Train_Zergling_quick", slots=[0], repeat=3))
+  same(state.minerals[:, 0], 25)
+  same(state.larvae[:, 0, 0], 2)
+  player = host(default_game.observe(state)[0].player)[:, 0]
+  same(player[:, 2], 1)  # food used: two halves
+  state = run(default_game, state, 14)
+  same(state.kind[:, 0, S:], 0)
+  state = run(default_game, state)  # 384 loops at tempo 3 are 128, 16 steps
+  same((state.kind[:, 0, S:] == LOCAL["Zergling"]).sum(-1), 2)
+  same(state.score.units[:, 0], 50)
+
+
+def test_hatcheries_make_units_in_parallel_and_others_in_sequence(default_game):
+  state = scene(default_game, ZERG, PROTOSS)
+  state.minerals[:] = 1000
+  order = give(give(state, "Train_Drone_quick", slots=[0], repeat=3),
+               "Train_Probe_quick", slots=[0], repeat=3, player=1)
+  state = run(default_game, order, 15)  # 272 loops at tempo 3 are 91: 12 steps
+  same((state.kind[:, :, S:] > 0).sum(-1), [3, 1])
+
+
+def test_a_hatchery_makes_queens_in_sequence_and_drones_in_parallel(default_game):
+  state = scene(default_game, ZERG)
+  queue = [LOCAL[name] for name in ("Queen", "Drone", "Queen", "Drone")]
+  state.queue[:, 0, 0, :4] = queue
+  state.timers[:, 0, 0, :4] = [20, 30, 100, 60]
+  found = run(default_game, state, 2)
+  same(found.timers[:, 0, 0, :4], [4, 14, 100, 44])
+  # The first queen is done after 20 loops; the second starts with the step's 4 remaining loops.
+  found = run(default_game, found)
+  same(found.queue[:, 0, 0], [queue[1], queue[2], queue[3], 0, 0])
+  same(found.timers[:, 0, 0], [6, 96, 36, 0, 0])
+  # A drone neither takes time from the queen nor passes any on.
+  found = run(default_game, found)
+  same(found.queue[:, 0, 0], [queue[2], queue[3], 0, 0, 0])
+  same(found.timers[:, 0, 0], [88, 28, 0, 0, 0])
+  same(np.sort(found.kind[:, 0, S:], axis=-1)[..., -2:], [LOCAL["Drone"], LOCAL["Queen"]])
+
+
+def test_only_production_structures_count_as_idle(default_game):
+  state = scene(default_game)
+  put(state, 1, "SupplyDepot", (-8.0, -16.0))
+  put(state, 2, "Barracks", (-8.0, -8.0))
+  put(state, BUNKER, "Bunker", (0.0, 0.0))
+  state = run(default_game, state, 5)
+  same(state.score.idle_production, [2 * 5 * 8, 5 * 8])

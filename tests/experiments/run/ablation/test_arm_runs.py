@@ -1,0 +1,164 @@
+"""The runs of an ablation: their configs, shared imitators, and their training in turn."""
+
+import sys
+
+import pytest
+from absl import flags
+
+from starleague.common.errors import UserError
+from starleague.experiments.configs import mini
+from starleague.experiments.configs.ablations import ABLATIONS
+from starleague.experiments.run.ablation import arm_runs
+from starleague.experiments.run.config import config_flags, settings
+from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.processes import process_runner
+from tests.experiments.run import ablations
+
+# In the place of `train`: saves a checkpoint of 25 updates, of 40 when it is started again.
+_TRAIN = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(parents=True, exist_ok=True)
+(folder / f"{40 if list(folder.iterdir()) or sys.argv[2] == 'once' else 25:012d}").mkdir()
+"""
+
+
+def load(init):
+  return mini.get_config(init or "imitation").to_dict()
+
+
+@pytest.fixture
+def runs(tmp_path):
+  return ablations.make_runs(tmp_path)
+
+
+@pytest.fixture
+def train(monkeypatch):
+  """Replaces the child processes; returns the names of the runs that were started."""
+  started = []
+
+  def command(run):
+    started.append(run.path.name)
+    how = "once" if run.arm.name != "z" else "twice"
+    return (sys.executable, "-c", _TRAIN, str(run.path / wiring.CHECKPOINTS), how)
+
+  monkeypatch.setattr(arm_runs, "command", command)
+  monkeypatch.setattr(saved_agents, "copy_imitator", lambda source, target: None)
+  monkeypatch.setattr(arm_runs, "POLL_S", 0.01)
+  return started
+
+
+def test_arms_precede_the_command_line_which_precedes_the_ablation(runs):
+  assert [run.path.name for run in runs] == [
+    "noise_3", "plain_3", "z_3", "noise_5", "plain_5", "z_5"]
+  for run in runs:
+    assert run.config.seed == run.seed
+    assert run.config.learner.updates == 40 and run.config.seconds == arm_runs.SECONDS
+    assert run.config.learner.entropy == 0.5  # the ablation
+    assert run.config.unroll_length == 4  # the command line
+    assert run.config.actor.games == 64  # the config file
+  assert [run.config.learner.learning_rate for run in runs[:3]] == [1e-2, 1e-2, 1e-4]
+  assert [run.config.init for run in runs[:3]] == ["random", "imitation", "imitation"]
+
+
+def test_the_first_run_of_a_seed_that_imitates_makes_its_imitator(runs, tmp_path):
+  def names(given):
+    return [path and path.name for path in (
+      arm_runs.imitator_of(run, runs, given) for run in runs)]
+
+  assert names(None) == [None, None, "plain_3", None, None, "plain_5"]
+  given = tmp_path / "given"
+  assert names(given) == [None, "given", "given", None, "given", "given"]
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS.values(), ids=list(ABLATIONS))
+def test_the_command_line_of_a_run_gives_its_config(ablation, tmp_path):
+  for run in arm_runs.make_runs(ablation, load, {"seed": 7, "actor.games": 96}, tmp_path):
+    words = arm_runs.command(run)
+    launched = ["league"] if ablation.league else ["train", "--noevaluate"]
+    start = ["-m", f"starleague.experiments.{launched[0]}", *launched[1:], "--run", run.path.name,
+             "--runs_dir", str(tmp_path)]
+    assert list(words[1:1 + len(start)]) == start
+    found = flags.FlagValues()
+    overrides = {}
+    for key, value in settings.flat(settings.complete({}).to_dict()).items():
+      overrides[key] = config_flags._DEFINE[type(value)](
+        f"config.{key}", None, "", flag_values=found)
+    found(["train", *(word for word in words if str(word).startswith("--config."))])
+    chosen = {key: flag.value for key, flag in overrides.items() if flag.value is not None}
+    assert settings.complete(load(chosen["init"]), chosen).to_dict() == run.config.to_dict()
+
+
+def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
+  ablation = ABLATIONS["figure3_league"]
+  run = arm_runs.make_runs(ablation, load, {}, tmp_path)[1]
+  assert run.updates == 0 and run.config.learner.updates == 4000
+  for player, steps in (("terran-main-0", (100, 2500)), ("terran-main_exploiter-0", (1499,))):
+    for step in steps:
+      (wiring.learner_dir(run.path, player) / wiring.CHECKPOINTS / f"{step:012d}").mkdir(
+        parents=True)
+  assert run.updates == 3999 and not run.finished
+
+
+def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
+  ablation = ABLATIONS["figure3_league"]._replace(seeds=(3,))
+  runs = arm_runs.make_runs(ablation, load, {}, tmp_path)
+  exploits = arm_runs.make_exploits(ablation, runs)
+  assert [run.path.name for run in exploits] == [
+    "main_3_exploited_4000", "exploiters_3_exploited_4000"]
+  for run, exploit in zip(runs, exploits, strict=True):
+    assert exploit.target is run and exploit.league and exploit.config.seed == 3
+    assert exploit.config.league.composition == "terran:0:0:2:1"
+    assert exploit.config.learner.updates == ablation.exploiter_updates == 800
+  assert exploits[0].config.to_dict() == exploits[1].config.to_dict()
+  assert arm_runs.make_exploits(ABLATIONS["figure3_upgo"], runs) == []
+
+
+def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):
+  frozen = []
+  monkeypatch.setattr(robustness, "freeze", lambda parts, source, config, run_dir: frozen.append(
+    (source.name, run_dir.name)))
+  exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
+  arm_runs.train([exploit], None, lambda *_: None)
+  assert frozen == [("plain_5", "exploited")] and train == ["exploited"]
+
+
+def test_arms_differ_in_one_choice_each(tmp_path):
+  for name, key in (("figure3_self_play", "league.matchmaking"),
+                    ("figure3_league", "league.composition"),
+                    ("figure3_upgo", "learner.upgo_cost"),
+                    ("figure3_values", "learner.opponent_values"),
+                    ("value_warm_up", "learner.value_warm_up")):
+    runs = arm_runs.make_runs(ABLATIONS[name]._replace(seeds=(0,)), load, {}, tmp_path)
+    changed = {found for run in runs[1:]
+               for found, *_ in settings.differences(runs[0].config, run.config)}
+    assert changed == {key}
+
+
+def test_arms_of_the_papers_figure_differ_in_one_choice_each(tmp_path):
+  runs = arm_runs.make_runs(ABLATIONS["figure3_human_data"], load, {}, tmp_path)[:4]
+  changed = [{key for key, *_ in settings.differences(one.config, other.config)}
+             for one, other in zip(runs, runs[1:], strict=False)]
+  assert changed[0] - set(settings.flat(mini.FROM_RANDOM)) == {"init"}
+  assert changed[1:] == [{"learner.teacher_kl"}, {"actor.pseudo_probability"}]
+
+
+def test_runs_are_trained_in_turn_and_finished_ones_skipped(runs, train):
+  (runs[1].path / wiring.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+  reported = []
+  with pytest.raises(UserError, match="z_3 ended after 25 updates, expected 40; raise"):
+    arm_runs.train(runs, None, lambda *report: reported.append(report))
+  assert train == ["noise_3", "z_3"]
+  assert reported[-1][0] >= 80
+  arm_runs.train(runs[:3], None, lambda *report: reported.append(report))
+  assert train == ["noise_3", "z_3", "z_3"]
+  assert reported[-1] == (120, "z_3")
+
+
+def test_a_run_that_dies_is_reported_with_its_log(runs, monkeypatch):
+  monkeypatch.setattr(arm_runs, "command", lambda run: (
+    sys.executable, "-c", "import sys; sys.exit('no room')"))
+  with pytest.raises(process_runner.ProcessFailed, match=(
+      "'noise_3' exited with status 1(.|\n)*no room")):
+    arm_runs.train(runs, None, lambda *report: None)

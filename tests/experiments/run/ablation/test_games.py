@@ -1,0 +1,116 @@
+"""Games of entrants whose results are known: each makes as many good actions as its weight."""
+
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.actor.evaluation import Counts
+from starleague.experiments.run.ablation import games
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.parts import saved_agents, wiring, z_source
+from tests.actor import builders
+from tests.experiments.run import ablations
+
+# Good actions of an entrant: those of its arm, and one for each 1000 MMR of the run's 3000.
+WEIGHTS = {"noise": 0, "plain": 1, "z": 2}
+ORDERS = np.array([[5, 5], [6, 6], [7, 7], [8, 8]]).repeat(10, axis=1)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+  runs = ablations.make_runs(tmp_path)
+  for run in runs:
+    (run.path / wiring.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+  parts = wiring.make_parts(runs[0].config)._replace(
+    environment=builders.building(), policy=builders.make_policy(obeys=True),
+    scripted=builders.scripted, mmr=3000)
+  loaded = []
+
+  def load(parts, path, agent):
+    assert agent == saved_agents.TRAINED
+    loaded.append(path.name)
+    return jnp.int32(WEIGHTS[path.name.split("_")[0]]), 40
+
+  monkeypatch.setattr(wiring, "make_parts", lambda config: parts)
+  monkeypatch.setattr(saved_agents, "load", load)
+  monkeypatch.setattr(z_source, "from_library",
+                      lambda *_: builders.conditions(ORDERS, 3000))
+  return runs, loaded
+
+
+def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
+  runs, loaded = runs
+  reported = []
+  found = games.judge(ablations.ABLATION, runs, [], tmp_path, lambda *x: reported.append(x))
+  assert [entrant.name for entrant in found.entrants[:4]] == [
+    "noise, seed 3", "plain, seed 3", "z, seed 3", "z, z shown, seed 3"]
+  # Scripted players make four good actions.
+  for name, counts in (("noise, seed 3", Counts(0, 0, 10)), ("plain, seed 5", Counts(0, 10, 0)),
+                       ("z, seed 3", Counts(10, 0, 0)), ("z, z shown, seed 5", Counts(10, 0, 0))):
+    for opponent in ("rusher", "builder"):
+      assert found.played[name, opponent] == counts
+  assert found.played["plain, seed 3", "z, z shown, seed 3"] == Counts(0, 0, 4)
+  assert found.played["noise, seed 5", "plain, seed 5"] == Counts(0, 0, 4)
+  pairs = [pair for pair in found.played if "seed" in pair[1]]
+  assert len(pairs) == 2 * 5 and ("z, seed 3", "z, z shown, seed 3") not in pairs
+  # Without z nothing is built. Of four orders, twenty games show about two bits.
+  assert found.entropy["z, seed 3"] == found.entropy["noise, seed 5"] == 0.0
+  assert 1.0 < found.entropy["z, z shown, seed 3"] <= 2.0
+  total = games.count_games(ablations.ABLATION, runs)
+  assert total == 2 * 4 * 2 * 10 + 10 * 4 and reported[-1][0] == total
+
+
+def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
+  runs, loaded = runs
+  first = games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+  loaded.clear()
+  assert games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
+  assert loaded == []
+  (runs[1].path / wiring.CHECKPOINTS / f"{41:012d}").mkdir()
+  games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+  # Its games against scripts and its pairs: with noise, with z, with z that is shown.
+  assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
+  path = tmp_path / games.MEASURED
+  path.write_text(json.dumps([1]))
+  with pytest.raises(settings.SettingsError, match="games.json is not a file of an ablation's"):
+    games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+
+
+def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, monkeypatch):
+  runs = runs[0][:2]
+  exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited"), target=run)
+              for run in runs]
+  past = {"m-0000": Counts(4, 0, 0), "m-0001": Counts(1, 0, 3), "m-0002": Counts(2, 2, 0)}
+  exploiters = {"e-0": Counts(0, 0, 4), "e-1": Counts(3, 0, 1)}
+  played = []
+
+  def play(found):
+    def counts(match, parts, *rest):
+      played.append(rest[-4])  # the run's folder, before key, conditions and progress
+      return found
+    return counts
+
+  monkeypatch.setattr(robustness, "past_selves", lambda path: list(past))
+  monkeypatch.setattr(robustness, "play_past", play(past))
+  monkeypatch.setattr(robustness, "play_exploiters", play(exploiters))
+  ablation = ablations.ABLATION._replace(league=True, exploiters=2)
+  reported: list[tuple] = []
+  for _ in range(2):  # the second time nothing is played
+    found = games.judge(ablation, runs, exploits, tmp_path, lambda *x: reported.append(x))
+    assert played == [run.path for run in (*runs, *exploits)]
+    assert found.past == {f"{name}, seed 3": tuple(past.values()) for name in ("noise", "plain")}
+    assert found.exploited == {
+      f"{name}, seed 3": tuple(exploiters.values()) for name in ("noise", "plain")}
+    total = games.count_games(ablation, runs)
+    assert total == 2 * 2 * 10 + 4 + 2 * (3 + 2) * 4 and reported[-1][0] == total
+
+
+def test_arms_of_different_agents_cannot_play_each_other(runs):
+  runs, _ = runs
+  config = runs[0].config.copy_and_resolve_references()
+  config.environment.opponents = "rusher"
+  with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier and"):
+    games.Judge(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])

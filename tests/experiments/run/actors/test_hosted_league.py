@@ -1,0 +1,151 @@
+"""The games of a league in StarCraft II: numbers of players, orders, reports."""
+
+import types as modules
+
+import numpy as np
+import pytest
+
+from starleague import league
+from starleague.actor.game_processes import Finished
+from starleague.actor.games import Report
+from starleague.data.z.conditioning import unconditional
+from starleague.experiments.run.actors import compiled_league, hosted_league, hosted_loop, openings
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import wiring, z_source
+
+MAIN = league.Player("main", league.MAIN, "zerg")
+RIVAL = league.Player("rival", league.MAIN_EXPLOITER, "terran")
+PAST = league.Player("main-1", league.HISTORICAL, "zerg", "main", league.MAIN, 100)
+OLD = [league.Player(f"main-{i}", league.HISTORICAL, "zerg", "main", league.MAIN, 100 * i)
+       for i in range(2, 6)]
+BOT = league.Player("protoss:hard", league.SCRIPTED)
+
+
+class Client:
+  """A coordinator that gives each learner the matches of its list, one an assignment."""
+
+  def __init__(self, **opponents):
+    self.opponents = {name: list(others) for name, others in opponents.items()}
+    self.number, self.reported, self.renewed, self.lost = 0, [], set(), set()
+
+  def players(self):
+    return [MAIN, RIVAL, PAST, BOT, *OLD]
+
+  def matches(self, player, count, games):
+    if not self.opponents.get(player):
+      return []
+    self.number += 1
+    away = self.opponents[player].pop(0)
+    return [league.Assignment(f"1-{self.number}", player, away, "pfsp", away == "rival", games)]
+
+  def report_games(self, reports):
+    self.reported += reports
+
+  def renew(self, assignments):
+    self.renewed = set(assignments)
+    return [each.id for each in assignments if each.id not in self.lost]
+
+
+class Fetcher:
+  """Gives new weights, the number of the call, at every second call."""
+
+  def __init__(self, address, name, template, **options):
+    self.name, self.calls = name, 0
+
+  def __call__(self):
+    self.calls += 1
+    if self.calls % 2:
+      self.newest = modules.SimpleNamespace(params=f"{self.name} {self.calls}", step=self.calls)
+    return self.newest
+
+
+@pytest.fixture
+def deal(tmp_path, monkeypatch):
+  """Returns a function that makes the dealer of two games at a time."""
+  monkeypatch.setattr(wiring, "ParameterFetcher", Fetcher)
+  monkeypatch.setattr(compiled_league, "load_snapshot", lambda parts, run_dir, name: f"old {name}")
+  active = np.array([1.0, 0.0, 0.0, 1.0], np.float32)
+  monkeypatch.setattr(z_source, "of_games", lambda parts, config, run_dir: unconditional(
+    parts.maps, parts.mmr)._replace(active=active))
+  monkeypatch.setattr(compiled_league, "REPORT_INTERVAL_S", 0.0)
+  monkeypatch.setattr(openings, "INTERVAL_S", 0.0)
+  config = settings.complete({}, {
+    "environment.name": "sc2", "sc2.races": "terran,zerg", "league.games": 2, "actor.games": 2})
+
+  def make(client):
+    return hosted_league.LeagueDealer(
+      wiring.make_parts(config), config, tmp_path, "localhost:1", client, 0, 0.0,
+      np.random.default_rng(0))
+
+  return make
+
+
+def test_a_number_is_kept_until_another_player_needs_it():
+  numbers = hosted_league.Numbers(["a", "b"], games=2)
+  assert [numbers.take(name, ()) for name in ("b", "old", "older", "old")] == [
+    (1, False), (2, True), (3, True), (2, False)]
+  assert numbers.take("oldest", busy={2}) == (3, True)
+  assert numbers.take("new", busy=()) == (2, True)  # taken before 3 was
+  assert numbers.take("oldest", busy=()) == (3, False)
+
+
+def test_orders_have_the_races_numbers_and_z_of_their_players(deal):
+  dealer = deal(Client(main=["main-1", "protoss:hard"], rival=["main"]))
+  assert dealer.learners == ["main", "rival"]
+  assert dealer.newest() == {0: "main 1", 1: "rival 1"}
+  main, rival = dealer.next_order(), dealer.next_order()
+  assert (main.opponent, main.races, main.players, main.recorded) == (
+    "", (2, 2), (0, 2), (True, False))
+  # Main agents and their snapshots play with z, exploiters without.
+  assert main.active == ((True, False, False, True),) * 2
+  assert (rival.races, rival.players, rival.recorded) == ((1, 2), (1, 0), (True, False))
+  assert rival.active == ((False,) * 4, (True, False, False, True))
+  assert dealer.newest() == {2: "old main-1"}  # the learners' weights are the old ones
+  second = dealer.next_order()
+  assert (second.players, dealer.newest()) == ((0, 2), {0: "main 3", 1: "rival 3"})
+  dealer.next_order()  # the rival's second game
+  bot = dealer.next_order()
+  assert (bot.opponent, bot.players, bot.recorded) == ("protoss:hard", (0, 0), (True, False))
+  assert bot.active[1] == (False,) * 4
+
+
+def test_games_are_reported_by_assignment_and_void_ones_are_played_again(deal, tmp_path):
+  client = Client(main=["rival"])
+  dealer = deal(client)
+  first, second = dealer.next_order(), dealer.next_order()
+  assert dealer.next_order() is None
+  assert first.recorded == (True, True)
+  dealer.handle([Finished(first, Report(None, reason="it hangs")),
+                 Finished(second, Report(-1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
+  (report,) = client.reported
+  assert [(game.game, game.result) for game in report.games] == [(1, -1)]
+  assert client.renewed == {report.assignment}
+  again = dealer.next_order()
+  dealer.handle([Finished(again, Report(1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
+  assert [(game.game, game.result) for game in client.reported[1].games] == [(0, 1)]
+  assert client.renewed == set()
+  assert {path.parent.name for path in tmp_path.rglob("results.csv")} == {"main", "rival"}
+
+
+def test_games_of_a_lost_assignment_are_not_started(deal):
+  client = Client(main=["rival"])
+  dealer = deal(client)
+  order = dealer.next_order()
+  client.lost = {"1-1"}  # the second of its two games is waiting
+  dealer.handle([Finished(order, Report(1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
+  assert client.renewed and dealer.next_order() is None
+
+
+def test_games_that_have_ended_keep_their_numbers_until_they_are_handled(deal):
+  dealer = deal(Client(main=["main-1", "main-2", "main-3", "main-4", "main-5"]))
+  orders = [dealer.next_order() for _ in range(6)]  # two of each opponent
+  assert [order.players[1] for order in orders] == [2, 2, 3, 3, 4, 4]
+  dealer.handle([Finished(order, Report(1)) for order in orders[:4]], 0)
+  assert [dealer.next_order().players[1] for _ in range(4)] == [5, 5, 2, 2]
+  assert {number: name for number, name in dealer.newest().items() if number > 1} == {
+    2: "old main-5", 3: "old main-2", 4: "old main-3", 5: "old main-4"}
+
+
+def test_a_dealer_is_one_of_the_actors_loop(deal):
+  dealer: hosted_loop.Dealer = deal(Client())
+  assert dealer.next_order() is None and dealer.given.active.shape == (4,)

@@ -1,0 +1,72 @@
+"""The start and end of a launch file: its command line, its errors."""
+
+import logging
+import pathlib
+
+import pytest
+from absl import logging as absl_logging
+from absl.testing import flagsaver
+
+from starleague.common.errors import UserError
+from starleague.experiments.run.config import entry
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+FORMS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
+
+
+def _run(monkeypatch, main, *words, arguments=((),)):
+  """Exit status of a launch file, the text of its error, or None for success."""
+  monkeypatch.setattr("sys.argv", ["program", *words])
+  with flagsaver.flagsaver(), pytest.raises(SystemExit) as ended:
+    entry.run(main, arguments=arguments)
+  return ended.value.code
+
+
+@pytest.mark.parametrize(("words", "arguments"), [
+  ([], ((),)), (["a.npz"], FORMS), (["L1", "L2"], FORMS), (["--", "-odd"], [("RUN_DIR",)]),
+  (["a"], [("FOLDER...",)]), (["a", "b", "c"], [("FOLDER...",)])])
+def test_main_gets_the_positional_arguments(monkeypatch, words, arguments):
+  called = []
+  assert _run(monkeypatch, lambda *values: called.append(values), *words,
+              arguments=arguments) is None
+  assert called == [tuple(word for word in words if word != "--")]
+
+
+@pytest.mark.parametrize(("words", "arguments", "message"), [
+  (["a", "b"], ((),), "error: expected no arguments beside the flags, found a b; --help lists the "
+   "flags"),
+  ([], [("FOLDER...",)], "error: expected FOLDER... beside the flags, found no arguments; --help "
+   "lists the flags"),
+  ([], FORMS, "error: expected REPLAY or PLAYER_1 PLAYER_2 beside the flags, found no arguments; "
+   "--help lists the flags"),
+  (["--no_such_flag=1"], ((),), "error: Unknown command line flag 'no_such_flag'; --help lists the "
+   "flags"),
+  (["--verbosity=x"], ((),),
+   "error: flag --verbosity=x: invalid literal for int() with base 10: 'x'; "
+   "--help lists the flags")])
+def test_wrong_command_lines_get_one_line(monkeypatch, words, arguments, message):
+  assert _run(monkeypatch, pytest.fail, *words, arguments=arguments) == message
+
+
+def test_user_errors_get_one_line_and_other_errors_a_traceback(monkeypatch):
+  def main():
+    raise UserError("no such run; name another")
+
+  assert _run(monkeypatch, main) == "error: no such run; name another"
+  monkeypatch.setattr("sys.argv", ["program"])
+  with pytest.raises(ZeroDivisionError):
+    entry.run(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("path, level, shown", [
+  ("learner/update.py", logging.INFO, True),
+  (".venv/lib/python3.11/site-packages/orbax/handler.py", logging.INFO, False),
+  (".venv/lib/python3.11/site-packages/orbax/handler.py", logging.WARNING, True),
+  ("/usr/lib/python3/other.py", logging.INFO, False),
+])
+def test_the_log_has_own_messages_and_warnings(path, level, shown):
+  found = str(ROOT / path)
+  record = logging.LogRecord("absl", level, found, 1, "message", None, None)
+  entry.keep_own_messages()
+  handler = absl_logging.get_absl_handler()
+  assert all(accepts(record) for accepts in handler.filters if callable(accepts)) is shown

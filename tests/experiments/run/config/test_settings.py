@@ -1,0 +1,186 @@
+import ast
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from starleague.experiments.configs import medium, mini
+from starleague.experiments.run.config import config_flags, settings
+from starleague.experiments.run.parts import wiring
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+
+
+def test_a_config_survives_the_round_trip(tmp_path: pathlib.Path):
+  config = settings.complete({"seed": 7, "actor": {"games": 32, "inference_batch": 8}})
+  settings.save(config, tmp_path)
+  assert settings.load(tmp_path).to_dict() == config.to_dict()
+  assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def test_no_changes_give_the_mini_preset():
+  assert settings.complete({}).to_dict() == mini.get_config().to_dict()
+
+
+def test_medium_changes_some_keys():
+  config = settings.complete(medium.get_config().to_dict())
+  assert config.to_dict() == medium.get_config().to_dict()
+  assert {key for key, *_ in settings.differences(config, mini.get_config())} >= {
+    "preset", "environment.tier", "environment.opponents", "actor.demonstrators"}
+  assert wiring.make_parts(config).maps == 3
+
+
+@pytest.mark.parametrize("values, message", [
+  ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
+  ({"environment": {"name": "chess"}}, "'environment.name' must be one of skirmish, sc2"),
+  ({"environment": {"tier": "huge"}}, "'environment.tier': unknown tier 'huge'"),
+  ({"environment": {"tier": "default"}},
+   "tier default: max_entities is 64, but a player may see 16[0-9]"),
+  ({"environment": {"opponents": "rusher,nobody"}},
+   "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
+  ({"preset": "medium", "environment": {"tier": "default", "opponents": "L8,L9"}},
+   "'environment.opponents' names 'L9'; expected some of L0, .*L8, rush"),
+  ({"environment": {"opponents": "passive"}},
+   "'actor.demonstrators' names 'rusher'; expected some of passive, with"),
+  ({"learner": {"learning_rat": 1.0}},
+   "'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'"),
+  ({"batch_size": 8}, "'batch_size' does not exist; the nearest is 'learner.batch_size'"),
+  ({"zzz": {"q": 1}}, "'zzz' does not exist; the nearest is '[a-z_.]+'"),
+  ({"learner": 3}, "'learner' is a group of keys, found 3"),
+  ({"seed": "one"}, "'seed' takes a int, found 'one'"),
+  ({"actor": {"games": True}}, "'actor.games' takes a int, found True"),
+  ({"actor": {"pseudo_rewards": "build_order,fame"}}, "'actor.pseudo_rewards' names 'fame'"),
+  ({"seconds": 0}, r"'seconds' must be in \(0, 1e\+09\], found 0.0"),
+  ({"data": {"timeout_s": 1e300}}, r"'data.timeout_s' must be in \(0, 1e\+09\], found 1e\+300"),
+  ({"actor": {"matchmaking": "kind"}},
+   "'actor.matchmaking' must be one of .*variance.*found 'kind'"),
+  ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
+  ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
+])
+def test_an_invalid_value_raises_with_its_key(values, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.complete(values)
+
+
+def test_one_flag_plays_starcraft_ii():
+  config = settings.complete({}, {"environment.name": "sc2"})
+  assert (config.init, config.actor.pseudo_probability, config.actor.demonstrators) == (
+    "random", 0.0, "")
+  assert config.to_dict() == mini.get_config(environment="sc2").to_dict()
+  path = pathlib.Path(mini.__file__)
+  loaded = settings.complete(config_flags.load_file(path, None, "sc2"),
+                             {"environment.name": "sc2", "sc2.races": "Zerg,protoss"})
+  parts = wiring.make_parts(loaded)
+  assert parts.opponents == ("terran:veryeasy",) and parts.races == (2, 3)
+  assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4, 0.1, 360.0)
+  assert settings.complete(loaded.to_dict()).to_dict() == loaded.to_dict()
+
+
+@pytest.mark.parametrize("changed, message", [
+  ({"environment.opponents": "zerg"}, "'environment.opponents': bot: expected RACE:DIFFICULTY"),
+  ({"sc2.maps": "Nowhere"}, "'sc2.maps': map: expected a ladder map"),
+  ({"sc2.races": "orc"}, "'sc2.races': race: expected one of terran, zerg"),
+  ({"actor.pseudo_probability": 0.5}, "'actor.library' must name a library of z"),
+  ({"actor.pseudo_probability": 0.5, "actor.library": "z.npz", "sc2.races": "zerg,random"},
+   "'sc2.races' must not have 'random' with z"),
+  ({"actor.demonstrators": "rush"}, "'actor.demonstrators' must be empty"),
+  ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
+  ({"init": "pretrained", "preset": "full"},
+   "'preset' must be one of medium, mini .*, found 'full'"),
+  ({"sc2.deadline_s": 0.0}, r"'sc2.deadline_s' must be in \(0, 1e\+09\], found 0.0"),
+  ({"league.matchmaking": "foo"}, "'league.matchmaking' must be one of pfsp"),
+  ({"actor.pseudo_rewards": "foo"}, "'actor.pseudo_rewards' names 'foo'"),
+  ({"environment.opponents": "zerg:hard,zerg:hard"},
+   "'environment.opponents' names 'zerg:hard' more than once"),
+])
+def test_what_starcraft_ii_does_not_have_is_refused(changed, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.complete({}, {"environment.name": "sc2", **changed})
+
+
+def config_reads() -> set[tuple[str, str]]:
+  """Returns (object, attribute) of every attribute that the launch files and their parts read."""
+  found = set()
+  for path in (ROOT / "experiments").rglob("*.py"):
+    for node in ast.walk(ast.parse(path.read_text())):
+      if isinstance(node, ast.Attribute):
+        holder = node.value
+        name = getattr(holder, "attr", None) or getattr(holder, "id", None)
+        found.add((str(name), node.attr))
+  return found
+
+
+def test_every_config_key_is_read():
+  """Each key occurs as `config.KEY` or `GROUP.KEY`; `_config` is a part's own group."""
+  reads = config_reads()
+  for key in settings.flat(mini.get_config().to_dict()):
+    group, name = ["config", *key.split(".")][-2:]
+    assert {(group, name), ("_config", name)} & reads, f"nothing reads {key!r}"
+
+
+def test_a_directory_without_a_config_raises(tmp_path):
+  with pytest.raises(settings.SettingsError, match=f"{tmp_path}/config.json does not exist"):
+    settings.load(tmp_path)
+
+
+@pytest.mark.parametrize("text, message", [("{", "is not JSON"), ("[1]", "holds a list")])
+def test_a_damaged_config_raises(tmp_path, text, message):
+  (tmp_path / "config.json").write_text(text)
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.load(tmp_path)
+
+
+def test_a_stored_config_with_unknown_keys_raises(tmp_path):
+  (tmp_path / "config.json").write_text(json.dumps({"gone": 1}))
+  with pytest.raises(settings.SettingsError, match="'gone' does not exist"):
+    settings.load(tmp_path)
+
+
+def main_of(module: str, *arguments: str) -> subprocess.CompletedProcess:
+  return subprocess.run(
+    [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
+    capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module, arguments, message", [
+  ("train", ("--config.learner.learning_rat=1",),
+   "config key 'learner.learning_rat' does not exist; the nearest is 'learner.learning_rate'; "
+   "--help lists the flags"),
+  ("train", ("--config.sed=1",), "config key 'sed' does not exist; the nearest is 'seed'; "
+   "--help lists the flags"),
+  ("train", ("--config=none.py",), "config file 'none.py': no such file; expected a .*"),
+  *((module, ("--run_dir", "none", *others), "none/config.json does not exist; expected .*")
+    for module, others in (("evaluate", ()), ("record", ("--dataset", "x")),
+                           ("learner", ("--address", "localhost:1")),
+                           ("actor", ("--address", "localhost:1")),
+                           ("data_server", ("--port", "1"))))])
+def test_launch_files_report_errors_in_one_line(module, arguments, message):
+  done = main_of(module, *arguments)
+  assert done.returncode == 1 and done.stdout == ""
+  assert re.fullmatch(f"error: {message}\n", done.stderr), done.stderr
+
+
+@pytest.mark.slow
+def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
+  done = main_of("record", "--run_dir", "none", "--dataset", str(tmp_path))
+  assert done.returncode == 1 and done.stdout == ""
+  assert done.stderr == (
+    f"error: {tmp_path} exists: a recording is written once; choose another name.\n")
+
+
+@pytest.mark.parametrize("preset", ["mini", "medium"])
+def test_a_run_from_random_weights_has_its_own_values(preset):
+  path = pathlib.Path(mini.__file__).with_name(f"{preset}.py")
+  imitation, random = (
+    settings.complete(config_flags.load_file(path, init), {"init": init})
+    for init in ("imitation", "random"))
+  assert (imitation.learner.teacher_kl, random.learner.teacher_kl) == (0.05, 0.0)
+  assert (imitation.learner.value_warm_up, random.learner.value_warm_up) == (60, 0)
+  changed = {key for key, *_ in settings.differences(imitation, random)}
+  assert changed <= {"init", *settings.flat(mini.FROM_RANDOM)}
+  given = settings.complete({}, {"init": "random", "learner.entropy": 0.25})
+  assert (given.learner.entropy, given.actor.pseudo_probability) == (0.25, 0.5)

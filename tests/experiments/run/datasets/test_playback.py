@@ -1,0 +1,148 @@
+"""Datasets of replays that the game plays back; a stand-in plays them here."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pysc2")
+pytest.importorskip("pyarrow")
+
+from starleague.agent import types
+from starleague.agent import vocabulary as v
+from starleague.data import games, wire
+from starleague.data.replays.records import Decoded, GameRow, PlayerRow
+from starleague.environments.sc2 import installation, replays
+from starleague.environments.sc2.setting import make_setting
+from starleague.experiments.run.datasets import playback
+from tests.environments.sc2 import recorded
+from tests.environments.sc2.replay_controllers import Controller, command
+
+ACTIONS = ({10: [command("Train_Marine_quick")], 70: [command("Effect_Stim_quick")]},
+           {30: [command("Attack_pt", place=(64.5, 32.5))] * 2})
+
+
+def make_job(tmp_path, name, end=200, map_name="Home"):
+  path = tmp_path / f"{name}.SC2Replay"
+  path.write_bytes(name.encode())
+  fields = dict.fromkeys(GameRow._fields, 0) | {
+    "replay": name, "file": str(path), "map": map_name, "loops": end, "version": "4.10",
+    "unread": ""}
+  players = [PlayerRow(**dict.fromkeys(PlayerRow._fields, 0) | {
+    "player": i + 1, "name": f"player {i}", "race": race, "opponent": other, "mmr": mmr, "side": i,
+    "computer": False, "action_loops": [*ACTIONS[i], end]})
+    for i, (race, other, mmr) in enumerate([("protoss", "terran", 4100),
+                                            ("terran", "protoss", None)])]
+  return playback.Job(path, Decoded(GameRow(**fields), players, [], []))
+
+
+def play(replay, decoded, config):
+  """Plays by the stand-in; the replay "broken" has no end."""
+  end = decoded.game.loops
+  players = [Controller(i + 1, end, ACTIONS[i]) for i in (0, 1)]
+  schedule = replays.plan([player.action_loops for player in decoded.players], end)
+
+  def frames():
+    for loop in schedule.frames:
+      for controller in players:
+        controller.loop = loop
+      yield tuple(controller.observe() for controller in players)
+
+  settings = [make_setting(config, players[0].game_info(), player.player,
+                           mmr=playback.mmr_of(player.mmr)) for player in decoded.players]
+  for step in replays.convert(replays.align(frames(), schedule), settings):
+    if replay == b"broken" and step.last:
+      return
+    yield step
+
+
+def test_replays_become_a_dataset_of_games(tmp_path):
+  jobs = [make_job(tmp_path, "a", map_name="Away"), make_job(tmp_path, "broken"),
+          make_job(tmp_path, "c")]
+  refused = []
+  found = playback.record(
+    tmp_path / "set", jobs, "mini", play=play,
+    refuse=lambda path, reason: refused.append((path.name, reason)))
+  assert (found.games, found.episodes, found.tier) == (2, 4, "sc2")
+  assert [name for name, _ in refused] == ["broken.SC2Replay"]
+  assert "stopped before the game's end" in refused[0][1]
+  dataset = games.read(tmp_path / "set", "mini")
+  episodes = dataset.episodes
+  assert dataset.maps == ("Away", "Home") and episodes.map_index.tolist() == [0, 0, 1, 1]
+  assert episodes.game.tolist() == [0, 0, 2, 2] and episodes.player.tolist() == [0, 1, 0, 1]
+  assert episodes.mmr.tolist() == [4100, 3500] * 2 and episodes.result.tolist() == [-1, 1] * 2
+  assert episodes.race.tolist() == [3, 1] * 2 and episodes.side.tolist() == [0, 1] * 2
+
+
+def test_the_steps_of_a_dataset_are_those_of_the_replay(tmp_path):
+  job = make_job(tmp_path, "a")
+  playback.record(tmp_path / "set", [job], "mini", play=play)
+  dataset = games.read(tmp_path / "set")
+  fields = wire.layout(dataset.config).fields
+  rows = [np.cumsum(x, axis=0, dtype=x.dtype) if x.dtype != np.float32 else x
+          for x in games.steps(dataset, 0)]
+  columns = wire.Columns(*rows)
+
+  def values(path):
+    field = fields[path]
+    return getattr(columns, field.column)[:, field.slice]
+
+  loops = values("observation.game_loop")[:, 0].tolist()
+  assert loops == [0, 10, 70, 197, 200]
+  names = [v.FUNCTIONS.names[i] for i in values("action.function")[:, 0]]
+  assert names == ["no_op", "Train_Marine_quick", "Effect_Stim_quick", "no_op", "no_op"]
+  assert values("action.delay")[:3, 0].tolist() == [10, 60, 127]
+  assert values("reward")[:, 0].tolist() == [0, 0, 0, -1, 0]
+  assert values("discount")[:, 0].tolist() == [1, 1, 1, 0, 0]
+  assert values("weight")[:, 0].tolist() == [1, 1, 1, 1, 0]
+  minerals = values("observation.player")[:, types.PLAYER_COLUMNS.index("minerals")]
+  assert minerals.tolist() == [100 + loop for loop in loops]
+  batch = next(games.in_order(dataset, np.array([0]), 1, 4, seed=0))
+  trajectory = wire.unpack(batch.packed, dataset.config)
+  z = trajectory.steps.observation.statistics
+  assert np.asarray(z.units)[:, 0, v.UNIT_TYPES.index("Marine")].all()
+  stim = v.EFFECT_FUNCTIONS.tolist().index(v.FUNCTIONS.index("Effect_Stim_quick"))
+  assert np.asarray(z.effects)[:, 0, stim].all()
+
+
+def test_recording_continues_with_the_next_replay(tmp_path):
+  jobs = [make_job(tmp_path, "a"), make_job(tmp_path, "c")]
+  seen = []
+
+  def stop(written):
+    raise KeyboardInterrupt
+
+  def once(replay, decoded, config):
+    seen.append(replay)
+    return play(replay, decoded, config)
+
+  with pytest.raises(KeyboardInterrupt):
+    playback.record(tmp_path / "set", jobs, "mini", stop, play=once)
+  assert playback.record(tmp_path / "set", jobs, "mini", play=once).games == 2
+  assert playback.record(tmp_path / "set", jobs, "mini", play=once).games == 2
+  assert seen == [b"a", b"a", b"c"]  # the first part was not complete
+
+
+def test_without_the_game_the_error_names_the_installation(tmp_path, monkeypatch):
+  monkeypatch.setenv("SC2PATH", str(tmp_path))
+  with pytest.raises(installation.InstallationError, match="SC2PATH"):
+    playback.record(tmp_path / "set", [make_job(tmp_path, "a")], "mini")
+
+
+@recorded.needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 4])
+def test_real_replays_stop_where_pysc2_says(number):
+  folder = recorded.DATA / "replays" / "pysc2"
+  (job,), _ = playback.jobs([folder / f"replay_0{number}.SC2Replay"])
+  end = job.decoded.game.loops
+  schedule = replays.plan([player.action_loops for player in job.decoded.players], end)
+  listed = (folder / f"replay_0{number}.skips.txt").read_text().split(",")
+  expected = {loop for loop in map(int, listed) if loop < end}
+  assert expected in schedule.acts and len(expected) > 1000
+
+
+@recorded.needs_data
+@pytest.mark.slow
+def test_games_against_the_computer_are_left_out():
+  folder = recorded.DATA / "replays" / "pysc2"
+  found, refused = playback.jobs([folder / "replay_05.SC2Replay"])
+  assert not found and "a player is a computer" in refused[0][1]

@@ -1,0 +1,116 @@
+"""Leagues that exploit a frozen agent, and games against past selves and exploiters."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.actor import evaluation
+from starleague.actor.evaluation import Counts
+from starleague.data import checkpoints
+from starleague.data.z.conditioning import unconditional
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.parts import saved_agents, wiring
+from tests.actor import builders
+
+KEY = jax.random.key(0)
+
+
+def config_of(**overrides):
+  return settings.complete({"init": "imitation"}, overrides)
+
+
+@pytest.fixture(scope="module")
+def parts():
+  return wiring.make_parts(config_of())
+
+
+@pytest.fixture(scope="module")
+def match():
+  """The player with the larger weight wins."""
+  return evaluation.make_match(builders.building(), builders.make_policy(obeys=False), games=4)
+
+
+@pytest.fixture
+def weights(monkeypatch):
+  """Makes a folder's weight the integer in the file that stands for it."""
+  monkeypatch.setattr(checkpoints, "load_params", lambda path, config: jnp.int32(path.read_text()))
+  monkeypatch.setattr(saved_agents, "load", lambda parts, path, agent: (
+    jnp.int32((path / "trained").read_text()), 7))
+
+
+def write(path, value):
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(str(value))
+
+
+def test_exploiters_learn_against_the_frozen_agent_alone(parts):
+  found = robustness.exploiting(config_of(seed=5), parts, False, exploiters=3, updates=60)
+  assert found.league.composition == "terran:0:0:3:1" and found.learner.updates == 60
+  assert found.seed == 5 and found.league.evaluators == 0
+  assert found.league.snapshot_steps > 1e15 and found.league.timeout_steps > 1e15
+  changed = {key for key, *_ in settings.differences(config_of(seed=5), found)}
+  assert changed == {"league.composition", "league.snapshot_steps", "league.timeout_steps",
+                     "league.evaluators", "league.seconds", "learner.updates"}
+
+
+def test_exploiters_play_the_race_of_a_leagues_main_agent(parts):
+  several = parts._replace(races=(1, 2, 3))
+  config = config_of(**{"league.composition": "zerg:1:1:2,terran:1:0:0"})
+  exploited = robustness.exploiting(config, several, True, 2, 60)
+  assert exploited.league.composition == "zerg:0:0:2:1"
+  exploited = robustness.exploiting(config, several, False, 2, 60)
+  assert exploited.league.composition == "terran:0:0:2:1,zerg:0:0:2:1,protoss:0:0:2:1"
+
+
+def test_an_agent_without_imitator_is_refused(parts):
+  with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation'"):
+    robustness.exploiting(config_of(init="random"), parts, False, 2, 60)
+
+
+def test_an_agent_is_frozen_once(parts, tmp_path):
+  source, run_dir = tmp_path / "source", tmp_path / "exploited"
+
+  def save(folder, value):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config)
+
+  save(source / wiring.CHECKPOINTS / f"{3:012d}", 3.0)
+  save(source / wiring.INITIAL, 1.0)
+  (source / wiring.LIBRARY).write_bytes(b"z")
+  config = robustness.exploiting(config_of(), parts, False, 2, 60)
+  robustness.freeze(parts, source, config, run_dir)
+  save(source / wiring.CHECKPOINTS / f"{4:012d}", 4.0)
+  robustness.freeze(parts, source, config, run_dir)
+  frozen = wiring.snapshot_path(run_dir, "terran-main-0-0000")
+  assert [path.name for path in frozen.parent.iterdir()] == [frozen.name]
+  for path, value in ((frozen, 3.0), (run_dir / wiring.INITIAL, 1.0)):
+    params = checkpoints.load_params(path, parts.config)
+    assert params["m"]["w"].tolist() == [value, value]
+
+
+def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path):
+  assert robustness.past_selves(tmp_path) == []
+  wiring.learner_dir(tmp_path, "terran-main-0").mkdir(parents=True)
+  write(tmp_path / "trained", 2)
+  write(tmp_path / wiring.INITIAL, 0)
+  write(wiring.snapshot_path(tmp_path, "terran-main-0-0001"), 2)
+  write(wiring.snapshot_path(tmp_path, "terran-main-0-0002"), 3)
+  write(wiring.snapshot_path(tmp_path, "terran-main_exploiter-0-0001"), 9)
+  ended = []
+  found = robustness.play_past(
+    match, parts, tmp_path, KEY, unconditional(1, 0), ended.append)
+  assert found == {"terran-main-0-0000": Counts(4, 0, 0), "terran-main-0-0001": Counts(0, 4, 0),
+                   "terran-main-0-0002": Counts(0, 0, 4)}
+  assert ended[-1] == 12 and ended == sorted(ended)
+
+
+def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
+  config = robustness.exploiting(config_of(), parts, False, 2, 60)
+  write(wiring.snapshot_path(tmp_path, "terran-main-0-0000"), 2)
+  for number, weight in enumerate((1, 4)):
+    folder = wiring.learner_dir(tmp_path, f"terran-league_exploiter-{number}")
+    write(folder / wiring.CHECKPOINTS, weight)
+  found = robustness.play_exploiters(match, parts, config, tmp_path, KEY, unconditional(1, 0))
+  assert found == {"terran-league_exploiter-0": Counts(0, 0, 4),
+                   "terran-league_exploiter-1": Counts(4, 0, 0)}

@@ -1,0 +1,43 @@
+"""The learner's parts from a run's config."""
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.agent import pretrained, types
+from starleague.agent.config import mini as mini_agent
+from starleague.experiments.configs import mini
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.learners import reinforcement_setup
+from starleague.experiments.run.parts import wiring
+
+
+@pytest.mark.parametrize("done, expected", [(0.0, 8e-4), (0.25, 6.5e-4), (1.0, 2e-4)])
+def test_the_learning_rate_falls_linearly(done, expected):
+  config = mini.get_config()
+  config.learner.learning_rate, config.learner.final_rate = 8e-4, 0.25
+  assert reinforcement_setup.learning_rate(config, done) == pytest.approx(expected)
+
+
+def test_values_without_the_opponent_see_their_own_side_only():
+  given = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini_agent(), 2))
+  step, hidden = given.steps, reinforcement_setup.hide_opponent(given).steps
+  own = {"cumulative_score", "executed"}
+  for name, value in hidden.privileged._asdict().items():
+    for leaf, before in zip(jax.tree.leaves(value), jax.tree.leaves(
+        getattr(step.privileged, name)), strict=True):
+      np.testing.assert_array_equal(leaf, before if name in own else before * 0)
+      assert leaf.dtype == before.dtype
+  for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
+      step._replace(privileged=())), strict=True):
+    assert kept is before
+
+
+def test_training_may_start_from_pretrained_weights(tmp_path):
+  config = settings.complete({}, {"environment.name": "sc2", "init": "pretrained"})
+  found = reinforcement_setup.initial_snapshot(wiring.make_parts(config), config, tmp_path)
+  expected = pretrained.load_pretrained("mini").params
+  for (path, leaf), other in zip(
+      jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):
+    np.testing.assert_array_equal(leaf, other, err_msg=jax.tree_util.keystr(path))
+  assert (tmp_path / wiring.INITIAL).is_dir()  # a resumed run reads it again

@@ -1,0 +1,57 @@
+"""The weights of a run's agents, and of a league's main agent."""
+
+import numpy as np
+import pytest
+
+from starleague import agent
+from starleague.common.errors import UserError
+from starleague.data import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import saved_agents, wiring
+
+
+def save(folder, step, value):
+  checkpoints.save_params(folder / f"{step:012d}", {"m": {"w": np.full(2, value)}}, agent.mini())
+
+
+@pytest.fixture(scope="module")
+def parts():
+  return wiring.make_parts(settings.complete({}))
+
+
+def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
+  for player, value in (("terran-league_exploiter-0", 1.0), ("terran-main-0", 2.0),
+                        ("terran-main-1", 3.0), ("terran-main_exploiter-0", 4.0)):
+    save(wiring.learner_dir(tmp_path, player) / wiring.CHECKPOINTS, 7, value)
+  params, updates = saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
+  assert updates == 7 and params["m"]["w"].tolist() == [2.0, 2.0]
+
+
+def test_the_main_agent_of_a_league_is_the_first_one(tmp_path):
+  assert saved_agents.main_agent(tmp_path) is None
+  for player in ("zerg-main-1", "zerg-main-0", "zerg-main_exploiter-0"):
+    wiring.learner_dir(tmp_path, player).mkdir(parents=True)
+  assert saved_agents.main_agent(tmp_path) == "zerg-main-0"
+
+
+def test_the_trained_agent_of_a_run(parts, tmp_path):
+  with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
+    saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
+  save(tmp_path / wiring.CHECKPOINTS, 3, 5.0)
+  assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3
+
+
+def test_an_imitator_is_copied_once_and_whole(tmp_path):
+  source, target = tmp_path / "source", tmp_path / "target"
+  source.mkdir()
+  with pytest.raises(settings.SettingsError, match="source has no 'z.npz': expected a run that"):
+    saved_agents.copy_imitator(source, target)
+  (source / wiring.LIBRARY).write_bytes(b"z")
+  (source / wiring.INITIAL / "params").mkdir(parents=True)
+  (source / wiring.INITIAL / "params" / "data").write_bytes(b"weights")
+  saved_agents.copy_imitator(source, target)
+  assert (target / wiring.LIBRARY).read_bytes() == b"z"
+  assert (target / wiring.INITIAL / "params" / "data").read_bytes() == b"weights"
+  (source / wiring.LIBRARY).write_bytes(b"another")
+  saved_agents.copy_imitator(source, target)
+  assert (target / wiring.LIBRARY).read_bytes() == b"z"

@@ -1,0 +1,52 @@
+"""Players by name and the tier of their game."""
+
+from types import SimpleNamespace
+
+import jax
+import pytest
+
+from starleague.agent import config as agent_config
+from starleague.common.errors import UserError
+from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GAME_CONFIGS
+from starleague.experiments.run.play import choose_players
+
+
+def test_agent_plays_with_the_runs_newest_weights(tmp_path, monkeypatch):
+  """Checks the weights and the environment; the policy itself is not run."""
+  run_dir = tmp_path / "mini"
+  config = choose_players.settings.complete({})
+  choose_players.settings.save(config, run_dir)
+  monkeypatch.setattr(
+    choose_players.checkpoints, "load_params", lambda path, config: (path, config.name))
+  game, (agent, script) = choose_players.choose(("agent", "rusher"), run_dir=run_dir)
+  assert game == DEFAULT_GAME_CONFIG
+  assert agent.name == "agent mini" and agent.params == (run_dir / "checkpoints", "mini")
+  assert script.name == "rusher"
+  assert jax.tree.leaves(agent.memory)[0].shape
+  with pytest.raises(UserError, match=f"--tier is large, but {run_dir} plays at mini"):
+    choose_players.choose(("agent", "rusher"), run_dir=run_dir, tier="large")
+
+
+def test_tier_is_one_that_has_the_players():
+  assert choose_players.choose(("L7", "macro"))[0].tier == "default"
+  assert choose_players.choose(("rusher", "builder"))[0].tier == "mini"
+  assert choose_players.choose(("L7", "macro"), tier="large")[0] == GAME_CONFIGS["large"]
+
+
+def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
+  origin = {"mini": SimpleNamespace(tier="mini", mmr=6000)}
+  weights = SimpleNamespace(config=agent_config.mini(), params="weights", origin=origin["mini"])
+  monkeypatch.setattr(choose_players.pretrained, "names", lambda: tuple(origin))
+  monkeypatch.setattr(choose_players.pretrained, "load_origin", origin.__getitem__)
+  monkeypatch.setattr(choose_players.pretrained, "load_pretrained", lambda name: weights)
+  for names in (("pretrained",), ("pretrained", "rusher"), ("rusher", "pretrained")):
+    game, players = choose_players.choose(names)
+    assert game == DEFAULT_GAME_CONFIG
+    player = players[names.index("pretrained")]
+    assert (player.name, player.params, player.mmr) == ("pretrained mini", "weights", 6000)
+  origin["medium"] = SimpleNamespace(tier="default", mmr=6000)
+  with pytest.raises(UserError, match="weights play with .*, the run with"):
+    choose_players.choose(("pretrained", "L7"))  # loads mini's, which do not fit
+  with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
+                     "default, mini"):
+    choose_players.choose(("pretrained", "L7"), tier="large")

@@ -1,0 +1,102 @@
+"""The process graphs of runs: programs, addresses, places, environments."""
+
+import pathlib
+
+import pytest
+
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.processes import graph, process_runner
+from starleague.experiments.run.processes.programs import Address, Own
+
+RUN = pathlib.Path("/runs/x")
+
+
+@pytest.mark.parametrize("batch_size, accumulate, cores, devices", [
+  (32, 1, 1, 1), (32, 1, 2, 2), (32, 1, 6, 4), (32, 4, 16, 8), (6, 1, 4, 3), (7, 1, 4, 1),
+  (8, 8, 4, 1),
+])
+def test_devices_divide_the_batch(batch_size, accumulate, cores, devices):
+  variables = graph.data_parallel(
+    {"XLA_FLAGS": "--a", "X": "y"}, batch_size, accumulate, cores)
+  assert variables["JAX_NUM_CPU_DEVICES"] == str(devices)
+  assert variables["XLA_FLAGS"] == f"--a {graph.ONE_THREAD}" and variables["X"] == "y"
+
+
+def by_name(made):
+  process_runner.Runner(made.processes)  # refuses repeated names and peers that do not listen
+  return {process.name: process for process in made.processes}
+
+
+def value_of(process, flag):
+  return process.argv[process.argv.index(flag) + 1]
+
+
+def test_a_run_of_one_agent():
+  made = graph.training(settings.complete({}, {"actor.processes": 2}), RUN, 5.0)
+  found = by_name(made)
+  assert list(found) == ["data_server", "learner", "actor 0", "actor 1"]
+  assert made.until == ("learner",)
+  assert {name: process.peers for name, process in found.items()} == {
+    "data_server": [], "learner": ["data_server"], "actor 0": ["data_server"],
+    "actor 1": ["data_server"]}
+  assert found["actor 1"].argv == (
+    Own.PYTHON, "-m", "starleague.experiments.actor", "--run_dir", "/runs/x", "--address",
+    Address("data_server"), "--origin", "5.0", "--index", "1")
+  assert found["actor 1"].env["NPROC"] == "1" and "NPROC" not in found["learner"].env
+  assert found["actor 1"].log_path == RUN / "logs" / "actor_1.log"
+  assert [process.ends_last for process in made.processes] == [True, False, False, False]
+
+
+def test_several_hosts_are_a_gang_with_a_data_server_each():
+  """As docs/training.md starts them by hand."""
+  config = settings.complete({}, {
+    "cluster.learner_hosts": 2, "cluster.learner": "TPU:4,TPU-v4-16-head:1",
+    "actor.processes": 3})
+  made = graph.training(config, RUN, 0.0)
+  found = by_name(made)
+  assert made.until == ("learner 0", "learner 1")
+  first, second = found["learner 0"], found["learner 1"]
+  assert first.gang == second.gang == "learner" and first.listens and not second.listens
+  assert value_of(first, "--coordinator") is Own.ADDRESS
+  assert value_of(second, "--coordinator") == Address("learner 0")
+  assert [value_of(learner, "--host") for learner in (first, second)] == ["0", "1"]
+  assert [value_of(found[f"learner {i}"], "--address") for i in (0, 1)] == [
+    Address("data_server 0"), Address("data_server 1")]
+  assert [value_of(found[f"actor {i}"], "--address").process for i in range(3)] == [
+    "data_server 0", "data_server 1", "data_server 0"]
+  assert value_of(found["actor 1"], "--parameters") == Address("data_server 0")
+  assert first.needs == {"TPU": 4.0, "TPU-v4-16-head": 1.0}
+
+
+def test_a_league():
+  made = graph.league(settings.complete({}, {
+    "league.composition": "terran:1:1:0", "league.evaluators": 2}), RUN, 0.0)
+  found = by_name(made)
+  assert list(found) == ["coordinator", "data_server", "learner", "actor 0", "evaluator 0",
+                         "evaluator 1"]
+  assert found["coordinator"].argv[3:9] == (
+    "--league_file", "/runs/x/league.sqlite", "--listen", Own.HOST, "--port", Own.PORT)
+  assert value_of(found["coordinator"], "--matchmaking") == "pfsp"
+  for name in ("learner", "actor 0", "evaluator 1"):
+    assert found[name].peers == ["data_server", "coordinator"]
+  assert found["data_server"].peers == ["coordinator"]
+  assert made.until == ("learner",)
+
+
+def test_a_league_with_a_learner_for_each_player():
+  made = graph.league(settings.complete({}, {
+    "league.composition": "terran:1:1:0", "cluster.learners": "each"}), RUN, 0.0)
+  names = ["terran-main-0", "terran-main_exploiter-0"]
+  assert made.until == tuple(f"learner {name}" for name in names)
+  found = by_name(made)
+  assert [value_of(found[f"learner {name}"], "--league_players") for name in names] == names
+
+
+@pytest.mark.parametrize("role, make", [
+  ("actor", lambda config: graph.demonstrating(config, RUN, RUN / "demonstrations")),
+  ("learner", lambda config: graph.imitating(config, RUN, RUN / "demonstrations", 0.0)),
+  ("evaluator", lambda config: graph.evaluating(config, RUN, 0.0))])
+def test_the_phases_around_a_run_have_the_places_of_their_roles(role, make):
+  made = make(settings.complete({}, {f"cluster.{role}": "CPU:3,big:1"}))
+  process, = made.processes
+  assert process.needs == {"CPU": 3.0, "big": 1.0} and made.until == (process.name,)

@@ -1,0 +1,102 @@
+"""Copies of a run at another place, here a folder."""
+
+import os
+import sqlite3
+
+import pytest
+from etils import epath
+
+from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
+from starleague.experiments import mirror
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.processes import mirroring
+from tests.experiments.launch import launch, refusal
+
+
+def write(path, text="x"):
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(text)
+
+
+def checkpoint(run_dir, step):
+  folder = run_dir / "learners" / "main" / "checkpoints" / f"{step:012d}"
+  write(folder / "params" / "array", f"{step}")
+  write(folder / MANIFEST)
+  return folder
+
+
+def names(folder):
+  """The files below a folder, without those that SQLite makes beside an open one."""
+  return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                if path.is_file() and not path.name.endswith(("-wal", "-shm")))
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+  found = tmp_path / "run"
+  write(found / settings.CONFIG_FILE, "{}")
+  checkpoint(found, 1)
+  write(found / "players" / ".partial-main-0001-ab" / "array")
+  with sqlite3.connect(found / "league.sqlite") as league:
+    league.execute("PRAGMA journal_mode=WAL")
+    league.execute("CREATE TABLE results (id TEXT)")
+    league.execute("INSERT INTO results VALUES ('1-1:0')")
+    league.commit()
+    for path in found.glob("league.sqlite*"):
+      os.utime(path, (1e9, 1e9))
+    yield found  # it is open, with its log
+  league.close()
+
+
+def test_only_new_files_are_copied_and_removed_checkpoints_removed(run_dir, tmp_path):
+  source, target = mirroring.place(str(run_dir)), mirroring.place(str(tmp_path / "copy"))
+  assert mirroring.copy(source, target) == 4
+  kept = "learners/main/checkpoints/000000000001"
+  assert names(tmp_path / "copy") == sorted([
+    settings.CONFIG_FILE, "league.sqlite", f"{kept}/{MANIFEST}", f"{kept}/params/array"])
+  with sqlite3.connect(tmp_path / "copy" / "league.sqlite") as league:
+    assert league.execute("SELECT id FROM results").fetchall() == [("1-1:0",)]
+  write(run_dir / "results.csv", "a\n")
+  checkpoint(run_dir, 2)
+  for path in checkpoint(run_dir, 1).rglob("*"):
+    path.unlink() if path.is_file() else None
+  os.removedirs(run_dir / kept / "params")
+  assert mirroring.copy(source, target) == 3
+  assert f"{kept}/{MANIFEST}" not in names(tmp_path / "copy")
+  write(run_dir / "results.csv", "a\nb\n")
+  assert mirroring.copy(source, target) == 1
+  assert mirroring.copy(source, target) == 0
+
+
+def test_a_manifest_is_copied_after_the_files_of_its_folder(run_dir, tmp_path, monkeypatch):
+  copied = []
+  monkeypatch.setattr(mirroring, "_copy_file", lambda path, target: copied.append(path.name) or 1)
+  mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(tmp_path / "copy")))
+  assert copied.index("array") < copied.index(MANIFEST)
+
+
+def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):
+  copy = str(tmp_path / "copy")
+  assert launch(mirror, "--run_dir", run_dir, "--to", copy, "--interval_s", 0) is None
+  assert launch(mirror, "--run_dir", tmp_path / "again", "--from", copy) is None
+  assert names(tmp_path / "again") == names(tmp_path / "copy")
+
+
+def test_a_bucket_out_of_reach(monkeypatch):
+  def fail(path):
+    raise ImportError("no gcsfs")
+
+  monkeypatch.setattr(epath, "Path", fail)
+  with pytest.raises(mirroring.MirrorError, match="gs://b cannot be reached: ImportError: no gcsf"):
+    mirroring.place("gs://b")
+
+
+@pytest.mark.parametrize("words, message", [
+  (["--from", "{tmp}/nothing", "--run_dir", "{tmp}/new"], "nothing holds no run"),
+  (["--from", "{tmp}", "--run_dir", "{run}"], "holds a run: restore to a directory that does not"),
+  (["--run_dir", "{run}"], "expected either --to or --from"),
+  (["--to", "{tmp}/copy", "--run_dir", "{tmp}/none"], "expected the directory of a run, found"),
+])
+def test_wrong_places(words, message, run_dir, tmp_path):
+  words = [word.format(tmp=tmp_path, run=run_dir) for word in words]
+  assert message in refusal(mirror, *words)

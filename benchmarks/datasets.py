@@ -19,6 +19,7 @@ import numpy as np
 
 from starleague import agent
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import recordings
 from starleague.environments.skirmish.bots import plans
@@ -100,7 +101,7 @@ def main() -> None:
     params = wiring.initial_params(parts, config)
   else:
     params = checkpoints.load_params(
-      pathlib.Path(options.run_dir) / wiring.CHECKPOINTS, parts.config)
+      pathlib.Path(options.run_dir) / run_files.CHECKPOINTS, parts.config)
   unpack = jax.jit(lambda packed: wire.unpack(packed, MINI))
   # Trajectories of one length of game each: those that come late are of long games.
   games = [jax.device_get(unpack(packed)) for packed in itertools.islice(

@@ -27,6 +27,7 @@ import jax
 import numpy as np
 
 from starleague.agent import config as agent_config
+from starleague.common import run_files
 from starleague.data import wire
 from starleague.data.reverb import datasets, sampler, transport
 from starleague.data.reverb.server import make_server, make_tables
@@ -60,13 +61,13 @@ def report(names: tuple[str, str], unit: str, measured: tuple) -> None:
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
   """Runs a data server whose items can be sampled thousands of times; sends its port first."""
   tables = make_tables(
-    [wiring.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=SAMPLES_PER_ITEM,
+    [run_files.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=SAMPLES_PER_ITEM,
     min_size=1, tolerance=len(trajectories))
   server = make_server(tables)
-  writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, agent_config.preset(preset),
+  writer = TrajectoryWriter(f"localhost:{server.port}", run_files.PLAYER, agent_config.preset(preset),
                             unroll_length, num_rows=1)
   for packed in trajectories:
-    writer.send(wiring.PLAYER, packed)
+    writer.send(run_files.PLAYER, packed)
   writer.flush()
   ready.send(server.port)
   server.wait()
@@ -94,7 +95,7 @@ def full_table(parts: wiring.Parts, config) -> Iterator[str]:
 def measure_feeding(options: argparse.Namespace, parts, config, address: str) -> None:
   run, state, teacher = make_update(parts, config)
   steps = config.learner.batch_size * config.unroll_length
-  with datasets.dataset(address, config.learner.batch_size, wiring.PLAYER, parts.config,
+  with datasets.dataset(address, config.learner.batch_size, run_files.PLAYER, parts.config,
                         config.unroll_length) as data, prefetch.prefetch(data, run.place) as fed:
     batch = next(fed)
     start = time.perf_counter()
@@ -126,8 +127,8 @@ def measure_feeding(options: argparse.Namespace, parts, config, address: str) ->
 def measure_dataset(options: argparse.Namespace, parts, config, address: str) -> None:
   size = config.learner.batch_size
   own_sampler = transport.load_reverb().Client(address)._client.NewSampler(
-    wiring.PLAYER, -1, sampler.SAMPLES_IN_FLIGHT)
-  with datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length) as data:
+    run_files.PLAYER, -1, sampler.SAMPLES_IN_FLIGHT)
+  with datasets.dataset(address, size, run_files.PLAYER, parts.config, config.unroll_length) as data:
     def rate(take, count):
       start = time.perf_counter()
       taken = 0

@@ -15,12 +15,12 @@ import numpy as np
 from starleague import league
 from starleague.common import results
 from starleague.common.results import Row
+from starleague.common.run_files import LEAGUE, LEARNERS
 from starleague.league import league_file
 from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Order, Progress, Replay
 from starleague.league.players import Player
 from starleague.viewers.league.facts import Facts, anchor_of
-from starleague.viewers.league.reading import LEAGUE_NAME, LEARNERS
 
 STEPS = 190e9  # of each learner, as in 44 days at 50,000 a second
 SECONDS = 44 * 86400.0
@@ -136,7 +136,7 @@ def _rows(player: Player, rng: np.random.Generator, number: int = 300) -> dict[s
 def write(run_dir: str | os.PathLike[str], facts: Facts) -> None:
   """Writes a simulated league as the files of a run; points become wins."""
   folder = pathlib.Path(run_dir)
-  payoff = league.Payoff(folder / LEAGUE_NAME)
+  payoff = league.Payoff(folder / LEAGUE)
   payoff.database.add(league_file.COMPONENT, league_file.VERSION, league_file.TABLES)
   with payoff.database.transaction() as connection:
     for number, player in enumerate(facts.players, 1):

@@ -8,11 +8,10 @@ import threading
 from absl import flags, logging
 
 from starleague.agent import config as agent_config
-from starleague.common import stopping
+from starleague.common import run_files, stopping
 from starleague.data.reverb.server import make_server, make_tables
 from starleague.experiments.run.config import compositions, entry, settings
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "league", "port"):
   flags.declare_key_flag(_name)
@@ -21,7 +20,7 @@ for _name in ("run_dir", "league", "port"):
 def main() -> None:
   stopping.end_at_once()  # nothing here outlives the run
   config = settings.load(run_flags.given(run_flags.RUN_DIR))
-  players = compositions.learners(config) if run_flags.LEAGUE.value else [wiring.PLAYER]
+  players = compositions.learners(config) if run_flags.LEAGUE.value else [run_files.PLAYER]
   tables = make_tables(
     players, agent_config.preset(config.preset), config.unroll_length,
     samples_per_item=config.data.samples_per_item, min_size=config.data.min_size,

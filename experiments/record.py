@@ -15,6 +15,7 @@ import ml_collections
 import numpy as np
 from absl import flags
 
+from starleague.common import run_files
 from starleague.data import checkpoints, wire
 from starleague.data.assembler import Assembler
 from starleague.data.reverb import recordings
@@ -56,7 +57,7 @@ def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
-  where = run_dir / (wiring.CHECKPOINTS if _WEIGHTS.value == "newest" else wiring.INITIAL)
+  where = run_dir / (run_files.CHECKPOINTS if _WEIGHTS.value == "newest" else run_files.INITIAL)
   params = checkpoints.load_params(where, parts.config)
   seed = run_flags.SEED.value
   recording = recordings.save(

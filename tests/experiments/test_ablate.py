@@ -6,10 +6,10 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
+from starleague.common import run_files
 from starleague.experiments import ablate, conditioning
 from starleague.experiments.configs import ablations
 from starleague.experiments.configs.ablations import Ablation, Arm
-from starleague.experiments.run.parts import wiring
 from tests.experiments import imitated_games
 from tests.experiments.launch import launch, refusal
 from tests.experiments.runs import SIZES, variables
@@ -40,10 +40,10 @@ def test_an_ablation_trains_judges_and_draws(small, tmp_path):
   assert launch(ablate, *words) is None
   folder = tmp_path / "small"
   for run in ("random_4", "z_4"):
-    assert [path.name for path in (folder / run / wiring.CHECKPOINTS).glob("[0-9]*")] == [
+    assert [path.name for path in (folder / run / run_files.CHECKPOINTS).glob("[0-9]*")] == [
       f"{3:012d}"]
-  assert (folder / "z_4" / wiring.IMITATED).is_dir()
-  assert not (folder / "random_4" / wiring.IMITATED).exists()
+  assert (folder / "z_4" / run_files.IMITATED).is_dir()
+  assert not (folder / "random_4" / run_files.IMITATED).exists()
   measures = {measure["title"]: measure["values"]
               for measure in json.loads((folder / "ablation.json").read_text())["measures"]}
   scores = measures["score against rusher, %"]

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from starleague import agent
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data import checkpoints
 from starleague.experiments import launch as experiment
-from starleague.experiments.run.parts import wiring
-from starleague.viewers.league import reading
 from tests.experiments.launch import refusal
 from tests.experiments.ray_nodes import start_cluster
 from tests.experiments.run.libraries import save_library
@@ -46,7 +44,7 @@ KILLED = ("actor", "evaluator", "learner", "coordinator", "data_server")
 
 def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
   """Returns the rows of a query on the league's file; none before it has tables."""
-  path = run_dir / reading.LEAGUE_NAME
+  path = run_dir / run_files.LEAGUE
   if not path.exists():
     return []
   with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as connection:
@@ -86,8 +84,8 @@ def finished(tmp_path_factory, ray_address):
   """
   run_dir = tmp_path_factory.mktemp("runs") / "small"
   weights = agent.load_pretrained("mini")
-  checkpoints.save_params(run_dir / wiring.INITIAL, weights.params, weights.config)
-  save_library(run_dir / wiring.LIBRARY)
+  checkpoints.save_params(run_dir / run_files.INITIAL, weights.params, weights.config)
+  save_library(run_dir / run_files.LIBRARY)
   before: set[tuple] = set()
 
   def has_more_results(known: int) -> bool:
@@ -129,9 +127,9 @@ def test_snapshots_are_saved_and_exploiters_reset(finished):
   assert {player for player, *_ in done} == set(LEARNERS)
   assert all(reset == (player == LEARNERS[1]) for player, _, reset in done)
   config = agent.mini()
-  initial = checkpoints.load_params(run_dir / wiring.INITIAL, config)
+  initial = checkpoints.load_params(run_dir / run_files.INITIAL, config)
   for _, snapshot, _ in done:
-    params = checkpoints.load_params(wiring.snapshot_path(run_dir, snapshot), config)
+    params = checkpoints.load_params(run_files.snapshot_path(run_dir, snapshot), config)
     moved = [np.abs(params[module][name] - x).max() for module, leaves in initial.items()
              for name, x in leaves.items()]
     assert 0 < max(moved) < 1
@@ -143,7 +141,7 @@ def test_snapshots_are_saved_and_exploiters_reset(finished):
 def test_both_learners_learn_and_meet(finished):
   run_dir, _ = finished
   for name in LEARNERS:
-    tags = results.by_tag(results.read(wiring.learner_dir(run_dir, name) / results.FILE_NAME))
+    tags = results.by_tag(results.read(run_files.learner_dir(run_dir, name) / results.FILE_NAME))
     assert np.isfinite([row.value for row in tags["loss/total"]]).all()
   assert met(run_dir)
 

@@ -15,7 +15,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.agent import types
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data import checkpoints, wire
 from starleague.data.reverb.server import make_server, make_tables
 from starleague.data.reverb.writer import TrajectoryWriter
@@ -40,10 +40,10 @@ DEADLINE_S = 900
 def serve(batch):
   """Returns a data server that samples a batch's trajectories without limit."""
   server = make_server(make_tables(
-    [wiring.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
-  writer = TrajectoryWriter(f"localhost:{server.port}", wiring.PLAYER, MINI, T, num_rows=1)
+    [run_files.PLAYER], MINI, T, samples_per_item=100_000, min_size=1, tolerance=8))
+  writer = TrajectoryWriter(f"localhost:{server.port}", run_files.PLAYER, MINI, T, num_rows=1)
   for row in range(8):
-    writer.send(wiring.PLAYER, wire.pack(types.Trajectory(
+    writer.send(run_files.PLAYER, wire.pack(types.Trajectory(
       jax.tree.map(lambda x, b=row: x[:, b], batch.steps),
       jax.tree.map(lambda x, b=row: x[b], batch.initial_state))))
   writer.flush()
@@ -89,7 +89,7 @@ def finish(processes):
 def train_until(processes, run_dir, step):
   """Waits for a checkpoint later than a step."""
   end = time.monotonic() + DEADLINE_S
-  while (saved_steps(run_dir / wiring.CHECKPOINTS) or [0])[-1] <= step:
+  while (saved_steps(run_dir / run_files.CHECKPOINTS) or [0])[-1] <= step:
     if time.monotonic() > end or any(process.poll() is not None for process in processes):
       for process in processes:
         process.kill()
@@ -112,12 +112,12 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   statuses, outputs = finish(processes)
   assert statuses == [entry.INTERRUPTED] * 2, outputs
   step, other = stopped_at(outputs)
-  assert step == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > 2
+  assert step == other == saved_steps(run_dir / run_files.CHECKPOINTS)[-1] > 2
 
   # Host 0 alone restores, saves, publishes and logs.
   info = [server.localhost_client().server_info() for server in servers]
-  assert [x[f"parameters/{wiring.PLAYER}"].current_size for x in info] == [1, 0]
-  assert all(x[wiring.PLAYER].rate_limiter_info.sample_stats.completed >= 4 * step for x in info)
+  assert [x[f"parameters/{run_files.PLAYER}"].current_size for x in info] == [1, 0]
+  assert all(x[run_files.PLAYER].rate_limiter_info.sample_stats.completed >= 4 * step for x in info)
   assert len(list((run_dir / "tensorboard").iterdir())) == 1
   rows = results.by_tag(results.read(run_dir / results.FILE_NAME))["loss/total"]
   assert len({row.update for row in rows}) == len(rows) > 1
@@ -131,11 +131,11 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   assert statuses == [entry.INTERRUPTED] * 2, outputs
   assert f"restored update={step} " in outputs[0] and "restored" not in outputs[1]
   last, other = stopped_at(outputs)
-  assert last == other == saved_steps(run_dir / wiring.CHECKPOINTS)[-1] > step
+  assert last == other == saved_steps(run_dir / run_files.CHECKPOINTS)[-1] > step
   parts = wiring.make_parts(config)
   before, after = (
     checkpoints.load_params(run_dir / path, parts.config)
-    for path in (wiring.INITIAL, wiring.CHECKPOINTS))
+    for path in (run_files.INITIAL, run_files.CHECKPOINTS))
   moved = jax.tree.map(lambda x, y: float(np.abs(x - y).max()), before, after)
   assert max(jax.tree.leaves(moved)) > 1e-3
 
@@ -165,7 +165,7 @@ def test_non_finite_updates_stop_all_hosts_with_a_diagnosis(servers, tmp_path):
   for found in (fine, bad):  # only the terms that depend on rewards
     assert {"loss/policy", "loss/value", "value/winloss"} <= set(found["not_finite_metrics"])
     assert "loss/entropy" not in found["not_finite_metrics"]
-  assert saved_steps(run_dir / wiring.CHECKPOINTS) == []
+  assert saved_steps(run_dir / run_files.CHECKPOINTS) == []
 
 
 @pytest.mark.slow

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data import checkpoints
 from starleague.experiments import supervise
-from starleague.experiments.run.parts import wiring
 from tests.experiments import imitated_games
 from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for
@@ -31,10 +30,10 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
                "--dataset", str(dataset), "--config.learner.log_interval_s=1",
                *(f"--config.{setting}" for setting in SIZES),
                *(f"--config.imitation.{setting}" for setting in SETTINGS)) as started:
-    wait_for(lambda: saved_steps(run_dir / wiring.IMITATION) or started.poll() is not None,
+    wait_for(lambda: saved_steps(run_dir / run_files.IMITATION) or started.poll() is not None,
              "checkpoint")
     kill(run_dir, "imitate")
-    before = saved_steps(run_dir / wiring.IMITATION)[-1]
+    before = saved_steps(run_dir / run_files.IMITATION)[-1]
     output_of(started)
   log = (run_dir / "logs" / "imitator.log").read_text()
   assert int(re.search(r"restored update=(\d+) phase=0", log)[1]) >= before > 0
@@ -42,10 +41,10 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
   # 16 games of two episodes in eight slots, three chunks each, three times; then their winners.
   main = 3 * 2 * 16 * 3 // 8
   last = main + 16 * 3 // 8
-  assert saved_steps(run_dir / wiring.IMITATION)[-1] == last
-  best, = saved_steps(run_dir / wiring.IMITATED)
+  assert saved_steps(run_dir / run_files.IMITATION)[-1] == last
+  best, = saved_steps(run_dir / run_files.IMITATED)
   assert 0 < best <= last
-  manifest = checkpoints.read_manifest(run_dir / wiring.IMITATED / f"{best:012d}")
+  manifest = checkpoints.read_manifest(run_dir / run_files.IMITATED / f"{best:012d}")
   assert manifest["extra"]["phase"] == "fine-tuning"
   tags = results.by_tag(results.read(run_dir / results.FILE_NAME))
   # Both phases measure after the last update of the first, fine-tuning as the last.
@@ -54,8 +53,8 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
   assert manifest["extra"]["held_out_loss"] == pytest.approx(min(fine_tuned), rel=1e-6)
   assert np.isfinite([row.value for row in tags["imitation/loss/cross_entropy"]]).all()
   assert {row.value for row in tags["imitation/held_out/illegal/units"]} == {0.0}
-  params = checkpoints.load_params(run_dir / wiring.IMITATED)
-  initial = checkpoints.load_params(run_dir / wiring.IMITATION)
+  params = checkpoints.load_params(run_dir / run_files.IMITATED)
+  initial = checkpoints.load_params(run_dir / run_files.IMITATION)
   assert params.keys() == initial.keys()
   assert all(np.isfinite(x).all() for entries in params.values() for x in entries.values())
   page = (run_dir / "report.html").read_text()

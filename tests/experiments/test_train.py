@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data import checkpoints
 from starleague.experiments import train
 from starleague.experiments.run.config import settings
@@ -46,7 +46,7 @@ def runs_dir(tmp_path_factory) -> pathlib.Path:
 def finished(runs_dir):
   """A finished run whose learner got SIGKILL after a save; its directory and the saved step."""
   run_dir = runs_dir / "small"
-  folder = run_dir / wiring.CHECKPOINTS
+  folder = run_dir / run_files.CHECKPOINTS
   with running("train", *words(runs_dir)) as started:
     wait_for(lambda: saved_steps(folder) or started.poll() is not None, "checkpoint")
     kill(run_dir, "learner")
@@ -60,11 +60,11 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   run_dir, before = finished
   restored = re.findall(r"restored update=(\d+)", (run_dir / "logs" / "learner.log").read_text())
   assert [int(step) for step in restored] == [before]
-  step = saved_steps(run_dir / wiring.CHECKPOINTS)[-1]
+  step = saved_steps(run_dir / run_files.CHECKPOINTS)[-1]
   assert step > before
   config = settings.load(run_dir)
   parts = wiring.make_parts(config)
-  saved = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config)
+  saved = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config)
   state = reinforcement_setup.make_learner(parts, config, run_dir, saved).state
   assert int(state.step[0]) == step
   # Adam, the warm-up and the rate's transformation have counted every applied update, also those
@@ -97,7 +97,7 @@ def test_a_run_writes_all_its_files(finished):
 @pytest.mark.slow
 def test_an_interrupted_run_stops_cleanly_without_leftover_processes(finished, runs_dir):
   run_dir, _ = finished
-  folder = run_dir / wiring.CHECKPOINTS
+  folder = run_dir / run_files.CHECKPOINTS
   before = saved_steps(folder)[-1]
   with running("train", *words(runs_dir, "--config.seconds=10000")) as started:
     wait_for(lambda: (saved_steps(folder) or [0])[-1] > before or started.poll() is not None,

@@ -9,15 +9,13 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.common.errors import UserError
 from starleague.common.results import Row
 from starleague.league import Payoff, elo_estimate
 from starleague.league.league_file import open_league_file
 from starleague.viewers.league.facts import Facts, anchor_of
 
-LEAGUE_NAME = "league.sqlite"
-LEARNERS = "learners"  # folder of a league's learners, each with a folder of its name
 T = TypeVar("T")
 
 
@@ -33,10 +31,10 @@ class LeagueReader:
     """
     self._folder = pathlib.Path(run_dir)
     self.name = self._folder.resolve().name
-    path = self._folder / LEAGUE_NAME
+    path = self._folder / run_files.LEAGUE
     if not path.is_file():
       raise UserError(f"{self._folder}: expected the folder of a run with a league, found no file "
-                      f"{LEAGUE_NAME} in it. Name another folder, such as runs/NAME.")
+                      f"{run_files.LEAGUE} in it. Name another folder, such as runs/NAME.")
     self._league = open_league_file(path)
     self._payoff = Payoff(path, read_only=True)
     self._followers: dict[pathlib.Path, results.Follower] = {}
@@ -45,7 +43,7 @@ class LeagueReader:
   def stamp(self) -> tuple[tuple[str, int, int], ...]:
     """Returns what changes whenever a file changes that `facts` reads."""
     found = []
-    for path in (*self._folder.glob(f"{LEAGUE_NAME}*"), *self._results_files()):
+    for path in (*self._folder.glob(f"{run_files.LEAGUE}*"), *self._results_files()):
       try:
         status = path.stat()
       except FileNotFoundError:  # SQLite removes its log at times
@@ -56,7 +54,7 @@ class LeagueReader:
   def _results_files(self) -> list[pathlib.Path]:
     """Returns the results files of the run as a whole, and of its learners by name."""
     return [*self._folder.glob(results.FILE_NAME),
-            *sorted(self._folder.glob(f"{LEARNERS}/*/{results.FILE_NAME}"))]
+            *sorted(self._folder.glob(f"{run_files.LEARNERS}/*/{results.FILE_NAME}"))]
 
   def _curves(self) -> dict[str, dict[str, list[Row]]]:
     """Returns rows by learner and tag; the folder of a results file names its learner or run."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import ml_collections
 
 from starleague.agent import config as agent_config
-from starleague.common import progress
+from starleague.common import progress, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.configs import mini
@@ -38,9 +38,9 @@ class Run(NamedTuple):
   @property
   def updates(self) -> int:
     """Updates behind the newest checkpoint; of a league, of all players together."""
-    preset, folders = agent_config.preset(self.config.preset), [self.path / wiring.CHECKPOINTS]
+    preset, folders = agent_config.preset(self.config.preset), [self.path / run_files.CHECKPOINTS]
     if self.league:
-      folders = list((self.path / wiring.LEARNERS).glob(f"*/{wiring.CHECKPOINTS}"))
+      folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
     return sum(max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
                for folder in folders if folder.is_dir())
 

@@ -13,6 +13,7 @@ import numpy as np
 from starleague import league
 from starleague.actor import players, rollouts
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.reverb.parameters import ParameterFetcher
 from starleague.data.reverb.writer import TrajectoryWriter
@@ -31,10 +32,10 @@ def load_snapshot(parts: wiring.Parts, run_dir: pathlib.Path, name: str) -> Any:
     FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: its snapshot is missing or
       cannot be used.
   """
-  path = wiring.snapshot_path(run_dir, name)
+  path = run_files.snapshot_path(run_dir, name)
   # The league begins with snapshots of the initial parameters, which are stored once.
   if league_players.is_first_snapshot(name) and not path.exists():
-    path = run_dir / wiring.INITIAL
+    path = run_dir / run_files.INITIAL
   return checkpoints.load_params(path, parts.config)
 
 
@@ -225,7 +226,7 @@ class LeagueGames:
     self._writer = TrajectoryWriter(address, learners, parts.config, config.unroll_length,
                                     2 * self._batch, deadline_s=config.data.timeout_s)
     self._counts = compiled_loop.Counts(run_dir, origin, str(index))
-    self._openings = {name: openings.Openings(wiring.learner_dir(run_dir, name), origin)
+    self._openings = {name: openings.Openings(run_files.learner_dir(run_dir, name), origin)
                       for name in learners}
 
   def first(self) -> tuple[np.ndarray, Conditioning]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from starleague import league
 from starleague.actor import rollouts
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.data.z.conditioning import Conditioning, Recent
 from starleague.experiments.run.actors import compiled_loop
@@ -51,7 +51,7 @@ def game_results(batch: rollouts.Results, names: Sequence[str],
   opponents = np.asarray(batch.opponent)[over]
   outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
   return [
-    payoff.GameResult(id=uuid.uuid4().hex, home=wiring.PLAYER, away=names[opponent - 1],
+    payoff.GameResult(id=uuid.uuid4().hex, home=run_files.PLAYER, away=names[opponent - 1],
                   result=int(outcome), time=now)
     for opponent, outcome in zip(opponents, outcomes, strict=True)
     if opponent != rollouts.SELF_PLAY]
@@ -80,7 +80,7 @@ class Reporter:
   """Reports game results to the league, and speed to the run's results file."""
 
   def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
-    self._payoff = league.Payoff(run_dir / "league.sqlite")
+    self._payoff = league.Payoff(run_dir / run_files.LEAGUE)
     self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
     self._counts = compiled_loop.Counts(run_dir, origin)
     self._results: list[payoff.GameResult] = []
@@ -91,7 +91,7 @@ class Reporter:
     Args:
       actor: the config group; see `opponent_probabilities`.
     """
-    return opponent_probabilities(self._payoff.scores(wiring.PLAYER, self._opponents),
+    return opponent_probabilities(self._payoff.scores(run_files.PLAYER, self._opponents),
                                   actor.self_play, actor.matchmaking, actor.uniform)
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
@@ -105,7 +105,7 @@ class Reporter:
     self._payoff.record_many(self._results)
     seconds, rows = now - self._origin, []
     for opponent in self._opponents:
-      found = self._payoff.interval(wiring.PLAYER, opponent, since=now - WINDOW_S)
+      found = self._payoff.interval(run_files.PLAYER, opponent, since=now - WINDOW_S)
       if found.games:
         rows += [results.Row(seconds, update, f"score/train/{opponent}", found.score,
                              found.low, found.high),
@@ -132,9 +132,9 @@ class AgentGames:
     self.program = wiring.make_rollouts(parts, config)
     self._parts, self._actor = parts, config.actor
     self._template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-    self._fetch = wiring.make_fetcher(parts, config, parameters_address, wiring.PLAYER)
+    self._fetch = wiring.make_fetcher(parts, config, parameters_address, run_files.PLAYER)
     self._writer = TrajectoryWriter(
-      address, wiring.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
+      address, run_files.PLAYER, parts.config, config.unroll_length, 2 * config.actor.games,
       deadline_s=config.data.timeout_s)
     self._reporter = Reporter(run_dir, parts.opponents, origin)
     self._update = 0  # of the newest parameters

@@ -17,7 +17,7 @@ from starleague import league
 from starleague.actor.game_processes import Finished
 from starleague.actor.games import Order
 from starleague.agent import types
-from starleague.common import stopping
+from starleague.common import run_files, stopping
 from starleague.experiments.run.actors import (
   compiled_league,
   compiled_loop,
@@ -104,7 +104,7 @@ class LeagueDealer:
     self._reports = compiled_league.Reports(client)
     self._asked = 0.0  # the last time that the coordinator had no match
     self._counts = compiled_loop.Counts(run_dir, origin, str(index))
-    self._openings = {name: openings.Openings(wiring.learner_dir(run_dir, name), origin)
+    self._openings = {name: openings.Openings(run_files.learner_dir(run_dir, name), origin)
                       for name in self.learners}
 
   def next_order(self) -> Order | None:

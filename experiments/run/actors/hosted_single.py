@@ -10,7 +10,7 @@ import numpy as np
 from starleague.actor import rollouts
 from starleague.actor.game_processes import Finished
 from starleague.actor.games import Order
-from starleague.common import stopping
+from starleague.common import run_files, stopping
 from starleague.data.reverb.parameters import Fetched
 from starleague.experiments.run.actors import compiled_single, hosted_games
 from starleague.experiments.run.parts import wiring, z_source
@@ -19,7 +19,7 @@ from starleague.experiments.run.parts import wiring, z_source
 class AgentDealer:
   """Deals the games of one agent; see `sc2_acting.Dealer` and `compiled_single.AgentGames`."""
 
-  learners: Sequence[str] = (wiring.PLAYER,)
+  learners: Sequence[str] = (run_files.PLAYER,)
 
   def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict,
                run_dir: pathlib.Path, parameters_address: str, origin: float,
@@ -36,7 +36,7 @@ class AgentDealer:
     """
     self._parts, self._actor, self._rng = parts, config.actor, rng
     self._fetch = wiring.make_fetcher(
-      parts, config, parameters_address, wiring.PLAYER, stopping.stop_event())
+      parts, config, parameters_address, run_files.PLAYER, stopping.stop_event())
     self.given = z_source.of_games(parts, config, run_dir)
     self._reporter = compiled_single.Reporter(run_dir, parts.opponents, origin)
     self._held: Fetched | None = None  # the newest weights

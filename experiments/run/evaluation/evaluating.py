@@ -8,7 +8,7 @@ import jax
 
 from starleague import league
 from starleague.actor import evaluation
-from starleague.common import progress, results
+from starleague.common import progress, results, run_files
 from starleague.data import checkpoints
 from starleague.data.z import conditioning
 from starleague.experiments.run.config import settings
@@ -108,9 +108,9 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
     FileNotFoundError: the run has no weights yet.
   """
   play = make_evaluation(parts, opponents, games, seed)
-  trained = checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config).steps()
-  agents = (("initial", run_dir / wiring.INITIAL, 0, "initial weights"),
-            ("eval", run_dir / wiring.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
+  trained = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config).steps()
+  agents = (("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
+            ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
   played = len(opponents) * games
   for number, (kind, path, update, detail) in enumerate(agents):
     params = checkpoints.load_params(path, parts.config)

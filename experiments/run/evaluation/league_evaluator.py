@@ -11,7 +11,7 @@ from absl import logging
 
 from starleague import league
 from starleague.actor import sessions
-from starleague.common import stopping
+from starleague.common import run_files, stopping
 from starleague.common.errors import UserError
 from starleague.data.reverb.parameters import ParameterFetcher
 from starleague.experiments.run.actors import compiled_league
@@ -121,7 +121,7 @@ def evaluate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pa
   client = league.LeagueClient(
     league.GrpcTransport(coordinator), f"evaluator-{uuid.uuid4().hex[:8]}")
   evaluator = Evaluator(parts, config, run_dir, address, client, _arena(parts, config))
-  while not (run_dir / wiring.INITIAL).exists():  # the learner writes it when it starts
+  while not (run_dir / run_files.INITIAL).exists():  # the learner writes it when it starts
     time.sleep(_IDLE_S)
   while True:
     assignments = client.evaluation_matches(1, config.league.evaluation_games)

@@ -14,6 +14,7 @@ import ml_collections
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.run.actors import compiled_league
@@ -67,7 +68,7 @@ def freeze(parts: wiring.Parts, source: pathlib.Path, config: ml_collections.Con
   """
   params, _ = saved_agents.load(parts, source, saved_agents.TRAINED)
   for player in _players(config):
-    path = wiring.snapshot_path(run_dir, player.name)
+    path = run_files.snapshot_path(run_dir, player.name)
     if not player.learns and not path.exists():
       checkpoints.save_params(path, params, parts.config)
   saved_agents.copy_imitator(source, run_dir)
@@ -78,7 +79,7 @@ def past_selves(run_dir: pathlib.Path) -> list[str]:
   main = saved_agents.main_agent(run_dir)
   if main is None:
     return []
-  folder = wiring.snapshot_path(run_dir, main).parent
+  folder = run_files.snapshot_path(run_dir, main).parent
   # The first one, the imitator, is stored once for all players.
   return sorted({f"{main}-0000", *(path.name for path in folder.glob(f"{main}-*"))})
 
@@ -123,7 +124,7 @@ def play_exploiters(match: evaluation.Evaluator, parts: wiring.Parts,
   agent = compiled_league.load_snapshot(parts, run_dir, frozen)
   return _play(match, {
     player.name: (checkpoints.load_params(
-      wiring.learner_dir(run_dir, player.name) / wiring.CHECKPOINTS, parts.config), agent)
+      run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config), agent)
     for player in found if player.learns}, key, given, on_games)
 
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 import jax
 import ml_collections
 
-from starleague.common import progress
+from starleague.common import progress, run_files
 from starleague.data import checkpoints
 from starleague.data.reverb import parameters, transport
 from starleague.experiments.run.learners.metrics_log import MetricsLog
-from starleague.experiments.run.parts import wiring
 from starleague.learner import prefetch, train_state, update
 
 
@@ -22,7 +21,7 @@ class FirstHost:
 
   def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, address: str,
                origin: float, saved: checkpoints.Checkpoints | None,
-               player: str = wiring.PLAYER):
+               player: str = run_files.PLAYER):
     """Connects to the data server.
 
     Args:

@@ -15,6 +15,7 @@ import optax
 
 from starleague import agent
 from starleague.agent.vocabulary import Arguments
+from starleague.common import run_files
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
 from starleague.experiments.run.config import settings
@@ -146,7 +147,7 @@ def save_library(config: ml_collections.ConfigDict, data: games.Games,
   """Writes the z of the winners of high MMR, for training games; not those that measure."""
   learnt, _ = games.split(data, config.imitation.held_out)
   best = _winners(config, data)
-  games.library(data, learnt[best[learnt]]).save(run_dir / wiring.LIBRARY)
+  games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
 
 
 def _winners(config: ml_collections.ConfigDict, data: games.Games) -> np.ndarray:
@@ -239,7 +240,7 @@ class BestSnapshot:
 
   def __init__(self, parts: wiring.Parts, run_dir: pathlib.Path):
     """Opens the directory."""
-    self._saved = checkpoints.Checkpoints(run_dir / wiring.IMITATED, parts.config, keep_last=1)
+    self._saved = checkpoints.Checkpoints(run_dir / run_files.IMITATED, parts.config, keep_last=1)
 
   def loss(self, phase: Phase) -> float:
     """Returns the held-out loss of the snapshot; infinity without one of the phase."""

@@ -9,7 +9,7 @@ import jax
 import ml_collections
 from absl import logging
 
-from starleague.common import compiling, progress, stopping
+from starleague.common import compiling, progress, run_files, stopping
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
 from starleague.experiments.run.learners import imitation_setup
@@ -23,7 +23,7 @@ def imitate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pat
             dataset: pathlib.Path, origin: float) -> bool:
   """Imitates the players of a dataset until the limits of all phases, or until it is stopped.
 
-  The parameters of lowest held-out loss in the last phase are the run's `wiring.IMITATED`.
+  The parameters of lowest held-out loss in the last phase are the run's `run_files.IMITATED`.
 
   Args:
     parts: the agent and its environment.
@@ -63,7 +63,7 @@ class Imitator:
     self._update = imitation_setup.make_update(parts, config, optimizer)
     self._evaluate = imitation_setup.Evaluator(parts, config, data)
     self._saved = checkpoints.Checkpoints(
-      run_dir / wiring.IMITATION, parts.config, config.learner.keep_last)
+      run_dir / run_files.IMITATION, parts.config, config.learner.keep_last)
     self._best = imitation_setup.BestSnapshot(parts, run_dir)
     state = train_state.initial_state(
       wiring.initial_params(parts, config), optimizer, jax.random.key(config.seed))
@@ -87,7 +87,7 @@ class Imitator:
       progress.IMITATION, detail="compiling the imitator"))
     if number > self.position.phase:
       # The best parameters go on; the optimizer keeps its moments.
-      self._set_params(checkpoints.load_params(self._run_dir / wiring.IMITATED))
+      self._set_params(checkpoints.load_params(self._run_dir / run_files.IMITATED))
       self.move_to(Position(phase=number))
       self._measure(phase)
     self._batches = games.num_batches(

@@ -16,7 +16,7 @@ import ml_collections
 from absl import logging
 
 from starleague import league
-from starleague.common import compiling, progress, results, stopping
+from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import datasets, transport
 from starleague.experiments.run.learners import chief, reinforcement_setup
@@ -45,9 +45,9 @@ class Trainee:
       other: learner of another player, whose compiled update this one shares.
     """
     self.name, self._parts, self._config, self._run_dir = name, parts, config, run_dir
-    folder = wiring.learner_dir(run_dir, name)
+    folder = run_files.learner_dir(run_dir, name)
     self._saved = checkpoints.Checkpoints(
-      folder / wiring.CHECKPOINTS, parts.config, config.learner.keep_last,
+      folder / run_files.CHECKPOINTS, parts.config, config.learner.keep_last,
       config.learner.keep_every or None)
     self.learner = reinforcement_setup.make_learner(parts, config, run_dir, self._saved, other)
     self.step = int(update.unreplicate(self.learner.state.step))
@@ -95,7 +95,7 @@ class Trainee:
     client.set_steps(self.name, self.steps)
     self._first.publish(self.learner.state, self.step)
     for order in client.orders(self.name):
-      path = wiring.snapshot_path(self._run_dir, order.snapshot)
+      path = run_files.snapshot_path(self._run_dir, order.snapshot)
       if not path.exists():
         checkpoints.save_params(path, update.unreplicate(self.learner.state.params),
                                 self._parts.config, self.step)

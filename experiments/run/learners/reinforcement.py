@@ -10,7 +10,7 @@ import jax
 import ml_collections
 from absl import logging
 
-from starleague.common import compiling, stopping
+from starleague.common import compiling, run_files, stopping
 from starleague.data import checkpoints
 from starleague.data.reverb import datasets, transport
 from starleague.experiments.run.learners import chief, hosts, reinforcement_setup
@@ -23,7 +23,7 @@ def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
   """Returns the run's checkpoints; None on hosts other than the first."""
   if jax.process_index() > 0:
     return None
-  return checkpoints.Checkpoints(run_dir / wiring.CHECKPOINTS, parts.config,
+  return checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config,
                                  config.learner.keep_last, config.learner.keep_every or None)
 
 
@@ -65,7 +65,7 @@ def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathl
 
   size = config.learner.batch_size // jax.process_count()
   with contextlib.suppress(transport.StoppedError), \
-      datasets.dataset(address, size, wiring.PLAYER, parts.config, config.unroll_length,
+      datasets.dataset(address, size, run_files.PLAYER, parts.config, config.unroll_length,
                        deadline_s=config.data.timeout_s, stop=stop) as data, \
       prefetch.prefetch(data, learner.update.place, timeout=config.data.timeout_s) as batches:
     left = max(0, config.learner.updates - step) if config.learner.updates else None

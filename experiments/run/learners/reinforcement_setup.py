@@ -11,7 +11,7 @@ import optax
 from absl import logging
 
 from starleague.agent import parameters, pretrained, types
-from starleague.common import files
+from starleague.common import files, run_files
 from starleague.data import checkpoints, wire
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.parts import wiring
@@ -108,11 +108,11 @@ def learning_rate(config: ml_collections.ConfigDict, done: float) -> float:
 def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
                      run_dir: pathlib.Path) -> Any:
   """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
-  path = run_dir / wiring.INITIAL
-  with files.locked(run_dir / f".{wiring.INITIAL}.lock"):  # learners of a league start together
+  path = run_dir / run_files.INITIAL
+  with files.locked(run_dir / f".{run_files.INITIAL}.lock"):  # learners of a league start together
     if not path.exists():
       if config.init == settings.IMITATION:
-        params = checkpoints.load_params(run_dir / wiring.IMITATED, parts.config)
+        params = checkpoints.load_params(run_dir / run_files.IMITATED, parts.config)
       elif config.init == settings.PRETRAINED:
         params = pretrained.load_pretrained(config.preset).params
       else:

@@ -4,7 +4,7 @@ import pathlib
 import shutil
 from typing import Any
 
-from starleague.common import files
+from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
@@ -13,12 +13,12 @@ from starleague.league.players import MAIN
 
 # The agents of a run, and where their weights lie.
 IMITATOR, INITIAL, TRAINED = "imitation", "initial", "trained"
-_FOLDERS = {IMITATOR: wiring.IMITATED, INITIAL: wiring.INITIAL, TRAINED: wiring.CHECKPOINTS}
+_FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL, TRAINED: run_files.CHECKPOINTS}
 
 
 def main_agent(run_dir: pathlib.Path) -> str | None:
   """Returns the name of the first main agent of a league; None for a run of one agent."""
-  names = sorted(path.name for path in (run_dir / wiring.LEARNERS).glob(f"*-{MAIN}-0"))
+  names = sorted(path.name for path in (run_dir / run_files.LEARNERS).glob(f"*-{MAIN}-0"))
   return names[0] if names else None
 
 
@@ -37,7 +37,7 @@ def load(parts: wiring.Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, i
   path = run_dir / _FOLDERS[agent]
   main = main_agent(run_dir)
   if agent == TRAINED and main is not None:
-    path = wiring.learner_dir(run_dir, main) / wiring.CHECKPOINTS
+    path = run_files.learner_dir(run_dir, main) / run_files.CHECKPOINTS
   if not path.is_dir():
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []
@@ -50,15 +50,15 @@ def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
   Raises:
     SettingsError: the source has none.
   """
-  if (target / wiring.INITIAL).exists():
+  if (target / run_files.INITIAL).exists():
     return
-  for name in (wiring.LIBRARY, wiring.INITIAL):
+  for name in (run_files.LIBRARY, run_files.INITIAL):
     if not (source / name).exists():
       raise settings.SettingsError(
         f"{source} has no {name!r}: expected a run that imitated games and began to train.")
   target.mkdir(parents=True, exist_ok=True)
-  with files.replacing(target / wiring.LIBRARY, "wb") as file:
-    file.write((source / wiring.LIBRARY).read_bytes())
+  with files.replacing(target / run_files.LIBRARY, "wb") as file:
+    file.write((source / run_files.LIBRARY).read_bytes())
   # The weights come last: with them the run counts as one that has imitated.
-  with files.replacing_folder(target / wiring.INITIAL) as folder:
-    shutil.copytree(source / wiring.INITIAL, folder, dirs_exist_ok=True)
+  with files.replacing_folder(target / run_files.INITIAL) as folder:
+    shutil.copytree(source / run_files.INITIAL, folder, dirs_exist_ok=True)

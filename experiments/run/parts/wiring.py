@@ -1,6 +1,5 @@
 """The parts of a run that several of its processes share, built from its config."""
 
-import pathlib
 import threading
 from typing import Any, NamedTuple
 
@@ -23,13 +22,6 @@ from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import tiers
 from starleague.environments.skirmish.rules.tables.config import game_config
 
-PLAYER = "main"  # the player that is trained
-INITIAL = "initial"  # snapshot of the initial weights, in the run's directory
-CHECKPOINTS = "checkpoints"
-LEARNERS = "learners"  # of a league: a directory for each learning player
-IMITATION = "imitation"  # checkpoints of imitation
-IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
-LIBRARY = "z.npz"  # z of the imitated winners, in the run's directory
 _ANSWER_S = 60.0  # for the inference of a game in StarCraft II, beside the wait for the learner
 
 
@@ -137,16 +129,6 @@ def make_fetcher(parts: Parts, config: ml_collections.ConfigDict, address: str, 
   return ParameterFetcher(
     address, player, template, interval_s=config.actor.parameter_interval_s,
     deadline_s=config.data.timeout_s, stop=stop)
-
-
-def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
-  """Returns the directory of a league's learning player: checkpoints, results, diagnosis."""
-  return run_dir / LEARNERS / player
-
-
-def snapshot_path(run_dir: pathlib.Path, player: str) -> pathlib.Path:
-  """Returns the snapshot of a league's historical player."""
-  return run_dir / "players" / player
 
 
 def active_probabilities(config: ml_collections.ConfigDict) -> np.ndarray:

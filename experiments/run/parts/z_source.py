@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import ml_collections
 
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data.z import conditioning
 from starleague.data.z.statistics_library import StatisticsLibrary
@@ -20,7 +21,7 @@ def library_path(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> pa
   """Returns the path of the run's library; None: z comes from the games of the run."""
   if config.actor.library:
     return pathlib.Path(config.actor.library)
-  return run_dir / wiring.LIBRARY if config.init == settings.IMITATION else None
+  return run_dir / run_files.LIBRARY if config.init == settings.IMITATION else None
 
 
 def from_library(parts: wiring.Parts, config: ml_collections.ConfigDict,

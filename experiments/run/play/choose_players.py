@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.agent import make_policy, pretrained
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.environments import base
@@ -90,7 +91,7 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _require_players(names, config.environment.tier)
   parts = wiring.make_parts(config)
-  params = checkpoints.load_params(run_dir / wiring.CHECKPOINTS, parts.config)
+  params = checkpoints.load_params(run_dir / run_files.CHECKPOINTS, parts.config)
   return parts.game, replays.policy_player(
     f"agent {run_dir.resolve().name}", parts.policy, params, parts.game, parts.mmr)
 

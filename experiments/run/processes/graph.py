@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import ml_collections
 
+from starleague.common import run_files
 from starleague.experiments.run.config import compositions, resources, settings
 from starleague.experiments.run.processes.programs import Address, Own, Process, Word
-from starleague.viewers.league import reading
 
 DATA, COORDINATOR, LEARNER = "data_server", "coordinator", "learner"  # names of processes
 RESTARTS = 10  # limit of those that lose little
@@ -135,7 +135,7 @@ class _Maker:
     """Makes the coordinator of a league."""
     league = self.config.league
     return self.make(
-      COORDINATOR, COORDINATOR, "--league_file", str(self._run_dir / reading.LEAGUE_NAME),
+      COORDINATOR, COORDINATOR, "--league_file", str(self._run_dir / run_files.LEAGUE),
       "--listen", Own.HOST, "--port", Own.PORT, "--seed", str(self.config.seed),
       "--composition", league.composition, "--matchmaking", league.matchmaking,
       "--snapshot_steps", repr(league.snapshot_steps),

@@ -5,11 +5,10 @@ import time
 
 import ml_collections
 
-from starleague.common import progress, results
+from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
 from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments.run.config import compositions, settings
-from starleague.experiments.run.parts import wiring
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
@@ -80,7 +79,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:
     watch = supervision.Watch(run_dir, origin, shown)
-    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
+    if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
       supervision.imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

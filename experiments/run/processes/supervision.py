@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import ml_collections
 
-from starleague.common import progress, results
+from starleague.common import progress, results, run_files
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
@@ -50,7 +49,7 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     SettingsError: the run was started with another config, of which only durations and places may
       change, or it is a league and should not be, or the other way round.
   """
-  if (run_dir / (wiring.CHECKPOINTS if league else wiring.LEARNERS)).exists():
+  if (run_dir / (run_files.CHECKPOINTS if league else run_files.LEARNERS)).exists():
     raise settings.SettingsError(
       f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
       f"{'train' if league else 'league'}, or choose another --run.")
@@ -169,7 +168,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   with _reported(run_dir), display.Display() as shown:
     watch = Watch(run_dir, origin, shown)
     # The learner copies the imitator's weights to INITIAL when it starts.
-    if config.init == settings.IMITATION and not (run_dir / wiring.INITIAL).exists():
+    if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
       imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     run_processes(graph.training(config, run_dir, origin), watch, place)

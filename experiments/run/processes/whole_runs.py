@@ -5,10 +5,10 @@ import sys
 
 import ml_collections
 
+from starleague.common import run_files
 from starleague.experiments.run.processes import league_run, process_runner, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.viewers.league import page as league_page
-from starleague.viewers.league import reading
 from starleague.viewers.report import page as report_page
 
 
@@ -45,7 +45,7 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
     print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
-  if league and (run_dir / reading.LEAGUE_NAME).exists():
+  if league and (run_dir / run_files.LEAGUE).exists():
     print(f"page: {league_page.write(run_dir)}")
   if (report := run_dir / report_page.FILE_NAME).exists():
     print(f"report: {report}")

@@ -5,13 +5,14 @@ import sys
 import pytest
 from absl import flags
 
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import ABLATIONS
 from starleague.experiments.run.ablation import arm_runs
 from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.evaluation import robustness
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import process_runner
 from tests.experiments.run import ablations
 
@@ -41,7 +42,7 @@ def train(monkeypatch):
   def command(run):
     started.append(run.path.name)
     how = "once" if run.arm.name != "z" else "twice"
-    return (sys.executable, "-c", _TRAIN, str(run.path / wiring.CHECKPOINTS), how)
+    return (sys.executable, "-c", _TRAIN, str(run.path / run_files.CHECKPOINTS), how)
 
   monkeypatch.setattr(arm_runs, "command", command)
   monkeypatch.setattr(saved_agents, "copy_imitator", lambda source, target: None)
@@ -96,7 +97,7 @@ def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
   assert run.updates == 0 and run.config.learner.updates == 4000
   for player, steps in (("terran-main-0", (100, 2500)), ("terran-main_exploiter-0", (1499,))):
     for step in steps:
-      (wiring.learner_dir(run.path, player) / wiring.CHECKPOINTS / f"{step:012d}").mkdir(
+      (run_files.learner_dir(run.path, player) / run_files.CHECKPOINTS / f"{step:012d}").mkdir(
         parents=True)
   assert run.updates == 3999 and not run.finished
 
@@ -145,7 +146,7 @@ def test_arms_of_the_papers_figure_differ_in_one_choice_each(tmp_path):
 
 
 def test_runs_are_trained_in_turn_and_finished_ones_skipped(runs, train):
-  (runs[1].path / wiring.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+  (runs[1].path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
   reported = []
   with pytest.raises(UserError, match="z_3 ended after 25 updates, expected 40; raise"):
     arm_runs.train(runs, None, lambda *report: reported.append(report))

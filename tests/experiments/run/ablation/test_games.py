@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from starleague.actor.evaluation import Counts
+from starleague.common import run_files
 from starleague.experiments.run.ablation import games
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
@@ -23,7 +24,7 @@ ORDERS = np.array([[5, 5], [6, 6], [7, 7], [8, 8]]).repeat(10, axis=1)
 def runs(tmp_path, monkeypatch):
   runs = ablations.make_runs(tmp_path)
   for run in runs:
-    (run.path / wiring.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+    (run.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
   parts = wiring.make_parts(runs[0].config)._replace(
     environment=builders.building(), policy=builders.make_policy(obeys=True),
     scripted=builders.scripted, mmr=3000)
@@ -69,7 +70,7 @@ def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
   loaded.clear()
   assert games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
   assert loaded == []
-  (runs[1].path / wiring.CHECKPOINTS / f"{41:012d}").mkdir()
+  (runs[1].path / run_files.CHECKPOINTS / f"{41:012d}").mkdir()
   games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
   # Its games against scripts and its pairs: with noise, with z, with z that is shown.
   assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]

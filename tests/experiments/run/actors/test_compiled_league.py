@@ -9,6 +9,7 @@ from starleague import league
 from starleague.actor import players
 from starleague.agent import config as agent_config
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.actors import compiled_league, match_slots
@@ -137,8 +138,8 @@ def run(tmp_path, monkeypatch):
   config = agent_config.mini()
   parts = wiring.make_parts(settings.complete({}))
   policy = parts.policy._replace(init=lambda key: {"m": {"w": np.zeros(2, np.float32)}})
-  for path, value in ((tmp_path / wiring.INITIAL, 7.0),
-                      (wiring.snapshot_path(tmp_path, "main-1"), 8.0)):
+  for path, value in ((tmp_path / run_files.INITIAL, 7.0),
+                      (run_files.snapshot_path(tmp_path, "main-1"), 8.0)):
     checkpoints.save_params(path, {"m": {"w": np.full(2, value, np.float32)}}, config)
   return parts._replace(policy=policy), tmp_path
 

@@ -5,9 +5,9 @@ import pytest
 
 from starleague.actor import rollouts
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.data.z.conditioning import Recent
 from starleague.experiments.run.actors import compiled_single
-from starleague.experiments.run.parts import wiring
 
 NAMES = ("passive", "rusher", "builder")
 ZERG = types.RACES.index("zerg")
@@ -50,7 +50,7 @@ def test_only_finished_games_against_scripted_players_count():
                   over=[True, True, True, False])
   found = compiled_single.game_results(batch, NAMES, now=5.0)
   assert [(r.home, r.away, r.result, r.time) for r in found] == [
-    (wiring.PLAYER, "rusher", 1, 5.0), (wiring.PLAYER, "rusher", 0, 5.0)]
+    (run_files.PLAYER, "rusher", 1, 5.0), (run_files.PLAYER, "rusher", 0, 5.0)]
   assert len({r.id for r in found}) == 2
 
 

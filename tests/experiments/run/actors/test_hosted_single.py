@@ -7,7 +7,7 @@ import pytest
 
 from starleague.actor.game_processes import Finished
 from starleague.actor.games import Report
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.experiments.run.actors import compiled_loop, compiled_single, hosted_single
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.parts import wiring
@@ -55,4 +55,4 @@ def test_weights_are_given_once_and_games_reported(dealer, tmp_path):
   rows = {row.tag: row for row in results.read(tmp_path / results.FILE_NAME)}
   assert (rows["count/steps"].value, rows["count/games"].value) == (8, 1)
   assert rows["score/train/zerg:hard"].value == 1.0 and rows["count/steps"].update == 30
-  assert wiring.PLAYER in dealer.learners
+  assert run_files.PLAYER in dealer.learners

@@ -7,6 +7,7 @@ import pytest
 
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
+from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
@@ -75,28 +76,28 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
   def save(folder, value):
     checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config)
 
-  save(source / wiring.CHECKPOINTS / f"{3:012d}", 3.0)
-  save(source / wiring.INITIAL, 1.0)
-  (source / wiring.LIBRARY).write_bytes(b"z")
+  save(source / run_files.CHECKPOINTS / f"{3:012d}", 3.0)
+  save(source / run_files.INITIAL, 1.0)
+  (source / run_files.LIBRARY).write_bytes(b"z")
   config = robustness.exploiting(config_of(), parts, False, 2, 60)
   robustness.freeze(parts, source, config, run_dir)
-  save(source / wiring.CHECKPOINTS / f"{4:012d}", 4.0)
+  save(source / run_files.CHECKPOINTS / f"{4:012d}", 4.0)
   robustness.freeze(parts, source, config, run_dir)
-  frozen = wiring.snapshot_path(run_dir, "terran-main-0-0000")
+  frozen = run_files.snapshot_path(run_dir, "terran-main-0-0000")
   assert [path.name for path in frozen.parent.iterdir()] == [frozen.name]
-  for path, value in ((frozen, 3.0), (run_dir / wiring.INITIAL, 1.0)):
+  for path, value in ((frozen, 3.0), (run_dir / run_files.INITIAL, 1.0)):
     params = checkpoints.load_params(path, parts.config)
     assert params["m"]["w"].tolist() == [value, value]
 
 
 def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path):
   assert robustness.past_selves(tmp_path) == []
-  wiring.learner_dir(tmp_path, "terran-main-0").mkdir(parents=True)
+  run_files.learner_dir(tmp_path, "terran-main-0").mkdir(parents=True)
   write(tmp_path / "trained", 2)
-  write(tmp_path / wiring.INITIAL, 0)
-  write(wiring.snapshot_path(tmp_path, "terran-main-0-0001"), 2)
-  write(wiring.snapshot_path(tmp_path, "terran-main-0-0002"), 3)
-  write(wiring.snapshot_path(tmp_path, "terran-main_exploiter-0-0001"), 9)
+  write(tmp_path / run_files.INITIAL, 0)
+  write(run_files.snapshot_path(tmp_path, "terran-main-0-0001"), 2)
+  write(run_files.snapshot_path(tmp_path, "terran-main-0-0002"), 3)
+  write(run_files.snapshot_path(tmp_path, "terran-main_exploiter-0-0001"), 9)
   ended = []
   found = robustness.play_past(
     match, parts, tmp_path, KEY, unconditional(1, 0), ended.append)
@@ -107,10 +108,10 @@ def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path)
 
 def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
   config = robustness.exploiting(config_of(), parts, False, 2, 60)
-  write(wiring.snapshot_path(tmp_path, "terran-main-0-0000"), 2)
+  write(run_files.snapshot_path(tmp_path, "terran-main-0-0000"), 2)
   for number, weight in enumerate((1, 4)):
-    folder = wiring.learner_dir(tmp_path, f"terran-league_exploiter-{number}")
-    write(folder / wiring.CHECKPOINTS, weight)
+    folder = run_files.learner_dir(tmp_path, f"terran-league_exploiter-{number}")
+    write(folder / run_files.CHECKPOINTS, weight)
   found = robustness.play_exploiters(match, parts, config, tmp_path, KEY, unconditional(1, 0))
   assert found == {"terran-league_exploiter-0": Counts(0, 0, 4),
                    "terran-league_exploiter-1": Counts(4, 0, 0)}

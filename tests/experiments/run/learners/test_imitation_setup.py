@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
+from starleague.common import run_files
 from starleague.data import checkpoints, games
 from starleague.data.games import files
 from starleague.experiments.run.config import settings
@@ -107,7 +108,7 @@ def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_pat
   for step, loss in ((100, 2.0), (60, 1.5)):
     best.save(step, {"m": {"w": np.full(2, loss, np.float32)}}, phase, loss)
     assert best.loss(phase) == loss
-  params = checkpoints.load_params(tmp_path / wiring.IMITATED, MINI)
+  params = checkpoints.load_params(tmp_path / run_files.IMITATED, MINI)
   np.testing.assert_array_equal(params["m"]["w"], [1.5, 1.5])
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from starleague.agent import pretrained, types
 from starleague.agent.config import mini as mini_agent
+from starleague.common import run_files
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.learners import reinforcement_setup
@@ -40,4 +41,4 @@ def test_training_may_start_from_pretrained_weights(tmp_path):
   for (path, leaf), other in zip(
       jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):
     np.testing.assert_array_equal(leaf, other, err_msg=jax.tree_util.keystr(path))
-  assert (tmp_path / wiring.INITIAL).is_dir()  # a resumed run reads it again
+  assert (tmp_path / run_files.INITIAL).is_dir()  # a resumed run reads it again

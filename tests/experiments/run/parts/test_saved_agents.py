@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starleague import agent
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
@@ -22,7 +23,7 @@ def parts():
 def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
   for player, value in (("terran-league_exploiter-0", 1.0), ("terran-main-0", 2.0),
                         ("terran-main-1", 3.0), ("terran-main_exploiter-0", 4.0)):
-    save(wiring.learner_dir(tmp_path, player) / wiring.CHECKPOINTS, 7, value)
+    save(run_files.learner_dir(tmp_path, player) / run_files.CHECKPOINTS, 7, value)
   params, updates = saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
   assert updates == 7 and params["m"]["w"].tolist() == [2.0, 2.0]
 
@@ -30,14 +31,14 @@ def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
 def test_the_main_agent_of_a_league_is_the_first_one(tmp_path):
   assert saved_agents.main_agent(tmp_path) is None
   for player in ("zerg-main-1", "zerg-main-0", "zerg-main_exploiter-0"):
-    wiring.learner_dir(tmp_path, player).mkdir(parents=True)
+    run_files.learner_dir(tmp_path, player).mkdir(parents=True)
   assert saved_agents.main_agent(tmp_path) == "zerg-main-0"
 
 
 def test_the_trained_agent_of_a_run(parts, tmp_path):
   with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
     saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
-  save(tmp_path / wiring.CHECKPOINTS, 3, 5.0)
+  save(tmp_path / run_files.CHECKPOINTS, 3, 5.0)
   assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3
 
 
@@ -46,12 +47,12 @@ def test_an_imitator_is_copied_once_and_whole(tmp_path):
   source.mkdir()
   with pytest.raises(settings.SettingsError, match="source has no 'z.npz': expected a run that"):
     saved_agents.copy_imitator(source, target)
-  (source / wiring.LIBRARY).write_bytes(b"z")
-  (source / wiring.INITIAL / "params").mkdir(parents=True)
-  (source / wiring.INITIAL / "params" / "data").write_bytes(b"weights")
+  (source / run_files.LIBRARY).write_bytes(b"z")
+  (source / run_files.INITIAL / "params").mkdir(parents=True)
+  (source / run_files.INITIAL / "params" / "data").write_bytes(b"weights")
   saved_agents.copy_imitator(source, target)
-  assert (target / wiring.LIBRARY).read_bytes() == b"z"
-  assert (target / wiring.INITIAL / "params" / "data").read_bytes() == b"weights"
-  (source / wiring.LIBRARY).write_bytes(b"another")
+  assert (target / run_files.LIBRARY).read_bytes() == b"z"
+  assert (target / run_files.INITIAL / "params" / "data").read_bytes() == b"weights"
+  (source / run_files.LIBRARY).write_bytes(b"another")
   saved_agents.copy_imitator(source, target)
-  assert (target / wiring.LIBRARY).read_bytes() == b"z"
+  assert (target / run_files.LIBRARY).read_bytes() == b"z"

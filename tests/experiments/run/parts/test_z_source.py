@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import types
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.parts import wiring, z_source
@@ -15,7 +16,7 @@ def run_config(**changes):
 
 
 def test_the_source_of_z_follows_the_config(tmp_path):
-  assert z_source.library_path(run_config(), tmp_path) == tmp_path / wiring.LIBRARY
+  assert z_source.library_path(run_config(), tmp_path) == tmp_path / run_files.LIBRARY
   assert z_source.library_path(run_config(init="random"), tmp_path) is None
   given = run_config(**{"init": "random", "actor.library": "humans.npz"})
   assert str(z_source.library_path(given, tmp_path)) == "humans.npz"

@@ -1,0 +1,23 @@
+"""Files of a run: their names, wherever they are written or read."""
+
+import pathlib
+
+PLAYER = "main"  # the player of a run that trains one agent
+INITIAL = "initial"  # snapshot of the initial weights, the teacher of reinforcement learning
+CHECKPOINTS = "checkpoints"  # of the run's agent, or of a league's player
+LEARNERS = "learners"  # of a league: a directory for each learning player
+PLAYERS = "players"  # of a league: a snapshot for each historical player
+LEAGUE = "league.sqlite"  # of a league: players, results, assignments
+IMITATION = "imitation"  # checkpoints of imitation
+IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
+LIBRARY = "z.npz"  # z of the imitated winners
+
+
+def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
+  """Returns the directory of a league's learning player: checkpoints, results, diagnosis."""
+  return run_dir / LEARNERS / player
+
+
+def snapshot_path(run_dir: pathlib.Path, player: str) -> pathlib.Path:
+  """Returns the snapshot of a league's historical player."""
+  return run_dir / PLAYERS / player

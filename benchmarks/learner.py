@@ -61,10 +61,12 @@ def report(names: tuple[str, str], unit: str, measured: tuple) -> None:
 def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, ready) -> None:
   """Runs a data server whose items can be sampled thousands of times; sends its port first."""
   tables = make_tables(
-    [run_files.PLAYER], agent_config.preset(preset), unroll_length, samples_per_item=SAMPLES_PER_ITEM,
+    [run_files.PLAYER], agent_config.preset(preset), unroll_length,
+    samples_per_item=SAMPLES_PER_ITEM,
     min_size=1, tolerance=len(trajectories))
   server = make_server(tables)
-  writer = TrajectoryWriter(f"localhost:{server.port}", run_files.PLAYER, agent_config.preset(preset),
+  writer = TrajectoryWriter(
+    f"localhost:{server.port}", run_files.PLAYER, agent_config.preset(preset),
                             unroll_length, num_rows=1)
   for packed in trajectories:
     writer.send(run_files.PLAYER, packed)
@@ -128,7 +130,8 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
   size = config.learner.batch_size
   own_sampler = transport.load_reverb().Client(address)._client.NewSampler(
     run_files.PLAYER, -1, sampler.SAMPLES_IN_FLIGHT)
-  with datasets.dataset(address, size, run_files.PLAYER, parts.config, config.unroll_length) as data:
+  with datasets.dataset(
+      address, size, run_files.PLAYER, parts.config, config.unroll_length) as data:
     def rate(take, count):
       start = time.perf_counter()
       taken = 0

@@ -110,7 +110,8 @@ def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence
   play = make_evaluation(parts, opponents, games, seed)
   trained = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config).steps()
   agents = (("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
-            ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0, "trained agent"))
+            ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0,
+             "trained agent"))
   played = len(opponents) * games
   for number, (kind, path, update, detail) in enumerate(agents):
     params = checkpoints.load_params(path, parts.config)

@@ -13,7 +13,8 @@ from starleague.league.players import MAIN
 
 # The agents of a run, and where their weights lie.
 IMITATOR, INITIAL, TRAINED = "imitation", "initial", "trained"
-_FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL, TRAINED: run_files.CHECKPOINTS}
+_FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
+            TRAINED: run_files.CHECKPOINTS}
 
 
 def main_agent(run_dir: pathlib.Path) -> str | None:

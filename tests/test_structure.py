@@ -16,6 +16,19 @@ CODE = sorted(FILES + [path.relative_to(ROOT).as_posix() for folder in ("tests",
 # Folders at the root that are no rooms; each is in the README's map too.
 OTHER_FOLDERS = {"tests", "docs", "benchmarks", "starleague"}
 HIDDEN_OR_GENERATED = {"build", "dist", "runs", "requirements"}
+# Folders whose modules, and those of the folders inside, have a test file each: the test of
+# ROOM/NAME.py is tests/ROOM/test_NAME.py.
+MIRRORED = {
+  "data/games",
+  "data/z",
+  "experiments/run/ablation",
+  "experiments/run/datasets",
+  "experiments/run/progress",
+  "league/ratings",
+  "viewers/league",
+  "viewers/play",
+  "viewers/report",
+}
 
 
 def oversized(file, source):
@@ -64,6 +77,17 @@ def test_every_folder_of_tests_mirrors_a_room():
   folders.discard(pathlib.Path("."))
   assert folders
   assert [str(folder) for folder in sorted(folders) if not (ROOT / folder).is_dir()] == []
+
+
+@pytest.mark.parametrize("room", sorted(MIRRORED))
+def test_every_module_has_a_test_of_its_name(room):
+  modules = [path.relative_to(ROOT) for path in (ROOT / room).rglob("*.py")
+             if path.name not in ("__init__.py", "__main__.py")]
+  assert modules
+  tests = {module: pathlib.Path("tests") / module.parent / f"test_{module.name}"
+           for module in modules}
+  assert [f"{module} has no {test}" for module, test in sorted(tests.items())
+          if not (ROOT / test).is_file()] == []
 
 
 def test_the_readme_maps_every_folder():

@@ -60,7 +60,7 @@ ALLIANCE_SELF, ALLIANCE_ALLY, ALLIANCE_NEUTRAL, ALLIANCE_ENEMY = 1, 2, 3, 4
 RACES = ("none", "terran", "zerg", "protoss", "random")
 BUILD_ORDER_LENGTH = 20
 NUM_DELAYS = 128
-MAX_DELAY = NUM_DELAYS - 1  # game loops
+MAX_DELAY = NUM_DELAYS - 1  # game loops between two observations of a player
 POSITION_GRID = 256
 GAME_LOOPS_PER_SECOND = 22.4
 

@@ -15,14 +15,7 @@ import jax.numpy as jnp
 
 from starleague.agent import distributions, vocabulary
 from starleague.agent.config import AgentConfig
-from starleague.agent.heads import (
-  delay,
-  location,
-  queued,
-  repeat,
-  selected_units,
-  target_unit,
-)
+from starleague.agent.heads import categorical, location, selected_units, target_unit
 from starleague.agent.heads import function as function_head
 from starleague.agent.heads.inputs import HeadInputs
 from starleague.agent.types import Action, Array, action_spec
@@ -44,23 +37,23 @@ def _decode(config: AgentConfig, inputs: HeadInputs, choose: _Choose,
   used = vocabulary.argument_mask(jnp.clip(function, 0, vocabulary.NUM_FUNCTIONS - 1))
   embedding = function_head.embedding(config, inputs, function)
 
-  delay_logits = delay.logits(config, embedding)
-  delay_ = choose("delay", delay_logits)
-  embedding = embedding + delay.embedding(config, delay_)
+  delay_logits = categorical.delay_logits(config, embedding)
+  delay = choose("delay", delay_logits)
+  embedding = embedding + categorical.embedding(config, "delay", delay)
 
-  queued_logits = queued.logits(config, embedding)
-  queued_ = choose("queued", queued_logits)
-  embedding = embedding + queued.embedding(config, queued_, used.queued)
+  queued_logits = categorical.queued_logits(config, embedding)
+  queued = choose("queued", queued_logits)
+  embedding = embedding + categorical.embedding(config, "queued", queued, used.queued)
 
-  repeat_logits = repeat.logits(config, embedding)
-  repeat_ = choose("repeat", repeat_logits)
-  embedding = embedding + repeat.embedding(config, repeat_, used.repeat)
+  repeat_logits = categorical.repeat_logits(config, embedding)
+  repeat = choose("repeat", repeat_logits)
+  embedding = embedding + categorical.embedding(config, "repeat", repeat, used.repeat)
 
   units, units_logits, embedding = pick(embedding, function, used.units)
   target_logits = target_unit.logits(config, inputs, embedding, function)
   location_logits = location.logits(config, inputs, embedding, function)
   choices = Arguments(
-    function, delay_, queued_, repeat_, units, choose("target_unit", target_logits),
+    function, delay, queued, repeat, units, choose("target_unit", target_logits),
     choose("location", location_logits))
   single = jax.tree.map(lambda choice, use: jnp.where(use, choice, 0), choices, used)
   logits = Arguments(

@@ -21,14 +21,7 @@ import numpy as np
 from starleague.agent import baselines, blocks, config, core, heads, types
 from starleague.agent import vocabulary as v
 from starleague.agent.encoders import entity, scalar, spatial
-from starleague.agent.heads import (
-  delay,
-  location,
-  queued,
-  repeat,
-  selected_units,
-  target_unit,
-)
+from starleague.agent.heads import categorical, location, selected_units, target_unit
 from starleague.agent.heads import function as function_head
 
 PATH = pathlib.Path(__file__).with_suffix(".json")
@@ -99,12 +92,12 @@ def modules() -> dict[str, Callable[[], Any]]:
     "core": lambda: core.unroll(MINI, encodings, np.float32([1, 1, 0]), state),
     "function": lambda: function_head.logits(MINI, inputs)[available],
     "function_embedding": lambda: function_head.embedding(MINI, inputs, function),
-    "delay": lambda: (delay.logits(MINI, autoregressive)[1:],
-                      delay.embedding(MINI, jnp.int32(9))),
-    "queued": lambda: (queued.logits(MINI, autoregressive),
-                       queued.embedding(MINI, jnp.int32(1), yes)),
-    "repeat": lambda: (repeat.logits(MINI, autoregressive),
-                       repeat.embedding(MINI, jnp.int32(2), yes)),
+    "delay": lambda: (categorical.delay_logits(MINI, autoregressive)[1:],
+                      categorical.embedding(MINI, "delay", jnp.int32(9))),
+    "queued": lambda: (categorical.queued_logits(MINI, autoregressive),
+                       categorical.embedding(MINI, "queued", jnp.int32(1), yes)),
+    "repeat": lambda: (categorical.repeat_logits(MINI, autoregressive),
+                       categorical.embedding(MINI, "repeat", jnp.int32(2), yes)),
     "selected_units": lambda: selected_units.teacher_force(
       MINI, inputs, autoregressive, function, yes, action.units)[1],
     "target_unit": lambda: target_unit.logits(MINI, inputs, autoregressive, function)[:20],

@@ -387,6 +387,6 @@ def test_repeat_can_be_switched_off():
   config = dataclasses.replace(SETTINGS, repeat=False)
   params, _, _ = make_heads(config)
   assert not [name for name in params if name.startswith("repeat")]
-  logits = heads.repeat.logits(config, jnp.ones(config.autoregressive_size))
+  logits = heads.categorical.repeat_logits(config, jnp.ones(config.autoregressive_size))
   np.testing.assert_array_equal(jax.nn.softmax(logits), [1.0, 0.0, 0.0])
-  assert (heads.repeat.embedding(config, jnp.int32(0), jnp.bool_(True)) == 0.0).all()
+  assert (heads.categorical.embedding(config, "repeat", jnp.int32(0), jnp.bool_(True)) == 0.0).all()

@@ -29,7 +29,7 @@ class GamesError(UserError):
 class Finished(NamedTuple):
   """The end of a game."""
 
-  order: games.Order
+  request: games.GameRequest
   report: games.Report
 
 
@@ -41,14 +41,14 @@ class _Playing:
     self.connection, theirs = multiprocessing.Pipe()
     self.process = start(theirs)
     theirs.close()
-    self.order: games.Order | None = None
+    self.request: games.GameRequest | None = None
     self.since = 0.0
 
-  def play(self, order: games.Order) -> None:
+  def play(self, request: games.GameRequest) -> None:
     """Starts a game; a process that is dead already is found by the next `poll`."""
-    self.order, self.since = order, time.monotonic()
+    self.request, self.since = request, time.monotonic()
     try:
-      self.connection.send_bytes(games.encode(order))
+      self.connection.send_bytes(games.encode(request))
     except OSError:
       pass
 
@@ -68,7 +68,7 @@ class GameProcesses:
   """A fixed number of processes that play games all the time."""
 
   def __init__(self, count: int, target: Callable[..., object], arguments: tuple,
-               next_order: Callable[[], games.Order | None], stalled_s: float):
+               next_request: Callable[[], games.GameRequest | None], stalled_s: float):
     """Starts the processes.
 
     Args:
@@ -76,12 +76,12 @@ class GameProcesses:
       target: main function of a process, importable; called with a connection and `arguments`.
         It runs in a session of its own, which ends with it.
       arguments: picklable.
-      next_order: returns the next game, or None: there is no other.
+      next_request: returns the next game, or None: there is no other.
       stalled_s: seconds after which a game without an end is void.
     """
     self._context = multiprocessing.get_context("spawn")
     self._target, self._arguments = target, arguments
-    self._next_order, self._stalled_s = next_order, stalled_s
+    self._next_request, self._stalled_s = next_request, stalled_s
     self._void = 0
     self._playing = [_Playing(self._start) for _ in range(count)]
     for playing in self._playing:
@@ -94,16 +94,16 @@ class GameProcesses:
     return process
 
   def _give(self, playing: _Playing) -> None:
-    order = self._next_order()
-    if order is None:
-      playing.order = None
+    request = self._next_request()
+    if request is None:
+      playing.request = None
     else:
-      playing.play(order)
+      playing.play(request)
 
   def resume(self) -> None:
     """Starts games in processes that had none to play, if there are some now."""
     for playing in self._playing:
-      if playing.order is None:
+      if playing.request is None:
         self._give(playing)
 
   def poll(self) -> list[Finished]:
@@ -113,13 +113,13 @@ class GameProcesses:
       GamesError: games cannot be played at all, or many in a row are void.
     """
     found = []
-    busy = [playing for playing in self._playing if playing.order is not None]
+    busy = [playing for playing in self._playing if playing.request is not None]
     ready = connections.wait([playing.connection for playing in busy], 0)
     for playing in busy:
       report = self._report(playing, playing.connection in ready)
-      if report is None or playing.order is None:
+      if report is None or playing.request is None:
         continue
-      found.append(Finished(playing.order, report))
+      found.append(Finished(playing.request, report))
       self._check(found[-1])
       if playing.connection.closed:
         i = self._playing.index(playing)
@@ -143,11 +143,11 @@ class GameProcesses:
 
   def _check(self, finished: Finished) -> None:
     """Counts void matches in a row."""
-    order, report = finished
+    request, report = finished
     if report.result is not None:
       self._void = 0
       return
-    logging.warning("void_match order=%s reason=%r", order, report.reason)
+    logging.warning("void_match order=%s reason=%r", request, report.reason)
     self._void += 1
     if report.final:
       raise GamesError(report.reason)

@@ -26,15 +26,15 @@ _INACTIVE = (False,) * len(types.PSEUDO_REWARDS)
 _REWARDS = jax.jit(rewards.rewards)
 
 
-class Told(NamedTuple):
-  """What agents are told in the games of an actor."""
+class GameConditioning(NamedTuple):
+  """The conditioning of the agents in the games of an actor."""
 
   mmr: int  # as their observations show it
   statistics: types.Statistics  # [M, ...], z to play for; row 0 is unconditional
   pseudo_scale: float = 1.0  # pseudo-reward per unit of distance to z
 
 
-class Order(NamedTuple):
+class GameRequest(NamedTuple):
   """A game to be played; travels as JSON."""
 
   opponent: str = ""  # the built-in bot that plays player 1; empty: an agent does
@@ -44,7 +44,8 @@ class Order(NamedTuple):
   swap_sides: bool = False
   players: tuple[int, int] = (0, 0)  # whose parameters act, as of `inference.Header`
   recorded: tuple[bool, bool] = (True, True)  # whether somebody learns from the player's steps
-  # z of each player, by its starting side, which the game decides: rows of `Told.statistics`.
+  # z of each player, by its starting side, which the game decides: rows of the statistics of
+  # `GameConditioning`.
   targets: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
   # Of each player: whether the parts of z are active, PSEUDO_REWARDS.
   active: tuple[tuple[bool, ...], tuple[bool, ...]] = (_INACTIVE, _INACTIVE)
@@ -87,9 +88,9 @@ class Host(Protocol):
     """Ends the current game and everything that belongs to it, also if it hangs."""
 
 
-def agents_of(order: Order) -> tuple[int, ...]:
+def agents_of(request: GameRequest) -> tuple[int, ...]:
   """Returns the players that agents play."""
-  return (0,) if order.opponent else (0, 1)
+  return (0,) if request.opponent else (0, 1)
 
 
 class _Goal:
@@ -127,38 +128,40 @@ class _Goal:
       winloss, before, executed, self.target, loop, self.active, **self._options))
 
 
-def _goals(host: Host, order: Order, told: Told) -> list[_Goal]:
+def _goals(host: Host, request: GameRequest, conditioning: GameConditioning) -> list[_Goal]:
   """Returns the goals of both players of a game that has started, and shows them their z."""
-  goals = [_Goal(jax.tree.map(lambda x, i=order.targets[player][side]: x[i], told.statistics),
-                 order.active[player], told.pseudo_scale, host.grid_per_unit())
+  goals = [_Goal(jax.tree.map(lambda x, i=request.targets[player][side]: x[i],
+                              conditioning.statistics),
+                 request.active[player], conditioning.pseudo_scale, host.grid_per_unit())
            for player, side in enumerate(host.sides())]
   host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))
   return goals
 
 
-def play(host: Host, client: Client, order: Order, told: Told, config: AgentConfig) -> Report:
+def play(host: Host, client: Client, request: GameRequest, conditioning: GameConditioning,
+         config: AgentConfig) -> Report:
   """Plays a game: the agents' steps go through the client's slots, player i's through slot i.
 
   Args:
-    host: plays the game; its bot is that of the order.
+    host: plays the game; its bot is that of the request.
     client: with a slot for each agent.
-    order: what to play.
-    told: to the agents.
+    request: what to play.
+    conditioning: of the agents.
     config: the agent's.
 
   Raises:
     ServiceError: the inference service has ended.
   """
-  agents, environment = agents_of(order), host.environment()
-  state = environment.reset(np.asarray(order.seed), base.make_match_up(
-    order.races, order.map_index, order.swap_sides, mmr=(told.mmr, told.mmr)))
-  goals = _goals(host, order, told)
+  agents, environment = agents_of(request), host.environment()
+  state = environment.reset(np.asarray(request.seed), base.make_match_up(
+    request.races, request.map_index, request.swap_sides, mmr=(conditioning.mmr, conditioning.mmr)))
+  goals = _goals(host, request, conditioning)
   numbers, steps = [0, 0], 0
   while True:
     outcome = environment.outcome(state)
     due = np.asarray(environment.due(state))
     requests = {
-      player: (_header(order, player, numbers[player], bool(outcome.over)),
+      player: (_header(request, player, numbers[player], bool(outcome.over)),
                _step(environment, state, player, outcome, goals[player], config))
       for player in agents if outcome.over or due[player]}
     actions = client.act(requests) if requests else {}
@@ -178,10 +181,10 @@ def play(host: Host, client: Client, order: Order, told: Told, config: AgentConf
     state = environment.advance(state)
 
 
-def _header(order: Order, player: int, number: int, last: bool) -> Header:
-  noise = 2 * (order.seed % _MOST_NOISE) + player
-  return Header(int(number == 0), int(last), order.players[player], noise, number,
-                int(order.recorded[player]))
+def _header(request: GameRequest, player: int, number: int, last: bool) -> Header:
+  noise = 2 * (request.seed % _MOST_NOISE) + player
+  return Header(int(number == 0), int(last), request.players[player], noise, number,
+                int(request.recorded[player]))
 
 
 def _step(environment: base.Environment, state: Any, player: int, outcome: base.Outcome,
@@ -199,32 +202,32 @@ def _step(environment: base.Environment, state: Any, player: int, outcome: base.
     pseudo_active=goal.active, weight=np.float32(1))
 
 
-def serve(connection: Connection, make_host: Callable[[], Host], address: str, told: Told,
-          config: AgentConfig, deadline_s: float = 60.0) -> None:
+def serve(connection: Connection, make_host: Callable[[], Host], address: str,
+          conditioning: GameConditioning, config: AgentConfig, deadline_s: float = 60.0) -> None:
   """Plays the games that come through a connection until it ends: the main loop of a process.
 
   A game that fails is void, and everything that belongs to it is ended before the next one.
 
   Args:
-    connection: orders come and reports go as JSON.
+    connection: requests come and reports go as JSON.
     make_host: makes what plays the games.
     address: of the inference service.
-    told: to the agents.
+    conditioning: of the agents.
     config: the agent's.
     deadline_s: seconds of each wait for the service, which may wait for the learner.
   """
   host = make_host()
   try:
     while True:
-      order = decode(Order, connection.recv_bytes())
-      host.bot = order.opponent
+      request = decode(GameRequest, connection.recv_bytes())
+      host.bot = request.opponent
       try:
         # Only slots that ask are claimed: the service waits for the others.
         with contextlib.closing(
-            Client(address, config, len(agents_of(order)), deadline_s)) as client:
-          report = play(host, client, order, told, config)
-        if order.replay:
-          host.save_replay(pathlib.Path(order.replay))
+            Client(address, config, len(agents_of(request)), deadline_s)) as client:
+          report = play(host, client, request, conditioning, config)
+        if request.replay:
+          host.save_replay(pathlib.Path(request.replay))
       except UserError as error:
         host.close()
         if isinstance(error, ConnectionError):  # the service has ended
@@ -238,7 +241,7 @@ def serve(connection: Connection, make_host: Callable[[], Host], address: str, t
     host.close()
 
 
-def encode(message: Order | Report) -> bytes:
+def encode(message: GameRequest | Report) -> bytes:
   """Returns a message as JSON."""
   return json.dumps(message._asdict()).encode()
 

@@ -16,11 +16,15 @@ import ml_collections
 import numpy as np
 
 from starleague.actor import rollouts
+from starleague.actor.loops import programs
+from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.data import wire
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts.actor_options import actor_options
 
 
 def seconds(call, repeats: int) -> float:
@@ -47,12 +51,12 @@ class Played(NamedTuple):
   state: rollouts.RolloutState
 
 
-def measure_program(parts: wiring.Parts, config: ml_collections.ConfigDict, params: Any,
+def measure_program(parts: Parts, config: ml_collections.ConfigDict, params: Any,
                     calls: int) -> Played:
   """Measures whole calls of the rollout program, with its records on the host."""
-  program = wiring.make_rollouts(parts, config)
+  program = programs.make_single(parts, actor_options(config))
   opponents = 1 + len(parts.opponents)
-  conditioning = unconditional(parts.maps, parts.mmr)
+  conditioning = unconditional(len(parts.maps), parts.mmr)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
   start = time.perf_counter()
   state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, conditioning)
@@ -73,11 +77,11 @@ def measure_program(parts: wiring.Parts, config: ml_collections.ConfigDict, para
   return Played(rate, state)
 
 
-def measure_stages(parts: wiring.Parts, config: ml_collections.ConfigDict, params: Any,
+def measure_stages(parts: Parts, config: ml_collections.ConfigDict, params: Any,
                    played: Played) -> float:
   """Measures each stage of an iteration, compiled alone; returns the rate of one player alone."""
   size, games = config.actor.inference_batch, config.actor.games
-  environment, game = parts.environment, played.state.environment
+  environment, game = programs.compiled_games(parts).environment, played.state.environment
   rows = np.arange(size)
   some = jax.tree.map(lambda x: x[rows // 2], game)
   observation, _ = jax.jit(jax.vmap(environment.observe))(some, rows % 2)
@@ -88,7 +92,7 @@ def measure_stages(parts: wiring.Parts, config: ml_collections.ConfigDict, param
   record = jax.tree.map(lambda x: np.zeros((size, *x.shape), x.dtype), types.step_spec(
     parts.config.max_entities, parts.config.map_size, parts.config.max_selected))
   step = jax.vmap(parts.policy.step, in_axes=(None, 0, 0, 0))
-  scripted = jax.vmap(functools.partial(parts.scripted, player=1))
+  scripted = jax.vmap(functools.partial(programs.compiled_games(parts).scripted, player=1))
   stages = {
     "inference": timed(lambda *a: step(*a)[:2], params, keys, observation, core),
     "observe": timed(jax.vmap(environment.observe), some, rows % 2),
@@ -112,8 +116,8 @@ def main() -> None:
   parser.add_argument("--calls", type=int, default=10, help="calls of the program that are timed")
   options = parser.parse_args()
   config = settings.complete({})
-  parts = wiring.make_parts(config)
-  params = wiring.initial_params(parts, config)
+  parts = registry.make_parts(config)
+  params = saved_agents.initial_params(parts, config)
   played = measure_program(parts, config, params, options.calls)
   single = measure_stages(parts, config, params, played)
   print(f"one player at a time, inference alone: {single:.0f} agent steps/s")

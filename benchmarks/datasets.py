@@ -28,7 +28,8 @@ from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables.config import game_config
 from starleague.experiments import record
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 
 MINI, FULL = agent.mini(), agent.full()
 LARGE = game_config("large", FULL)
@@ -96,9 +97,9 @@ def main() -> None:
   parser.add_argument("--games", type=int, default=6, help="of full size")
   options = parser.parse_args()
   config = settings.complete({"unroll_length": options.unroll_length})
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   if options.run_dir is None:
-    params = wiring.initial_params(parts, config)
+    params = saved_agents.initial_params(parts, config)
   else:
     params = checkpoints.load_params(
       pathlib.Path(options.run_dir) / run_files.CHECKPOINTS, parts.config)

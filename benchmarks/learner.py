@@ -26,6 +26,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.actor.parts import Parts
 from starleague.agent import config as agent_config
 from starleague.common import run_files
 from starleague.data import wire
@@ -34,8 +35,9 @@ from starleague.data.reverb.server import make_server, make_tables
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.experiments import record
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import hosts, reinforcement_setup
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.parts import saved_agents
 from starleague.learner import prefetch, train_state, update
 
 PARTS = ("feeding", "dataset", "devices")
@@ -76,9 +78,9 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
 
 
 @contextlib.contextmanager
-def full_table(parts: wiring.Parts, config) -> Iterator[str]:
+def full_table(parts: Parts, config) -> Iterator[str]:
   """Yields the address of a data server with trajectories of an untrained agent."""
-  params = wiring.initial_params(parts, config)
+  params = saved_agents.initial_params(parts, config)
   trajectories = list(itertools.islice(
     record.play(parts, config, params, 0), 8 * config.learner.batch_size))
   context = multiprocessing.get_context("spawn")
@@ -160,7 +162,7 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
-  params = jax.device_get(wiring.initial_params(parts, config))
+  params = jax.device_get(saved_agents.initial_params(parts, config))
   optimizer = reinforcement_setup.make_optimizer(params, config)
   run = update.make_update(
     reinforcement_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
@@ -204,7 +206,7 @@ def main() -> None:
   parser.add_argument("--seconds", type=float, default=3.0, help="a measurement of dataset")
   options = parser.parse_args()
   config = settings.complete({})
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   if "here" in options.parts:
     return measure_here(options, parts, config)
   if {"feeding", "dataset"} & set(options.parts):

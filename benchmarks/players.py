@@ -17,10 +17,12 @@ import ml_collections
 import numpy as np
 
 from starleague.actor import players, rollouts
+from starleague.actor.loops import programs
+from starleague.actor.parts import Parts
 from starleague.data import wire
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
 
 
 class Program(NamedTuple):
@@ -32,20 +34,20 @@ class Program(NamedTuple):
   probabilities: np.ndarray
 
 
-def make_program(parts: wiring.Parts, config: ml_collections.ConfigDict, count: int, chunk: int,
+def make_program(parts: Parts, config: ml_collections.ConfigDict, count: int, chunk: int,
                  batched: bool) -> Program:
   """Returns a compiled program of `count` players; each plays against the next one."""
   actor = config.actor
   sizes = players.Sizes(slots=count, matches=count, scripts=0, chunk=chunk)
   program = players.make_rollouts(
-    parts.environment, parts.policy,
+    programs.compiled_games(parts).environment, parts.policy,
     rollouts.RolloutConfig(
       games=actor.games, inference_batch=actor.inference_batch, iterations=actor.iterations,
-      races=parts.races, maps=parts.maps), sizes, None, wire.pack_steps, batched=batched)
+      races=parts.races, maps=len(parts.maps)), sizes, None, wire.pack_steps, batched=batched)
   pairs = np.array([(i, (i + 1) % count) for i in range(count)])
   weights = [jax.device_get(parts.policy.init(jax.random.key(i))) for i in range(count)]
   at_hand = jax.device_put(players.stack(weights, pairs))
-  conditioning = unconditional(parts.maps, parts.mmr)
+  conditioning = unconditional(len(parts.maps), parts.mmr)
   state = program.init(jax.random.key(0), np.arange(actor.games) % count, conditioning)
   made = Program(
     lambda *a: program.run(*a, conditioning), at_hand, state,
@@ -73,7 +75,7 @@ def main() -> None:
   parser.add_argument("--calls", type=int, default=5, help="timed calls of each program")
   options = parser.parse_args()
   config = settings.complete({})
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   batch = config.actor.inference_batch
   programs = {"1 player": make_program(parts, config, 1, batch, False)}
   for count in options.players:

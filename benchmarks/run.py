@@ -23,12 +23,15 @@ import jax
 import numpy as np
 
 from benchmarks.learner import make_update
+from starleague.actor.loops import programs
 from starleague.common import results
 from starleague.data.assembler import Assembler
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import reinforcement_setup
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts.actor_options import actor_options
 from starleague.experiments.run.processes import graph
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -72,12 +75,12 @@ def whole(folder: pathlib.Path, name: str, seconds: float) -> Whole:
 def actor_alone(seconds: float) -> float:
   """Returns the agent steps/s of the rollout program and the assembler, without a learner."""
   config = settings.complete({})
-  parts = wiring.make_parts(config)
-  program = wiring.make_rollouts(parts, config)
+  parts = registry.make_parts(config)
+  program = programs.make_single(parts, actor_options(config))
   opponents = 1 + len(parts.opponents)
-  conditioning = unconditional(parts.maps, parts.mmr)
+  conditioning = unconditional(len(parts.maps), parts.mmr)
   state = program.init(jax.random.key(0), np.arange(config.actor.games) % opponents, conditioning)
-  params = wiring.initial_params(parts, config)
+  params = saved_agents.initial_params(parts, config)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
   assembler = Assembler(parts.config, config.unroll_length, 2 * config.actor.games)
   steps, start = 0, 0.0
@@ -93,7 +96,7 @@ def actor_alone(seconds: float) -> float:
 def learner_alone(seconds: float) -> float:
   """Returns the agent steps/s of updates on one batch that is on the device."""
   config = settings.complete({})
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   run, state, teacher = make_update(parts, config)
   batch = run.place(reinforcement_setup.empty_batch(parts, config))
   updates, start = 0, 0.0

@@ -18,7 +18,8 @@ from starleague.common.errors import UserError
 from starleague.experiments.run.config import entry, ranges, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import conditioning, evaluating
-from starleague.experiments.run.parts import saved_agents, wiring, z_source
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents, z_source
 from starleague.experiments.run.progress import bar
 
 for _name in ("run_dir", "opponents", "match_games", "out", "seed"):
@@ -53,13 +54,13 @@ def main() -> None:
     if games % 2:
       raise settings.SettingsError(f"--{name} must be even (half from each side), found {games}.")
   config = settings.load(run_dir)
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   params, update = saved_agents.load(parts, run_dir, _AGENT.value)
   library = _LIBRARY.value or z_source.library_path(config, run_dir)
   if library is None:
     raise UserError(f"--library: {run_dir} has no library of z, because it imitated no games")
   test = conditioning.make_test(
-    parts, config.environment.tier,
+    parts,
     z_source.from_library(parts, config, pathlib.Path(library)),
     evaluating.opponent_indices(run_flags.OPPONENTS.value or parts.opponents, parts.opponents),
     _GAMES.value, told, match_games)

@@ -16,7 +16,7 @@ from starleague.common import results
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import evaluating
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
 
 for _name in ("run_dir", "games", "opponents", "origin", "seed"):
   flags.declare_key_flag(_name)
@@ -29,14 +29,16 @@ def main() -> None:
     raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
   config = settings.load(run_dir)
   games = given or config.evaluation.games
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   path = run_dir / results.FILE_NAME
   origin = run_flags.ORIGIN.value
   if origin is None:
     origin = time.time() - results.last_seconds(path)
-  for found in evaluating.evaluate_run(parts, run_dir, opponents, games, run_flags.SEED.value):
+  for found in evaluating.evaluate_run(
+      registry.game_of(config).engine.make_evaluation, parts, run_dir, opponents, games,
+      run_flags.SEED.value):
     results.append(path, evaluating.result_rows(
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():

@@ -26,8 +26,8 @@ from absl import flags, logging
 from starleague.data.reverb import sampler
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import hosts, league_learner, reinforcement
-from starleague.experiments.run.parts import wiring
 
 for _name in ("run_dir", "address", "league", "origin"):
   flags.declare_key_flag(_name)
@@ -49,7 +49,7 @@ def main() -> None:
   config = settings.load(run_dir)
   hosts.check_hosts(config)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  parts, address = wiring.make_parts(config), run_flags.given(run_flags.ADDRESS)
+  parts, address = registry.make_parts(config), run_flags.given(run_flags.ADDRESS)
   if run_flags.LEAGUE.value is not None:
     complete = league_learner.learn(parts, config, run_dir, address, run_flags.LEAGUE.value,
                                      origin, _PLAYERS.value)

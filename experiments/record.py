@@ -15,6 +15,8 @@ import ml_collections
 import numpy as np
 from absl import flags
 
+from starleague.actor.loops import programs
+from starleague.actor.parts import Parts
 from starleague.common import run_files
 from starleague.data import checkpoints, wire
 from starleague.data.assembler import Assembler
@@ -22,7 +24,8 @@ from starleague.data.reverb import recordings
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts.actor_options import actor_options
 
 for _name in ("run_dir", "dataset", "seed"):
   flags.declare_key_flag(_name)
@@ -32,15 +35,15 @@ _WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
                              "The run's newest or initial weights.")
 
 
-def play(parts: wiring.Parts, config: ml_collections.ConfigDict, params: Any,
+def play(parts: Parts, config: ml_collections.ConfigDict, params: Any,
          seed: int) -> Iterator[wire.Packed]:
   """Yields trajectories of an agent's games without end.
 
   Opponents are the agent itself and each scripted player, with equal shares.
   """
-  program = wiring.make_rollouts(parts, config)
+  program = programs.make_single(parts, actor_options(config))
   opponents = 1 + len(parts.opponents)
-  conditioning = unconditional(parts.maps, parts.mmr)
+  conditioning = unconditional(len(parts.maps), parts.mmr)
   state = program.init(
     jax.random.key(seed), np.arange(config.actor.games) % opponents, conditioning)
   probabilities = np.full(opponents, 1 / opponents, np.float32)
@@ -56,7 +59,7 @@ def main() -> None:
   recordings.require_new(path)
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   where = run_dir / (run_files.CHECKPOINTS if _WEIGHTS.value == "newest" else run_files.INITIAL)
   params = checkpoints.load_params(where, parts.config)
   seed = run_flags.SEED.value

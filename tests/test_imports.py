@@ -18,9 +18,9 @@ ROOMS = {
   "agent": {"common"},
   "environments": {"agent", "common"},
   "data": {"agent", "common"},
-  "actor": {"agent", "common", "environments", "data"},
-  "learner": {"agent", "common", "data"},
   "league": {"common"},
+  "actor": {"agent", "common", "environments", "data", "league"},
+  "learner": {"agent", "common", "data"},
   "viewers": {"agent", "common", "environments", "data", "actor", "learner", "league"},
   "experiments": {"agent", "common", "environments", "data", "actor", "learner", "league",
                   "viewers"},
@@ -38,6 +38,13 @@ FLOORS = {
   "data": (
     "data/trees.py", "data/records.py", "data/wire.py", "data/assembler.py", "data/checkpoints/",
     "data/reverb/", "data/z/", "data/games/", "data/replays/"),
+  "actor": ("actor/inference/", "actor/loops/"),
+  "experiments": (
+    "experiments/configs/", "experiments/run/config/errors.py", "experiments/run/config/ranges.py",
+    "experiments/run/games/", "experiments/run/config/", "experiments/run/parts/",
+    "experiments/run/progress/", "experiments/run/evaluation/", "experiments/run/learners/",
+    "experiments/run/processes/", "experiments/run/datasets/", "experiments/run/ablation/",
+    "experiments/run/play/"),
 }
 # Heavy packages, and where alone they are imported.
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),

@@ -5,9 +5,9 @@ import ml_collections
 from starleague.experiments.configs import mini
 
 
-def get_config(init: str = "", environment: str = "skirmish") -> ml_collections.ConfigDict:
+def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
   """Returns the config of a run; see `mini.get_config`."""
-  config = mini.get_config(init, environment)
+  config = mini.get_config(init)
   config.update({
     "preset": "medium",
     "seconds": 8 * 3600.0,
@@ -40,6 +40,4 @@ def get_config(init: str = "", environment: str = "skirmish") -> ml_collections.
     "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
     "evaluation": {"games": 20},
   })
-  if environment == "sc2":
-    config.update(mini.SC2)
   return config

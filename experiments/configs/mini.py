@@ -15,32 +15,21 @@ FROM_RANDOM = {
     "value_warm_up": 0,
   },
 }
-# Changes for StarCraft II, `--config.environment.name=sc2`: each game has processes of its own.
-SC2 = {
-  "environment": {"opponents": "terran:veryeasy"},  # RACE:DIFFICULTY[:BUILD] of built-in bots
-  "actor": {"games": 2, "inference_batch": 4, "pseudo_probability": 0.0, "demonstrators": ""},
-  "data": {"min_size": 16, "tolerance": 64},
-  "learner": {"batch_size": 16},
-  "league": {"games": 1, "evaluation_games": 1},
-  "evaluation": {"games": 4},
-}
 
 
-def get_config(init: str = "", environment: str = "skirmish") -> ml_collections.ConfigDict:
+def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
   """Returns the config of a run; `--config.KEY=VALUE` changes a key.
 
+  Another game than Skirmish changes some values; its entry in `run/games` lists them, and the
+  config group of its own.
+
   Args:
-    init: the value of `config.init`; "random" changes what `FROM_RANDOM` says. Empty: "imitation",
-      "random" in StarCraft II, where scripted players cannot be recorded.
-    environment: the value of `config.environment.name`; "sc2" changes what `SC2` says.
+    init: the value of `config.init`; "random" changes what `FROM_RANDOM` says.
   """
   config = _from_imitation()
-  config.init = init or ("random" if environment == "sc2" else "imitation")
-  config.environment.name = environment
+  config.init = init
   if config.init == "random":
     config.update(FROM_RANDOM)
-  if environment == "sc2":
-    config.update(SC2)
   return config
 
 
@@ -55,7 +44,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "seconds": 480.0,  # of reinforcement learning by `train`, without setup and evaluation
     "unroll_length": 16,  # T
     "environment": {
-      "name": "skirmish",  # or "sc2": StarCraft II, or what SC2PATH names
+      "name": "skirmish",  # or "sc2": StarCraft II; see run/games
       "tier": "mini",
       # Scripted players of the tier, met in training and in evaluation.
       "opponents": "passive,rusher,builder,random_player",
@@ -79,7 +68,6 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
       "pseudo_scale": 0.1,  # reward for one unit of distance to z
     },
-    "sc2": _sc2(),
     "league": _league(),
     "cluster": _cluster(),
     "data": {
@@ -98,19 +86,6 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "learner": _learner(),
     "evaluation": {"games": 200},  # against each scripted player
   })
-
-
-def _sc2() -> dict:
-  """Returns the values of StarCraft II; they are not read for Skirmish."""
-  return {
-    "maps": "Flat32",  # names that pysc2 knows, or paths below Maps; with commas between
-    "races": "terran",  # of the agent, drawn for each game; with commas between
-    "version": "",  # of the game; empty: the newest that is installed
-    "camera": True,  # whether the virtual camera limits what is seen of enemies
-    "deadline_s": 120.0,  # of a request to the game; a game that takes longer hangs
-    "game_s": 7200.0,  # of a whole game; one that takes longer is void
-    "wait_s": 0.02,  # longest time that an observation waits for others in the inference service
-  }
 
 
 def _league() -> dict:

@@ -20,7 +20,8 @@ from starleague.experiments.configs import medium, mini
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import evaluating
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 
 for _name in ("run_dir", "games", "opponents", "seed"):
   flags.declare_key_flag(_name)
@@ -66,12 +67,13 @@ def _commit() -> str:
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config, commit = settings.load(run_dir), _commit()
-  command, parts = command_of(config), wiring.make_parts(config)
+  command, parts = command_of(config), registry.make_parts(config)
   games = run_flags.GAMES.value or config.evaluation.games
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
-  play = evaluating.make_evaluation(parts, opponents, games, run_flags.SEED.value)
+  play = registry.game_of(config).engine.make_evaluation(
+    parts, opponents, games, run_flags.SEED.value)
   scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
                  for name, found in play(params).items())
   date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))

@@ -10,10 +10,10 @@ def obedient(connection, *arguments):
   folder = arguments[0]
   while True:
     try:
-      order = json.loads(connection.recv_bytes())
+      request = json.loads(connection.recv_bytes())
     except EOFError:
       return
-    seed = order["seed"]
+    seed = request["seed"]
     if seed in (1, 2):
       mark = os.path.join(folder, str(seed))
       if not os.path.exists(mark):

@@ -13,15 +13,15 @@ STALLED_S = 1000.0
 
 
 def play(target, folder, seeds, count=2):
-  orders = [games.Order(seed=seed) for seed in seeds]
+  requests = [games.GameRequest(seed=seed) for seed in seeds]
   processes = GameProcesses(
-    count, target, (str(folder),), lambda: orders.pop(0) if orders else None, STALLED_S)
+    count, target, (str(folder),), lambda: requests.pop(0) if requests else None, STALLED_S)
   found, end = [], time.monotonic() + 900
   try:
     while len(found) < len(seeds):
       found += processes.poll()
       for process in processes._playing:
-        if process.order and process.order.seed == 2 and (folder / "2").exists():
+        if process.request and process.request.seed == 2 and (folder / "2").exists():
           process.since = -math.inf  # it has begun to stall, long ago
       assert time.monotonic() < end, found
       time.sleep(0.01)
@@ -33,8 +33,8 @@ def play(target, folder, seeds, count=2):
 @pytest.mark.slow
 def test_every_order_is_reported_once_and_the_dead_and_stalled_are_void(tmp_path):
   found = play(playing.obedient, tmp_path, [1, 2, 3, 4, 5, 6, 7])
-  reports = {order.seed: report for order, report in found}
-  assert sorted(order.seed for order, _ in found) == [1, 2, 3, 4, 5, 6, 7]
+  reports = {request.seed: report for request, report in found}
+  assert sorted(request.seed for request, _ in found) == [1, 2, 3, 4, 5, 6, 7]
   assert "ended with status 7" in reports[1].reason and reports[1].result is None
   assert "not ended within 1000 s" in reports[2].reason and reports[2].result is None
   assert reports[3] == games.Report(None, reason="it hangs")
@@ -55,7 +55,7 @@ def test_many_void_matches_in_a_row_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("message", [
-  games.Order("zerg:hard", 7, (2, 3), 1, True, (0, 1)), games.Report(-1, 900, 50),
+  games.GameRequest("zerg:hard", 7, (2, 3), 1, True, (0, 1)), games.Report(-1, 900, 50),
   games.Report(None, reason="it hangs", final=True)])
 def test_messages_are_json(message):
   assert games.decode(type(message), games.encode(message)) == message

@@ -94,8 +94,8 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
   log, records = [], []
   with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:
     client = Client(listener.address, CONFIG, 2)
-    report = games.play(Host(environment(log, players)), client, games.Order(opponent, seed=6),
-                        store(), CONFIG)
+    report = games.play(Host(environment(log, players)), client,
+                        games.GameRequest(opponent, seed=6), store(), CONFIG)
     client.close()
   actions = expected(6, players)
   assert sorted(log[0].acted) == sorted(actions)
@@ -138,13 +138,13 @@ class Broken(Host):
 class Pipe:
   """Orders, then the end."""
 
-  def __init__(self, *orders):
-    self.orders, self.reports = list(orders), []
+  def __init__(self, *requests):
+    self.requests, self.reports = list(requests), []
 
   def recv_bytes(self):
-    if not self.orders:
+    if not self.requests:
       raise EOFError
-    return games.encode(self.orders.pop(0))
+    return games.encode(self.requests.pop(0))
 
   def send_bytes(self, message):
     self.reports.append(games.decode(games.Report, message))
@@ -152,8 +152,8 @@ class Pipe:
 
 def test_a_failed_game_is_void_and_the_next_one_is_played():
   host = Broken()
-  pipe = Pipe(games.Order("zerg:easy", 1, replay="one"), games.Order("terran:hard", 2),
-              games.Order("terran:hard", 2, replay="three"))
+  pipe = Pipe(games.GameRequest("zerg:easy", 1, replay="one"), games.GameRequest("terran:hard", 2),
+              games.GameRequest("terran:hard", 2, replay="three"))
   with serving(make_model(2), 2) as listener:
     games.serve(pipe, lambda: host, listener.address, store(), CONFIG)
   played = games.Report(-1, LENGTH, len(expected(2, 1)), ((0,) * 20,))
@@ -186,17 +186,17 @@ def store(*orders):
     wanted = blank.build_order.copy()
     wanted[:len(order)] = order
     rows.append(blank._replace(build_order=wanted))
-  return games.Told(6200, jax.tree.map(lambda *x: np.stack(x), *rows), pseudo_scale=0.5)
+  return games.GameConditioning(6200, jax.tree.map(lambda *x: np.stack(x), *rows), pseudo_scale=0.5)
 
 
 def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():
-  told, log, records = store([7, 8, 9, 10], [7, 8, 9]), [], []
-  order = games.Order(seed=6, targets=((1, 2), (1, 2)), active=(
+  conditioning, log, records = store([7, 8, 9, 10], [7, 8, 9]), [], []
+  request = games.GameRequest(seed=6, targets=((1, 2), (1, 2)), active=(
     (False,) * 4, (True, False, False, True)))
   host = Host(builds(log, ([7] * 20, [7, 5, 9] + [0] * 17)), sides=(0, 1))
   with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:
     client = Client(listener.address, CONFIG, 2)
-    games.play(host, client, order, told, CONFIG)
+    games.play(host, client, request, conditioning, CONFIG)
     client.close()
   # Player 1 starts on side 1 and sees the second z; player 0's has no active part.
   assert host.shown.build_order[1, :4].tolist() == [7, 8, 9, 0]
@@ -208,7 +208,7 @@ def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():
     player = int(steps.pseudo_active.any())
     rewards[player].update(zip(steps.observation.game_loop[:-1].tolist(),
                                steps.reward[:-1, 1:], strict=True))
-    assert steps.pseudo_active[0].tolist() == list(order.active[player])
+    assert steps.pseudo_active[0].tolist() == list(request.active[player])
   assert not np.any(list(rewards[0].values()))
   # Distances to 7 8 9: 3, then 2 with 7, 2 with 7 5, and 1.8 with 7 5 9, as the 9 is 20 game units
   # away. Half of each decrease.

@@ -14,7 +14,7 @@ from starleague.experiments.run.processes import league_run, supervision
 
 REQUIRED = {"evaluate": ["run_dir"], "learner": ["run_dir", "address"],
             "actor": ["run_dir", "address"], "data_server": ["run_dir", "port"]}
-NAMES = settings.flat(mini.get_config().to_dict())
+NAMES = settings.flat(settings.base())
 INTEGERS = [key for key, value in NAMES.items() if type(value) is int]
 FLOATS = [key for key, value in NAMES.items() if type(value) is float]
 

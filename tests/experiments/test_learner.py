@@ -21,7 +21,7 @@ from starleague.data.reverb.server import make_server, make_tables
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.experiments import learner as experiment
 from starleague.experiments.run.config import entry, settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry
 from tests import compiling
 from tests.experiments.launch import launch
 from tests.experiments.runs import saved_steps
@@ -132,7 +132,7 @@ def test_two_hosts_train_save_once_end_together_and_resume(servers, tmp_path):
   assert f"restored update={step} " in outputs[0] and "restored" not in outputs[1]
   last, other = stopped_at(outputs)
   assert last == other == saved_steps(run_dir / run_files.CHECKPOINTS)[-1] > step
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   before, after = (
     checkpoints.load_params(run_dir / path, parts.config)
     for path in (run_files.INITIAL, run_files.CHECKPOINTS))

@@ -12,8 +12,8 @@ from starleague.common import results, run_files
 from starleague.data import checkpoints
 from starleague.experiments import train
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import reinforcement_setup
-from starleague.experiments.run.parts import wiring
 from tests.experiments.launch import refusal
 from tests.experiments.runs import (
   SIZES,
@@ -63,7 +63,7 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   step = saved_steps(run_dir / run_files.CHECKPOINTS)[-1]
   assert step > before
   config = settings.load(run_dir)
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   saved = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config)
   state = reinforcement_setup.make_learner(parts, config, run_dir, saved).state
   assert int(state.step[0]) == step

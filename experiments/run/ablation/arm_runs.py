@@ -15,7 +15,8 @@ from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import graph, process_runner, programs, supervision
 
 POLL_S = 0.5
@@ -82,7 +83,7 @@ def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
   """
   if not ablation.exploiters:
     return []
-  parts = wiring.make_parts(runs[0].config)
+  parts = registry.make_parts(runs[0].config)
   return [run._replace(
     config=robustness.exploiting(
       run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates),
@@ -121,7 +122,7 @@ def command(run: Run) -> tuple[programs.Word, ...]:
 def _begin(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> None:
   """Copies the weights that a run starts from and does not make itself."""
   if run.target is not None:
-    robustness.freeze(wiring.make_parts(run.config), run.target.path, run.config, run.path)
+    robustness.freeze(registry.make_parts(run.config), run.target.path, run.config, run.path)
     return
   source = imitator_of(run, runs, given)
   if source is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
+from starleague.actor.loops import compiled_evaluation
 from starleague.agent import types
 from starleague.common import files
 from starleague.data.z import conditioning
@@ -20,7 +21,8 @@ from starleague.experiments.run.ablation import figures
 from starleague.experiments.run.ablation.arm_runs import Run
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import evaluating, robustness
-from starleague.experiments.run.parts import saved_agents, wiring, z_source
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents, z_source
 
 MEASURED = "games.json"  # results of all games so far, in the ablation's folder
 _PARTS = len(types.PSEUDO_REWARDS)  # of z
@@ -94,14 +96,10 @@ class Judge:
         "an ablation's arms must have one preset, environment.tier and environment.opponents, "
         f"found {sorted(kinds)}.")
     self._ablation, self._runs = ablation, runs
-    self._parts = wiring.make_parts(runs[0].config)
+    self._parts = registry.make_parts(runs[0].config)
     opponents = evaluating.opponent_indices(ablation.opponents, self._parts.opponents)
-    self._evaluator = evaluation.make_evaluator(
-      self._parts.environment, self._parts.policy, self._parts.scripted, opponents,
-      ablation.games, races=self._parts.races, maps=self._parts.maps)
-    self._match = evaluation.make_match(
-      self._parts.environment, self._parts.policy, ablation.match_games, races=self._parts.races,
-      maps=self._parts.maps)
+    self._evaluator = compiled_evaluation.make_evaluator(self._parts, opponents, ablation.games)
+    self._match = compiled_evaluation.make_match(self._parts, ablation.match_games)
 
   def evaluate(self, entrant: Entrant, on_games: Callable[[int], object]) -> dict[str, Any]:
     """Returns an entrant's counts by scripted player, and the entropy of its openings."""
@@ -141,7 +139,7 @@ class Judge:
 
   @property
   def _untold(self) -> Conditioning:
-    return conditioning.unconditional(self._parts.maps, self._parts.mmr)
+    return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
 
   def _weights(self, entrant: Entrant) -> Any:
     return saved_agents.load(self._parts, entrant.run.path, saved_agents.TRAINED)[0]
@@ -152,7 +150,7 @@ class Judge:
       path = z_source.library_path(run.config, run.path)
       if run.seed == seed and path is not None:
         return z_source.from_library(self._parts, run.config, path)
-    return conditioning.unconditional(self._parts.maps, self._parts.mmr)
+    return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
 
 
 def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],

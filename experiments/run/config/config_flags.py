@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import ml_collections
 from absl import flags
 
-from starleague.experiments.configs import mini
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.config.entry import one_line
+from starleague.experiments.run.games import registry
 
 _DEFINE: dict[type, Callable[..., flags.FlagHolder]] = {
   bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float,
@@ -53,7 +53,7 @@ def define(path: str | os.PathLike) -> ConfigFlags:
   """
   config = flags.DEFINE_string(
     "config", str(path), "Config file: Python with a function get_config().")
-  values = settings.flat(mini.get_config().to_dict())
+  values = settings.flat(settings.base())
   overrides = {
     key: _DEFINE[type(value)](f"config.{key}", None, f"Config key {key}; in mini: {value!r}.")
     for key, value in values.items()}
@@ -63,20 +63,22 @@ def define(path: str | os.PathLike) -> ConfigFlags:
 
 
 def load_file(path: str | os.PathLike, init: str | None = None,
-              environment: str | None = None) -> dict[str, Any]:
+              game: str | None = None) -> dict[str, Any]:
   """Returns the values of a config file.
 
   Args:
     path: a Python file with a function `get_config()` that returns a ConfigDict. If the function
-      has parameters `init` and `environment`, its values may depend on the run's initial weights
-      and on the game.
-    init: the value of the config key `init`; None: the file's.
-    environment: the value of the config key `environment.name`; None: the file's.
+      has a parameter `init`, its values may depend on the run's initial weights.
+    init: the value of the config key `init`; None: the game's, or else the file's.
+    game: the value of the config key `environment.name`, which changes some values; None: the
+      file's, whose values are not changed.
 
   Raises:
     SettingsError: it is no such file, or it raises.
   """
   where = f"config file {str(path)!r}"
+  entry = None if game is None else registry.find(game)
+  init = init or (entry and entry.default_init)
   if not os.path.isfile(path):
     found = "a directory" if os.path.isdir(path) else "no such file"
     raise settings.SettingsError(f"{where}: {found}; expected a Python file with get_config().")
@@ -89,10 +91,8 @@ def load_file(path: str | os.PathLike, init: str | None = None,
   if not callable(get_config):
     raise settings.SettingsError(f"{where}: expected a function get_config(), found none.")
   try:
-    given = {"init": init, "environment": environment}
-    config = get_config(**{
-      name: given[name] for name in inspect.signature(get_config).parameters
-      if given.get(name) is not None})
+    takes_init = "init" in inspect.signature(get_config).parameters and init is not None
+    config = get_config(init=init) if takes_init else get_config()
   except (Exception, SystemExit) as error:
     raise settings.SettingsError(
       f"{where}: get_config() raised {type(error).__name__}: {one_line(error)}") from error
@@ -100,6 +100,18 @@ def load_file(path: str | os.PathLike, init: str | None = None,
     raise settings.SettingsError(
       f"{where}: get_config() must return a ConfigDict, found {type(config).__name__}.")
   try:
-    return config.to_dict()
+    values = config.to_dict()
   except Exception as error:  # references between keys may fail to resolve
     raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error
+  if entry is not None and values.get("environment", {}).get("name") != entry.name:
+    _update(values, entry.changes)
+  return values
+
+
+def _update(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
+  """Changes nested values."""
+  for key, value in changes.items():
+    if isinstance(value, Mapping):
+      _update(values.setdefault(key, {}), value)
+    else:
+      values[key] = value

@@ -32,14 +32,14 @@ _POSITIVE = Range(0.0, math.inf, low_open=True, high_open=True)
 _COST = Range(0.0, math.inf, high_open=True)
 _COUNT = Range(1, MAX_INT)
 _MOST_SECONDS = 1e9  # 30 years; clocks overflow later
-_SECONDS = Range(0.0, _MOST_SECONDS, low_open=True)
-_SECONDS_OR_NONE = Range(0.0, _MOST_SECONDS)
+SECONDS = Range(0.0, _MOST_SECONDS, low_open=True)
+SECONDS_OR_NONE = Range(0.0, _MOST_SECONDS)
 _FRACTION = Range(0.0, 1.0)
 _DECAY = Range(0.0, 1.0, high_open=True)
-# Valid values of every number of a config.
+# Valid values of every number of a config, without those of a game's own group.
 RANGES = {
   "seed": Range(0, MAX_INT),
-  "seconds": _SECONDS,
+  "seconds": SECONDS,
   "unroll_length": _COUNT,
   "environment.mmr": Range(0, 2**15 - 1),
   "actor.processes": _COUNT,
@@ -50,13 +50,10 @@ RANGES = {
   "actor.iterations": _COUNT,
   "actor.self_play": _FRACTION,
   "actor.uniform": _FRACTION,
-  "actor.parameter_interval_s": _SECONDS,
+  "actor.parameter_interval_s": SECONDS,
   "actor.pseudo_probability": _FRACTION,
   "actor.pseudo_scale": _COST,
-  "sc2.deadline_s": _SECONDS,
-  "sc2.game_s": _SECONDS,
-  "sc2.wait_s": _SECONDS_OR_NONE,
-  "league.seconds": _SECONDS,
+  "league.seconds": SECONDS,
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
   "league.places": Range(2, MAX_INT),
@@ -70,7 +67,7 @@ RANGES = {
   "data.min_size": _COUNT,
   "data.tolerance": _COUNT,
   "data.samples_per_item": _COUNT,
-  "data.timeout_s": _SECONDS,
+  "data.timeout_s": SECONDS,
   "demonstrations.games": _COUNT,
   "imitation.batch_size": _COUNT,
   "imitation.unroll_length": _COUNT,
@@ -86,15 +83,15 @@ RANGES = {
   **{f"imitation.costs.{name}": _COST for name in Arguments._fields},
   "imitation.keep_build_order": _FRACTION,
   "imitation.keep_cumulative": _FRACTION,
-  "imitation.seconds": _SECONDS_OR_NONE,
+  "imitation.seconds": SECONDS_OR_NONE,
   "imitation.epochs": Range(0, MAX_INT),
   "imitation.fine_tune_mmr": Range(0, 2**15 - 1),  # int16 in observations
   "imitation.fine_tune_learning_rate": _POSITIVE,
-  "imitation.fine_tune_seconds": _SECONDS_OR_NONE,
+  "imitation.fine_tune_seconds": SECONDS_OR_NONE,
   "imitation.fine_tune_epochs": Range(0, MAX_INT),
   "imitation.held_out": Range(0.0, 1.0, low_open=True, high_open=True),
-  "imitation.evaluate_interval_s": _SECONDS,
-  "imitation.checkpoint_interval_s": _SECONDS,
+  "imitation.evaluate_interval_s": SECONDS,
+  "imitation.checkpoint_interval_s": SECONDS,
   "learner.batch_size": _COUNT,
   "learner.accumulate": _COUNT,
   "learner.learning_rate": _POSITIVE,
@@ -112,9 +109,9 @@ RANGES = {
   "learner.updates": Range(0, MAX_INT),
   "learner.function_kl": _COST,
   "learner.value_warm_up": Range(0, MAX_INT),
-  "learner.publish_interval_s": _SECONDS,
-  "learner.checkpoint_interval_s": _SECONDS,
-  "learner.log_interval_s": _SECONDS,
+  "learner.publish_interval_s": SECONDS,
+  "learner.checkpoint_interval_s": SECONDS,
+  "learner.log_interval_s": SECONDS,
   "learner.keep_last": _COUNT,
   "learner.keep_every": Range(0, MAX_INT),
   "learner.max_skipped": _COUNT,

@@ -12,24 +12,32 @@ import ml_collections
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
 from starleague.common import files
-from starleague.common.errors import UserError
-from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.rules.tables import tables
-from starleague.environments.skirmish.rules.tables.config import game_config
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import resources
-from starleague.experiments.run.config.ranges import RANGES
+from starleague.experiments.run.config.errors import SettingsError, check_known, split
+from starleague.experiments.run.config.ranges import RANGES, Range
+from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
 
 CONFIG_FILE = "config.json"
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 # Weights that training starts from.
 IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
-SKIRMISH, SC2 = ENVIRONMENTS = ("skirmish", "sc2")  # games
 
 
-class SettingsError(UserError, ValueError):
-  """An invalid config or flag: names the key, the value found and the values expected."""
+def base(init: str | None = None, game: registry.Game | None = None) -> dict[str, Any]:
+  """Returns the values of `configs/mini.py`, with the config groups of all games.
+
+  Args:
+    init: the value of the config key `init`; None: the game's.
+    game: changes some values; None: the default game.
+  """
+  game = game or registry.find(registry.DEFAULT)
+  values = mini.get_config(init or game.default_init).to_dict()
+  values["environment"]["name"] = game.name
+  values |= {each.name: dict(each.options) for each in registry.games().values() if each.options}
+  _merge(values, game.changes, "")
+  return values
 
 
 def require_key(key: str) -> None:
@@ -41,7 +49,7 @@ def require_key(key: str) -> None:
   Raises:
     SettingsError: it does not exist; names the nearest key.
   """
-  known = list(flat(mini.get_config().to_dict()))
+  known = list(flat(base()))
   groups = {name.rpartition(".")[0] for name in known if "." in name}
   if key in known or key in groups:
     return
@@ -97,12 +105,11 @@ def complete(values: Mapping[str, Any],
     SettingsError: an unknown key, a value of another type, or an invalid value.
   """
   changed = overrides or {}
-  init = changed.get("init", values.get("init", ""))
+  init = changed.get("init", values.get("init"))
   group = values.get("environment")
   named = group.get("name") if isinstance(group, Mapping) else None
-  environment = changed.get("environment.name", named)
-  merged = mini.get_config(init if init in INITS else "", environment if environment
-                           in ENVIRONMENTS else SKIRMISH).to_dict()
+  name = changed.get("environment.name", named)
+  merged = base(init if init in INITS else None, registry.games().get(name))
   _merge(merged, values, "")
   for key, value in changed.items():
     nested: Any = value
@@ -121,27 +128,24 @@ def check(config: ml_collections.ConfigDict) -> None:
     SettingsError: an invalid value; names the key, the value and the valid values.
   """
   values = flat(config.to_dict())
-  for key, valid in RANGES.items():
+  for key, valid in all_ranges().items():
     if values[key] not in valid:  # NaN is in no range
       raise SettingsError(f"config key {key!r} must be {valid}, found {_shown(values[key])}.")
   try:
     preset = agent_config.preset(config.preset)
   except ValueError as error:
     raise SettingsError(f"config key 'preset': {error}") from error
-  if config.environment.name not in ENVIRONMENTS:
-    raise SettingsError(f"config key 'environment.name' must be one of {', '.join(ENVIRONMENTS)}, "
-                        f"found {config.environment.name!r}.")
+  game = registry.game_of(config)
   _check_choices(config)
-  if config.environment.name == SC2:
-    _check_sc2(config)
-  else:
-    try:
-      tables.make_rules(*game_config(config.environment.tier, preset))
-    except ValueError as error:
-      raise SettingsError(f"config key 'environment.tier': {error}") from error
-    _check_names(config)
+  game.check(config, preset)
   _check_sizes(config)
   _check_cluster(config)
+
+
+def all_ranges() -> dict[str, Range]:
+  """Returns the valid values of every number of a config, by key."""
+  games = registry.games().values()
+  return RANGES | {key: valid for game in games for key, valid in game.ranges.items()}
 
 
 def _check_cluster(config: ml_collections.ConfigDict) -> None:
@@ -176,31 +180,6 @@ def _check_sizes(config: ml_collections.ConfigDict) -> None:
                         f"{config.evaluation.games}.")
 
 
-def _check_sc2(config: ml_collections.ConfigDict) -> None:
-  """Checks what must hold in StarCraft II: maps, races, bots, and what is not possible there."""
-  from starleague.environments.sc2 import matches  # only those who play it need pysc2
-  for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
-                     ("sc2.races", matches.parse_race)):
-    group, _, name = key.partition(".")
-    texts = config[group][name].split(",")
-    for text in texts:
-      try:
-        parse(text)
-      except matches.MatchError as error:
-        raise SettingsError(f"config key {key!r}: {error}.") from error
-    _check_known(key, texts, texts)
-  if config.actor.demonstrators:
-    raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
-  if config.actor.pseudo_probability and not config.actor.library and config.init != IMITATION:
-    raise SettingsError("config key 'actor.library' must name a library of z in StarCraft II: none "
-                        "comes from imitation.")
-  if config.actor.pseudo_probability and "random" in config.sc2.races.lower().split(","):
-    raise SettingsError("config key 'sc2.races' must not have 'random' with z: it is for a race.")
-  if config.init == IMITATION and not config.demonstrations.dataset:
-    raise SettingsError("config key 'demonstrations.dataset' must name recorded games if 'init' is "
-                        f"{IMITATION!r} in StarCraft II: its bots cannot be recorded.")
-
-
 def _check_choices(config: ml_collections.ConfigDict) -> None:
   """Checks the matchmaking and the initial weights."""
   if config.init not in INITS:
@@ -215,36 +194,7 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.league.matchmaking not in matchmaking.SCHEMES:
     raise SettingsError(f"config key 'league.matchmaking' must be one of "
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
-  _check_known("actor.pseudo_rewards", _split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
-
-
-def _check_known(key: str, names: Sequence[str], known: Sequence[str]) -> None:
-  """Checks that names are among the known ones, each once."""
-  for name in names:
-    if name not in known:
-      raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
-                          f"{', '.join(known)}, with commas between.")
-    if names.count(name) > 1:
-      raise SettingsError(f"config key {key!r} names {name!r} more than once.")
-
-
-def _check_names(config: ml_collections.ConfigDict) -> None:
-  """Checks the names of players."""
-  # An opponent must not know more or earn more than an agent does.
-  fair = [script.name for script in scripts.scripts_of(config.environment.tier)
-          if script.skill.income == 100 and not script.skill.vision]
-  opponents = config.environment.opponents.split(",")
-  for key, names, known in (
-      ("environment.opponents", opponents, fair),
-      ("actor.demonstrators", _split(config.actor.demonstrators), opponents),
-      ("demonstrations.players", config.demonstrations.players.split(","),
-       scripts.names_of(config.environment.tier))):
-    _check_known(key, names, known)
-
-
-def _split(names: str) -> list[str]:
-  """Returns the names of a comma-separated list; none for an empty text."""
-  return names.split(",") if names else []
+  check_known("actor.pseudo_rewards", split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
 
 
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:

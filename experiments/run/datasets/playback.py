@@ -19,7 +19,7 @@ from starleague.data.records import Records
 from starleague.data.replays import reading, refusals, workers
 from starleague.data.replays.records import Decoded
 from starleague.environments.base import PlayerStep
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import sc2
 
 UNKNOWN_MMR = 3500  # of players whose replay has none, as in pysc2's converter
 _CHUNK = 64  # steps that are packed at once
@@ -178,7 +178,7 @@ def record(path: str | os.PathLike, replays: Sequence[Job], preset: str,
   digest = hashlib.sha256(
     "".join(job.decoded.game.replay for job in replays).encode()).hexdigest()
   origin = f"{len(replays)} replays, SHA-256 {digest}"
-  with files.GamesWriter(path, config, settings.SC2, maps, origin) as writer:
+  with files.GamesWriter(path, config, sc2.GAME.name, maps, origin) as writer:
     for number in range(writer.last_game + 1, len(replays)):
       job = replays[number]
       try:

@@ -7,12 +7,13 @@ import jax
 import numpy as np
 
 from starleague.actor import evaluation, rewards, rollouts
+from starleague.actor.loops import compiled_evaluation
+from starleague.actor.loops.programs import compiled_games
+from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import results
 from starleague.data.z.conditioning import Conditioning
-from starleague.environments.skirmish.rules.tables import tiers
 from starleague.experiments.run.evaluation import estimates, evaluating
-from starleague.experiments.run.parts import wiring
 
 RIGHT, SHUFFLED, NONE = "right_z", "shuffled_z", "no_z"
 _ARMS = 5  # those three, and those told each MMR
@@ -50,13 +51,12 @@ def told_name(mmr: int) -> str:
   return f"told_{mmr}"
 
 
-def make_test(parts: wiring.Parts, tier: str, conditions: Conditioning, opponents: Sequence[int],
+def make_test(parts: Parts, conditions: Conditioning, opponents: Sequence[int],
               games: int, told: tuple[int, int], match_games: int) -> Test:
   """Makes the games of a test.
 
   Args:
     parts: the agent, its environment and its opponents.
-    tier: of the environment.
     conditions: z of all match-ups, to show and to request.
     opponents: indices of the scripted players to meet.
     games: of each arm against each of them, even.
@@ -64,14 +64,10 @@ def make_test(parts: wiring.Parts, tier: str, conditions: Conditioning, opponent
     match_games: of the policy against itself, even; 0: none.
   """
   return Test(
-    evaluator=evaluation.make_evaluator(
-      parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
-      maps=parts.maps),
-    match=evaluation.make_match(
-      parts.environment, parts.policy, match_games, races=parts.races, maps=parts.maps,
-    ) if match_games else None,
+    evaluator=compiled_evaluation.make_evaluator(parts, opponents, games),
+    match=compiled_evaluation.make_match(parts, match_games) if match_games else None,
     conditions=conditions._replace(active=np.ones(len(types.PSEUDO_REWARDS), np.float32)),
-    grid_per_unit=types.POSITION_GRID / tiers.TIERS[tier].map_size, told=told)
+    grid_per_unit=compiled_games(parts).grid_per_unit, told=told)
 
 
 def play(test: Test, params: Any, seed: int, report: Report) -> dict[str, Samples]:

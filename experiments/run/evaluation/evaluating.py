@@ -2,18 +2,15 @@
 
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import jax
+from typing import NamedTuple
 
 from starleague import league
 from starleague.actor import evaluation
+from starleague.actor.loops.engines import MakeEvaluation
+from starleague.actor.parts import Parts
 from starleague.common import progress, results, run_files
 from starleague.data import checkpoints
-from starleague.data.z import conditioning
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.evaluation import sc2_evaluating
-from starleague.experiments.run.parts import wiring
 
 
 class Measured(NamedTuple):
@@ -49,10 +46,6 @@ class Evaluated(NamedTuple):
   counts: dict[str, evaluation.Counts]  # by opponent
 
 
-# Plays the games of weights and returns their counts by opponent; reports finished games.
-Evaluation = Callable[..., dict[str, evaluation.Counts]]
-
-
 def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:
   """Returns the indices of scripted players among a run's opponents.
 
@@ -67,37 +60,13 @@ def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int
   return [opponents.index(name) for name in names]
 
 
-def make_evaluation(parts: wiring.Parts, opponents: Sequence[int], games: int,
-                    seed: int) -> Evaluation:
-  """Returns a function that plays an agent's games without z; its first call compiles.
-
-  Args:
-    parts: the agent, its environment and its opponents.
-    opponents: indices of the scripted players to meet.
-    games: against each of them, even.
-    seed: of the games.
-  """
-  if parts.sc2 is not None:
-    return sc2_evaluating.make_evaluation(parts, opponents, games, seed)
-  evaluator = evaluation.make_evaluator(
-    parts.environment, parts.policy, parts.scripted, opponents, games, races=parts.races,
-    maps=parts.maps)
-
-  def play(params: Any, on_games: Callable[[int], object] | None = None):
-    found = evaluation.evaluate(
-      evaluator, params, jax.random.key(seed), conditioning.unconditional(parts.maps, parts.mmr),
-      on_games=on_games)
-    return {parts.opponents[i]: counts for i, counts in found.items()}
-
-  return play
-
-
-def evaluate_run(parts: wiring.Parts, run_dir: pathlib.Path, opponents: Sequence[int], games: int,
-                 seed: int) -> Iterator[Evaluated]:
+def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib.Path,
+                 opponents: Sequence[int], games: int, seed: int) -> Iterator[Evaluated]:
   """Plays the games of the initial weights, then those of the trained agent; writes the progress.
 
   Args:
-    parts: the agent, its environment and its opponents.
+    make_evaluation: makes the games.
+    parts: the agent, its games and its opponents.
     run_dir: the run's directory.
     opponents: indices of the scripted players to meet.
     games: against each of them, even.

@@ -13,13 +13,14 @@ import ml_collections
 
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
+from starleague.actor.loops import weights
+from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import Conditioning
-from starleague.experiments.run.actors import compiled_league
 from starleague.experiments.run.config import compositions, settings
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.parts import saved_agents
 from starleague.league import players
 
 _NEVER = 1e18  # agent steps to a snapshot: exploiters stay fresh, and meet nobody but the agent
@@ -27,7 +28,7 @@ _UNLIMITED = 1e6  # seconds: updates are the budget
 OnGames = Callable[[int], object]  # called with the games that have ended
 
 
-def exploiting(config: ml_collections.ConfigDict, parts: wiring.Parts, league: bool,
+def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
                exploiters: int, updates: int) -> ml_collections.ConfigDict:
   """Returns the config of the league that exploits an agent.
 
@@ -53,7 +54,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: wiring.Parts, league: b
     "league.seconds": _UNLIMITED, "learner.updates": updates})
 
 
-def freeze(parts: wiring.Parts, source: pathlib.Path, config: ml_collections.ConfigDict,
+def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,
            run_dir: pathlib.Path) -> None:
   """Puts an agent into the league that exploits it, with the imitator that it began with.
 
@@ -84,7 +85,7 @@ def past_selves(run_dir: pathlib.Path) -> list[str]:
   return sorted({f"{main}-0000", *(path.name for path in folder.glob(f"{main}-*"))})
 
 
-def play_past(match: evaluation.Evaluator, parts: wiring.Parts, run_dir: pathlib.Path,
+def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
               key: jax.Array, given: Conditioning,
               on_games: OnGames | None = None) -> dict[str, Counts]:
   """Plays the main agent of a league against its past selves.
@@ -102,11 +103,11 @@ def play_past(match: evaluation.Evaluator, parts: wiring.Parts, run_dir: pathlib
   """
   agent, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   return _play(match, {
-    name: (agent, compiled_league.load_snapshot(parts, run_dir, name))
+    name: (agent, weights.load_snapshot(parts.config, run_dir, name))
     for name in past_selves(run_dir)}, key, given, on_games)
 
 
-def play_exploiters(match: evaluation.Evaluator, parts: wiring.Parts,
+def play_exploiters(match: evaluation.Evaluator, parts: Parts,
                     config: ml_collections.ConfigDict, run_dir: pathlib.Path, key: jax.Array,
                     given: Conditioning, on_games: OnGames | None = None) -> dict[str, Counts]:
   """Plays exploiters against their frozen agent; see `play_past`.
@@ -121,7 +122,7 @@ def play_exploiters(match: evaluation.Evaluator, parts: wiring.Parts,
   """
   found = _players(config)
   frozen = next(player.name for player in found if not player.learns)
-  agent = compiled_league.load_snapshot(parts, run_dir, frozen)
+  agent = weights.load_snapshot(parts.config, run_dir, frozen)
   return _play(match, {
     player.name: (checkpoints.load_params(
       run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config), agent)

@@ -14,12 +14,12 @@ import numpy as np
 import optax
 
 from starleague import agent
+from starleague.actor.parts import Parts
 from starleague.agent.vocabulary import Arguments
 from starleague.common import run_files
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
 from starleague.learner import imitation, train_state, update, weights
 
 
@@ -69,7 +69,7 @@ def make_options(config: ml_collections.ConfigDict) -> imitation.Options:
     keep_cumulative=config.imitation.keep_cumulative, carry_state=config.imitation.carry_state)
 
 
-def make_policy(parts: wiring.Parts) -> agent.Policy:
+def make_policy(parts: Parts) -> agent.Policy:
   """Returns the agent's policy with temperature 1, as published for supervised learning."""
   return agent.make_policy(dataclasses.replace(
     parts.config, temperature=1.0, delay_temperature=1.0))
@@ -82,7 +82,7 @@ def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransform
     eps=config.imitation.eps, max_norm=config.imitation.max_norm or None, adjustable=True)
 
 
-def make_update(parts: wiring.Parts, config: ml_collections.ConfigDict,
+def make_update(parts: Parts, config: ml_collections.ConfigDict,
                 optimizer: optax.GradientTransformation) -> update.Update:
   """Returns the update of the supervised objective, which carries the state of the slots.
 
@@ -164,7 +164,7 @@ def read_games(path: pathlib.Path, config: ml_collections.ConfigDict) -> games.G
   """
   data = games.read(path, config.preset)
   # The server of Skirmish plays as StarCraft II: runs there may imitate games of either.
-  played_back = data.tier == config.environment.name == settings.SC2
+  played_back = data.tier == config.environment.name
   if data.tier != config.environment.tier and not played_back:
     raise settings.SettingsError(
       f"{path} holds games of tier {data.tier!r}, expected {config.environment.tier!r}: give "
@@ -190,14 +190,14 @@ def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> imitation.Chun
   return imitation.Chunks(wire.Columns(*batch.packed[:-1]), batch.first, carry)
 
 
-def empty_chunks(parts: wiring.Parts, config: ml_collections.ConfigDict) -> imitation.Chunks:
+def empty_chunks(parts: Parts, config: ml_collections.ConfigDict) -> imitation.Chunks:
   """Returns chunks of slots without games, without a carry."""
   size = config.imitation.batch_size
   packed = wire.empty_batch(parts.config, config.imitation.unroll_length, size)
   return chunks_of(ordering.OrderedBatch(*packed, first=np.ones(size, bool)))
 
 
-def empty_carry(parts: wiring.Parts, size: int) -> imitation.Carry:
+def empty_carry(parts: Parts, size: int) -> imitation.Carry:
   """Returns the carry of slots that have not begun: zeros."""
   state = wire.packed_spec(parts.config, 1).state
   return imitation.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
@@ -206,7 +206,7 @@ def empty_carry(parts: wiring.Parts, size: int) -> imitation.Carry:
 class Evaluator:
   """Measures parameters on held-out games."""
 
-  def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict, data: games.Games):
+  def __init__(self, parts: Parts, config: ml_collections.ConfigDict, data: games.Games):
     """Compiles nothing yet."""
     self._parts, self._config, self._data = parts, config, data
     self._options = make_options(config)
@@ -238,7 +238,7 @@ class Evaluator:
 class BestSnapshot:
   """The parameters of lowest held-out loss of the newest phase, in the run's directory."""
 
-  def __init__(self, parts: wiring.Parts, run_dir: pathlib.Path):
+  def __init__(self, parts: Parts, run_dir: pathlib.Path):
     """Opens the directory."""
     self._saved = checkpoints.Checkpoints(run_dir / run_files.IMITATED, parts.config, keep_last=1)
 

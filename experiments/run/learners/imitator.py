@@ -9,17 +9,18 @@ import jax
 import ml_collections
 from absl import logging
 
+from starleague.actor.parts import Parts
 from starleague.common import compiling, progress, run_files, stopping
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
 from starleague.experiments.run.learners import imitation_setup
 from starleague.experiments.run.learners.imitation_setup import Phase, Position, Saved
 from starleague.experiments.run.learners.metrics_log import MetricsLog
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.parts import saved_agents
 from starleague.learner import guard, imitation, prefetch, train_state, update
 
 
-def imitate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+def imitate(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
             dataset: pathlib.Path, origin: float) -> bool:
   """Imitates the players of a dataset until the limits of all phases, or until it is stopped.
 
@@ -54,7 +55,7 @@ def imitate(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pat
 class Imitator:
   """The state of imitation and its files."""
 
-  def __init__(self, parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+  def __init__(self, parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
                data: games.Games, origin: float):
     """Builds the update; resumes from the newest checkpoint where there is one."""
     self._parts, self._run_dir, self._data = parts, run_dir, data
@@ -66,7 +67,7 @@ class Imitator:
       run_dir / run_files.IMITATION, parts.config, config.learner.keep_last)
     self._best = imitation_setup.BestSnapshot(parts, run_dir)
     state = train_state.initial_state(
-      wiring.initial_params(parts, config), optimizer, jax.random.key(config.seed))
+      saved_agents.initial_params(parts, config), optimizer, jax.random.key(config.seed))
     carry = imitation_setup.empty_carry(parts, self._config.batch_size)
     self.position = Position()
     found = self._saved.restore(Saved(state.params, state._replace(params=()), carry))

@@ -16,11 +16,11 @@ import ml_collections
 from absl import logging
 
 from starleague import league
+from starleague.actor.parts import Parts
 from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import datasets, transport
 from starleague.experiments.run.learners import chief, reinforcement_setup
-from starleague.experiments.run.parts import wiring
 from starleague.learner import prefetch, update
 
 ORDERS_INTERVAL_S = 5.0
@@ -30,7 +30,7 @@ IDLE_S = 0.005  # between two looks for a batch when no player has one
 class Trainee:
   """A learning player: its state, its batches and its files."""
 
-  def __init__(self, name: str, parts: wiring.Parts, config: ml_collections.ConfigDict,
+  def __init__(self, name: str, parts: Parts, config: ml_collections.ConfigDict,
                run_dir: pathlib.Path, address: str, origin: float,
                other: reinforcement_setup.Learner | None):
     """Restores the player, or starts it from the run's initial parameters.
@@ -125,7 +125,7 @@ def next_ready(trainees: Sequence[Trainee]) -> Trainee | None:
   return min(ready, key=lambda trainee: trainee.step, default=None)
 
 
-def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+def learn(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           address: str, coordinator: str, origin: float, names: Sequence[str] = ()) -> bool:
   """Trains players of a league until the process is stopped or the training time is over.
 

@@ -10,15 +10,15 @@ import jax
 import ml_collections
 from absl import logging
 
+from starleague.actor.parts import Parts
 from starleague.common import compiling, run_files, stopping
 from starleague.data import checkpoints
 from starleague.data.reverb import datasets, transport
 from starleague.experiments.run.learners import chief, hosts, reinforcement_setup
-from starleague.experiments.run.parts import wiring
 from starleague.learner import prefetch, train_state, update
 
 
-def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
+def _make_checkpoints(parts: Parts, config: ml_collections.ConfigDict,
                       run_dir: pathlib.Path) -> checkpoints.Checkpoints | None:
   """Returns the run's checkpoints; None on hosts other than the first."""
   if jax.process_index() > 0:
@@ -27,7 +27,7 @@ def _make_checkpoints(parts: wiring.Parts, config: ml_collections.ConfigDict,
                                  config.learner.keep_last, config.learner.keep_every or None)
 
 
-def learn(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+def learn(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           address: str, origin: float) -> bool:
   """Trains until a host is stopped, or the run's training time or updates are over, then saves.
 

@@ -10,11 +10,12 @@ import numpy as np
 import optax
 from absl import logging
 
+from starleague.actor.parts import Parts
 from starleague.agent import parameters, pretrained, types
 from starleague.common import files, run_files
 from starleague.data import checkpoints, wire
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.parts import saved_agents
 from starleague.learner import guard, objective, train_state, update, warm_up, weights
 
 
@@ -55,7 +56,7 @@ def hide_opponent(trajectories: types.Trajectory) -> types.Trajectory:
     steps=steps._replace(privileged=steps.privileged._replace(**hidden)))
 
 
-def make_loss(parts: wiring.Parts, config: ml_collections.ConfigDict) -> update.LossFn:
+def make_loss(parts: Parts, config: ml_collections.ConfigDict) -> update.LossFn:
   """Returns the RL objective of a wire batch, which is unpacked on the device."""
   costs = make_weights(config)
 
@@ -105,7 +106,7 @@ def learning_rate(config: ml_collections.ConfigDict, done: float) -> float:
   return learner.learning_rate * (1.0 - (1.0 - learner.final_rate) * done)
 
 
-def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
+def initial_snapshot(parts: Parts, config: ml_collections.ConfigDict,
                      run_dir: pathlib.Path) -> Any:
   """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
   path = run_dir / run_files.INITIAL
@@ -116,12 +117,12 @@ def initial_snapshot(parts: wiring.Parts, config: ml_collections.ConfigDict,
       elif config.init == settings.PRETRAINED:
         params = pretrained.load_pretrained(config.preset).params
       else:
-        params = wiring.initial_params(parts, config)
+        params = saved_agents.initial_params(parts, config)
       checkpoints.save_params(path, params, parts.config)
   return checkpoints.load_params(path, parts.config)
 
 
-def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+def make_learner(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
                  saved: checkpoints.Checkpoints | None, other: Learner | None = None) -> Learner:
   """Builds the learner, resumed from the newest checkpoint where there is one.
 
@@ -155,7 +156,7 @@ def make_learner(parts: wiring.Parts, config: ml_collections.ConfigDict, run_dir
                  run.replicate(teacher, from_first=several), trained)
 
 
-def reset(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDict,
+def reset(learner: Learner, parts: Parts, config: ml_collections.ConfigDict,
           run_dir: pathlib.Path) -> Learner:
   """Returns a learner of the run's initial parameters, with a new optimizer state.
 
@@ -168,7 +169,7 @@ def reset(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDi
   return learner._replace(state=learner.update.replicate(fresh._replace(step=step)))
 
 
-def make_guard(parts: wiring.Parts, config: ml_collections.ConfigDict,
+def make_guard(parts: Parts, config: ml_collections.ConfigDict,
                folder: pathlib.Path) -> guard.Guard:
   """Returns the guard against skipped updates, which writes into the folder of a learner."""
   return guard.Guard(
@@ -176,13 +177,13 @@ def make_guard(parts: wiring.Parts, config: ml_collections.ConfigDict,
     readable=jax.vmap(functools.partial(wire.unpack, config=parts.config)))  # over devices
 
 
-def empty_batch(parts: wiring.Parts, config: ml_collections.ConfigDict) -> wire.Packed:
+def empty_batch(parts: Parts, config: ml_collections.ConfigDict) -> wire.Packed:
   """Returns this host's share of a batch, all zeros: it has no effect on the parameters."""
   size = config.learner.batch_size // jax.process_count()
   return wire.empty_batch(parts.config, config.unroll_length, size)
 
 
-def compile_ahead(learner: Learner, parts: wiring.Parts, config: ml_collections.ConfigDict) -> None:
+def compile_ahead(learner: Learner, parts: Parts, config: ml_collections.ConfigDict) -> None:
   """Compiles the update while actors compile and play."""
   # The update donates its state, so it gets a copy.
   copy = learner.update.replicate(update.unreplicate(learner.state))

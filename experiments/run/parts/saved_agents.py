@@ -4,11 +4,14 @@ import pathlib
 import shutil
 from typing import Any
 
+import jax
+import ml_collections
+
+from starleague.actor.parts import Parts
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
 from starleague.league.players import MAIN
 
 # The agents of a run, and where their weights lie.
@@ -23,7 +26,7 @@ def main_agent(run_dir: pathlib.Path) -> str | None:
   return names[0] if names else None
 
 
-def load(parts: wiring.Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
+def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
   """Returns the weights of an agent and the updates of reinforcement learning behind them.
 
   Args:
@@ -43,6 +46,11 @@ def load(parts: wiring.Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, i
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []
   return checkpoints.load_params(path, parts.config), steps[-1] if steps else 0
+
+
+def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
+  """Returns the initial, random weights of a run, a function of its seed."""
+  return parts.policy.init(jax.random.key(config.seed))
 
 
 def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:

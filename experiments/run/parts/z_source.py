@@ -1,18 +1,16 @@
 """The z of a run's training games, from a library."""
 
 import pathlib
-from collections.abc import Sequence
 
 import ml_collections
 
-from starleague.agent import types
+from starleague.actor.parts import Parts
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data.z import conditioning
 from starleague.data.z.statistics_library import StatisticsLibrary
-from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.parts.actor_options import active_probabilities
 
 PER_MATCH_UP = 256  # z drawn from the library for each map, match-up and side
 
@@ -24,53 +22,33 @@ def library_path(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> pa
   return run_dir / run_files.LIBRARY if config.init == settings.IMITATION else None
 
 
-def from_library(parts: wiring.Parts, config: ml_collections.ConfigDict,
+def from_library(parts: Parts, config: ml_collections.ConfigDict,
                  path: pathlib.Path) -> conditioning.Conditioning:
-  """Returns conditions with z from a library file.
+  """Returns conditioning with z from a library file.
 
   Raises:
     UserError: the file is no library, is damaged, or lacks a match-up of the run; names it.
   """
   try:
     library = StatisticsLibrary.load(path)
-    if parts.sc2 is None:
-      names, away = dm_environment.map_names(config.environment.tier), parts.races
-    else:
-      names, away = _sc2_names(parts.sc2.maps, library), _sc2_races(parts)
+    names = [next((name for name in spellings if name in library.maps), spellings[0])
+             for spellings in parts.maps]
     return conditioning.from_library(
-      library, names, parts.races, PER_MATCH_UP, wiring.active_probabilities(config), parts.mmr,
-      config.seed, away)
+      library, names, parts.races, PER_MATCH_UP, active_probabilities(config), parts.mmr,
+      config.seed, parts.opponent_races)
   except KeyError as error:
     raise UserError(f"{path}: {error.args[0]}") from error
   except (FileNotFoundError, ValueError) as error:
     raise UserError(f"{error}") from error
 
 
-def of_games(parts: wiring.Parts, config: ml_collections.ConfigDict,
-             run_dir: pathlib.Path) -> conditioning.Conditioning:
-  """Returns the conditions of training games: without z if the run has no library or uses none.
+def of_games(parts: Parts, config: ml_collections.ConfigDict,
+             run_dir: pathlib.Path) -> conditioning.Conditioning | None:
+  """Returns the conditioning of training games: without z if the run uses none.
 
-  Raises the errors of `from_library`.
+  None: z comes from the games that demonstrators win. Raises the errors of `from_library`.
   """
+  if not config.actor.pseudo_probability:
+    return conditioning.unconditional(len(parts.maps), parts.mmr)
   path = library_path(config, run_dir)
-  if path is None or not config.actor.pseudo_probability:
-    return conditioning.unconditional(parts.maps, parts.mmr)
-  return from_library(parts, config, path)
-
-
-def _sc2_names(names: Sequence[str], library: StatisticsLibrary) -> tuple[str, ...]:
-  """Returns the names of StarCraft II's maps in a library; replays have those of the ladder."""
-  from starleague.environments.sc2 import matches  # only those who play it need pysc2
-  found = []
-  for name in names:
-    known = matches.find_map(name)
-    spelt = [name, known.name, known.battle_net]
-    found.append(next((each for each in spelt if each in library.maps), name))
-  return tuple(found)
-
-
-def _sc2_races(parts: wiring.Parts) -> tuple[int, ...]:
-  """Returns the races of all opponents but random ones, which get no z."""
-  from starleague.environments.sc2 import matches
-  races = {*parts.races, *(matches.parse_bot(bot).race for bot in parts.opponents)}
-  return tuple(sorted(races - {types.RACES.index("random")}))
+  return None if path is None else from_library(parts, config, path)

@@ -21,7 +21,7 @@ from starleague.environments.skirmish.rules.tables.config import (
   game_config,
 )
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry, skirmish
 
 AGENT = "agent"  # the name of the run's newest weights
 PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
@@ -90,10 +90,11 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
   if tier not in (None, config.environment.tier):
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _require_players(names, config.environment.tier)
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   params = checkpoints.load_params(run_dir / run_files.CHECKPOINTS, parts.config)
-  return parts.game, replays.policy_player(
-    f"agent {run_dir.resolve().name}", parts.policy, params, parts.game, parts.mmr)
+  game = skirmish.game_of(parts)
+  return game, replays.policy_player(
+    f"agent {run_dir.resolve().name}", parts.policy, params, game, parts.mmr)
 
 
 def _pretrained_of(game: GameConfig) -> replays.Controller:

@@ -13,8 +13,8 @@ from starleague.agent.config import AgentConfig
 from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents as run_agents
-from starleague.experiments.run.parts import wiring
 from starleague.experiments.run.play.choose_players import AGENT, PRETRAINED
 
 HUMAN = "human"
@@ -55,7 +55,7 @@ def find_agent(name: str, run_dir: str | None, preset: str) -> Agent:
   if run_dir is None:
     raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
   config = settings.load(run_dir)
-  parts = wiring.make_parts(config)
+  parts = registry.make_parts(config)
   params, _ = run_agents.load(parts, pathlib.Path(run_dir), run_agents.TRAINED)
   return Agent(parts.config, params, parts.mmr)
 

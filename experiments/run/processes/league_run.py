@@ -5,10 +5,11 @@ import time
 
 import ml_collections
 
+from starleague.actor.loops import engines
 from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
-from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
@@ -33,7 +34,7 @@ def check(config: ml_collections.ConfigDict) -> None:
       "config key 'actor.library' must name a library of z in a league that starts from "
       "pretrained weights, or 'actor.pseudo_probability' must be 0.")
   _check_composition(config)
-  if (config.environment.name == settings.SKIRMISH
+  if (registry.game_of(config).engine is engines.COMPILED
       and config.actor.inference_batch % config.league.chunk):
     raise settings.SettingsError(
       "config key 'league.chunk' must divide 'actor.inference_batch' "
@@ -55,10 +56,7 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       f"config key 'league.composition' has no player that learns, found "
       f"{config.league.composition!r}.")
-  if config.environment.name == settings.SC2:
-    key, races = "sc2.races", config.sc2.races.lower().split(",")
-  else:
-    key, races = "environment.tier", list(dm_environment.playable(config.environment.tier))
+  key, races = registry.game_of(config).races(config)
   missing = sorted({player.race for player in found} - set(races))
   if missing:
     raise settings.SettingsError(

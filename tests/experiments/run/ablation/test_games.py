@@ -11,7 +11,8 @@ from starleague.common import run_files
 from starleague.experiments.run.ablation import games
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
-from starleague.experiments.run.parts import saved_agents, wiring, z_source
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents, z_source
 from tests.actor import builders
 from tests.experiments.run import ablations
 
@@ -25,9 +26,11 @@ def runs(tmp_path, monkeypatch):
   runs = ablations.make_runs(tmp_path)
   for run in runs:
     (run.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
-  parts = wiring.make_parts(runs[0].config)._replace(
-    environment=builders.building(), policy=builders.make_policy(obeys=True),
-    scripted=builders.scripted, mmr=3000)
+  made = registry.make_parts(runs[0].config)
+  parts = made._replace(
+    policy=builders.make_policy(obeys=True), mmr=3000,
+    compiled=made.compiled._replace(
+      environment=builders.building(), scripted=builders.scripted))
   loaded = []
 
   def load(parts, path, agent):
@@ -35,7 +38,7 @@ def runs(tmp_path, monkeypatch):
     loaded.append(path.name)
     return jnp.int32(WEIGHTS[path.name.split("_")[0]]), 40
 
-  monkeypatch.setattr(wiring, "make_parts", lambda config: parts)
+  monkeypatch.setattr(registry, "make_parts", lambda config: parts)
   monkeypatch.setattr(saved_agents, "load", load)
   monkeypatch.setattr(z_source, "from_library",
                       lambda *_: builders.conditions(ORDERS, 3000))

@@ -9,7 +9,7 @@ import pytest
 
 from starleague.experiments.configs import medium, mini
 from starleague.experiments.run.config import config_flags, settings
-from starleague.experiments.run.parts import wiring
+from starleague.experiments.run.games import registry, sc2
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -22,15 +22,16 @@ def test_a_config_survives_the_round_trip(tmp_path: pathlib.Path):
 
 
 def test_no_changes_give_the_mini_preset():
-  assert settings.complete({}).to_dict() == mini.get_config().to_dict()
+  assert settings.complete({}).to_dict() == settings.base() == {
+    **mini.get_config().to_dict(), "sc2": sc2.OPTIONS}
 
 
 def test_medium_changes_some_keys():
   config = settings.complete(medium.get_config().to_dict())
-  assert config.to_dict() == medium.get_config().to_dict()
-  assert {key for key, *_ in settings.differences(config, mini.get_config())} >= {
+  assert config.to_dict() == {**medium.get_config().to_dict(), "sc2": sc2.OPTIONS}
+  assert {key for key, *_ in settings.differences(config, settings.complete({}))} >= {
     "preset", "environment.tier", "environment.opponents", "actor.demonstrators"}
-  assert wiring.make_parts(config).maps == 3
+  assert len(registry.make_parts(config).maps) == 3
 
 
 @pytest.mark.parametrize("values, message", [
@@ -69,13 +70,15 @@ def test_one_flag_plays_starcraft_ii():
   config = settings.complete({}, {"environment.name": "sc2"})
   assert (config.init, config.actor.pseudo_probability, config.actor.demonstrators) == (
     "random", 0.0, "")
-  assert config.to_dict() == mini.get_config(environment="sc2").to_dict()
+  assert config.to_dict() == settings.base(game=sc2.GAME)
   path = pathlib.Path(mini.__file__)
   loaded = settings.complete(config_flags.load_file(path, None, "sc2"),
                              {"environment.name": "sc2", "sc2.races": "Zerg,protoss"})
-  parts = wiring.make_parts(loaded)
+  parts = registry.make_parts(loaded)
   assert parts.opponents == ("terran:veryeasy",) and parts.races == (2, 3)
-  assert parts.sc2 == wiring.Sc2(("Flat32",), "", True, 120.0, 7200.0, 0.02, 2, 4, 0.1, 360.0)
+  hosted = parts.hosted
+  assert hosted.make_host.args == (parts.config, ("Flat32",), "", True, 120.0)
+  assert hosted[2:] == (2, 4, 0.02, 7200.0, 360.0, ".SC2Replay")
   assert settings.complete(loaded.to_dict()).to_dict() == loaded.to_dict()
 
 
@@ -116,7 +119,7 @@ def config_reads() -> set[tuple[str, str]]:
 def test_every_config_key_is_read():
   """Each key occurs as `config.KEY` or `GROUP.KEY`; `_config` is a part's own group."""
   reads = config_reads()
-  for key in settings.flat(mini.get_config().to_dict()):
+  for key in settings.flat(settings.base()):
     group, name = ["config", *key.split(".")][-2:]
     assert {(group, name), ("_config", name)} & reads, f"nothing reads {key!r}"
 

@@ -12,7 +12,8 @@ from starleague.data import checkpoints
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 from tests.actor import builders
 
 KEY = jax.random.key(0)
@@ -24,7 +25,7 @@ def config_of(**overrides):
 
 @pytest.fixture(scope="module")
 def parts():
-  return wiring.make_parts(config_of())
+  return registry.make_parts(config_of())
 
 
 @pytest.fixture(scope="module")

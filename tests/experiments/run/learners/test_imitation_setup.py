@@ -11,9 +11,9 @@ from starleague.common import run_files
 from starleague.data import checkpoints, games
 from starleague.data.games import files
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import imitation_setup
 from starleague.experiments.run.learners.imitation_setup import Phase, Position
-from starleague.experiments.run.parts import wiring
 from tests.data.games import recorded_games
 
 MINI = agent_config.mini()
@@ -103,7 +103,7 @@ def test_batches_continue_from_any_position(folder):
 
 def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_path):
   """The run continues from update 60, behind its best snapshot of update 100."""
-  best = imitation_setup.BestSnapshot(wiring.make_parts(settings.complete({})), tmp_path)
+  best = imitation_setup.BestSnapshot(registry.make_parts(settings.complete({})), tmp_path)
   phase = Phase("imitation", np.arange(1), np.arange(1), 2e-3, 60.0, 0)
   for step, loss in ((100, 2.0), (60, 1.5)):
     best.save(step, {"m": {"w": np.full(2, loss, np.float32)}}, phase, loss)
@@ -116,7 +116,7 @@ def test_devices_must_divide_a_batch():
   config = settings_of()
   with pytest.raises(settings.SettingsError, match="multiple of 8 devices times .* = 1, found 3"):
     imitation_setup.make_update(
-      wiring.make_parts(config), config, imitation_setup.make_optimizer(config))
+      registry.make_parts(config), config, imitation_setup.make_optimizer(config))
 
 
 def test_options_are_those_of_the_config():

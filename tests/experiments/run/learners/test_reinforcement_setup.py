@@ -9,8 +9,8 @@ from starleague.agent.config import mini as mini_agent
 from starleague.common import run_files
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.learners import reinforcement_setup
-from starleague.experiments.run.parts import wiring
 
 
 @pytest.mark.parametrize("done, expected", [(0.0, 8e-4), (0.25, 6.5e-4), (1.0, 2e-4)])
@@ -36,7 +36,7 @@ def test_values_without_the_opponent_see_their_own_side_only():
 
 def test_training_may_start_from_pretrained_weights(tmp_path):
   config = settings.complete({}, {"environment.name": "sc2", "init": "pretrained"})
-  found = reinforcement_setup.initial_snapshot(wiring.make_parts(config), config, tmp_path)
+  found = reinforcement_setup.initial_snapshot(registry.make_parts(config), config, tmp_path)
   expected = pretrained.load_pretrained("mini").params
   for (path, leaf), other in zip(
       jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):

@@ -8,7 +8,8 @@ from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import saved_agents, wiring
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 
 
 def save(folder, step, value):
@@ -17,7 +18,7 @@ def save(folder, step, value):
 
 @pytest.fixture(scope="module")
 def parts():
-  return wiring.make_parts(settings.complete({}))
+  return registry.make_parts(settings.complete({}))
 
 
 def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):

@@ -7,7 +7,8 @@ from starleague.agent import types
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.parts import wiring, z_source
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import z_source
 from tests.experiments.run.libraries import TERRAN, save_library
 
 
@@ -25,7 +26,7 @@ def test_the_source_of_z_follows_the_config(tmp_path):
 def test_conditions_have_the_run_s_probabilities_and_mmr(tmp_path):
   config = run_config(**{"actor.pseudo_probability": 0.25, "environment.mmr": 5500})
   save_library(tmp_path / "z.npz")
-  found = z_source.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+  found = z_source.from_library(registry.make_parts(config), config, tmp_path / "z.npz")
   np.testing.assert_array_equal(found.active, [0.25, 0.25, 0.0, 0.0])
   assert found.mmr == 5500 and found.rows.shape[-1] == z_source.PER_MATCH_UP
   assert (found.rows[0, TERRAN, TERRAN] > 0).all()
@@ -41,7 +42,7 @@ def test_maps_of_starcraft_are_found_by_either_name(tmp_path, name, stored):
     "environment.opponents": "terran:easy,random:hard", "actor.library": "z.npz",
     "actor.pseudo_probability": 0.25})
   save_library(tmp_path / "z.npz", map_name=stored)
-  found = z_source.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+  found = z_source.from_library(registry.make_parts(config), config, tmp_path / "z.npz")
   assert (found.rows[0, TERRAN, TERRAN] > 0).all()
   assert not found.rows[0, TERRAN, types.RACES.index("random")].any()
 
@@ -56,5 +57,5 @@ def test_a_library_that_does_not_fit_is_refused_in_one_line(tmp_path, damage, me
   config = run_config()
   damage(tmp_path / "z.npz")
   with pytest.raises(UserError, match=message) as error:
-    z_source.from_library(wiring.make_parts(config), config, tmp_path / "z.npz")
+    z_source.from_library(registry.make_parts(config), config, tmp_path / "z.npz")
   assert "\n" not in str(error.value)

@@ -1,0 +1,85 @@
+"""Results of one agent's games: its opponents by win rates, its scores while it trains."""
+
+import pathlib
+import time
+import uuid
+from collections.abc import Sequence
+
+import numpy as np
+
+from starleague import league
+from starleague.actor import rollouts
+from starleague.actor.loops import counts
+from starleague.actor.loops.options import ActorOptions
+from starleague.common import results, run_files
+from starleague.league import payoff
+
+WINDOW_S = 60.0  # window of the win rates shown while training
+
+
+def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
+                           uniform: float) -> np.ndarray:
+  """Returns the probability of each opponent of the next game.
+
+  Args:
+    win_rates: [scripted players], of the agent against each.
+    self_play: share of games against the current agent.
+    weighting: of prioritised fictitious self-play (`starleague.league.pfsp`).
+    uniform: share of the other games that is split evenly between the scripted players.
+
+  Returns:
+    [1 + scripted players] float32: self-play, then each scripted player.
+  """
+  scripted = uniform / len(win_rates) + (1.0 - uniform) * league.pfsp(win_rates, weighting)
+  return np.concatenate([[self_play], (1.0 - self_play) * scripted]).astype(np.float32)
+
+
+def game_results(batch: rollouts.Results, names: Sequence[str],
+                 now: float) -> list[payoff.GameResult]:
+  """Returns the payoff results of finished games against scripted players, without self-play."""
+  over = np.asarray(batch.over)
+  opponents = np.asarray(batch.opponent)[over]
+  outcomes = np.sign(np.asarray(batch.reward)[over][:, 0]).astype(int)
+  return [
+    payoff.GameResult(id=uuid.uuid4().hex, home=run_files.PLAYER, away=names[opponent - 1],
+                  result=int(outcome), time=now)
+    for opponent, outcome in zip(opponents, outcomes, strict=True)
+    if opponent != rollouts.SELF_PLAY]
+
+
+class Reporter:
+  """Reports game results to the league, and speed to the run's results file."""
+
+  def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
+    self._payoff = league.Payoff(run_dir / run_files.LEAGUE)
+    self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
+    self._counts = counts.Counts(run_dir, origin)
+    self._results: list[payoff.GameResult] = []
+
+  def opponent_probabilities(self, options: ActorOptions) -> np.ndarray:
+    """Returns the probability of each opponent of the next game, by the league's payoff.
+
+    Args:
+      options: of the actor.
+    """
+    return opponent_probabilities(self._payoff.scores(run_files.PLAYER, self._opponents),
+                                  options.self_play, options.matchmaking, options.uniform)
+
+  def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
+    """Counts the steps and games of one rollout call; reports every few seconds."""
+    self._results += game_results(batch, self._opponents, time.time())
+    reported = self._counts.add(steps, int(np.asarray(batch.over).sum()), update)
+    if reported is not None:
+      self._report(reported, update)
+
+  def _report(self, now: float, update: int) -> None:
+    self._payoff.record_many(self._results)
+    seconds, rows = now - self._origin, []
+    for opponent in self._opponents:
+      found = self._payoff.interval(run_files.PLAYER, opponent, since=now - WINDOW_S)
+      if found.games:
+        rows += [results.Row(seconds, update, f"score/train/{opponent}", found.score,
+                             found.low, found.high),
+                 results.Row(seconds, update, f"games/{opponent}", found.games)]
+    results.append(self._path, rows)
+    self._results = []

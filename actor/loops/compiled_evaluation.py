@@ -1,0 +1,55 @@
+"""Evaluation games inside the compiled program, against scripted players."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+
+from starleague.actor import evaluation
+from starleague.actor.loops.programs import compiled_games
+from starleague.actor.parts import Parts
+from starleague.data.z.conditioning import unconditional
+
+
+class Evaluation(Protocol):
+  """Plays the games of an agent."""
+
+  def __call__(self, params: Any, on_games: Callable[[int], object] | None = None,
+               ) -> dict[str, evaluation.Counts]:
+    """Returns the counts of weights by opponent; `on_games` is called with the finished games."""
+
+
+def make_evaluator(parts: Parts, opponents: Sequence[int], games: int) -> evaluation.Evaluator:
+  """Returns the program of an agent's games against scripted players, `games` against each."""
+  made = compiled_games(parts)
+  return evaluation.make_evaluator(
+    made.environment, parts.policy, made.scripted, opponents, games, races=parts.races,
+    maps=len(parts.maps))
+
+
+def make_match(parts: Parts, games: int) -> evaluation.Evaluator:
+  """Returns the program of games between two sets of weights."""
+  return evaluation.make_match(
+    compiled_games(parts).environment, parts.policy, games, races=parts.races,
+    maps=len(parts.maps))
+
+
+def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: int) -> Evaluation:
+  """Returns a function that plays an agent's games without z; its first call compiles.
+
+  Args:
+    parts: the agent and its games.
+    opponents: indices of the scripted players to meet.
+    games: against each of them, even.
+    seed: of the games.
+  """
+  evaluator = make_evaluator(parts, opponents, games)
+
+  def play(params: Any, on_games: Callable[[int], object] | None = None,
+           ) -> dict[str, evaluation.Counts]:
+    found = evaluation.evaluate(
+      evaluator, params, jax.random.key(seed), unconditional(len(parts.maps), parts.mmr),
+      on_games=on_games)
+    return {parts.opponents[i]: counts for i, counts in found.items()}
+
+  return play

@@ -1,0 +1,75 @@
+"""The matches of a league's evaluator outside JAX, one game at a time."""
+
+import collections
+import pathlib
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from starleague import league
+from starleague.actor.game_processes import GamesError
+from starleague.actor.games import GameRequest
+from starleague.actor.loops import arenas, hosted_games
+from starleague.actor.parts import Parts
+from starleague.agent import types
+from starleague.common import files
+from starleague.common.errors import UserError
+from starleague.data.z.conditioning import unconditional
+
+
+class HostedArena:
+  """Matches of games in a process of their own; see `arenas.Arena`.
+
+  The game's process ends by itself when this one is killed.
+  """
+
+  final_errors: tuple[type[Exception], ...] = (GamesError,)
+
+  def __init__(self, parts: Parts, random: np.random.Generator):
+    """Compiles the programs and starts the process; `random` draws the games."""
+    hosted = hosted_games.hosted_games(parts)
+    self.suffix = hosted.replay_suffix
+    self._parts = parts._replace(hosted=hosted._replace(processes=1, inference_batch=1))
+    self._random = random
+    self._conditioning = unconditional(len(parts.maps), parts.mmr)
+    self._requests: collections.deque[GameRequest] = collections.deque()
+    self._hosting = hosted_games.Hosting(
+      self._parts, jax.random.key(int(random.integers(2**31))), {}, self._next_request,
+      self._conditioning)
+    self._folder = tempfile.TemporaryDirectory(prefix="starleague-")
+    self._replay = pathlib.Path(self._folder.name) / f"game{self.suffix}"
+
+  def _next_request(self) -> GameRequest | None:
+    return self._requests.popleft() if self._requests else None
+
+  def match(self, players: Sequence[league.Player],
+            params: Sequence[Any]) -> arenas.PlayMatch:
+    """Returns the match of two players, the only one that is played until the next call."""
+    bot = "" if params[1] is not None else players[1].name
+    home, away = players[0], players[0 if bot else 1]  # a bot's race is in its name
+    races = types.RACES.index(home.race), types.RACES.index(away.race)
+    for number, found in enumerate(params):
+      if found is not None:
+        self._hosting.model.set_params(number, found)
+
+    def play(game: int, on_step: Callable[[], object]) -> arenas.PlayedGame:
+      request = hosted_games.draw_request(self._parts, self._random, bot, self._conditioning, races)
+      self._requests.append(request._replace(
+        swap_sides=bool(game % 2), players=(0, 1), recorded=(False, False),
+        replay=str(self._replay)))
+      self._hosting.processes.resume()
+      while not (finished := self._hosting.run_once()):
+        on_step()
+      report = finished[0].report
+      if report.result is None:
+        raise UserError(report.reason)
+      return arenas.PlayedGame(report.result, report.loops, self._save)
+
+    return play
+
+  def _save(self, path: pathlib.Path) -> None:
+    with files.replacing(path, "wb") as file:
+      file.write(self._replay.read_bytes())

@@ -1,0 +1,122 @@
+"""An evaluator of a league: games of the pairs known least, and replays of the notable ones."""
+
+import pathlib
+import time
+from typing import Any, NoReturn
+
+from absl import logging
+
+from starleague import league
+from starleague.actor.loops import arenas
+from starleague.actor.loops.league_connection import Members
+from starleague.actor.loops.options import ActorOptions, ActorProcess
+from starleague.actor.loops.weights import WeightSource, make_source
+from starleague.actor.parts import Parts
+from starleague.common import run_files
+from starleague.common.errors import UserError
+
+REPLAYS = "replays"  # folder of a league's kept replays
+_IDLE_S = 5.0  # before the league has weights, and while all its players are paused
+
+
+class Renewal:
+  """Renews the lease of an assignment while its game goes on."""
+
+  def __init__(self, client: league.LeagueClient, assignment: league.Assignment,
+               interval_s: float):
+    """Starts with a lease of full length.
+
+    Args:
+      client: the connection.
+      assignment: that is played.
+      interval_s: between two renewals.
+    """
+    self._client, self._assignment, self._interval_s = client, assignment, interval_s
+    self._renewed = time.monotonic()
+
+  def __call__(self) -> None:
+    """Renews the lease if the interval is over; called at every step of a game."""
+    now = time.monotonic()
+    if now - self._renewed >= self._interval_s:
+      self._renewed = now
+      self._client.renew([self._assignment])
+
+
+class Evaluator:
+  """Plays single games with any two players of a league."""
+
+  def __init__(self, run_dir: pathlib.Path, client: league.LeagueClient, members: Members,
+               weights: WeightSource, arena: arenas.Arena, lease_s: float):
+    """Takes the run's directory, the league, the weights of its players, and the arena.
+
+    Args:
+      run_dir: the run's directory.
+      client: of the league's coordinator.
+      members: the league's players.
+      weights: of the players.
+      arena: that plays the matches.
+      lease_s: of an assignment.
+    """
+    self._run_dir, self._client, self._members = run_dir, client, members
+    self._weights, self._arena, self._lease_s = weights, arena, lease_s
+
+  def _params(self, player: league.Player) -> Any:
+    """Returns the weights of a player, the newest ones of one that learns; None: scripted."""
+    return None if player.kind == league.SCRIPTED else self._weights(player.name).params
+
+  def evaluate(self, assignment: league.Assignment) -> None:
+    """Plays and reports the games of an assignment; keeps the replays that are asked for.
+
+    Learning players keep the parameters that they have at the first game. If a game fails, the
+    others of the assignment go to another evaluator, or to this one later.
+    """
+    players = [self._members(name) for name in (assignment.home, assignment.away)]
+    match = self._arena.match(players, [self._params(player) for player in players])
+    renewal = Renewal(self._client, assignment, self._lease_s / 3)
+    for game in range(assignment.games):
+      try:
+        played = match(game, renewal)
+      except self._arena.final_errors:
+        raise
+      except UserError as error:
+        logging.warning("void_match home=%s away=%s reason=%r", *(each.name for each in players),
+                        " ".join(str(error).split()))
+        self._client.release([assignment])
+        return
+      self._report(assignment, game, played)
+
+  def _report(self, assignment: league.Assignment, game: int, played: arenas.PlayedGame) -> None:
+    (receipt,), = self._client.report_games([league.GamesReport(
+      assignment, [league.PlayedGame(game, played.result, time.time(), played.loops)])])
+    if receipt.reasons:
+      path = self._run_dir / REPLAYS / f"{assignment.id}-{game}{self._arena.suffix}"
+      path.parent.mkdir(parents=True, exist_ok=True)
+      played.save(path)
+      self._client.keep_replay(assignment.result_id(game), str(path.relative_to(self._run_dir)))
+
+
+def evaluate(parts: Parts, options: ActorOptions, process: ActorProcess,
+             client: league.LeagueClient, arena: arenas.Arena) -> NoReturn:
+  """Plays evaluation games until SIGTERM or SIGINT, which end the process at once.
+
+  Args:
+    parts: the agent and its games.
+    options: of an actor.
+    process: the evaluator.
+    client: of the league's coordinator.
+    arena: that plays the matches.
+  """
+  members = Members(client)
+  weights = make_source(
+    parts, process.run_dir, process.parameters, members.learners, options.parameter_interval_s,
+    options.timeout_s)
+  evaluator = Evaluator(process.run_dir, client, members, weights, arena, options.lease_s)
+  # The learner writes it when it starts.
+  while not (process.run_dir / run_files.INITIAL).exists():
+    time.sleep(_IDLE_S)
+  while True:
+    assignments = client.evaluation_matches(1, options.evaluation_games)
+    for assignment in assignments:
+      evaluator.evaluate(assignment)
+    if not assignments:
+      time.sleep(_IDLE_S)

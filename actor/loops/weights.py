@@ -1,0 +1,105 @@
+"""The weights of players by name: live ones from the data server, frozen ones from snapshots."""
+
+import pathlib
+import threading
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import jax
+
+from starleague.actor.parts import Parts
+from starleague.agent.config import AgentConfig
+from starleague.common import run_files
+from starleague.data import checkpoints
+from starleague.data.reverb.parameters import Fetched, ParameterFetcher
+from starleague.league.players import is_first_snapshot
+
+FROZEN = -1  # version of weights that never change
+
+
+class Version(NamedTuple):
+  """Weights, and what tells them from other weights of the same player."""
+
+  params: Any
+  version: int  # updates of reinforcement learning, or FROZEN
+
+
+def make_fetcher(parts: Parts, address: str, player: str, interval_s: float, deadline_s: float,
+                 stop: threading.Event | None = None) -> ParameterFetcher:
+  """Connects to the data server at host:port for a learning player's newest weights."""
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+  return ParameterFetcher(
+    address, player, template, interval_s=interval_s, deadline_s=deadline_s, stop=stop)
+
+
+def load_snapshot(config: AgentConfig, run_dir: pathlib.Path, name: str) -> Any:
+  """Returns the weights of a historical player.
+
+  Raises:
+    FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: its snapshot is missing or
+      cannot be used.
+  """
+  path = run_files.snapshot_path(run_dir, name)
+  # The league begins with snapshots of the initial weights, which are stored once.
+  if is_first_snapshot(name) and not path.exists():
+    path = run_dir / run_files.INITIAL
+  return checkpoints.load_params(path, config)
+
+
+class WeightSource:
+  """The weights of a run's players; see the module."""
+
+  def __init__(self, fetch: Callable[[str], Callable[[], Fetched]],
+               load: Callable[[str], Any], learners: Collection[str]):
+    """Connects to nothing yet.
+
+    Args:
+      fetch: returns the fetcher of a learning player's newest weights.
+      load: returns the weights of a frozen player.
+      learners: names of the players that learn.
+    """
+    self._fetch, self._load, self.learners = fetch, load, tuple(learners)
+    self._fetchers: dict[str, Callable[[], Fetched]] = {}
+
+  def newer(self, name: str, held: int | None) -> Version | None:
+    """Returns the newest weights of a player, or None if they are the held ones.
+
+    Args:
+      name: of the player. The first weights of one that learns are waited for.
+      held: version of the weights that the caller has; None: it has none.
+
+    Raises:
+      StoppedError, StarvedError, ServerUnavailableError: see `ParameterFetcher`.
+      FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: see `load_snapshot`.
+    """
+    if name not in self.learners:
+      return None if held == FROZEN else Version(self._load(name), FROZEN)
+    if name not in self._fetchers:
+      self._fetchers[name] = self._fetch(name)
+    fetched = self._fetchers[name]()
+    return None if fetched.step == held else Version(fetched.params, fetched.step)
+
+  def __call__(self, name: str) -> Version:
+    """Returns the newest weights of a player; see `newer`."""
+    found = self.newer(name, None)
+    assert found is not None
+    return found
+
+
+def make_source(parts: Parts, run_dir: pathlib.Path, address: str, learners: Collection[str],
+                interval_s: float, deadline_s: float,
+                stop: threading.Event | None = None) -> WeightSource:
+  """Returns the weights of a run's players.
+
+  Args:
+    parts: of the run.
+    run_dir: the run's directory, which holds the snapshots of frozen players.
+    address: host:port of the data server that has the newest weights.
+    learners: names of the players that learn.
+    interval_s: between two looks for newer weights.
+    deadline_s: of a wait for the data server.
+    stop: ends all waits when set.
+  """
+  return WeightSource(
+    lambda name: make_fetcher(parts, address, name, interval_s, deadline_s, stop),
+    lambda name: load_snapshot(parts.config, run_dir, name), learners)

@@ -1,0 +1,1 @@
+"""The games that runs play, an entry each; `registry` finds them."""

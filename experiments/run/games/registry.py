@@ -1,0 +1,66 @@
+"""Finds the entries of games: those of this package, and those that other packages register.
+
+Another package registers a game as an entry point of the group `starleague.games`, which names an
+`entry.Game`. In its pyproject.toml:
+
+    [project.entry-points."starleague.games"]
+    chess = "my_package.chess:GAME"
+"""
+
+import functools
+from importlib import metadata
+
+import ml_collections
+
+from starleague.actor.parts import Parts
+from starleague.agent import config as agent_config
+from starleague.experiments.run.config.errors import SettingsError
+from starleague.experiments.run.games import sc2, skirmish
+from starleague.experiments.run.games.entry import Game
+
+GROUP = "starleague.games"
+DEFAULT = skirmish.GAME.name
+
+
+@functools.cache
+def games() -> dict[str, Game]:
+  """Returns all entries by name.
+
+  Raises:
+    SettingsError: a registered entry cannot be loaded, or its name is taken.
+  """
+  found = {game.name: game for game in (skirmish.GAME, sc2.GAME)}
+  for point in metadata.entry_points(group=GROUP):
+    try:
+      game = point.load()
+    except Exception as error:  # of a package that is not ours
+      raise SettingsError(f"game {point.name!r}: its entry {point.value} cannot be loaded: "
+                          f"{type(error).__name__}: {error}.") from error
+    if not isinstance(game, Game) or game.name != point.name or game.name in found:
+      raise SettingsError(
+        f"game {point.name!r}: expected {point.value} to be an entry of that name, which no other "
+        f"game has; found {type(game).__name__} {getattr(game, 'name', '')!r}.")
+    found[game.name] = game
+  return found
+
+
+def find(name: str) -> Game:
+  """Returns the entry of a game.
+
+  Raises:
+    SettingsError: there is none of that name.
+  """
+  if name not in games():
+    raise SettingsError(f"config key 'environment.name' must be one of {', '.join(games())}, "
+                        f"found {name!r}.")
+  return games()[name]
+
+
+def game_of(config: ml_collections.ConfigDict) -> Game:
+  """Returns the entry of a run's game."""
+  return find(config.environment.name)
+
+
+def make_parts(config: ml_collections.ConfigDict) -> Parts:
+  """Returns the agent of a run and the games that it plays."""
+  return game_of(config).make_parts(config, agent_config.preset(config.preset))

@@ -1,0 +1,119 @@
+"""Skirmish as the game of a run."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import ml_collections
+import numpy as np
+
+from starleague import agent, league
+from starleague.actor.loops import arenas, engines
+from starleague.actor.parts import CompiledGames, Parts
+from starleague.agent import types
+from starleague.agent.config import AgentConfig
+from starleague.environments.skirmish.bots import players as bots
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import dm_environment, replays
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules.tables import constants, tables, tiers
+from starleague.environments.skirmish.rules.tables.config import GameConfig, game_config
+from starleague.experiments.run.config.errors import SettingsError, check_known, split
+from starleague.experiments.run.games.entry import Game
+
+
+def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
+  """Returns the agent and its games; `details` are the sizes of the game, a GameConfig."""
+  tier = config.environment.tier
+  game = game_config(tier, preset)
+  opponents = tuple(config.environment.opponents.split(","))
+  indices = scripts.indices_of(opponents, tier)
+  every = bots.make_scripted(**game._asdict())
+
+  def scripted(index, key, state, player):
+    return every(jnp.asarray(indices)[index], key, state, player)
+
+  races = tuple(types.RACES.index(race) for race in dm_environment.playable(tier))
+  return Parts(
+    config=preset, policy=agent.make_policy(preset), opponents=opponents, races=races,
+    opponent_races=races, maps=tuple((name,) for name in dm_environment.map_names(tier)),
+    mmr=config.environment.mmr,
+    compiled=CompiledGames(skirmish.make_skirmish(**game._asdict()), scripted,
+                           types.POSITION_GRID / tiers.TIERS[tier].map_size),
+    details=game)
+
+
+def game_of(parts: Parts) -> GameConfig:
+  """Returns the sizes of a run's game."""
+  assert isinstance(parts.details, GameConfig), "these are not the parts of a run in Skirmish"
+  return parts.details
+
+
+def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
+  """Checks the tier and the names of players.
+
+  Raises:
+    SettingsError: the tier does not exist, or lacks a player; it does not fit the agent.
+  """
+  tier = config.environment.tier
+  try:
+    tables.make_rules(*game_config(tier, preset))
+  except ValueError as error:
+    raise SettingsError(f"config key 'environment.tier': {error}") from error
+  # An opponent must not know more or earn more than an agent does.
+  fair = [script.name for script in scripts.scripts_of(tier)
+          if script.skill.income == 100 and not script.skill.vision]
+  opponents = config.environment.opponents.split(",")
+  for key, names, known in (
+      ("environment.opponents", opponents, fair),
+      ("actor.demonstrators", split(config.actor.demonstrators), opponents),
+      ("demonstrations.players", config.demonstrations.players.split(","),
+       scripts.names_of(tier))):
+    check_known(key, names, known)
+
+
+class SkirmishArena:
+  """Matches of a league's evaluator; see `arenas.Arena`."""
+
+  suffix = ".npz"
+  final_errors: tuple[type[Exception], ...] = ()
+
+  def __init__(self, parts: Parts, random: np.random.Generator):
+    """Takes the parts of the run and the random numbers of the games."""
+    self._parts, self._random, self._game = parts, random, game_of(parts)
+
+  def _controller(self, player: league.Player, params: Any) -> replays.Controller:
+    if params is None:
+      return replays.scripted_player(player.name, self._game)
+    return replays.policy_player(
+      player.name, self._parts.policy, params, self._game, self._parts.mmr)
+
+  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> arenas.PlayMatch:
+    """Returns the match of two players."""
+    first, second = (self._controller(*each) for each in zip(players, params, strict=True))
+    races = [player.race or dm_environment.RANDOM for player in players]
+
+    def play(game: int, on_step: Callable[[], object]) -> arenas.PlayedGame:
+      match_up = dm_environment.draw_match_up(
+        self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
+      replay = replays.record(
+        (first, second), int(self._random.integers(2**31)), game=self._game, match_up=match_up,
+        on_step=on_step)
+      result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
+
+      def save(path: pathlib.Path) -> None:
+        replays.save(path, replay)
+
+      return arenas.PlayedGame(result, replay.steps * constants.LOOPS_PER_STEP, save)
+
+    return play
+
+
+def _races(config: ml_collections.ConfigDict) -> tuple[str, Sequence[str]]:
+  return "environment.tier", list(dm_environment.playable(config.environment.tier))
+
+
+GAME = Game(
+  name="skirmish", engine=engines.COMPILED, make_parts=make_parts, check=check,
+  make_arena=SkirmishArena, races=_races)

@@ -7,8 +7,8 @@ that serves a league imports `league.server`, which loads gRPC.
 from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
 from starleague.league.coordinator import Coordinator, Options
 from starleague.league.counts import Counts
-from starleague.league.errors import LeagueError, UnknownPlayerError
-from starleague.league.evaluation import TellingRules, telling
+from starleague.league.evaluation import NotableRules as TellingRules
+from starleague.league.evaluation import notable as telling
 from starleague.league.league_file import (
   BranchCount,
   LeagueFile,
@@ -34,9 +34,11 @@ from starleague.league.players import (
   MAIN,
   MAIN_EXPLOITER,
   SCRIPTED,
+  LeagueError,
   Player,
   SnapshotRule,
   SnapshotRules,
+  UnknownPlayerError,
   initial_players,
   methods_rules,
   pseudocode_rules,

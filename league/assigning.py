@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from starleague.league import evaluation, matchmaking
-from starleague.league.errors import LeagueError
 from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
 from starleague.league.matchmaking import Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 
 _MATCH, _EVALUATION = 0, 2  # streams of random numbers; 1 is that of resets
 _BLOCK = 256  # matches whose draws are made at once

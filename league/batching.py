@@ -1,4 +1,4 @@
-"""Combines the work of threads that wait for each other anyway."""
+"""Batches of the items that several threads submit at the same time."""
 
 import collections
 import threading

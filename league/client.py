@@ -11,12 +11,10 @@ from typing import Any, Protocol
 
 from starleague.common.errors import UserError
 from starleague.league import messages as m
-from starleague.league import rpc
-from starleague.league.errors import LeagueError
 from starleague.league.league_file import Order, Progress
 from starleague.league.leases import Assignment
 from starleague.league.payoff import GameResult
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
 
 _RETRIES = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": {
@@ -53,7 +51,7 @@ class GrpcTransport:
       address: host:port of the server.
       deadline_s: seconds of each call, with all attempts.
     """
-    self._address, self._deadline_s, self._grpc = address, deadline_s, rpc.load_grpc()
+    self._address, self._deadline_s, self._grpc = address, deadline_s, m.load_grpc()
     self._channel = self._grpc.insecure_channel(address, options=[
       ("grpc.service_config", _RETRIES),
       ("grpc.per_rpc_retry_buffer_size", m.MAX_BYTES),

@@ -15,15 +15,14 @@ from typing import IO, NamedTuple
 
 from starleague.league import evaluation, league_file, matchmaking, players
 from starleague.league.assigning import Assigner
-from starleague.league.errors import LeagueError, UnknownPlayerError
-from starleague.league.evaluation import TellingRules
+from starleague.league.evaluation import NotableRules
 from starleague.league.league_file import LeagueFile, Order, Progress, Replay
 from starleague.league.leases import Assignment, Leases, is_valid
 from starleague.league.matchmaking import Match, MatchRules
 from starleague.league.members import Members
 from starleague.league.orders import Orders
 from starleague.league.payoff import DECAY, GameResult, Payoff, validated
-from starleague.league.players import Player, SnapshotRules
+from starleague.league.players import LeagueError, Player, SnapshotRules, UnknownPlayerError
 from starleague.league.reporting import MATCHES, GamesReport, Receipt, Report, Reports
 
 _STARTS = "starts"  # counter
@@ -41,7 +40,7 @@ class Options(NamedTuple):
 
   lease_s: float = 60.0
   half_life_s: float = 1800.0
-  telling: TellingRules = evaluation.DEFAULT_RULES
+  telling: NotableRules = evaluation.DEFAULT_RULES
 
 
 DEFAULT_OPTIONS = Options()

@@ -1,12 +1,11 @@
-"""The choice of evaluators: the pairs known least, and the games whose replays are kept."""
+"""Evaluation: the pairs of players known least, and the notable games, whose replays are kept."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from starleague.league.counts import Counts
-from starleague.league.intervals import wilson_bounds
-from starleague.league.payoff import DRAW, WIN
+from starleague.league.payoff import DRAW, WIN, wilson_bounds
 from starleague.league.players import LEARNING_KINDS, MAIN
 
 _EQUAL = 1e-9  # difference of equal widths
@@ -54,8 +53,8 @@ def known_least(widths: np.ndarray, count: int, rng: np.random.Generator) -> np.
   return np.concatenate([larger[np.argsort(-widths[larger])], chosen])
 
 
-class TellingRules(NamedTuple):
-  """Thresholds of `telling`.
+class NotableRules(NamedTuple):
+  """Thresholds of `notable`.
 
   Attributes:
     upset_score: a win is an upset if the winner's score before it was below this.
@@ -66,7 +65,7 @@ class TellingRules(NamedTuple):
   upset_games: float = 10.0
 
 
-DEFAULT_RULES = TellingRules()
+DEFAULT_RULES = NotableRules()
 
 
 class History(NamedTuple):
@@ -85,8 +84,8 @@ class History(NamedTuple):
   longest: int
 
 
-def telling(result: int, loops: int, history: History,
-            rules: TellingRules = DEFAULT_RULES) -> tuple[str, ...]:
+def notable(result: int, loops: int, history: History,
+            rules: NotableRules = DEFAULT_RULES) -> tuple[str, ...]:
   """Returns why the replay of a game is worth keeping; empty if it is not.
 
   Args:

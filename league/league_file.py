@@ -95,7 +95,7 @@ class Replay(NamedTuple):
     result: WIN, DRAW or LOSS of `home`; see `payoff`.
     time: in Unix seconds.
     loops: length of the game, in game loops.
-    reasons: why it is kept; see `evaluation.telling`.
+    reasons: why it is kept; see `evaluation.notable`.
     path: of the replay's file; None until it is saved.
   """
 

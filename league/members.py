@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from starleague.common.database import Database
 from starleague.league import league_file, players
-from starleague.league.errors import LeagueError, UnknownPlayerError
 from starleague.league.league_file import LeagueFile
 from starleague.league.matchmaking import Roster
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player, UnknownPlayerError
 
 
 class Members:

@@ -5,15 +5,15 @@ tuples as arrays. A message of another shape, type or size is refused with one l
 first value that is wrong.
 """
 
+import os
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from starleague.league.errors import LeagueError
 from starleague.league.league_file import Order, Progress
 from starleague.league.leases import MOST_GAMES, Assignment
 from starleague.league.payoff import GameResult
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
 
 SERVICE = "starleague.League1"  # the number changes with the messages
@@ -170,3 +170,11 @@ def decode(method: str, part: str, message: bytes) -> Any:
     return _DECODERS[method, part].decode(message)
   except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
     raise LeagueError(f"The {part} of {method} is refused: {error}.") from error
+
+
+def load_grpc() -> Any:
+  """Returns the grpc module, loaded on first use: every process of a run imports the league."""
+  # Its errors reach Python; the log of its C++ core repeats them on standard error.
+  os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+  import grpc
+  return grpc

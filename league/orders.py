@@ -3,11 +3,10 @@
 import numpy as np
 
 from starleague.league import league_file, payoff, players
-from starleague.league.errors import UnknownPlayerError
 from starleague.league.league_file import LeagueFile, Order, Progress
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
-from starleague.league.players import Player, SnapshotRule, SnapshotRules
+from starleague.league.players import Player, SnapshotRule, SnapshotRules, UnknownPlayerError
 
 _RESET = 1  # stream of random numbers; 0 is that of matches
 

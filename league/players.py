@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from starleague.league.errors import LeagueError
+from starleague.common.errors import UserError
 
 MAIN = "main"
 MAIN_EXPLOITER = "main_exploiter"
@@ -20,6 +20,16 @@ HISTORICAL = "historical"
 SCRIPTED = "scripted"
 LEARNING_KINDS = (MAIN, MAIN_EXPLOITER, LEAGUE_EXPLOITER)
 KINDS = (*LEARNING_KINDS, HISTORICAL, SCRIPTED)
+
+
+class LeagueError(UserError, ValueError):
+  """The league refuses a request, a player or a composition; nothing is changed."""
+
+
+class UnknownPlayerError(UserError, KeyError):
+  """The league does not have a player, an order or a game of this name."""
+
+  __str__ = Exception.__str__  # a KeyError would quote its message
 
 
 @dataclasses.dataclass(frozen=True)

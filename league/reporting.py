@@ -12,7 +12,7 @@ from starleague.league import evaluation, league_file
 from starleague.league.assigning import Assigner
 from starleague.league.batching import Batches
 from starleague.league.counts import Counts
-from starleague.league.evaluation import History, TellingRules
+from starleague.league.evaluation import History, NotableRules
 from starleague.league.league_file import LeagueFile, Replay
 from starleague.league.leases import Assignment, Leases
 from starleague.league.members import Members
@@ -49,7 +49,7 @@ class Receipt(NamedTuple):
 
   Attributes:
     counted: whether it is the first result of its game.
-    reasons: why its replay is worth keeping; see `evaluation.telling`.
+    reasons: why its replay is worth keeping; see `evaluation.notable`.
   """
 
   counted: bool
@@ -85,7 +85,7 @@ class Reports:
   """Counts reports. Threads may share it."""
 
   def __init__(self, payoff: Payoff, members: Members, leases: Leases, assigner: Assigner,
-               rules: TellingRules):
+               rules: NotableRules):
     """Takes the parts of the league.
 
     Args:
@@ -170,7 +170,7 @@ class Reports:
                                            strict=True):
       reasons: tuple[str, ...] = ()
       if length and new:
-        reasons = self._telling(result, length, before, longest)
+        reasons = self._notable(result, length, before, longest)
         longest = max(longest, length)
         if reasons:
           league_file.insert_replay(connection, Replay(*result, length, reasons, None))
@@ -182,9 +182,9 @@ class Reports:
         connection, [(assignment.home, assignment.branch, 0, sum(staged.new))])
     return _Staged(receipts, staged.pairs, longest)
 
-  def _telling(self, result: GameResult, loops: int, before: Counts,
+  def _notable(self, result: GameResult, loops: int, before: Counts,
                longest: int) -> tuple[str, ...]:
     home, away = self._members.get(result.home), self._members.get(result.away)
     history = History(before, home.kind, away.kind, longest)
-    outcome = DRAW if home == away else result.result  # a win against oneself tells nothing
-    return evaluation.telling(outcome, loops, history, self._rules)
+    outcome = DRAW if home == away else result.result  # self-play has no upset
+    return evaluation.notable(outcome, loops, history, self._rules)

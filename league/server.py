@@ -6,14 +6,15 @@ reaches the port can change the league. It is therefore on localhost unless anot
 
 import sqlite3
 import threading
+import time
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
 from absl import logging
 
 from starleague.common.errors import UserError
-from starleague.league import messages, rpc
-from starleague.league.clock import ClockWatch
+from starleague.league import messages
 from starleague.league.coordinator import Coordinator
 from starleague.league.service import Service
 
@@ -27,6 +28,22 @@ JUMP_S = 1.0
 
 class AddressError(UserError, OSError):
   """The server cannot listen on an address."""
+
+
+class ClockWatch:
+  """Detects jumps of the system's time, by comparison with a monotonic clock."""
+
+  def __init__(self, system: Callable[[], float] = time.time,
+               monotonic: Callable[[], float] = time.monotonic):
+    """Takes the two clocks, in seconds."""
+    self._system, self._monotonic = system, monotonic
+    self._offset = system() - monotonic()
+
+  def jump(self) -> float:
+    """Returns the seconds by which the system's time was set since the last call; < 0: back."""
+    offset = self._system() - self._monotonic()
+    jump, self._offset = offset - self._offset, offset
+    return jump
 
 
 class Server:
@@ -44,7 +61,7 @@ class Server:
       AddressError: the port is taken, or the host has another address.
     """
     self._coordinator = coordinator
-    grpc = rpc.load_grpc()
+    grpc = messages.load_grpc()
     self._server = grpc.server(
       futures.ThreadPoolExecutor(THREADS, "league"), maximum_concurrent_rpcs=MOST_REQUESTS,
       options=[("grpc.max_receive_message_length", messages.MAX_BYTES),
@@ -90,7 +107,7 @@ class Server:
 
 
 def _handler(service: Service, method: str) -> Any:
-  grpc = rpc.load_grpc()
+  grpc = messages.load_grpc()
 
   def call(message: bytes, context: Any) -> bytes:
     try:

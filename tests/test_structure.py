@@ -24,7 +24,7 @@ MIRRORED = {
   "experiments/run/ablation",
   "experiments/run/datasets",
   "experiments/run/progress",
-  "league/ratings",
+  "league",
   "viewers/league",
   "viewers/play",
   "viewers/report",

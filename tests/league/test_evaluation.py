@@ -5,7 +5,7 @@ import pytest
 
 from starleague.league import evaluation
 from starleague.league.counts import Counts
-from starleague.league.evaluation import FIRST_WIN, LONGEST, UPSET, History, TellingRules
+from starleague.league.evaluation import FIRST_WIN, LONGEST, UPSET, History, NotableRules
 from starleague.league.payoff import DRAW, LOSS, WIN, wilson_interval
 
 
@@ -79,11 +79,11 @@ def test_the_largest_widths_come_first_and_ties_are_drawn():
   (DRAW, Counts(0, 0, 0, 0), ("main", "main"), 500, ()),
   (WIN, Counts(40, 0, 0, 40), ("main_exploiter", "main"), 900, (UPSET, FIRST_WIN, LONGEST)),
 ])
-def test_telling_games(result, counts, kinds, loops, reasons):
-  assert evaluation.telling(result, loops, History(counts, *kinds, longest=500)) == reasons
+def test_notable_games(result, counts, kinds, loops, reasons):
+  assert evaluation.notable(result, loops, History(counts, *kinds, longest=500)) == reasons
 
 
 def test_the_threshold_of_upsets_is_an_option():
   history = History(Counts(10, 4, 0, 6), "historical", "historical", 500)
-  assert evaluation.telling(WIN, 0, history) == ()
-  assert evaluation.telling(WIN, 0, history, TellingRules(upset_score=.45)) == (UPSET,)
+  assert evaluation.notable(WIN, 0, history) == ()
+  assert evaluation.notable(WIN, 0, history, NotableRules(upset_score=.45)) == (UPSET,)

@@ -7,10 +7,9 @@ import pytest
 from starleague.common.database import DatabaseFileError
 from starleague.league import players
 from starleague.league.coordinator import Coordinator
-from starleague.league.errors import LeagueError
 from starleague.league.league_file import open_league_file
 from starleague.league.payoff import WIN, GameResult
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 
 MAIN, FIRST = "zerg-main-0", "zerg-main-0-0000"
 

@@ -1,4 +1,4 @@
-"""Reported games: receipts, orders of both sides, telling games, shared transactions."""
+"""Reported games: receipts, orders of both sides, notable games, shared transactions."""
 
 import sqlite3
 import threading
@@ -88,7 +88,7 @@ def test_a_request_with_an_invalid_report_counts_nothing(league, game, change, m
   assert league.payoff.results(EXPLOITER, MAIN).games == 0
 
 
-def test_telling_games_are_kept_with_their_replays(league):
+def test_notable_games_are_kept_with_their_replays(league):
   exploit, mirror = against(league, EXPLOITER, MAIN), against(league, MAIN, MAIN)
   lost = report(league, exploit, *((game, LOSS, 1., 500) for game in range(20)))
   assert [receipt.reasons for receipt in lost] == [("longest",)] + [()] * 19

@@ -17,12 +17,12 @@ import pytest
 from absl import logging
 
 from starleague.common.database import Database
-from starleague.league import clock, messages, players, server
-from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
+from starleague.league import messages, players, server
+from starleague.league.client import GrpcTransport, LeagueClient
 from starleague.league.coordinator import Coordinator
-from starleague.league.errors import LeagueError
 from starleague.league.league_file import open_league_file
 from starleague.league.payoff import WIN
+from starleague.league.players import LeagueError
 from starleague.league.reporting import GamesReport, PlayedGame
 from tests.processes import start_together
 
@@ -89,22 +89,6 @@ def test_listens_on_localhost_and_refuses_a_taken_port(league, serving):
   assert serving.address == f"127.0.0.1:{serving.port}"
   with pytest.raises(server.AddressError, match=f"Cannot listen on 127.0.0.1:{serving.port}"):
     server.Server(league, serving.port)
-
-
-def test_no_answer_within_the_deadline_names_the_address():
-  address = f"127.0.0.1:{free_port()}"
-  lonely = LeagueClient(GrpcTransport(address, deadline_s=0.5))
-  with pytest.raises(LeagueUnavailableError, match=f"at {address} did not answer orders within 0"):
-    lonely.orders()
-  lonely.close()
-
-
-def test_a_server_of_another_version_is_named(serving, monkeypatch):
-  monkeypatch.setattr(messages, "SERVICE", "starleague.League99")
-  newer = LeagueClient(GrpcTransport(serving.address, deadline_s=20.0))
-  with pytest.raises(LeagueError, match="has no starleague.League99/orders: it is of another"):
-    newer.orders()
-  newer.close()
 
 
 def test_a_request_that_is_too_large_or_no_message_harms_nothing(league, serving, client):
@@ -176,7 +160,7 @@ def test_a_clock_that_jumps_back_is_logged_in_one_line_and_nothing_is_lost(
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
 def test_a_jump_of_the_systems_time_is_measured_once(jump):
   seconds = {"system": 1e9, "monotonic": 5.0}
-  watch = clock.ClockWatch(lambda: seconds["system"], lambda: seconds["monotonic"])
+  watch = server.ClockWatch(lambda: seconds["system"], lambda: seconds["monotonic"])
   assert watch.jump() == 0
   seconds["system"] += 10 + jump
   seconds["monotonic"] += 10

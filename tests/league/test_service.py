@@ -1,15 +1,12 @@
 """The service: each method over messages, without a network; what is refused."""
 
-import inspect
 import json
 
-import msgspec
 import pytest
 
-from starleague.league import messages, players
+from starleague.league import players
 from starleague.league.client import LeagueClient
 from starleague.league.coordinator import Coordinator
-from starleague.league.errors import LeagueError
 from starleague.league.payoff import WIN, GameResult
 from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 from starleague.league.service import Service
@@ -57,14 +54,6 @@ def test_a_whole_league_through_messages(league, client):
   assert {pair.home, pair.away} == {MAIN, EXPLOITER} and pair.games == 2
 
 
-def test_requests_have_the_arguments_of_their_methods():
-  for name, method in messages.METHODS.items():
-    fields = [field.name for field in msgspec.structs.fields(method.request)]
-    found = getattr(Coordinator, name)
-    if name != "players":
-      assert fields == list(inspect.signature(found).parameters)[1:], name
-
-
 def request(**changes):
   values = {"name": MAIN, "count": 1, "games": 1, "holder": "a", "request": "r"}
   return json.dumps({**values, **changes})
@@ -98,17 +87,3 @@ def test_invalid_requests_are_refused_in_one_line(league, method, message, text)
     Service(league).call(method, data)
   assert "\n" not in str(error.value)
   assert len(league.leases) == 0 and league.payoff.results(MAIN, FIRST).games == 0
-
-
-def test_a_client_refuses_a_wrong_request_before_it_is_sent(client):
-  client._transport.call = None
-  with pytest.raises(LeagueError, match=r"request of matches is refused: .* at `\$.count`"):
-    client.matches(MAIN, 0)
-  with pytest.raises(LeagueError, match="is too large, expected at most"):
-    client.scores(MAIN, ["x" * 100] * 200_000)
-
-
-def test_a_client_refuses_a_wrong_answer(client, monkeypatch):
-  monkeypatch.setattr(client._transport, "call", lambda method, message: b'[["1-1", 5]]')
-  with pytest.raises(LeagueError, match="answer of matches is refused"):
-    client.matches(MAIN)

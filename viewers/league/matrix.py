@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from starleague.league import players as kinds
-from starleague.league.intervals import wilson_bounds
+from starleague.league.payoff import wilson_bounds
 from starleague.league.players import Player
 from starleague.viewers.league.facts import Facts
 from starleague.viewers.plots import Figure

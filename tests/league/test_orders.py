@@ -1,0 +1,75 @@
+"""Orders: snapshots after a timeout, resets and their probability, the player that is ordered."""
+
+import numpy as np
+import pytest
+
+from starleague.league import players
+from starleague.league.coordinator import Coordinator, Order
+from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
+from starleague.league.players import Player
+
+RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
+MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
+FIRST = "zerg-main-0-0000"
+
+
+def start(path, **options):
+  league = players.initial_players(["zerg"], league_exploiters=1)
+  return Coordinator(path, league, **{"snapshot_rules": RULES, **options})
+
+
+@pytest.fixture
+def league(tmp_path):
+  opened = start(tmp_path / "league.sqlite")
+  yield opened
+  opened.close()
+
+
+def result(identifier, home, away, outcome=WIN):
+  return GameResult(str(identifier), home, away, outcome, 0.)
+
+
+def test_the_timeout_orders_a_snapshot_of_a_losing_player(league):
+  assert league.report(result(1, MAIN, FIRST, LOSS), steps=200) is None
+  order = league.report(result(2, MAIN, FIRST, DRAW), steps=201)
+  assert order.snapshot == "zerg-main-0-0001"
+
+
+def test_a_main_exploiter_is_reset_and_its_scores_are_deleted(league):
+  league.report(result(0, HUNTER, FIRST))
+  order = league.report(result(1, EXPLOITER, MAIN), steps=100)
+  assert order == Order(1, EXPLOITER, "zerg-main_exploiter-0-0001", 100, reset=True)
+  assert league.payoff.score(EXPLOITER, MAIN) == 1  # until the learner completes the order
+  league.complete(order.id)
+  assert league.payoff.score(EXPLOITER, MAIN) == .5
+  assert league.payoff.score(MAIN, EXPLOITER) == .5
+  assert league.payoff.score(HUNTER, FIRST) == 1
+  assert league.payoff.results(EXPLOITER, MAIN).games == 1
+  assert league.progress(EXPLOITER).snapshot_steps == 100
+
+
+def test_scores_survive_a_reset_without_clear_on_reset(tmp_path):
+  league = start(tmp_path / "league.sqlite", clear_on_reset=False)
+  order = league.report(result(1, EXPLOITER, MAIN), steps=100)
+  league.complete(order.id)
+  assert order.reset and league.payoff.score(EXPLOITER, MAIN) == 1
+
+
+def test_a_quarter_of_league_exploiters_are_reset(tmp_path):
+  hunters = [Player(f"hunter-{i}", "league_exploiter", "zerg") for i in range(200)]
+  rules = players.pseudocode_rules(minimum_steps=0, timeout_steps=1)
+  league = Coordinator(tmp_path / "league.sqlite", snapshot_rules=rules)
+  for hunter in hunters:
+    league.add_player(hunter)
+  orders = league.report_many(
+    [result(i, hunter.name, "hunter-0") for i, hunter in enumerate(hunters[1:])],
+    {hunter.name: 2 for hunter in hunters[1:]})
+  assert len(orders) == 199
+  assert np.mean([order.reset for order in orders]) == pytest.approx(.25, abs=.08)
+
+
+def test_a_report_orders_snapshots_of_the_home_player_only(league):
+  league.set_steps(EXPLOITER, 1000)
+  assert league.report(result(1, MAIN, EXPLOITER, LOSS), steps=50) is None
+  assert league.orders() == []
+  assert league.report(result(2, FIRST, EXPLOITER, LOSS)) is None  # a snapshot never changes

@@ -25,7 +25,7 @@ from starleague.data.reverb import recordings
 from starleague.environments.skirmish.bots import plans
 from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules import environment as skirmish
-from starleague.environments.skirmish.rules.tables.config import game_config
+from starleague.environments.skirmish.rules.tables.tables import game_config
 from starleague.experiments import record
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry

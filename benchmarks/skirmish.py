@@ -23,7 +23,7 @@ from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.rules.tables import maps, tables
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 from tests.environments.skirmish.twin import state as skirmish_twin_state
 from tests.environments.skirmish.twin import step as skirmish_twin
 

@@ -1,7 +1,7 @@
 """Games and their constants for the tests of viewers."""
 
 from starleague.environments.skirmish.rules.tables import tables
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 
 RULES = tables.make_rules(*GAME_CONFIGS["mini"])
 DEFAULT_RULES = tables.make_rules(*GAME_CONFIGS["default"])

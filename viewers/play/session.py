@@ -10,7 +10,7 @@ from starleague.agent import types
 from starleague.environments import base
 from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.tables import tables
-from starleague.environments.skirmish.rules.tables.config import GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GameConfig
 from starleague.viewers import catalog
 from starleague.viewers.play import orders as play_orders
 from starleague.viewers.play import view
@@ -35,7 +35,7 @@ def make_session(game: GameConfig, match_up: base.MatchUp, seed: int,
     speed: factor of real time.
   """
   match_up = live.seated(match_up, (None, opponent))
-  seat = live.Seat(opponent, game)
+  seat = live.LivePlayer(opponent, game)
   rehearsal = live.LiveGame(game, match_up, seed)
   nothing = play_orders.no_action(tables.make_rules(*game))
   for _ in range(2):
@@ -48,7 +48,7 @@ def make_session(game: GameConfig, match_up: base.MatchUp, seed: int,
 class Session:
   """One game. `run` plays it in the caller's thread; other threads may call the other methods."""
 
-  def __init__(self, game: live.LiveGame, opponent: live.Seat, name: str = NAME,
+  def __init__(self, game: live.LiveGame, opponent: live.LivePlayer, name: str = NAME,
                speed: float = 1.0, player: int = 0):
     """Publishes the first frame.
 

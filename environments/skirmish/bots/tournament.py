@@ -13,7 +13,7 @@ from starleague.environments import base
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants, tables
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
 STEPS_PER_CALL = 64  # environment steps of a call of the compiled program
 

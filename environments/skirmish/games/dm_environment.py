@@ -19,7 +19,7 @@ from starleague.agent import types, vocabulary
 from starleague.environments import base
 from starleague.environments.skirmish.games import live, replay_format, replays
 from starleague.environments.skirmish.rules.tables import constants, maps, tables, tiers
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
 # A scripted player's name, a Controller, or a function of the opponent's observation.
 Function = Callable[[types.Observation], types.Action]
@@ -172,7 +172,7 @@ class SkirmishEnvironment(dm_env.Environment):
       opponent = replays.scripted_player(opponent, game)
     self._opponent: replays.Controller | Function = opponent
     self._controller = opponent if isinstance(opponent, replays.Controller) else None
-    self._seat = live.Seat(self._controller, game) if self._controller else None
+    self._seat = live.LivePlayer(self._controller, game) if self._controller else None
     self._actions, self._observations = action_spec(game), observation_spec(game)
     self._games = 0
     self._live: live.LiveGame | None = None

@@ -28,7 +28,7 @@ from starleague.environments.skirmish.rules.tables import (
   tiers,
   unit_tables,
 )
-from starleague.environments.skirmish.rules.tables.config import GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GameConfig
 
 # All x86-64 CPUs of the last fifteen years have SSE4.2. With it the hashes were equal at every
 # optimisation level of XLA. With AVX2 they were not, and they differed from those with AVX.

@@ -24,7 +24,7 @@ from starleague.environments.skirmish.games.replay_format import (
 from starleague.environments.skirmish.rules.interface import observation
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import constants, tables, tiers
-from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CONFIG, GameConfig
 
 # (params, key, state, player, memory) -> (Action, memory), unbatched.
 Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]
@@ -132,8 +132,8 @@ class LiveGame:
       rules=exact.rules_digest(self.game.tier), recorded_with=exact.recorded_with())
 
 
-class Seat:
-  """A controller in a live game: its compiled decisions and its memory."""
+class LivePlayer:
+  """A player in a live game: its controller, compiled, and its memory."""
 
   def __init__(self, controller: Controller, game: GameConfig):
     self.name, self._controller, self._memory = controller.name, controller, controller.memory
@@ -188,11 +188,11 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
   """
   match_up = base.make_match_up() if match_up is None else match_up
   live = LiveGame(game, seated(match_up, controllers), seed)
-  seats = [Seat(controller, game) for controller in controllers]
+  players = [LivePlayer(controller, game) for controller in controllers]
   limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)
   while live.winner < 0 and live.steps < limit:
-    live.step({player: seats[player].act(live, player)
+    live.step({player: players[player].act(live, player)
                for player in np.flatnonzero(live.due).tolist()})
     on_step()
   return live.replay((controllers[0].name, controllers[1].name))

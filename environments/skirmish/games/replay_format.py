@@ -18,7 +18,7 @@ from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.environments import base
 from starleague.environments.skirmish.rules.tables import tables, tiers
-from starleague.environments.skirmish.rules.tables.config import GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GameConfig
 
 SCHEMA = 2
 STEPS_PER_HASH = 256

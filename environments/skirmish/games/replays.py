@@ -34,7 +34,7 @@ from starleague.environments.skirmish.games.replay_format import (
 )
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.state.state import State
-from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CONFIG, GameConfig
 
 __all__ = [
   "Controller", "Replay", "ReplayError", "load", "make_match_up", "policy_player", "record",

@@ -23,7 +23,7 @@ from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants
-from starleague.environments.skirmish.rules.tables.config import game_config
+from starleague.environments.skirmish.rules.tables.tables import game_config
 from starleague.experiments.run.processes import graph
 
 CHUNKS = 4  # of a batch's games; about a quarter of them have a player that is due

@@ -18,7 +18,7 @@ from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replays
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants, tables, tiers
-from starleague.environments.skirmish.rules.tables.config import GameConfig, game_config
+from starleague.environments.skirmish.rules.tables.tables import GameConfig, game_config
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
 from starleague.experiments.run.games.entry import Game
 

@@ -15,7 +15,7 @@ from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replay_format, replays
 from starleague.environments.skirmish.rules.tables import tiers
-from starleague.environments.skirmish.rules.tables.config import (
+from starleague.environments.skirmish.rules.tables.tables import (
   GAME_CONFIGS,
   GameConfig,
   game_config,

@@ -29,7 +29,7 @@ from starleague.environments.sc2.server import layout
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import dm_environment, exact
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 
 STEP_LOOPS = 8
 MOST_DELAY = 120  # the longest delay of whole environment steps

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.play import server, session
 from tests.viewers.games import KIND
 
@@ -24,7 +24,7 @@ def make_session():
   """Makes a session against a scripted player."""
   def make(seed=2, opponent="rusher"):
     game = GAME_CONFIGS["mini"]
-    seat = live.Seat(replays.scripted_player(opponent, game), game)
+    seat = live.LivePlayer(replays.scripted_player(opponent, game), game)
     return session.Session(live.LiveGame(game, replays.make_match_up(), seed), seat, speed=8.0)
 
   return make

@@ -10,7 +10,7 @@ import pytest
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules.interface import action_results
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.play import reasons, view
 from tests.viewers.games import DEFAULT_RULES, FUNCTION, KIND, RULES
 
@@ -83,7 +83,7 @@ def test_reasons_agree_with_the_rules(race):
     np.random.default_rng(0), game.tier, (race, race), "ramps", False)
   scripts = [replays.scripted_player("L7", game) for _ in range(2)]
   played = live.LiveGame(game, live.seated(match_up, scripts), 0)
-  seats = [live.Seat(script, game) for script in scripts]
+  seats = [live.LivePlayer(script, game) for script in scripts]
   code_of = jax.jit(functools.partial(action_results.unavailable_reason, DEFAULT_RULES))
   checked = set()
   for step in range(240):

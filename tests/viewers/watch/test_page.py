@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from starleague.environments.skirmish.games import dm_environment, replays
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import page as watch_page
 from tests.viewers.browser import measure, needs_browser

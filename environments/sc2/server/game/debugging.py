@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules.state import slots
+from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import State
-from starleague.environments.skirmish.rules.state.upgrades import max_health
 from starleague.environments.skirmish.rules.tables import tables
 
 

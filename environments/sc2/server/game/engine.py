@@ -27,11 +27,11 @@ from starleague.environments.skirmish.rules.interface import (
   planes,
 )
 from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import Array, Commands, State
-from starleague.environments.skirmish.rules.state.upgrades import max_health
 from starleague.environments.skirmish.rules.step import abilities, economy
 from starleague.environments.skirmish.rules.tables import tables
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS, GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
 PLACEMENTS = 32  # places that one run of `placeable` tests
 STEPS = 16  # most environment steps of one run of `advance`: 128 game loops

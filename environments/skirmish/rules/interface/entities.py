@@ -16,11 +16,11 @@ from starleague.environments.skirmish.rules.state.queries import (
   gas_structures_on,
   harvester_counts,
   is_geyser,
+  max_health,
   resource_positions,
   served_resources,
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
-from starleague.environments.skirmish.rules.state.upgrades import max_health
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ATTACK,

@@ -1,4 +1,4 @@
-"""Look-ups in a state: possessions of the players, and resources."""
+"""Look-ups in a state: possessions of the players, resources, and effects of upgrades."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,11 +7,16 @@ from starleague.environments.skirmish.rules.state.arrays import (
   flip,
   look_up,
   pairwise_squared_distance,
+  pick,
   segment_sum,
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import constants, tables
-from starleague.environments.skirmish.rules.tables.constants import SAME_PLACE, TOWNHALL_REACH
+from starleague.environments.skirmish.rules.tables.constants import (
+  EFFECTS,
+  SAME_PLACE,
+  TOWNHALL_REACH,
+)
 
 
 def resource_positions(rules: tables.Rules, side: Array) -> tuple[Array, Array]:
@@ -102,3 +107,32 @@ def harvester_counts(rules: tables.Rules, state: State) -> Array:
   """The number of a player's workers that mine each resource: [2, R] int32."""
   target = jnp.where(state.orders.verb == constants.GATHER, state.orders.target, -1)
   return segment_sum(target, jnp.ones_like(target), rules.tier.resources)
+
+
+def upgrade_bonuses(rules: tables.Rules, state: State) -> Array | None:
+  """The sums that upgrades add to EFFECTS of each type: [2, Z, Y]; None without upgrades."""
+  if not rules.has_upgrades:
+    return None
+  return jnp.einsum("pu,uzy->pzy", state.upgrades.astype(jnp.float32), rules.upgrades.effects)
+
+
+def bonus(bonuses: Array | None, effect: str, kind: Array) -> Array | float:
+  """The sum that upgrades add to one of EFFECTS of each slot.
+
+  Args:
+    bonuses: of `upgrade_bonuses`.
+    effect: one of EFFECTS.
+    kind: [2, m] local types.
+
+  Returns:
+    [2, m] float32.
+  """
+  if bonuses is None:
+    return 0.0
+  return pick(bonuses[:, EFFECTS.index(effect)], kind)
+
+
+def max_health(rules: tables.Rules, state: State, kind: Array) -> Array:
+  """The maximum health of local types [2, m], upgrades included: [2, m] float32."""
+  return look_up(rules.types.health, kind) + bonus(
+    upgrade_bonuses(rules, state), "health", kind)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, pick
+from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import Array, State
-from starleague.environments.skirmish.rules.state.upgrades import max_health
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   GATHER,

@@ -17,9 +17,9 @@ from starleague.environments.skirmish.rules.state.arrays import (
   pick,
   squared_distance,
 )
+from starleague.environments.skirmish.rules.state.queries import bonus, upgrade_bonuses
 from starleague.environments.skirmish.rules.state.slots import clear_slots
 from starleague.environments.skirmish.rules.state.state import Array, State
-from starleague.environments.skirmish.rules.state.upgrades import bonus, upgrade_bonuses
 from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (

@@ -13,9 +13,8 @@ from starleague.environments.skirmish.rules.state.arrays import (
   segment_sum,
   squared_distance,
 )
-from starleague.environments.skirmish.rules.state.queries import is_finished
+from starleague.environments.skirmish.rules.state.queries import is_finished, max_health
 from starleague.environments.skirmish.rules.state.state import Array, State
-from starleague.environments.skirmish.rules.state.upgrades import max_health
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ATTRIBUTES,

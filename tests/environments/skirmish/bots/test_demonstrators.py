@@ -7,7 +7,7 @@ import pytest
 
 from starleague.environments.skirmish.bots import demonstrators, scripts, tournament
 from starleague.environments.skirmish.games import live, replays
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from tests.environments.skirmish.default_games import RULES, host
 
 EVERY = scripts.parameters(RULES)

@@ -9,7 +9,7 @@ from dm_env import test_utils
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment as wrapper
 from starleague.environments.skirmish.games import exact, live, replays
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 
 MINI = GAME_CONFIGS["mini"]
 ATTACK = vocabulary.FUNCTIONS.index("Attack_pt")

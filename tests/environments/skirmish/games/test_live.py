@@ -7,7 +7,7 @@ from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.tables import constants
-from starleague.environments.skirmish.rules.tables.config import GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 
 MINI = GAME_CONFIGS["mini"]
 

@@ -12,7 +12,7 @@ from starleague.environments.skirmish.bots import plans, scripts
 from starleague.environments.skirmish.games import replays
 from starleague.environments.skirmish.rules.interface.commands import give_orders
 from starleague.environments.skirmish.rules.tables import constants
-from starleague.environments.skirmish.rules.tables.config import GameConfig
+from starleague.environments.skirmish.rules.tables.tables import GameConfig
 from tests.environments.skirmish.default_games import (
   GAMES,
   LOCAL,

@@ -7,7 +7,7 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.common.errors import UserError
-from starleague.environments.skirmish.rules.tables.config import DEFAULT_GAME_CONFIG, GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CONFIG, GAME_CONFIGS
 from starleague.experiments.run.play import choose_players
 
 

@@ -68,7 +68,7 @@ def _differing(a, b):
   pytest.param("default", "ramps", (2, 3), ("macro", "L8"), 300, marks=pytest.mark.slow)])
 def test_commands_through_the_api_give_the_same_game(tier, map_name, races, scripts, steps):
   config, seed = engine.game_config(tier), 3
-  seats = [live.Seat(replays.scripted_player(name, config), config) for name in scripts]
+  seats = [live.LivePlayer(replays.scripted_player(name, config), config) for name in scripts]
   played = game.Game(Battlefield(tier, map_name, realistic=False), races, seed)
   direct = live.LiveGame(config, played.match_up, seed)
   find_rows = jax.jit(lambda state: entity_rows(played.rules, state))
@@ -97,7 +97,7 @@ def test_scripted_opponents_play_as_in_a_live_game():
   played = game.Game(Battlefield("mini"), (1, 1), 5,
                      {player: game.Bot(int(index)) for player, index in enumerate(indices)})
   direct = live.LiveGame(config, played.match_up, 5)
-  seats = [live.Seat(replays.scripted_player(name, config), config) for name in names]
+  seats = [live.LivePlayer(replays.scripted_player(name, config), config) for name in names]
   for steps in (1, 22, 37):  # several in one program, where no scripted player acts
     loops = [loop for changes in played.play(steps) for loop in changes.loops]
     assert loops == list(range(played.loop - 8 * (steps - 1), played.loop + 1, 8))

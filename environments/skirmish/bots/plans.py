@@ -1,4 +1,4 @@
-"""Plans of scripted players: what they build, train and research, and when they attack.
+"""Plans of scripted players: build orders, armies, upgrades and the size of attacks.
 
 A plan is for one race. The strategies have the usual names: a rush attacks early, a timing attacks
 when its army is relatively strongest, and a macro player attacks later with more.

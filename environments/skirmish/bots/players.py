@@ -2,8 +2,8 @@
 
 A player is one of `scripts.scripts_of(tier)`. At each decision it lists commands in order of
 urgency and gives the first possible one: defend, attack, use abilities, send idle workers to mine,
-spend. It knows what its observation shows and no more, except cheating levels. It acts through the
-same actions as an agent.
+spend. Except for cheating levels, it knows only what it observes. It acts through the same actions
+as an agent.
 """
 
 import functools
@@ -226,7 +226,7 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
     rules: the game's constants.
     name_index: [] int32, index of `scripts.names_of(tier)`.
     key: random key of its noise.
-    state: the game; only what the player may know is used.
+    state: the game; the player uses its view of it.
     player: [] int32, 0 or 1.
   """
   all_scripts = scripts.parameters(rules)

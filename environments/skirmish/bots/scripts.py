@@ -1,7 +1,7 @@
 """Scripted players as data: their names, plans and skills.
 
-A script has a plan for each race of its tier, and a skill: how often it acts, how well it aims and
-how often it does nothing.
+A script has a plan for each race of its tier, and a skill: its delays, its aim, and its share of
+idle decisions.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
 
 @dataclasses.dataclass(frozen=True)
 class Skill:
-  """How well a script plays."""
+  """The skill of a script."""
 
   delays: tuple[int, int]  # least and greatest delay of an action, game loops
   noise: float  # of an attack's aim, map units

@@ -68,7 +68,7 @@ def _nearest(rules: tables.Rules, view: View, units: Array, x: Array, y: Array) 
 
 
 class _Assets(NamedTuple):
-  """What a player has and can make, by local type [Y] and by structure slot [S]."""
+  """A player's possessions and producers, by local type [Y] and by structure slot [S]."""
 
   owned: Array  # [Y] int32: existing, ordered from builders and in production
   counts_as: Array  # [S] int32: finished structures, by the type whose requirements they satisfy
@@ -275,7 +275,7 @@ def _of_products(rules: tables.Rules, flags: np.ndarray) -> np.ndarray:
 
 def _producers(rules: tables.Rules, view: View, assets: _Assets, product: Array, built: Array,
                x: Array, y: Array) -> Array:
-  """Who makes a product: slots [n] bool, one builder or the structure with the shortest queue."""
+  """The producer of a product: one builder, or the structure with the shortest queue. [n] bool."""
   s = rules.tier.structures
   workers = look_up(rules.types.worker, view.kind[s:]) & (
     (view.verb == constants.GATHER) | (view.verb == constants.IDLE))

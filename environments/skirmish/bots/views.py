@@ -1,4 +1,4 @@
-"""What one scripted player knows of a game, and the commands it chooses between."""
+"""A scripted player's view of a game, and its candidate commands."""
 
 from typing import NamedTuple
 
@@ -71,7 +71,7 @@ class Choice(NamedTuple):
 
   wanted: Array  # [] bool
   function: Array  # [] int32, local
-  slots: Array  # [n] bool: who executes it
+  slots: Array  # [n] bool: the executors
   x: Array  # [] float32
   y: Array  # [] float32
   target: Array  # [] int32: own slot, n + the opponent's slot, or 2 n + resource
@@ -80,7 +80,7 @@ class Choice(NamedTuple):
 
 def make_view(rules: tables.Rules, state: State, player: Array,
               vision: Array | np.ndarray | bool = False) -> View:
-  """Returns what a player knows of a game.
+  """Returns a player's view of a game.
 
   Args:
     rules: the game's constants.
@@ -141,7 +141,7 @@ def make_choice(rules: tables.Rules, wanted: Array | np.ndarray | bool, function
     rules: the game's constants.
     wanted: [] bool.
     function: a name, or a local index [] int32.
-    slots: who executes it.
+    slots: the executors.
     x, y: a place, map units from the middle of the map.
     target: see Choice.
     repeat: 1 to 3.

@@ -69,7 +69,7 @@ def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (R
   """Returns a match-up whose races, map and sides are given or drawn.
 
   Args:
-    rng: random numbers for what is not given.
+    rng: random numbers for the values that are not given.
     tier: a name of `tiers.TIERS`.
     races: player 0's and player 1's, or "random".
     map_name: one of `map_names(tier)`, or "random".

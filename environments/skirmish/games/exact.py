@@ -133,7 +133,7 @@ def rules_digest(tier: str) -> str:
 
 
 def recorded_with() -> str:
-  """Returns what this process plays games with, as stated in replays."""
+  """Returns the version of JAX and the kind of CPU of this process, as stated in replays."""
   return f"jax {jax.__version__} on {platform.machine()}"
 
 

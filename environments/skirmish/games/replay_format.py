@@ -29,7 +29,7 @@ MOST_SEED = 2 ** 31 - 1
 
 
 class ReplayError(UserError, ValueError):
-  """A replay cannot be used; the message says what was expected and found."""
+  """A replay cannot be used; the message states the values expected and found."""
 
 
 class Replay(NamedTuple):

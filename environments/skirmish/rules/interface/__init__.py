@@ -1,1 +1,1 @@
-"""What a player sees of a game, and what it may do."""
+"""The players' interface to a game: observations, available functions, actions, commands."""

@@ -45,7 +45,7 @@ def place_to_location(rules: tables.Rules, x: Array, y: Array) -> Array:
 
 
 def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -> State:
-  """Notes actions, which take effect in the next step, and starts the players' delays.
+  """Stores actions as commands of the next step, and starts the players' delays.
 
   Args:
     rules: the game's constants.
@@ -66,7 +66,7 @@ def act(rules: tables.Rules, state: State, actions: types.Action, acts: Array) -
   function = jnp.where(uses_target & ~has_target, 0, function)
   commands = _commands(rules, actions, function, selected, target, uses_target)
   uses = jnp.asarray(vocabulary.ARGUMENT_TABLE)[dense].astype(jnp.int32)  # [2, 7]
-  # Only commands to units change what was selected and targeted.
+  # Only commands to units change the selected and targeted slots.
   to_units = acts & (uses[:, _UNITS] > 0)
   delay = jnp.maximum(actions.delay.astype(jnp.int32), 1)
   next_loop = -(-(state.loop + delay) // LOOPS_PER_STEP) * LOOPS_PER_STEP

@@ -93,7 +93,7 @@ def unavailable_reason(rules: tables.Rules, state: State, function: Array) -> Ar
 
 
 def _production_checks(rules: tables.Rules, state: State, function: Array) -> list[Check]:
-  """What building and training require: technology, money, food, slots, larvae, queues."""
+  """Requirements of building and training: technology, money, food, slots, larvae, queues."""
   products, kind = rules.products, look_up(rules.functions.kind, function)
   builds, trains = kind == constants.BUILDING, kind == constants.TRAINING
   product = pick(next_products(rules, state), function[:, None])[:, 0]
@@ -118,7 +118,7 @@ def _production_checks(rules: tables.Rules, state: State, function: Array) -> li
 
 
 def _command_checks(rules: tables.Rules, state: State, function: Array) -> list[Check]:
-  """What commands to units require: targets, cargo and a town hall."""
+  """Requirements of commands to units: targets, cargo and a town hall."""
   verb = look_up(rules.functions.verb, function)
   hall = jnp.any(look_up(rules.types.townhall, finished_kind(rules, state)), axis=1)
   return [

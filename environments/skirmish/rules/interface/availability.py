@@ -1,4 +1,4 @@
-"""Which functions a player can use now, and which of its slots can use them."""
+"""Available functions of the players, and the slots that can use them."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -62,7 +62,7 @@ class Command(NamedTuple):
 
 
 class Accepted(NamedTuple):
-  """The commands that were executed, as far as they are no unit orders."""
+  """The executed commands other than unit orders."""
 
   command: Command
   trainers: Array  # [2, S] bool: structures that make the product
@@ -70,7 +70,7 @@ class Accepted(NamedTuple):
 
 
 def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, Accepted]:
-  """Executes the players' commands.
+  """Gives units their orders, and returns the commands that other modules execute.
 
   Args:
     rules: the game's constants.
@@ -78,7 +78,7 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
     can: [2, C] bool, `availability.available`.
 
   Returns:
-    The state with new orders, rally points and action results; and the commands left to execute.
+    The state with new orders, rally points and action results; and training and abilities.
   """
   command, s = _resolve(rules, state), rules.tier.structures
   asked = _executors(rules, state, command)
@@ -113,7 +113,7 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
 
 
 def _resolve(rules: tables.Rules, state: State) -> Command:
-  """Looks up what the commands do and point at."""
+  """Looks up the verbs, products and targets of the commands."""
   functions, commands = rules.functions, state.commands
   function, target, target_kind = commands.function, commands.target, commands.target_kind
   verb = look_up(functions.verb, function)
@@ -140,7 +140,7 @@ def _resolve(rules: tables.Rules, state: State) -> Command:
 
 
 def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
-  """Where the commands point: x, y [2], and whether the target exists as far as is known."""
+  """The targets' positions x, y [2], and whether they exist as far as their player knows."""
   commands = state.commands
   patch_x, patch_y = resource_positions(rules, state.side)
   enemy_kind, enemy_x, enemy_y, _ = placement.known_enemies(rules, state)
@@ -195,7 +195,7 @@ def _executors(rules: tables.Rules, state: State, command: Command) -> Array:
 
 def _checks(rules: tables.Rules, state: State, can: Array, command: Command,
             asked: Array) -> list[action_results.Check]:
-  """What a command requires, with the action result if it does not hold; the first one counts."""
+  """Requirements of a command, each with its action result; the first failure counts."""
   verb, ability, target_kind = command.verb, command.ability, command.target_kind
   gone = jnp.where(target_kind == RESOURCE, action_results.CANT_TARGET_EXHAUSTED_RESOURCES,
                    action_results.CANT_TARGET_THAT_UNIT)

@@ -22,8 +22,7 @@ class Discs(NamedTuple):
 def plane_cell(rules: tables.Rules, side: Array, x: Array, y: Array) -> tuple[Array, Array]:
   """Rows and columns of the planes' cells that contain places; places off the map are clipped.
 
-  The side of the player decides on the line between two cells, so that a rotated game has rotated
-  cells.
+  On the line between two cells the player's side decides: a rotated game has rotated cells.
 
   Args:
     rules: the game's constants.
@@ -57,7 +56,7 @@ def discs(rules: tables.Rules, side: Array, x: Array, y: Array, radius: Array) -
   """
   row, column = plane_cell(rules, side, x, y)
   apart = np.arange(rules.map_size) - row[..., None]
-  # The root comes last: XLA keeps its values, and recomputes for each word what follows them.
+  # The root comes last: XLA stores its values and recomputes all later operations for each word.
   return Discs(column, jnp.sqrt(jnp.maximum(
     squared_cells(rules, radius)[..., None] - (apart * apart).astype(jnp.float32), 0.0)))
 

@@ -105,7 +105,7 @@ def _columns(rules: tables.Rules, state: State) -> Columns:
 
 
 def own_columns(rules: tables.Rules, state: State) -> Columns:
-  """Columns that show an own slot only: orders, weapon, energy, buffs, harvesters. [2, n] each."""
+  """Columns of own slots only: orders, weapons, energy, buffs and harvesters. [2, n] each."""
   return {**_order_columns(rules, state), **_status_columns(rules, state),
           **_harvester_columns(rules, state)}
 
@@ -127,7 +127,7 @@ def _known_kind(rules: tables.Rules, state: State) -> Array:
 
 
 def _identity_columns(rules: tables.Rules, state: State) -> Columns:
-  """What the candidates are and whose they are."""
+  """Types, owners and visibility of the candidates."""
   n, kind = rules.tier.slots, _known_kind(rules, state)
   resource = np.where(is_geyser(rules), vocabulary.UNIT_TYPES.index("VespeneGeyser"),
                       vocabulary.UNIT_TYPES.index("MineralField"))

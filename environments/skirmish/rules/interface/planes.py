@@ -23,8 +23,8 @@ from starleague.environments.skirmish.rules.tables import maps, tables
 from starleague.environments.skirmish.rules.tables.constants import CREEP_RADIUS, PATCH_RADIUS
 
 HEIGHT = 128  # of flat maps
-# The value of each plane without bits, and what each of its two layers of bits adds. Visibility is
-# 1 for explored cells and 2 for cells in sight; an enemy's 4 is the sum of self and neutral.
+# The base value of each plane, and the increments of its two layers of bits. Visibility is 1 for
+# explored cells and 2 for cells in sight; an enemy's 4 is the sum of self and neutral.
 _VALUES = {
   "height_map": (maps.LOW, maps.HIGH - maps.LOW, 0),
   "visibility": (0, 1, 1),

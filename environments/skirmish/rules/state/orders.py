@@ -34,7 +34,7 @@ def take_orders(rules: tables.Rules, state: State, queued: Array, units: Array,
 
 
 def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> State:
-  """Units that are done continue with their queued order; without one they mine or idle.
+  """Gives units that are done their queued order; without one they mine or idle.
 
   Args:
     rules: the game's constants.

@@ -25,7 +25,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   RACES,
 )
 
-ABSENT_RADIUS = -1e6  # of obstacles that are not there
+ABSENT_RADIUS = -1e6  # of absent obstacles
 _ON_GEYSER = 0.01  # squared distance below which a structure stands exactly on a geyser
 
 

@@ -27,7 +27,7 @@ class Orders(NamedTuple):
   x: Array  # float32: destination
   y: Array
   target: Array  # int32: a slot of the opponent, a resource or an own slot, by verb
-  product: Array  # int32, local type: what to build
+  product: Array  # int32, local type of the structure to build
 
 
 class Commands(NamedTuple):
@@ -129,7 +129,7 @@ class State(NamedTuple):
   score: Score
   executed: types.Statistics  # [2, ...]
   last_event: Array  # [] int32: loop of the last income, product or damage
-  seed: Array  # [2] uint32: from which scripted players draw the variation they play
+  seed: Array  # [2] uint32: of the variations of scripted players
   winner: Array  # [] int32: 0 or 1, 2 for a draw, -1 during the game
 
 

@@ -68,7 +68,7 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
 
 
 def _record_effect(state: State, ability: int, used: Array) -> State:
-  """Notes in the executed statistics which players [2] bool used an ability."""
+  """Records an ability in the executed statistics of the players [2] bool that used it."""
   function = vocabulary.FUNCTIONS.index(_RECORDED[ability])
   effect = int(np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == function)[0])
   effects = state.executed.effects.at[:, effect].max(used)

@@ -72,7 +72,7 @@ class Plan(NamedTuple):
   flying: Array  # [2, n] bool, of targets
   speed: Array  # [2, M] float32, a tick
   chases: Array  # [2, F] bool
-  goal_x: Array  # [2, M] float32: where a unit goes without a target
+  goal_x: Array  # [2, M] float32: destination of a unit without a target
   goal_y: Array
   stop: Array  # [2, M] float32: the distance from the goal at which it stops
 

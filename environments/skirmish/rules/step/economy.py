@@ -27,12 +27,12 @@ _SPAWN_ANGLE = 0.3  # radians between two units of a brood
 
 
 def _affordable(rules: tables.Rules, state: State, product: Array) -> Array:
-  """How often a product [2] can be paid, fed and given a slot: [2] int32."""
+  """The number of a product [2] that money, food and free slots allow: [2] int32."""
   products = rules.products
   used, most = food(rules, state)
 
   def times(budget, price):
-    """How often the budget covers the price; without limit if the price is 0."""
+    """The number of items that the budget pays; without limit if the price is 0."""
     return jnp.where(price > 0, jnp.maximum(budget, 0), _UNLIMITED) // jnp.maximum(price, 1)
 
   brood = look_up(products.brood, product)
@@ -188,7 +188,7 @@ def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]
   """Advances all queues: units spawn beside their structure, and upgrades take effect.
 
   Returns:
-    The state, and what appeared: units and structures that morphed, [2, most * S].
+    The state, and the spawned units and morphed structures, [2, most * S].
   """
   s, y = rules.tier.structures, len(rules.types.names)
   state, done = _advance_queues(rules, state)

@@ -79,7 +79,7 @@ def nearest_town_hall(rules: tables.Rules, state: State) -> tuple[Array, Array, 
 
 
 def _deliver(rules: tables.Rules, state: State) -> tuple[State, Array]:
-  """Pays for loads that reach a town hall; returns also who delivered, [2, M] bool."""
+  """Pays for loads that reach a town hall; also returns the units that delivered, [2, M] bool."""
   verb = state.orders.verb
   _, _, square = nearest_town_hall(rules, state)
   delivers = (state.cargo > 0) & ((verb == GATHER) | (verb == RETURN)) & (

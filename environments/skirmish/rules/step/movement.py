@@ -28,7 +28,7 @@ _MAX_PUSH = 0.5  # map units a step
 
 
 def goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
-  """Where units go when they engage no enemy.
+  """Destinations of units that engage no enemy.
 
   Returns:
     x, y [2, M] float32: the goal of their order, or the next cell on the way to it; and the

@@ -34,11 +34,11 @@ from starleague.environments.skirmish.rules.tables.constants import (
   STIM,
 )
 
-_CALM_LIMIT = 10 * SHIELD_DELAY  # up to which loops without damage are counted
+_CALM_LIMIT = 10 * SHIELD_DELAY  # largest count of loops without damage
 
 
 def recover(rules: tables.Rules, state: State) -> State:
-  """Advances everything that recovers or runs out by a step."""
+  """Advances recovery and the durations of stims and scans by a step."""
   working = is_finished(rules, state) & (state.kind > 0) & (state.health > 0)
   state = _restore(rules, state, working)
   if rules.has(STIM):

@@ -1,4 +1,4 @@
-"""Tables of products, which are paid for, and of functions, which are ordered.
+"""Product cost and function tables.
 
 A product is a local type or, from Y on, a level of an upgrade. A function has a local index in its
 tier, 0 for `no_op`.

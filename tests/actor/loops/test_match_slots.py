@@ -1,7 +1,9 @@
 """The matches of an actor: places, slots, games counted by their start."""
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from starleague.actor import players
 from starleague.actor.loops import match_slots
@@ -134,6 +136,61 @@ def test_games_of_a_dropped_assignment_that_run_count_and_later_ones_do_not():
   ended = matches.follow(over[:1], np.zeros((1, 2), int), np.zeros((1, 2, 2)), np.zeros(2, int))
   assert [(each.assignment.id, each.game) for each in ended] == [("1-2", 0), ("1-2", 1)]
   assert matches.assignments == []
+
+
+def end_all(matches, games, opponent=0):
+  """Ends the running games of all places once; returns (assignment, game) of each."""
+  over = np.ones((1, games), bool)
+  ended = matches.follow(over, np.full((1, games), opponent), np.zeros((1, games, 2)),
+                         np.full(games, opponent))
+  return [(each.assignment.id, each.game) for each in ended]
+
+
+def test_an_assignment_that_is_given_again_is_held_once():
+  """The coordinator gives it again to its holder when the lease has lapsed."""
+  matches = make(games=2)
+  held = assignment(1, "main", "old-1", games=3)
+  matches.add(held)
+  matches.begin(np.array([0, 0]))
+  assert matches.add(held) and matches.assignments == [held]
+  found = end_all(matches, 2) + end_all(matches, 2)
+  assert found == [("1-1", 0), ("1-1", 1), ("1-1", 2), ("1-1", 3)]  # the last one is surplus
+  assert matches.assignments == []
+
+
+def test_an_assignment_that_was_dropped_continues_where_it_stopped():
+  matches = make(games=2)
+  lost, other = assignment(1, "main", "old-1", games=5), assignment(2, "main", "old-1", games=2)
+  matches.add(lost)
+  matches.begin(np.array([0, 0]))
+  matches.drop([lost])
+  matches.add(other)
+  matches.add(lost)
+  assert matches.assignments == [lost, other]
+  found = [game for _ in range(4) for game in end_all(matches, 2)]
+  assert found == [("1-1", 0), ("1-1", 1), ("1-2", 0), ("1-2", 1), ("1-1", 2), ("1-1", 3),
+                   ("1-1", 4), ("1-1", 5)]
+  assert matches.assignments == []
+
+
+@hypothesis.given(st.lists(st.tuples(st.sampled_from(["add", "drop", "end"]), st.integers(0, 2)),
+                           max_size=30))
+def test_each_game_of_an_assignment_counts_once_at_the_most(events):
+  """Assignments of one pair are given, lost and given again in any order while games end."""
+  matches, counted = make(games=2), []
+  known = [assignment(number, "main", "old-1", games=number + 1) for number in range(3)]
+  matches.add(known[0])
+  matches.begin(np.array([0, 0]))
+  for event, number in events:
+    if event == "end":
+      counted += end_all(matches, 2)
+    elif event == "drop":
+      matches.drop([known[number]])
+    elif not any(found[0] == known[number].id for found in counted):
+      matches.add(known[number])
+  sizes = {each.id: each.games for each in known}
+  counted = [found for found in counted if found[1] < sizes[found[0]]]
+  assert len(counted) == len(set(counted))
 
 
 def test_steps_are_recorded_for_players_that_learn():

@@ -1,0 +1,50 @@
+"""Entries of games: those of this package, and what other packages may register."""
+
+import types as modules
+from importlib import metadata
+
+import pytest
+
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry, sc2, skirmish
+
+
+@pytest.fixture
+def register(monkeypatch):
+  """Returns a function that registers an entry point of another package."""
+  def install(name, load):
+    point = modules.SimpleNamespace(name=name, value="pieces:GAME", load=load)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
+    registry.games.cache_clear()
+
+  yield install
+  monkeypatch.undo()
+  registry.games.cache_clear()
+
+
+def test_the_games_of_this_package_are_found():
+  assert registry.find("skirmish") is skirmish.GAME and registry.find("sc2") is sc2.GAME
+  assert registry.make_parts(settings.complete({})).opponents[0] == "passive"
+
+
+def test_a_registered_game_brings_its_config_group(register):
+  register("chess", lambda: skirmish.GAME._replace(
+    name="chess", changes={"evaluation": {"games": 8}}, options={"clock_s": 3.0}))
+  config = settings.complete({}, {"environment.name": "chess", "chess.clock_s": 4.0})
+  assert (config.chess.clock_s, config.evaluation.games, config.sc2.maps) == (4.0, 8, "Flat32")
+  assert settings.complete({}).evaluation.games == 200
+
+
+def fail():
+  raise ImportError("no such piece")
+
+
+@pytest.mark.parametrize("name, load, message", [
+  ("chess", fail, "game 'chess': its entry pieces:GAME cannot be loaded: ImportError: no such"),
+  ("chess", lambda: 3, "expected pieces:GAME to be an entry of that name.*found int"),
+  ("chess", lambda: skirmish.GAME, "which no other game has; found Game 'skirmish'"),
+  ("sc2", lambda: sc2.GAME, "which no other game has; found Game 'sc2'")])
+def test_a_registered_game_that_cannot_be_used_is_refused(register, name, load, message):
+  register(name, load)
+  with pytest.raises(settings.SettingsError, match=message):
+    settings.complete({})

@@ -36,9 +36,9 @@ from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.experiments import record
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import hosts, reinforcement_setup
-from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts import learner_options, saved_agents
 from starleague.learner import prefetch, train_state, update
+from starleague.learner.loops import hosts, reinforcement_setup
 
 PARTS = ("feeding", "dataset", "devices")
 SAMPLES_PER_ITEM = 10_000  # the benchmark never exhausts the table
@@ -162,10 +162,12 @@ def measure_dataset(options: argparse.Namespace, parts, config, address: str) ->
 
 def make_update(parts, config) -> tuple[update.Update, Any, Any]:
   """Returns the update, a state and a teacher with random parameters."""
-  params = jax.device_get(saved_agents.initial_params(parts, config))
-  optimizer = reinforcement_setup.make_optimizer(params, config)
+  agent = learner_options.imitating_agent(parts, config)
+  options = learner_options.reinforcement_options(config)
+  params = jax.device_get(agent.initial_params())
+  optimizer = reinforcement_setup.make_optimizer(params, options)
   run = update.make_update(
-    reinforcement_setup.make_loss(parts, config), optimizer, batch_axes=wire.BATCH_AXES)
+    reinforcement_setup.make_loss(agent, options), optimizer, batch_axes=wire.BATCH_AXES)
   state = train_state.initial_state(params, optimizer, jax.random.key(0))
   return run, run.replicate(state), run.replicate(params)
 
@@ -173,7 +175,8 @@ def make_update(parts, config) -> tuple[update.Update, Any, Any]:
 def measure_here(options: argparse.Namespace, parts, config) -> None:
   """Prints the rate of updates on all devices of this process, as JSON."""
   run, state, teacher = make_update(parts, config)
-  batch = run.place(reinforcement_setup.empty_batch(parts, config))
+  batch = run.place(reinforcement_setup.empty_batch(
+    parts.config, learner_options.reinforcement_options(config)))
   rates = []
   for _ in range(options.rounds + 1):
     start = time.perf_counter()

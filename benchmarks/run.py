@@ -29,10 +29,10 @@ from starleague.data.assembler import Assembler
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import reinforcement_setup
-from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts import learner_options, saved_agents
 from starleague.experiments.run.parts.actor_options import actor_options
 from starleague.experiments.run.processes import graph
+from starleague.learner.loops import reinforcement_setup
 
 ROOT = pathlib.Path(__file__).parent.parent
 WARM_UP_S = 5.0  # after the first update: processes fill their queues
@@ -98,7 +98,8 @@ def learner_alone(seconds: float) -> float:
   config = settings.complete({})
   parts = registry.make_parts(config)
   run, state, teacher = make_update(parts, config)
-  batch = run.place(reinforcement_setup.empty_batch(parts, config))
+  batch = run.place(reinforcement_setup.empty_batch(
+    parts.config, learner_options.reinforcement_options(config)))
   updates, start = 0, 0.0
   while not start or time.perf_counter() - start < seconds:
     state, values = run(state, batch, teacher)

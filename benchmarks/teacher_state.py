@@ -21,7 +21,7 @@ from starleague import agent
 from starleague.agent import distributions
 from starleague.agent.types import Array
 from starleague.data import checkpoints, games, wire
-from starleague.learner import imitation
+from starleague.learner import supervised
 from starleague.learner.terms import ARGUMENTS, each_step, used_arguments
 
 # Divergences of (the first from the second).
@@ -41,20 +41,20 @@ class Sums(NamedTuple):
 class Carries(NamedTuple):
   """The carried states of both."""
 
-  student: imitation.Carry
-  teacher: imitation.Carry
+  student: supervised.Carry
+  teacher: supervised.Carry
 
 
 def compare(policy: agent.Policy, config: agent.AgentConfig, student: Any, teacher: Any,
             columns: wire.Columns, first: Array, carries: Carries) -> tuple[Sums, Carries]:
   """Compares both on a batch of chunks; returns sums and the next carries."""
-  options = imitation.Options(keep_build_order=1.0, keep_cumulative=1.0)
+  options = supervised.Options(keep_build_order=1.0, keep_cumulative=1.0)
   key = jax.random.key(0)  # nothing is drawn: all of z is shown
 
-  def batch_of(carry: imitation.Carry):
-    return imitation.begin(config, options, key, imitation.Chunks(columns, first, carry))[0]
+  def batch_of(carry: supervised.Carry):
+    return supervised.begin(config, options, key, supervised.Chunks(columns, first, carry))[0]
 
-  def carry_of(output: agent.UnrollOutput, like: imitation.Carry) -> imitation.Carry:
+  def carry_of(output: agent.UnrollOutput, like: supervised.Carry) -> supervised.Carry:
     return like._replace(state=wire.pack_state(output.state, 1), kept=jnp.ones_like(like.kept))
 
   seen = batch_of(carries.student)
@@ -77,7 +77,7 @@ def measure(path: str, student: Any, teacher: Any, episodes: int, unroll_length:
   rows = np.arange(min(episodes, len(data.episodes.game)))
   size = min(16, len(rows))
   state = wire.packed_spec(data.config, 1).state
-  empty = imitation.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
+  empty = supervised.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
   run = jax.jit(functools.partial(compare, agent.make_policy(data.config), data.config))
   carries, totals = Carries(empty, empty), None
   for batch in games.in_order(data, rows, size, unroll_length, seed=0):

@@ -7,6 +7,7 @@ INITIAL = "initial"  # snapshot of the initial weights, the teacher of reinforce
 CHECKPOINTS = "checkpoints"  # of the run's agent, or of a league's player
 LEARNERS = "learners"  # of a league: a directory for each learning player
 PLAYERS = "players"  # of a league: a snapshot for each historical player
+CONFIG = "config.json"  # the config of the run, complete
 LEAGUE = "league.sqlite"  # of a league: players, results, assignments
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot

@@ -15,7 +15,8 @@ from absl import flags
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import imitator
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import imitation
 
 for _name in ("run_dir", "dataset", "origin"):
   flags.declare_key_flag(_name)
@@ -25,8 +26,10 @@ def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  complete = imitator.imitate(registry.make_parts(config), config, run_dir,
-                               pathlib.Path(run_flags.given(run_flags.DATASET)), origin)
+  complete = imitation.imitate(
+    learner_options.imitating_agent(registry.make_parts(config), config),
+    learner_options.imitation_options(config), run_dir,
+    pathlib.Path(run_flags.given(run_flags.DATASET)), origin)
   if not complete:
     sys.exit(entry.INTERRUPTED)
 

@@ -27,7 +27,9 @@ from starleague.data.reverb import sampler
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import hosts, league_learner, reinforcement
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import hosts, league, reinforcement
+from starleague.learner.loops.options import LearnerProcess
 
 for _name in ("run_dir", "address", "league", "origin"):
   flags.declare_key_flag(_name)
@@ -47,14 +49,15 @@ def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   hosts.join_hosts(_COORDINATOR.value, _HOSTS.value, _HOST.value)
   config = settings.load(run_dir)
-  hosts.check_hosts(config)
+  options = learner_options.reinforcement_options(config)
+  hosts.check_hosts(config.to_dict(), options)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  parts, address = registry.make_parts(config), run_flags.given(run_flags.ADDRESS)
+  agent = learner_options.learning_agent(registry.make_parts(config), config, run_dir)
+  process = LearnerProcess(run_dir, run_flags.given(run_flags.ADDRESS), origin)
   if run_flags.LEAGUE.value is not None:
-    complete = league_learner.learn(parts, config, run_dir, address, run_flags.LEAGUE.value,
-                                     origin, _PLAYERS.value)
+    complete = league.learn(agent, options, process, run_flags.LEAGUE.value, _PLAYERS.value)
   else:
-    complete = reinforcement.learn(parts, config, run_dir, address, origin)
+    complete = reinforcement.learn(agent, options, process)
   if _COORDINATOR.value is not None:
     jax.distributed.shutdown()  # waits for all hosts: host 0 must not end before the others
   if sampler.waiting():

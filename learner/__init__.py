@@ -1,10 +1,10 @@
 """Learning from trajectories: losses, objectives, the update, checkpoints.
 
-The maths, `losses`, `objective` and `imitation`, imports neither Reverb nor TensorFlow.
+The maths, `losses`, `objective` and `supervised`, imports neither Reverb nor TensorFlow.
 """
 
-from starleague.learner.imitation import sl_loss
 from starleague.learner.objective import rl_loss
+from starleague.learner.supervised import sl_loss
 from starleague.learner.weights import RLWeights, SLWeights
 
 __all__ = ["RLWeights", "SLWeights", "rl_loss", "sl_loss"]

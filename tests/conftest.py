@@ -56,7 +56,7 @@ hypothesis.settings.load_profile("starleague")
 # The files that take longest begin: otherwise one process would end long after the others, or run
 # one of these when the programs of all tests before it fill the memory. Whole runs share programs,
 # so two of them do not begin together.
-LONGEST = ("experiments/test_train.py", "learner/test_imitation_overfit.py",
+LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
            "learner/test_update_full.py", "experiments/test_ablate.py",
            "experiments/test_learner.py", "experiments/test_launch.py",
            "learner/test_update_policy.py", "experiments/test_supervise.py")

@@ -20,12 +20,13 @@ ROOMS = {
   "data": {"agent", "common"},
   "league": {"common"},
   "actor": {"agent", "common", "environments", "data", "league"},
-  "learner": {"agent", "common", "data"},
+  "learner": {"agent", "common", "data", "league"},
   "viewers": {"agent", "common", "environments", "data", "actor", "learner", "league"},
   "experiments": {"agent", "common", "environments", "data", "actor", "learner", "league",
                   "viewers"},
 }
 # Floors of a room, lowest first: each imports itself and the floors before it, never one behind it.
+# A file is on the floor of the longest prefix.
 FLOORS = {
   "environments": (
     "environments/base.py", "environments/skirmish/rules/tables/",
@@ -39,10 +40,11 @@ FLOORS = {
     "data/trees.py", "data/records.py", "data/wire.py", "data/assembler.py", "data/checkpoints/",
     "data/reverb/", "data/z/", "data/games/", "data/replays/"),
   "actor": ("actor/inference/", "actor/loops/"),
+  "learner": ("learner/losses/", "learner/", "learner/loops/"),
   "experiments": (
     "experiments/configs/", "experiments/run/config/errors.py", "experiments/run/config/ranges.py",
     "experiments/run/games/", "experiments/run/config/", "experiments/run/parts/",
-    "experiments/run/progress/", "experiments/run/evaluation/", "experiments/run/learners/",
+    "experiments/run/progress/", "experiments/run/evaluation/",
     "experiments/run/processes/", "experiments/run/datasets/", "experiments/run/ablation/",
     "experiments/run/play/"),
 }
@@ -148,7 +150,8 @@ def floor_breaches(graph):
   """Imports from a floor of a room to one behind it, as texts."""
   def floor(file):
     floors = FLOORS.get(file.split("/")[0], ())
-    return next((i for i, prefix in enumerate(floors) if file.startswith(prefix)), None)
+    found = [prefix for prefix in floors if file.startswith(prefix)]
+    return floors.index(max(found, key=len)) if found else None
 
   for file, targets in graph.items():
     room = file.split("/")[0]

@@ -13,7 +13,8 @@ from starleague.data import checkpoints
 from starleague.experiments import train
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import reinforcement_setup
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import reinforcement_setup
 from tests.experiments.launch import refusal
 from tests.experiments.runs import (
   SIZES,
@@ -65,7 +66,9 @@ def test_a_killed_learner_resumes_from_its_checkpoint(finished):
   config = settings.load(run_dir)
   parts = registry.make_parts(config)
   saved = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config)
-  state = reinforcement_setup.make_learner(parts, config, run_dir, saved).state
+  state = reinforcement_setup.make_learner(
+    learner_options.learning_agent(parts, config, run_dir),
+    learner_options.reinforcement_options(config), run_dir, saved).state
   assert int(state.step[0]) == step
   # Adam, the warm-up and the rate's transformation have counted every applied update, also those
   # before the kill.

@@ -11,7 +11,7 @@ import ml_collections
 
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
-from starleague.common import files
+from starleague.common import files, run_files
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import resources
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
@@ -19,7 +19,7 @@ from starleague.experiments.run.config.ranges import RANGES, Range
 from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
 
-CONFIG_FILE = "config.json"
+CONFIG_FILE = run_files.CONFIG
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 # Weights that training starts from.
 IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")

@@ -1,4 +1,5 @@
 import ast
+import dataclasses
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ import pytest
 from starleague.experiments.configs import medium, mini
 from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.games import registry, sc2
+from starleague.learner.loops.options import ImitationOptions, ReinforcementOptions
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -105,9 +107,9 @@ def test_what_starcraft_ii_does_not_have_is_refused(changed, message):
 
 
 def config_reads() -> set[tuple[str, str]]:
-  """Returns (object, attribute) of every attribute that the launch files and their parts read."""
+  """Returns (object, attribute) of each attribute that launch files, parts and loops read."""
   found = set()
-  for path in (ROOT / "experiments").rglob("*.py"):
+  for path in [*(ROOT / "experiments").rglob("*.py"), *(ROOT / "learner" / "loops").glob("*.py")]:
     for node in ast.walk(ast.parse(path.read_text())):
       if isinstance(node, ast.Attribute):
         holder = node.value
@@ -117,11 +119,19 @@ def config_reads() -> set[tuple[str, str]]:
 
 
 def test_every_config_key_is_read():
-  """Each key occurs as `config.KEY` or `GROUP.KEY`; `_config` is a part's own group."""
+  """Each key occurs as `config.KEY` or `GROUP.KEY`; `_config` is a part's own group.
+
+  Keys of learners that their options have by the same name occur as `options.KEY`.
+  """
   reads = config_reads()
+  by_name = {group: {field.name for field in dataclasses.fields(options)} for group, options in (
+    ("learner", ReinforcementOptions), ("imitation", ImitationOptions))}
   for key in settings.flat(settings.base()):
     group, name = ["config", *key.split(".")][-2:]
-    assert {(group, name), ("_config", name)} & reads, f"nothing reads {key!r}"
+    holders = {group, "_config"}
+    if name in by_name.get(group, ()):
+      holders |= {"options", "_options"}
+    assert {(holder, name) for holder in holders} & reads, f"nothing reads {key!r}"
 
 
 def test_a_directory_without_a_config_raises(tmp_path):

@@ -7,17 +7,17 @@ import pytest
 from starleague.agent import pretrained, types
 from starleague.agent.config import mini as mini_agent
 from starleague.common import run_files
-from starleague.experiments.configs import mini
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import reinforcement_setup
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import reinforcement_setup
+from tests.learner.loops.options import reinforcement_options
 
 
 @pytest.mark.parametrize("done, expected", [(0.0, 8e-4), (0.25, 6.5e-4), (1.0, 2e-4)])
 def test_the_learning_rate_falls_linearly(done, expected):
-  config = mini.get_config()
-  config.learner.learning_rate, config.learner.final_rate = 8e-4, 0.25
-  assert reinforcement_setup.learning_rate(config, done) == pytest.approx(expected)
+  options = reinforcement_options(learning_rate=8e-4, final_rate=0.25)
+  assert reinforcement_setup.learning_rate(options, done) == pytest.approx(expected)
 
 
 def test_values_without_the_opponent_see_their_own_side_only():
@@ -36,7 +36,8 @@ def test_values_without_the_opponent_see_their_own_side_only():
 
 def test_training_may_start_from_pretrained_weights(tmp_path):
   config = settings.complete({}, {"environment.name": "sc2", "init": "pretrained"})
-  found = reinforcement_setup.initial_snapshot(registry.make_parts(config), config, tmp_path)
+  agent = learner_options.learning_agent(registry.make_parts(config), config, tmp_path)
+  found = reinforcement_setup.initial_snapshot(agent, tmp_path)
   expected = pretrained.load_pretrained("mini").params
   for (path, leaf), other in zip(
       jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):

@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import jax
-import ml_collections
 import numpy as np
 from jax.experimental import multihost_utils
 
-from starleague.experiments.run.config import settings
+from starleague.common import run_files
+from starleague.common.errors import UserError
+from starleague.learner.loops.options import ReinforcementOptions
 
 Batch = TypeVar("Batch")
 
@@ -24,14 +25,14 @@ def join_hosts(coordinator: str | None, hosts: int, host: int) -> None:
     host: index of this one, from 0.
 
   Raises:
-    SettingsError: the arguments contradict one another.
+    UserError: the arguments contradict one another.
   """
   if host >= hosts:
-    raise settings.SettingsError(
+    raise UserError(
       f"--host must be below --hosts, which is {hosts}, found {host}: hosts count from 0.")
   if coordinator is None:
     if hosts > 1:
-      raise settings.SettingsError(
+      raise UserError(
         f"--hosts is {hosts} and --coordinator is not given: name host:port of host 0, or 'auto'.")
   elif coordinator == "auto":
     jax.distributed.initialize()
@@ -39,23 +40,27 @@ def join_hosts(coordinator: str | None, hosts: int, host: int) -> None:
     jax.distributed.initialize(coordinator, hosts, host)
 
 
-def check_hosts(config: ml_collections.ConfigDict) -> None:
+def check_hosts(settings: Mapping[str, Any], options: ReinforcementOptions) -> None:
   """Checks that all hosts run the same config and that their devices divide a batch.
 
+  Args:
+    settings: all values of the run's config, as JSON holds them.
+    options: of the learner.
+
   Raises:
-    SettingsError: the hosts' configs differ, or the devices do not divide the batch.
+    UserError: the hosts' configs differ, or the devices do not divide the batch.
   """
-  text = json.dumps(config.to_dict(), sort_keys=True)
+  text = json.dumps(settings, sort_keys=True)
   digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
   if (multihost_utils.process_allgather(digest).reshape(-1, digest.size) != digest).any():
-    raise settings.SettingsError(
+    raise UserError(
       "the hosts have read different settings: give all the same --run_dir, or copies of its "
-      f"{settings.CONFIG_FILE}.")
-  size, devices = config.learner.batch_size, jax.device_count()
-  if size % (devices * config.learner.accumulate):
-    raise settings.SettingsError(
+      f"{run_files.CONFIG}.")
+  size, devices = options.batch_size, jax.device_count()
+  if size % (devices * options.accumulate):
+    raise UserError(
       f"config key 'learner.batch_size' must be a multiple of {devices} devices times "
-      f"'learner.accumulate' = {config.learner.accumulate}, found {size}.")
+      f"'learner.accumulate' = {options.accumulate}, found {size}.")
 
 
 def agreed(batches: Iterator[Batch], done: Callable[[], float],

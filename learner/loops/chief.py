@@ -2,48 +2,45 @@
 
 import contextlib
 import functools
-import pathlib
 import time
 from collections.abc import Mapping
 
 import jax
-import ml_collections
 
 from starleague.common import progress, run_files
 from starleague.data import checkpoints
 from starleague.data.reverb import parameters, transport
-from starleague.experiments.run.learners.metrics_log import MetricsLog
 from starleague.learner import prefetch, train_state, update
+from starleague.learner.loops.metrics_log import MetricsLog
+from starleague.learner.loops.options import LearnerProcess, ReinforcementOptions
 
 
-class FirstHost:
+class ChiefDuties:
   """Saves, publishes and logs on host 0; does nothing on other hosts."""
 
-  def __init__(self, config: ml_collections.ConfigDict, run_dir: pathlib.Path, address: str,
-               origin: float, saved: checkpoints.Checkpoints | None,
-               player: str = run_files.PLAYER):
+  def __init__(self, options: ReinforcementOptions, process: LearnerProcess,
+               saved: checkpoints.Checkpoints | None, player: str = run_files.PLAYER):
     """Connects to the data server.
 
     Args:
-      config: the run's config.
-      run_dir: the run's directory.
-      address: host:port of the data server that gets the parameters.
-      origin: start of the run, in Unix seconds.
+      options: of the learner.
+      process: the learner's place; its directory is the player's, its data server gets the
+        parameters.
       saved: the run's checkpoints; None on hosts other than the first.
       player: that learns.
     """
-    self._saved, self._config = saved, config.learner
-    self._run_dir, self._total_seconds = run_dir, config.seconds
+    self._saved, self._options = saved, options
+    self._run_dir = process.run_dir
     self._saved_at: float | None = None  # first: the time of the first update
     if saved is None:
       return
     self._publish = parameters.ParameterPublisher(
-      address, player, interval_s=self._config.publish_interval_s,
-      deadline_s=config.data.timeout_s)
+      process.address, player, interval_s=self._options.publish_interval_s,
+      deadline_s=options.timeout_s)
     self._make_log = functools.partial(
-      MetricsLog, run_dir, origin,
-      steps_per_update=self._config.batch_size * config.unroll_length,
-      interval_s=self._config.log_interval_s)
+      MetricsLog, process.run_dir, process.origin,
+      steps_per_update=options.steps_per_update,
+      interval_s=self._options.log_interval_s)
     self._log: MetricsLog | None = None
 
   def publish(self, state: train_state.TrainState, step: int) -> None:
@@ -66,16 +63,16 @@ class FirstHost:
 
   def report_training(self, step: int, trained_seconds: float) -> None:
     """Reports the progress of the run's training."""
-    done, total, unit = trained_seconds, self._total_seconds, "s"
-    if self._config.updates and step / self._config.updates > done / total:
-      done, total, unit = step, self._config.updates, "updates"
+    done, total, unit = trained_seconds, self._options.seconds, "s"
+    if self._options.updates and step / self._options.updates > done / total:
+      done, total, unit = step, self._options.updates, "updates"
     progress.write(self._run_dir, progress.Progress(progress.TRAINING, done, total, unit))
 
   def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:
     """Saves a checkpoint if the interval is over, or always if `now`."""
     self._saved_at = self._saved_at or time.time()
-    due = now or time.time() - self._saved_at >= self._config.checkpoint_interval_s
+    due = now or time.time() - self._saved_at >= self._options.checkpoint_interval_s
     if self._saved is not None and due:
       self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
       self._saved_at = time.time()

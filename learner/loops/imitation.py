@@ -6,29 +6,27 @@ import time
 from typing import Any
 
 import jax
-import ml_collections
 from absl import logging
 
-from starleague.actor.parts import Parts
 from starleague.common import compiling, progress, run_files, stopping
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
-from starleague.experiments.run.learners import imitation_setup
-from starleague.experiments.run.learners.imitation_setup import Phase, Position, Saved
-from starleague.experiments.run.learners.metrics_log import MetricsLog
-from starleague.experiments.run.parts import saved_agents
-from starleague.learner import guard, imitation, prefetch, train_state, update
+from starleague.learner import guard, prefetch, supervised, train_state, update
+from starleague.learner.loops import imitation_setup
+from starleague.learner.loops.imitation_setup import Phase, Position, Saved
+from starleague.learner.loops.metrics_log import MetricsLog
+from starleague.learner.loops.options import ImitationOptions, LearningAgent
 
 
-def imitate(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Path,
             dataset: pathlib.Path, origin: float) -> bool:
   """Imitates the players of a dataset until the limits of all phases, or until it is stopped.
 
   The parameters of lowest held-out loss in the last phase are the run's `run_files.IMITATED`.
 
   Args:
-    parts: the agent and its environment.
-    config: the run's config.
+    agent: that learns.
+    options: of the imitation.
     run_dir: the run's directory.
     dataset: recorded games, see `data.games`.
     origin: start of the run, in Unix seconds.
@@ -37,13 +35,13 @@ def imitate(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Pa
     Whether imitation is complete.
 
   Raises:
-    GamesError, SettingsError: the dataset does not fit the run.
+    GamesError, UserError: the dataset does not fit the run.
   """
   stopping.end_at_once()  # nothing to save before the first update
-  data = imitation_setup.read_games(dataset, config)
-  phases = imitation_setup.make_phases(config, data)
-  imitation_setup.save_library(config, data, run_dir)
-  imitator = Imitator(parts, config, run_dir, data, origin)
+  data = imitation_setup.read_games(dataset, options)
+  phases = imitation_setup.make_phases(options, data)
+  imitation_setup.save_library(options, data, run_dir)
+  imitator = Imitator(agent, options, run_dir, data, origin)
   with imitator.log:
     for number in range(imitator.position.phase, len(phases)):
       if not imitator.run(number, phases[number]):
@@ -55,20 +53,20 @@ def imitate(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Pa
 class Imitator:
   """The state of imitation and its files."""
 
-  def __init__(self, parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+  def __init__(self, agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Path,
                data: games.Games, origin: float):
     """Builds the update; resumes from the newest checkpoint where there is one."""
-    self._parts, self._run_dir, self._data = parts, run_dir, data
-    self._run_config, self._config = config, config.imitation
-    optimizer = imitation_setup.make_optimizer(config)
-    self._update = imitation_setup.make_update(parts, config, optimizer)
-    self._evaluate = imitation_setup.Evaluator(parts, config, data)
+    self._agent, self._run_dir, self._data = agent, run_dir, data
+    self._options = options
+    optimizer = imitation_setup.make_optimizer(options)
+    self._update = imitation_setup.make_update(agent, options, optimizer)
+    self._evaluate = imitation_setup.Evaluator(agent, options, data)
     self._saved = checkpoints.Checkpoints(
-      run_dir / run_files.IMITATION, parts.config, config.learner.keep_last)
-    self._best = imitation_setup.BestSnapshot(parts, run_dir)
+      run_dir / run_files.IMITATION, agent.config, options.keep_last)
+    self._best = imitation_setup.BestSnapshot(agent, run_dir)
     state = train_state.initial_state(
-      saved_agents.initial_params(parts, config), optimizer, jax.random.key(config.seed))
-    carry = imitation_setup.empty_carry(parts, self._config.batch_size)
+      agent.initial_params(), optimizer, jax.random.key(options.seed))
+    carry = imitation_setup.empty_carry(agent, options.batch_size)
     self.position = Position()
     found = self._saved.restore(Saved(state.params, state._replace(params=()), carry))
     if found is not None:
@@ -78,9 +76,8 @@ class Imitator:
     self._step, self._rate, self._batches = int(state.step), math.nan, 0
     self._state = self._update.replicate(state)
     self._carry = self._update.place_carry(carry)
-    self.log = MetricsLog(run_dir, origin, self._step,
-                          self._config.batch_size * self._config.unroll_length,
-                          config.learner.log_interval_s, "imitation/")
+    self.log = MetricsLog(run_dir, origin, self._step, options.steps_per_update,
+                          options.log_interval_s, "imitation/")
 
   def run(self, number: int, phase: Phase) -> bool:
     """Runs a phase from its beginning or from the position; returns whether it is complete."""
@@ -92,10 +89,10 @@ class Imitator:
       self.move_to(Position(phase=number))
       self._measure(phase)
     self._batches = games.num_batches(
-      self._data, phase.rows, self._config.batch_size, self._config.unroll_length,
-      self._run_config.seed)
-    source = imitation_setup.batches(self._data, phase, self._run_config, self.position)
-    with prefetch.prefetch(source, self._place, timeout=self._run_config.data.timeout_s) as batches:
+      self._data, phase.rows, self._options.batch_size, self._options.unroll_length,
+      self._options.seed)
+    source = imitation_setup.batches(self._data, phase, self._options, self.position)
+    with prefetch.prefetch(source, self._place, timeout=self._options.timeout_s) as batches:
       with compiling.without_collection():
         self._compile()
       complete = self._learn(phase, batches)
@@ -116,7 +113,7 @@ class Imitator:
   def _learn(self, phase: Phase, batches: prefetch.Prefetch) -> bool:
     """Learns batches to the phase's limit; returns False if a signal stops it before."""
     stop = stopping.stop_event()
-    watch = guard.Guard(self._run_dir / "diagnosis", self._run_config.learner.max_skipped,
+    watch = guard.Guard(self._run_dir / "diagnosis", self._options.max_skipped,
                         readable=jax.vmap(self._readable))
     before, begun = self.position.seconds, time.time()
     measured = saved = begun
@@ -132,10 +129,10 @@ class Imitator:
         self._report(phase)
       if stop.is_set() or 0 < phase.seconds <= self.position.seconds:
         break
-      if now - measured >= self._config.evaluate_interval_s:
+      if now - measured >= self._options.evaluate_interval_s:
         self._measure(phase)
         measured = saved = time.time()
-      elif now - saved >= self._config.checkpoint_interval_s:
+      elif now - saved >= self._options.checkpoint_interval_s:
         self.move_to(self.position)
         saved = time.time()
     watch.finish()
@@ -157,7 +154,7 @@ class Imitator:
 
   def _rate_at(self, phase: Phase, position: Position, seconds: float) -> float:
     return imitation_setup.learning_rate(
-      phase, self._done(phase, position, seconds), self._config.warm_up, self._config.final_rate)
+      phase, self._done(phase, position, seconds), self._options.warm_up, self._options.final_rate)
 
   def _done(self, phase: Phase, position: Position, seconds: float) -> float:
     """Returns the share of the phase that is over, by the limit that is nearer."""
@@ -185,14 +182,14 @@ class Imitator:
         progress.IMITATION, done * phase.epochs, phase.epochs, "epochs", detail))
 
   def _place(self, item: tuple[Position, ordering.OrderedBatch]
-             ) -> tuple[Position, imitation.Chunks]:
+             ) -> tuple[Position, supervised.Chunks]:
     return item[0], self._update.place(imitation_setup.chunks_of(item[1]))
 
-  def _readable(self, chunks: imitation.Chunks) -> Any:
-    return wire.unpack(wire.Packed(*chunks.columns, chunks.carry.state), self._parts.config)
+  def _readable(self, chunks: supervised.Chunks) -> Any:
+    return wire.unpack(wire.Packed(*chunks.columns, chunks.carry.state), self._agent.config)
 
   def _compile(self) -> None:
     """Compiles the update: an update of a copy of the state by an empty batch."""
     copy = self._update.replicate(update.unreplicate(self._state))
-    chunks = self._update.place(imitation_setup.empty_chunks(self._parts, self._run_config))
+    chunks = self._update.place(imitation_setup.empty_chunks(self._agent, self._options))
     jax.block_until_ready(self._update.carried(copy, chunks._replace(carry=self._carry))[1])

@@ -8,12 +8,14 @@ import pytest
 
 from starleague.agent import config as agent_config
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints, games
 from starleague.data.games import files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.learners import imitation_setup
-from starleague.experiments.run.learners.imitation_setup import Phase, Position
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import imitation_setup
+from starleague.learner.loops.imitation_setup import Phase, Position
 from tests.data.games import recorded_games
 
 MINI = agent_config.mini()
@@ -25,9 +27,14 @@ def folder(tmp_path_factory):
   return recorded_games.write(tmp_path_factory.mktemp("data") / "games", MINI, LENGTHS)
 
 
-def settings_of(**values):
-  return settings.complete({"imitation": {
-    "batch_size": 3, "unroll_length": 4, "fine_tune_seconds": 0.0} | values})
+def imitation_options(**values):
+  return learner_options.imitation_options(settings.complete({"imitation": {
+    "batch_size": 3, "unroll_length": 4, "fine_tune_seconds": 0.0} | values}))
+
+
+def default_agent():
+  config = settings.complete({})
+  return learner_options.imitating_agent(registry.make_parts(config), config)
 
 
 def rates(warm_up, final):
@@ -45,11 +52,11 @@ def test_the_learning_rate_rises_and_falls_along_half_a_cosine():
 def test_phases_learn_other_games_than_they_measure(folder):
   data = games.read(folder)
   main, = imitation_setup.make_phases(
-    settings_of(held_out=0.3, seconds=9.0, epochs=2), data)
+    imitation_options(held_out=0.3, seconds=9.0, epochs=2), data)
   assert (main.name, main.learning_rate, main.seconds, main.epochs) == ("imitation", 3e-3, 9.0, 2)
   assert sorted([*main.rows, *main.held_out]) == list(range(12)) and len(main.held_out) == 4
   main, fine = imitation_setup.make_phases(
-    settings_of(held_out=0.3, fine_tune_mmr=2000, fine_tune_epochs=3), data)
+    imitation_options(held_out=0.3, fine_tune_mmr=2000, fine_tune_epochs=3), data)
   assert (fine.learning_rate, fine.seconds, fine.epochs) == (3e-4, 0.0, 3)
   won = data.episodes.result > 0
   assert list(fine.rows) == [row for row in main.rows if won[row]] and len(fine.rows) == 4
@@ -58,52 +65,54 @@ def test_phases_learn_other_games_than_they_measure(folder):
 
 def test_a_phase_without_games_is_refused(folder):
   data = games.read(folder)
-  with pytest.raises(settings.SettingsError, match=r"fine-tuning found 0 episodes to learn and 0"):
-    imitation_setup.make_phases(settings_of(fine_tune_mmr=2001, fine_tune_epochs=1), data)
+  with pytest.raises(UserError, match=r"fine-tuning found 0 episodes to learn and 0"):
+    imitation_setup.make_phases(imitation_options(fine_tune_mmr=2001, fine_tune_epochs=1), data)
 
 
 def test_a_dataset_of_another_preset_or_tier_is_refused(folder, tmp_path):
   medium = {"preset": "medium", "environment": {"tier": "default", "opponents": "L0"},
             "actor": {"demonstrators": "L0"}}
   with pytest.raises(files.GamesError, match="another preset: expected 'medium', found"):
-    imitation_setup.read_games(folder, settings.complete(medium))
+    imitation_setup.read_games(
+      folder, learner_options.imitation_options(settings.complete(medium)))
   with files.GamesWriter(tmp_path / "other", MINI, "default", ["open"], "a test"):
     pass
-  with pytest.raises(settings.SettingsError, match="tier 'default', expected 'mini'"):
-    imitation_setup.read_games(tmp_path / "other", settings_of())
+  with pytest.raises(UserError, match="tier 'default', expected 'mini'"):
+    imitation_setup.read_games(tmp_path / "other", imitation_options())
 
 
 def test_runs_in_starcraft_ii_imitate_replays_and_games_of_skirmish(folder, tmp_path):
   with files.GamesWriter(tmp_path / "replays", MINI, "sc2", ["Home"], "a test"):
     pass
-  config = settings.complete({"environment": {"name": "sc2"}})
+  options = learner_options.imitation_options(
+    settings.complete({"environment": {"name": "sc2"}}))
   for path in (tmp_path / "replays", folder):
-    assert imitation_setup.read_games(path, config).config == MINI
-  with pytest.raises(settings.SettingsError, match="tier 'sc2', expected 'mini'"):
-    imitation_setup.read_games(tmp_path / "replays", settings_of())
+    assert imitation_setup.read_games(path, options).config == MINI
+  with pytest.raises(UserError, match="tier 'sc2', expected 'mini'"):
+    imitation_setup.read_games(tmp_path / "replays", imitation_options())
 
 
 def test_batches_continue_from_any_position(folder):
   data = games.read(folder)
-  config = settings_of(held_out=0.2, epochs=2)
-  phase, = imitation_setup.make_phases(config, data)
-  every = list(imitation_setup.batches(data, phase, config, Position()))
-  count = games.num_batches(data, phase.rows, 3, 4, config.seed)
+  options = imitation_options(held_out=0.2, epochs=2)
+  phase, = imitation_setup.make_phases(options, data)
+  every = list(imitation_setup.batches(data, phase, options, Position()))
+  count = games.num_batches(data, phase.rows, 3, 4, options.seed)
   assert [(position.epoch, position.batch) for position, _ in every[:count]] == [
     (0, i + 1) for i in range(count)]
   assert every[-1][0].epoch == 1 and len(every) >= 2 * count - 2
   learnt = sum(batch.float32[:-1].shape[1] for _, batch in every)
   assert learnt == 3 * len(every)
   for at in (0, 3, count - 1, count, len(every) - 1):
-    rest = list(imitation_setup.batches(data, phase, config, every[at][0]))
+    rest = list(imitation_setup.batches(data, phase, options, every[at][0]))
     assert [x.int32.tobytes() for _, x in rest] == [x.int32.tobytes() for _, x in every[at + 1:]]
-  endless = imitation_setup.batches(data, phase._replace(epochs=0), config, Position())
+  endless = imitation_setup.batches(data, phase._replace(epochs=0), options, Position())
   assert len(list(itertools.islice(endless, 5 * count))) == 5 * count
 
 
 def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_path):
   """The run continues from update 60, behind its best snapshot of update 100."""
-  best = imitation_setup.BestSnapshot(registry.make_parts(settings.complete({})), tmp_path)
+  best = imitation_setup.BestSnapshot(default_agent(), tmp_path)
   phase = Phase("imitation", np.arange(1), np.arange(1), 2e-3, 60.0, 0)
   for step, loss in ((100, 2.0), (60, 1.5)):
     best.save(step, {"m": {"w": np.full(2, loss, np.float32)}}, phase, loss)
@@ -113,15 +122,15 @@ def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_pat
 
 
 def test_devices_must_divide_a_batch():
-  config = settings_of()
-  with pytest.raises(settings.SettingsError, match="multiple of 8 devices times .* = 1, found 3"):
+  options = imitation_options()
+  with pytest.raises(UserError, match="multiple of 8 devices times .* = 1, found 3"):
     imitation_setup.make_update(
-      registry.make_parts(config), config, imitation_setup.make_optimizer(config))
+      default_agent(), options, imitation_setup.make_optimizer(options))
 
 
 def test_options_are_those_of_the_config():
-  config = settings_of(costs={"delay": 0.5}, l2=0.0, carry_state=False, keep_cumulative=0.25)
-  options = imitation_setup.make_options(config)
+  options = imitation_options(
+    costs={"delay": 0.5}, l2=0.0, carry_state=False, keep_cumulative=0.25).objective
   assert options.weights.arguments == (1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0)
   assert dataclasses.asdict(options) | {"weights": None} == {
     "weights": None, "keep_build_order": 0.8, "keep_cumulative": 0.25, "carry_state": False}

@@ -9,7 +9,7 @@ import pytest
 
 from starleague.agent import config, parameters, policy
 from starleague.data import wire
-from starleague.learner import imitation
+from starleague.learner import supervised
 from tests.learner.random_batches import random_batch
 from tests.learner.test_update_policy import random_params
 
@@ -38,22 +38,22 @@ def chunks_of(steps, start, length, first, carry):
   """Returns the chunk of steps start to start + length."""
   part = jax.tree.map(lambda x: x[start:start + length + 1], steps)
   columns = wire.Columns(*wire.seal(wire.pack_steps(part), None)[:-1])
-  return imitation.Chunks(columns, np.full(B, first), carry)
+  return supervised.Chunks(columns, np.full(B, first), carry)
 
 
 def test_chunks_with_carried_state_give_the_logits_of_one_long_unroll():
   params = random_params(AGENT, 0)
   steps = one_game(3 * T)
-  options = imitation.Options(keep_build_order=1.0, keep_cumulative=1.0)
+  options = supervised.Options(keep_build_order=1.0, keep_cumulative=1.0)
 
   @functools.partial(jax.jit, static_argnums=1)
   def unroll(chunks, carries):
     chosen = dataclasses.replace(options, carry_state=carries)
-    batch, kept = imitation.begin(MINI, chosen, jax.random.key(0), chunks)
+    batch, kept = supervised.begin(MINI, chosen, jax.random.key(0), chunks)
     output = AGENT.unroll_batch(params, batch)
-    return output.logits, imitation.Carry(wire.pack_state(output.state, 1), kept)
+    return output.logits, supervised.Carry(wire.pack_state(output.state, 1), kept)
 
-  empty = imitation.Carry(
+  empty = supervised.Carry(
     np.ones((B, wire.packed_spec(MINI, T).state.shape[0]), np.float32), np.zeros((B, 2), bool))
   whole, _ = unroll(chunks_of(steps, 0, 3 * T, True, empty), True)
   differences = {}
@@ -75,7 +75,7 @@ def test_gradient_is_zero_for_the_value_functions_alone():
   params = random_params(AGENT, 1)
   batch = random_batch(1, MINI, T, B)
   gradient, _ = jax.jit(jax.grad(
-    lambda p: imitation.sl_loss(AGENT, p, batch), has_aux=True))(params)
+    lambda p: supervised.sl_loss(AGENT, p, batch), has_aux=True))(params)
   of_values = parameters.value_function_mask(params)
   found = jax.tree.map(lambda g: float(np.abs(g).max()), gradient)
   assert all((size == 0.0) if belongs else np.isfinite(size) for size, belongs in zip(

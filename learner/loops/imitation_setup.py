@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
-import ml_collections
 import numpy as np
 import optax
 
-from starleague import agent
-from starleague.actor.parts import Parts
-from starleague.agent.vocabulary import Arguments
+from starleague.agent.policy import Policy
+from starleague.agent.policy import make_policy as make_agent_policy
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
-from starleague.experiments.run.config import settings
-from starleague.learner import imitation, train_state, update, weights
+from starleague.learner import supervised, train_state, update
+from starleague.learner.loops.options import ImitationOptions, LearningAgent
 
 
 class Phase(NamedTuple):
@@ -48,7 +47,7 @@ class Saved(NamedTuple):
 
   params: Any
   train: train_state.TrainState  # without its parameters
-  carry: imitation.Carry  # [B, ...]
+  carry: supervised.Carry  # [B, ...]
 
 
 class Best(NamedTuple):
@@ -57,48 +56,36 @@ class Best(NamedTuple):
   params: Any
 
 
-def make_options(config: ml_collections.ConfigDict) -> imitation.Options:
-  """Returns the options of the objective."""
-  costs = config.imitation.costs
-  arguments = Arguments(
-    function=costs.function, delay=costs.delay, queued=costs.queued, repeat=costs.repeat,
-    units=costs.units, target_unit=costs.target_unit, location=costs.location)
-  return imitation.Options(
-    weights.SLWeights(arguments, config.imitation.l2),
-    keep_build_order=config.imitation.keep_build_order,
-    keep_cumulative=config.imitation.keep_cumulative, carry_state=config.imitation.carry_state)
-
-
-def make_policy(parts: Parts) -> agent.Policy:
+def make_policy(agent: LearningAgent) -> Policy:
   """Returns the agent's policy with temperature 1, as published for supervised learning."""
-  return agent.make_policy(dataclasses.replace(
-    parts.config, temperature=1.0, delay_temperature=1.0))
+  return make_agent_policy(dataclasses.replace(
+    agent.config, temperature=1.0, delay_temperature=1.0))
 
 
-def make_optimizer(config: ml_collections.ConfigDict) -> optax.GradientTransformation:
+def make_optimizer(options: ImitationOptions) -> optax.GradientTransformation:
   """Returns Adam with the config's values and an adjustable learning rate."""
   return train_state.make_optimizer(
-    config.imitation.learning_rate, b1=config.imitation.b1, b2=config.imitation.b2,
-    eps=config.imitation.eps, max_norm=config.imitation.max_norm or None, adjustable=True)
+    options.learning_rate, b1=options.b1, b2=options.b2,
+    eps=options.eps, max_norm=options.max_norm or None, adjustable=True)
 
 
-def make_update(parts: Parts, config: ml_collections.ConfigDict,
+def make_update(agent: LearningAgent, options: ImitationOptions,
                 optimizer: optax.GradientTransformation) -> update.Update:
   """Returns the update of the supervised objective, which carries the state of the slots.
 
   Raises:
-    SettingsError: the devices do not divide a batch.
+    UserError: the devices do not divide a batch.
   """
-  parts_of_batch = jax.device_count() * config.imitation.accumulate
-  if config.imitation.batch_size % parts_of_batch:
-    raise settings.SettingsError(
+  parts_of_batch = jax.device_count() * options.accumulate
+  if options.batch_size % parts_of_batch:
+    raise UserError(
       f"config key 'imitation.batch_size' must be a multiple of {jax.device_count()} devices times "
-      f"'imitation.accumulate' = {config.imitation.accumulate}, found "
-      f"{config.imitation.batch_size}.")
+      f"'imitation.accumulate' = {options.accumulate}, found "
+      f"{options.batch_size}.")
   loss = functools.partial(
-    imitation.imitation_loss, make_policy(parts), parts.config, make_options(config))
+    supervised.imitation_loss, make_policy(agent), agent.config, options.objective)
   return update.make_update(
-    loss, optimizer, accumulate=config.imitation.accumulate, batch_axes=imitation.BATCH_AXES,
+    loss, optimizer, accumulate=options.accumulate, batch_axes=supervised.BATCH_AXES,
     carries=True)
 
 
@@ -117,130 +104,129 @@ def learning_rate(phase: Phase, done: float, warm_up: float, final: float) -> fl
   return phase.learning_rate * (1.0 - (1.0 - final) * fallen)
 
 
-def make_phases(config: ml_collections.ConfigDict, data: games.Games) -> list[Phase]:
+def make_phases(options: ImitationOptions, data: games.Games) -> list[Phase]:
   """Returns the main phase and, where it has a limit, the fine-tuning on winners of high MMR.
 
   Raises:
-    SettingsError: a phase has no games to learn, or none to measure.
+    UserError: a phase has no games to learn, or none to measure.
   """
-  learnt, held_out = games.split(data, config.imitation.held_out)
+  learnt, held_out = games.split(data, options.held_out)
   phases = [Phase(
-    "imitation", learnt, held_out, config.imitation.learning_rate, config.imitation.seconds,
-    config.imitation.epochs)]
-  if config.imitation.fine_tune_seconds or config.imitation.fine_tune_epochs:
-    best = _winners(config, data)
+    "imitation", learnt, held_out, options.learning_rate, options.seconds,
+    options.epochs)]
+  if options.fine_tune_seconds or options.fine_tune_epochs:
+    best = _winners(options, data)
     phases.append(Phase(
       "fine-tuning", learnt[best[learnt]], held_out[best[held_out]],
-      config.imitation.fine_tune_learning_rate, config.imitation.fine_tune_seconds,
-      config.imitation.fine_tune_epochs))
+      options.fine_tune_learning_rate, options.fine_tune_seconds,
+      options.fine_tune_epochs))
   for phase in phases:
     if not len(phase.rows) or not len(phase.held_out):
-      raise settings.SettingsError(
+      raise UserError(
         f"{data.path}: {phase.name} found {len(phase.rows)} episodes to learn and "
         f"{len(phase.held_out)} held out, expected some of both: record more games, raise "
         "imitation.held_out, or lower imitation.fine_tune_mmr.")
   return phases
 
 
-def save_library(config: ml_collections.ConfigDict, data: games.Games,
+def save_library(options: ImitationOptions, data: games.Games,
                  run_dir: pathlib.Path) -> None:
   """Writes the z of the winners of high MMR, for training games; not those that measure."""
-  learnt, _ = games.split(data, config.imitation.held_out)
-  best = _winners(config, data)
+  learnt, _ = games.split(data, options.held_out)
+  best = _winners(options, data)
   games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
 
 
-def _winners(config: ml_collections.ConfigDict, data: games.Games) -> np.ndarray:
+def _winners(options: ImitationOptions, data: games.Games) -> np.ndarray:
   """Returns whether each episode was won by a player of high MMR, [N] bool."""
-  return (data.episodes.result > 0) & (data.episodes.mmr >= config.imitation.fine_tune_mmr)
+  return (data.episodes.result > 0) & (data.episodes.mmr >= options.fine_tune_mmr)
 
 
-def read_games(path: pathlib.Path, config: ml_collections.ConfigDict) -> games.Games:
+def read_games(path: pathlib.Path, options: ImitationOptions) -> games.Games:
   """Reads the dataset of a run.
 
   Raises:
     GamesError: the folder is no dataset of the run's preset, or is damaged.
-    SettingsError: the games are of another tier.
+    UserError: the games are of another tier.
   """
-  data = games.read(path, config.preset)
+  data = games.read(path, options.preset)
   # The server of Skirmish plays as StarCraft II: runs there may imitate games of either.
-  played_back = data.tier == config.environment.name
-  if data.tier != config.environment.tier and not played_back:
-    raise settings.SettingsError(
-      f"{path} holds games of tier {data.tier!r}, expected {config.environment.tier!r}: give "
+  played_back = data.tier == options.environment
+  if data.tier != options.tier and not played_back:
+    raise UserError(
+      f"{path} holds games of tier {data.tier!r}, expected {options.tier!r}: give "
       "another dataset, or set environment.tier.")
   return data
 
 
-def batches(data: games.Games, phase: Phase, config: ml_collections.ConfigDict,
+def batches(data: games.Games, phase: Phase, options: ImitationOptions,
             position: Position) -> Iterator[tuple[Position, ordering.OrderedBatch]]:
   """Yields batches, each with the position after it, from a position to the last epoch's end."""
   epoch, start = position.epoch, position.batch
   while not phase.epochs or epoch < phase.epochs:
     for batch in games.in_order(
-        data, phase.rows, config.imitation.batch_size, config.imitation.unroll_length,
-        seed=config.seed + epoch, start=start):
+        data, phase.rows, options.batch_size, options.unroll_length,
+        seed=options.seed + epoch, start=start):
       start += 1
       yield position._replace(epoch=epoch, batch=start), batch
     epoch, start = epoch + 1, 0
 
 
-def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> imitation.Chunks:
+def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> supervised.Chunks:
   """Returns a batch as chunks; the carry may be added later."""
-  return imitation.Chunks(wire.Columns(*batch.packed[:-1]), batch.first, carry)
+  return supervised.Chunks(wire.Columns(*batch.packed[:-1]), batch.first, carry)
 
 
-def empty_chunks(parts: Parts, config: ml_collections.ConfigDict) -> imitation.Chunks:
+def empty_chunks(agent: LearningAgent, options: ImitationOptions) -> supervised.Chunks:
   """Returns chunks of slots without games, without a carry."""
-  size = config.imitation.batch_size
-  packed = wire.empty_batch(parts.config, config.imitation.unroll_length, size)
+  size = options.batch_size
+  packed = wire.empty_batch(agent.config, options.unroll_length, size)
   return chunks_of(ordering.OrderedBatch(*packed, first=np.ones(size, bool)))
 
 
-def empty_carry(parts: Parts, size: int) -> imitation.Carry:
+def empty_carry(agent: LearningAgent, size: int) -> supervised.Carry:
   """Returns the carry of slots that have not begun: zeros."""
-  state = wire.packed_spec(parts.config, 1).state
-  return imitation.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
+  state = wire.packed_spec(agent.config, 1).state
+  return supervised.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
 
 
 class Evaluator:
   """Measures parameters on held-out games."""
 
-  def __init__(self, parts: Parts, config: ml_collections.ConfigDict, data: games.Games):
+  def __init__(self, agent: LearningAgent, options: ImitationOptions, data: games.Games):
     """Compiles nothing yet."""
-    self._parts, self._config, self._data = parts, config, data
-    self._options = make_options(config)
-    policy = make_policy(parts)
+    self._agent, self._options, self._data = agent, options, data
+    policy = make_policy(agent)
 
     def add(params, key, chunks, totals):
-      found, carry = imitation.imitation_totals(
-        policy, parts.config, self._options, params, key, chunks)
+      found, carry = supervised.imitation_totals(
+        policy, agent.config, options.objective, params, key, chunks)
       return jax.tree.map(jax.numpy.add, totals, found), carry
 
     self._add = jax.jit(add)
 
   def __call__(self, params: Any, rows: np.ndarray) -> dict[str, float]:
-    """Returns `imitation.figures` of episodes: the same chunks and draws at every call.
+    """Returns `supervised.figures` of episodes: the same chunks and draws at every call.
 
     Args:
       params: host parameters.
       rows: of the dataset.
     """
-    params, key = jax.device_put(params), jax.random.key(self._config.seed)
-    size, length = self._config.imitation.batch_size, self._config.imitation.unroll_length
-    carry, totals = empty_carry(self._parts, size), imitation.no_totals()
+    params, key = jax.device_put(params), jax.random.key(self._options.seed)
+    size, length = self._options.batch_size, self._options.unroll_length
+    carry, totals = empty_carry(self._agent, size), supervised.no_totals()
     for number, batch in enumerate(games.in_order(self._data, rows, size, length, seed=0)):
       totals, carry = self._add(params, jax.random.fold_in(key, number),
                                 chunks_of(batch, carry), totals)
-    return imitation.figures(jax.device_get(totals), self._options.weights)
+    return supervised.figures(jax.device_get(totals), self._options.objective.weights)
 
 
 class BestSnapshot:
   """The parameters of lowest held-out loss of the newest phase, in the run's directory."""
 
-  def __init__(self, parts: Parts, run_dir: pathlib.Path):
+  def __init__(self, agent: LearningAgent, run_dir: pathlib.Path):
     """Opens the directory."""
-    self._saved = checkpoints.Checkpoints(run_dir / run_files.IMITATED, parts.config, keep_last=1)
+    self._saved = checkpoints.Checkpoints(run_dir / run_files.IMITATED, agent.config, keep_last=1)
 
   def loss(self, phase: Phase) -> float:
     """Returns the held-out loss of the snapshot; infinity without one of the phase."""

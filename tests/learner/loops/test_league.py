@@ -4,21 +4,21 @@ import threading
 import time
 from types import SimpleNamespace
 
-from starleague.experiments.configs import mini
-from starleague.experiments.run.learners import league_learner
+from starleague.learner.loops import league
+from tests.learner.loops.options import reinforcement_options
 
 
-def trainee(name: str, step: int, ready: bool):
+def player_of(name: str, step: int, ready: bool):
   return SimpleNamespace(name=name, step=step, batches=SimpleNamespace(ready=ready))
 
 
 def test_the_player_with_a_batch_and_the_fewest_updates_is_next():
-  players = [trainee("a", 3, False), trainee("b", 9, True), trainee("c", 5, True)]
-  assert league_learner.next_ready(players).name == "c"
+  players = [player_of("a", 3, False), player_of("b", 9, True), player_of("c", 5, True)]
+  assert league.next_ready(players).name == "c"
 
 
 def test_no_player_is_waited_for():
-  assert league_learner.next_ready([trainee("a", 3, False)]) is None
+  assert league.next_ready([player_of("a", 3, False)]) is None
 
 
 def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
@@ -30,9 +30,8 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
 
   players = [Player(step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
              for step in (5, 3)]
-  config = mini.get_config()
-  config.learner.updates = 12
-  league_learner._take_turns(players, None, config, tmp_path, threading.Event(), None)
+  options = reinforcement_options(updates=12)
+  league._take_turns(players, None, options, tmp_path, threading.Event(), None)
   assert [player.step for player in players] == [6, 6]
 
 
@@ -40,22 +39,22 @@ def test_turns_end_when_the_data_do(tmp_path):
   """A stop ends the data first: a player is ready, and has no batch."""
   player = SimpleNamespace(step=3, steps=0, trained=0.0, batches=SimpleNamespace(ready=True),
                            advance=lambda: False)
-  league_learner._take_turns(
-    [player], None, mini.get_config(), tmp_path, threading.Event(), None)
+  league._take_turns(
+    [player], None, reinforcement_options(), tmp_path, threading.Event(), None)
   ended = SimpleNamespace(batches=iter(()))
-  assert league_learner.Trainee.advance(ended) is False
+  assert league.PlayerLearner.advance(ended) is False
 
 
 def test_a_player_without_batches_publishes_its_parameters_again():
   """A data server that was restarted has none, and actors would wait for them."""
-  told = []
+  calls = []
   player = SimpleNamespace(
     name="main", steps=64, step=2, learner=SimpleNamespace(state="state"),
-    _first=SimpleNamespace(publish=lambda state, step: told.append((state, step))))
-  client = SimpleNamespace(set_steps=lambda name, steps: told.append((name, steps)),
+    _duties=SimpleNamespace(publish=lambda state, step: calls.append((state, step))))
+  client = SimpleNamespace(set_steps=lambda name, steps: calls.append((name, steps)),
                            orders=lambda name: [])
-  league_learner.Trainee.obey(player, client)
-  assert told == [("main", 64), ("state", 2)]
+  league.PlayerLearner.execute_orders(player, client)
+  assert calls == [("main", 64), ("state", 2)]
 
 
 def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch):
@@ -74,11 +73,10 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
       now[0] += 10.0
       return True
 
-    def obey(self, client):
+    def execute_orders(self, client):
       pass
 
   player = Player(step=0, steps=0, trained=0.0)
-  config = mini.get_config()
-  config.league.seconds = 50.0
-  league_learner._take_turns([player], None, config, tmp_path, stop, None)
+  options = reinforcement_options(league_seconds=50.0)
+  league._take_turns([player], None, options, tmp_path, stop, None)
   assert now[0] == 150.0 and player.trained == 50.0

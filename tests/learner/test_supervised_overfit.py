@@ -2,7 +2,7 @@
 
 It runs as a separate program, with XLA's optimisations:
 
-    python -m tests.learner.test_imitation_overfit mini
+    python -m tests.learner.test_supervised_overfit mini
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import policy
 from starleague.data import wire
-from starleague.learner import imitation, train_state, update
+from starleague.learner import supervised, train_state, update
 from tests.learner.random_batches import random_batch
 from tests.learner.test_update_policy import random_params
 
@@ -59,18 +59,18 @@ def main(name: str) -> None:
   """Learns the decisions; prints the accuracies and the illegal labels as JSON."""
   config = {"mini": agent_config.mini, "small_full": small_full}[name]()
   config = dataclasses.replace(config, temperature=1.0)
-  agent, options = policy.make_policy(config), imitation.Options()
+  agent, options = policy.make_policy(config), supervised.Options()
   optimizer = train_state.make_optimizer(
     optax.cosine_decay_schedule(5e-3, UPDATES), b1=0.9, b2=0.999, eps=1e-8, max_norm=10.0)
   run = update.make_update(
-    functools.partial(imitation.imitation_loss, agent, config, options), optimizer,
-    jax.devices()[:1], batch_axes=imitation.BATCH_AXES, carries=True)
+    functools.partial(supervised.imitation_loss, agent, config, options), optimizer,
+    jax.devices()[:1], batch_axes=supervised.BATCH_AXES, carries=True)
   params = random_params(agent, 0)
   state = run.replicate(train_state.initial_state(params, optimizer, jax.random.key(0)))
-  carry = run.place_carry(imitation.Carry(
+  carry = run.place_carry(supervised.Carry(
     np.zeros((B, *wire.packed_spec(config, T).state.shape), np.float32),
     np.zeros((B, 2), bool)))
-  chunks = run.place(imitation.Chunks(decisions(config), np.ones(B, bool), None))
+  chunks = run.place(supervised.Chunks(decisions(config), np.ones(B, bool), None))
   for step in range(UPDATES):
     state, metrics, carry = run.carried(state, chunks._replace(carry=carry))
     if step % 50 == 0:
@@ -83,13 +83,13 @@ def main(name: str) -> None:
 @pytest.mark.parametrize("name", ["mini", "small_full"])
 def test_imitation_learns_64_decisions_by_heart(name):
   done = subprocess.run(
-    [sys.executable, "-m", "tests.learner.test_imitation_overfit", name], cwd=ROOT,
+    [sys.executable, "-m", "tests.learner.test_supervised_overfit", name], cwd=ROOT,
     capture_output=True, text=True, timeout=1500, check=False,
     env={**os.environ, "JAX_PLATFORMS": "cpu",
          "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"})
   assert done.returncode == 0, done.stderr
   metrics = json.loads(done.stdout.splitlines()[-1])
-  for argument in imitation.ARGUMENTS:
+  for argument in supervised.ARGUMENTS:
     assert metrics[f"illegal/{argument}"] == 0.0, argument
     assert metrics[f"accuracy/{argument}"] > 0.99, (argument, metrics)
   assert metrics["skipped"] == 0

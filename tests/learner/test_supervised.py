@@ -11,7 +11,7 @@ import pytest
 from starleague.agent import config, parameters, policy, types, vocabulary
 from starleague.agent.vocabulary import Arguments
 from starleague.data import wire
-from starleague.learner import RLWeights, SLWeights, imitation, sl_loss, terms
+from starleague.learner import RLWeights, SLWeights, sl_loss, supervised, terms
 from tests.learner.objective_twins import (
   PARAMS,
   POLICY,
@@ -104,13 +104,13 @@ def test_l2_is_on_weight_matrices_of_the_policy_alone():
   shapes = jax.eval_shape(policy.make_policy(MINI).init, jax.random.key(0))
   rng = np.random.default_rng(0)
   params = jax.tree.map(lambda x: rng.normal(size=x.shape).astype(x.dtype), shapes)
-  gradient = jax.jit(jax.grad(imitation.l2))(params)
+  gradient = jax.jit(jax.grad(supervised.l2))(params)
   for (path, x), g in zip(jax.tree_util.tree_leaves_with_path(params), jax.tree.leaves(gradient),
                           strict=True):
     module, name = path[0].key, path[1].key
     trained = not module.startswith("baselines/") and x.ndim > 1
     np.testing.assert_array_equal(g, x if trained else np.zeros_like(x), f"{module} {name}")
-  assert jnp.isclose(imitation.l2(params), sum(
+  assert jnp.isclose(supervised.l2(params), sum(
     0.5 * np.square(x).sum() for x, counts in zip(
       jax.tree.leaves(params), jax.tree.leaves(parameters.imitated_weight_mask(params)),
       strict=True) if counts), rtol=1e-5)
@@ -169,21 +169,21 @@ def make_chunks(first, carry):
     z[...] = 1
   steps.weight[...] = 1
   columns = wire.Columns(*wire.seal(wire.pack_steps(steps), None)[:-1])
-  return imitation.Chunks(columns, np.asarray(first), carry)
+  return supervised.Chunks(columns, np.asarray(first), carry)
 
 
 def no_carry():
   size = wire.packed_spec(MINI, 1).state.shape[0]
-  return imitation.Carry(np.zeros((SLOTS, size), np.float32), np.zeros((SLOTS, 2), bool))
+  return supervised.Carry(np.zeros((SLOTS, size), np.float32), np.zeros((SLOTS, 2), bool))
 
 
 @pytest.fixture(scope="module")
 def step():
   def run(options):
-    return jax.jit(lambda key, chunks: imitation.imitation_loss(
+    return jax.jit(lambda key, chunks: supervised.imitation_loss(
       Probe(), MINI, options, {}, key, chunks)[1][1])
 
-  return run(imitation.Options()), run(imitation.Options(carry_state=False))
+  return run(supervised.Options()), run(supervised.Options(carry_state=False))
 
 
 def test_the_state_is_carried_along_games_and_starts_at_zero(step):
@@ -216,9 +216,9 @@ def test_a_game_shows_the_same_parts_of_z_in_all_its_chunks(step):
 
 def test_z_dropout_has_its_frequencies():
   count = 40_000
-  carry = imitation.Carry(np.zeros((count, 0)), np.zeros((count, 2), bool))
-  kept = imitation.draw_kept(
-    imitation.Options(), jax.random.key(3), np.ones(count, bool), carry.kept)
+  carry = supervised.Carry(np.zeros((count, 0)), np.zeros((count, 2), bool))
+  kept = supervised.draw_kept(
+    supervised.Options(), jax.random.key(3), np.ones(count, bool), carry.kept)
   order, cumulative = np.asarray(kept).T
   deviation = 0.5 / np.sqrt(count)  # at most
   for found, expected in ((order, 0.8), (cumulative, 0.5), (order & cumulative, 0.4),
@@ -227,12 +227,12 @@ def test_z_dropout_has_its_frequencies():
 
 
 def test_figures_add_up_over_batches():
-  one = imitation.Totals(np.float32(4), *(np.zeros(7, np.float32) for _ in range(4)))
+  one = supervised.Totals(np.float32(4), *(np.zeros(7, np.float32) for _ in range(4)))
   one.used[:2], one.cross_entropy[:2], one.correct[:2] = (4, 2), (8.0, 1.0), (2, 1)
-  two = imitation.Totals(np.float32(12), *(np.zeros(7, np.float32) for _ in range(4)))
+  two = supervised.Totals(np.float32(12), *(np.zeros(7, np.float32) for _ in range(4)))
   two.used[:2], two.cross_entropy[:2], two.illegal[1] = (12, 6), (24.0, 3.0), 2
   costs = SLWeights(arguments=Arguments(1.0, 2.0, 1, 1, 1, 1, 1))
-  found = imitation.figures(jax.tree.map(np.add, one, two), costs)
+  found = supervised.figures(jax.tree.map(np.add, one, two), costs)
   assert found == {
     "loss": (32.0 + 2 * 4.0) / 16, "cross_entropy/function": 2.0, "accuracy/function": 0.125,
     "illegal/function": 0.0, "cross_entropy/delay": 0.5, "accuracy/delay": 0.125,
@@ -242,7 +242,7 @@ def test_figures_add_up_over_batches():
 @pytest.mark.parametrize("bad", [-0.1, 1.5, float("nan")])
 def test_impossible_options_are_rejected(bad):
   with pytest.raises(ValueError, match="keep_cumulative is"):
-    imitation.Options(keep_cumulative=bad)
+    supervised.Options(keep_cumulative=bad)
 
 
 # Costs.

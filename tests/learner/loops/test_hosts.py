@@ -3,8 +3,9 @@
 import jax
 import pytest
 
-from starleague.experiments.run.config import settings
-from starleague.experiments.run.learners import hosts
+from starleague.common.errors import UserError
+from starleague.learner.loops import hosts
+from tests.learner.loops.options import reinforcement_options
 
 
 def test_batches_end_when_any_host_has_none_or_stops():
@@ -42,12 +43,12 @@ def test_the_vote_on_the_next_batch_starts_before_this_update():
 @pytest.mark.parametrize("arguments, message", [
   ((None, 2, 0), "--coordinator is not given"), (("here:1", 2, 2), "--host must be below --hosts")])
 def test_contradicting_host_flags_raise(arguments, message):
-  with pytest.raises(settings.SettingsError, match=message):
+  with pytest.raises(UserError, match=message):
     hosts.join_hosts(*arguments)
 
 
 def test_a_batch_that_devices_do_not_divide_raises():
   assert jax.device_count() == 8
-  with pytest.raises(settings.SettingsError, match="'learner.batch_size' must be a multiple of 8 "
+  with pytest.raises(UserError, match="'learner.batch_size' must be a multiple of 8 "
                      "devices times 'learner.accumulate' = 2, found 24"):
-    hosts.check_hosts(settings.complete({"learner": {"batch_size": 24, "accumulate": 2}}))
+    hosts.check_hosts({}, reinforcement_options(batch_size=24, accumulate=2))

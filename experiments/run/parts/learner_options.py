@@ -1,0 +1,89 @@
+"""The options of learners, from a run's config."""
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import ml_collections
+
+from starleague.actor.parts import Parts
+from starleague.agent import pretrained, types
+from starleague.agent.vocabulary import Arguments
+from starleague.common import run_files
+from starleague.data import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.parts import saved_agents
+from starleague.learner import supervised, weights
+from starleague.learner.loops.options import (
+  ImitationOptions,
+  LearningAgent,
+  ReinforcementOptions,
+)
+
+
+def learning_agent(parts: Parts, config: ml_collections.ConfigDict,
+                   run_dir: pathlib.Path) -> LearningAgent:
+  """Returns the agent of reinforcement learning, which starts from the weights of `config.init`."""
+  def initial_params() -> Any:
+    if config.init == settings.IMITATION:
+      return checkpoints.load_params(run_dir / run_files.IMITATED, parts.config)
+    if config.init == settings.PRETRAINED:
+      return pretrained.load_pretrained(config.preset).params
+    return saved_agents.initial_params(parts, config)
+
+  return LearningAgent(parts.config, parts.policy, initial_params)
+
+
+def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAgent:
+  """Returns the agent of imitation, which starts from random weights."""
+  return LearningAgent(
+    parts.config, parts.policy, lambda: saved_agents.initial_params(parts, config))
+
+
+def reinforcement_options(config: ml_collections.ConfigDict) -> ReinforcementOptions:
+  """Returns the options of reinforcement learning; those of `config.learner` by their names."""
+  return ReinforcementOptions(
+    weights=rl_weights(config), seed=config.seed, seconds=config.seconds,
+    league_seconds=config.league.seconds, unroll_length=config.unroll_length,
+    timeout_s=config.data.timeout_s, **_by_name(config.learner, ReinforcementOptions))
+
+
+def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:
+  """Returns the options of imitation; those of `config.imitation` by their names."""
+  imitation, costs = config.imitation, config.imitation.costs
+  arguments = Arguments(
+    function=costs.function, delay=costs.delay, queued=costs.queued, repeat=costs.repeat,
+    units=costs.units, target_unit=costs.target_unit, location=costs.location)
+  return ImitationOptions(
+    objective=supervised.Options(
+      weights.SLWeights(arguments, imitation.l2), keep_build_order=imitation.keep_build_order,
+      keep_cumulative=imitation.keep_cumulative, carry_state=imitation.carry_state),
+    preset=config.preset, tier=config.environment.tier, environment=config.environment.name,
+    seed=config.seed, timeout_s=config.data.timeout_s,
+    log_interval_s=config.learner.log_interval_s, keep_last=config.learner.keep_last,
+    max_skipped=config.learner.max_skipped, **_by_name(imitation, ImitationOptions))
+
+
+def rl_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
+  """Returns the weights of the RL objective. Unused reward streams have zero weight."""
+  learner = config.learner
+  published = weights.RLWeights()
+  pseudo = config.actor.pseudo_probability > 0
+  played_for = config.actor.pseudo_rewards.split(",") if pseudo else []
+  earned = [name in played_for for name in types.PSEUDO_REWARDS]
+
+  def costs(winloss: float, others: tuple[float, ...]) -> tuple[float, ...]:
+    return winloss, *(cost * use for cost, use in zip(others[1:], earned, strict=True))
+
+  return weights.RLWeights(
+    policy=costs(learner.policy_cost, published.policy),
+    baseline=costs(learner.baseline_cost, published.baseline),
+    upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
+    teacher_kl=learner.teacher_kl, function_kl=learner.function_kl if pseudo else 0.0,
+    td_lambda=learner.td_lambda)
+
+
+def _by_name(group: ml_collections.ConfigDict, options: type) -> dict[str, Any]:
+  """Returns the values of a config group that options have a field for."""
+  return {field.name: group[field.name] for field in dataclasses.fields(options)
+          if field.name in group}

@@ -1,0 +1,1 @@
+"""The loops of learner processes: reinforcement learning, a league's players, imitation."""

@@ -1,0 +1,84 @@
+"""The learner's loop: batches from the data server, updates, checkpoints, new parameters."""
+
+import contextlib
+import itertools
+import math
+import time
+
+import jax
+from absl import logging
+
+from starleague.common import compiling, run_files, stopping
+from starleague.data import checkpoints
+from starleague.data.reverb import datasets, transport
+from starleague.learner import prefetch, train_state, update
+from starleague.learner.loops import chief, hosts, reinforcement_setup
+from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
+
+
+def _make_checkpoints(agent: LearningAgent, options: ReinforcementOptions,
+                      process: LearnerProcess) -> checkpoints.Checkpoints | None:
+  """Returns the run's checkpoints; None on hosts other than the first."""
+  if jax.process_index() > 0:
+    return None
+  return checkpoints.Checkpoints(process.run_dir / run_files.CHECKPOINTS, agent.config,
+                                 options.keep_last, options.keep_every or None)
+
+
+def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerProcess) -> bool:
+  """Trains until a host is stopped, or the run's training time or updates are over, then saves.
+
+  Args:
+    agent: that learns.
+    options: of the learner.
+    process: its place in the run.
+
+  Returns whether the time or the updates are over, equal on all hosts.
+  """
+  # Nothing is saved before the first update, and compiling would delay the stop event. Several
+  # hosts must end together nevertheless.
+  (stopping.end_at_once if jax.process_count() == 1 else stopping.stop_event)()
+  saved = _make_checkpoints(agent, options, process)
+  learner = reinforcement_setup.make_learner(agent, options, process.run_dir, saved)
+  state, step = learner.state, int(update.unreplicate(learner.state.step))
+  duties = chief.ChiefDuties(options, process, saved)
+  duties.publish(state, step)
+  duties.report_setup("compiling the update")
+  with compiling.without_collection():
+    reinforcement_setup.compile_ahead(learner, agent, options)
+  duties.report_setup("waiting for trajectories")
+  stop = stopping.stop_event()
+  watch = reinforcement_setup.make_guard(agent, options, process.run_dir)
+  begun: float | None = None  # time of the first update: training time counts from it
+
+  def trained() -> float:
+    return learner.trained_seconds + (time.time() - begun if begun else 0.0)
+
+  def done() -> float:
+    by_updates = step / (options.updates or math.inf)
+    return 1.0 if stop.is_set() else max(trained() / options.seconds, by_updates)
+
+  size = options.batch_size // jax.process_count()
+  with contextlib.suppress(transport.StoppedError), \
+      datasets.dataset(process.address, size, run_files.PLAYER, agent.config, options.unroll_length,
+                       deadline_s=options.timeout_s, stop=stop) as data, \
+      prefetch.prefetch(data, learner.update.place, timeout=options.timeout_s) as batches:
+    left = max(0, options.updates - step) if options.updates else None
+    for batch, share in hosts.agreed(
+        itertools.islice(batches, left), done, learner.update.make_vote()):
+      rate = reinforcement_setup.learning_rate(options, share)
+      state = train_state.with_learning_rate(state, rate)
+      state, values = learner.update(state, batch, learner.teacher)
+      watch.check(values, batch)
+      step += 1
+      begun = begun or time.time()
+      if duties.log(step, {**values, "learning_rate": rate}, batches.waiting()):
+        duties.report_training(step, trained())
+      duties.publish(state, step)
+      duties.save(state, step, trained())
+    watch.finish()
+    data.close()
+  duties.save(state, step, trained(), now=True)
+  duties.close()
+  logging.info("stopped update=%d", step)
+  return learner.update.make_vote()(float(stop.is_set()))() < 1.0

@@ -63,21 +63,21 @@ def main(name: str) -> None:
   process_runner.interrupt_on_sigterm()
   ablation = chosen(name)
   folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
-  given = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
+  imitator = pathlib.Path(_IMITATOR.value) if _IMITATOR.value else None
   runs = arm_runs.make_runs(ablation, _CONFIG.load, _CONFIG.chosen(), folder)
   exploits = arm_runs.make_exploits(ablation, runs)
   every = [*runs, *exploits]
   try:
     with bar.Bar("training", sum(run.config.learner.updates for run in every), "updates") as shown:
-      arm_runs.train(every, given, shown.update)
+      arm_runs.train(every, imitator, shown.update)
     with bar.Bar("games", games.count_games(ablation, runs), "games") as shown:
-      judged = games.judge(ablation, runs, exploits, folder, shown.update)
+      played = games.play_games(ablation, runs, exploits, folder, shown.update)
   except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:
     print(f"stopped; the same command resumes from the last checkpoint in {folder}")
     return
-  print("\n".join(report.write(ablation, runs, judged, folder)))
+  print("\n".join(report.write(ablation, runs, played, folder)))
   print(f"page={folder / report.NAME}.html")
 
 

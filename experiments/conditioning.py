@@ -1,9 +1,9 @@
-"""Measures whether a run's agent obeys its conditions: z, and the MMR that it is told.
+"""Measures the response of a run's agent to its conditioning: z and the MMR.
 
   python -m starleague.experiments.conditioning --run_dir runs/mini --agent imitation
   python -m starleague.experiments.conditioning --run_dir runs/mini --opponents rusher --out z.json
 
-Plays evaluation games with the right z, a shuffled z and no z, then told a high and a low MMR.
+Plays evaluation games with the right z, a shuffled z and no z, then with a high and a low MMR.
 Prints means and differences with 95% intervals, and appends them to the run's results as
 conditioning/ARM/MEASURE. docs/imitation.md explains the arms.
 """
@@ -31,10 +31,10 @@ _AGENT = flags.DEFINE_enum(
 _LIBRARY = flags.DEFINE_string("library", None, "Library of z. Default: z.npz of the run.")
 _GAMES = flags.DEFINE_integer(
   "arm_games", 200, "Games of each arm against each opponent, half from each side.", lower_bound=2)
-_TOLD = flags.DEFINE_list("told", ["7000", "2000"], "The high and the low MMR to tell.")
+_MMRS = flags.DEFINE_list("mmrs", ["7000", "2000"], "A high and a low MMR.")
 
 
-def told_of(texts: list[str]) -> tuple[int, int]:
+def mmrs_of(texts: list[str]) -> tuple[int, int]:
   """Returns the high and the low MMR of the flag.
 
   Raises:
@@ -43,12 +43,12 @@ def told_of(texts: list[str]) -> tuple[int, int]:
   valid = ranges.RANGES["environment.mmr"]
   if len(texts) != 2 or any(not text.isdecimal() or int(text) not in valid for text in texts):
     raise settings.SettingsError(
-      f"--told must be two integers {valid}, as 7000,2000, found {','.join(texts)!r}.")
+      f"--mmrs must be two integers {valid}, as 7000,2000, found {','.join(texts)!r}.")
   return int(texts[0]), int(texts[1])
 
 
 def main() -> None:
-  run_dir, told = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), told_of(_TOLD.value)
+  run_dir, mmrs = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), mmrs_of(_MMRS.value)
   match_games = 200 if run_flags.MATCH_GAMES.value is None else run_flags.MATCH_GAMES.value
   for name, games in (("arm_games", _GAMES.value), ("match_games", match_games)):
     if games % 2:
@@ -63,16 +63,16 @@ def main() -> None:
     parts,
     z_source.from_library(parts, config, pathlib.Path(library)),
     evaluating.opponent_indices(run_flags.OPPONENTS.value or parts.opponents, parts.opponents),
-    _GAMES.value, told, match_games)
+    _GAMES.value, mmrs, match_games)
   with bar.Bar("conditioning", test.games, "games") as shown:
     found = conditioning.play(test, params, run_flags.SEED.value, shown.update)
-  print("\n".join(conditioning.table(found, told)))
+  print("\n".join(conditioning.table(found, mmrs)))
   path = run_dir / results.FILE_NAME
-  results.append(path, conditioning.result_rows(found, told, results.last_seconds(path), update))
+  results.append(path, conditioning.result_rows(found, mmrs, results.last_seconds(path), update))
   if run_flags.OUT.value is not None:
     with files.replacing(run_flags.OUT.value) as file:
       json.dump({"agent": _AGENT.value, "update": update, "library": str(library),
-                 **conditioning.summary(found, told)}, file, indent=1)
+                 **conditioning.summary(found, mmrs)}, file, indent=1)
 
 
 if __name__ == "__main__":

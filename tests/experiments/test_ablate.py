@@ -33,7 +33,7 @@ def small(monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_ablation_trains_judges_and_draws(small, tmp_path):
+def test_an_ablation_trains_plays_and_draws(small, tmp_path):
   dataset = imitated_games.write(tmp_path / "games", 8, 20)
   words = ("small", "--runs_dir", tmp_path, f"--config.demonstrations.dataset={dataset}",
            *(f"--config.{setting}" for setting in SETTINGS))
@@ -86,9 +86,9 @@ def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-  (["--told=7000"], "--told must be two integers in [0, 32767], as 7000,2000, found '7000'"),
-  (["--told=7000,-1"], "found '7000,-1'"),
-  (["--told=70000,1"], "found '70000,1'"),
+  (["--mmrs=7000"], "--mmrs must be two integers in [0, 32767], as 7000,2000, found '7000'"),
+  (["--mmrs=7000,-1"], "found '7000,-1'"),
+  (["--mmrs=70000,1"], "found '70000,1'"),
   (["--arm_games=3"], "--arm_games must be even (half from each side), found 3"),
   (["--agent=best"], "agent"),
   ([], "config.json does not exist; expected the config of a run there"),

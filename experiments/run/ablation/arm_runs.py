@@ -92,18 +92,21 @@ def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
     for run in runs]
 
 
-def imitator_of(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> pathlib.Path | None:
-  """Returns the run whose imitator a run starts from; None if it makes its own or needs none.
+def imitator_of(run: Run, runs: Sequence[Run],
+                imitator: pathlib.Path | None) -> pathlib.Path | None:
+  """Returns the run whose imitator a run starts from; None if it trains its own or needs none.
+
+  Each seed's first imitation run trains the imitator of that seed.
 
   Args:
     run: one of `runs`.
-    runs: of an ablation. The first of a seed that imitates makes the imitator of that seed.
-    given: a run whose imitator all of them start from.
+    runs: of an ablation.
+    imitator: a run whose imitator all of them start from; None: each seed has its own.
   """
   if run.config.init != settings.IMITATION:
     return None
-  if given is not None:
-    return given
+  if imitator is not None:
+    return imitator
   first = next(other for other in runs
                if other.seed == run.seed and other.config.init == settings.IMITATION)
   return None if first is run else first.path
@@ -119,22 +122,22 @@ def command(run: Run) -> tuple[programs.Word, ...]:
     *(f"--config.{key}={value}" for key, _, value in changed))
 
 
-def _begin(run: Run, runs: Sequence[Run], given: pathlib.Path | None) -> None:
+def _begin(run: Run, runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
   """Copies the weights that a run starts from and does not make itself."""
   if run.target is not None:
     robustness.freeze(registry.make_parts(run.config), run.target.path, run.config, run.path)
     return
-  source = imitator_of(run, runs, given)
+  source = imitator_of(run, runs, imitator)
   if source is not None:
     saved_agents.copy_imitator(source, run.path)
 
 
-def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> None:
+def train(runs: Sequence[Run], imitator: pathlib.Path | None, report: Report) -> None:
   """Trains all runs one after the other; skips finished ones and resumes a killed one.
 
   Args:
     runs: from `make_runs`.
-    given: a run whose imitator all of them start from; None: each seed has its own.
+    imitator: a run whose imitator all of them start from; None: each seed has its own.
     report: called about twice a second.
 
   Raises:
@@ -145,7 +148,7 @@ def train(runs: Sequence[Run], given: pathlib.Path | None, report: Report) -> No
   before = 0
   for run in runs:
     if not run.finished:
-      _begin(run, runs, given)
+      _begin(run, runs, imitator)
       child = programs.Process(
         run.path.name, command(run), {}, run.path / "logs" / "train.log")
       with process_runner.Runner([child], deadline_seconds=DEADLINE_S) as runner:

@@ -46,7 +46,7 @@ class Entrant(NamedTuple):
     return f"{self.kind}, seed {self.run.seed}"
 
 
-class Judged(NamedTuple):
+class AblationGames(NamedTuple):
   """Results of all games."""
 
   entrants: tuple[Entrant, ...]
@@ -80,7 +80,7 @@ def count_games(ablation: Ablation, runs: Sequence[Run]) -> int:
           + opponents * ablation.match_games)
 
 
-class Judge:
+class MatchRunner:
   """Plays entrants with two compiled programs. Equal weights play equal games."""
 
   def __init__(self, ablation: Ablation, runs: Sequence[Run]):
@@ -104,9 +104,11 @@ class Judge:
   def evaluate(self, entrant: Entrant, on_games: Callable[[int], object]) -> dict[str, Any]:
     """Returns an entrant's counts by scripted player, and the entropy of its openings."""
     seed = entrant.run.seed
-    given = self._conditions(seed)._replace(active=np.full(_PARTS, entrant.shows_z, np.float32))
+    active = np.full(_PARTS, entrant.shows_z, np.float32)
+    shown = self._conditioning(seed)._replace(active=active)
     played = evaluation.play(
-      self._evaluator, self._weights(entrant), jax.random.key(seed), given, on_games=on_games)
+      self._evaluator, self._weights(entrant), jax.random.key(seed), shown,
+      on_games=on_games)
     return {
       "counts": {self._parts.opponents[i]: list(counts)
                  for i, counts in evaluation.count(played).items()},
@@ -120,31 +122,31 @@ class Judge:
     shown = np.array([[entrant.shows_z] * _PARTS for entrant in pair], np.float32)
     played = evaluation.play(
       self._match, evaluation.pair(*map(self._weights, pair)), jax.random.key(seed),
-      self._conditions(seed)._replace(active=shown), on_games=on_games)
+      self._conditioning(seed)._replace(active=shown), on_games=on_games)
     [counts] = evaluation.count(played).values()
     return {"counts": list(counts)}
 
   def past(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
     """Returns the counts of a league's main agent against its past selves."""
     played = robustness.play_past(
-      self._match, self._parts, run.path, jax.random.key(run.seed), self._untold, on_games)
+      self._match, self._parts, run.path, jax.random.key(run.seed), self._unconditional, on_games)
     return {"counts": {name: list(counts) for name, counts in played.items()}}
 
   def exploit(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
     """Returns the counts of exploiters against their frozen agent."""
     played = robustness.play_exploiters(
-      self._match, self._parts, run.config, run.path, jax.random.key(run.seed), self._untold,
+      self._match, self._parts, run.config, run.path, jax.random.key(run.seed), self._unconditional,
       on_games)
     return {"counts": {name: list(counts) for name, counts in played.items()}}
 
   @property
-  def _untold(self) -> Conditioning:
+  def _unconditional(self) -> Conditioning:
     return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
 
   def _weights(self, entrant: Entrant) -> Any:
     return saved_agents.load(self._parts, entrant.run.path, saved_agents.TRAINED)[0]
 
-  def _conditions(self, seed: int) -> Conditioning:
+  def _conditioning(self, seed: int) -> Conditioning:
     """Returns z of the seed's library, where one of its runs has a library."""
     for run in self._runs:
       path = z_source.library_path(run.config, run.path)
@@ -153,8 +155,8 @@ class Judge:
     return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
 
 
-def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
-          folder: pathlib.Path, report: Report) -> Judged:
+def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
+               folder: pathlib.Path, report: Report) -> AblationGames:
   """Plays all games; results of earlier calls with the same weights and settings are kept.
 
   Args:
@@ -164,7 +166,7 @@ def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
     folder: where results are stored after each entrant and pair.
     report: called while games end.
   """
-  player, entrants = Judge(ablation, runs), make_entrants(runs)
+  player, entrants = MatchRunner(ablation, runs), make_entrants(runs)
   path, stored = folder / MEASURED, _load(folder / MEASURED)
   found, ended = {}, 0
   sets = [*_sets(ablation, runs, player), *_robustness_sets(ablation, runs, exploits, player)]
@@ -184,7 +186,7 @@ def judge(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
       played[entrant.name, opponent] = Counts(*counts)
   for one, other in make_pairs(entrants):
     played[one.name, other.name] = Counts(*found[_pair_name(one, other)]["counts"])
-  return Judged(entrants, played, entropy, *(
+  return AblationGames(entrants, played, entropy, *(
     {entrant.name: tuple(Counts(*counts) for counts in found[name(entrant.run)]["counts"].values())
      for entrant in entrants if name(entrant.run) in found}
     for name in (_past_name, _exploited_name)))
@@ -211,7 +213,7 @@ def _pair_name(one: Entrant, other: Entrant) -> str:
 
 
 def _sets(ablation: Ablation, runs: Sequence[Run],
-          player: Judge) -> Iterator[tuple[str, int, list[Any], Callable]]:
+          player: MatchRunner) -> Iterator[tuple[str, int, list[Any], Callable]]:
   """Yields the sets of games: name, number, what determines their results, function that plays."""
   updates = {run.path: run.updates for run in runs}
   entrants = make_entrants(runs)
@@ -235,7 +237,7 @@ def _exploited_name(run: Run) -> str:
 
 
 def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
-                     player: Judge) -> Iterator[tuple[str, int, list[Any], Callable]]:
+                     player: MatchRunner) -> Iterator[tuple[str, int, list[Any], Callable]]:
   """Yields the further sets of games of leagues; see `_sets`."""
   for run in runs if ablation.league else ():
     past = robustness.past_selves(run.path)

@@ -13,7 +13,7 @@ from starleague.common import files, results
 from starleague.experiments.configs.ablations import Ablation
 from starleague.experiments.run.ablation import figures
 from starleague.experiments.run.ablation.arm_runs import Run
-from starleague.experiments.run.ablation.games import Judged
+from starleague.experiments.run.ablation.games import AblationGames
 from starleague.experiments.run.evaluation import estimates, evaluating
 from starleague.viewers import bars, pages
 
@@ -28,37 +28,37 @@ class Measure(NamedTuple):
   values: dict[str, tuple[float, ...]]  # of each seed, by kind; infinite: not reached
 
 
-def measures(ablation: Ablation, runs: Sequence[Run], judged: Judged) -> list[Measure]:
+def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> list[Measure]:
   """Computes the figures of an ablation from its games and the results of its runs.
 
   Args:
     ablation: its opponents, anchor and opening.
     runs: trained.
-    judged: results of their games.
+    games: results of their games.
   """
   def by_kind(value: Mapping[str, float]) -> dict[str, tuple[float, ...]]:
     found: dict[str, tuple[float, ...]] = {}
-    for entrant in judged.entrants:
+    for entrant in games.entrants:
       found[entrant.kind] = (*found.get(entrant.kind, ()), value[entrant.name])
     return found
 
   def score(counts: Counts) -> float:
     return 100 * evaluating.score_of(counts).value
 
-  rating = figures.ratings(judged.played, ablation.anchor)
+  rating = figures.ratings(games.played, ablation.anchor)
   found = [Measure(f"Elo rating, {ablation.anchor} = 0", 0, by_kind(rating))]
   found += [Measure(f"score against {opponent}, %", 0, by_kind({
-    entrant.name: score(judged.played[entrant.name, opponent]) for entrant in judged.entrants}))
+    entrant.name: score(games.played[entrant.name, opponent]) for entrant in games.entrants}))
     for opponent in ablation.opponents]
   found.append(Measure(
     f"entropy of the first {ablation.opening} units and buildings, bits", 1,
-    by_kind(judged.entropy)))
+    by_kind(games.entropy)))
   found += [Measure(title, 0, by_kind({
     name: 100 * rating(*evaluating.points_of(counts)).value for name, counts in played.items()}))
     for title, rating, played in (
-      ("minimum score against past selves, %", league.minimum_score, judged.past),
+      ("minimum score against past selves, %", league.minimum_score, games.past),
       ("exploitability: best score of fresh exploiters, %", league.exploitability,
-       judged.exploited)) if played]
+       games.exploited)) if played]
   # The training games of a league are not against scripted players.
   return found if ablation.league else found + _learning(ablation, runs)
 
@@ -88,10 +88,10 @@ def panel(measure: Measure, titles: Mapping[str, str]) -> bars.Panel:
   return bars.Panel(measure.title, tuple(shown), measure.digits)
 
 
-def titles_of(judged: Judged) -> dict[str, str]:
+def titles_of(games: AblationGames) -> dict[str, str]:
   """Returns the title of each kind of agent."""
   return {entrant.kind: entrant.run.arm.title + (", z shown" if entrant.shows_z else "")
-          for entrant in judged.entrants}
+          for entrant in games.entrants}
 
 
 def table(panels: Sequence[bars.Panel]) -> list[str]:
@@ -131,17 +131,17 @@ def step_table(rows: Sequence[Sequence[Any]], titles: Mapping[str, str]) -> list
   return lines
 
 
-def write(ablation: Ablation, runs: Sequence[Run], judged: Judged,
+def write(ablation: Ablation, runs: Sequence[Run], games: AblationGames,
           folder: pathlib.Path) -> list[str]:
   """Writes `ablation.json`, `.md`, `.svg` and `.html`; returns the tables as lines.
 
   Args:
     ablation: what was varied.
     runs: trained.
-    judged: results of their games.
+    games: results of their games.
     folder: of the files.
   """
-  found, titles = measures(ablation, runs, judged), titles_of(judged)
+  found, titles = measures(ablation, runs, games), titles_of(games)
   kinds = list(titles)
   panels = [panel(measure, titles) for measure in found]
   rows = steps(found, kinds)

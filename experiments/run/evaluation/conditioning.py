@@ -1,4 +1,4 @@
-"""Whether a policy obeys its conditions: the z that it is shown, and the MMR that it is told."""
+"""The response of a policy to its conditioning: the z and the MMR that it observes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.run.evaluation import estimates, evaluating
 
 RIGHT, SHUFFLED, NONE = "right_z", "shuffled_z", "no_z"
-_ARMS = 5  # those three, and those told each MMR
+_ARMS = 5  # those three, and one for each MMR
 Report = Callable[[int, str], object]  # (games that have ended, arm that plays)
 
 
@@ -30,14 +30,14 @@ class Samples(NamedTuple):
   win: np.ndarray  # 1 or 0
 
 
-class Test(NamedTuple):
+class ConditioningTest(NamedTuple):
   """The games that test a policy."""
 
   evaluator: evaluation.Evaluator  # against scripted players
-  match: evaluation.Evaluator | None  # against itself, told another MMR; None: not played
-  conditions: Conditioning  # a whole z in every game
+  match: evaluation.Evaluator | None  # against itself with another MMR; None: not played
+  conditioning: Conditioning  # a whole z in every game
   grid_per_unit: float
-  told: tuple[int, int]  # a high and a low MMR
+  mmrs: tuple[int, int]  # a high and a low MMR
 
   @property
   def games(self) -> int:
@@ -46,35 +46,36 @@ class Test(NamedTuple):
     return _ARMS * len(self.evaluator.opponents) + against_itself
 
 
-def told_name(mmr: int) -> str:
-  """Returns the name of the arm that is told an MMR."""
-  return f"told_{mmr}"
+def arm_of_mmr(mmr: int) -> str:
+  """Returns the name of the arm that plays with an MMR."""
+  return f"mmr_{mmr}"
 
 
-def make_test(parts: Parts, conditions: Conditioning, opponents: Sequence[int],
-              games: int, told: tuple[int, int], match_games: int) -> Test:
+def make_test(parts: Parts, conditioning: Conditioning, opponents: Sequence[int],
+              games: int, mmrs: tuple[int, int], match_games: int) -> ConditioningTest:
   """Makes the games of a test.
 
   Args:
     parts: the agent, its environment and its opponents.
-    conditions: z of all match-ups, to show and to request.
+    conditioning: z of all match-ups, to show and to request.
     opponents: indices of the scripted players to meet.
     games: of each arm against each of them, even.
-    told: a high and a low MMR.
+    mmrs: a high and a low MMR.
     match_games: of the policy against itself, even; 0: none.
   """
-  return Test(
+  return ConditioningTest(
     evaluator=compiled_evaluation.make_evaluator(parts, opponents, games),
     match=compiled_evaluation.make_match(parts, match_games) if match_games else None,
-    conditions=conditions._replace(active=np.ones(len(types.PSEUDO_REWARDS), np.float32)),
-    grid_per_unit=compiled_games(parts).grid_per_unit, told=told)
+    conditioning=conditioning._replace(active=np.ones(len(types.PSEUDO_REWARDS), np.float32)),
+    grid_per_unit=compiled_games(parts).grid_per_unit, mmrs=mmrs)
 
 
-def play(test: Test, params: Any, seed: int, report: Report) -> dict[str, Samples]:
+def play(test: ConditioningTest, params: Any, seed: int, report: Report) -> dict[str, Samples]:
   """Plays all arms; each has games of its own.
 
   RIGHT shows a z and requests the same; SHUFFLED shows one and requests another one of the same
-  match-up; NONE requests one and shows none. The arms of an MMR are told it and shown no z.
+  match-up; NONE requests one and shows none. The arms of an MMR have it in their
+  observations and no z.
 
   Args:
     test: the games.
@@ -83,43 +84,44 @@ def play(test: Test, params: Any, seed: int, report: Report) -> dict[str, Sample
     report: called while games end.
 
   Returns:
-    Samples by arm. The arm `A_against_B` has the score of the policy told A against itself told B.
+    Samples by arm. The arm `A_against_B` has the score of the policy with MMR A
+    against itself with MMR B.
   """
-  high, low = test.told
-  blind = test.conditions._replace(active=np.zeros_like(test.conditions.active))
+  high, low = test.mmrs
+  blind = test.conditioning._replace(active=np.zeros_like(test.conditioning.active))
 
-  def told(*mmr: int) -> Conditioning:
+  def shown(*mmr: int) -> Conditioning:
     return blind._replace(mmr=np.array(mmr, np.int16).squeeze())
 
-  games = [(RIGHT, test.evaluator, params, test.conditions),
-           (SHUFFLED, test.evaluator, params, test.conditions),
+  games = [(RIGHT, test.evaluator, params, test.conditioning),
+           (SHUFFLED, test.evaluator, params, test.conditioning),
            (NONE, test.evaluator, params, blind),
-           (told_name(high), test.evaluator, params, told(high)),
-           (told_name(low), test.evaluator, params, told(low))]
+           (arm_of_mmr(high), test.evaluator, params, shown(high)),
+           (arm_of_mmr(low), test.evaluator, params, shown(low))]
   if test.match is not None:
     both = evaluation.pair(params, params)
-    games.append((f"{told_name(high)}_against_{low}", test.match, both, told(high, low)))
+    games.append((f"{arm_of_mmr(high)}_against_{low}", test.match, both, shown(high, low)))
   found: dict[str, Samples] = {}
   ended = 0
-  for number, (arm, evaluator, given, conditions) in enumerate(games):
+  for number, (arm, evaluator, weights, conditioning) in enumerate(games):
     def on_games(done: int, before: int = ended, arm: str = arm) -> None:
       report(before + done, arm)
 
     played = evaluation.play(
-      evaluator, given, jax.random.fold_in(jax.random.key(seed), number), conditions,
+      evaluator, weights, jax.random.fold_in(jax.random.key(seed), number), conditioning,
       on_games=on_games)
     ended += len(played.over)
-    requested = (redraw(conditions, played, seed) if arm == SHUFFLED
+    requested = (redraw(conditioning, played, seed) if arm == SHUFFLED
                  else jax.tree.map(lambda x: x[:, 0], played.target))
     found[arm] = measure(played, requested, test.grid_per_unit)
   return found
 
 
-def redraw(conditions: Conditioning, played: rollouts.Results, seed: int) -> types.Statistics:
+def redraw(conditioning: Conditioning, played: rollouts.Results, seed: int) -> types.Statistics:
   """Draws for each game another z of its match-up than the one that player 0 was shown.
 
   Args:
-    conditions: those of the games.
+    conditioning: those of the games.
     played: results of N games, [N, ...].
     seed: of the draw.
 
@@ -129,13 +131,13 @@ def redraw(conditions: Conditioning, played: rollouts.Results, seed: int) -> typ
   random = np.random.default_rng(seed)
   drawn = []
   for game, map_index in enumerate(played.map_index):
-    rows = conditions.rows[map_index, played.race[game, 0], played.race[game, 1],
+    rows = conditioning.rows[map_index, played.race[game, 0], played.race[game, 1],
                            played.side[game, 0]]
     same = np.ones(len(rows), bool)
-    for held, shown in zip(conditions.statistics, played.target, strict=True):
+    for held, shown in zip(conditioning.statistics, played.target, strict=True):
       same &= (held[rows] == shown[game, 0]).reshape(len(rows), -1).all(axis=1)
     drawn.append(random.choice(rows if same.all() else rows[~same]))
-  return jax.tree.map(lambda x: x[np.array(drawn)], conditions.statistics)
+  return jax.tree.map(lambda x: x[np.array(drawn)], conditioning.statistics)
 
 
 def measure(played: rollouts.Results, requested: types.Statistics,
@@ -175,44 +177,45 @@ def means(found: Mapping[str, Samples]) -> dict[str, dict[str, evaluating.Measur
 
 
 def differences(found: Mapping[str, Samples],
-                told: tuple[int, int]) -> dict[str, dict[str, estimates.Difference]]:
+                mmrs: tuple[int, int]) -> dict[str, dict[str, estimates.Difference]]:
   """Returns differences between arms, by pair and measure.
 
-  If the policy obeys, the distances of the first two pairs and the scores of the last are above 0.
+  If the policy follows its conditioning, the distances of the first two pairs and the scores of the
+  last are above 0.
   """
-  pairs = ((SHUFFLED, RIGHT), (NONE, RIGHT), tuple(map(told_name, told)))
+  pairs = ((SHUFFLED, RIGHT), (NONE, RIGHT), tuple(map(arm_of_mmr, mmrs)))
   return {f"{one}-{other}": {
     name: estimates.difference(getattr(found[one], name), getattr(found[other], name))
     for name in Samples._fields} for one, other in pairs}
 
 
-def table(found: Mapping[str, Samples], told: tuple[int, int]) -> list[str]:
+def table(found: Mapping[str, Samples], mmrs: tuple[int, int]) -> list[str]:
   """Returns the means and the differences as lines of Markdown."""
   titles = [name.replace("_", " ") for name in Samples._fields]
   lines = [f"| arm | games | {' | '.join(titles)} |", f"|---|---|{'---|' * len(titles)}"]
   for arm, measured in means(found).items():
     cells = [f"{x.value:.2f} ({x.low:.2f} to {x.high:.2f})" for x in measured.values()]
     lines.append(f"| {arm.replace('_', ' ')} | {len(found[arm].score)} | {' | '.join(cells)} |")
-  for pair, compared in differences(found, told).items():
+  for pair, compared in differences(found, mmrs).items():
     cells = [f"{x.value:+.2f} ({x.low:+.2f} to {x.high:+.2f}), p {x.p_value:.1g}"
              for x in compared.values()]
     lines.append(f"| {pair.replace('_', ' ').replace('-', ' - ')} | | {' | '.join(cells)} |")
   return lines
 
 
-def summary(found: Mapping[str, Samples], told: tuple[int, int]) -> dict[str, Any]:
+def summary(found: Mapping[str, Samples], mmrs: tuple[int, int]) -> dict[str, Any]:
   """Returns the figures as JSON: [value, low, high] of means, with the p value of differences."""
   return {
     "games": {arm: len(samples.score) for arm, samples in found.items()},
     "means": {arm: {name: list(x) for name, x in measured.items()}
               for arm, measured in means(found).items()},
     "differences": {pair: {name: list(x) for name, x in compared.items()}
-                    for pair, compared in differences(found, told).items()}}
+                    for pair, compared in differences(found, mmrs).items()}}
 
 
-def result_rows(found: Mapping[str, Samples], told: tuple[int, int], seconds: float,
+def result_rows(found: Mapping[str, Samples], mmrs: tuple[int, int], seconds: float,
                 update: int) -> list[results.Row]:
   """Returns the means and the differences as rows conditioning/ARM/MEASURE."""
   return [results.Row(seconds, update, f"conditioning/{name}/{measure}", x.value, x.low, x.high)
-          for group in (means(found), differences(found, told)) for name, measured in group.items()
+          for group in (means(found), differences(found, mmrs)) for name, measured in group.items()
           for measure, x in measured.items()]

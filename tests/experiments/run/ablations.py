@@ -18,7 +18,7 @@ def make_runs(folder):
   return arm_runs.make_runs(ABLATION, lambda init: {"actor": {"games": 64}}, chosen, folder)
 
 
-def judged_of(runs):
+def games_of(runs):
   """Arm i wins 2 + 3 i of 10 games against each script, and 3 of 4 against the arm before it."""
   entrants = games.make_entrants(runs)
   place = {"noise": 0, "plain": 1, "z": 2}
@@ -27,7 +27,7 @@ def judged_of(runs):
             for entrant in entrants for opponent in ABLATION.opponents}
   for one, other in games.make_pairs(entrants):
     played[one.name, other.name] = Counts(1, 0, 3)
-  return games.Judged(entrants, played, {
+  return games.AblationGames(entrants, played, {
     entrant.name: float(place[entrant.run.arm.name] + 0.1 * entrant.run.seed)
     for entrant in entrants})
 

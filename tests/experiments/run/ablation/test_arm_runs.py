@@ -64,13 +64,13 @@ def test_arms_precede_the_command_line_which_precedes_the_ablation(runs):
 
 
 def test_the_first_run_of_a_seed_that_imitates_makes_its_imitator(runs, tmp_path):
-  def names(given):
+  def names(imitator):
     return [path and path.name for path in (
-      arm_runs.imitator_of(run, runs, given) for run in runs)]
+      arm_runs.imitator_of(run, runs, imitator) for run in runs)]
 
   assert names(None) == [None, None, "plain_3", None, None, "plain_5"]
-  given = tmp_path / "given"
-  assert names(given) == [None, "given", "given", None, "given", "given"]
+  imitator = tmp_path / "given"
+  assert names(imitator) == [None, "given", "given", None, "given", "given"]
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS.values(), ids=list(ABLATIONS))

@@ -48,7 +48,7 @@ def runs(tmp_path, monkeypatch):
 def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
   runs, loaded = runs
   reported = []
-  found = games.judge(ablations.ABLATION, runs, [], tmp_path, lambda *x: reported.append(x))
+  found = games.play_games(ablations.ABLATION, runs, [], tmp_path, lambda *x: reported.append(x))
   assert [entrant.name for entrant in found.entrants[:4]] == [
     "noise, seed 3", "plain, seed 3", "z, seed 3", "z, z shown, seed 3"]
   # Scripted players make four good actions.
@@ -69,18 +69,18 @@ def test_entrants_play_scripts_and_other_arms_of_their_seed(runs, tmp_path):
 
 def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
   runs, loaded = runs
-  first = games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+  first = games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
   loaded.clear()
-  assert games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
+  assert games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
   assert loaded == []
   (runs[1].path / run_files.CHECKPOINTS / f"{41:012d}").mkdir()
-  games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+  games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
   # Its games against scripts and its pairs: with noise, with z, with z that is shown.
   assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
   path = tmp_path / games.MEASURED
   path.write_text(json.dumps([1]))
   with pytest.raises(settings.SettingsError, match="games.json is not a file of an ablation's"):
-    games.judge(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+    games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
 
 
 def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, monkeypatch):
@@ -103,7 +103,7 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
   ablation = ablations.ABLATION._replace(league=True, exploiters=2)
   reported: list[tuple] = []
   for _ in range(2):  # the second time nothing is played
-    found = games.judge(ablation, runs, exploits, tmp_path, lambda *x: reported.append(x))
+    found = games.play_games(ablation, runs, exploits, tmp_path, lambda *x: reported.append(x))
     assert played == [run.path for run in (*runs, *exploits)]
     assert found.past == {f"{name}, seed 3": tuple(past.values()) for name in ("noise", "plain")}
     assert found.exploited == {
@@ -117,4 +117,4 @@ def test_arms_of_different_agents_cannot_play_each_other(runs):
   config = runs[0].config.copy_and_resolve_references()
   config.environment.opponents = "rusher"
   with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier and"):
-    games.Judge(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])
+    games.MatchRunner(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])

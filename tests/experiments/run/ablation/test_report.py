@@ -19,7 +19,7 @@ KINDS = ["noise", "plain", "z", "z, z shown"]
 def played(tmp_path):
   runs = ablations.make_runs(tmp_path)
   ablations.write_results(runs)
-  return runs, ablations.judged_of(runs)
+  return runs, ablations.games_of(runs)
 
 
 def test_figures_are_those_of_the_games(played):
@@ -38,13 +38,13 @@ def test_figures_are_those_of_the_games(played):
 
 
 def test_robustness_is_that_of_the_worst_opponent(played):
-  runs, judged = played
-  names = [entrant.name for entrant in judged.entrants]
-  judged = judged._replace(
+  runs, games = played
+  names = [entrant.name for entrant in games.entrants]
+  games = games._replace(
     past={name: (Counts(8, 2, 0), Counts(3, 2, 5)) for name in names},
     exploited={name: (Counts(1, 0, 9), Counts(6, 1, 3)) for name in names})
   found = {measure.title: measure.values
-           for measure in report.measures(ablations.ABLATION, runs, judged)}
+           for measure in report.measures(ablations.ABLATION, runs, games)}
   assert found["minimum score against past selves, %"]["z"] == pytest.approx((40.0, 40.0))
   assert found["exploitability: best score of fresh exploiters, %"]["plain"] == pytest.approx(
     (65.0, 65.0))
@@ -68,8 +68,8 @@ def test_the_table_tells_what_was_not_reached(played, tmp_path):
 
 
 def test_steps_are_tested_over_the_seeds(played):
-  runs, judged = played
-  found = report.measures(ablations.ABLATION, runs, judged)
+  runs, games = played
+  found = report.measures(ablations.ABLATION, runs, games)
   rows = {(title, kind): rest for title, kind, _, *rest in report.steps(found, KINDS)}
   entropy = "entropy of the first 2 units and buildings, bits"
   expected = estimates.difference((1.3, 1.5), (0.3, 0.5))

@@ -1,4 +1,4 @@
-"""Obedience of policies that copy z and play as they are told, or ignore both."""
+"""The response of policies that follow z and their MMR, or ignore both."""
 
 import json
 
@@ -13,21 +13,21 @@ from starleague.common import results
 from starleague.experiments.run.evaluation import conditioning
 from tests.actor import builders
 
-TOLD = (7000, 2000)
+MMRS = (7000, 2000)
 # Orders of different types: any two are 20 substitutions apart, and build 40 types in all.
 ORDERS = 20 + np.arange(100).reshape(5, 20)
 
 
 def played(obeys):
   environment, policy = builders.building(), builders.make_policy(obeys)
-  test = conditioning.Test(
+  test = conditioning.ConditioningTest(
     evaluator=evaluation.make_evaluator(
       environment, policy, builders.scripted, opponents=(0, 1), games=10),
     match=evaluation.make_match(environment, policy, games=6),
-    conditions=builders.conditions(ORDERS, 6000), grid_per_unit=1.0, told=TOLD)
+    conditioning=builders.conditions(ORDERS, 6000), grid_per_unit=1.0, mmrs=MMRS)
   reported = []
   found = conditioning.play(test, jnp.int32(0), seed=3, report=lambda *x: reported.append(x))
-  assert reported[-1] == (test.games, "told_7000_against_2000")
+  assert reported[-1] == (test.games, "mmr_7000_against_2000")
   assert test.games == 5 * 20 + 6
   return found
 
@@ -64,23 +64,23 @@ def test_a_policy_that_ignores_z_is_as_far_from_any(stubborn):
     np.testing.assert_array_equal(stubborn[arm].units, 21)
 
 
-def test_the_told_mmr_decides_the_games_of_an_obedient_policy(obedient, stubborn):
+def test_the_mmr_decides_the_games_of_an_obedient_policy(obedient, stubborn):
   # It makes MMR / 1000 good actions, scripted players make four.
-  np.testing.assert_array_equal(obedient["told_7000"].score, 1)
-  np.testing.assert_array_equal(obedient["told_2000"].score, 0)
-  np.testing.assert_array_equal(obedient["told_7000_against_2000"].score, np.ones(6))
-  np.testing.assert_array_equal(obedient["told_7000_against_2000"].win, np.ones(6))
-  np.testing.assert_array_equal(stubborn["told_7000"].score, stubborn["told_2000"].score)
-  np.testing.assert_array_equal(stubborn["told_7000_against_2000"].score, 0.5 * np.ones(6))
-  np.testing.assert_array_equal(stubborn["told_7000_against_2000"].win, np.zeros(6))
+  np.testing.assert_array_equal(obedient["mmr_7000"].score, 1)
+  np.testing.assert_array_equal(obedient["mmr_2000"].score, 0)
+  np.testing.assert_array_equal(obedient["mmr_7000_against_2000"].score, np.ones(6))
+  np.testing.assert_array_equal(obedient["mmr_7000_against_2000"].win, np.ones(6))
+  np.testing.assert_array_equal(stubborn["mmr_7000"].score, stubborn["mmr_2000"].score)
+  np.testing.assert_array_equal(stubborn["mmr_7000_against_2000"].score, 0.5 * np.ones(6))
+  np.testing.assert_array_equal(stubborn["mmr_7000_against_2000"].win, np.zeros(6))
 
 
 def test_differences_are_those_of_the_means(obedient, stubborn):
-  found = conditioning.differences(obedient, TOLD)
-  assert list(found) == ["shuffled_z-right_z", "no_z-right_z", "told_7000-told_2000"]
+  found = conditioning.differences(obedient, MMRS)
+  assert list(found) == ["shuffled_z-right_z", "no_z-right_z", "mmr_7000-mmr_2000"]
   assert found["shuffled_z-right_z"]["build_order"] == (20.0, 20.0, 20.0, 0.0)
-  assert found["told_7000-told_2000"]["score"] == (1.0, 1.0, 1.0, 0.0)
-  none = conditioning.differences(stubborn, TOLD)
+  assert found["mmr_7000-mmr_2000"]["score"] == (1.0, 1.0, 1.0, 0.0)
+  none = conditioning.differences(stubborn, MMRS)
   assert none["no_z-right_z"]["build_order"] == (0.0, 0.0, 0.0, 1.0)
 
 
@@ -102,33 +102,33 @@ def test_places_count_in_game_units():
 
 
 def test_a_redrawn_z_is_of_the_match_up_and_another_one():
-  conditions = builders.conditions(ORDERS[:3], 0)
-  rows = conditions.rows.copy()
+  drawn_from = builders.conditions(ORDERS[:3], 0)
+  rows = drawn_from.rows.copy()
   rows[0, 1, 1, 1] = 1  # a single z for side 1
-  conditions = conditions._replace(rows=rows)
+  drawn_from = drawn_from._replace(rows=rows)
   games = 40
   target = jax.tree.map(lambda x: np.repeat(x[1:2][:, None], games, axis=0).repeat(2, axis=1),
-                        conditions.statistics)
+                        drawn_from.statistics)
   side = np.stack([np.arange(games) % 2, 1 - np.arange(games) % 2], axis=1)
   game = rollouts.Results(
     over=np.ones(games, bool), opponent=np.ones(games, int), reward=np.zeros((games, 2)),
     executed=target, target=target, race=np.ones((games, 2), int), side=side,
     map_index=np.zeros(games, int))
-  drawn = conditioning.redraw(conditions, game, seed=0).build_order[:, 0]
+  drawn = conditioning.redraw(drawn_from, game, seed=0).build_order[:, 0]
   assert set(drawn[0::2]) == {ORDERS[1, 0], ORDERS[2, 0]}
   assert set(drawn[1::2]) == {ORDERS[0, 0]}
 
 
 def test_figures_are_stored_and_shown(obedient, tmp_path):
-  results.append(tmp_path / "results.csv", conditioning.result_rows(obedient, TOLD, 5.0, 7))
+  results.append(tmp_path / "results.csv", conditioning.result_rows(obedient, MMRS, 5.0, 7))
   rows = {row.tag: row for row in results.read(tmp_path / "results.csv")}
   assert rows["conditioning/shuffled_z-right_z/build_order"][3:] == (20.0, 20.0, 20.0)
   assert rows["conditioning/right_z/build_order"].update == 7
-  lines = conditioning.table(obedient, TOLD)
+  lines = conditioning.table(obedient, MMRS)
   assert lines[0].startswith("| arm | games | build order | build order types | units |")
   assert lines[2].startswith("| right z | 20 | 0.00 (0.00 to 0.00) |")
   assert "| shuffled z - right z | | +20.00 (+20.00 to +20.00), p 0 |" in lines[8]
   assert len({line.count("|") for line in lines}) == 1
-  stored = json.loads(json.dumps(conditioning.summary(obedient, TOLD)))
+  stored = json.loads(json.dumps(conditioning.summary(obedient, MMRS)))
   assert stored["games"]["right_z"] == 20
   assert stored["differences"]["no_z-right_z"]["build_order"] == [20.0, 20.0, 20.0, 0.0]

@@ -21,6 +21,7 @@ HIDDEN_OR_GENERATED = {"build", "dist", "runs", "requirements"}
 MIRRORED = {
   "data/games",
   "data/z",
+  "environments/skirmish",
   "experiments/run/ablation",
   "experiments/run/datasets",
   "experiments/run/progress",

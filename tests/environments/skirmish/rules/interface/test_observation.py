@@ -5,10 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules.interface.acting import (
-  location_to_place,
-  place_to_location,
-)
 from tests.environments.skirmish.mini_games import (
   ALL_PAIRS,
   BARRACKS,
@@ -60,16 +56,6 @@ def test_the_first_observation_has_its_values(game):
   assert not privileged.cumulative_score[0, 0, types.SCORE_COLUMNS.index("spent_minerals")]
 
 
-def test_act_is_invisible_to_the_other_player(game, played):
-  state = played[3]
-  chosen = everyone(action("Attack_pt", rows=range(8), x=3.0, y=3.0))
-  acted = game.act(state, chosen, np.tile([True, False], (GAMES, 1)))
-  before, after = host(game.observe(state)), host(game.observe(acted))
-  for a, b in zip(jax.tree.leaves(before[0]), jax.tree.leaves(after[0]), strict=True):
-    np.testing.assert_array_equal(a[:, 1], b[:, 1])
-  assert (after[0].last_function[:, 0] == FUNCTION("Attack_pt")).all()
-
-
 def test_observations_show_the_last_action(game):
   state = start(game)
   chosen = everyone(action("Harvest_Gather_unit", rows=[2, 3], target=6, queued=1, delay=9))
@@ -81,13 +67,6 @@ def test_observations_show_the_last_action(game):
     np.argwhere(rows[:, :, column["was_targeted"]])[:, 1], [6] * GAMES)
   assert (observation.last_queued[:, 0] == 1).all()
   assert (observation.last_repeat[:, 0] == 0).all()
-
-
-def test_locations_and_places_agree():
-  locations = jnp.arange(32 * 32)
-  x, y = location_to_place(RULES, locations)
-  np.testing.assert_array_equal(place_to_location(RULES, x, y), locations)
-  assert (float(x[0]), float(y[0])) == (-11.625, -11.625)
 
 
 def test_hidden_state_changes_no_observation(game, played):
@@ -123,21 +102,3 @@ def test_hidden_state_changes_no_observation(game, played):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
     for a, b in zip(game.script(names, keys, state), game.script(names, keys, other), strict=True):
       np.testing.assert_array_equal(a[:, 0], b[:, 0])
-
-
-def test_enemies_in_sight_have_rows(game, played):
-  column, types_ = types.COLUMN, RULES.types
-  for state in played[1::2]:
-    observation = host(game.observe(state)[0])
-    for g in range(GAMES):
-      own, enemy = state.kind[g, 0], state.kind[g, 1]
-      distance = np.hypot(state.x[g, 0][:, None] - state.x[g, 1],
-                          state.y[g, 0][:, None] - state.y[g, 1])
-      reach = types_.sight[own][:, None] + types_.radius[enemy]
-      clear = np.abs(distance - reach).min() > 1e-3
-      expected = ((distance <= reach) & (own > 0)[:, None] & (enemy > 0)).any(axis=0)
-      if clear:
-        rows = observation.entities[g, 0, :observation.entity_count[g, 0]]
-        shown = (rows[:, column["alliance"]] == 4) & (rows[:, column["display_type"]] == 1)
-        np.testing.assert_array_equal(
-          rows[shown, column["unit_type"]], types_.index[enemy[expected]])

@@ -5,9 +5,8 @@ import pytest
 
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import constants
-from tests.environments.skirmish.default_games import LOCAL, S, give, host
+from tests.environments.skirmish.default_games import LOCAL, TYPES, S, give, host
 from tests.environments.skirmish.scenes import (
-  BUNKER,
   HOME,
   PROTOSS,
   UNIT,
@@ -20,43 +19,6 @@ from tests.environments.skirmish.scenes import (
 )
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
-
-def test_supply_depots_give_food(default_game):
-  state = scene(default_game)
-  state.minerals[:] = 100
-  for i in range(15):  # all the food of a command center
-    put(state, UNIT + i, "SCV", (0.0, 0.0))
-  for g in (1, 2):
-    put(state, 1, "SupplyDepot", (-10.0, -10.0), games=g)
-  state.unfinished[1, 0, 1] = 4000
-  can = host(default_game.observe(state)[0].available_actions)[:, 0]
-  train = vocabulary.FUNCTIONS.index("Train_SCV_quick")
-  same(can[:3, train], [False, False, True])
-  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
-  same((state.queue[:3, 0, 0] > 0).sum(-1), [0, 0, 2])  # two can be paid
-  same(state.minerals[:3, 0], [100, 100, 0])
-
-
-def test_units_in_production_take_food(default_game):
-  """13 of 15 used: two more can be queued."""
-  state = scene(default_game)
-  state.minerals[:] = 500
-  for i in range(13):
-    put(state, UNIT + i, "SCV", (0.0, 0.0))
-  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
-  same((state.queue[:, 0, 0] > 0).sum(-1), 2)
-  same(state.minerals[:, 0], 400)
-
-
-def test_food_never_exceeds_the_tiers_cap(default_game):
-  state = scene(default_game)
-  state.minerals[:] = 500
-  for i in range(1, 8):
-    put(state, i, "SupplyDepot", (4.0 * i - 16, 0.0))
-  for i in range(39):
-    put(state, UNIT + i, "SCV", (0.0, 0.0))
-  state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
-  same((state.queue[:, 0, 0] > 0).sum(-1), 1)  # the fortieth
 
 
 def test_hatcheries_spawn_larvae_up_to_three(default_game):
@@ -159,10 +121,29 @@ def test_a_hatchery_makes_queens_in_sequence_and_drones_in_parallel(default_game
   same(np.sort(found.kind[:, 0, S:], axis=-1)[..., -2:], [LOCAL["Drone"], LOCAL["Queen"]])
 
 
-def test_only_production_structures_count_as_idle(default_game):
+def test_a_command_center_morphs_into_an_orbital_command(default_game):
   state = scene(default_game)
-  put(state, 1, "SupplyDepot", (-8.0, -16.0))
-  put(state, 2, "Barracks", (-8.0, -8.0))
-  put(state, BUNKER, "Bunker", (0.0, 0.0))
-  state = run(default_game, state, 5)
-  same(state.score.idle_production, [2 * 5 * 8, 5 * 8])
+  state.minerals[:] = 400
+  put(state, 1, "Barracks", (-8.0, -16.0))
+  state.unfinished[1, 0, 1] = 4000  # required, but unfinished
+  state = run(default_game, give(state, "Morph_OrbitalCommand_quick", slots=[0], repeat=3))
+  same(state.minerals[:2, 0], [250, 400])
+  state = run(default_game, state, 22)  # 560 loops at tempo 3 are 187, 24 steps
+  same(state.kind[:2, 0, 0], LOCAL["CommandCenter"])
+  state = run(default_game, state)
+  same(state.kind[:2, 0, 0], [LOCAL["OrbitalCommand"], LOCAL["CommandCenter"]])
+  # 50, and what the rest of the step adds.
+  close(state.energy[0, 0, 0], 50 + 8 * 0.5625 / 16)
+  # Its value is both prices. It trains as before, but cannot morph again.
+  assert TYPES.value[LOCAL["OrbitalCommand"]] == 550
+  same(state.score.structures[:2, 0], [150, 0])
+  orbital = vocabulary.UNIT_TYPES.index("OrbitalCommand")
+  same(state.executed.units[:2, 0, orbital], [True, False])
+  # The Barracks was there before; the morphed town hall enters the build order at its place.
+  same(state.executed.build_order[0, 0], [orbital, *[0] * 19])
+  same(state.executed.build_order_xy[0, 0, 0], np.floor((np.array(HOME) + 24) * 256 / 48))
+  same(state.executed.build_order[1, 0], 0)
+  can = host(default_game.observe(state)[0].available_actions)[0, 0]
+  names = {name: can[vocabulary.FUNCTIONS.index(name)] for name in (
+    "Train_SCV_quick", "Effect_Scan_pt", "Morph_OrbitalCommand_quick")}
+  assert list(names.values()) == [True, True, False]

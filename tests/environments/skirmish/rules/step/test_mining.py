@@ -178,14 +178,6 @@ def test_dead_workers_lose_their_load(default_game):
   same(found.minerals[:, 0], 0)
 
 
-def test_miners_find_their_way_up_a_ramp(default_game):
-  """From low ground to a patch on the plateau, around its cliffs."""
-  state = scene(default_game, ground=1)
-  put(state, UNIT, "SCV", (0.0, -4.0), verb=constants.GATHER, target=0)
-  found = run(default_game, state, 60)
-  assert (found.minerals[:, 0] >= 5).all()
-
-
 def test_a_worker_sent_to_another_resource_starts_from_zero(default_game):
   """One that lost its geyser; one of three at a patch; one that stays."""
   state = scene(default_game)

@@ -9,6 +9,7 @@ from starleague.environments.skirmish.rules.interface import action_results, ava
 from starleague.environments.skirmish.rules.interface.commands import give_orders
 from starleague.environments.skirmish.rules.step import abilities, economy
 from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import (
   FUNCTION,
   GAMES,
@@ -264,3 +265,65 @@ def test_the_gate_stops_all_unavailable_functions(default_record, effect, can):
   assert not tried(effect, state, commands, True).any()
   # Without it, some have an effect: missing technology, buildings that cannot be paid.
   assert tried(effect, state, commands, False).any()
+
+
+def test_functions_are_available_exactly_if_they_have_an_effect(game):
+  """Each case: a function, and a state in which it is impossible."""
+  first = mini.host(mini.start(game))
+
+  def edit(state, **changes):
+    """The state with new values of fields, each at an index of both players' arrays."""
+    for name, (index, value) in changes.items():
+      values = np.array(getattr(state, name))
+      values[(slice(None), slice(None), *index)] = value
+      state = state._replace(**{name: values})
+    return state
+
+  side = first.side[:, :, None]
+  two = (slice(1, 3),)
+  everything = edit(
+    first, minerals=((), 1000), kind=(two, [mini.BARRACKS, mini.FACTORY]), health=(two, 500.0),
+    x=(two, side * [-1.5, -6.0]), y=(two, side * [-7.5, -1.0]))
+
+  def without(gone):
+    return everything._replace(kind=np.where(everything.kind == gone, 0, everything.kind))
+
+  def poor(cost):
+    return edit(everything, minerals=((), cost - 1))
+
+  full = edit(everything, queue=((), 1))
+  young = edit(everything, unfinished=((1,), 8))
+  crowded = edit(everything, kind=((slice(3, mini.S),), mini.HALL))
+  site = {"rows": range(8), "x": 1.0, "y": -3.0}
+  cases = [
+    ("Train_SCV_quick", poor(50)), ("Train_SCV_quick", full), ("Train_Marine_quick", poor(50)),
+    ("Train_Marine_quick", young), ("Train_Marauder_quick", poor(125)),
+    ("Train_Marauder_quick", without(mini.BARRACKS)), ("Train_Hellion_quick", poor(100)),
+    ("Train_Hellion_quick", without(mini.FACTORY)), ("Build_Barracks_pt", poor(150)),
+    ("Build_Barracks_pt", crowded), ("Build_Factory_pt", poor(250)),
+    ("Build_Factory_pt", young), ("Build_CommandCenter_pt", poor(400)),
+    ("Build_CommandCenter_pt", without(mini.SCV)), ("Move_pt", without(mini.SCV)),
+    ("HoldPosition_quick", without(mini.SCV))]
+  assert len(cases) == mini.GAMES
+
+  def effect(state, chosen):
+    """Whether a step differs from one without an order."""
+    done = mini.host(game.advance(game.act(state, chosen, game.due(state))))
+    idle = mini.host(game.advance(game.act(state, mini.actions({}), game.due(state))))
+    changed = np.zeros(mini.GAMES, bool)
+    for name in ("orders", "queue", "timers", "minerals", "rally"):
+      for a, b in zip(jax.tree.leaves(getattr(done, name)), jax.tree.leaves(getattr(idle, name)),
+                      strict=True):
+        changed |= (a != b).reshape(mini.GAMES, -1).any(axis=1)
+    return changed
+
+  chosen = mini.actions({(g, 0): mini.action(name, **site) for g, (name, _) in enumerate(cases)})
+  can = np.asarray(game.observe(everything)[0].available_actions)[:, 0]
+  index = [mini.FUNCTION(name) for name, _ in cases]
+  assert can[np.arange(mini.GAMES), index].all()
+  assert effect(everything, chosen).all()
+  broken = jax.tree.map(lambda *leaves: np.stack([x[g] for g, x in enumerate(leaves)]),
+                        *[state for _, state in cases])
+  can = np.asarray(game.observe(broken)[0].available_actions)[:, 0]
+  assert not can[np.arange(mini.GAMES), index].any()
+  assert not effect(broken, chosen).any()

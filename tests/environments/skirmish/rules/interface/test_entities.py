@@ -1,0 +1,24 @@
+"""Rows of observations."""
+
+import numpy as np
+
+from starleague.agent import types
+from tests.environments.skirmish.mini_games import GAMES, RULES, host
+
+
+def test_enemies_in_sight_have_rows(game, played):
+  column, types_ = types.COLUMN, RULES.types
+  for state in played[1::2]:
+    observation = host(game.observe(state)[0])
+    for g in range(GAMES):
+      own, enemy = state.kind[g, 0], state.kind[g, 1]
+      distance = np.hypot(state.x[g, 0][:, None] - state.x[g, 1],
+                          state.y[g, 0][:, None] - state.y[g, 1])
+      reach = types_.sight[own][:, None] + types_.radius[enemy]
+      clear = np.abs(distance - reach).min() > 1e-3
+      expected = ((distance <= reach) & (own > 0)[:, None] & (enemy > 0)).any(axis=0)
+      if clear:
+        rows = observation.entities[g, 0, :observation.entity_count[g, 0]]
+        shown = (rows[:, column["alliance"]] == 4) & (rows[:, column["display_type"]] == 1)
+        np.testing.assert_array_equal(
+          rows[shown, column["unit_type"]], types_.index[enemy[expected]])

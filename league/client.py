@@ -99,7 +99,11 @@ class LeagueClient:
     return m.decode(method, "answer", self._transport.call(method, message))
 
   def matches(self, player: str, count: int = 1, games: int = 1) -> list[Assignment]:
-    """Returns assignments of a learning player; see `Coordinator.matches`."""
+    """Returns assignments of a learning player; see `Coordinator.matches`.
+
+    After a lapse of its leases, the caller may get assignments that it already holds, under the
+    same ids: their leases are renewed. It plays each id once, and continues the games in progress.
+    """
     return self._call("matches", m.MatchesRequest(player, count, games, self.name, _new_id()))
 
   def evaluation_matches(self, count: int = 1, games: int = 1,

@@ -6,7 +6,6 @@ players by name only: learners store, copy and reset the parameters on its order
 """
 
 import fcntl
-import math
 import os
 import pathlib
 import time
@@ -25,6 +24,7 @@ from starleague.league.payoff import DECAY, GameResult, Payoff, validated
 from starleague.league.players import LeagueError, Player, SnapshotRules, UnknownPlayerError
 from starleague.league.reporting import MATCHES, GamesReport, Receipt, Report, Reports
 
+MOST_STEPS = 10 ** 18  # of a player; SQLite stores integers below 2 ** 63
 _STARTS = "starts"  # counter
 
 
@@ -75,8 +75,8 @@ class Coordinator:
       clock: monotonic seconds, of the leases.
 
     Raises:
-      LeagueError: another process holds the file, two initial players have one name, or there is
-        no main agent. Nothing is changed.
+      LeagueError: another process holds the file, two initial players have one name, there is no
+        main agent, or an existing run has lost its file. Nothing is changed.
       DatabaseFileError: the file is damaged, is no league's or has another version.
     """
     self._held = _hold(path)
@@ -97,6 +97,7 @@ class Coordinator:
 
   def _open(self, path: str | os.PathLike, initial: list[Player], decay: float,
             clock: Callable[[], float], options: Options) -> None:
+    league_file.check_kept(path)
     self.leases = Leases(options.lease_s, clock)
     self.payoff = Payoff(path, decay, shared=False)
     self._database = self.payoff.database
@@ -160,7 +161,8 @@ class Coordinator:
               request: str = "") -> list[Assignment]:
     """Returns assignments of a learning player for an actor, each with a lease.
 
-    Those of dead actors come first; `renew` extends the leases. They reach the disk with the next
+    Assignments whose leases have ended come first: those that the caller held last, then those of
+    other actors, under their ids. `renew` extends the leases. They reach the disk with the next
     report or `flush`; an actor that reports or renews one that a kill has erased restores it.
 
     Args:
@@ -267,7 +269,7 @@ class Coordinator:
     for each in games:
       if not 0 <= each.loops < 2 ** 31:
         raise LeagueError(f"Game {assignment.id}/{each.game}: loops is {each.loops}, expected a "
-                          "count.")
+                          "count from 0 to 2147483647.")
     return Report(results, {}, assignment, [each.loops for each in games])
 
   def keep_replay(self, result_id: str, path: str) -> None:
@@ -325,12 +327,20 @@ class Coordinator:
 
   def _checked_steps(self, name: str, steps: int) -> int:
     self._members.learner(name)
-    if not 0 <= steps < 2 ** 63 or not math.isfinite(steps):
-      raise LeagueError(f"Player {name}: steps is {steps}, expected a count.")
+    if not 0 <= steps <= MOST_STEPS or steps != int(steps):
+      raise LeagueError(f"Player {name}: steps is {steps}, expected a whole number from 0 to "
+                        f"{MOST_STEPS:.0e}.")
     return int(steps)
 
   def set_steps(self, name: str, steps: int) -> None:
-    """Stores the agent steps that a player has learnt from; a smaller number has no effect."""
+    """Stores the agent steps that a player has learnt from.
+
+    A smaller number than before is accepted without effect: a learner that resumes from an older
+    checkpoint counts again from there. The league's progress never decreases.
+
+    Raises:
+      LeagueError: the player does not learn, or `steps` is no whole number from 0 to MOST_STEPS.
+    """
     self._count([], {name: steps})
 
   def flush(self) -> None:

@@ -5,13 +5,15 @@ read, also while another process serves the league.
 """
 
 import os
+import pathlib
 import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from starleague.common import run_files
 from starleague.common.database import Database
 from starleague.league.leases import Assignment
-from starleague.league.players import Player
+from starleague.league.players import LeagueError, Player
 
 COMPONENT, VERSION = "coordinator", 2
 TABLES = (
@@ -169,6 +171,26 @@ class LeagueFile:
             for name, home, away, result, time, loops, reasons, path in self._rows(
               "SELECT id, home, away, result, time, loops, reasons, path FROM replays "
               "WHERE id = ?1 OR ?1 IS NULL ORDER BY rowid", (identifier,))]
+
+
+def check_kept(path: str | os.PathLike) -> None:
+  """Refuses an existing run without its league file: a new league would mix with its snapshots.
+
+  Args:
+    path: the league's file, in the directory of its run.
+
+  Raises:
+    LeagueError: the file is missing or empty, and the directory has snapshots or learners.
+  """
+  path = pathlib.Path(path)
+  if path.is_file() and path.stat().st_size:
+    return
+  for name in (run_files.PLAYERS, run_files.LEARNERS):
+    folder = path.parent / name
+    if folder.is_dir() and any(folder.iterdir()):
+      state = "is empty" if path.exists() else "is missing"
+      raise LeagueError(f"{path} {state}, expected the league of an existing run: {folder} has "
+                        "content. Restore the file from a mirror, or choose another --run.")
 
 
 def open_league_file(path: str | os.PathLike) -> LeagueFile:

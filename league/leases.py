@@ -2,8 +2,8 @@
 
 An actor holds an assignment for a number of seconds, and longer whenever it renews the lease. A
 lease that ends makes the assignment available again: the next request for the same player, or of an
-evaluator, gets it before any new one, under the same id. The first result of each game counts,
-whichever actor reports it.
+evaluator, gets it before any new one, under the same id. The actor that held it last has priority:
+it may still play the games. The first result of each game counts, whichever actor reports it.
 """
 
 import collections
@@ -60,11 +60,12 @@ def is_valid(assignment: Assignment) -> bool:
 class _Lease:
   """An assignment that is not finished, its holder and the end of its lease."""
 
-  __slots__ = ("assignment", "ends", "holder", "left", "queued")
+  __slots__ = ("assignment", "ends", "holder", "left", "queued", "was")
 
   def __init__(self, assignment: Assignment, left: int):
     self.assignment, self.left = assignment, left
     self.holder = ""  # the actor; empty: any actor may renew the lease
+    self.was = ""  # the actor whose lease has ended; it may still play the games
     self.ends: float | None = None  # None: available
     self.queued = False  # whether the heap has it
 
@@ -110,7 +111,7 @@ class Leases:
       lease.queued = True
 
   def _offer(self, lease: _Lease) -> None:
-    lease.ends, lease.holder = None, ""
+    lease.ends, lease.holder, lease.was = None, "", lease.holder
     pool = lease.assignment.pool
     self._available.setdefault(pool, collections.deque()).append(lease.assignment.id)
 
@@ -156,17 +157,24 @@ class Leases:
         self._hold(lease, holder)
 
   def take(self, pool: str, count: int, holder: str) -> list[Assignment]:
-    """Leases up to `count` available assignments of a pool to an actor, and returns them."""
+    """Leases up to `count` available assignments of a pool to an actor, and returns them.
+
+    Assignments that the actor held last come first, then the oldest. Each is returned once.
+    """
     with self._lock:
       self.expire()
-      queue = self._available.get(pool)
-      taken: list[Assignment] = []
-      while queue and len(taken) < count:
-        lease = self._leases.get(queue.popleft())
-        if lease and lease.ends is None:  # else it was finished or renewed meanwhile
-          self._hold(lease, holder)
-          taken.append(lease.assignment)
-      return taken
+      queue = dict.fromkeys(self._available.pop(pool, ()))
+      # Others were finished or renewed meanwhile.
+      offered = {name: lease for name in queue
+                 if (lease := self._leases.get(name)) and lease.ends is None}
+      own = [name for name, lease in offered.items() if holder and lease.was == holder]
+      chosen = list(dict.fromkeys([*own, *offered]))[:count]
+      for name in chosen:
+        self._hold(offered[name], holder)
+      left = collections.deque(name for name in offered if offered[name].ends is None)
+      if left:
+        self._available[pool] = left
+      return [offered[name].assignment for name in chosen]
 
   def find(self, identifier: str) -> Assignment | None:
     """Returns an assignment that is not finished, or None."""

@@ -6,6 +6,7 @@ first value that is wrong.
 """
 
 import os
+import re
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from starleague.league.reporting import GamesReport, Receipt
 
 SERVICE = "starleague.League1"  # the number changes with the messages
 MAX_BYTES = 16 * 2 ** 20
+_MOST_SHOWN = 80  # characters of a refused value
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
@@ -169,7 +171,23 @@ def decode(method: str, part: str, message: bytes) -> Any:
   try:
     return _DECODERS[method, part].decode(message)
   except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-    raise LeagueError(f"The {part} of {method} is refused: {error}.") from error
+    raise LeagueError(f"The {part} of {method} is refused: {error}{_found(message, error)}."
+                      ) from error
+
+
+def _found(message: bytes, error: Exception) -> str:
+  """Returns the value of a message that an error refuses, as text; empty if it is unknown."""
+  path = re.search(r"at `\$((?:\.\w+|\[\d+\])*)`$", str(error))
+  if not path or not isinstance(error, msgspec.ValidationError):
+    return ""
+  try:
+    value = msgspec.json.decode(message)
+    for key in re.findall(r"\w+", path[1]):
+      value = value[int(key) if isinstance(value, list) else key]
+  except (msgspec.DecodeError, LookupError, TypeError, ValueError):
+    return ""
+  text = repr(value)
+  return f", found {text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...'}"
 
 
 def load_grpc() -> Any:

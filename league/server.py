@@ -21,6 +21,8 @@ from starleague.league.service import Service
 HOST = "127.0.0.1"
 THREADS = 32  # most of them wait for the disk
 MOST_REQUESTS = 2048  # at the same time; clients try others again
+# gRPC receives a message in the thread that answers it: at most THREADS messages are in memory.
+MOST_BYTES = 4 * messages.MAX_BYTES  # of the requests that are answered at the same time
 FLUSH_S = 1.0
 STOP_S = 0.5  # for the requests in progress when the server is stopped
 JUMP_S = 1.0
@@ -46,6 +48,27 @@ class ClockWatch:
     return jump
 
 
+class ByteBudget:
+  """A bound of the bytes of all requests in progress. Threads share it."""
+
+  def __init__(self, limit: int):
+    """Takes the bound, in bytes."""
+    self._limit, self._used, self._lock = limit, 0, threading.Lock()
+
+  def take(self, size: int) -> bool:
+    """Reserves bytes; returns False, and reserves none, if they exceed the bound."""
+    with self._lock:
+      if self._used + size > self._limit:
+        return False
+      self._used += size
+      return True
+
+  def give_back(self, size: int) -> None:
+    """Frees bytes that were reserved."""
+    with self._lock:
+      self._used -= size
+
+
 class Server:
   """A coordinator that listens on a port."""
 
@@ -67,9 +90,9 @@ class Server:
       options=[("grpc.max_receive_message_length", messages.MAX_BYTES),
                ("grpc.max_send_message_length", messages.MAX_BYTES),
                ("grpc.so_reuseport", 0)])  # a second server on the port is an error
-    service = Service(coordinator)
+    service, budget = Service(coordinator), ByteBudget(MOST_BYTES)
     self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
-      messages.SERVICE, {name: _handler(service, name) for name in messages.METHODS})])
+      messages.SERVICE, {name: _handler(service, name, budget) for name in messages.METHODS})])
     try:
       self.port = self._server.add_insecure_port(f"{host}:{port}")
     except RuntimeError as error:
@@ -106,10 +129,13 @@ class Server:
     self._server.stop(STOP_S).wait()
 
 
-def _handler(service: Service, method: str) -> Any:
+def _handler(service: Service, method: str, budget: ByteBudget) -> Any:
   grpc = messages.load_grpc()
 
   def call(message: bytes, context: Any) -> bytes:
+    if not budget.take(len(message)):
+      context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED,
+                    f"The requests in progress have too many bytes, expected at most {MOST_BYTES}.")
     try:
       return service.call(method, message)
     except (UserError, ValueError) as error:
@@ -117,6 +143,8 @@ def _handler(service: Service, method: str) -> Any:
     except sqlite3.Error as error:
       logging.error("%s failed: %s", method, error)
       context.abort(grpc.StatusCode.UNAVAILABLE, f"The league's file cannot be written: {error}.")
+    finally:
+      budget.give_back(len(message))
     raise AssertionError("abort raises")
 
   return grpc.unary_unary_rpc_method_handler(call)

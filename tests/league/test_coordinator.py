@@ -215,3 +215,30 @@ def test_a_league_of_random_results_is_consistent(league):
     copies = matchmaking.snapshots_of(league.player(name), league.players)
     gaps = np.diff([copy.steps for copy in copies])
     assert (gaps >= 100).all() and (gaps <= 240).all()
+
+
+@pytest.mark.parametrize("steps", [-1, 10 ** 18 + 1, math.inf, math.nan, 1.5])
+def test_steps_out_of_range_are_refused(league, steps):
+  with pytest.raises(ValueError, match=f"{MAIN}: steps is {steps}, expected a whole number from 0"):
+    league.set_steps(MAIN, steps)
+  assert league.progress(MAIN).steps == 0
+  league.set_steps(MAIN, 10 ** 18)
+  assert league.progress(MAIN).steps == 10 ** 18
+
+
+@pytest.mark.parametrize("folder", ["players", "learners"])
+@pytest.mark.parametrize("state", ["empty", "missing"])
+def test_a_run_that_lost_its_league_file_is_refused(tmp_path, folder, state):
+  path = tmp_path / "league.sqlite"
+  (tmp_path / folder).mkdir()
+  start(path).close()  # an empty folder is no run
+  (tmp_path / folder / FIRST).mkdir()
+  start(path).close()
+  for suffix in ("", "-wal", "-shm"):
+    path.with_name(path.name + suffix).unlink(missing_ok=True)
+  if state == "empty":
+    path.touch()
+  with pytest.raises(ValueError, match=f"league.sqlite is {state}, expected .*/{folder} has "
+                     "content. Restore the file from a mirror, or choose another --run"):
+    start(path)
+  assert path.exists() == (state == "empty") and not (path.exists() and path.stat().st_size)

@@ -173,3 +173,17 @@ def test_games_have_their_own_ids():
 def test_a_lease_takes_time():
   with pytest.raises(ValueError, match="lease is 0 seconds"):
     Leases(0)
+
+
+def test_a_lapsed_holder_gets_its_own_assignments_first_and_each_once(leases, clock):
+  """Another actor's lapsed assignment is older; the caller may still play its own."""
+  leases.issue([assignment(1)], "dead")
+  leases.issue([assignment(2), assignment(3)], "slow")
+  clock.seconds += 10
+  leases.expire()
+  assert leases.renew(["1-2"], "slow") == ["1-2"]
+  clock.seconds += 10
+  assert names(leases.take("main", 1, "slow")) == ["1-2"]
+  assert names(leases.take("main", 5, "slow")) == ["1-3", "1-1"]
+  assert leases.take("main", 5, "slow") == []
+  assert leases.renew(["1-1", "1-2", "1-3"], "slow") == ["1-1", "1-2", "1-3"]

@@ -34,3 +34,14 @@ def test_the_largest_message_is_encoded_and_one_byte_more_is_refused(monkeypatch
   assert messages.encode("x" * 10) == b'"xxxxxxxxxx"'
   with pytest.raises(LeagueError, match="A message of 13 bytes is too large, expected at most 12"):
     messages.encode("x" * 11)
+
+
+@pytest.mark.parametrize("method, message, text", [
+  ("matches", b'{"name": "a", "count": 0}', r"Expected `int` >= 1 - at `\$.count`, found 0\."),
+  ("scores", b'{"home": "a", "away": ["b", 7]}', r"at `\$.away\[1\]`, found 7\."),
+  ("pause", b'{"name": "' + b"x" * 300 + b'"}', r"at `\$.name`, found 'x{79}\.\.\.\."),
+  ("matches", b"{}", r"missing required field `name`\."),
+])
+def test_a_refusal_names_the_field_and_the_value(method, message, text):
+  with pytest.raises(LeagueError, match=text):
+    messages.decode(method, "request", message)

@@ -168,6 +168,31 @@ def test_a_jump_of_the_systems_time_is_measured_once(jump):
   assert watch.jump() == 0
 
 
+def test_requests_in_progress_have_a_bound_of_bytes(league, monkeypatch):
+  """While one request is answered, another that exceeds the bound is refused, then accepted."""
+  monkeypatch.setattr(server, "MOST_BYTES", 100)
+  entered, leave = threading.Event(), threading.Event()
+  def call(_, method, message):
+    entered.set()
+    assert leave.wait(60)
+    return b"[]"
+  monkeypatch.setattr(server.Service, "call", call)
+  started = server.Server(league)
+  channel = grpc.insecure_channel(started.address)
+  orders = channel.unary_unary(f"/{messages.SERVICE}/orders")
+  first = orders.future(b"x" * 60, timeout=60)
+  assert entered.wait(60)
+  with pytest.raises(grpc.RpcError, match="too many bytes, expected at most 100") as error:
+    orders(b"x" * 60, timeout=60)
+  assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+  second = orders.future(b"x" * 40, timeout=60)
+  leave.set()
+  assert first.result() == second.result() == b"[]"
+  assert orders(b"x" * 100, timeout=60) == b"[]"
+  channel.close()
+  started.stop()
+
+
 class Served:
   """The launch file in a process of its own."""
 

@@ -13,7 +13,7 @@ from starleague.experiments.run.games import registry
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
-from starleague.league import players
+from starleague.league import league_file, players
 
 
 def check(config: ml_collections.ConfigDict) -> None:
@@ -66,13 +66,16 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
 
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           place: Place | None = None) -> None:
-  """Imitates, then runs the league to the end of its time; raises errors of `run_processes`.
+  """Imitates, then runs the league to the end of its time.
+
+  Raises LeagueError for an existing run without its league file, and errors of `run_processes`.
 
   Args:
     config: the run's.
     run_dir: the run's directory.
     place: where the processes run; None: on this machine.
   """
+  league_file.check_kept(run_dir / run_files.LEAGUE)
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:

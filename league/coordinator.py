@@ -21,10 +21,15 @@ from starleague.league.matchmaking import Match, MatchRules
 from starleague.league.members import Members
 from starleague.league.orders import Orders
 from starleague.league.payoff import DECAY, GameResult, Payoff, validated
-from starleague.league.players import LeagueError, Player, SnapshotRules, UnknownPlayerError
+from starleague.league.players import (
+  MOST_STEPS,
+  LeagueError,
+  Player,
+  SnapshotRules,
+  UnknownPlayerError,
+)
 from starleague.league.reporting import MATCHES, GamesReport, Receipt, Report, Reports
 
-MOST_STEPS = 10 ** 18  # of a player; SQLite stores integers below 2 ** 63
 _STARTS = "starts"  # counter
 
 

@@ -12,30 +12,12 @@ from typing import NamedTuple
 
 from starleague.common import run_files
 from starleague.common.database import Database
+from starleague.league import schema
 from starleague.league.leases import Assignment
 from starleague.league.players import LeagueError, Player
 
-COMPONENT, VERSION = "coordinator", 2
-TABLES = (
-  "CREATE TABLE IF NOT EXISTS players (number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
-  " kind TEXT NOT NULL, race TEXT NOT NULL, parent TEXT, parent_kind TEXT, steps INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, steps INTEGER NOT NULL,"
-  " snapshot_steps INTEGER NOT NULL, snapshots INTEGER NOT NULL) WITHOUT ROWID",
-  "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, player TEXT NOT NULL,"
-  " snapshot TEXT NOT NULL, steps INTEGER NOT NULL, reset INTEGER NOT NULL,"
-  " done INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS paused (name TEXT PRIMARY KEY) WITHOUT ROWID",
-  "CREATE TABLE IF NOT EXISTS assignments (id TEXT PRIMARY KEY, home TEXT NOT NULL,"
-  " away TEXT NOT NULL, branch TEXT NOT NULL, both_learn INTEGER NOT NULL,"
-  " games INTEGER NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS branches (player TEXT NOT NULL, branch TEXT NOT NULL,"
-  " assignments INTEGER NOT NULL, games INTEGER NOT NULL, PRIMARY KEY (player, branch))"
-  " WITHOUT ROWID",
-  "CREATE TABLE IF NOT EXISTS replays (id TEXT PRIMARY KEY, home TEXT NOT NULL,"
-  " away TEXT NOT NULL, result INTEGER NOT NULL, time REAL NOT NULL, loops INTEGER NOT NULL,"
-  " reasons TEXT NOT NULL, path TEXT)",
-)
+COMPONENT = schema.COORDINATOR
+VERSION, TABLES = schema.VERSIONS[COMPONENT], schema.statements(COMPONENT)
 
 
 class Order(NamedTuple):
@@ -199,15 +181,16 @@ def open_league_file(path: str | os.PathLike) -> LeagueFile:
   Raises:
     DatabaseFileError: the file is missing, is no league's, is damaged or has another version.
   """
-  return LeagueFile(Database(path, COMPONENT, VERSION, read_only=True))
+  version = schema.readable_version(path, COMPONENT)
+  return LeagueFile(Database(path, COMPONENT, version, read_only=True))
 
 
 def insert_player(connection: sqlite3.Connection, player: Player) -> bool:
   """Adds a player; returns False if its name is taken."""
   row = player.name, player.kind, player.race, player.parent, player.parent_kind, player.steps
   added = connection.execute(
-    "INSERT OR IGNORE INTO players (name, kind, race, parent, parent_kind, steps) "
-    "VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
+    "INSERT INTO players (name, kind, race, parent, parent_kind, steps) "
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING", row).rowcount
   if added and player.learns:
     # Snapshot 0 of a main agent is the supervised agent; its own snapshots count from 1.
     connection.execute("INSERT INTO progress VALUES (?, 0, 0, 0)", (player.name,))

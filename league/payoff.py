@@ -18,24 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.common.database import Database
+from starleague.league import schema
 from starleague.league.counts import Counts, CountTable, mirrored
 
 WIN, DRAW, LOSS = 1, 0, -1
 DECAY = 0.99
-
-# `first` < `second` in `pairs`: the counts of the other direction are these with wins and losses
-# exchanged.
-_TABLES = (
-  "CREATE TABLE IF NOT EXISTS results (id TEXT PRIMARY KEY, home TEXT NOT NULL, away TEXT NOT NULL,"
-  " result INTEGER NOT NULL, time REAL NOT NULL) WITHOUT ROWID",
-  "CREATE INDEX IF NOT EXISTS results_by_pair ON results (home, away, time)",
-  "CREATE INDEX IF NOT EXISTS results_by_time ON results (time)",
-  "CREATE TABLE IF NOT EXISTS pairs (first TEXT NOT NULL, second TEXT NOT NULL,"
-  " games REAL NOT NULL, wins REAL NOT NULL, draws REAL NOT NULL, losses REAL NOT NULL,"
-  " PRIMARY KEY (first, second)) WITHOUT ROWID",
-  "CREATE INDEX IF NOT EXISTS pairs_by_second ON pairs (second)",
-)
-_VERSION = 1
 
 
 class GameResult(NamedTuple):
@@ -170,8 +157,12 @@ class Payoff:
     if not 0 < decay <= 1:
       raise ValueError(f"decay is {decay}, expected a number in (0, 1].")
     self._decay, self._shared = decay, shared
-    self._database = Database(path, "payoff", _VERSION, () if read_only else _TABLES,
-                              read_only=read_only)
+    version, tables = schema.VERSIONS[schema.PAYOFF], schema.statements(schema.PAYOFF)
+    if read_only:
+      version, tables = schema.readable_version(path, schema.PAYOFF), ()
+    else:
+      schema.prepare(path)
+    self._database = Database(path, schema.PAYOFF, version, tables, read_only=read_only)
     self._table = CountTable()
     self._version: tuple[int, int] | None = None  # process and SQLite's version, of the table
     self._refresh()

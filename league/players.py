@@ -20,6 +20,7 @@ HISTORICAL = "historical"
 SCRIPTED = "scripted"
 LEARNING_KINDS = (MAIN, MAIN_EXPLOITER, LEAGUE_EXPLOITER)
 KINDS = (*LEARNING_KINDS, HISTORICAL, SCRIPTED)
+MOST_STEPS = 10 ** 18  # of a player; SQLite stores integers below 2 ** 63
 
 
 class LeagueError(UserError, ValueError):

@@ -191,7 +191,7 @@ def test_another_layout_is_refused(tmp_path):
   connection.execute("UPDATE layout SET version = 99")
   connection.commit()
   connection.close()
-  with pytest.raises(ValueError, match="of version 1, found version 99"):
+  with pytest.raises(ValueError, match="of version 2, found version 99"):
     Payoff(path)
 
 

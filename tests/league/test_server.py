@@ -272,7 +272,7 @@ def test_twenty_kills_under_load_lose_nothing_acknowledged_and_count_nothing_twi
   acknowledged = {name for line in lines for name in line.get("acknowledged", ())}
   given = [tuple(line["given"]) for line in lines if "given" in line]
   assert len(set(given)) == len({each[0] for each in given}) == len(given)  # no id twice
-  file, database = open_league_file(path), Database(path, "payoff", 1, read_only=True)
+  file, database = open_league_file(path), Database(path, "payoff", 2, read_only=True)
   stored = {row[0]: row[1:] for row in database.rows("SELECT id, home, away, result FROM results")}
   assert acknowledged and acknowledged == set(stored)  # each report was answered in the end
   pairs = {each[0]: each[1:3] for each in given}

@@ -18,6 +18,6 @@ def test_a_run_that_lost_its_league_file_starts_no_process(tmp_path, monkeypatch
   assert started == ["run_processes"]
   run_files.snapshot_path(tmp_path, "terran-main-0-0000").mkdir(parents=True)
   (tmp_path / run_files.LEAGUE).touch()
-  with pytest.raises(LeagueError, match="league.sqlite is empty, expected the league of an existing"):
+  with pytest.raises(LeagueError, match="league.sqlite is empty, expected the league of an"):
     league_run.train(config, tmp_path, None)
   assert started == ["run_processes"]

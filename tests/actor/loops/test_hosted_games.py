@@ -6,13 +6,9 @@ import pytest
 from starleague.actor import games
 from starleague.actor.game_processes import Finished
 from starleague.actor.loops import agent_results, hosted_games
-from starleague.common.errors import UserError
 from starleague.data.z.conditioning import unconditional
-from starleague.experiments import play
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.play import sc2_playing
-from tests.experiments.launch import launch
 
 
 def parts():
@@ -78,26 +74,3 @@ def test_results_count_for_the_opponent_and_void_matches_do_not():
     ("zerg:hard", 1), ("terran:veryeasy", 0)]
   none = hosted_games.results_of(made, [])
   assert agent_results.game_results(none, made.opponents, 5.0) == []
-
-
-@pytest.mark.parametrize("names, ordered", [
-  (("pretrained", "terran:easy"), ("pretrained", "terran:easy")),
-  (("human", "agent"), ("agent", "human")), (("agent", "pretrained"), ("agent", "pretrained"))])
-def test_an_agent_is_the_first_player(names, ordered):
-  assert sc2_playing.order_players(names) == ordered
-
-
-def test_what_cannot_play_is_refused():
-  with pytest.raises(UserError, match="one of them must be agent or pretrained, found human and"):
-    sc2_playing.order_players(("human", "zerg:easy"))
-  with pytest.raises(UserError, match="name the run with --run_dir"):
-    sc2_playing.find_agent("agent", None, "mini")
-  with pytest.raises(UserError, match="--preset: expected one of medium, mini, .*found 'full'"):
-    sc2_playing.find_agent("pretrained", None, "full")
-
-
-def test_play_says_how_to_install_the_game(monkeypatch, tmp_path):
-  monkeypatch.setenv("SC2PATH", str(tmp_path))
-  message = launch(play, "pretrained", "terran:easy")
-  assert message.startswith("error: StarCraft II: expected Versions/Base")
-  assert "download" in message and "SC2PATH" in message and "\n" not in message

@@ -1,4 +1,4 @@
-"""A league's run: what is refused before a process starts."""
+"""A league's run: configs and directories that are refused before a process starts."""
 
 import pytest
 
@@ -21,3 +21,25 @@ def test_a_run_that_lost_its_league_file_starts_no_process(tmp_path, monkeypatch
   with pytest.raises(LeagueError, match="league.sqlite is empty, expected the league of an"):
     league_run.train(config, tmp_path, None)
   assert started == ["run_processes"]
+
+
+def test_the_default_config_is_one_of_a_league():
+  league_run.check(settings.complete({}))
+
+
+@pytest.mark.parametrize("changed, message", [
+  ({"init": "random"}, "'init' must be 'imitation' or 'pretrained' in a league, found 'random'"),
+  ({"init": "pretrained"}, "'actor.library' must name a library of z in a league"),
+  ({"league.composition": "terran:0:0:0:1"}, "has no player that learns"),
+  ({"league.composition": "zerg:1:0:0"},
+   "has zerg; expected some of terran, the races of 'environment.tier'"),
+  ({"league.chunk": 7}, r"'league.chunk' must divide 'actor.inference_batch' \(64\), found 7"),
+  ({"cluster.learner_hosts": 2}, "'cluster.learner_hosts' must be 1 in a league, found 2")])
+def test_another_config_is_refused(changed, message):
+  with pytest.raises(settings.SettingsError, match=message):
+    league_run.check(settings.complete({}, changed))
+
+
+def test_chunks_need_not_divide_batches_of_games_in_processes():
+  league_run.check(settings.complete({}, {
+    "environment.name": "sc2", "init": "pretrained", "actor.library": "z.npz", "league.chunk": 7}))

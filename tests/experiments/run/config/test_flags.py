@@ -1,0 +1,26 @@
+"""Flags that launch files share."""
+
+import types as modules
+
+import pytest
+
+from starleague.experiments.run.config import flags
+
+
+@pytest.mark.parametrize("text", [
+  None, "localhost:1", "10.0.0.1:65535", "host-1.example:7000", "[::1]:80"])
+def test_addresses(text):
+  assert flags.is_address(text)
+
+
+@pytest.mark.parametrize("text", [
+  "", "localhost", ":80", "host:0", "host:65536", "host:port", "a b:1", "::1:80", "host:1:2",
+  "host:-1", "host:123456"])
+def test_other_texts_are_no_addresses(text):
+  assert not flags.is_address(text)
+
+
+def test_a_required_flag_has_a_value():
+  assert flags.given(modules.SimpleNamespace(value="runs/mini", name="run_dir")) == "runs/mini"
+  with pytest.raises(AssertionError, match="--run_dir is not among the required flags"):
+    flags.given(modules.SimpleNamespace(value=None, name="run_dir"))

@@ -1,0 +1,62 @@
+"""Skirmish as the game of a run."""
+
+import types as modules
+
+import jax
+import numpy as np
+import pytest
+
+from starleague import league
+from starleague.agent import types
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import replays
+from starleague.environments.skirmish.rules.tables import tiers
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry, skirmish
+
+MAIN = league.Player("main", league.MAIN, "terran")
+SCRIPT = league.Player("rusher", league.SCRIPTED)
+
+
+def test_parts_are_those_of_the_tier():
+  parts = registry.make_parts(settings.complete({}))
+  assert parts.maps == (("open",),) and parts.races == (types.RACES.index("terran"),)
+  assert parts.opponent_races == parts.races
+  assert parts.compiled.grid_per_unit == types.POSITION_GRID / tiers.TIERS["mini"].map_size
+  assert skirmish.game_of(parts).tier == "mini"
+
+
+def test_the_opponents_index_chooses_the_script(monkeypatch):
+  """The run's first opponent is another script than the tier's first."""
+  monkeypatch.setattr(skirmish.bots, "make_scripted",
+                      lambda **sizes: lambda index, key, state, player: index)
+  parts = registry.make_parts(settings.complete({}, {
+    "environment.opponents": "builder,passive", "actor.demonstrators": "builder"}))
+  drawn = [int(parts.compiled.scripted(i, jax.random.key(0), None, 0)) for i in range(2)]
+  names = scripts.names_of("mini")
+  assert [names[i] for i in drawn] == ["builder", "passive"]
+
+
+@pytest.mark.parametrize("winner, result", [(0, league.WIN), (1, league.LOSS), (-1, league.DRAW)])
+def test_a_match_alternates_sides_and_has_the_first_players_result(
+    winner, result, monkeypatch, tmp_path):
+  recorded = []
+
+  def record(players, seed, *, game, match_up, on_step):
+    on_step()
+    recorded.append((players, seed, bool(match_up.swap_sides)))
+    return modules.SimpleNamespace(winner=winner, steps=10)
+
+  monkeypatch.setattr(replays, "record", record)
+  monkeypatch.setattr(replays, "scripted_player", lambda name, game: name)
+  monkeypatch.setattr(replays, "policy_player", lambda name, policy, params, game, mmr: params)
+  monkeypatch.setattr(replays, "save", lambda path, replay: path.write_text(f"{replay.steps}"))
+  arena = skirmish.SkirmishArena(
+    registry.make_parts(settings.complete({})), np.random.default_rng(0))
+  steps, play = [], arena.match([MAIN, SCRIPT], ["weights", None])
+  played = [play(game, lambda: steps.append(1)) for game in range(2)]
+  assert [each.result for each in played] == [result] * 2 and len(steps) == 2
+  assert [each[0] for each in recorded] == [("weights", "rusher")] * 2
+  assert [each[2] for each in recorded] == [False, True] and recorded[0][1] != recorded[1][1]
+  played[0].save(tmp_path / "kept.npz")
+  assert (tmp_path / "kept.npz").read_text() == "10"

@@ -1,0 +1,53 @@
+"""A whole run: its order, its end, its error, its page."""
+
+import pytest
+
+from starleague.common import run_files
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.processes import league_run, process_runner, supervision, whole_runs
+
+
+@pytest.fixture
+def calls(monkeypatch):
+  """The calls of a run, whose training ends as `calls.end` says."""
+  class Calls(list):
+    end = None
+
+  found = Calls()
+
+  def train(config, run_dir, *rest):
+    found.append("train")
+    if found.end is not None:
+      raise found.end
+
+  monkeypatch.setattr(league_run, "check", lambda config: found.append("check"))
+  monkeypatch.setattr(supervision, "prepare",
+                      lambda config, run_dir, league: found.append(f"prepare {league}"))
+  monkeypatch.setattr(supervision, "train", train)
+  monkeypatch.setattr(league_run, "train", train)
+  monkeypatch.setattr(whole_runs.league_page, "write", lambda run_dir: run_dir / "league.html")
+  return found
+
+
+@pytest.mark.parametrize("league, order", [
+  (False, ["prepare False", "train"]), (True, ["check", "prepare True", "train"])])
+def test_a_run_comes_to_its_end_and_names_its_pages(league, order, calls, tmp_path, capsys):
+  (tmp_path / run_files.LEAGUE).write_text("")
+  (tmp_path / "report.html").write_text("")
+  assert whole_runs.execute(settings.complete({}), tmp_path, league=league)
+  assert calls == order
+  pages = [f"page: {tmp_path}/league.html"] * league
+  assert capsys.readouterr().out.splitlines() == [*pages, f"report: {tmp_path}/report.html"]
+
+
+def test_a_stopped_run_tells_how_it_is_resumed(calls, tmp_path, capsys):
+  calls.end = KeyboardInterrupt()
+  assert not whole_runs.execute(settings.complete({}), tmp_path)
+  assert capsys.readouterr().out == (
+    f"stopped; the same command resumes from the last checkpoint in {tmp_path}\n")
+
+
+def test_a_dead_process_ends_the_run_with_its_message(calls, tmp_path):
+  calls.end = process_runner.ProcessFailed("actor 0", -9, "process 'actor 0' was killed")
+  with pytest.raises(SystemExit, match="error: process 'actor 0' was killed"):
+    whole_runs.execute(settings.complete({}), tmp_path)

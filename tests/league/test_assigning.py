@@ -1,6 +1,8 @@
 """Assignments of the coordinator: leases, repeats, restarts, pauses, evaluators."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from starleague.league import players
 from starleague.league.coordinator import Coordinator, Options
@@ -192,3 +194,82 @@ def test_refused_requests_name_the_fault(league, call, message):
   with pytest.raises((ValueError, KeyError), match=message):
     call(league)
   assert len(league.leases) == 0
+
+
+class World:
+  """A league, its actors with the assignments that they hold, and the games that counted."""
+
+  def __init__(self, path):
+    self.path, self.clock, self.counted = path, Clock(), set()
+    self.held = {"a": {}, "b": {}}
+    self.league = start(path, clock=self.clock)
+
+  def take(self, actor, number):
+    given = self.league.matches(HUNTER, 1 + number % 2, 2, holder=actor)
+    assert len({each.id for each in given}) == 1 + number % 2
+    for each in given:
+      assert self.held[actor].setdefault(each.id, each) == each  # the same, if it was held before
+
+  def renew(self, actor, number):
+    held = self.held[actor]
+    kept = self.league.renew(held.values(), actor)
+    assert sorted(kept) == sorted(set(kept))
+    for name in set(held) - set(kept):
+      finished = {held[name].result_id(0), held[name].result_id(1)} <= self.counted
+      assert finished or any(name in others for other, others in self.held.items()
+                             if other != actor), "lost while its holder lives"
+      del held[name]
+
+  def report(self, actor, number):
+    for each in list(self.held[actor].values())[:1 + number % 2]:
+      game = number // 2 % 2
+      new = each.result_id(game) not in self.counted
+      assert play(self.league, each, [game], holder=actor) == [new]
+      self.counted.add(each.result_id(game))
+
+  def release(self, actor, number):
+    self.league.release(self.held[actor].values(), actor)
+    self.held[actor].clear()
+
+  def die(self, actor, number):
+    self.held[actor].clear()  # the next actor of the same name holds nothing
+
+  def lapse(self, actor, number):
+    self.clock.seconds += (3.0, 10.0)[number % 2]
+    self.league.flush()
+
+  def restart(self, actor, number):
+    if number % 2:
+      self.league.close()
+    else:
+      self.league._held.close()  # killed: neither flushed nor closed
+    self.league = start(self.path, clock=self.clock)
+
+
+@hypothesis.given(st.lists(st.tuples(
+  st.sampled_from(["take", "renew", "report", "release", "die", "lapse", "restart"]),
+  st.sampled_from("ab"), st.integers(0, 3)), min_size=15, max_size=40))
+@hypothesis.settings(max_examples=100, deadline=None)
+def test_no_game_counts_twice_and_none_is_lost_while_its_holder_lives(tmp_path_factory, events):
+  """Any interleaving; in the end all games of each assignment that an actor holds have counted."""
+  world = World(tmp_path_factory.mktemp("world") / "league.sqlite")
+  for event, actor, number in events:
+    getattr(world, event)(actor, number)
+  promised = [each for held in world.held.values() for each in held.values()]
+  for actor in world.held:
+    world.renew(actor, 0)
+  remaining = world.league.leases.assignments()
+  assert {each.id for each in promised if {each.result_id(0), each.result_id(1)} - world.counted
+          } <= {each.id for each in remaining}
+  world.clock.seconds += 10
+  found = world.league.matches(HUNTER, len(remaining), 2, holder="last") if remaining else []
+  assert sorted(found) == sorted(remaining)  # no new one before all are given again
+  for each in found:
+    missing = [game for game in range(2) if each.result_id(game) not in world.counted]
+    assert play(world.league, each, [0, 1], holder="last") == [game in missing for game in range(2)]
+    world.counted |= {each.result_id(0), each.result_id(1)}
+  assert world.league.payoff.results(HUNTER, FIRST).games + world.league.payoff.results(
+    HUNTER, MAIN).games == len(world.counted)
+  assert {each.result_id(game) for each in promised for game in range(2)} <= world.counted
+  assert world.league.leases.assignments() == []
+  world.league.close()

@@ -1,10 +1,15 @@
 """Commands are checked against the knowledge of their player."""
 
+import numpy as np
 import pytest
 
+from starleague.environments.skirmish.rules.interface import action_results, availability, commands
 from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables.constants import ATTACK
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, give
 from tests.environments.skirmish.scenes import UNIT, put, run, same, scene
+from tests.environments.skirmish.states import first, on_device
 
 
 @pytest.mark.slow
@@ -42,3 +47,21 @@ def test_an_empty_patch_is_known_once_seen(default_game):
   found = run(default_game, give(
     state, "Harvest_Gather_unit", slots=[UNIT], target=half, kind=constants.RESOURCE))
   same(found.orders.verb[:3, 0, 0], [constants.GATHER, constants.IDLE, constants.GATHER])
+
+
+def test_rejected_commands_have_their_result_and_no_effect():
+  """Player 0 commands its town hall to move; player 1 orders two workers to attack a place."""
+  state, rules = first(mini.RULES), mini.RULES
+  names = rules.functions.names
+  state.commands.function[:] = names.index("Move_pt"), names.index("Attack_pt")
+  state.commands.selected[0, 0] = state.commands.selected[1, mini.S:mini.S + 2] = True
+  state.commands.x[:] = 3.0
+  state = on_device(state)
+  found, accepted = commands.give_orders(rules, state, availability.available(rules, state))
+  np.testing.assert_array_equal(
+    found.refused, [action_results.YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT, 0])
+  np.testing.assert_array_equal(found.orders.verb[0], state.orders.verb[0])
+  np.testing.assert_array_equal(found.orders.verb[1, :2], [ATTACK, ATTACK])
+  np.testing.assert_array_equal(found.orders.x[1, :2], [3.0, 3.0])
+  np.testing.assert_array_equal(found.orders.verb[1, 2:], state.orders.verb[1, 2:])
+  assert not np.any(accepted.trainers) and not np.any(accepted.users)

@@ -3,7 +3,10 @@
 import numpy as np
 
 from starleague.agent import types
+from starleague.environments.skirmish.rules.interface import entities
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.mini_games import GAMES, RULES, host
+from tests.environments.skirmish.states import first
 
 
 def test_enemies_in_sight_have_rows(game, played):
@@ -22,3 +25,15 @@ def test_enemies_in_sight_have_rows(game, played):
         shown = (rows[:, column["alliance"]] == 4) & (rows[:, column["display_type"]] == 1)
         np.testing.assert_array_equal(
           rows[shown, column["unit_type"]], types_.index[enemy[expected]])
+
+
+def test_rows_are_own_slots_then_resources_without_gaps():
+  """At the start nothing of the enemy is seen, and all resources are known."""
+  state = first(mini.RULES)
+  rows = entities.entity_rows(mini.RULES, state)
+  np.testing.assert_array_equal(rows.total, [1 + 4 + mini.R] * 2)
+  present = np.asarray(rows.present[0])
+  n = mini.N
+  expected = np.concatenate([state.kind[0] > 0, np.zeros(n, bool), np.ones(mini.R, bool)])
+  np.testing.assert_array_equal(present, expected)
+  np.testing.assert_array_equal(np.asarray(rows.row[0])[present], np.arange(5 + mini.R))

@@ -1,10 +1,13 @@
 """Sites of structures: creep, geysers and known obstacles."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, give, host
 from tests.environments.skirmish.scenes import (
   GEYSER,
@@ -19,6 +22,7 @@ from tests.environments.skirmish.scenes import (
   same,
   scene,
 )
+from tests.environments.skirmish.states import first, on_device
 
 
 @pytest.mark.slow
@@ -70,3 +74,22 @@ def test_gas_structures_need_a_geyser_that_is_free_as_far_as_known(default_game,
   aim = {"pt": {"x": x, "y": y}, "unit": {"target": last, "kind": constants.RESOURCE}}[takes]
   found = run(default_game, give(state, function, slots=[UNIT], **aim))
   same(found.orders.verb[:6, 0, 0] == constants.BUILD, can)
+
+
+@pytest.mark.parametrize(("x", "y", "fits"), [
+  (0.0, 0.0, True), (-6.5, -6.5, False), (-11.0, 0.0, False), (-10.0, 0.0, True)])
+def test_structures_fit_beside_others_and_on_the_map(x, y, fits):
+  """In the middle; on the town hall; beyond the edge, which is at 12; beside it."""
+  state = on_device(first(mini.RULES))
+  product = jnp.full(2, mini.BARRACKS)
+  assert mini.RULES.types.radius[mini.BARRACKS] > 1
+  found = placement.placeable(
+    mini.RULES, state, placement.true_ground(mini.RULES, state),
+    jnp.array([x, -x]), jnp.array([y, -y]), product)
+  same(np.asarray(found), fits)
+
+
+def test_footprints_are_nine_places_around_the_middle():
+  x, y = placement.footprint(np.float32(1.0), np.float32(2.0), np.float32(2.0))
+  np.testing.assert_allclose(sorted(set(np.round(x, 4).tolist())), [-0.6, 1.0, 2.6], rtol=1e-6)
+  np.testing.assert_allclose([x[4], y[4], y[0], y[8]], [1.0, 2.0, 0.4, 3.6], rtol=1e-6)

@@ -1,10 +1,14 @@
 """Food, and levels of upgrades."""
 
+import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.state import supply
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import TYPES, UPGRADE, give, host
 from tests.environments.skirmish.scenes import UNIT, put, run, same, scene
+from tests.environments.skirmish.states import first
 
 
 @pytest.mark.slow
@@ -68,3 +72,14 @@ def test_food_never_exceeds_the_tiers_cap(default_game):
     put(state, UNIT + i, "SCV", (0.0, 0.0))
   state = run(default_game, give(state, "Train_SCV_quick", slots=[0], repeat=3))
   same((state.queue[:, 0, 0] > 0).sum(-1), 1)  # the fortieth
+
+
+def test_food_counts_units_and_queues_in_halves():
+  state = first(mini.RULES)
+  state.queue[0, 0, :2] = mini.SCV
+  used, most = supply.food(mini.RULES, state)
+  np.testing.assert_array_equal(used, [12, 8])
+  np.testing.assert_array_equal(most, [36, 36])
+  np.testing.assert_array_equal(supply.free_unit_slots(mini.RULES, state), [12, 14])
+  state.unfinished[1, 0] = 8  # an unfinished town hall gives none
+  np.testing.assert_array_equal(supply.food(mini.RULES, state)[1], [36, 0])

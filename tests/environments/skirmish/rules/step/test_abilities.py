@@ -1,4 +1,4 @@
-"""Abilities of the default tier against numbers computed by hand."""
+"""Abilities and cancellations of the default tier against numbers computed by hand."""
 
 import numpy as np
 import pytest

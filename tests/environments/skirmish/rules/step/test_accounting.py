@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from starleague.agent import vocabulary
+from starleague.environments.skirmish.rules.step import accounting
 from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, give
 from tests.environments.skirmish.scenes import (
   BUNKER,
@@ -19,6 +21,7 @@ from tests.environments.skirmish.scenes import (
   same,
   scene,
 )
+from tests.environments.skirmish.states import first
 
 
 @pytest.mark.slow
@@ -80,3 +83,21 @@ def test_only_production_structures_count_as_idle(default_game):
   put(state, BUNKER, "Bunker", (0.0, 0.0))
   state = run(default_game, state, 5)
   same(state.score.idle_production, [2 * 5 * 8, 5 * 8])
+
+
+@pytest.mark.parametrize(("lost", "loop", "winner"), [
+  ((), 0, -1), ((0,), 0, 1), ((1,), 0, 0), ((0, 1), 0, accounting.DRAW),
+  ((), mini.RULES.tier.loop_limit, accounting.DRAW), ((1,), mini.RULES.tier.loop_limit, 0)])
+def test_the_last_structure_or_the_time_limit_decides(lost, loop, winner):
+  state = first(mini.RULES)
+  state.kind[list(lost), :mini.S] = 0
+  assert int(accounting.winner(mini.RULES, state._replace(loop=np.int32(loop)))) == winner
+
+
+def test_idle_workers_and_town_halls_count_eight_loops_a_step():
+  state = first(mini.RULES)
+  state.orders.verb[0, :3] = constants.IDLE
+  state.queue[1, 0, 0] = mini.SCV
+  score = accounting.count_idle_time(mini.RULES, state).score
+  np.testing.assert_array_equal(score.idle_workers, [24, 0])
+  np.testing.assert_array_equal(score.idle_production, [8, 0])

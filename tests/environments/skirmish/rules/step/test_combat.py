@@ -1,4 +1,4 @@
-"""Upgrades, combat, sight and results of the default tier against numbers computed by hand."""
+"""Weapons, upgrades and splash of the default tier against numbers computed by hand."""
 
 import jax
 import numpy as np

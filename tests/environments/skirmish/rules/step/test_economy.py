@@ -1,4 +1,4 @@
-"""Supply, larvae and training of the default tier against numbers computed by hand."""
+"""Larvae, training and morphs of the default tier against numbers computed by hand."""
 
 import numpy as np
 import pytest

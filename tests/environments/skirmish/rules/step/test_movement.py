@@ -4,9 +4,12 @@ import jax
 import numpy as np
 import pytest
 
+from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import GAMES, RULES, TIER, S, host, start
 from tests.environments.skirmish.scenes import HOME, UNIT, put, run, scene
+from tests.environments.skirmish.states import first, on_device
 
 
 @pytest.mark.slow
@@ -46,3 +49,24 @@ def test_miners_find_their_way_up_a_ramp(default_game):
   put(state, UNIT, "SCV", (0.0, -4.0), verb=constants.GATHER, target=0)
   found = run(default_game, state, 60)
   assert (found.minerals[:, 0] >= 5).all()
+
+
+def test_moves_end_at_the_edge_of_the_map():
+  state = first(mini.RULES)
+  x = np.zeros((2, mini.RULES.tier.units), np.float32)
+  found = movement.move(mini.RULES, state, x + 11.0, x, x + 2.0, x - 1.0)
+  np.testing.assert_array_equal(found[0], x + 11.5)  # half a unit from the edge at 12
+  np.testing.assert_array_equal(found[1], x - 1.0)
+
+
+def test_overlapping_units_part_except_miners():
+  state = first(mini.RULES)
+  s = mini.S
+  state.kind[0, s:s + 2] = mini.MARINE
+  state.x[0, s:s + 2], state.y[0, s:s + 2] = [0.0, 0.25], 0.0
+  state.orders.verb[0, :2] = constants.IDLE
+  found = movement.separate_units(mini.RULES, on_device(state))
+  # Each moves by half the overlap.
+  apart = float(found.x[0, s + 1] - found.x[0, s])
+  np.testing.assert_allclose(apart, 2 * mini.RULES.types.radius[mini.MARINE], atol=5e-3)
+  np.testing.assert_array_equal(found.x[0, s + 2:s + 4], state.x[0, s + 2:s + 4])

@@ -1,4 +1,4 @@
-"""The next matches of each player, and the assignments that actors get.
+"""Assigning: the next matches of each player, as assignments that actors lease.
 
 A match depends on the seed, the number of the match and the scores, and on nothing else: the same
 events give the same matches, also after a restart.

@@ -12,7 +12,7 @@ import numpy as np
 from starleague import league
 from starleague.actor.game_processes import GamesError
 from starleague.actor.games import GameRequest
-from starleague.actor.loops import arenas, hosted_games
+from starleague.actor.loops import hosted_games, league_evaluator
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import files
@@ -21,7 +21,7 @@ from starleague.data.z.conditioning import unconditional
 
 
 class HostedArena:
-  """Matches of games in a process of their own; see `arenas.Arena`.
+  """Matches of games in a process of their own; see `league_evaluator.Arena`.
 
   The game's process ends by itself when this one is killed.
   """
@@ -46,7 +46,7 @@ class HostedArena:
     return self._requests.popleft() if self._requests else None
 
   def match(self, players: Sequence[league.Player],
-            params: Sequence[Any]) -> arenas.PlayMatch:
+            params: Sequence[Any]) -> league_evaluator.PlayMatch:
     """Returns the match of two players, the only one that is played until the next call."""
     bot = "" if params[1] is not None else players[1].name
     home, away = players[0], players[0 if bot else 1]  # a bot's race is in its name
@@ -55,7 +55,7 @@ class HostedArena:
       if found is not None:
         self._hosting.model.set_params(number, found)
 
-    def play(game: int, on_step: Callable[[], object]) -> arenas.PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> league_evaluator.PlayedGame:
       request = hosted_games.draw_request(self._parts, self._random, bot, self._conditioning, races)
       self._requests.append(request._replace(
         swap_sides=bool(game % 2), players=(0, 1), recorded=(False, False),
@@ -66,7 +66,7 @@ class HostedArena:
       report = finished[0].report
       if report.result is None:
         raise UserError(report.reason)
-      return arenas.PlayedGame(report.result, report.loops, self._save)
+      return league_evaluator.PlayedGame(report.result, report.loops, self._save)
 
     return play
 

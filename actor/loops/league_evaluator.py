@@ -2,12 +2,12 @@
 
 import pathlib
 import time
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from absl import logging
 
 from starleague import league
-from starleague.actor.loops import arenas
 from starleague.actor.loops.league_connection import Members
 from starleague.actor.loops.options import ActorOptions, ActorProcess
 from starleague.actor.loops.weights import WeightSource, make_source
@@ -17,6 +17,31 @@ from starleague.common.errors import UserError
 
 REPLAYS = "replays"  # folder of a league's kept replays
 _IDLE_S = 5.0  # before the league has weights, and while all its players are paused
+
+
+class PlayedGame(NamedTuple):
+  """A game that has ended."""
+
+  result: int  # WIN, DRAW or LOSS of the first player
+  loops: int  # game loops
+  save: Callable[[pathlib.Path], object]  # writes its replay
+
+
+# Plays a game of a match, by its number; the second argument is called at every step.
+PlayMatch = Callable[[int, Callable[[], object]], PlayedGame]
+
+
+class Arena(Protocol):
+  """Plays the matches of an evaluator."""
+
+  suffix: str  # of replays
+  final_errors: tuple[type[Exception], ...]  # after these, no other game can be played either
+
+  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> PlayMatch:
+    """Returns the match of two players; `params` of scripted ones are None.
+
+    The sides alternate.
+    """
 
 
 class Renewal:
@@ -46,7 +71,7 @@ class Evaluator:
   """Plays single games with any two players of a league."""
 
   def __init__(self, run_dir: pathlib.Path, client: league.LeagueClient, members: Members,
-               weights: WeightSource, arena: arenas.Arena, lease_s: float):
+               weights: WeightSource, arena: Arena, lease_s: float):
     """Takes the run's directory, the league, the weights of its players, and the arena.
 
     Args:
@@ -85,7 +110,7 @@ class Evaluator:
         return
       self._report(assignment, game, played)
 
-  def _report(self, assignment: league.Assignment, game: int, played: arenas.PlayedGame) -> None:
+  def _report(self, assignment: league.Assignment, game: int, played: PlayedGame) -> None:
     (receipt,), = self._client.report_games([league.GamesReport(
       assignment, [league.PlayedGame(game, played.result, time.time(), played.loops)])])
     if receipt.reasons:
@@ -96,7 +121,7 @@ class Evaluator:
 
 
 def evaluate(parts: Parts, options: ActorOptions, process: ActorProcess,
-             client: league.LeagueClient, arena: arenas.Arena) -> NoReturn:
+             client: league.LeagueClient, arena: Arena) -> NoReturn:
   """Plays evaluation games until SIGTERM or SIGINT, which end the process at once.
 
   Args:

@@ -10,7 +10,8 @@ import ml_collections
 import numpy as np
 
 from starleague import agent, league
-from starleague.actor.loops import arenas, engines
+from starleague.actor.loops import engines
+from starleague.actor.loops.league_evaluator import PlayedGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -87,7 +88,7 @@ class Arena:
     self._environment = parts.compiled.environment
     self._step = jax.jit(parts.policy.step)
 
-  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> arenas.PlayMatch:
+  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> PlayMatch:
     def act(player, state):
       if params[player] is None:
         return scripted(self._parts.opponents.index(players[player].name), None, state, player)
@@ -96,7 +97,7 @@ class Arena:
       core = self._parts.policy.initial_state()
       return self._step(params[player], key, observation, core).action
 
-    def play(game: int, on_step: Callable[[], object]) -> arenas.PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> PlayedGame:
       state = self._environment.reset(None, None)
       for _ in range(STEPS):
         on_step()
@@ -105,7 +106,7 @@ class Arena:
           self._environment.act(state, actions, self._environment.due(state)))
       result = int(self._environment.outcome(state).reward[0])
       text = f"game {game}: {state.queued.tolist()}"
-      return arenas.PlayedGame(result, STEPS, lambda path: pathlib.Path(path).write_text(text))
+      return PlayedGame(result, STEPS, lambda path: pathlib.Path(path).write_text(text))
 
     return play
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import ml_collections
 import numpy as np
 
-from starleague.actor.loops.arenas import Arena
 from starleague.actor.loops.engines import Engine
+from starleague.actor.loops.league_evaluator import Arena
 from starleague.actor.parts import Parts
 from starleague.agent.config import AgentConfig
 from starleague.experiments.run.config.ranges import Range

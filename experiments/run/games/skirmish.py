@@ -9,7 +9,8 @@ import ml_collections
 import numpy as np
 
 from starleague import agent, league
-from starleague.actor.loops import arenas, engines
+from starleague.actor.loops import engines
+from starleague.actor.loops.league_evaluator import PlayedGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -74,7 +75,7 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
 
 
 class SkirmishArena:
-  """Matches of a league's evaluator; see `arenas.Arena`."""
+  """Matches of a league's evaluator; see `league_evaluator.Arena`."""
 
   suffix = ".npz"
   final_errors: tuple[type[Exception], ...] = ()
@@ -89,12 +90,12 @@ class SkirmishArena:
     return replays.policy_player(
       player.name, self._parts.policy, params, self._game, self._parts.mmr)
 
-  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> arenas.PlayMatch:
+  def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> PlayMatch:
     """Returns the match of two players."""
     first, second = (self._controller(*each) for each in zip(players, params, strict=True))
     races = [player.race or dm_environment.RANDOM for player in players]
 
-    def play(game: int, on_step: Callable[[], object]) -> arenas.PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> PlayedGame:
       match_up = dm_environment.draw_match_up(
         self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
       replay = replays.record(
@@ -105,7 +106,7 @@ class SkirmishArena:
       def save(path: pathlib.Path) -> None:
         replays.save(path, replay)
 
-      return arenas.PlayedGame(result, replay.steps * constants.LOOPS_PER_STEP, save)
+      return PlayedGame(result, replay.steps * constants.LOOPS_PER_STEP, save)
 
     return play
 

@@ -3,7 +3,7 @@
 import pytest
 
 from starleague import league
-from starleague.actor.loops import arenas, league_connection, league_evaluator, weights
+from starleague.actor.loops import league_connection, league_evaluator, weights
 from starleague.common.errors import UserError
 from starleague.data.reverb.parameters import Fetched
 
@@ -75,7 +75,7 @@ class Arena:
       if game == 2 and self.fails is not None:
         raise self.fails
       on_step()
-      return arenas.PlayedGame(
+      return league_evaluator.PlayedGame(
         league.WIN, 100 * game, lambda path: path.write_text(f"game {game}"))
 
     return play

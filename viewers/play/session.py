@@ -34,7 +34,7 @@ def make_session(game: GameConfig, match_up: base.MatchUp, seed: int,
     opponent: controller of the second player.
     speed: factor of real time.
   """
-  match_up = live.seated(match_up, (None, opponent))
+  match_up = live.with_controllers(match_up, (None, opponent))
   seat = live.LivePlayer(opponent, game)
   rehearsal = live.LiveGame(game, match_up, seed)
   nothing = play_orders.no_action(tables.make_rules(*game))

@@ -80,7 +80,7 @@ def draw_match_up(rng: np.random.Generator, tier: str, races: Sequence[str] = (R
   """
   if len(races) != 2:
     raise ValueError(f"races: expected 2, found {len(races)}")
-  # Everything is drawn in any case, so that naming the map does not change the races.
+  # All values are drawn, given or not: a given map does not change the races.
   drawn = [str(rng.choice(playable(tier))) for _ in range(2)]
   place, swap = str(rng.choice(map_names(tier))), bool(rng.integers(2))
   named = [found if race == RANDOM else race for found, race in zip(drawn, races, strict=True)]
@@ -172,7 +172,7 @@ class SkirmishEnvironment(dm_env.Environment):
       opponent = replays.scripted_player(opponent, game)
     self._opponent: replays.Controller | Function = opponent
     self._controller = opponent if isinstance(opponent, replays.Controller) else None
-    self._seat = live.LivePlayer(self._controller, game) if self._controller else None
+    self._opponent_player = live.LivePlayer(self._controller, game) if self._controller else None
     self._actions, self._observations = action_spec(game), observation_spec(game)
     self._games = 0
     self._live: live.LiveGame | None = None
@@ -186,10 +186,10 @@ class SkirmishEnvironment(dm_env.Environment):
     controllers = (None, self._controller)
     self._live = live.LiveGame(
       self._game,
-      live.seated(match_up, controllers if self._player == 0 else controllers[::-1]),
+      live.with_controllers(match_up, controllers if self._player == 0 else controllers[::-1]),
       int(rng.integers(replay_format.MOST_SEED + 1)))
-    if self._seat:
-      self._seat.reset()
+    if self._opponent_player:
+      self._opponent_player.reset()
     self._over = False
     return dm_env.restart(live.observe(self._live, self._player))
 
@@ -220,8 +220,8 @@ class SkirmishEnvironment(dm_env.Environment):
       dm_env.StepType.LAST, np.float32(reward), np.float32(0), observation)
 
   def _opponent_action(self, game: live.LiveGame, player: int) -> types.Action:
-    if self._seat:
-      return self._seat.act(game, player)
+    if self._opponent_player:
+      return self._opponent_player.act(game, player)
     assert not isinstance(self._opponent, replays.Controller)
     try:
       return check_action(self._opponent(live.observe(game, player)), self._actions)

@@ -41,7 +41,8 @@ class Controller(NamedTuple):
   income: int = 100  # percent
 
 
-def seated(match_up: base.MatchUp, controllers: Sequence[Controller | None]) -> base.MatchUp:
+def with_controllers(match_up: base.MatchUp,
+                     controllers: Sequence[Controller | None]) -> base.MatchUp:
   """Returns a match-up with the MMR and the income of two controllers; None stands for an agent."""
   agent = base.make_match_up()
   mmr, income = (np.array([getattr(controller, name) if controller else like[i]
@@ -187,7 +188,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
   """
   match_up = base.make_match_up() if match_up is None else match_up
-  live = LiveGame(game, seated(match_up, controllers), seed)
+  live = LiveGame(game, with_controllers(match_up, controllers), seed)
   players = [LivePlayer(controller, game) for controller in controllers]
   limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)

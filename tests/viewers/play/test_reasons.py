@@ -82,7 +82,7 @@ def test_reasons_agree_with_the_rules(race):
   match_up = dm_environment.draw_match_up(
     np.random.default_rng(0), game.tier, (race, race), "ramps", False)
   scripts = [replays.scripted_player("L7", game) for _ in range(2)]
-  played = live.LiveGame(game, live.seated(match_up, scripts), 0)
+  played = live.LiveGame(game, live.with_controllers(match_up, scripts), 0)
   seats = [live.LivePlayer(script, game) for script in scripts]
   code_of = jax.jit(functools.partial(action_results.unavailable_reason, DEFAULT_RULES))
   checked = set()

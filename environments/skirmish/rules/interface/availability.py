@@ -215,7 +215,8 @@ def _restrict_targets(rules: tables.Rules, state: State, ok: Array, executors: A
   if rules.has_verb(REPAIR):
     # No unit repairs itself: some pair of an SCV and a damaged slot must differ.
     can_repair = functions.capable[functions.verb == REPAIR].any(axis=0)
-    hands, hurt = look_up(can_repair, executors), repairable(rules, state)
-    pairs = jnp.sum(hands, axis=1) * jnp.sum(hurt, axis=1) - jnp.sum(hands & hurt, axis=1)
+    repairers, damaged = look_up(can_repair, executors), repairable(rules, state)
+    pairs = (jnp.sum(repairers, axis=1) * jnp.sum(damaged, axis=1)
+             - jnp.sum(repairers & damaged, axis=1))
     ok &= (functions.verb != REPAIR) | (pairs > 0)[:, None]
   return ok

@@ -104,11 +104,11 @@ def _repair(rules: tables.Rules, state: State) -> State:
     state.x[:, s:], state.y[:, s:], pick(state.x, target), pick(state.y, target))
   works = repairs & pick(availability.repairable(rules, state), target) & (
     square <= reach * reach)
-  hands = segment_sum(jnp.where(works, target, -1), jnp.ones_like(target), rules.tier.slots)
+  repairers = segment_sum(jnp.where(works, target, -1), jnp.ones_like(target), rules.tier.slots)
   made_as = np.arange(len(types.names))  # a sieged tank was produced as a tank
   made_as[types.local("SiegeTankSieged")] = types.local("SiegeTank")
   loops = jnp.maximum(look_up(products.loops[made_as], state.kind), 1)
-  share = hands * LOOPS_PER_STEP / loops
+  share = repairers * LOOPS_PER_STEP / loops
   pays = state.minerals > 0
   cost = jnp.sum(share * look_up(products.minerals, state.kind), axis=1) * REPAIR_COST
   debt = state.repair_debt + cost * pays
@@ -116,7 +116,7 @@ def _repair(rules: tables.Rules, state: State) -> State:
   most = look_up(types.health, state.kind)
   healed = jnp.minimum(state.health + share * most, most)
   state = state._replace(
-    health=jnp.where((hands > 0) & pays[:, None], healed, state.health),
+    health=jnp.where((repairers > 0) & pays[:, None], healed, state.health),
     repair_debt=debt - due, minerals=state.minerals - due,
     score=state.score._replace(spent=state.score.spent + due))
   done = repairs & ~pick(availability.repairable(rules, state), target)

@@ -86,7 +86,7 @@ def _products_by_function(tier: Tier, types: Types) -> dict[str, list[int]]:
 
 
 def _is_unit(types: Types, size: int) -> np.ndarray:
-  """Which of `size` products are units: neither structures, upgrades nor instant morphs."""
+  """A mask of units among `size` products: no structures, upgrades or instant morphs."""
   unit = np.arange(size) < len(types.names)
   unit[:len(types.names)] &= ~types.structure & ~np.isin(types.names, _MORPHED_AT_ONCE)
   unit[0] = False

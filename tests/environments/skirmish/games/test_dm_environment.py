@@ -156,7 +156,7 @@ def test_all_races_and_maps_share_one_compiled_program():
     met.add((types.RACES[int(observation.home_race)],
              int(environment._live.match_up.map_index)))
     program = exact.make_program(GAME_CONFIGS["default"])
-    functions = (program.reset, program.run, program.status, environment._seat._decide,
+    functions = (program.reset, program.run, program.status, environment._opponent_player._decide,
                  live._observer(GAME_CONFIGS["default"]))
     compiled.append([function._cache_size() for function in functions])
   assert len({race for race, _ in met}) == 3 and len({place for _, place in met}) == 3

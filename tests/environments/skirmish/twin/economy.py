@@ -213,9 +213,9 @@ class Economy(Known):
     for owner in range(2):
       for r in range(half):
         load, patches = 4 if self.geyser[r] else 5, game.players[owner].patches
-        hands = [done[owner][r], done[1 - owner][half + r]]
-        enough = load * sum(map(len, hands)) <= patches[r]
-        for bodies in hands:  # first the player whose half it is
+        harvesters = [done[owner][r], done[1 - owner][half + r]]
+        enough = load * sum(map(len, harvesters)) <= patches[r]
+        for bodies in harvesters:  # first the player whose half it is
           for body in bodies if enough else bodies[:1]:
             body.cargo = min(load, patches[r])
             if body.cargo:

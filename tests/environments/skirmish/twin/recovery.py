@@ -47,15 +47,15 @@ def _heal(twin, game, player):
 
 def _repair(twin, game, player):
   """A repair from zero takes the production time and a quarter of the minerals."""
-  hands = {}
+  repairers = {}
   for body in twin.units(player):
     target = player.bodies.get(body.order.target)
     if body.order.verb == REPAIR and target is not None and twin.repairable(target):
       reach = 1.0 + twin.row(target)["radius"]
       if game.at_most((body.x - target.x) ** 2 + (body.y - target.y) ** 2, reach * reach):
-        hands[target.slot] = hands.get(target.slot, 0) + 1
+        repairers[target.slot] = repairers.get(target.slot, 0) + 1
   if player.minerals > 0:
-    for slot, count in hands.items():
+    for slot, count in repairers.items():
       target = player.bodies[slot]
       row = twin.row(target)
       loops = twin.row_of_making(target)["loops"]

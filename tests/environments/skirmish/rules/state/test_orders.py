@@ -60,7 +60,7 @@ def test_units_that_are_done_follow_their_queued_order_mine_or_idle():
     assert (int(then.orders.verb[0, 0]), int(then.orders.target[0, 0])) == (verb, -1)
 
 
-def test_a_patrol_turns_around_for_ever():
+def test_a_patrol_turns_around_at_each_end():
   state = take(first(RULES), PATROL, 3.0, queued=False)
   start = float(state.x[0, S])
   for goal, back in ((start, 3.0), (3.0, start), (start, 3.0)):

@@ -34,8 +34,8 @@ def test_gas_loads_are_four_and_three_workers_saturate_a_geyser(default_game, ra
   names = {TERRAN: ("Refinery", "SCV"), PROTOSS: ("Assimilator", "Probe"),
            ZERG: ("Extractor", "Drone")}[race]
   put(state, 1, names[0], GEYSER_PLACE)
-  hands = [1, 2, 3, 4, 6]
-  for g, count in enumerate(hands):
+  crews = [1, 2, 3, 4, 6]
+  for g, count in enumerate(crews):
     for i in range(count):
       put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
           verb=constants.GATHER, target=GEYSER)

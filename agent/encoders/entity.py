@@ -9,7 +9,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import blocks, linear
+from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import fields
 
@@ -78,11 +78,6 @@ def _one_hots(indices, dtype):
   return jnp.concatenate(list(columns.values()), axis=-1)
 
 
-def entity_mask(config: AgentConfig, entity_count):
-  """Returns the mask of existing rows: [] integer -> [E] bool."""
-  return jnp.arange(config.max_entities) < entity_count
-
-
 def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
   """Encodes the entities; call within a transform.
 
@@ -95,7 +90,7 @@ def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
     EntityEncoding of config.dtype.
   """
   dtype = jnp.dtype(config.dtype)
-  mask = entity_mask(config, entity_count)
+  mask = distributions.existing_entities(entity_count, config.max_entities)
   with hk.name_scope("entity_encoder"):
     x = FieldEmbedding(config.entity_size, config.entity_embedding, name="fields")(entities, dtype)
     x = blocks.Transformer(

@@ -1,0 +1,47 @@
+"""The location head: its upsampling and the order of its cells."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent.heads import location
+from tests.agent.heads.built_heads import SETTINGS, row
+
+
+def test_transposed_convolution_equals_haikus():
+  x = jax.random.normal(jax.random.key(0), (5, 7, 3))
+  ours = hk.without_apply_rng(hk.transform(
+    lambda y: location.TransposedConvolution(2, name="up")(y)))
+  theirs = hk.without_apply_rng(hk.transform(lambda y: hk.Conv2DTranspose(2, 4, 2, name="up")(y)))
+  taps = jax.random.normal(jax.random.key(1), (4, 4, 3, 2))
+  params = {"up": {"w": taps, "b": jnp.array([0.5, -1.0])}}
+  # Haiku keeps the taps mirrored, with output channels before input channels.
+  mirrored = {"up": {"w": taps[::-1, ::-1].transpose(0, 1, 3, 2), "b": params["up"]["b"]}}
+  found = jax.jit(ours.apply)(params, x)
+  assert found.shape == (10, 14, 2)
+  np.testing.assert_allclose(found, jax.jit(theirs.apply)(mirrored, x), atol=1e-5)
+
+
+def test_location_index_is_row_times_size_plus_column(built, batch):
+  params = jax.tree.map(jnp.zeros_like, built[0])
+  # Only the first channel of the last skip passes, and every tap spreads it alike.
+  autoregressive = SETTINGS.autoregressive_size // SETTINGS.coarse_size**2
+  first = params["location/input"]["w"].at[0, 0, autoregressive, 0].set(1.0)
+  params["location/input"] = {**params["location/input"], "w": first}
+  for i in range(len(SETTINGS.location_upsamples)):
+    name = f"location/upsample_{i}"
+    params[name] = {**params[name], "w": jnp.ones_like(params[name]["w"])}
+  inputs = row(batch[0])
+  y, x = 2, 5
+  skips = [jnp.zeros_like(skip) for skip in inputs.map_skips]
+  skips[-1] = skips[-1].at[y, x, 0].set(1.0)
+  run = hk.without_apply_rng(hk.transform(lambda: location.logits(
+    SETTINGS, inputs._replace(map_skips=tuple(skips)),
+    jnp.zeros(SETTINGS.autoregressive_size), jnp.int32(0))))
+  size = SETTINGS.location_size
+  grid = np.array(jax.jit(run.apply)(params)).reshape(size, size)
+  rows, columns = np.nonzero(grid > 0)
+  # Cells 4r to 4r + 3 of the grid lie over coarse cell r; the taps reach three further.
+  assert (rows.min(), rows.max()) == (4 * y - 3, 4 * y + 6)
+  assert (columns.min(), columns.max()) == (4 * x - 3, 4 * x + 6)

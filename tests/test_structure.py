@@ -1,6 +1,7 @@
 """Sizes of files and functions, launch files, tests that mirror the rooms, the README's map."""
 
 import ast
+import collections
 import pathlib
 import re
 import subprocess
@@ -11,6 +12,7 @@ from tests.test_imports import FILES, ROOMS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_LAUNCH_LINES = 400, 60, 100, 99
+MOST_MODULES = 20  # in a folder
 CODE = sorted(FILES + [path.relative_to(ROOT).as_posix() for folder in ("tests", "benchmarks")
                        for path in (ROOT / folder).rglob("*.py")] + ["setup.py"])
 # Folders at the root that are no rooms; each is in the README's map too.
@@ -69,6 +71,14 @@ def test_launch_files_are_thin(file):
   text = (ROOT / file).read_text()
   assert len(text.splitlines()) <= MOST_LAUNCH_LINES
   assert '__name__ == "__main__"' in text
+
+
+def test_no_folder_has_too_many_modules():
+  """A reader guesses the file from the question: launch files aside, floors keep folders short."""
+  folders = collections.Counter(str(pathlib.Path(file).parent) for file in FILES
+                                if not file.endswith("__init__.py"))
+  assert folders.pop("experiments") > MOST_MODULES  # launch files
+  assert {folder: count for folder, count in folders.items() if count > MOST_MODULES} == {}
 
 
 def test_every_folder_of_tests_mirrors_a_room():

@@ -36,33 +36,34 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
 def _from_imitation() -> ml_collections.ConfigDict:
   """Returns the config of a run that starts from imitation."""
   return ml_collections.ConfigDict({
-    "preset": "mini",  # agent preset, see starleague.agent.config
-    "seed": 0,
+    "preset": "mini",  # sizes of the agent: mini, medium or full; see starleague.agent.config
+    "seed": 0,  # of initial weights, demonstrations and games
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random",
     # or "pretrained", those that ship with the preset.
     "init": "imitation",
     "seconds": 480.0,  # of reinforcement learning by `train`, without setup and evaluation
-    "unroll_length": 16,  # T
+    "unroll_length": 16,  # T, agent steps of a trajectory
     "environment": {
-      "name": "skirmish",  # or "sc2": StarCraft II; see run/games
-      "tier": "mini",
+      "name": "skirmish",  # the game; or "sc2", StarCraft II; see run/games
+      "tier": "mini",  # of Skirmish: size, pace and content of its games
       # Scripted players of the tier, met in training and in evaluation.
       "opponents": "passive,rusher,builder,random_player",
-      "mmr": 7000,  # of the agent, as its observations show it: that of the best demonstrators
+      "mmr": 7000,  # MMR of the agent in its observations: that of the best demonstrators
     },
     "actor": {
-      "processes": 1,
-      "threads": 1,  # of XLA in one process; 0: one per core
-      "niceness": 10,  # 0 to 19: actors leave the processor to the learner
+      "processes": 1,  # number of actors
+      "threads": 1,  # threads of XLA in one process; 0: one per core
+      "niceness": 10,  # priority, 0 to 19: actors leave the processor to the learner
       "games": 128,  # concurrent games of one process
-      "inference_batch": 64,
+      "inference_batch": 64,  # rows inferred at once, at most twice the games
       "iterations": 32,  # inference batches in one call of the compiled program
       "self_play": 0.2,  # share of games against the current agent; the rest: scripted players
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
       "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
-      "parameter_interval_s": 10.0,
-      "pseudo_probability": 0.25,  # that a pseudo-reward is active in a game
-      "pseudo_rewards": "build_order,built_units",  # mini has no upgrades and no effects
+      "parameter_interval_s": 10.0,  # seconds between two looks for newer weights
+      "pseudo_probability": 0.25,  # probability that a pseudo-reward is active in a game
+      # Pseudo-rewards in use; mini has no upgrades and no effects.
+      "pseudo_rewards": "build_order,built_units",
       # Opponents whose won games give z in a run from random weights; otherwise imitated games do.
       "demonstrators": "rusher,builder",
       "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
@@ -73,18 +74,20 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "data": {
       "min_size": 64,  # trajectories in the table before the first is sampled
       "tolerance": 128,  # trajectories that actors may be ahead of the learner
-      "samples_per_item": 2,
-      "timeout_s": 300.0,
+      "samples_per_item": 2,  # times that a trajectory is sampled, at most
+      "timeout_s": 300.0,  # seconds of a wait for another process before it is an error
     },
     "demonstrations": {
       "dataset": "",  # folder of recorded games to imitate; empty: the run records its own
       # Both players of each recorded game are among these.
       "players": "demo_2000,demo_6000,demo_7000",
-      "games": 800,
+      "games": 800,  # recorded games
     },
     "imitation": _imitation(),
     "learner": _learner(),
-    "evaluation": {"games": 200},  # against each scripted player
+    "evaluation": {
+      "games": 200,  # against each scripted player, even
+    },
   })
 
 
@@ -93,33 +96,33 @@ def _league() -> dict:
   return {
     # Players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS[:FROZEN_MAIN_AGENTS] of each race.
     "composition": "terran:1:1:2",
-    "seconds": 1020.0,  # of the league, after imitation
+    "seconds": 1020.0,  # duration of the league, after imitation
     # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see
     # starleague.league.matchmaking.
     "matchmaking": "pfsp",
     "snapshot_steps": 3e4,  # agent steps between two snapshots of a player, at least
-    "timeout_steps": 6e4,  # after which a snapshot is due at any score
+    "timeout_steps": 6e4,  # agent steps after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player
-    "games": 16,  # of an assignment
+    "games": 16,  # games of an assignment
     "chunk": 16,  # rows inferred at once with the parameters of one player
-    "lease_s": 60.0,  # after which the games of an actor that is not heard of go to another
-    "evaluators": 1,  # processes
-    "evaluator_niceness": 19,  # 0 to 19: evaluators leave the processor to the others
-    "evaluation_games": 2,  # of an evaluator's assignment
+    "lease_s": 60.0,  # seconds after which the games of a silent actor go to another
+    "evaluators": 1,  # processes that play evaluation games
+    "evaluator_niceness": 19,  # priority, 0 to 19: evaluators leave the processor to the others
+    "evaluation_games": 2,  # games of an evaluator's assignment
   }
 
 
 def _cluster() -> dict:
   """Returns the places of processes on a cluster, and which learners there are."""
   return {
-    # Resources that a process needs of its node, as CPU:4 or TPU-v4-8-head:1,TPU:4; see `launch`.
-    "data_server": "CPU:1",
-    "coordinator": "CPU:1",
-    "learner": "CPU:1",
-    "actor": "CPU:1",
-    "evaluator": "CPU:1",
+    # Resources, as CPU:4 or TPU-v4-8-head:1,TPU:4; see `launch`.
+    "data_server": "CPU:1",  # resources of a data server
+    "coordinator": "CPU:1",  # resources of a league's coordinator
+    "learner": "CPU:1",  # resources of a learner
+    "actor": "CPU:1",  # resources of an actor
+    "evaluator": "CPU:1",  # resources of an evaluator
     "learners": "one",  # of a league: "one" for all learning players, or "each" has its own
-    "learner_hosts": 1,  # of a run that trains one agent: processes of its learner
+    "learner_hosts": 1,  # processes of the learner of a run that trains one agent
   }
 
 
@@ -128,39 +131,38 @@ def _imitation() -> dict:
   return {
     "batch_size": 32,  # slots: chunks of as many games
     "unroll_length": 16,  # T of the chunks
-    "accumulate": 1,  # as in `learner`
-    "learning_rate": 3e-3,  # with 1e-3 the loss fell half as fast
+    "accumulate": 1,  # parts of a device's share, processed in turn: less memory
+    "learning_rate": 3e-3,  # of Adam; with 1e-3 the loss fell half as fast
     "warm_up": 0.02,  # share of the phase in which the learning rate rises from 0
-    "final_rate": 0.1,  # over learning_rate, at the end of a half cosine; 1: constant
-    "b1": 0.9,
-    "b2": 0.999,
-    "eps": 1e-8,
-    "max_norm": 10.0,  # of gradients; 0: no clipping
-    "l2": 1e-5,
-    "costs": {  # of the arguments' cross-entropies
-      "function": 1.0,
-      "delay": 1.0,
-      "queued": 1.0,
-      "repeat": 1.0,
-      "units": 1.0,
-      "target_unit": 1.0,
-      "location": 1.0,
+    "final_rate": 0.1,  # final over initial learning rate, along half a cosine; 1: constant
+    "b1": 0.9,  # decay of Adam's first moment
+    "b2": 0.999,  # decay of Adam's second moment
+    "eps": 1e-8,  # added to the root of Adam's second moment
+    "max_norm": 10.0,  # norm to which gradients are clipped; 0: no clipping
+    "l2": 1e-5,  # cost of the squared weights
+    "costs": {
+      "function": 1.0,  # cost of this argument's cross-entropy
+      "delay": 1.0,  # cost of this argument's cross-entropy
+      "queued": 1.0,  # cost of this argument's cross-entropy
+      "repeat": 1.0,  # cost of this argument's cross-entropy
+      "units": 1.0,  # cost of this argument's cross-entropy
+      "target_unit": 1.0,  # cost of this argument's cross-entropy
+      "location": 1.0,  # cost of this argument's cross-entropy
     },
     "keep_build_order": 0.8,  # probability that a game shows z's build order
-    "keep_cumulative": 0.5,  # the same of z's units, effects and upgrades
+    "keep_cumulative": 0.5,  # probability that a game shows z's units, effects and upgrades
     "carry_state": True,  # the core's state goes from chunk to chunk; False: it starts from zero
-    # The first of the two limits that is reached ends a phase; 0: no limit.
-    "seconds": 300.0,
-    "epochs": 0,
-    # Fine-tuning on players that won with at least this MMR, which also give z; left out if both
-    # limits are 0.
-    "fine_tune_mmr": 6000,
-    "fine_tune_learning_rate": 3e-4,
-    "fine_tune_seconds": 20.0,
-    "fine_tune_epochs": 0,
+    # The first of the two limits that is reached ends a phase.
+    "seconds": 300.0,  # duration of imitation; 0: no limit
+    "epochs": 0,  # epochs of imitation; 0: no limit
+    # Fine-tuning on good winners; left out if both limits are 0.
+    "fine_tune_mmr": 6000,  # least MMR of the winners to fine-tune on, which also give z
+    "fine_tune_learning_rate": 3e-4,  # of Adam, in fine-tuning
+    "fine_tune_seconds": 20.0,  # duration of fine-tuning; 0: no limit
+    "fine_tune_epochs": 0,  # epochs of fine-tuning; 0: no limit
     "held_out": 0.02,  # share of games that measure and are not learnt
-    "evaluate_interval_s": 60.0,
-    "checkpoint_interval_s": 60.0,
+    "evaluate_interval_s": 60.0,  # seconds between two measurements on held-out games
+    "checkpoint_interval_s": 60.0,  # seconds between two checkpoints
   }
 
 
@@ -169,26 +171,26 @@ def _learner() -> dict:
   return {
     "batch_size": 32,  # sequences, over all hosts
     "accumulate": 1,  # parts of a device's share, processed in turn: less memory
-    "learning_rate": 4e-4,
-    "final_rate": 0.1,  # over learning_rate, at the end of a linear fall; a league's is constant
-    "b1": 0.0,
-    "b2": 0.99,
-    "eps": 1e-5,
-    "max_norm": 1.0,
-    "td_lambda": 0.8,
-    "policy_cost": 5.0,
-    "baseline_cost": 10.0,
-    "upgo_cost": 1.0,
+    "learning_rate": 4e-4,  # of Adam, at the start
+    "final_rate": 0.1,  # final over initial learning rate, linear; a league's rate is constant
+    "b1": 0.0,  # decay of Adam's first moment
+    "b2": 0.99,  # decay of Adam's second moment
+    "eps": 1e-5,  # added to the root of Adam's second moment
+    "max_norm": 1.0,  # norm to which gradients are clipped; 0: no clipping
+    "td_lambda": 0.8,  # lambda of the TD(lambda) targets of the value functions
+    "policy_cost": 5.0,  # cost of the policy gradient of the win-loss reward
+    "baseline_cost": 10.0,  # cost of the win-loss value function
+    "upgo_cost": 1.0,  # cost of upgoing policy updates
     "opponent_values": True,  # whether the value functions observe the opponent, in training only
-    "entropy": 2e-3,
-    "teacher_kl": 0.05,
+    "entropy": 2e-3,  # cost of low entropy
+    "teacher_kl": 0.05,  # cost of the KL divergence from the teacher
     "updates": 0,  # most updates of the run; 0: no limit
-    "function_kl": 0.1,  # early in games with z
+    "function_kl": 0.1,  # cost of the function's KL divergence, early in games with z
     "value_warm_up": 60,  # updates in which only the value functions learn
-    "publish_interval_s": 10.0,
-    "checkpoint_interval_s": 60.0,
-    "log_interval_s": 5.0,
-    "keep_last": 3,
-    "keep_every": 0,  # updates; 0: only the newest `keep_last`
+    "publish_interval_s": 10.0,  # seconds between two publications of weights
+    "checkpoint_interval_s": 60.0,  # seconds between two checkpoints
+    "log_interval_s": 5.0,  # seconds between two records of metrics
+    "keep_last": 3,  # newest checkpoints that are kept
+    "keep_every": 0,  # updates between checkpoints that are kept for good; 0: none
     "max_skipped": 20,  # non-finite updates in a row that stop the run
   }

@@ -9,7 +9,6 @@ from absl.testing import flagsaver
 
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import config_flags, entry, settings
-from starleague.experiments.run.config.ranges import RANGES
 from starleague.experiments.run.processes import league_run, supervision
 
 REQUIRED = {"evaluate": ["run_dir"], "learner": ["run_dir", "address"],
@@ -73,7 +72,7 @@ def test_an_invalid_number_names_its_key(run, key, value):
 
 
 def test_every_number_has_a_range():
-  assert sorted(RANGES) == sorted([*INTEGERS, *FLOATS])
+  assert sorted(settings.all_ranges()) == sorted([*INTEGERS, *FLOATS])
 
 
 @pytest.mark.parametrize("words, parts", [
@@ -275,5 +274,5 @@ def test_an_error_without_a_message_is_named():
 
 def test_the_flags_and_the_config_have_the_same_keys():
   assert json.loads(json.dumps(NAMES)) == NAMES
-  assert all(math.isfinite(NAMES[key]) for key in RANGES)
+  assert all(math.isfinite(NAMES[key]) for key in settings.all_ranges())
   assert config_flags.load_file(mini.__file__) == mini.get_config().to_dict()

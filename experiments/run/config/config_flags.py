@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import ml_collections
 from absl import flags
 
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.config import descriptions, settings
 from starleague.experiments.run.config.entry import one_line
 from starleague.experiments.run.games import registry
 
@@ -55,11 +55,19 @@ def define(path: str | os.PathLike) -> ConfigFlags:
     "config", str(path), "Config file: Python with a function get_config().")
   values = settings.flat(settings.base())
   overrides = {
-    key: _DEFINE[type(value)](f"config.{key}", None, f"Config key {key}; in mini: {value!r}.")
+    key: _DEFINE[type(value)](f"config.{key}", None, _help(key, value))
     for key, value in values.items()}
   for name in ("config", *(f"config.{key}" for key in overrides)):
     flags.declare_key_flag(name)
   return ConfigFlags(config, overrides)
+
+
+def _help(key: str, value: Any) -> str:
+  """Returns the help of a config key: its meaning, its value in mini, and its valid values."""
+  meaning = descriptions.descriptions().get(key, "").rstrip(".")
+  valid = settings.all_ranges().get(key)
+  return (f"{meaning[:1].upper()}{meaning[1:]}. In mini: {value!r}"
+          f"{'' if valid is None else f', {valid}'}.")
 
 
 def load_file(path: str | os.PathLike, init: str | None = None,

@@ -1,10 +1,14 @@
 """The start and the end of every launch file: its command line, its logs, its errors."""
 
+import contextlib
 import functools
 import logging
+import os
 import pathlib
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from absl import app, flags
 from absl import logging as absl_logging
@@ -14,6 +18,8 @@ from starleague.common.errors import UserError
 # Errors that a user can fix: the message says how, a traceback would hide it.
 USER_ERRORS = (UserError, OSError)
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+_CONFIG_PREFIX = "config."  # of the flags of config keys
+_HELP_COLUMNS = 100
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -75,10 +81,12 @@ def _is_own(record: logging.LogRecord) -> bool:
 
 def _parse_flags(module: str, argv: Sequence[str]) -> list[str]:
   """Parses the flags of a launch file; returns its name and the positional arguments."""
+  asked = {"help", "helpfull", "helpshort"} & {
+    word.lstrip("-") for word in _before_separator(argv) if word.startswith("-")}
+  if asked:
+    _print_help(argv[0] if module == "__main__" else module, full="helpfull" in asked)
   try:
     arguments = flags.FLAGS(argv)
-  except BrokenPipeError:  # --help | head
-    sys.exit(1)
   except (flags.Error, OSError, UnicodeDecodeError) as error:  # the last two: of --flagfile
     sys.exit(f"error: {_nearest_key(error) or one_line(error)}; --help lists the flags")
   # Other launch files' flags are known too, as modules that this one imports define them.
@@ -90,14 +98,49 @@ def _parse_flags(module: str, argv: Sequence[str]) -> list[str]:
   return arguments
 
 
+def _before_separator(argv: Sequence[str]) -> Sequence[str]:
+  """Returns the arguments that may be flags: those before `--`."""
+  return argv[1:argv.index("--")] if "--" in argv else argv[1:]
+
+
+def _print_help(module: str, full: bool) -> NoReturn:
+  """Prints what a launch file does and its flags, and ends the process with status 0.
+
+  Args:
+    module: name of the launch file.
+    full: each config key has an entry; otherwise each group of keys has a line.
+  """
+  about = sys.modules.get(module, sys.modules["__main__"]).__doc__ or ""
+  lines = [about.strip(), "", "Flags:"]
+  groups: dict[str, list[str]] = {}
+  for flag in sorted(flags.FLAGS.get_key_flags_for_module(module), key=lambda flag: flag.name):
+    if flag.name.startswith(_CONFIG_PREFIX) and not full:
+      group, _, key = flag.name.removeprefix(_CONFIG_PREFIX).rpartition(".")
+      groups.setdefault(group, []).append(key)
+    elif flag.name not in ("help", "helpfull", "helpshort", "helpxml"):
+      lines += textwrap.wrap(f"--{flag.name}: {flag.help}", _HELP_COLUMNS, initial_indent="  ",
+                             subsequent_indent="      ", break_on_hyphens=False)
+  if lines[-1] == "Flags:":
+    lines[-1] = "It has no flags."
+  if groups:
+    lines += ["", "Config keys, as --config.seconds=60; --helpfull describes each:"]
+  for group, keys in sorted(groups.items()):
+    lines += textwrap.wrap(f"{group or 'no group'}: {', '.join(keys)}", _HELP_COLUMNS,
+                           initial_indent="  ", subsequent_indent="      ")
+  with contextlib.suppress(BrokenPipeError):  # --help | head
+    print("\n".join(lines), flush=True)
+    sys.exit(0)
+  os._exit(0)  # the interpreter would complain about the closed pipe at its end
+
+
 def _nearest_key(error: Exception) -> str | None:
   """Returns the message of an unknown flag --config.KEY, or None for other errors."""
-  prefix = "config."
-  if not isinstance(error, flags.UnrecognizedFlagError) or not error.flagname.startswith(prefix):
+  if not isinstance(error, flags.UnrecognizedFlagError) or not (
+      error.flagname.startswith(_CONFIG_PREFIX)):
     return None
   from starleague.experiments.run.config import settings  # not needed otherwise, and slow to import
   try:
-    settings.require_key(error.flagname.removeprefix(prefix))
+    settings.require_key(error.flagname.removeprefix(_CONFIG_PREFIX))
   except settings.SettingsError as unknown:
     return str(unknown).rstrip(".")
   return None

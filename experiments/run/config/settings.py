@@ -53,11 +53,23 @@ def require_key(key: str) -> None:
   groups = {name.rpartition(".")[0] for name in known if "." in name}
   if key in known or key in groups:
     return
-  # A key of the right name in the wrong group, or without one, is nearest too.
-  last = {name.split(".")[-1]: name for name in known}
-  nearest = difflib.get_close_matches(key, known, 1, 0.0)[0]
-  nearest = last.get(key.split(".")[-1], nearest)
-  raise SettingsError(f"config key {_shortened(key)!r} does not exist; the nearest is {nearest!r}.")
+  raise SettingsError(
+    f"config key {_shortened(key)!r} does not exist; the nearest is {_nearest(key, known)!r}.")
+
+
+def _nearest(key: str, known: Sequence[str]) -> str:
+  """Returns the known key nearest to one that does not exist.
+
+  A misspelt key of its own group comes first, then one of its name in another group, or without a
+  group, then the most similar one.
+  """
+  group, _, name = key.rpartition(".")
+  own = [each for each in known if each.rpartition(".")[0] == group]
+  similar = difflib.get_close_matches(name, [each.rpartition(".")[2] for each in own], 1)
+  if similar:
+    return f"{group}.{similar[0]}" if group else similar[0]
+  same = [each for each in known if each.rpartition(".")[2] == name]
+  return same[-1] if same else difflib.get_close_matches(key, known, 1, 0.0)[0]
 
 
 def _shortened(text: str, length: int = 80) -> str:

@@ -2,6 +2,8 @@
 
 import logging
 import pathlib
+import subprocess
+import sys
 
 import pytest
 from absl import logging as absl_logging
@@ -70,3 +72,20 @@ def test_the_log_has_own_messages_and_warnings(path, level, shown):
   entry.keep_own_messages()
   handler = absl_logging.get_absl_handler()
   assert all(accepts(record) for accepts in handler.filters if callable(accepts)) is shown
+
+
+@pytest.mark.parametrize("module, flag, most, words", [
+  ("train", "--help", 40, ["Trains an agent on Skirmish", "--runs_dir: Directory of all runs.",
+                           "seconds, seed, unroll_length", "--helpfull describes each"]),
+  ("train", "--helpfull", 300, ["--config.learner.entropy: Cost of low entropy. In mini: 0.002, at",
+                                "--config.sc2.maps: Names that pysc2 knows"]),
+  ("report", "--help", 10, ["Writes the report of a run", "It has no flags."]),
+  ("learner", "-help", 60, ["--hosts: Number of hosts."])])
+def test_help_is_printed_with_status_0(module, flag, most, words):
+  done = subprocess.run(
+    [sys.executable, "-m", f"starleague.experiments.{module}", flag], cwd=ROOT,
+    capture_output=True, text=True, timeout=120, check=False)
+  assert (done.returncode, done.stderr) == (0, "")
+  assert all(word in done.stdout for word in words)
+  lines = done.stdout.splitlines()
+  assert len(lines) <= most and max(map(len, lines)) <= 100

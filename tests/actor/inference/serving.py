@@ -2,14 +2,16 @@
 
 import contextlib
 import dataclasses
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
-from starleague.actor.inference import Batcher, Header, Listener, Model, Service
+from starleague.actor.inference import Batcher, Client, Header, Listener, Model, Service, sockets
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from tests.actor.clockwork import counting_policy
@@ -19,9 +21,10 @@ CONFIG = dataclasses.replace(
   agent_config.mini(), max_entities=4, map_size=4, max_selected=2, core_layers=1, core_size=2)
 KEY = jax.random.key(5)
 SIZES = (1, 4)
+SLOTS = 6
 
 
-def make_model(slots: int = 6, sizes: tuple[int, ...] = SIZES) -> Model:
+def make_model(slots: int = SLOTS, sizes: tuple[int, ...] = SIZES) -> Model:
   """Player 0 adds 1 to its core state at each step, player 1 adds 100."""
   model = Model(counting_policy(), CONFIG, slots, sizes, np.float32(0), KEY)
   model.set_params(0, np.float32(1))
@@ -75,3 +78,36 @@ def serving(model: Model, slots: int, wait_s: float = 0.01,
     service.close()
     listener.close()
   assert not errors, errors
+
+
+def connect(listener, slots=2, deadline_s=60.0):
+  return Client(listener.address, CONFIG, slots, deadline_s)
+
+
+def hello(slots, config_hash=None, magic=sockets.MAGIC):
+  return sockets.HELLO.pack(magic, config_hash or sockets.format_hash(CONFIG), slots)
+
+
+def raw(listener, message):
+  """Returns a connection after its first message, and the answer."""
+  connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+  connection.settimeout(60)
+  connection.connect(listener.address)
+  connection.send(message)
+  answer, files, _, _ = socket.recv_fds(connection, 1024, 1)
+  return connection, answer
+
+
+def act_once(listener, slots, slot=0, seed=2):
+  """A new client claims slots, and one of them gets the action of its game's noise."""
+  client = connect(listener, slots)
+  found = client.act({slot: (header(seed), make_step())})
+  assert int(found[slot].delay) == delay(seed, 0)
+  client.close()
+
+
+def wait_until_claimed(listener, slots):
+  end = time.monotonic() + 60
+  while listener.claimed != slots:
+    assert time.monotonic() < end, f"{listener.claimed} slots are claimed, expected {slots}"
+    time.sleep(0.01)

@@ -178,6 +178,8 @@ def _parse(line: str) -> Row:
     raise ValueError("expected seconds and update from 0 up")
   if not fields[2]:
     raise ValueError("expected a tag")
+  if not fields[2].isprintable():  # such as null characters, which a crash of the machine leaves
+    raise ValueError("expected a printable tag")
   if (low is None) != (high is None):
     raise ValueError("expected both bounds of the interval or neither")
   # Rounding to 9 digits may move a bound past an equal value.

@@ -1,6 +1,15 @@
 """Datasets of whole games, as Parquet files: read in order, slot by slot."""
 
 from starleague.data.games.files import GamesError
-from starleague.data.games.reading import Games, in_order, library, num_batches, read, split, steps
+from starleague.data.games.reading import (
+  GamesDataset,
+  in_order,
+  library,
+  num_batches,
+  read,
+  split,
+  steps,
+)
 
-__all__ = ["Games", "GamesError", "in_order", "library", "num_batches", "read", "split", "steps"]
+__all__ = [
+  "GamesDataset", "GamesError", "in_order", "library", "num_batches", "read", "split", "steps"]

@@ -7,7 +7,7 @@
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,11 +37,11 @@ class Episodes(NamedTuple):
   mmr: np.ndarray  # int16
   result: np.ndarray  # int8: 1 won, -1 lost, 0 drawn
   decisions: np.ndarray  # int32
-  part: np.ndarray  # int32: index of Games.parts
+  part: np.ndarray  # int32: index of GamesDataset.parts
   row: np.ndarray  # int32: of that part
 
 
-class Games(NamedTuple):
+class GamesDataset(NamedTuple):
   """A dataset of recorded games."""
 
   path: Path
@@ -52,7 +52,7 @@ class Games(NamedTuple):
   episodes: Episodes
 
 
-def read(path: str | os.PathLike, preset: str | None = None) -> Games:
+def read(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
   """Opens a dataset: checks its manifest and files, and reads the description of every episode.
 
   Args:
@@ -68,13 +68,14 @@ def read(path: str | os.PathLike, preset: str | None = None) -> Games:
   if preset not in (None, found.preset):
     raise GamesError(f"{path} was recorded with another preset: expected {preset!r}, found "
                      f"{found.preset!r}; record games of preset {preset!r}.")
-  tables = [_describe_part(Path(path) / name, part) for part, name in enumerate(parts)]
+  tables = [_describe_part(Path(path) / name, part, len(found.maps))
+            for part, name in enumerate(parts)]
   episodes = Episodes(*(np.concatenate(columns) for columns in zip(*tables, strict=True))
                       ) if tables else _no_episodes()
   if len(episodes.game) != found.episodes:
     raise GamesError(f"{path}: expected {found.episodes} episodes as in {files.MANIFEST}, "
                      f"found {len(episodes.game)}; copy the dataset again, or record again.")
-  return Games(
+  return GamesDataset(
     Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes)
 
 
@@ -83,13 +84,51 @@ def _no_episodes() -> Episodes:
   return Episodes(**{name: np.zeros(0, dtypes[name]) for name in Episodes._fields})
 
 
-def _describe_part(file: Path, part: int) -> Episodes:
+def _describe_part(file: Path, part: int, maps: int) -> Episodes:
   names = [name for name in Episodes._fields if name not in ("part", "row")]
   table = _table(file, names)
   columns = {name: table[name].to_numpy() for name in names if name != "name"}
+  _check_numbers(file, columns, maps)
   rows = np.arange(len(table), dtype=np.int32)
   return Episodes(**columns, name=np.array(table["name"].to_pylist(), np.str_),
                   part=np.full(len(table), part, np.int32), row=rows)
+
+
+def _check_numbers(file: Path, columns: Mapping[str, np.ndarray], maps: int) -> None:
+  """Checks dtypes and ranges of a part's numbers.
+
+  Raises:
+    GamesError: names file, column and row, with the expected and the found value.
+  """
+  last_race = len(types.RACES) - 1
+  ranges = {"player": (0, 1), "map_index": (0, maps - 1), "race": (0, last_race),
+            "away_race": (0, last_race), "side": (0, 1), "result": (-1, 1),
+            "decisions": (0, np.iinfo(np.int32).max)}
+  for name, values in columns.items():
+    dtype = np.dtype(files.NUMBERS[name])
+    if values.dtype != dtype:  # also a column with nulls
+      raise GamesError(f"{file}: column {name!r}: expected {dtype}, found {values.dtype}; "
+                       "record again.")
+    low, high = ranges.get(name, (None, None))
+    if low is None:
+      continue
+    wrong = np.flatnonzero((values < low) | (values > high))
+    if wrong.size:
+      raise GamesError(f"{file}: column {name!r}, row {wrong[0]}: expected {low} to {high}, found "
+                       f"{values[wrong[0]]}; record again.")
+
+
+def _values(file: Path, name: str, row: int, scalar: Any, dtype: Any) -> np.ndarray:
+  """Returns the numbers of a binary column in one row; GamesError if it has none of that dtype."""
+  dtype = np.dtype(dtype)
+  buffer = scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
+  if buffer is None:
+    raise GamesError(f"{file}: column {name!r}, row {row}: expected bytes, found "
+                     f"{scalar.type if scalar.is_valid else 'nothing'}; record again.")
+  if buffer.size % dtype.itemsize:
+    raise GamesError(f"{file}: column {name!r}, row {row}: expected a multiple of "
+                     f"{dtype.itemsize} bytes, found {buffer.size}; record again.")
+  return np.frombuffer(buffer, dtype)
 
 
 def _table(file: Path, columns: Sequence[str]) -> Any:
@@ -100,7 +139,7 @@ def _table(file: Path, columns: Sequence[str]) -> Any:
     raise GamesError(f"{file} is not a part of a dataset of games: {reason}") from error
 
 
-def split(games: Games, share: float) -> tuple[np.ndarray, np.ndarray]:
+def split(games: GamesDataset, share: float) -> tuple[np.ndarray, np.ndarray]:
   """Splits a dataset by game: both sides of a game are on the same side of the split.
 
   The choice depends only on the numbers of the games.
@@ -129,14 +168,14 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
   return x ^ (x >> np.uint64(31))
 
 
-def num_batches(games: Games, rows: np.ndarray, batch_size: int, unroll_length: int,
+def num_batches(games: GamesDataset, rows: np.ndarray, batch_size: int, unroll_length: int,
                 seed: int) -> int:
   """Returns the number of batches of an epoch of `in_order`."""
   order = _shuffled(rows, seed)
   return ordering.schedule(games.episodes.decisions[order], batch_size, unroll_length).batches
 
 
-def in_order(games: Games, rows: np.ndarray, batch_size: int, unroll_length: int, seed: int,
+def in_order(games: GamesDataset, rows: np.ndarray, batch_size: int, unroll_length: int, seed: int,
              start: int = 0) -> Iterator[ordering.OrderedBatch[np.ndarray]]:
   """Yields one epoch of batches in which games run in order, slot by slot.
 
@@ -173,7 +212,7 @@ def _shuffled(rows: np.ndarray, seed: int) -> np.ndarray:
   return np.random.default_rng(seed).permutation(rows)
 
 
-def steps(games: Games, row: int) -> wire.Columns:
+def steps(games: GamesDataset, row: int) -> wire.Columns:
   """Returns the steps of an episode: [decisions + 1, width], integers as differences in time."""
   return _Reader(games).steps(row)
 
@@ -181,7 +220,7 @@ def steps(games: Games, row: int) -> wire.Columns:
 class _Reader:
   """Reads episodes; keeps some files open. For one thread."""
 
-  def __init__(self, games: Games):
+  def __init__(self, games: GamesDataset):
     self._games, self._open = games, dict[int, Any]()
     self._widths = wire.layout(games.config).widths
     self._dtypes = [spec.dtype for spec in wire.packed_spec(games.config, 1)[:-1]]
@@ -200,7 +239,8 @@ class _Reader:
       int(episodes.row[row]), columns=list(files.STEPS), use_threads=False)
     size, columns = int(episodes.decisions[row]) + 1, []
     for name, width, dtype in zip(files.STEPS, self._widths, self._dtypes, strict=True):
-      found = np.frombuffer(table[name][0].as_buffer(), dtype)
+      found = _values(self._games.path / self._games.parts[episodes.part[row]], name,
+                      int(episodes.row[row]), table[name][0], dtype)
       if found.size != size * width:
         raise GamesError(
           f"{self._games.path}: column {name!r} of game {episodes.game[row]}: expected "
@@ -209,7 +249,7 @@ class _Reader:
     return wire.Columns(*columns)
 
 
-def library(games: Games, rows: np.ndarray) -> StatisticsLibrary:
+def library(games: GamesDataset, rows: np.ndarray) -> StatisticsLibrary:
   """Returns the z of episodes, by map, races and starting side.
 
   Args:
@@ -220,12 +260,23 @@ def library(games: Games, rows: np.ndarray) -> StatisticsLibrary:
   spec = types.statistics_spec()._asdict()
   played: dict[int, PlayedGame] = {}
   for part in np.unique(episodes.part[rows]):
-    table = _table(games.path / games.parts[part], files.STATISTICS)
+    file = games.path / games.parts[part]
+    table = _table(file, files.STATISTICS)
     for row in map(int, rows[episodes.part[rows] == part]):
-      executed = types.Statistics(**{
-        name: np.frombuffer(table[name][int(episodes.row[row])].as_buffer(), leaf.dtype).reshape(
-          leaf.shape) for name, leaf in spec.items()})
+      executed = _statistics(file, table, int(episodes.row[row]), spec)
       played[row] = PlayedGame(
         games.maps[episodes.map_index[row]], int(episodes.race[row]), int(episodes.away_race[row]),
         int(episodes.side[row]), executed)
   return StatisticsLibrary.from_games([played[int(row)] for row in rows])
+
+
+def _statistics(file: Path, table: Any, row: int, spec: Mapping[str, Any]) -> types.Statistics:
+  """Returns the z of a part's row; GamesError if a field does not have its size."""
+  z = {}
+  for name, leaf in spec.items():
+    found = _values(file, name, row, table[name][row], leaf.dtype)
+    if found.size != np.prod(leaf.shape):
+      raise GamesError(f"{file}: column {name!r}, row {row}: expected {np.prod(leaf.shape)} "
+                       f"values, found {found.size}; record again.")
+    z[name] = found.reshape(leaf.shape)
+  return types.Statistics(**z)

@@ -1,4 +1,4 @@
-"""Silence for Reverb and TensorFlow: what they print says nothing to the user of a run."""
+"""Suppresses Reverb and TensorFlow logs."""
 
 import contextlib
 import importlib

@@ -54,7 +54,7 @@ class Imitator:
   """The state of imitation and its files."""
 
   def __init__(self, agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Path,
-               data: games.Games, origin: float):
+               data: games.GamesDataset, origin: float):
     """Builds the update; resumes from the newest checkpoint where there is one."""
     self._agent, self._run_dir, self._data = agent, run_dir, data
     self._options = options

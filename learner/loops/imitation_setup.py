@@ -104,7 +104,7 @@ def learning_rate(phase: Phase, done: float, warm_up: float, final: float) -> fl
   return phase.learning_rate * (1.0 - (1.0 - final) * fallen)
 
 
-def make_phases(options: ImitationOptions, data: games.Games) -> list[Phase]:
+def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Phase]:
   """Returns the main phase and, where it has a limit, the fine-tuning on winners of high MMR.
 
   Raises:
@@ -129,7 +129,7 @@ def make_phases(options: ImitationOptions, data: games.Games) -> list[Phase]:
   return phases
 
 
-def save_library(options: ImitationOptions, data: games.Games,
+def save_library(options: ImitationOptions, data: games.GamesDataset,
                  run_dir: pathlib.Path) -> None:
   """Writes the z of the winners of high MMR, for training games; not those that measure."""
   learnt, _ = games.split(data, options.held_out)
@@ -137,12 +137,12 @@ def save_library(options: ImitationOptions, data: games.Games,
   games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
 
 
-def _winners(options: ImitationOptions, data: games.Games) -> np.ndarray:
+def _winners(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:
   """Returns whether each episode was won by a player of high MMR, [N] bool."""
   return (data.episodes.result > 0) & (data.episodes.mmr >= options.fine_tune_mmr)
 
 
-def read_games(path: pathlib.Path, options: ImitationOptions) -> games.Games:
+def read_games(path: pathlib.Path, options: ImitationOptions) -> games.GamesDataset:
   """Reads the dataset of a run.
 
   Raises:
@@ -159,7 +159,7 @@ def read_games(path: pathlib.Path, options: ImitationOptions) -> games.Games:
   return data
 
 
-def batches(data: games.Games, phase: Phase, options: ImitationOptions,
+def batches(data: games.GamesDataset, phase: Phase, options: ImitationOptions,
             position: Position) -> Iterator[tuple[Position, ordering.OrderedBatch]]:
   """Yields batches, each with the position after it, from a position to the last epoch's end."""
   epoch, start = position.epoch, position.batch
@@ -193,7 +193,7 @@ def empty_carry(agent: LearningAgent, size: int) -> supervised.Carry:
 class Evaluator:
   """Measures parameters on held-out games."""
 
-  def __init__(self, agent: LearningAgent, options: ImitationOptions, data: games.Games):
+  def __init__(self, agent: LearningAgent, options: ImitationOptions, data: games.GamesDataset):
     """Compiles nothing yet."""
     self._agent, self._options, self._data = agent, options, data
     policy = make_policy(agent)

@@ -111,6 +111,9 @@ def test_other_files_are_refused_and_unchanged(tmp_path, text):
   ("-1,2,a,1,,", "from 0 up"),
   ("inf,2,a,1,,", "from 0 up"),
   ("1,2,,1,,", "expected a tag"),
+  ("1,2,a\0b,1,,", "expected a printable tag"),
+  ("1,2\0,a,1,,", "expected numbers"),
+  ("\0" * 20, "expected 6 fields"),
   ("1,2,a,1,0.5,", "both bounds"),
   ("1,2,a,1,0.2,0.9", "low <= value <= high"),
 ])

@@ -1,10 +1,13 @@
 """Datasets of games: what is read is what was written, the split, the z, and damage."""
 
+import shutil
+
 import jax
 import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
+from starleague.common import manifests
 from starleague.data import games, wire
 from starleague.data.games import files
 from tests.data.games import recorded_games
@@ -101,3 +104,60 @@ def test_an_empty_dataset_is_read(tmp_path):
   assert len(found.episodes.game) == 0
   assert len(games.library(found, np.zeros(0, int))) == 0
   assert list(games.in_order(found, np.zeros(0, int), 2, 3, 0)) == []
+
+
+def rewritten(folder, copy, column, row, value, *, as_type=None):
+  """Returns a copy of a dataset with one other value in its first part, and valid digests."""
+  import pyarrow
+  shutil.copytree(folder, copy)
+  part = copy / "part-00000.parquet"
+  table = files.parquet().read_table(part)
+  field = table.schema.field(column)
+  values = table[column].to_pylist()
+  values[row] = value(values[row]) if callable(value) else value
+  kind = as_type or field.type
+  table = table.set_column(table.schema.get_field_index(column), pyarrow.field(column, kind),
+                           pyarrow.array(values, kind))
+  files.parquet().write_table(table, part, row_group_size=1)
+  manifest = manifests.read(copy / files.MANIFEST)
+  digests = manifest.pop("files") | {part.name: manifests.file_digest(part)}
+  manifests.replace(copy / files.MANIFEST, manifest, digests)
+  return copy
+
+
+@pytest.mark.parametrize("column, value, message", [
+  ("race", 200, "column 'race', row 2: expected 0 to 4, found 200"),
+  ("away_race", 5, "column 'away_race', row 2: expected 0 to 4, found 5"),
+  ("side", 9, "column 'side', row 2: expected 0 to 1, found 9"),
+  ("player", 2, "column 'player', row 2: expected 0 to 1, found 2"),
+  ("map_index", 77, "column 'map_index', row 2: expected 0 to 0, found 77"),
+  ("map_index", -1, "column 'map_index', row 2: expected 0 to 0, found -1"),
+  ("result", 5, "column 'result', row 2: expected -1 to 1, found 5"),
+  ("decisions", -3, "column 'decisions', row 2: expected 0 to 2147483647, found -3"),
+  ("mmr", None, "column 'mmr': expected int16, found float"),
+])
+def test_invalid_numbers_with_a_valid_digest_are_named(folder, tmp_path, column, value, message):
+  copy = rewritten(folder, tmp_path / "copy", column, 2, value)
+  with pytest.raises(files.GamesError, match=f"part-00000.parquet: {message}"):
+    games.read(copy)
+
+
+@pytest.mark.parametrize("column, value, message", [
+  ("units", lambda z: z[:-1], "column 'units', row 2: expected 256 values, found 255"),
+  ("build_order", lambda z: z + b"1", "column 'build_order', row 2: expected 20 values, found 21"),
+  ("effects", None, "column 'effects', row 2: expected bytes, found nothing"),
+])
+def test_an_invalid_z_is_named(folder, tmp_path, column, value, message):
+  found = games.read(rewritten(folder, tmp_path / "copy", column, 2, value))
+  with pytest.raises(files.GamesError, match=f"part-00000.parquet: {message}"):
+    games.library(found, np.arange(4))
+
+
+@pytest.mark.parametrize("value, message", [
+  (lambda steps: steps[:-1], r"expected a multiple of 4 bytes, found \d+"),
+  (None, "expected bytes, found nothing"),
+])
+def test_invalid_steps_are_named(folder, tmp_path, value, message):
+  found = games.read(rewritten(folder, tmp_path / "copy", "float32", 2, value))
+  with pytest.raises(files.GamesError, match=f"column 'float32', row 2: {message}"):
+    games.steps(found, 2)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import haiku as hk
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
@@ -69,12 +70,13 @@ def _gather(table, indices):
   return total
 
 
-def _one_hots(indices, dtype):
+def _one_hots(indices: jax.Array, dtype: DTypeLike) -> jax.Array:
   """[E, fields] -> [E, NUM_CLASSES]; fields that share an embedding are summed."""
-  columns = {}
+  columns: dict[str, jax.Array] = {}
   for i, field in enumerate(fields.FIELDS):
     key = field.shares or field.name
-    columns[key] = columns.get(key, 0) + jax.nn.one_hot(indices[:, i], field.classes, dtype=dtype)
+    one_hot = jax.nn.one_hot(indices[:, i], field.classes, dtype=dtype)
+    columns[key] = columns[key] + one_hot if key in columns else one_hot
   return jnp.concatenate(list(columns.values()), axis=-1)
 
 

@@ -27,6 +27,7 @@ MIRRORED = {
   "environments/skirmish",
   "experiments/run",
   "league",
+  "learner/losses",
   "viewers/league",
   "viewers/play",
   "viewers/report",

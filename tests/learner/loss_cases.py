@@ -2,7 +2,7 @@
 
     python -m tests.learner.loss_cases        # largest errors over 1,000 random inputs
 
-`test_losses_twins.py` draws such inputs with hypothesis and requires errors below 1e-5.
+`losses/test_twins.py` draws such inputs with hypothesis and requires errors below 1e-5.
 """
 
 import argparse

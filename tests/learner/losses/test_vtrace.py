@@ -1,4 +1,4 @@
-"""V-trace, TD(lambda) and UPGO: worked vectors, gradients, invariants."""
+"""V-trace, importance ratios and the policy gradient: worked vectors, gradients, invariants."""
 
 import jax
 import jax.numpy as jnp
@@ -7,24 +7,7 @@ import pytest
 
 from starleague.learner import losses
 from tests.learner import numpy_twins as twins
-
-# v, bootstrap, rewards, discounts
-A = ([.1, .2, .3], .9, [0, 0, 1], [1, 1, 0])
-B = ([0, .5, -.5], .25, [0, 0, 0], [1, 1, 1])
-C = ([.5, -.2, .4, 0], .3, [.1, -.5, .2, 0], [.9, .9, .9, .9])
-
-
-def arrays(v, bootstrap, r, g):
-  """Returns v_tm1, v_t, r_t, discount_t."""
-  v = np.array([*v, bootstrap], np.float32)
-  return v[:-1], v[1:], np.array(r, np.float32), np.array(g, np.float32)
-
-
-def close(actual, expected, atol=2e-6):
-  np.testing.assert_allclose(actual, np.array(expected, np.float64), rtol=0, atol=atol)
-
-
-# V-trace.
+from tests.learner.losses.worked import A, C, arrays, close
 
 
 @pytest.mark.parametrize("case, rho, targets, advantages", [
@@ -64,19 +47,6 @@ def test_vtrace_passes_no_gradient():
   gradients = jax.grad(lambda *x: losses.vtrace_advantages(*x).sum(), argnums=(0, 1, 2, 3, 4))(
     *inputs)
   assert all((g == 0).all() for g in gradients)
-
-
-def test_shapes_are_asserted():
-  v = jnp.zeros(3)
-  for function, count in ((losses.vtrace_advantages, 5), (losses.upgo_returns, 4),
-                          (losses.td_lambda_loss, 4), (losses.vtrace_targets, 5)):
-    with pytest.raises(AssertionError):
-      function(*[v] * (count - 1), jnp.zeros(4))
-    with pytest.raises(AssertionError):
-      function(*[jnp.zeros((3, 2))] * count)
-
-
-# Ratios and the policy gradient.
 
 
 @pytest.mark.parametrize("log_ratios, clipped", [([-.3, .1, -.5], .496585), ([.4, -.1], 1.0)])
@@ -140,67 +110,3 @@ def test_clipping_threshold_determines_the_evaluated_policy(ceiling, policy):
     value, np.zeros_like(value), rewards, discount, ratios)
   assert behaviour @ (targets - value)[:, 0] == pytest.approx(0.0, abs=1e-6)
   assert (targets[0] > value[0]) and (targets[1] < value[1])
-
-
-# TD(lambda).
-
-
-@pytest.mark.parametrize("case, returns, mean_loss", [
-  (A, [.728, .86, 1], .219997), (B, [.18, .1, .25], .125817),
-  (C, [-.039703, -.144032, .3944, .27], .045918)])
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
-def test_td_lambda_worked(wrap, case, returns, mean_loss):
-  v_tm1, v_t, r_t, discount_t = arrays(*case)
-  close(wrap(losses.td_lambda_returns)(v_t, r_t, discount_t), returns)
-  close(wrap(losses.td_lambda_loss)(v_tm1, v_t, r_t, discount_t).mean(), mean_loss)
-
-
-def test_td_lambda_gradient_reaches_the_values_alone():
-  v_tm1, v_t, r_t, discount_t = map(jnp.asarray, arrays(*A))
-  by_v_tm1, *others = jax.grad(
-    lambda *x: losses.td_lambda_loss(*x).sum(), argnums=(0, 1, 2, 3))(v_tm1, v_t, r_t, discount_t)
-  close(by_v_tm1, v_tm1 - np.array([.728, .86, 1]))
-  assert all((g == 0).all() for g in others)
-
-
-def test_explained_variance():
-  returns = jnp.array([1., -1., 3., 5.])
-  ones = jnp.ones(4)
-  assert losses.explained_variance(returns, returns, ones) == 1.0
-  assert losses.explained_variance(returns - 2.0, returns, ones) == pytest.approx(1.0)
-  assert losses.explained_variance(jnp.zeros(4), returns, ones) == 0.0
-  assert losses.explained_variance(-returns, returns, ones) == pytest.approx(-3.0)
-  assert losses.explained_variance(returns, ones, ones) == 0.0
-  weight = jnp.array([1., 1., 0., 1.])
-  spoilt = returns.at[2].set(100.0)
-  assert losses.explained_variance(returns, spoilt, weight) == 1.0
-  assert losses.explained_variance(returns, spoilt, jnp.zeros(4)) == 0.0
-
-
-# UPGO.
-
-
-@pytest.mark.parametrize("case, returns, advantages", [
-  (A, [1, 1, 1], [.9, .8, .7]),
-  (([0, .5, -.5, .2], .1, [0] * 4, [1] * 4), [.5, .2, .2, .1], [.5, -.3, .7, -.1]),
-  (([.2, .6, .1, .4], 123., [0, 0, 0, -1], [1, 1, 1, 0]), [.6, .4, .4, -1], [.4, -.2, .3, -1.4]),
-  (([.3] * 3, .3, [0] * 3, [1] * 3), [.3] * 3, [0] * 3),
-], ids="ABCD")
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
-def test_upgo_worked(wrap, case, returns, advantages):
-  inputs = arrays(*case)
-  actual = wrap(losses.upgo_returns)(*inputs)
-  close(actual, returns)
-  close(actual - inputs[0], advantages)
-
-
-def test_upgo_follows_on_a_tie():
-  """Equality counts as upgoing: step 1 earns exactly its value and is followed."""
-  v_tm1, v_t, r_t, discount_t = arrays([0., .5, .25], 4., [0, .25, 0], [1, 1, 1])
-  close(losses.upgo_returns(v_tm1, v_t, r_t, discount_t), [4.25, 4.25, 4.])
-
-
-def test_upgo_passes_no_gradient():
-  inputs = [jnp.asarray(x) for x in arrays(*C)]
-  gradients = jax.grad(lambda *x: losses.upgo_returns(*x).sum(), argnums=(0, 1, 2, 3))(*inputs)
-  assert all((g == 0).all() for g in gradients)

@@ -13,7 +13,7 @@ from hypothesis import strategies
 from starleague.learner import losses
 from tests.learner import loss_cases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Functions of rlax used here warn that distrax replaces them.
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 # rlax's inverse of the value rescaling cancels in float32; this project's form does not.

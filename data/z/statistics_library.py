@@ -183,7 +183,10 @@ class StatisticsLibrary:
     try:
       with np.load(path, allow_pickle=False) as file:
         data = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError) as error:
+      if not data:
+        raise ValueError("it holds no arrays")
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, AttributeError,
+            EOFError, OSError, NotImplementedError, RuntimeError, SyntaxError) as error:
       if isinstance(error, FileNotFoundError):
         raise
       raise ValueError(f"{path} is not a readable z library: {error}. Make it again.") from error
@@ -218,6 +221,11 @@ def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
   """Raises ValueError unless a library file has all arrays, with the expected shapes and dtypes."""
   columns = ("map_index", "home_race", "away_race", "side")
   missing = {"format", "vocabulary", "maps", *columns, *types.Statistics._fields} - data.keys()
+  for name, kind, axes in (("format", "i", 0), ("vocabulary", "U", 0), ("maps", "U", 1)):
+    if name in data and (data[name].dtype.kind != kind or data[name].ndim != axes):
+      expected_kind = "an integer" if kind == "i" else "text"
+      raise ValueError(f"{path}: {name} is {data[name].dtype}{list(data[name].shape)}, expected "
+                       f"{expected_kind} with {axes} axes. Make it again.")
   if "format" in data and int(data["format"]) != FORMAT:
     raise ValueError(f"{path} has format {int(data['format'])}, expected {FORMAT}. Make it again "
                      "with this version.")
@@ -237,6 +245,10 @@ def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
       raise ValueError(f"{path}: {name} has shape {data[name].shape}, expected {shape}.")
     if data[name].dtype != dtype:
       raise ValueError(f"{path}: {name} is {data[name].dtype}, expected {dtype}.")
+  for name in ("home_race", "away_race"):
+    if size and data[name].max() >= len(types.RACES):
+      raise ValueError(f"{path}: {name} is {data[name].max()} of a game, expected 0 to "
+                       f"{len(types.RACES) - 1}.")
   if size and data["side"].max() >= SIDES:
     raise ValueError(f"{path}: side is {data['side'].max()} of a game, expected 0 or 1.")
   if size and not 0 <= data["map_index"].min() <= data["map_index"].max() < data["maps"].size:

@@ -184,6 +184,13 @@ def test_saving_and_loading(library, tmp_path):
     np.testing.assert_array_equal(a, b)
 
 
+def test_a_single_array_is_no_library(tmp_path):
+  with open(tmp_path / "z.npz", "wb") as file:
+    np.save(file, np.zeros(3))
+  with pytest.raises(ValueError, match="z.npz is not a readable z library"):
+    StatisticsLibrary.load(tmp_path / "z.npz")
+
+
 def test_an_empty_library_is_saved_too(tmp_path):
   StatisticsLibrary.from_games([]).save(tmp_path / "z.npz")
   assert len(StatisticsLibrary.load(tmp_path / "z.npz")) == 0
@@ -221,6 +228,13 @@ def test_a_damaged_file_is_named(library, tmp_path):
   ({"effects": None}, "lacks effects"),
   ({"map_index": np.array([0, 1, 1, 2, 1], np.int32)}, "map_index names map 2 of 2"),
   ({"units": np.zeros((5, 256), np.int64)}, "units is int64, expected bool"),
+  ({"home_race": np.full(5, 9, np.uint8)}, "home_race is 9 of a game, expected 0 to 4"),
+  ({"away_race": np.full(5, 200, np.uint8)}, "away_race is 200 of a game, expected 0 to 4"),
+  ({"format": np.zeros(2, np.int64)}, r"format is int64\[2\], expected an integer with 0 axes"),
+  ({"format": np.array("two")}, r"format is <U3\[\], expected an integer"),
+  ({"maps": np.array("Kairos")}, r"maps is <U6\[\], expected text with 1 axes"),
+  ({"maps": np.arange(2)}, r"maps is int64\[2\], expected text"),
+  ({"vocabulary": np.zeros(3)}, r"vocabulary is float64\[3\], expected text"),
   ({"units": np.zeros((5, 256), object)}, "not a readable z library"),  # pickled: never loaded
 ])
 def test_other_files_are_refused(library, tmp_path, change, message):

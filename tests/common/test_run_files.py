@@ -1,0 +1,18 @@
+"""Names of a run's files: no two files share one, and players have directories of their own."""
+
+import pathlib
+
+from starleague.common import run_files
+
+RUN = pathlib.Path("runs/mini")
+
+
+def test_names_differ_and_are_plain():
+  names = [value for name, value in vars(run_files).items() if name.isupper() and name != "PLAYER"]
+  assert len(names) >= 8 and len(set(names)) == len(names)
+  assert all(pathlib.Path(name).name == name for name in names)
+
+
+def test_directories_of_players():
+  assert run_files.learner_dir(RUN, "main_0") == RUN / "learners" / "main_0"
+  assert run_files.snapshot_path(RUN, "main_0_1") == RUN / "players" / "main_0_1"

@@ -156,7 +156,7 @@ def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statisti
     game_loop: [] integer, at this step.
     active: [4] bool, PSEUDO_REWARDS; inactive ones are 0.
     level: minus the distance where it changes, instead of its decrease.
-    scale: [] or [4], factor of the rewards.
+    scale: [] or [4], factor of the rewards; see `learner.weights` for what else multiplies.
     grid_per_unit, saturation_distance: see build_order_distance.
 
   Returns:

@@ -70,7 +70,7 @@ class Learnt(NamedTuple):
   baselines: Array  # [T + 1, 5, B]
   reward: Array  # [T, 5, B]
   discount: Array  # [T, B]
-  active: Array  # [T, 5, B]: 1 where the episode plays for the reward, else 0
+  active: Array  # [T, 5, B], 0 or 1: a_k of `learner.weights`
   weight: Array  # [T, B]
 
 

@@ -1,5 +1,24 @@
 """Costs of the objectives' terms: plain data, static under jit.
 
+The scale of a pseudo-reward k, from a game to the loss. `d_k` is the distance of the game to z, with
+the time factor where k has one; `P_k` is the probability that a game plays for k:
+
+    reward_k       = a_k * scale * (d_k before the step - d_k after it)
+    policy loss   += policy[k] * a_k * -(advantage of reward_k) * log pi, by V-trace; upgo[k] alike
+    value loss    += baseline[k] * (G_k - V_k)^2 / 2, where G_k is the TD(lambda) return
+
+* `a_k`, 0 or 1, is drawn per game with `P_k`: `actor.pseudo_probability` if `actor.pseudo_rewards`
+  names k, else 0. The policy observes the active part of z. In the value loss a_k is only inside
+  reward_k: the value learns 0 in games that do not play for k.
+* `scale` is `actor.pseudo_scale`. The advantage is linear in it, so that an active reward's policy
+  gradient is proportional to `policy[k] * scale`; the value loss is proportional to
+  `baseline[k] * scale^2` once the values have adapted.
+* `policy[k]` and `baseline[k]` are those of `RLWeights`. Runs set them to 0 for rewards that no
+  game plays for (`rl_weights` of experiments), which also removes them from the compiled program.
+
+The win-loss reward has index 0: a_0 and its scale are 1. `actor.rewards` computes reward_k,
+`learner.objective` the losses.
+
 Source: Vinyals et al. 2019, detailed architecture.
 """
 

@@ -61,7 +61,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
       "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,  # seconds between two looks for newer weights
-      "pseudo_probability": 0.25,  # probability that a pseudo-reward is active in a game
+      "pseudo_probability": 0.25,  # that a pseudo-reward is active in a game; see learner/weights
       # Pseudo-rewards in use; mini has no upgrades and no effects.
       "pseudo_rewards": "build_order,built_units",
       # Opponents whose won games give z in a run from random weights; otherwise imitated games do.
@@ -178,6 +178,7 @@ def _learner() -> dict:
     "eps": 1e-5,  # added to the root of Adam's second moment
     "max_norm": 1.0,  # norm to which gradients are clipped; 0: no clipping
     "td_lambda": 0.8,  # lambda of the TD(lambda) targets of the value functions
+    "vtrace_lambda": 1.0,  # lambda of the V-trace targets; 1 as published
     "policy_cost": 5.0,  # cost of the policy gradient of the win-loss reward
     "baseline_cost": 10.0,  # cost of the win-loss value function
     "upgo_cost": 1.0,  # cost of upgoing policy updates

@@ -101,6 +101,7 @@ RANGES = {
   "learner.eps": _POSITIVE,
   "learner.max_norm": _COST,
   "learner.td_lambda": _FRACTION,
+  "learner.vtrace_lambda": _FRACTION,
   "learner.policy_cost": _COST,
   "learner.baseline_cost": _COST,
   "learner.upgo_cost": _COST,

@@ -65,7 +65,10 @@ def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:
 
 
 def rl_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
-  """Returns the weights of the RL objective. Unused reward streams have zero weight."""
+  """Returns the weights of the RL objective. Unused reward streams have zero weight.
+
+  `learner.weights` has the scale of pseudo-rewards.
+  """
   learner = config.learner
   published = weights.RLWeights()
   pseudo = config.actor.pseudo_probability > 0
@@ -80,7 +83,7 @@ def rl_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:
     baseline=costs(learner.baseline_cost, published.baseline),
     upgo=costs(learner.upgo_cost, published.upgo), entropy=learner.entropy,
     teacher_kl=learner.teacher_kl, function_kl=learner.function_kl if pseudo else 0.0,
-    td_lambda=learner.td_lambda)
+    td_lambda=learner.td_lambda, vtrace_lambda=learner.vtrace_lambda)
 
 
 def _by_name(group: ml_collections.ConfigDict, options: type) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from starleague.data.checkpoints.store import (
   CheckpointDamagedError,
   CheckpointMismatchError,
   Checkpoints,
+  DiskFullError,
   Restored,
   load_params,
   save_params,
 )
 
-__all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "Restored",
-           "load_params", "read_manifest", "save_params"]
+__all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
+           "Restored", "load_params", "read_manifest", "save_params"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ from starleague.data.trees import Tree, is_key
 
 Leaf = dict[str, Any]  # shape, dtype, key, path: see `describe_leaves`
 
+_logger = logging.getLogger(__name__)
+
 SCHEMA = 1
 MANIFEST = "manifest.json"
 _TYPES = {"step": int, "preset": str, "config": dict, "vocabulary": str, "extra": dict,
@@ -35,6 +38,10 @@ class CheckpointMismatchError(UserError, ValueError):
 
 class CheckpointDamagedError(UserError, RuntimeError):
   """A checkpoint whose files are missing or are not those that were written."""
+
+
+class CheckpointMisplacedError(CheckpointDamagedError):
+  """A checkpoint in the folder of another step; its files may be sound."""
 
 
 def read_manifest(path: str | os.PathLike) -> dict[str, Any]:
@@ -109,6 +116,8 @@ def describe(config: AgentConfig, step: int, extra: Mapping[str, Any] | None) ->
 def check(path: Path, config: AgentConfig | None) -> dict[str, Any]:
   """Reads a checkpoint's manifest and checks vocabulary, agent and all files.
 
+  Files that the manifest does not list are ignored with a warning.
+
   Args:
     path: the checkpoint's folder.
     config: the agent that it must fit; None: any.
@@ -124,10 +133,27 @@ def check(path: Path, config: AgentConfig | None) -> dict[str, Any]:
   if config is not None:
     _check_config(path, manifest, config)
   try:
-    manifests.check_files(path / MANIFEST, manifest)
+    manifests.check_files(path / MANIFEST, manifest, others=True)
   except manifests.ManifestError as error:
     raise CheckpointDamagedError(str(error)) from error
+  listed = {MANIFEST, *manifest["files"]}
+  if others := sorted(file.relative_to(path).as_posix() for file in path.rglob("*")
+                      if not file.is_dir() and file.relative_to(path).as_posix() not in listed):
+    _logger.warning("ignoring files that %s does not list: %s", path / MANIFEST, ", ".join(others))
   return manifest
+
+
+def check_step(path: Path, step: int) -> None:
+  """Checks that a checkpoint is in the folder of its step.
+
+  Raises:
+    CheckpointMisplacedError: it is not.
+  """
+  found = read_manifest(path)["step"]
+  if found != step:
+    raise CheckpointMisplacedError(
+      f"{path} holds the checkpoint of step {found}, expected step {step}: give the folder its "
+      f"name back, {found:012d}.")
 
 
 def _check_config(path: Path, manifest: Mapping[str, Any], config: AgentConfig) -> None:

@@ -11,34 +11,44 @@ moment leaves the previous checkpoints and never a partial one. One process writ
 first host of a run; any process may read it.
 """
 
+import errno
 import glob
 import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from starleague.agent.config import AgentConfig
 from starleague.common import files
+from starleague.common.errors import UserError
 from starleague.data.checkpoints import arrays, checkpoint_manifest
 from starleague.data.checkpoints.checkpoint_manifest import (
   MANIFEST,
   CheckpointDamagedError,
   CheckpointMismatchError,
+  CheckpointMisplacedError,
   read_manifest,
 )
 from starleague.data.trees import Tree
 
-__all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "Restored",
-           "load_params", "read_manifest", "save_params"]
+__all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
+           "Restored", "load_params", "read_manifest", "save_params"]
 Loaded = TypeVar("Loaded")
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _logger = logging.getLogger(__name__)
 
 _STEP = re.compile(r"\d{12}")
 _REPLACED = re.compile(r"\.replaced-(\d{12})")
+_MISPLACED = "misplaced-"  # prefix of checkpoints that were in the folder of another step
 _LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
+
+
+class DiskFullError(UserError):
+  """There is no space to save a checkpoint; the complete ones are kept."""
 
 
 class Restored(NamedTuple):
@@ -77,6 +87,7 @@ class Checkpoints:
       ) from error
     self._config, self._keep_last, self._keep_every = config, keep_last, keep_every
     self._damaged: set[int] = set()
+    self._misplaced: set[int] = set()
 
   def steps(self) -> list[int]:
     """Returns the steps that have a checkpoint, ascending."""
@@ -97,8 +108,10 @@ class Checkpoints:
     Raises:
       ValueError: a later checkpoint exists; the directory would mix two runs.
       RuntimeError: this is not the first host of a run.
+      DiskFullError: there is no space left; the complete checkpoints are kept.
     """
     arrays.require_first_host(self.directory)  # before leftovers are removed
+    self._set_aside_misplaced()
     later = [s for s in self.steps() if s > step and s not in self._damaged]
     if later:
       raise ValueError(f"{self.directory} already holds step {later[-1]}, later than {step}: "
@@ -108,8 +121,9 @@ class Checkpoints:
     trees = {"params": state.params, "state": state._replace(params=())}
     final = self.directory / f"{step:012d}"
     # Under the name `.replaced-...`, `_find` still finds the old one until the new one is in place.
-    arrays.write(final, trees, checkpoint_manifest.describe(self._config, step, extra),
-                           aside=self.directory / f".replaced-{final.name}")
+    manifest = checkpoint_manifest.describe(self._config, step, extra)
+    with _disk_full_named(self.directory, step):
+      arrays.write(final, trees, manifest, aside=self.directory / f".replaced-{final.name}")
     self._damaged.discard(step)
     self._prune()
     return final
@@ -134,10 +148,16 @@ class Checkpoints:
       if step not in found:
         raise FileNotFoundError(f"{self.directory} has no checkpoint of step {step}; it has "
                                 f"{sorted(found)}")
-      return self._restore(found[step], template)
-    return _newest(found, lambda path: self._restore(path, template), self._damaged.add)
+      return self._restore(found[step], template, step)
+    return _newest(
+      found, lambda step: self._restore(found[step], template, step), self._on_damaged)
 
-  def _restore(self, path: Path, template: Any) -> Restored:
+  def _on_damaged(self, step: int, error: CheckpointDamagedError) -> None:
+    misplaced = isinstance(error, CheckpointMisplacedError)
+    (self._misplaced if misplaced else self._damaged).add(step)
+
+  def _restore(self, path: Path, template: Any, step: int) -> Restored:
+    checkpoint_manifest.check_step(path, step)
     manifest = checkpoint_manifest.check(path, self._config)
     trees = {"params": template.params, "state": template._replace(params=())}
     leaves = {name: manifest["leaves"].get(name, {}) for name in trees}
@@ -148,6 +168,20 @@ class Checkpoints:
              for name, tree in trees.items()}
     state = parts["state"]._replace(params=parts["params"])
     return Restored(manifest["step"], state, manifest["extra"])
+
+  def _set_aside_misplaced(self) -> None:
+    """Renames skipped checkpoints that are in the folder of another step; they are never removed.
+
+    Their folders' names would stand for steps that the run has yet to reach.
+    """
+    found = _find(self.directory)
+    for step in sorted(self._misplaced & found.keys()):
+      aside = self.directory / f"{_MISPLACED}{step:012d}"
+      while aside.exists():
+        aside = aside.with_name(f"{aside.name}-")
+      _logger.warning("setting aside a checkpoint of another step: %s", aside)
+      os.rename(found[step], aside)
+    self._misplaced.clear()
 
   def _prune(self) -> None:
     found = _find(self.directory)
@@ -212,32 +246,52 @@ def load_params(path: str | os.PathLike, config: AgentConfig | None = None) -> T
   """
   path = Path(path).absolute()
 
-  def load(path: Path) -> Tree:
+  def load(path: Path, step: int | None = None) -> Tree:
+    if step is not None:
+      checkpoint_manifest.check_step(path, step)
     leaves = checkpoint_manifest.check(path, config)["leaves"]["params"]
     return arrays.nest(arrays.read(path, "params", leaves), leaves)
 
   found = _find(path) if path.is_dir() and not (path / MANIFEST).exists() else {}
   if found:
-    return _newest(found, load, lambda step: None)
+    return _newest(found, lambda step: load(found[step], step), lambda step, error: None)
   if not path.is_dir():
     raise FileNotFoundError(f"no snapshot, checkpoint or directory of checkpoints at {path}")
   return load(path)
 
 
-def _newest(found: Mapping[int, Path], load: Callable[[Path], Loaded],
-            on_damaged: Callable[[int], None]) -> Loaded | None:
+def _newest(found: Mapping[int, Path], load: Callable[[int], Loaded],
+            on_damaged: Callable[[int, CheckpointDamagedError], None]) -> Loaded | None:
   """Loads the newest intact checkpoint; None if there is no checkpoint."""
   for step in sorted(found, reverse=True):
     try:
-      return load(found[step])
+      return load(step)
     except CheckpointDamagedError as error:
       _logger.warning("checkpoint damaged, using the previous one: step=%d %s", step, error)
-      on_damaged(step)
+      on_damaged(step, error)
   if found:
     raise CheckpointDamagedError(
       f"every checkpoint of {next(iter(found.values())).parent} is damaged: steps "
       f"{sorted(found)}; restore the files from a copy, or start a new run in another directory")
   return None
+
+
+@contextmanager
+def _disk_full_named(directory: Path, step: int) -> Iterator[None]:
+  """Turns the errors of a full disk, also those of Orbax's own writers, into `DiskFullError`."""
+  try:
+    yield
+  except Exception as error:
+    code = getattr(error, "errno", None)
+    texts = [os.strerror(number) for number in _DISK_FULL]
+    if code not in _DISK_FULL and not any(text in str(error) for text in texts):
+      raise
+    free = shutil.disk_usage(directory).free / 1e6
+    steps = sorted(_find(directory))
+    kept = f"step {steps[-1]} is kept" if steps else "there is none before it"
+    raise DiskFullError(
+      f"{directory}: no space left to save the checkpoint of step {step}, {free:.0f} MB are free; "
+      f"{kept}: free some space, then start the same command again, which resumes.") from error
 
 
 def _find(directory: Path) -> dict[int, Path]:

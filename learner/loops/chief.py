@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Mapping
 
@@ -31,7 +32,7 @@ class ChiefDuties:
     """
     self._saved, self._options = saved, options
     self._run_dir = process.run_dir
-    self._saved_at: float | None = None  # first: the time of the first update
+    self._saved_at: float | None = None  # at first the time of this process's first update
     if saved is None:
       return
     self._publish = parameters.ParameterPublisher(
@@ -70,10 +71,15 @@ class ChiefDuties:
 
   def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
            now: bool = False) -> None:
-    """Saves a checkpoint if the interval is over, or always if `now`."""
-    self._saved_at = self._saved_at or time.time()
-    due = now or time.time() - self._saved_at >= self._options.checkpoint_interval_s
-    if self._saved is not None and due:
+    """Saves a checkpoint if the interval is over, or always if `now`.
+
+    The first update of a run is saved at once: a kill before it loses the compilation only.
+    """
+    if self._saved is None:
+      return
+    if self._saved_at is None:
+      self._saved_at = time.time() if self._saved.steps() else -math.inf
+    if now or time.time() - self._saved_at >= self._options.checkpoint_interval_s:
       self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
       self._saved_at = time.time()
 

@@ -116,7 +116,8 @@ class Imitator:
     watch = guard.Guard(self._run_dir / "diagnosis", self._options.max_skipped,
                         readable=jax.vmap(self._readable))
     before, begun = self.position.seconds, time.time()
-    measured = saved = begun
+    measured = begun
+    saved = begun if self._saved.steps() else -math.inf  # a run's first update is saved at once
     for position, chunks in batches:
       self._set_rate(self._rate_at(phase, position, before + time.time() - begun))
       chunks = chunks._replace(carry=self._carry)

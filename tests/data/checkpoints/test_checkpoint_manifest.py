@@ -130,7 +130,6 @@ DAMAGES = {
   "a folder for a file": folder_for_file,
   "a folder for the manifest": folder_for_manifest,
   "a file for a checkpoint": file_for_checkpoint,
-  "an unlisted file": lambda path: (path / "params" / "more").write_text("x"),
 }
 
 

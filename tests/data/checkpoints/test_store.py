@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import json
 import logging
 import shutil
@@ -171,6 +172,79 @@ def test_damaged_checkpoints_do_not_count_as_kept(copied):
   assert saver.restore(make_state()).step == 2
   saver.save(3, make_state(3))  # earlier than the damaged one, which is removed
   assert saver.steps() == [2, 3]
+
+
+def test_unlisted_files_are_ignored_with_a_warning_and_nothing_sound_is_lost(copied, caplog):
+  stray = copied / "000000000002" / "params" / ".DS_Store"
+  stray.write_text("x")
+  saver = Checkpoints(copied, MINI)
+  with caplog.at_level(logging.WARNING):
+    assert_same(saver.restore(make_state()).state, make_state(2))
+  warning, = [record.getMessage() for record in caplog.records
+              if record.name.startswith("starleague")]
+  assert "does not list: params/.DS_Store" in warning
+  saver.save(3, make_state(3))
+  assert saver.steps() == [1, 2, 3] and stray.exists()
+  assert checkpoints.load_params(copied / "000000000002")["policy"].keys() == {"scale", "none"}
+
+
+def swap(directory, one, other):
+  (directory / one).rename(directory / "swapped")
+  (directory / other).rename(directory / one)
+  (directory / "swapped").rename(directory / other)
+
+
+def test_swapped_checkpoints_are_skipped_and_never_deleted(copied, caplog):
+  Checkpoints(copied, MINI).save(3, make_state(3))
+  swap(copied, "000000000002", "000000000003")
+  saver = Checkpoints(copied, MINI, keep_last=1)
+  with caplog.at_level(logging.WARNING):
+    assert saver.restore(make_state()).step == 1
+  assert "000000000003 holds the checkpoint of step 2, expected step 3" in caplog.text
+  assert_same(checkpoints.load_params(copied), make_state(1).params)
+  saver.save(2, make_state(7))
+  assert saver.steps() == [2]
+  for name, step in (("misplaced-000000000002", 3), ("misplaced-000000000003", 2)):
+    assert_same(checkpoints.load_params(copied / name), make_state(step).params)
+
+
+def test_only_swapped_checkpoints_are_an_error(copied):
+  swap(copied, "000000000001", "000000000002")
+  with pytest.raises(CheckpointDamagedError, match="every checkpoint .* is damaged"):
+    Checkpoints(copied, MINI).restore(make_state())
+  with pytest.raises(CheckpointDamagedError, match="step 1, expected step 2: give the folder its"):
+    Checkpoints(copied, MINI).restore(make_state(), step=2)
+
+
+@pytest.mark.parametrize("error", [
+  OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "Disk quota exceeded"),
+  ValueError("RESOURCE_EXHAUSTED: Error writing: No space left on device")])
+def test_a_full_disk_is_one_line_and_keeps_the_newest_checkpoint(copied, monkeypatch, error):
+  def full(path, values):
+    raise error
+
+  saver = Checkpoints(copied, MINI, keep_last=1)
+  saver.restore(make_state())
+  with monkeypatch.context() as patched:
+    patched.setattr(manifests, "write", full)
+    with pytest.raises(checkpoints.DiskFullError, match=(
+        rf"^{copied}: no space left to save the checkpoint of step 3, \d+ MB are free; "
+        "step 2 is kept: free some space")) as raised:
+      saver.save(3, make_state(3))
+  assert "\n" not in str(raised.value)
+  assert {path.name for path in copied.iterdir()} == {"000000000001", "000000000002"}
+  assert_same(Checkpoints(copied, MINI).restore(make_state()).state, make_state(2))
+  saver.save(3, make_state(3))
+  assert saver.steps() == [3]
+
+
+def test_other_errors_of_a_save_pass(copied, monkeypatch):
+  def denied(path, values):
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+  monkeypatch.setattr(manifests, "write", denied)
+  with pytest.raises(PermissionError):
+    Checkpoints(copied, MINI).save(3, make_state(3))
 
 
 def test_earlier_step_than_the_newest_is_rejected(copied):

@@ -1,7 +1,7 @@
 """Costs of the objectives' terms: plain data, static under jit.
 
-The scale of a pseudo-reward k, from a game to the loss. `d_k` is the distance of the game to z, with
-the time factor where k has one; `P_k` is the probability that a game plays for k:
+The scale of a pseudo-reward k, from a game to the loss. `d_k` is the distance of the game to z,
+with the time factor where k has one; `P_k` is the probability that a game plays for k:
 
     reward_k       = a_k * scale * (d_k before the step - d_k after it)
     policy loss   += policy[k] * a_k * -(advantage of reward_k) * log pi, by V-trace; upgo[k] alike

@@ -67,7 +67,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       # Opponents whose won games give z in a run from random weights; otherwise imitated games do.
       "demonstrators": "rusher,builder",
       "library": "",  # file of z for training games; empty: the imitated or demonstrators' games
-      "pseudo_scale": 0.1,  # reward for one unit of distance to z
+      "pseudo_scale": 0.1,  # reward for one unit of distance to z; see learner/weights
     },
     "league": _league(),
     "cluster": _cluster(),

@@ -1,7 +1,7 @@
-"""What the policy is told of a game: a strategy statistic z by match-up, and its own MMR.
+"""The conditioning of games: a strategy statistic z by match-up, and the MMR.
 
 Build order positions depend on the map and on the starting side, and a strategy on both races. All
-arrays have fixed shapes, so that one compiled program plays under any conditions.
+arrays have fixed shapes, so that one compiled program plays under any conditioning.
 """
 
 import itertools
@@ -33,7 +33,7 @@ class Conditioning(NamedTuple):
 
 
 def unconditional(maps: int, mmr: int) -> Conditioning:
-  """Returns the conditions of games without z.
+  """Returns the conditioning of games without z.
 
   Args:
     maps: number of maps.
@@ -49,7 +49,7 @@ def unconditional(maps: int, mmr: int) -> Conditioning:
 def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequence[int], size: int,
                  active: np.ndarray, mmr: int, seed: int,
                  away_races: Sequence[int] | None = None) -> Conditioning:
-  """Returns conditions with z from a library, drawn once for each match-up.
+  """Returns conditioning with z from a library, drawn once for each match-up.
 
   Args:
     library: z of recorded games.
@@ -116,7 +116,7 @@ class Recent:
     del found[:-self._size]
 
   def conditioning(self) -> Conditioning:
-    """Returns conditions with M = 1 + races * 2 * size and K = size."""
+    """Returns conditioning with M = 1 + races * 2 * size and K = size."""
     races, size = len(types.RACES), self._size
     empty = types.zeros(types.statistics_spec())
     held = [empty]

@@ -3,7 +3,7 @@
 A z is the build order and the cumulative statistics of one player's game: the first twenty units
 and buildings with their positions, and the units, effects and upgrades that occurred (Vinyals et
 al. 2019, Methods). Environments record it as `executed`. A library stores the z of many games by
-map and match-up; each training game samples its target from the games that match.
+map and match-up; each training game samples its z from the games that match.
 """
 
 import dataclasses

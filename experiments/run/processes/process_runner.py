@@ -18,6 +18,7 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from starleague.experiments.run.processes.programs import Place, Process, Program, ThisMachine
 
@@ -40,6 +41,13 @@ class ProcessFailed(RuntimeError):
   def __init__(self, name: str, status: int, message: str):
     super().__init__(message)
     self.name, self.status = name, status
+
+
+class Death(NamedTuple):
+  """The death of a process."""
+
+  name: str
+  cause: str  # as "was killed by SIGTERM"
 
 
 class Runner:
@@ -76,6 +84,7 @@ class Runner:
     """
     _check(processes)
     self._children = [_Child(process) for process in processes]
+    self._deaths: list[Death] = []
     self._place = place or ThisMachine()
     self._backoff = backoff_seconds
     self._max_backoff = max_backoff_seconds
@@ -109,7 +118,9 @@ class Runner:
     Raises:
       ProcessFailed: one died with no restart left. The others still run: call `stop`.
     """
-    died = {child.process.gang for child in self._children if child.reap()} - {""}
+    dead = [child for child in self._children if child.reap()]
+    self._deaths += [Death(child.process.name, child.describe_end()) for child in dead]
+    died = {child.process.gang for child in dead} - {""}
     addresses = self.addresses()
     for child in self._children:
       if child.state is State.RUNNING and child.process.gang in died:
@@ -137,6 +148,11 @@ class Runner:
   def restarts(self) -> dict[str, int]:
     """Returns the number of restarts since `start`, by name."""
     return {child.process.name: child.restarts for child in self._children}
+
+  def take_deaths(self) -> list["Death"]:
+    """Returns the deaths of processes since the last call, in order."""
+    found, self._deaths = self._deaths, []
+    return found
 
   def pids(self) -> dict[str, int]:
     """Returns the process ids of processes that run on this machine, by name."""
@@ -267,8 +283,8 @@ class _Child:
     if self.state is State.RUNNING:
       self.state = State.WAITING
 
-  def describe_failure(self) -> str:
-    """Returns the cause of death, the number of restarts, and the end of the log."""
+  def describe_end(self) -> str:
+    """Returns the cause of death."""
     how = f"exited with status {self.status}"
     if self.status < 0:
       try:
@@ -277,9 +293,13 @@ class _Child:
         how = f"was killed by signal {-self.status}"
     if self.status == -signal.SIGKILL:
       how += " (out of memory?)"
+    return how
+
+  def describe_failure(self) -> str:
+    """Returns the cause of death, the number of restarts, and the end of the log."""
     again = f" after {self.consecutive} restarts in a row" if self.consecutive else ""
     tail = "\n".join("  | " + line for line in log_tail(self.process.log_path)) or "  | (nothing)"
-    return (f"process {self.process.name!r} {how}{again}; the end of its log "
+    return (f"process {self.process.name!r} {self.describe_end()}{again}; the end of its log "
             f"{self.process.log_path}:\n{tail}")
 
 

@@ -1,9 +1,10 @@
 """A run: its config, the supervision of its processes, its report."""
 
+import collections
 import contextlib
 import pathlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import ml_collections
 
@@ -81,6 +82,7 @@ class Watch:
     self._run_dir, self._origin, self._shown = run_dir, origin, shown
     self._rows = results.Follower(run_dir / results.FILE_NAME)
     self._monitor = monitor.Monitor(run_dir.name)
+    self._deaths: collections.Counter[str] = collections.Counter()  # by process
     self._written = self._updated = time.time()
 
   def __call__(self, states: Mapping[str, str]) -> None:
@@ -101,6 +103,21 @@ class Watch:
       now - self._origin, progress.read(self._run_dir), states))
 
 
+  def report_deaths(self, deaths: Sequence[process_runner.Death]) -> None:
+    """Prints the deaths of processes, which are started again, and counts them in the results.
+
+    Args:
+      deaths: since the last call.
+    """
+    for name, cause in deaths:
+      self._deaths[name] += 1
+      self._shown.print(f"process={'_'.join(name.split())} {cause}; it is started again "
+                        f"(deaths so far: {self._deaths[name]})")
+    results.append(self._run_dir / results.FILE_NAME, [
+      results.Row(time.time() - self._origin, 0, f"deaths/{'_'.join(name.split())}",
+                  self._deaths[name]) for name in {death.name for death in deaths}])
+
+
 def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> None:
   """Runs processes until those that end a graph have finished, then ends the others.
 
@@ -114,12 +131,13 @@ def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> No
     KeyboardInterrupt: Ctrl-C or SIGTERM, after all processes have ended.
   """
   with process_runner.Runner(running.processes, place=place, backoff_seconds=0.25,
-                        deadline_seconds=DEADLINE_S) as runner:
+                             deadline_seconds=DEADLINE_S) as runner:
     states = runner.poll()
     while any(states[name] is not process_runner.State.FINISHED for name in running.until):
       watch({name: str(state) for name, state in states.items()})
       time.sleep(POLL_S)
       states = runner.poll()
+      watch.report_deaths(runner.take_deaths())
 
 
 def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,

@@ -8,6 +8,8 @@ from starleague.common.results import Row
 from starleague.experiments.run.progress import display
 
 WINDOW_S = 30.0  # window of rates
+SILENCE_S = 20.0  # after which a learner that records nothing waits, at least
+_INTERVALS = 3  # between its records, in which it may be silent
 _SHOWN = ("loss/total", "loss/policy", "loss/value", "loss/entropy")
 _SCORE = "score/train/"
 _IMITATION = f"{IMITATION}/"  # prefix of the tags of imitation, which counts its own updates
@@ -21,6 +23,7 @@ class Monitor:
     """Starts empty; `name` is the run's, for the display."""
     self._name = name
     self._newest: dict[str, Row] = {}  # by tag
+    self._interval: dict[str, float] = {}  # seconds between the newest two rows, by tag
     self._recent: collections.deque[tuple[float, float]] = collections.deque()  # seconds, steps
     self._steps = self._games = 0.0
     self._update = self._imitated = 0
@@ -29,6 +32,8 @@ class Monitor:
     """Adds rows in the order of the results file."""
     for row in rows:
       if row.tag not in self._newest or row.seconds >= self._newest[row.tag].seconds:
+        if row.tag in self._newest:
+          self._interval[row.tag] = row.seconds - self._newest[row.tag].seconds
         self._newest[row.tag] = row
       if row.tag.startswith(_IMITATION):
         self._imitated = max(self._imitated, row.update)
@@ -79,11 +84,22 @@ class Monitor:
       updates=self._imitated if imitates else self._update,
       steps_produced=int(self._steps), steps_learnt=int(self._value(f"{prefix}total/steps_learnt")),
       games=int(self._games), actor_rate=self.actor_rate(seconds),
-      learner_rate=self._value(f"{prefix}speed/learner"),
-      waiting=self._value(f"{prefix}speed/waiting"),
+      learner_rate=self._rate(f"{prefix}speed/learner", seconds, 0.0),
+      waiting=self._rate(f"{prefix}speed/waiting", seconds, 1.0),
       losses={tag.removeprefix("loss/"): self._value(prefix + tag) for tag in shown
               if prefix + tag in self._newest},
       scores=self._scores(), processes=processes)
+
+  def _rate(self, tag: str, seconds: float, silent: float) -> float:
+    """Returns a figure of the learner, or `silent` if nothing has come for several intervals.
+
+    The learner records at updates: without trajectories it is silent.
+    """
+    if tag not in self._newest:
+      return 0.0
+    age = seconds - self._newest[tag].seconds
+    patience = max(SILENCE_S, _INTERVALS * self._interval.get(tag, 0.0))
+    return self._newest[tag].value if age <= patience else silent
 
   def _value(self, tag: str) -> float:
     return self._newest[tag].value if tag in self._newest else 0.0

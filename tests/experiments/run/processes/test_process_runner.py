@@ -84,6 +84,8 @@ def test_a_restart_can_succeed(tmp_path):
   with Runner([child], backoff_seconds=0.01) as runner:
     runner.wait(["second"], timeout_seconds=20)
     assert runner.restarts() == {"second": 1}
+    assert runner.take_deaths() == [("second", "exited with status 3")]
+    assert runner.take_deaths() == []
 
 
 def test_backoff_doubles_to_its_limit_and_resets_after_a_recovery(tmp_path):

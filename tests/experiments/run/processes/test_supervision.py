@@ -1,10 +1,13 @@
 """The directory of a run."""
 
+import io
+
 import pytest
 
-from starleague.common import run_files
+from starleague.common import results, run_files
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.processes import supervision
+from starleague.experiments.run.processes import process_runner, supervision
+from starleague.experiments.run.progress import display
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
@@ -17,3 +20,21 @@ def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
     supervision.prepare(config, tmp_path / "b", league=True)
   supervision.prepare(config, tmp_path / "a", league=True)
   assert settings.load(tmp_path / "a").to_dict() == config.to_dict()
+
+
+def test_deaths_are_printed_and_counted(tmp_path):
+  """A process dies twice, another one once."""
+  printed = io.StringIO()
+  watch = supervision.Watch(tmp_path, 0.0, display.Display(printed))
+  watch.report_deaths([])
+  watch.report_deaths([process_runner.Death("actor 0", "was killed by SIGKILL (out of memory?)")])
+  watch.report_deaths([process_runner.Death("actor 0", "exited with status 1"),
+                       process_runner.Death("learner", "exited with status 130")])
+  assert printed.getvalue().splitlines() == [
+    "process=actor_0 was killed by SIGKILL (out of memory?); it is started again "
+    "(deaths so far: 1)",
+    "process=actor_0 exited with status 1; it is started again (deaths so far: 2)",
+    "process=learner exited with status 130; it is started again (deaths so far: 1)"]
+  found = results.by_tag(results.read(tmp_path / results.FILE_NAME))
+  assert [row.value for row in found["deaths/actor_0"]] == [1.0, 2.0]
+  assert [row.value for row in found["deaths/learner"]] == [1.0]

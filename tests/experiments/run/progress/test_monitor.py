@@ -64,3 +64,13 @@ def test_rows_added_in_parts_give_the_same_snapshot():
 def test_a_run_without_figures_has_a_snapshot():
   shown = make_monitor([]).snapshot(0.0, Progress("setup"), {})
   assert (shown.updates, shown.actor_rate, shown.scores) == (0, 0.0, {})
+
+
+def test_a_learner_that_records_nothing_waits():
+  """It records every 10 s; without trajectories there is no update and no record."""
+  rows = [Row(seconds, 1, tag, value) for seconds in (30.0, 40.0)
+          for tag, value in (("speed/learner", 50.0), ("speed/waiting", 0.25))]
+  parts = make_monitor(rows)
+  found = [(shown.learner_rate, shown.waiting) for shown in (
+    parts.snapshot(seconds, TRAINING, {}) for seconds in (45.0, 70.0, 70.5))]
+  assert found == [(50.0, 0.25), (50.0, 0.25), (0.0, 1.0)]

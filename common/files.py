@@ -39,11 +39,19 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextlib.contextmanager
-def locked(path: str | os.PathLike) -> Iterator[None]:
-  """A lock between processes, held during the block; the file stays. Released also by a crash."""
+def locked(path: str | os.PathLike, wait: bool = True) -> Iterator[None]:
+  """A lock between processes, held during the block; the file stays. Released also by a crash.
+
+  Args:
+    path: the lock's file.
+    wait: whether to wait for another process that holds it.
+
+  Raises:
+    BlockingIOError: another process holds it, without `wait`.
+  """
   descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
   try:
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     yield
   finally:
     os.close(descriptor)

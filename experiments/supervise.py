@@ -33,8 +33,9 @@ def main() -> None:
     options = learner_options.imitation_options(config)
     # These check the dataset and the phases.
     imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
-    supervision.prepare(config, run_dir)
-    supervision.supervise(config, run_dir, dataset)
+    with supervision.only_one(run_dir):
+      supervision.prepare(config, run_dir)
+      supervision.supervise(config, run_dir, dataset)
   except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:

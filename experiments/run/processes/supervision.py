@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import ml_collections
 
-from starleague.common import progress, results, run_files
+from starleague.common import files, progress, results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
 from starleague.viewers.report import page as report_page
 
+LOCK = ".running"  # in a run's directory, held by the program that supervises the run
 TOTALS_INTERVAL_S = 10.0
 POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
@@ -35,6 +36,24 @@ def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
   if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
     raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
   return pathlib.Path(runs_dir) / run
+
+
+@contextlib.contextmanager
+def only_one(run_dir: pathlib.Path) -> Iterator[None]:
+  """Keeps other programs from the same run during a block; also a crash ends it.
+
+  Raises:
+    SettingsError: another program runs it.
+  """
+  run_dir.mkdir(parents=True, exist_ok=True)
+  with contextlib.ExitStack() as stack:
+    try:
+      stack.enter_context(files.locked(run_dir / LOCK, wait=False))
+    except BlockingIOError as error:
+      raise settings.SettingsError(
+        f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
+        "--run.") from error
+    yield
 
 
 def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,

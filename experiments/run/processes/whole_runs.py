@@ -29,17 +29,19 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     Whether the run came to its end.
 
   Raises:
-    SettingsError: the config is not that of the run in `run_dir`, or not one of a league.
+    SettingsError: the config is not that of the run in `run_dir`, or not one of a league; another
+      program runs it.
   """
   ended = False
   try:
     if league:
       league_run.check(config)
-    supervision.prepare(config, run_dir, league=league)
-    if league:
-      league_run.train(config, run_dir, place)
-    else:
-      supervision.train(config, run_dir, evaluate, place)
+    with supervision.only_one(run_dir):
+      supervision.prepare(config, run_dir, league=league)
+      if league:
+        league_run.train(config, run_dir, place)
+      else:
+        supervision.train(config, run_dir, evaluate, place)
     ended = True
   except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")

@@ -1,6 +1,9 @@
 """The directory of a run."""
 
 import io
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -8,6 +11,8 @@ from starleague.common import results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
@@ -38,3 +43,20 @@ def test_deaths_are_printed_and_counted(tmp_path):
   found = results.by_tag(results.read(tmp_path / results.FILE_NAME))
   assert [row.value for row in found["deaths/actor_0"]] == [1.0, 2.0]
   assert [row.value for row in found["deaths/learner"]] == [1.0]
+
+
+def test_a_run_that_is_running_is_refused_until_its_program_dies(tmp_path):
+  held = ("import pathlib, sys\n"
+          "from starleague.experiments.run.processes import supervision\n"
+          "with supervision.only_one(pathlib.Path(sys.argv[1])):\n"
+          "  print('held', flush=True)\n"
+          "  sys.stdin.read()\n")
+  with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], cwd=ROOT, text=True,
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    with pytest.raises(settings.SettingsError, match="is running already"):
+      with supervision.only_one(tmp_path):
+        raise AssertionError
+    other.kill()
+  with supervision.only_one(tmp_path):
+    pass

@@ -21,6 +21,7 @@ HIDDEN_OR_GENERATED = {"build", "dist", "runs", "requirements"}
 # Folders whose modules, and those of the folders inside, have a test file each: the test of
 # ROOM/NAME.py is tests/ROOM/test_NAME.py.
 MIRRORED = {
+  "actor",
   "common",
   "agent",
   "data/games",

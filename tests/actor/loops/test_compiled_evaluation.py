@@ -1,0 +1,38 @@
+"""Evaluation games inside the compiled program: counts by opponent, programs of matches."""
+
+import numpy as np
+import pytest
+
+from starleague.actor import evaluation
+from starleague.actor.loops import compiled_evaluation
+from starleague.common.errors import UserError
+from tests.actor.loops.clockwork_parts import HOSTED, PARTS
+
+
+def test_games_are_counted_by_the_names_of_their_opponents():
+  play = compiled_evaluation.make_evaluation(PARTS, [1], 4, seed=3)
+  finished = []
+  # Player 0 wins all games of the clockwork, from both sides.
+  assert play(np.float32(1), finished.append) == {"slower": evaluation.Counts(4, 0, 0)}
+  assert finished[-1] == 4 and (np.diff(finished) >= 0).all()
+
+
+def test_programs_play_the_games_that_are_asked_for():
+  found = compiled_evaluation.make_evaluator(PARTS, [1, 0], 4)
+  np.testing.assert_array_equal(found.opponents, [2, 2, 2, 2, 1, 1, 1, 1])  # 0 is self-play
+  np.testing.assert_array_equal(compiled_evaluation.make_match(PARTS, 6).opponents, [0] * 6)
+
+
+@pytest.mark.parametrize("games", [3, 0, -2])
+def test_games_are_split_between_both_sides(games):
+  for make in (lambda: compiled_evaluation.make_evaluation(PARTS, [0], games, seed=0),
+               lambda: compiled_evaluation.make_match(PARTS, games)):
+    with pytest.raises(ValueError, match=f"games must be even.*found {games}"):
+      make()
+
+
+def test_hosted_games_are_refused():
+  with pytest.raises(UserError, match="played outside JAX"):
+    compiled_evaluation.make_evaluation(HOSTED, [0], 4, seed=0)
+  with pytest.raises(UserError, match="played outside JAX"):
+    compiled_evaluation.make_match(HOSTED, 4)

@@ -1,0 +1,92 @@
+"""Weights of players by name: newest ones of learners, snapshots of frozen players."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from starleague.actor.loops import weights
+from starleague.agent import config as agent_config
+from starleague.common import run_files
+from starleague.data import checkpoints
+from starleague.data.reverb.parameters import Fetched
+from tests.actor.loops.clockwork_parts import PARTS
+
+CONFIG = agent_config.mini()
+
+
+class Players:
+  """Fetchers of learning players and snapshots of the others, with the names asked for."""
+
+  def __init__(self):
+    self.newest, self.fetchers, self.loaded = Fetched("first", 1), [], []
+    self.source = weights.WeightSource(self._fetch, self._load, ["main", "rival"])
+
+  def _fetch(self, name):
+    self.fetchers.append(name)
+    return lambda: self.newest
+
+  def _load(self, name):
+    self.loaded.append(name)
+    return f"old {name}"
+
+
+def test_weights_of_a_learning_player_are_new_until_they_are_held():
+  players = Players()
+  newer = players.source.newer
+  assert newer("main", None) == weights.Version("first", 1)
+  assert newer("main", 1) is None
+  players.newest = Fetched("second", 2)
+  assert newer("main", 1) == weights.Version("second", 2)
+  assert newer("main", 2) is None and newer("main", None) == weights.Version("second", 2)
+  assert players.source("rival") == weights.Version("second", 2)
+  assert players.fetchers == ["main", "rival"] and players.loaded == []  # one connection each
+  # A learner that was resumed from an older checkpoint publishes fewer updates.
+  players.newest = Fetched("resumed", 1)
+  assert newer("main", 2) == weights.Version("resumed", 1)
+
+
+def test_weights_of_a_frozen_player_never_change():
+  players = Players()
+  found = players.source.newer("main-0001", None)
+  assert found == weights.Version("old main-0001", weights.FROZEN)
+  assert players.source.newer("main-0001", found.version) is None
+  assert players.loaded == ["main-0001"]  # once: held weights are not read again
+  assert players.source.newer("main-0001", 5) == found  # the slot held another player's
+  assert players.fetchers == []
+
+
+def save(path, value):
+  checkpoints.save_params(path, {"m": {"w": np.full(2, value, np.float32)}}, CONFIG)
+
+
+def test_snapshots_are_loaded_and_the_first_falls_back_to_the_initial_weights(tmp_path):
+  save(tmp_path / run_files.INITIAL, 7.0)
+  save(run_files.snapshot_path(tmp_path, "main-0001"), 8.0)
+
+  def loaded(name):
+    return weights.load_snapshot(CONFIG, tmp_path, name)["m"]["w"].tolist()
+
+  assert loaded("main-0001") == [8.0, 8.0]
+  assert loaded("main-0000") == loaded("rival-0000") == [7.0, 7.0]
+  save(run_files.snapshot_path(tmp_path, "main-0000"), 9.0)
+  assert loaded("main-0000") == [9.0, 9.0]  # its own file, where there is one
+  with pytest.raises(FileNotFoundError, match="main-0002"):
+    loaded("main-0002")
+
+
+def test_a_source_connects_to_the_data_server_when_weights_are_asked_for(tmp_path, monkeypatch):
+  made, stop = [], threading.Event()
+
+  def fetcher(address, player, template, **settings):
+    made.append((address, player, template.shape, settings))
+    return lambda: Fetched("newest", 4)
+
+  monkeypatch.setattr(weights, "ParameterFetcher", fetcher)
+  source = weights.make_source(PARTS, tmp_path, "localhost:1", ["main"], 10.0, 60.0, stop)
+  assert source.learners == ("main",) and made == []
+  assert source("main") == weights.Version("newest", 4)
+  assert made == [("localhost:1", "main", (), {"interval_s": 10.0, "deadline_s": 60.0,
+                                               "stop": stop})]
+  with pytest.raises(FileNotFoundError, match="main-0001"):
+    source("main-0001")

@@ -34,14 +34,15 @@ def without_code_blocks(text):
 
 def paragraphs(text):
   """Yields paragraphs and list items as one line each; tables, headings and comments are none."""
-  found = []
+  found, in_item = [], False
   for line in [*without_code_blocks(text).splitlines(), ""]:
     line = line.strip()
-    item = re.match(r"([-*]|\d+\.) +", line)
+    # A number interrupts no paragraph: a wrapped line may begin with one that ends a sentence.
+    item = re.match(r"([-*]|\d+\.) +" if in_item or not found else r"[-*] +", line)
     if not line or item or line.startswith(("#", "|", "<!--")):
       if found:
         yield " ".join(found)
-      found = []
+      found, in_item = [], bool(item)
       line = "" if not item else line[item.end():]
     if line:
       found.append(line)
@@ -83,6 +84,7 @@ def words(sentence):
   ("It is done. `x` follows.", ["It is done.", "CODE follows."]),
   ("- first item\n- second item\n  goes on", ["first item", "second item goes on"]),
   ("1. first\n2. second", ["first", "second"]),
+  ("Seeds 1 and\n2. Next.", ["Seeds 1 and 2.", "Next."]),
   ("# Heading\n\nText.", ["Text."]),
   ("Text.\n\n    code. More code\n\nText.", ["Text.", "Text."]),
   ("```python\na. B\n```\nText.", ["Text."]),

@@ -7,3 +7,11 @@ class UserError(Exception):
   Launch files print its message in one line, without a traceback. The message names the thing,
   the expected and the found value, and the fix.
   """
+
+
+# Exit status of a process whose error a restart would meet again.
+FINAL_STATUS = 70
+
+
+class FinalError(UserError):
+  """An error that a restart of the process would meet again: it ends the run."""

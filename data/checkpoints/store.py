@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from starleague.agent.config import AgentConfig
 from starleague.common import files
-from starleague.common.errors import UserError
+from starleague.common.errors import FinalError
 from starleague.data.checkpoints import arrays, checkpoint_manifest
 from starleague.data.checkpoints.checkpoint_manifest import (
   MANIFEST,
@@ -47,7 +47,7 @@ _MISPLACED = "misplaced-"  # prefix of checkpoints that were in the folder of an
 _LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
 
 
-class DiskFullError(UserError):
+class DiskFullError(FinalError):
   """There is no space to save a checkpoint; the complete ones are kept."""
 
 

@@ -1,6 +1,7 @@
 """The start and the end of every launch file: its command line, its logs, its errors."""
 
 import contextlib
+import errno
 import functools
 import logging
 import os
@@ -13,7 +14,7 @@ from typing import NoReturn
 from absl import app, flags
 from absl import logging as absl_logging
 
-from starleague.common.errors import UserError
+from starleague.common.errors import FINAL_STATUS, FinalError, UserError
 
 # Errors that a user can fix: the message says how, a traceback would hide it.
 USER_ERRORS = (UserError, OSError)
@@ -27,8 +28,8 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
         arguments: Sequence[Sequence[str]] = ((),)) -> None:
   """Runs a launch file: parses the command line, calls `main`, ends the process.
 
-  A wrong command line and the errors of `USER_ERRORS` end it with one line and status 1, other
-  errors with their traceback.
+  A wrong command line and the errors of `USER_ERRORS` end it with one line and status 1, or
+  FINAL_STATUS where a restart would meet the error again. Other errors have their traceback.
 
   Args:
     main: the launch file's function; called with the values of the positional arguments.
@@ -46,12 +47,21 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
     try:
       main(*argv[1:])
     except USER_ERRORS as error:
-      sys.exit(f"error: {one_line(error)}")
+      if not _is_final(error):
+        sys.exit(f"error: {one_line(error)}")
+      print(f"error: {one_line(error)}", file=sys.stderr)
+      sys.exit(FINAL_STATUS)
     except KeyboardInterrupt:
       sys.exit(INTERRUPTED)
 
   flags.mark_flags_as_required(required)
   app.run(program, flags_parser=functools.partial(_parse_flags, main.__module__))
+
+
+def _is_final(error: Exception) -> bool:
+  """Returns whether a restart of the process would meet the error again."""
+  return isinstance(error, FinalError) or (
+    isinstance(error, OSError) and error.errno == errno.ENOSPC)
 
 
 def _fits(form: Sequence[str], count: int) -> bool:

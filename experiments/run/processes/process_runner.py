@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from starleague.common.errors import FINAL_STATUS
 from starleague.experiments.run.processes.programs import Place, Process, Program, ThisMachine
 
 TAIL_LINES = 30
@@ -262,7 +263,8 @@ class _Child:
     return any(addresses.get(name, given) != given for name, given in self._peers.items())
 
   def reap(self) -> bool:
-    """Updates the state of an ended process: FINISHED after status 0, else WAITING.
+    """Updates the state of an ended process: FINISHED after status 0, FAILED where a
+    restart would meet the same error, else WAITING.
 
     Returns:
       Whether it has died.
@@ -273,7 +275,7 @@ class _Child:
     if status is None:
       return False
     self.status = status
-    self.state = State.WAITING if status else State.FINISHED
+    self.state = {0: State.FINISHED, FINAL_STATUS: State.FAILED}.get(status, State.WAITING)
     return status != 0
 
   def end(self) -> None:
@@ -297,6 +299,8 @@ class _Child:
 
   def describe_failure(self) -> str:
     """Returns the cause of death, the number of restarts, and the end of the log."""
+    if self.status == FINAL_STATUS:
+      return f"process {self.process.name!r}: {' '.join(log_tail(self.process.log_path, 1))}"
     again = f" after {self.consecutive} restarts in a row" if self.consecutive else ""
     tail = "\n".join("  | " + line for line in log_tail(self.process.log_path)) or "  | (nothing)"
     return (f"process {self.process.name!r} {self.describe_end()}{again}; the end of its log "

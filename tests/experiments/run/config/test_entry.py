@@ -1,5 +1,6 @@
 """The start and end of a launch file: its command line, its errors."""
 
+import errno
 import logging
 import pathlib
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 from absl import logging as absl_logging
 from absl.testing import flagsaver
 
-from starleague.common.errors import UserError
+from starleague.common.errors import FINAL_STATUS, FinalError, UserError
 from starleague.experiments.run.config import entry
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
@@ -89,3 +90,21 @@ def test_help_is_printed_with_status_0(module, flag, most, words):
   assert all(word in done.stdout for word in words)
   lines = done.stdout.splitlines()
   assert len(lines) <= most and max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("error, status", [
+  (FinalError("the disk is full"), FINAL_STATUS), (UserError("the disk is full"), 1),
+  (OSError(errno.ENOSPC, "the disk is full"), FINAL_STATUS),
+  (OSError(errno.ENOENT, "the disk is full"), 1)])
+def test_an_error_that_a_restart_would_meet_again_has_a_status_of_its_own(
+    error, status, monkeypatch, capsys):
+  def main():
+    raise error
+
+  monkeypatch.setattr(sys, "argv", ["launch"])
+  with flagsaver.flagsaver(), pytest.raises(SystemExit) as ended:
+    entry.run(main)
+  code = ended.value.code
+  text = code if isinstance(code, str) else capsys.readouterr().err
+  assert (1 if isinstance(code, str) else code) == status
+  assert text.startswith("error: ") and "the disk is full" in text and text.count("\n") <= 1

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from starleague.common.errors import FINAL_STATUS
 from starleague.experiments.run.processes import process_runner
 from starleague.experiments.run.processes.process_runner import ProcessFailed, Runner, State
 from starleague.experiments.run.processes.programs import Process
@@ -86,6 +87,22 @@ def test_a_restart_can_succeed(tmp_path):
     assert runner.restarts() == {"second": 1}
     assert runner.take_deaths() == [("second", "exited with status 3")]
     assert runner.take_deaths() == []
+
+
+def test_an_error_that_a_restart_would_meet_again_is_final(tmp_path):
+  """One line, the last of the log, and no restart."""
+  child = python_process(tmp_path, "full", f"""
+    import sys
+    print("a traceback of a thread")
+    print("error: /runs/mini: no space is left on the disk", file=sys.stderr)
+    sys.exit({FINAL_STATUS})
+  """, restarts=5)
+  with Runner([child], backoff_seconds=0.01) as runner:
+    with pytest.raises(ProcessFailed) as failed:
+      runner.wait(["full"], timeout_seconds=20)
+    assert runner.restarts() == {"full": 0}
+  assert str(failed.value) == (
+    "process 'full': error: /runs/mini: no space is left on the disk")
 
 
 def test_backoff_doubles_to_its_limit_and_resets_after_a_recovery(tmp_path):

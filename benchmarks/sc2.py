@@ -18,10 +18,10 @@ from collections.abc import Callable
 from absl import app, flags
 
 from starleague.agent import config, types
-from starleague.environments.sc2 import memory as memories
-from starleague.environments.sc2 import observations, planes
+from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter import observations, planes
+from starleague.environments.sc2.converter.setting import make_setting
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.setting import make_setting
 
 _OBSERVATION = flags.DEFINE_string("observation", None, "File of a ResponseObservation, or .xz.",
                                    required=True)

@@ -37,7 +37,8 @@ ARGUMENTS = [("PLAYER_1", "PLAYER_2")]
 
 def main(*names: str) -> None:
   """Plays the game and prints its result."""
-  from starleague.environments.sc2 import environment, installation, lan, matches
+  from starleague.environments.sc2 import environment
+  from starleague.environments.sc2.client import installation, lan, matches
   first, second = sc2_playing.order_players(names)
   installation.find()
   choose_players.require_folder("out", run_flags.OUT.value)

@@ -13,7 +13,7 @@ import time
 from absl import flags
 
 from starleague.common.text import count
-from starleague.environments.sc2 import installation
+from starleague.environments.sc2.client import installation
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.datasets import playback

@@ -34,6 +34,7 @@ FLOORS = {
     "environments/skirmish/rules/step/", "environments/skirmish/rules/",
     "environments/skirmish/bots/", "environments/skirmish/games/",
     "environments/skirmish/__init__.py", "environments/sc2/protocol.py",
+    "environments/sc2/converter/", "environments/sc2/client/",
     "environments/sc2/server/game/",
     "environments/sc2/server/views/", "environments/sc2/server/sessions/", "environments/sc2/"),
   "data": (

@@ -15,12 +15,13 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.common import files
 from starleague.environments import base
-from starleague.environments.sc2 import actions, lan, matches, memory, observations, rate_limit
-from starleague.environments.sc2.game import Game, Match, result_of
-from starleague.environments.sc2.installation import InstallationError
-from starleague.environments.sc2.processes import DEADLINE_S, Processes
+from starleague.environments.sc2.client import lan, matches
+from starleague.environments.sc2.client.game import Game, Match, result_of
+from starleague.environments.sc2.client.installation import InstallationError
+from starleague.environments.sc2.client.processes import DEADLINE_S, Processes
+from starleague.environments.sc2.converter import actions, memory, observations, rate_limit
+from starleague.environments.sc2.converter.setting import Setting, make_setting
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
-from starleague.environments.sc2.setting import Setting, make_setting
 
 _TOWN_HALLS = (18, 59, 86)  # CommandCenter, Nexus, Hatchery: what players start with
 

@@ -13,11 +13,12 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.agent.vocabulary import Arguments
 from starleague.environments.base import PlayerStep
-from starleague.environments.sc2 import actions as sc2_actions
-from starleague.environments.sc2 import matches, observations
-from starleague.environments.sc2 import memory as memories
+from starleague.environments.sc2.client import matches
+from starleague.environments.sc2.converter import actions as sc2_actions
+from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter import observations
+from starleague.environments.sc2.converter.setting import Setting
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.setting import Setting
 
 Frame = Sequence[sc_pb.ResponseObservation]  # of players 1 and 2 at the same game loop
 _REWARD = {sc_pb.Victory: 1.0, sc_pb.Defeat: -1.0}

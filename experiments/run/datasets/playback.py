@@ -68,8 +68,9 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
     InstallationError: the game is not installed.
     PlaybackError: its version or map is not installed, or the game fails.
   """
-  from starleague.environments.sc2 import installation, replays
-  from starleague.environments.sc2.setting import make_setting
+  from starleague.environments.sc2 import replays
+  from starleague.environments.sc2.client import installation
+  from starleague.environments.sc2.converter.setting import make_setting
   installation.find()
   schedule = replays.plan([player.action_loops for player in decoded.players], decoded.game.loops)
   failures: tuple[type[Exception], ...] = (OSError, ValueError, *replays.errors())

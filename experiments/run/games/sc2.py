@@ -48,13 +48,13 @@ def make_host(config: AgentConfig, maps: tuple[str, ...], version: str, camera: 
 
 def bot_race(bot: str) -> int:
   """Returns the race of a built-in bot, RACE:DIFFICULTY[:BUILD], an index of types.RACES."""
-  from starleague.environments.sc2 import matches
+  from starleague.environments.sc2.client import matches
   return matches.parse_bot(bot).race
 
 
 def _spellings(name: str) -> tuple[str, ...]:
   """Returns the names of a map in libraries of z; replays have those of the ladder."""
-  from starleague.environments.sc2 import matches
+  from starleague.environments.sc2.client import matches
   known = matches.find_map(name)
   return name, known.name, known.battle_net
 
@@ -82,7 +82,7 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
     SettingsError: names the key, and the value found.
   """
   del preset
-  from starleague.environments.sc2 import matches
+  from starleague.environments.sc2.client import matches
   for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
                      ("sc2.races", matches.parse_race)):
     group, _, name = key.partition(".")

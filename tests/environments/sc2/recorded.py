@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
-from starleague.environments.sc2 import memory as memories
-from starleague.environments.sc2 import observations
+from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter import observations
+from starleague.environments.sc2.converter.setting import make_setting
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.setting import make_setting
 
 DATA = pathlib.Path(__file__).resolve().parents[4] / "shared" / "data"
 needs_data = pytest.mark.skipif(not (DATA / "protos").is_dir(), reason=f"needs {DATA}/protos")

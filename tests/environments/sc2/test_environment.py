@@ -7,13 +7,9 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.sc2 import (
-  actions,
-  environment,
-  installation,
-  processes,
-  rate_limit,
-)
+from starleague.environments.sc2 import environment
+from starleague.environments.sc2.client import installation, processes
+from starleague.environments.sc2.converter import actions, rate_limit
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from tests.environments.sc2 import fake_game
 

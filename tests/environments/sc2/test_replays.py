@@ -13,7 +13,7 @@ pytest.importorskip("pysc2")
 from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.environments.sc2 import replays
-from starleague.environments.sc2.camera import Camera
+from starleague.environments.sc2.converter.camera import Camera
 from tests.environments.sc2 import recorded
 from tests.environments.sc2 import replay_controllers as controllers
 from tests.environments.sc2.replay_controllers import command, move_camera
@@ -85,7 +85,7 @@ def test_a_camera_move_beside_a_command_moves_the_camera(monkeypatch):
     "no_op", "Train_Marine_quick", "Stop_quick", "no_op"]
   shown = [s.observation.camera.tolist() for s in steps]
   assert shown[0] == shown[1] != shown[2] == shown[3]
-  from starleague.environments.sc2 import camera
+  from starleague.environments.sc2.converter import camera
   assert shown[2] == camera.rectangle(Camera(50, 70), WIDTH, HEIGHT).tolist()
 
 

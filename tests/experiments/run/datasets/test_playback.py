@@ -10,8 +10,9 @@ from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.data import games, wire
 from starleague.data.replays.records import Decoded, GameRow, PlayerRow
-from starleague.environments.sc2 import installation, replays
-from starleague.environments.sc2.setting import make_setting
+from starleague.environments.sc2 import replays
+from starleague.environments.sc2.client import installation
+from starleague.environments.sc2.converter.setting import make_setting
 from starleague.experiments.run.datasets import playback
 from tests.environments.sc2 import recorded
 from tests.environments.sc2.replay_controllers import Controller, command

@@ -13,13 +13,13 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import camera as cameras
-from starleague.environments.sc2 import enemy_upgrades, planes
-from starleague.environments.sc2.entities import make_entities, unit_types
-from starleague.environments.sc2.memory import Memory, upgrades
+from starleague.environments.sc2.converter import camera as cameras
+from starleague.environments.sc2.converter import enemy_upgrades, planes
+from starleague.environments.sc2.converter.entities import make_entities, unit_types
+from starleague.environments.sc2.converter.memory import Memory, upgrades
+from starleague.environments.sc2.converter.setting import Setting
+from starleague.environments.sc2.converter.units import Effects, Units, read_effects, read_units
 from starleague.environments.sc2.protocol import error_pb, sc_pb
-from starleague.environments.sc2.setting import Setting
-from starleague.environments.sc2.units import Effects, Units, read_effects, read_units
 
 _MOST_COUNTED = 255
 _LOWEST, _HIGHEST = -2**31, 2**31 - 1  # of int32

@@ -18,7 +18,8 @@ import pytest
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.environments import base
-from starleague.environments.sc2 import environment, lan, processes
+from starleague.environments.sc2 import environment
+from starleague.environments.sc2.client import lan, processes
 from starleague.environments.sc2.server import layout
 
 SETTINGS = {

@@ -10,10 +10,10 @@ pytest.importorskip("pysc2")
 
 from starleague.agent import coordinates, types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import camera as cameras
-from starleague.environments.sc2 import entities, observations
-from starleague.environments.sc2 import memory as memories
-from starleague.environments.sc2.setting import make_setting
+from starleague.environments.sc2.converter import camera as cameras
+from starleague.environments.sc2.converter import entities, observations
+from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter.setting import make_setting
 from tests.environments.sc2 import invented, recorded
 
 COLUMN = types.COLUMN

@@ -9,7 +9,7 @@ pytest.importorskip("pysc2")
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import actions
+from starleague.environments.sc2.converter import actions
 from starleague.environments.sc2.protocol import sc_pb
 from tests.environments.sc2 import recorded
 

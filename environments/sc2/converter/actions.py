@@ -10,8 +10,8 @@ import numpy as np
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
+from starleague.environments.sc2.converter.setting import Setting
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb
-from starleague.environments.sc2.setting import Setting
 
 NO_OP = v.FUNCTION_TYPES.index("raw_no_op")
 MOVE_CAMERA = v.FUNCTION_TYPES.index("raw_move_camera")

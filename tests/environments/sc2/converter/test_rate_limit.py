@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("s2clientprotocol")
 
 from starleague.agent import types
-from starleague.environments.sc2 import rate_limit
+from starleague.environments.sc2.converter import rate_limit
 
 
 def make_action(function, location=0, delay=1):

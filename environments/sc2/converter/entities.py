@@ -9,10 +9,10 @@ import numpy as np
 
 from starleague.agent import coordinates, types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import camera as cameras
-from starleague.environments.sc2.camera import Camera
+from starleague.environments.sc2.converter import camera as cameras
+from starleague.environments.sc2.converter.camera import Camera
+from starleague.environments.sc2.converter.units import Effects, Units
 from starleague.environments.sc2.protocol import raw_pb
-from starleague.environments.sc2.units import Effects, Units
 
 # Unit types past the vocabulary's: an enemy outside the camera, and an effect.
 HIDDEN_TYPE, EFFECT_TYPE = v.NUM_UNIT_TYPES - 2, v.NUM_UNIT_TYPES - 1

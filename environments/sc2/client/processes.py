@@ -13,9 +13,9 @@ from absl import flags
 
 from starleague.common.errors import UserError
 from starleague.environments.sc2 import (
-  installation,
   protocol,  # noqa: F401  repairs pysc2 before its first import
 )
+from starleague.environments.sc2.client import installation
 
 Result = TypeVar("Result")
 DEADLINE_S = 120.0  # of a request: loading a map takes the longest

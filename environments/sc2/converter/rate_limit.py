@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from starleague.agent import types
-from starleague.environments.sc2.actions import NO_OP
+from starleague.environments.sc2.converter.actions import NO_OP
 
 MOST_ACTIONS = 22
 WINDOW = round(5 * types.GAME_LOOPS_PER_SECOND)  # game loops: 112

@@ -8,9 +8,9 @@ pytest.importorskip("s2clientprotocol")
 
 import numpy as np
 
-from starleague.environments.sc2 import columns
+from starleague.environments.sc2.converter import columns
+from starleague.environments.sc2.converter.units import read_units
 from starleague.environments.sc2.protocol import raw_pb
-from starleague.environments.sc2.units import read_units
 
 UNIT = raw_pb.Unit.DESCRIPTOR
 

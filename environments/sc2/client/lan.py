@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from starleague.environments.sc2 import matches
-from starleague.environments.sc2.processes import GameError
+from starleague.environments.sc2.client import matches
+from starleague.environments.sc2.client.processes import GameError
 
 ADDRESS = "127.0.0.1"
 _RETRY_S = 0.5

@@ -9,11 +9,11 @@ import numpy as np
 
 from starleague.agent import build_order, coordinates, types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2.camera import Camera
-from starleague.environments.sc2.entities import unit_types
+from starleague.environments.sc2.converter.camera import Camera
+from starleague.environments.sc2.converter.entities import unit_types
+from starleague.environments.sc2.converter.setting import Setting
+from starleague.environments.sc2.converter.units import Units
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
-from starleague.environments.sc2.setting import Setting
-from starleague.environments.sc2.units import Units
 
 # Add-ons change their type when another structure lands beside them; that builds nothing.
 _ADDONS = np.array([i for i, name in enumerate(v.UNIT_TYPES.names)

@@ -8,8 +8,8 @@ pytest.importorskip("pysc2")
 
 from starleague.agent import coordinates, types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import entities, observations, planes
-from starleague.environments.sc2 import memory as memories
+from starleague.environments.sc2.converter import entities, observations, planes
+from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.protocol import sc_pb
 from tests.environments.sc2 import recorded
 

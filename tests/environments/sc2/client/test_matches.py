@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pysc2")
 
 from starleague.agent import config
-from starleague.environments.sc2 import matches
+from starleague.environments.sc2.client import matches
 from starleague.environments.sc2.protocol import sc_pb
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from starleague.environments.sc2 import installation
+from starleague.environments.sc2.client import installation
 
 
 def test_the_folder_of_sc2path_is_found(tmp_path, monkeypatch):

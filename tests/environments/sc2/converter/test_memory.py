@@ -7,9 +7,9 @@ pytest.importorskip("s2clientprotocol")
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2 import memory as memories
-from starleague.environments.sc2 import observations
-from starleague.environments.sc2.camera import Camera
+from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter import observations
+from starleague.environments.sc2.converter.camera import Camera
 from starleague.environments.sc2.protocol import sc_pb
 from tests.environments.sc2 import recorded
 

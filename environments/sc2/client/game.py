@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import portpicker
 
 from starleague.agent.config import AgentConfig
-from starleague.environments.sc2 import lan, matches
-from starleague.environments.sc2.processes import Processes, translated
+from starleague.environments.sc2.client import lan, matches
+from starleague.environments.sc2.client.processes import Processes, translated
 from starleague.environments.sc2.protocol import sc_pb
 
 Result = TypeVar("Result")

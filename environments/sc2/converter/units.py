@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from starleague.environments.sc2 import columns
+from starleague.environments.sc2.converter import columns
 from starleague.environments.sc2.protocol import raw_pb
 
 MOST_ORDERS, MOST_BUFFS = 4, 2

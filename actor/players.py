@@ -1,6 +1,6 @@
 """Rollouts of many players: a batch of games mixes the matches of several policies.
 
-The weights of the players at hand are stacked on a leading axis of fixed size, the slots. A game's
+The weights of the loaded players are stacked on a leading axis of fixed size, the slots. A game's
 opponent index, which `rollouts` draws, is the number of its match:
 
   m in 0..M - 1      a match of two policies; `Players.pairs[m]` are their slots
@@ -25,7 +25,7 @@ from starleague.environments import base
 
 
 class Players(NamedTuple):
-  """The players at hand: `params` of the rollouts of this file."""
+  """The loaded players: `params` of the rollouts of this file."""
 
   weights: Any  # parameters stacked by slot, [P, ...]
   pairs: types.Array  # [M, 2] int32: slots of player 0 and player 1 of each match of two policies
@@ -34,8 +34,8 @@ class Players(NamedTuple):
 class Sizes(NamedTuple):
   """Fixed sizes of a program of several players."""
 
-  slots: int  # P, policies at hand
-  matches: int  # M, matches of two policies at hand
+  slots: int  # P, loaded policies
+  matches: int  # M, matches of two loaded policies
   scripts: int  # S, scripted players
   chunk: int  # rows inferred at once with the weights of one slot
 
@@ -86,7 +86,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     environment: pure functions of a game's state.
     policy: of all players; each has its own parameters.
     config: sizes of the batch. `inference_batch` is a multiple of `sizes.chunk`.
-    sizes: of the players at hand.
+    sizes: of the loaded players.
     scripted_player: plays player 1 of matches against scripted players; None: there are none.
     pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
     batched: infer all chunks in one batched product, for accelerators, instead of one after the

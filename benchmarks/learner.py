@@ -64,12 +64,11 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
   """Runs a data server whose items can be sampled thousands of times; sends its port first."""
   tables = make_tables(
     [run_files.PLAYER], agent_config.preset(preset), unroll_length,
-    samples_per_item=SAMPLES_PER_ITEM,
-    min_size=1, tolerance=len(trajectories))
+    samples_per_item=SAMPLES_PER_ITEM, min_size=1, tolerance=len(trajectories))
   server = make_server(tables)
   writer = TrajectoryWriter(
-    f"localhost:{server.port}", run_files.PLAYER, agent_config.preset(preset),
-                            unroll_length, num_rows=1)
+    f"localhost:{server.port}", run_files.PLAYER, agent_config.preset(preset), unroll_length,
+    num_rows=1)
   for packed in trajectories:
     writer.send(run_files.PLAYER, packed)
   writer.flush()

@@ -77,7 +77,7 @@ $(VENV)/.stamp: requirements.txt setup.py pyproject.toml
 	test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r requirements.txt -e .
 	$(VENV)/bin/python -m compileall -q starleague/*/
-	$(VENV)/bin/python -c 'from starleague.data import transport; transport.load_reverb(); import $(IMPORTED)'
+	$(VENV)/bin/python -c 'from starleague.data.reverb import transport; transport.load_reverb(); import $(IMPORTED)'
 	touch $@
 
 $(NEWEST)/.stamp: setup.py pyproject.toml

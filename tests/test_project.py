@@ -105,7 +105,7 @@ def test_make_sets_up_before_it_runs():
   test = commands("--assume-new=setup.py", "test")
   assert test.index(install) < test.index(".venv/bin/python -m pytest")
   assert re.search(
-    r"\.venv-newest/bin/python -m pytest .* tests/agent .*tests/learner/test_loss", test)
+    r"\.venv-newest/bin/python -m pytest .* tests/agent .*tests/learner/losses", test)
 
 
 def test_make_alone_lists_the_targets():

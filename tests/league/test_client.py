@@ -1,6 +1,5 @@
 """The client: what it refuses, unreachable servers and those of another version."""
 
-import socket
 
 import pytest
 
@@ -9,14 +8,9 @@ from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavaila
 from starleague.league.coordinator import Coordinator
 from starleague.league.players import LeagueError
 from starleague.league.service import Service
+from tests.league.leagues import free_port
 
 MAIN = "zerg-main-0"
-
-
-def free_port():
-  with socket.socket() as found:
-    found.bind(("127.0.0.1", 0))
-    return found.getsockname()[1]
 
 
 @pytest.fixture

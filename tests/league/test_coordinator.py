@@ -11,20 +11,12 @@ import threading
 import numpy as np
 import pytest
 
-from starleague.league import matchmaking, players
-from starleague.league.coordinator import Coordinator, Options, Order
-from starleague.league.payoff import WIN, GameResult, wilson_interval
+from starleague.league import matchmaking
+from starleague.league.coordinator import Options, Order
+from starleague.league.payoff import wilson_interval
 from starleague.league.players import Player
 from starleague.league.reporting import GamesReport, PlayedGame
-
-RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
-MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
-FIRST = "zerg-main-0-0000"
-
-
-def start(path, **options):
-  league = players.initial_players(["zerg"], league_exploiters=1)
-  return Coordinator(path, league, **{"snapshot_rules": RULES, **options})
+from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
 @pytest.fixture
@@ -32,10 +24,6 @@ def league(tmp_path):
   opened = start(tmp_path / "league.sqlite")
   yield opened
   opened.close()
-
-
-def result(identifier, home, away, outcome=WIN):
-  return GameResult(str(identifier), home, away, outcome, 0.)
 
 
 def test_a_main_agent_that_beats_the_past_gets_a_snapshot_and_continues(league):

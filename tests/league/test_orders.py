@@ -5,17 +5,9 @@ import pytest
 
 from starleague.league import players
 from starleague.league.coordinator import Coordinator, Order
-from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
+from starleague.league.payoff import DRAW, LOSS
 from starleague.league.players import Player
-
-RULES = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
-MAIN, EXPLOITER, HUNTER = "zerg-main-0", "zerg-main_exploiter-0", "zerg-league_exploiter-0"
-FIRST = "zerg-main-0-0000"
-
-
-def start(path, **options):
-  league = players.initial_players(["zerg"], league_exploiters=1)
-  return Coordinator(path, league, **{"snapshot_rules": RULES, **options})
+from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
 @pytest.fixture
@@ -23,10 +15,6 @@ def league(tmp_path):
   opened = start(tmp_path / "league.sqlite")
   yield opened
   opened.close()
-
-
-def result(identifier, home, away, outcome=WIN):
-  return GameResult(str(identifier), home, away, outcome, 0.)
 
 
 def test_the_timeout_orders_a_snapshot_of_a_losing_player(league):

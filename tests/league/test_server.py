@@ -24,16 +24,11 @@ from starleague.league.league_file import open_league_file
 from starleague.league.payoff import WIN
 from starleague.league.players import LeagueError
 from starleague.league.reporting import GamesReport, PlayedGame
+from tests.league.leagues import free_port
 from tests.processes import start_together
 
 MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
 KILLS, CLIENTS = 20, 3
-
-
-def free_port():
-  with socket.socket() as found:
-    found.bind(("127.0.0.1", 0))
-    return found.getsockname()[1]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ MIRRORED = {
   "environments/skirmish",
   "experiments/run",
   "league",
-  "learner/losses",
+  "learner",
   "viewers/league",
   "viewers/play",
   "viewers/report",

@@ -1,0 +1,177 @@
+"""The loop of imitation: phases in order, the share that is done, evaluations, checkpoints."""
+
+import pathlib
+import threading
+import time
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from starleague.common import progress
+from starleague.learner.loops import imitation
+from starleague.learner.loops.imitation_setup import Phase, Position
+from starleague.learner.prefetch import Waiting
+
+NO_ROWS = np.arange(0)
+
+
+def phase_of(name="imitation", seconds=0.0, epochs=0):
+  return Phase(name, NO_ROWS, NO_ROWS, 2e-3, seconds, epochs)
+
+
+@pytest.fixture
+def imitator(tmp_path):
+  """An imitator without an agent; an epoch has 4 batches."""
+  made = object.__new__(imitation.Imitator)
+  made._run_dir, made._batches, made._step, made._rate = tmp_path, 4, 10, 0.0
+  made._options = SimpleNamespace(warm_up=0.2, final_rate=0.1, max_skipped=3,
+                                  evaluate_interval_s=30.0, checkpoint_interval_s=20.0)
+  made.position = Position()
+  return made
+
+
+@pytest.mark.parametrize("seconds, epochs, expected", [
+  (40.0, 0, 0.25), (0.0, 4, 0.375), (40.0, 4, 0.375), (12.5, 4, 0.8), (5.0, 0, 1.0)])
+def test_the_nearer_limit_of_a_phase_counts(imitator, seconds, epochs, expected):
+  """After 10 s, at batch 2 of 4 in the second epoch."""
+  phase = phase_of(seconds=seconds, epochs=epochs)
+  assert imitator._done(phase, Position(epoch=1, batch=2, seconds=99.0), 10.0) == expected
+
+
+def test_the_learning_rate_is_that_of_the_share(imitator):
+  rates = [imitator._rate_at(phase_of(seconds=100.0), Position(), seconds)
+           for seconds in (0.0, 10.0, 20.0, 60.0, 100.0)]
+  np.testing.assert_allclose(rates, [0.0, 1e-3, 2e-3, 1.1e-3, 2e-4])
+
+
+@pytest.mark.parametrize("phase, expected", [
+  (phase_of(seconds=40.0), progress.Progress("imitation", 10.0, 40.0, "s", "")),
+  (phase_of("fine-tuning", epochs=4),
+   progress.Progress("imitation", 1.5, 4.0, "epochs", "fine-tuning")),
+])
+def test_the_progress_has_the_unit_of_the_limit(imitator, tmp_path, phase, expected):
+  imitator.position = Position(epoch=1, batch=2, seconds=10.0)
+  imitator._report(phase)
+  assert progress.read(tmp_path) == expected
+
+
+class Chunks(NamedTuple):
+  number: int
+  carry: int = -1
+
+
+@pytest.fixture
+def learning(imitator, monkeypatch):
+  """The imitator with fakes: the state and the carry count updates, each of which takes 10 s."""
+  now, events, stop = [1000.0], [], threading.Event()
+
+  def carried(state, chunks):
+    assert chunks.carry == state  # the carry of the update before
+    events.append(("update", chunks.number))
+    now[0] += 10.0
+    return state + 1, {"loss": 0.5}, state + 1
+
+  monkeypatch.setattr(time, "time", lambda: now[0])
+  monkeypatch.setattr(imitation.stopping, "stop_event", lambda: stop)
+  monkeypatch.setattr(imitation.guard, "Guard", lambda *_, **options: SimpleNamespace(
+    check=lambda values, chunks: None, finish=lambda: events.append("finish")))
+  monkeypatch.setattr(imitation.train_state, "with_learning_rate", lambda state, rate: state)
+  imitator._state = imitator._carry = 0
+  imitator._update = SimpleNamespace(carried=carried)
+  imitator._saved = SimpleNamespace(steps=lambda: [10])
+  imitator.log = lambda step, values, waiting: False
+  imitator.move_to = lambda position: events.append(("save", position.batch))
+  imitator._measure = lambda phase: events.append("measure")
+  return SimpleNamespace(imitator=imitator, events=events, stop=stop)
+
+
+class Batches(list):
+  def waiting(self):
+    return Waiting(0, 0.0, 0.0)
+
+
+def batches(count):
+  return Batches((Position(batch=n + 1), Chunks(n)) for n in range(count))
+
+
+def test_a_phase_ends_at_its_seconds_those_before_a_resume_included(learning):
+  learning.imitator.position = Position(seconds=15.0)
+  assert learning.imitator._learn(phase_of(seconds=40.0), batches(9))
+  assert [event for event in learning.events if event[0] == "update"] == [
+    ("update", 0), ("update", 1), ("update", 2)]
+  assert learning.imitator.position == Position(batch=3, seconds=45.0)
+  assert learning.imitator._step == 13 and learning.events[-1] == "finish"
+
+
+def test_evaluations_save_as_well_and_delay_the_next_checkpoint(learning):
+  assert learning.imitator._learn(phase_of(epochs=9), batches(6))
+  saved = [event for event in learning.events if event[0] != "update"]
+  assert saved == [("save", 2), "measure", ("save", 5), "measure", "finish"]
+
+
+def test_the_first_update_of_a_run_is_saved_at_once(learning):
+  learning.imitator._saved = SimpleNamespace(steps=lambda: [])
+  assert learning.imitator._learn(phase_of(epochs=9), batches(2))
+  assert learning.events == [("update", 0), ("save", 1), ("update", 1), "finish"]
+
+
+def test_a_signal_ends_a_phase_after_the_update_at_hand(learning):
+  learning.stop.set()
+  assert not learning.imitator._learn(phase_of(epochs=9), batches(9))
+  assert learning.events == [("update", 0), "finish"]
+
+
+@pytest.mark.parametrize("first, stopped_in, complete, expected", [
+  (0, None, True, ["main", "fine", "end 2", "closed"]),
+  (1, None, True, ["fine", "end 2", "closed"]),
+  (2, None, True, ["end 2", "closed"]),
+  (0, "main", False, ["main", "closed"]),
+  (0, "fine", False, ["main", "fine", "closed"]),
+])
+def test_phases_run_in_order_from_the_position(monkeypatch, first, stopped_in, complete, expected):
+  events = []
+
+  class Log:
+    def __enter__(self):
+      return self
+
+    def __exit__(self, *exception):
+      events.append("closed")
+
+  class Imitator:
+    def __init__(self, *arguments):
+      self.position, self.log = Position(phase=first), Log()
+
+    def run(self, number, phase):
+      events.append(phase)
+      return phase != stopped_in
+
+    def move_to(self, position):
+      events.append(f"end {position.phase}")
+
+  monkeypatch.setattr(imitation.stopping, "end_at_once", lambda: None)
+  monkeypatch.setattr(imitation, "Imitator", Imitator)
+  monkeypatch.setattr(imitation.imitation_setup, "read_games", lambda *_: None)
+  monkeypatch.setattr(imitation.imitation_setup, "make_phases", lambda *_: ["main", "fine"])
+  monkeypatch.setattr(imitation.imitation_setup, "save_library", lambda *_: None)
+  done = imitation.imitate(None, None, pathlib.Path("run"), pathlib.Path("games"), 0.0)
+  assert done is complete and events == expected
+
+
+def test_only_a_lower_held_out_loss_replaces_the_best_parameters(imitator, monkeypatch):
+  written, saved = [], []
+  monkeypatch.setattr(imitation.update, "unreplicate", lambda params: params)
+  imitator._state = SimpleNamespace(params="params")
+  imitator.move_to = lambda position: saved.append("checkpoint")
+  imitator.log = SimpleNamespace(write=lambda step, values: written.append((step, values)))
+  imitator._best = SimpleNamespace(
+    loss=lambda phase: 2.0, save=lambda *arguments: saved.append(arguments))
+  phase = phase_of(epochs=1)
+  for loss in (2.0, 1.5):
+    imitator._evaluate = lambda params, rows, loss=loss: {"loss": loss, "accuracy": 0.5}
+    imitator._measure(phase)
+  assert written == [(10, {"loss/held_out": loss, "held_out/accuracy": 0.5})
+                     for loss in (2.0, 1.5)]
+  assert saved == ["checkpoint", "checkpoint", (10, "params", phase, 1.5)]

@@ -3,7 +3,7 @@
 Vinyals et al. 2019, detailed architecture ("entity encoder").
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import haiku as hk
 import jax
@@ -13,6 +13,7 @@ from jax.typing import DTypeLike
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import fields
+from starleague.agent.types import Array
 
 
 class EntityEncoding(NamedTuple):
@@ -34,7 +35,7 @@ class FieldEmbedding(hk.Module):
     self._size = size
     self._method = method
 
-  def __call__(self, entities, dtype):
+  def __call__(self, entities: Array, dtype: DTypeLike) -> jax.Array:
     """[E, F] int16 -> [E, size] of dtype."""
     # The fan-in: about 50 of 1,200 inputs are not zero.
     init = hk.initializers.TruncatedNormal(50 ** -0.5)
@@ -60,8 +61,8 @@ class FieldEmbedding(hk.Module):
     return linear.add_bias(product, bias)
 
 
-def _gather(table, indices):
-  total = 0
+def _gather(table: jax.Array, indices: jax.Array) -> jax.Array:
+  total = cast(jax.Array, 0)  # an array after the first field
   # One look-up per field: XLA fuses them into one loop. One look-up of all fields takes 30 times
   # as long.
   for i, field in enumerate(fields.FIELDS):
@@ -80,7 +81,7 @@ def _one_hots(indices: jax.Array, dtype: DTypeLike) -> jax.Array:
   return jnp.concatenate(list(columns.values()), axis=-1)
 
 
-def encode(config: AgentConfig, entities, entity_count) -> EntityEncoding:
+def encode(config: AgentConfig, entities: Array, entity_count: Array) -> EntityEncoding:
   """Encodes the entities; call within a transform.
 
   Args:

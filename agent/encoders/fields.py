@@ -10,11 +10,13 @@ import pathlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types
 from starleague.agent import vocabulary as v
+from starleague.agent.types import Array
 
 _DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 NUM_ATTRIBUTES = 13
@@ -49,7 +51,7 @@ _TRAINING_CLASS = np.zeros(v.NUM_FUNCTIONS, np.int32)
 _TRAINING_CLASS[v.TRAINING_FUNCTIONS] = np.arange(len(v.TRAINING_FUNCTIONS))
 
 
-def square_root_class(x, cap: int):
+def square_root_class(x: Array, cap: int) -> jax.Array:
   """Computes floor(sqrt(x)) of x clipped to [0, cap].
 
   The small addend corrects devices whose square root of a square is slightly too low. It is small
@@ -59,17 +61,17 @@ def square_root_class(x, cap: int):
   return jnp.floor(jnp.sqrt(clipped) + 1e-3).astype(jnp.int32)
 
 
-def position_bits(x):
+def position_bits(x: Array) -> jax.Array:
   """[...] integers on the 256 grid -> [..., 8] float32 bits, lowest first."""
   x = jnp.clip(x, 0, types.POSITION_GRID - 1).astype(jnp.int32)
   return ((x[..., None] >> np.arange(POSITION_BITS)) & 1).astype(jnp.float32)
 
 
-def _column(entities, name: str):
+def _column(entities: Array, name: str) -> Array:
   return entities[..., types.COLUMN[name]].astype(jnp.int32)
 
 
-def _unit_type(entities):
+def _unit_type(entities: Array) -> jax.Array:
   return jnp.clip(_column(entities, "unit_type"), 0, v.NUM_UNIT_TYPES - 1)
 
 
@@ -162,12 +164,12 @@ RATIOS = (("build_progress", 100), ("health_ratio", 255), ("shield_ratio", 255),
 NUM_NUMBERS = len(RATIOS) + 2 * POSITION_BITS
 
 
-def indices(entities):
+def indices(entities: Array) -> jax.Array:
   """Returns the class of each field: [E, F] int16 -> [E, len(FIELDS)] int32."""
   return jnp.stack([field.index(entities) for field in FIELDS], axis=-1)
 
 
-def numbers(entities):
+def numbers(entities: Array) -> jax.Array:
   """Returns ratios and position bits: [E, F] int16 -> [E, NUM_NUMBERS] float32 in [0, 1]."""
   ratios = jnp.stack([jnp.clip(_column(entities, name) / divisor, 0.0, 1.0)
                       for name, divisor in RATIOS], axis=-1)

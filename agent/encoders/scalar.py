@@ -10,11 +10,13 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from starleague.agent import blocks, linear, types
 from starleague.agent import vocabulary as v
 from starleague.agent.config import AgentConfig, ScalarConfig
 from starleague.agent.encoders import fields
+from starleague.agent.types import Array
 
 _LONGEST_TIMESCALE = 1e5  # game loops; an hour has 80,640
 _MMR_CLASSES = 7
@@ -27,53 +29,53 @@ class ScalarEncoding(NamedTuple):
   context: jax.Array  # [C]: the features that describe the kind of game; they gate the heads
 
 
-def time_embedding(game_loop, size: int):
+def time_embedding(game_loop: Array, size: int) -> jax.Array:
   """Computes sines and cosines at timescales of 1 to 1e5 game loops: [] -> [size] float32."""
   timescales = np.geomspace(1.0, _LONGEST_TIMESCALE, size // 2).astype(np.float32)
   angles = game_loop.astype(jnp.float32) / timescales
   return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 
-def mmr_class(mmr):
+def mmr_class(mmr: Array) -> jax.Array:
   """Returns the matchmaking rating in thousands, 0 to 6."""
   return jnp.clip(mmr.astype(jnp.int32) // 1000, 0, _MMR_CLASSES - 1)
 
 
-def log_counts(x):
+def log_counts(x: Array) -> jax.Array:
   """Computes log(x + 1) of counts and scores, float32; negative values count as zero."""
   return jnp.log1p(jnp.maximum(x, 0).astype(jnp.float32))
 
 
-def _dense(x, size: int, name: str, dtype):
+def _dense(x: Array, size: int, name: str, dtype: DTypeLike) -> jax.Array:
   return jax.nn.relu(linear.Linear(size, name=name)(x.astype(dtype)))
 
 
-def _one_hot(x, classes: int):
+def _one_hot(x: Array, classes: int) -> jax.Array:
   return jax.nn.one_hot(jnp.clip(x.astype(jnp.int32), 0, classes - 1), classes)
 
 
-def player(sizes: ScalarConfig, columns, name: str, dtype):
+def player(sizes: ScalarConfig, columns: Array, name: str, dtype: DTypeLike) -> jax.Array:
   """[10] int32 agent statistics -> [sizes.player]."""
   return _dense(log_counts(columns), sizes.player, name, dtype)
 
 
-def unit_counts(sizes: ScalarConfig, counts, name: str, dtype):
+def unit_counts(sizes: ScalarConfig, counts: Array, name: str, dtype: DTypeLike) -> jax.Array:
   """[N] uint8 bag of own unit types -> [sizes.unit_counts]."""
   return _dense(jnp.sqrt(counts.astype(jnp.float32)), sizes.unit_counts, name, dtype)
 
 
-def upgrades(size: int, owned, name: str, dtype):
+def upgrades(size: int, owned: Array, name: str, dtype: DTypeLike) -> jax.Array:
   """[U] bool -> [size]."""
   return _dense(owned, size, name, dtype)
 
 
-def score(sizes: ScalarConfig, columns, name: str, dtype):
+def score(sizes: ScalarConfig, columns: Array, name: str, dtype: DTypeLike) -> jax.Array:
   """[13] int32 cumulative score -> [sizes.score]."""
   return _dense(log_counts(columns), sizes.score, name, dtype)
 
 
 def cumulative(sizes: ScalarConfig, statistics: types.Statistics, parts: tuple[str, ...],
-               name: str, dtype):
+               name: str, dtype: DTypeLike) -> jax.Array:
   """Embeds parts of z ("units", "effects", "upgrades") -> [parts * sizes.cumulative]."""
   return jnp.concatenate([
     _dense(getattr(statistics, part), sizes.cumulative, f"{name}_{part}", dtype)
@@ -87,7 +89,7 @@ class BuildOrderEncoder(hk.Module):
     super().__init__(name=name)
     self._sizes = sizes
 
-  def __call__(self, statistics: types.Statistics, dtype):
+  def __call__(self, statistics: types.Statistics, dtype: DTypeLike) -> jax.Array:
     """z -> [tokens * width], or [width] with mean pooling; zero for an empty build order."""
     sizes = self._sizes
     width = sizes.build_order_attention_heads * sizes.build_order_key_size

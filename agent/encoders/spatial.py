@@ -8,9 +8,11 @@ from typing import NamedTuple
 import haiku as hk
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from starleague.agent import blocks, coordinates, linear, types
 from starleague.agent.config import AgentConfig
+from starleague.agent.types import Array
 
 PLANES = (*types.MINIMAP_PLANES, "camera")
 # Number of classes of each plane; the height is a number.
@@ -27,7 +29,7 @@ class SpatialEncoding(NamedTuple):
   map_skips: tuple[jax.Array, ...]
 
 
-def planes(layers, dtype):
+def planes(layers: Array, dtype: DTypeLike) -> jax.Array:
   """Converts map layers to channels: [8, H, W] in the order of PLANES -> [H, W, 20] of dtype."""
   channels = []
   for plane, name in zip(layers, PLANES, strict=True):
@@ -41,7 +43,7 @@ def planes(layers, dtype):
 
 
 @jax.custom_vjp
-def project_planes(layers, weights, bias):
+def project_planes(layers: jax.Array, weights: jax.Array, bias: jax.Array) -> jax.Array:
   """Computes `planes(layers) @ weights + bias`: [8, H, W] integral floats -> [H, W, C].
 
   The forward pass selects the weights of a cell's class, and stores no one-hots. The backward pass
@@ -62,11 +64,13 @@ def project_planes(layers, weights, bias):
   return total
 
 
-def _project_planes_forward(layers, weights, bias):
+def _project_planes_forward(layers: jax.Array, weights: jax.Array,
+                            bias: jax.Array) -> tuple[jax.Array, jax.Array]:
   return project_planes(layers, weights, bias), layers
 
 
-def _project_planes_backward(layers, gradient):
+def _project_planes_backward(layers: jax.Array,
+                             gradient: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
   of_weights = jnp.einsum("hwp,hwc->pc", planes(layers, gradient.dtype), gradient)
   # A cell has one class of the last plane, so the gradients of its classes add up to the bias's.
   of_bias = of_weights[-PLANE_CLASSES[PLANES[-1]]:].sum(0)
@@ -76,7 +80,8 @@ def _project_planes_backward(layers, gradient):
 project_planes.defvjp(_project_planes_forward, _project_planes_backward)
 
 
-def draw(cells, vectors, entities, method: str = "gather"):
+def draw(cells: jax.Array, vectors: jax.Array, entities: Array,
+         method: str = "gather") -> jax.Array:
   """Scatters entities onto the map: adds each vector to the cell of its entity.
 
   Args:
@@ -113,7 +118,8 @@ class MapProjection(hk.Module):
     self._channels = channels
     self._method = method
 
-  def __call__(self, minimap, camera, entities, vectors):
+  def __call__(self, minimap: Array, camera: Array, entities: Array,
+               vectors: jax.Array) -> jax.Array:
     """Projects the map.
 
     Args:
@@ -138,8 +144,8 @@ class MapProjection(hk.Module):
     return draw(cells, vectors @ of_entities, entities, self._method)
 
 
-def encode(config: AgentConfig, minimap, camera, entities,
-           entity_embeddings) -> SpatialEncoding:
+def encode(config: AgentConfig, minimap: Array, camera: Array, entities: Array,
+           entity_embeddings: jax.Array) -> SpatialEncoding:
   """Encodes the map; call within a transform.
 
   Args:

@@ -22,12 +22,13 @@ STATISTICS = {"winloss": _UNITS, "build_order": _ALL, "built_units": _UNITS,
               "upgrades": ("upgrades",), "effects": ("effects",)}
 
 
-def bounded_value(x):
+def bounded_value(x: jax.Array) -> jax.Array:
   """Maps to (-1, 1) with slope 1 at 0: the value of win or loss."""
   return (2.0 / jnp.pi) * jnp.arctan((jnp.pi / 2.0) * x)
 
 
-def _features(config: AgentConfig, observation: types.Observation, privileged: types.Privileged):
+def _features(config: AgentConfig, observation: types.Observation,
+              privileged: types.Privileged) -> tuple[jax.Array, dict[str, jax.Array]]:
   """Returns the shared features, and the embeddings of each part of the statistics."""
   sizes, dtype = config.scalar, jnp.dtype(config.dtype)
   o, p = observation, privileged
@@ -51,8 +52,8 @@ def _features(config: AgentConfig, observation: types.Observation, privileged: t
   return common, by_part
 
 
-def values(config: AgentConfig, core_output, observation: types.Observation,
-           privileged: types.Privileged):
+def values(config: AgentConfig, core_output: jax.Array, observation: types.Observation,
+           privileged: types.Privileged) -> jax.Array:
   """Computes the five values; call within a transform.
 
   Args:

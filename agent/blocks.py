@@ -7,25 +7,29 @@ whole transform in `float32_parameters()`. Norms and softmax are always float32.
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import haiku as hk
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from starleague.agent import linear
+from starleague.agent.types import Array
 
 
 @contextlib.contextmanager
-def float32_parameters():
+def float32_parameters() -> Iterator[None]:
   """Creates parameters in float32 and reads them in the compute dtype of their layer."""
 
-  def create(next_creator, shape, dtype, init, context):
+  def create(next_creator: Callable[..., jax.Array], shape: Sequence[int], dtype: DTypeLike,
+             init: hk.initializers.Initializer, context: hk.GetterContext) -> jax.Array:
     del dtype, context
     return next_creator(shape, jnp.float32, init)
 
-  def read(next_getter, value, context):
+  def read(next_getter: Callable[[jax.Array], jax.Array], value: jax.Array,
+           context: hk.GetterContext) -> jax.Array:
     return next_getter(jnp.asarray(value, context.original_dtype))
 
   with hk.custom_creator(create), hk.custom_getter(read):
@@ -47,7 +51,7 @@ class LayerNorm(hk.Module):
     super().__init__(name=name)
     self._axes = axes
 
-  def __call__(self, x):
+  def __call__(self, x: jax.Array) -> jax.Array:
     """[..., C] -> [..., C] of the same dtype; statistics are float32."""
     scale = hk.get_parameter("scale", (x.shape[-1],), jnp.float32, jnp.ones)
     offset = hk.get_parameter("offset", (x.shape[-1],), jnp.float32, jnp.zeros)
@@ -68,7 +72,7 @@ class GLU(hk.Module):
     super().__init__(name=name)
     self._output_size = output_size
 
-  def __call__(self, inputs, context):
+  def __call__(self, inputs: Array, context: Array) -> jax.Array:
     """[C], [context size] -> [output_size]."""
     gate = jax.nn.sigmoid(linear.Linear(inputs.shape[-1], name="gate")(context))
     return linear.Linear(self._output_size, name="output")(gate * inputs)
@@ -81,7 +85,7 @@ class ResidualBlock(hk.Module):
     super().__init__(name=name)
     self._size = size
 
-  def __call__(self, x):
+  def __call__(self, x: jax.Array) -> jax.Array:
     """[size] -> [size]."""
     y = jax.nn.relu(LayerNorm(name="norm_0")(x))
     y = linear.Linear(self._size, name="linear_0")(y)
@@ -96,7 +100,7 @@ class ConvResidualBlock(hk.Module):
     super().__init__(name=name)
     self._channels = channels
 
-  def __call__(self, x):
+  def __call__(self, x: jax.Array) -> jax.Array:
     """[H, W, channels] -> [H, W, channels]."""
     y = jax.nn.relu(LayerNorm(name="norm_0", axes=(-3, -2, -1))(x))
     y = hk.Conv2D(self._channels, 3, name="conv_0")(y)
@@ -115,7 +119,7 @@ class FilmGatedBlock(hk.Module):
     super().__init__(name=name)
     self._channels = channels
 
-  def __call__(self, x, skip, context):
+  def __call__(self, x: jax.Array, skip: jax.Array, context: Array) -> jax.Array:
     """[H, W, channels], [H, W, channels], [context size] -> [H, W, channels]."""
     gamma = 1.0 + linear.Linear(self._channels, name="gamma")(context)
     beta = linear.Linear(self._channels, name="beta")(context)
@@ -126,14 +130,14 @@ class FilmGatedBlock(hk.Module):
     return x + gate * y + skip
 
 
-def space_to_depth(x):
+def space_to_depth(x: jax.Array) -> jax.Array:
   """Moves blocks of 2 x 2 cells into channels: [2 H, 2 W, C] -> [H, W, 4 C]."""
   height, width, channels = x.shape[0] // 2, x.shape[1] // 2, x.shape[2]
   squares = x.reshape(height, 2, width, 2, channels).transpose(0, 2, 1, 3, 4)
   return squares.reshape(height, width, 4 * channels)
 
 
-def depth_to_space(x):
+def depth_to_space(x: jax.Array) -> jax.Array:
   """Inverts `space_to_depth`: [H, W, 4 C] -> [2 H, 2 W, C]."""
   height, width, channels = x.shape[0], x.shape[1], x.shape[2] // 4
   squares = x.reshape(height, width, 2, 2, channels).transpose(0, 2, 1, 3, 4)
@@ -154,7 +158,7 @@ class Downsample(hk.Module):
     super().__init__(name=name)
     self._channels = channels
 
-  def __call__(self, x):
+  def __call__(self, x: jax.Array) -> jax.Array:
     """[H, W, C] -> [H / 2, W / 2, channels]."""
     squares = space_to_depth(jnp.pad(x, FRAME))
     return hk.Conv2D(self._channels, 2, padding="VALID", name="conv")(squares)
@@ -176,7 +180,7 @@ class Transformer(hk.Module):
     self._key_size = key_size
     self._hidden = hidden
 
-  def __call__(self, x, mask):
+  def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
     """Applies the transformer.
 
     Args:
@@ -188,7 +192,7 @@ class Transformer(hk.Module):
     """
     row_mask = mask[:, None].astype(x.dtype)
 
-    def transform(x, layer: int):
+    def transform(x: jax.Array, layer: int) -> jax.Array:
       attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
       x = (x + attended) * row_mask
       y = LayerNorm(name=f"mlp_norm_{layer}")(x)
@@ -200,7 +204,7 @@ class Transformer(hk.Module):
       x = recompute(functools.partial(transform, layer=layer), self._remat)(x)
     return x
 
-  def _attend(self, x, mask, layer: int):
+  def _attend(self, x: jax.Array, mask: jax.Array, layer: int) -> jax.Array:
     heads, size = self._attention_heads, self._key_size
     projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
     bias = jnp.where(mask, 0.0, -1e9)
@@ -235,7 +239,8 @@ class LayerNormLSTM(hk.Module):
     super().__init__(name=name)
     self._size = size
 
-  def __call__(self, inputs, keep, state: LSTMState) -> tuple[jax.Array, LSTMState]:
+  def __call__(self, inputs: jax.Array, keep: jax.Array,
+               state: LSTMState) -> tuple[jax.Array, LSTMState]:
     """Applies the layer to T steps.
 
     Args:
@@ -255,7 +260,8 @@ class LayerNormLSTM(hk.Module):
     cell_scale = hk.get_parameter("cell_scale", (size,), jnp.float32, jnp.ones)
     cell_offset = hk.get_parameter("cell_offset", (size,), jnp.float32, jnp.zeros)
 
-    def step(before: LSTMState, x):
+    def step(before: LSTMState,
+             x: tuple[jax.Array, jax.Array]) -> tuple[LSTMState, LSTMState]:
       projected_t, keep_t = x
       hidden, cell = before.hidden * keep_t, before.cell * keep_t
       product = (hidden.astype(dtype) @ recurrent).astype(jnp.float32)
@@ -276,7 +282,7 @@ class LayerNormLSTM(hk.Module):
     return states.hidden.astype(dtype), states
 
 
-def _normalise(x):
+def _normalise(x: jax.Array) -> jax.Array:
   """Normalises the last axis to zero mean and unit variance; a constant gives zero."""
   centred = x - x.mean(-1, keepdims=True)
   return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)

@@ -28,7 +28,7 @@ def to_grid(x: Array, y: Array, map_width: int, map_height: int,
   """
   scale = grid / max(map_width, map_height)
 
-  def cell(position):
+  def cell(position: Array) -> Array:
     numpy = jnp if isinstance(position, jax.Array) else np
     return numpy.clip(numpy.floor(scale * position), 0, grid - 1).astype(np.int32)
 

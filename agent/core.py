@@ -19,7 +19,8 @@ def initial_state(config: AgentConfig) -> CoreState:
   return CoreState(hidden=jnp.zeros(shape), cell=jnp.zeros(shape))
 
 
-def unroll(config: AgentConfig, inputs, keep, state: CoreState) -> tuple[jax.Array, CoreState]:
+def unroll(config: AgentConfig, inputs: jax.Array, keep: jax.Array,
+           state: CoreState) -> tuple[jax.Array, CoreState]:
   """Applies the core to T consecutive steps; call within a transform.
 
   Args:

@@ -272,8 +272,8 @@ def categorical_kl(teacher_logits: Array, student_logits: Array) -> Array:
 # Whole actions.
 
 
-def _per_argument(one: Callable, reduce: Callable, logits: Arguments, action: Action,
-                  unused: float | bool = 0.0) -> Arguments:
+def _per_argument(one: Callable[[str], Array], reduce: Callable[[Array, Array], Array],
+                  logits: Arguments, action: Action, unused: float | bool = 0.0) -> Arguments:
   """Applies `one` to each argument's name; `reduce` maps values and mask of picks to one value."""
   executed = executed_picks(action.units, logits.units.shape[-1] - 1)
   function = jnp.clip(action.function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
@@ -299,7 +299,7 @@ def log_prob(logits: Arguments, action: Action) -> Arguments:
     Arguments of [] float32; 0 for unused arguments. Units is the sum over executed picks, including
     the end token. An illegal choice gives about -1e9.
   """
-  def one(field):
+  def one(field: str) -> Array:
     return categorical_log_prob(getattr(logits, field), getattr(action, field))
 
   return _per_argument(one, _sum_over_picks, logits, action)
@@ -316,7 +316,7 @@ def entropy(logits: Arguments, action: Action) -> Arguments:
     Arguments of [] float32; 0 for unused arguments and those with one legal choice. Units is the
     mean over executed picks.
   """
-  def mean(values, executed):
+  def mean(values: Array, executed: Array) -> Array:
     return _sum_over_picks(values, executed) / jnp.sum(executed)  # at least the first pick
 
   return _per_argument(
@@ -334,7 +334,7 @@ def kl(teacher_logits: Arguments, student_logits: Arguments, action: Action) -> 
   Returns:
     Arguments of [] float32; 0 for unused arguments. Units is the sum over executed picks.
   """
-  def one(field):
+  def one(field: str) -> Array:
     return categorical_kl(getattr(teacher_logits, field), getattr(student_logits, field))
 
   return _per_argument(one, _sum_over_picks, student_logits, action)
@@ -351,12 +351,12 @@ def is_legal(logits: Arguments, action: Action) -> Arguments:
     Arguments of [] bool; units is whether all executed picks are legal. Human actions can violate
     the masks; supervised learning gives such arguments zero weight.
   """
-  def one(field):
+  def one(field: str) -> Array:
     value, label = getattr(logits, field), getattr(action, field).astype(jnp.int32)
     inside = (label >= 0) & (label < value.shape[-1])
     return inside & jnp.any(_is_label(value, label) & (value > _ILLEGAL_BELOW), axis=-1)
 
-  def every(values, executed):
+  def every(values: Array, executed: Array) -> Array:
     return jnp.all(values | ~executed)
 
   return _per_argument(one, every, logits, action, unused=True)

@@ -7,13 +7,14 @@ those of Haiku's `init` bit for bit.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 Params = Any  # module name -> parameter name -> array
 
@@ -44,7 +45,9 @@ def make_init(network: Callable[..., Any],
     make_inputs: returns example inputs of the network.
   """
   def recorded(requests: list[_Request], *inputs: Any) -> None:
-    def record(next_creator, shape, dtype, initialiser, context):
+    def record(next_creator: Callable[..., jax.Array], shape: Sequence[int], dtype: DTypeLike,
+               initialiser: hk.initializers.Initializer,
+               context: hk.GetterContext) -> jax.Array:
       del next_creator, dtype
       module, _, name = context.full_name.rpartition("/")
       requests.append(_Request(module, name, tuple(shape), initialiser))

@@ -5,40 +5,49 @@ that contracts several axes, for which XLA transposes both arguments: two to fiv
 a CPU. Here vmap folds the batch axis into the rows, which leaves one axis to contract.
 """
 
+from typing import cast
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from starleague.agent.types import Array
+
 _product = Primitive("starleague_product")
 _add_bias = Primitive("starleague_add_bias")
 
+_Precision = jax.lax.Precision | None
+_Axis = int | None  # the axis of vmap; None for an argument without one
 
-def product(x, weights, precision: jax.lax.Precision | None = None):
+
+def product(x: Array, weights: Array, precision: _Precision = None) -> jax.Array:
   """Computes [..., inputs] @ [inputs, outputs] -> [..., outputs]; differentiable, vmappable."""
   return _product.bind(x, weights, precision=precision)
 
 
-def add_bias(x, bias):
+def add_bias(x: Array, bias: Array) -> jax.Array:
   """Computes [..., C] + [C] -> [..., C]; differentiable, vmappable."""
   return _add_bias.bind(x, bias)
 
 
-def _rows(x):
+def _rows(x: jax.Array) -> jax.Array:
   return x.reshape(-1, x.shape[-1])
 
 
-def _matmul(x, weights, precision):
+def _matmul(x: Array, weights: Array, precision: _Precision) -> jax.Array:
   return jnp.matmul(x, weights, precision=precision)
 
 
-def _input_gradient(gradient, x, weights, *, precision):
+def _input_gradient(gradient: jax.Array, x: ad.UndefinedPrimal, weights: jax.Array, *,
+                    precision: _Precision) -> jax.Array:
   del x
   return product(gradient, weights.T, precision)
 
 
-def _weights_gradient(gradient, x, weights, *, precision):
+def _weights_gradient(gradient: jax.Array, x: jax.Array, weights: ad.UndefinedPrimal, *,
+                      precision: _Precision) -> jax.Array:
   del weights
   x, gradient = _rows(x), _rows(gradient)
   if len(x) >= x.shape[1] > gradient.shape[1]:
@@ -48,12 +57,13 @@ def _weights_gradient(gradient, x, weights, *, precision):
   return _matmul(x.T, gradient, precision)
 
 
-def _batched_product(arguments, axes, *, precision):
+def _batched_product(arguments: tuple[jax.Array, jax.Array], axes: tuple[_Axis, _Axis], *,
+                     precision: _Precision) -> tuple[jax.Array, int]:
   (x, weights), (x_axis, weights_axis) = arguments, axes
   if weights_axis is not None:
     return jax.vmap(lambda x, weights: _matmul(x, weights, precision),
                     (x_axis, weights_axis))(x, weights), 0
-  x = jnp.moveaxis(x, x_axis, 0)
+  x = jnp.moveaxis(x, cast(int, x_axis), 0)  # vmap has an axis in one of the two at least
   y = product(_rows(x), weights, precision)
   return y.reshape(*x.shape[:-1], weights.shape[-1]), 0
 
@@ -66,7 +76,9 @@ ad.defbilinear(_product, _input_gradient, _weights_gradient)
 batching.primitive_batchers[_product] = _batched_product
 
 
-def _add_bias_transpose(gradient, x, bias):
+def _add_bias_transpose(
+    gradient: jax.Array, x: jax.Array | ad.UndefinedPrimal,
+    bias: jax.Array | ad.UndefinedPrimal) -> tuple[jax.Array | None, jax.Array | None]:
   """The bias's gradient is a product with ones: as a sum, a CPU takes 3 to 15 times as long."""
   of_bias = None
   if ad.is_undefined_primal(bias):
@@ -75,11 +87,12 @@ def _add_bias_transpose(gradient, x, bias):
   return gradient if ad.is_undefined_primal(x) else None, of_bias
 
 
-def _batched_add_bias(arguments, axes):
+def _batched_add_bias(arguments: tuple[jax.Array, jax.Array],
+                      axes: tuple[_Axis, _Axis]) -> tuple[jax.Array, int]:
   (x, bias), (x_axis, bias_axis) = arguments, axes
   if bias_axis is not None:
     return jax.vmap(jnp.add, (x_axis, bias_axis))(x, bias), 0
-  return add_bias(jnp.moveaxis(x, x_axis, 0), bias), 0
+  return add_bias(jnp.moveaxis(x, cast(int, x_axis), 0), bias), 0
 
 
 _add_bias.def_impl(jax.jit(jnp.add))
@@ -91,16 +104,18 @@ batching.primitive_batchers[_add_bias] = _batched_add_bias
 
 
 @jax.custom_vjp
-def matmul(x, y):
+def matmul(x: jax.Array, y: jax.Array) -> jax.Array:
   """Computes [N, inputs] @ [inputs, outputs] of two activations; differentiable, vmappable."""
   return x @ y
 
 
-def _matmul_forward(x, y):
+def _matmul_forward(x: jax.Array,
+                    y: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
   return x @ y, (x, y)
 
 
-def _matmul_backward(arguments, gradient):
+def _matmul_backward(arguments: tuple[jax.Array, jax.Array],
+                     gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
   x, y = arguments
   if x.shape[1] > gradient.shape[1]:  # the wider matrix on the right, as in _weights_gradient
     of_y = jax.lax.optimization_barrier(gradient.T @ x).T
@@ -120,7 +135,7 @@ class Linear(hk.Module):
     super().__init__(name=name)
     self._output_size, self._with_bias, self._w_init = output_size, with_bias, w_init
 
-  def __call__(self, x):
+  def __call__(self, x: Array) -> jax.Array:
     """[..., inputs] -> [..., output_size] of x's dtype."""
     inputs = x.shape[-1]
     init = self._w_init or hk.initializers.TruncatedNormal(inputs ** -0.5)

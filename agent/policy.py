@@ -9,7 +9,7 @@ so that each row has its own random key.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import haiku as hk
 import jax
@@ -20,6 +20,7 @@ from starleague.agent.config import AgentConfig, validate
 from starleague.agent.vocabulary import Arguments
 
 Params = initialisation.Params
+_Tree = TypeVar("_Tree")
 
 
 class StepOutput(NamedTuple):
@@ -87,17 +88,19 @@ def make_policy(config: AgentConfig) -> Policy:
 
 def _transform(config: AgentConfig) -> tuple[Callable[[jax.Array], Params], _Networks]:
   """Returns the initialiser and the networks, each of which callers vmap or scan on its own."""
-  def in_float32(function):
-    def wrapped(*args):
+  def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(*args: Any) -> Any:
       with blocks.float32_parameters():
         return function(config, *args)
     return wrapped
 
-  def networks():
-    functions = _Networks(*map(in_float32, (
-      encoders.encode, core.unroll, heads.sample, heads.teacher_force, baselines.values)))
+  def networks() -> tuple[Callable[..., None], _Networks]:
+    parts: tuple[Callable[..., Any], ...] = (
+      encoders.encode, core.unroll, heads.sample, heads.teacher_force, baselines.values)
+    functions = _Networks(*map(in_float32, parts))
 
-    def touch_all(observation, privileged, action, state):
+    def touch_all(observation: types.Observation, privileged: types.Privileged,
+                  action: types.Action, state: types.CoreState) -> None:
       encoding = functions.encode(observation)
       output, _ = functions.core(encoding.core_input[None], jnp.ones(1), state)
       functions.teacher_force(_head_inputs(encoding, output[0], observation), action)
@@ -138,10 +141,10 @@ def _unroll_batch(config: AgentConfig, networks: _Networks, params: Params,
   steps = trajectories.steps
   length, size = steps.discount.shape
 
-  def fold(tree):
+  def fold(tree: _Tree) -> _Tree:
     return jax.tree.map(lambda x: x.reshape(length * size, *x.shape[2:]), tree)
 
-  def unfold(tree):
+  def unfold(tree: _Tree) -> _Tree:
     return jax.tree.map(lambda x: x.reshape(length, size, *x.shape[1:]), tree)
 
   # A step starts a new game if the step before it was the last of its game.

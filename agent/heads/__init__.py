@@ -85,7 +85,7 @@ def sample(config: AgentConfig, key: Array, inputs: HeadInputs,
       return distributions.sample_by_rows(keys.location, logits, config.location_size)
     return distributions.sample(getattr(keys, field), logits)
 
-  def pick(embedding: Array, function: Array, used: Array):
+  def pick(embedding: Array, function: Array, used: Array) -> tuple[Array, Array, Array]:
     return selected_units.sample(config, keys.units, inputs, embedding, function, used, greedy)
 
   choices, logits = _decode(config, inputs, choose, pick)
@@ -109,7 +109,7 @@ def teacher_force(config: AgentConfig, inputs: HeadInputs, action: Action) -> Ar
     del logits
     return getattr(action, field).astype(jnp.int32)
 
-  def pick(embedding: Array, function: Array, used: Array):
+  def pick(embedding: Array, function: Array, used: Array) -> tuple[Array, Array, Array]:
     logits, embedding = selected_units.teacher_force(
       config, inputs, embedding, function, used, action.units)
     return action.units, logits, embedding

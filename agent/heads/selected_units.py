@@ -54,6 +54,10 @@ class _Memory(NamedTuple):
   cell: Array  # [key_size]
 
 
+# Carried from pick to pick: memory, sum of keys, number of picks, picked entities, whether ended.
+_Carry = tuple[_Memory, jax.Array, jax.Array, jax.Array, Array]
+
+
 def _linear_parameters(inputs: int, outputs: int, name: str) -> tuple[Array, Array]:
   initial = hk.initializers.TruncatedNormal(1.0 / inputs**0.5)
   weights = hk.get_parameter(f"{name}_w", (inputs, outputs), jnp.float32, initial)
@@ -95,7 +99,7 @@ def _pointer(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
     temperature=config.temperature)
 
 
-def _gate_inputs(pointer: _Pointer, key_sum: Array, picks: Array) -> Array:
+def _gate_inputs(pointer: _Pointer, key_sum: Array, picks: Array) -> jax.Array:
   """[..., key_size] sums of picked keys, [...] numbers of picks -> [..., 4 * key_size]."""
   x = pointer.base + _product(key_sum * pointer.share, pointer.key_weights)
   x = jax.nn.relu(x + picks[..., None] * pointer.pick_bias + pointer.function)
@@ -143,7 +147,7 @@ def sample(config: AgentConfig, key: Array, inputs: HeadInputs, autoregressive: 
   pointer = _pointer(config, inputs, autoregressive, function)
   entities = pointer.legal.shape[0]
 
-  def step(carry, x):
+  def step(carry: _Carry, x: tuple[jax.Array, jax.Array]) -> tuple[_Carry, tuple[Array, Array]]:
     memory, key_sum, picks, picked, ended = carry
     step_key, first = x
     memory = _lstm(pointer, memory, _gate_inputs(pointer, key_sum, picks))
@@ -192,7 +196,7 @@ def teacher_force(config: AgentConfig, inputs: HeadInputs, autoregressive: Array
   before = jnp.cumsum(rows, axis=0) - rows > 0
   firsts = jnp.arange(units.shape[0]) == 0
 
-  def step(memory, gate_inputs):
+  def step(memory: _Memory, gate_inputs: jax.Array) -> tuple[_Memory, Array]:
     memory = _lstm(pointer, memory, gate_inputs)
     return memory, memory.hidden
 

@@ -1,0 +1,58 @@
+"""Batches of a table: each trajectory as often as the rate says, in the layout of batches."""
+
+import time
+
+import numpy as np
+import pytest
+
+from starleague.data import wire
+from starleague.data.reverb import sampler, transport
+from tests.data.reverb.clients import make_dataset, make_writer
+from tests.data.reverb.server_process import CONFIG, UNROLL_LENGTH, packed
+
+
+def test_a_closed_dataset_waits_for_reverb_until_a_sample_comes(serve):
+  address = serve()
+  data = make_dataset(address, 1)
+  time.sleep(0.5)
+  data.close()
+  assert sampler.waiting()
+  sender = make_writer(address)
+  sender.send("main", packed(1))
+  sender.flush()
+  deadline = time.monotonic() + 30
+  while sampler.waiting() and time.monotonic() < deadline:
+    time.sleep(0.05)
+  assert not sampler.waiting()
+
+
+def test_each_trajectory_is_sampled_exactly_twice(serve):
+  address = serve(tolerance=16)
+  sender = make_writer(address)
+  for number in range(12):
+    sender.send("main", packed(number))
+  sender.flush()
+  with make_dataset(address, 4, deadline_s=1) as batches:
+    numbers = [next(batches).int32[0, :, 0] for _ in range(6)]
+    assert sorted(np.concatenate(numbers)) == sorted([*range(12)] * 2)
+    with pytest.raises(transport.StarvedError, match=(
+        "'main' of .* gave no batch of 4 .* it holds 0 trajectories, sampling needs 1, "
+        "12 were ever written")):
+      next(batches)
+
+
+def test_batch_is_time_major_and_exact(serve):
+  address = serve()
+  random = np.random.default_rng(0)
+  spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
+  sent = wire.Packed(*[random.integers(0, 9, x.shape).astype(x.dtype) for x in spec])
+  sender = make_writer(address)
+  sender.send("main", sent)
+  sender.flush()
+  with make_dataset(address, 2) as batches:
+    batch = next(batches)
+  assert batch.state.shape == (2, *spec.state.shape)
+  for name, x, y in zip(wire.Packed._fields, batch, sent, strict=True):
+    assert x.dtype == y.dtype
+    expected = np.stack([y, y], axis=0 if name == "state" else 1)
+    np.testing.assert_array_equal(x, expected, err_msg=name)

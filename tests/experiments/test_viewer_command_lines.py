@@ -17,8 +17,8 @@ CASES = {
     (["a.npz", "b.npz"], "expected a replay, or --play and two players; found a.npz b.npz"),
     (["--play", "rusher"],
      "expected a replay, or --play and two players; found rusher with --play"),
-    (["none.npz"], r"\[Errno 2\] No such file or directory: 'none.npz'"),
-    (["."], r"\[Errno 21\] Is a directory: '.'"),
+    (["none.npz"], "'none.npz': no such file or directory"),
+    (["."], "'.': is a directory"),
     (["text.txt"], "text.txt: not a replay, or truncated: .*"),
     (["empty.npz"], "empty.npz: not a replay, or truncated: .*"),
     (["text.txt", "--save", "b.npz"], "--save needs --play: text.txt is a recorded game"),
@@ -78,8 +78,8 @@ CASES = {
   describe: [
     (["full"], "expected no arguments beside the flags, found full" + HELP),
     (["--preset", "huge"], "--preset: unknown agent preset 'huge': expected one of .*"),
-    (["--write", "none.md"], r"\[Errno 2\] No such file or directory: 'none.md'"),
-    (["--write", "."], r"\[Errno 21\] Is a directory: '.'"),
+    (["--write", "none.md"], "'none.md': no such file or directory"),
+    (["--write", "."], "'.': is a directory"),
     (["--write", "text.txt"], "text.txt: expected <!-- generated: begin --> and then "
      "<!-- generated: end -->, once each; found 0 and 0"),
     (["--write", "binary.bin"], "binary.bin: 'utf-8' codec can't decode .*")],

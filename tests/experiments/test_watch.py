@@ -67,4 +67,4 @@ def test_process_with_other_compiler_settings_plays_the_same_game(replay, page, 
                         capture_output=True, text=True, timeout=300)
   assert done.returncode == 1
   assert done.stderr == (
-    f"error: [Errno 2] No such file or directory: '{tmp_path / 'none.npz'}'\n")
+    f"error: '{tmp_path / 'none.npz'}': no such file or directory\n")

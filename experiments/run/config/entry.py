@@ -70,8 +70,15 @@ def _fits(form: Sequence[str], count: int) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-  """Returns an error's message in one line; the error's type where it has no message."""
-  return " ".join(str(error).split()) or type(error).__name__
+  """Returns an error's message in one line; the error's type where it has no message.
+
+  The system's errors name the file first, as "'runs': is a directory".
+  """
+  text = str(error)
+  if isinstance(error, OSError) and error.strerror and text.startswith("[Errno"):
+    reason = error.strerror[0].lower() + error.strerror[1:]
+    text = reason if error.filename is None else f"{str(error.filename)!r}: {reason}"
+  return " ".join(text.split()) or type(error).__name__
 
 
 def keep_own_messages() -> None:

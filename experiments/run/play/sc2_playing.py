@@ -64,8 +64,10 @@ def order_players(names: Sequence[str]) -> tuple[str, str]:
   """Returns the players with an agent first.
 
   Raises:
-    UserError: none of them is an agent.
+    UserError: none of them is an agent, or a name is empty.
   """
+  if not all(names):
+    raise UserError(f"players: expected two names, found {' and '.join(map(repr, names))}")
   first, second = sorted(names, key=lambda name: name not in (AGENT, PRETRAINED))
   if first not in (AGENT, PRETRAINED):
     raise UserError(f"players: one of them must be {AGENT} or {PRETRAINED}, found "

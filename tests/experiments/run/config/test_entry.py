@@ -108,3 +108,13 @@ def test_an_error_that_a_restart_would_meet_again_has_a_status_of_its_own(
   text = code if isinstance(code, str) else capsys.readouterr().err
   assert (1 if isinstance(code, str) else code) == status
   assert text.startswith("error: ") and "the disk is full" in text and text.count("\n") <= 1
+
+
+@pytest.mark.parametrize("error, text", [
+  (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.npz"),
+   "'a.npz': no such file or directory"),
+  (IsADirectoryError(errno.EISDIR, "Is a directory", "runs"), "'runs': is a directory"),
+  (OSError(errno.ENOSPC, "No space left on device"), "no space left on device"),
+  (OSError("two\nlines"), "two lines"), (KeyboardInterrupt(), "KeyboardInterrupt")])
+def test_the_systems_errors_are_sentences(error, text):
+  assert entry.one_line(error) == text

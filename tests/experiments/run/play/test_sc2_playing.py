@@ -18,6 +18,8 @@ def test_an_agent_is_the_first_player(names, ordered):
 def test_what_cannot_play_is_refused():
   with pytest.raises(UserError, match="one of them must be agent or pretrained, found human and"):
     sc2_playing.order_players(("human", "zerg:easy"))
+  with pytest.raises(UserError, match="players: expected two names, found 'pretrained' and ''"):
+    sc2_playing.order_players(("pretrained", ""))
   with pytest.raises(UserError, match="name the run with --run_dir"):
     sc2_playing.find_agent("agent", None, "mini")
   with pytest.raises(UserError, match="--preset: expected one of medium, mini, .*found 'full'"):

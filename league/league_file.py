@@ -14,7 +14,7 @@ from starleague.common import run_files
 from starleague.common.database import Database
 from starleague.league import schema
 from starleague.league.leases import Assignment
-from starleague.league.players import LeagueError, Player
+from starleague.league.players import LeagueError, Player, is_first_snapshot
 
 COMPONENT = schema.COORDINATOR
 VERSION, TABLES = schema.VERSIONS[COMPONENT], schema.statements(COMPONENT)
@@ -162,14 +162,15 @@ def check_kept(path: str | os.PathLike) -> None:
     path: the league's file, in the directory of its run.
 
   Raises:
-    LeagueError: the file is missing or empty, and the directory has snapshots or learners.
+    LeagueError: the file is missing or empty, and the directory has learners, or snapshots other
+      than first ones, which may be there before a league begins.
   """
   path = pathlib.Path(path)
   if path.is_file() and path.stat().st_size:
     return
   for name in (run_files.PLAYERS, run_files.LEARNERS):
     folder = path.parent / name
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(not is_first_snapshot(each.name) for each in folder.iterdir()):
       state = "is empty" if path.exists() else "is missing"
       raise LeagueError(f"{path} {state}, expected the league of an existing run: {folder} has "
                         "content. Restore the file from a mirror, or choose another --run.")

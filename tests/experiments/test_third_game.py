@@ -8,7 +8,7 @@ import pytest
 from starleague.common import results, run_files
 from starleague.experiments import train
 from tests.experiments.launch import refusal
-from tests.experiments.runs import SIZES, output_of, running
+from tests.experiments.runs import SIZES, output_of, running, saved_steps
 
 # Equal programs of the learner as in other whole runs.
 SETTINGS = ("environment.name=counting", *(size for size in SIZES if "opponents" not in size))
@@ -65,7 +65,6 @@ def test_it_plays_a_league(registered):
     homes = {home for home, in connection.execute("SELECT DISTINCT home FROM results")}
     played = connection.execute("SELECT COUNT(*) FROM results").fetchone()[0]
   assert {"terran-main-0", "terran-main_exploiter-0"} <= homes and played > 20
-  updates = [row.update for name in ("terran-main-0", "terran-main_exploiter-0")
-             for row in results.read(
-               run_files.learner_dir(run_dir, name) / results.FILE_NAME)]
-  assert max(updates) >= 3
+  updates = [saved_steps(run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS)[-1]
+             for name in ("terran-main-0", "terran-main_exploiter-0")]
+  assert sum(updates) == 6 and min(updates) >= 1

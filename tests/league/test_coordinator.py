@@ -220,8 +220,11 @@ def test_a_run_that_lost_its_league_file_is_refused(tmp_path, folder, state):
   path = tmp_path / "league.sqlite"
   (tmp_path / folder).mkdir()
   start(path).close()  # an empty folder is no run
-  (tmp_path / folder / FIRST).mkdir()
+  (tmp_path / folder / FIRST).mkdir()  # it may be there before a league begins
   start(path).close()
+  path.unlink()
+  start(path).close()
+  (tmp_path / folder / f"{MAIN}-0001").mkdir()
   for suffix in ("", "-wal", "-shm"):
     path.with_name(path.name + suffix).unlink(missing_ok=True)
   if state == "empty":

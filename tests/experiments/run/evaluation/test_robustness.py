@@ -75,7 +75,8 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
   source, run_dir = tmp_path / "source", tmp_path / "exploited"
 
   def save(folder, value):
-    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config)
+    step = int(folder.name) if folder.name.isdecimal() else 0
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
 
   save(source / run_files.CHECKPOINTS / f"{3:012d}", 3.0)
   save(source / run_files.INITIAL, 1.0)

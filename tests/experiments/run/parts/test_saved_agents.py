@@ -13,7 +13,8 @@ from starleague.experiments.run.parts import saved_agents
 
 
 def save(folder, step, value):
-  checkpoints.save_params(folder / f"{step:012d}", {"m": {"w": np.full(2, value)}}, agent.mini())
+  checkpoints.save_params(
+    folder / f"{step:012d}", {"m": {"w": np.full(2, value)}}, agent.mini(), step)
 
 
 @pytest.fixture(scope="module")

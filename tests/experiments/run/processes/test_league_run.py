@@ -15,12 +15,13 @@ def test_a_run_that_lost_its_league_file_starts_no_process(tmp_path, monkeypatch
   config = settings.complete(settings.base())
   config.init = settings.PRETRAINED
   league_run.train(config, tmp_path, None)  # a new run
-  assert started == ["run_processes"]
-  run_files.snapshot_path(tmp_path, "terran-main-0-0000").mkdir(parents=True)
+  run_files.snapshot_path(tmp_path, "terran-main-0-0000").mkdir(parents=True)  # of exploiters
+  league_run.train(config, tmp_path, None)
+  run_files.snapshot_path(tmp_path, "terran-main-0-0001").mkdir()
   (tmp_path / run_files.LEAGUE).touch()
   with pytest.raises(LeagueError, match="league.sqlite is empty, expected the league of an"):
     league_run.train(config, tmp_path, None)
-  assert started == ["run_processes"]
+  assert started == ["run_processes"] * 2
 
 
 def test_the_default_config_is_one_of_a_league():

@@ -1,4 +1,4 @@
-"""A third game, for tests: whoever queues more of its actions wins. All of it is in this file."""
+"""A third game, for tests: the player with more queued actions wins. All of it is in this file."""
 
 import pathlib
 from collections.abc import Callable, Sequence

@@ -46,7 +46,7 @@ def test_it_trains_and_is_evaluated(registered):
   run_dir = registered / "counting"
   rows = results.by_tag(results.read(run_dir / results.FILE_NAME))
   assert rows["score/eval/idle"][-1].update == 3
-  # Nobody queues more than the eager player.
+  # No player queues more than the eager one.
   assert rows["win_rate/eval/eager"][-1].value == 0.0
   assert rows["score/eval/idle"][-1].value >= rows["score/eval/eager"][-1].value
   assert (run_dir / "report.html").stat().st_size > 10_000

@@ -21,9 +21,10 @@ ROOMS = {
   "league": {"common"},
   "actor": {"agent", "common", "environments", "data", "league"},
   "learner": {"agent", "common", "data", "league"},
+  "companions": {"agent", "common", "environments", "data", "actor", "learner"},
   "viewers": {"agent", "common", "environments", "data", "actor", "learner", "league"},
   "experiments": {"agent", "common", "environments", "data", "actor", "learner", "league",
-                  "viewers"},
+                  "companions", "viewers"},
 }
 # Floors of a room, lowest first: each imports itself and the floors before it, never one behind it.
 # A file is on the floor of the longest prefix.
@@ -42,6 +43,7 @@ FLOORS = {
     "data/reverb/", "data/z/", "data/games/", "data/replays/"),
   "actor": ("actor/inference/", "actor/loops/"),
   "learner": ("learner/losses/", "learner/", "learner/loops/"),
+  "companions": ("companions/tasks/", "companions/"),
   "experiments": (
     "experiments/configs/", "experiments/run/config/errors.py", "experiments/run/config/ranges.py",
     "experiments/run/games/", "experiments/run/config/", "experiments/run/parts/",

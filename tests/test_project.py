@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-ROOMS = ("actor", "agent", "common", "data", "environments", "experiments", "league", "learner",
-         "viewers")
+ROOMS = ("actor", "agent", "common", "companions", "data", "environments", "experiments", "league",
+         "learner", "viewers")
 
 
 @pytest.fixture(scope="module")

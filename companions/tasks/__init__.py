@@ -1,0 +1,1 @@
+"""Environments of the companion systems: thin adapters of maintained packages."""

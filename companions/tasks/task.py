@@ -1,0 +1,45 @@
+"""The interface of tasks: batches of copies of an environment, reset as soon as they end.
+
+A task on JAX is a pair of pure functions. A task on the host has the same functions: its step is an
+ordered callback, so that one compiled program acts in both.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from starleague.agent.types import Array
+
+
+class TimeStep(NamedTuple):
+  """What n copies of an environment give after a reset or a step, [n, ...].
+
+  A step that ends an episode gives the reward of the end, discount 0, and the first observation of
+  the next episode. Episodes that a time limit ends have discount 0 too.
+  """
+
+  observation: Any  # tree of arrays of bool, uint8, int16, int32 or float32
+  reward: Array  # [n] float32, of the transition into this step
+  discount: Array  # [n] float32, 0 where that transition ended an episode
+  first: Array  # [n] bool: the observation is the first of an episode
+
+
+class Task(NamedTuple):
+  """An environment as pure functions of n copies.
+
+  Attributes:
+    name: as `make_task` takes it.
+    copies: n.
+    observation: specs of one copy's observation, a tree of jax.ShapeDtypeStruct without dicts.
+    num_actions: actions are indices below this number.
+    action_shape: () for one agent, (agents,) for several that act at the same time.
+    reset: keys [n] -> (state, TimeStep).
+    step: (state, keys [n], actions [n, *action_shape] int32) -> (state, TimeStep).
+  """
+
+  name: str
+  copies: int
+  observation: Any
+  num_actions: int
+  action_shape: tuple[int, ...]
+  reset: Callable[[Array], tuple[Any, TimeStep]]
+  step: Callable[[Any, Array, Array], tuple[Any, TimeStep]]

@@ -30,7 +30,7 @@ class GameConditioning(NamedTuple):
   """The conditioning of the agents in the games of an actor."""
 
   mmr: int  # as their observations show it
-  statistics: types.Statistics  # [M, ...], z to play for; row 0 is unconditional
+  z: types.Statistics  # [M, ...], to play for; row 0 is unconditional
   pseudo_scale: float = 1.0  # pseudo-reward per unit of distance to z
 
 
@@ -44,9 +44,8 @@ class GameRequest(NamedTuple):
   swap_sides: bool = False
   players: tuple[int, int] = (0, 0)  # whose parameters act, as of `inference.Header`
   recorded: tuple[bool, bool] = (True, True)  # whether somebody learns from the player's steps
-  # z of each player, by its starting side, which the game decides: rows of the statistics of
-  # `GameConditioning`.
-  targets: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+  # Row of `GameConditioning.z` of each player, by its starting side, which the game decides.
+  z_rows: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
   # Of each player: whether the parts of z are active, PSEUDO_REWARDS.
   active: tuple[tuple[bool, ...], tuple[bool, ...]] = (_INACTIVE, _INACTIVE)
   replay: str = ""  # path of the replay to write at the end; empty: none
@@ -78,7 +77,7 @@ class Host(Protocol):
   def grid_per_unit(self) -> float:
     """Returns the cells of the 256 x 256 grid per game unit on the map of the current game."""
 
-  def show(self, statistics: types.Statistics) -> None:
+  def show(self, z: types.Statistics) -> None:
     """Sets the z that both players of the current game observe, [2, ...]."""
 
   def save_replay(self, path: pathlib.Path) -> None:
@@ -96,23 +95,23 @@ def agents_of(request: GameRequest) -> tuple[int, ...]:
 class _Goal:
   """The z that a player of a game plays for, and its rewards."""
 
-  def __init__(self, target: types.Statistics, active: Sequence[bool], scale: float,
+  def __init__(self, z: types.Statistics, active: Sequence[bool], scale: float,
                grid_per_unit: float):
     """Starts with nothing executed.
 
     Args:
-      target: z, unbatched.
+      z: unbatched.
       active: [4], PSEUDO_REWARDS.
       scale, grid_per_unit: see `rewards.pseudo_rewards`.
     """
-    self.target, self.active = target, np.asarray(active, bool)
+    self.z, self.active = z, np.asarray(active, bool)
     self._options = {"scale": scale, "grid_per_unit": grid_per_unit}
     self._executed = types.zeros(types.statistics_spec())
 
   @property
   def shown(self) -> types.Statistics:
     """z as the player observes it."""
-    return jax.tree.map(np.asarray, rewards.condition(self.target, self.active))
+    return jax.tree.map(np.asarray, rewards.condition(self.z, self.active))
 
   @property
   def build_order(self) -> tuple[int, ...]:
@@ -125,13 +124,13 @@ class _Goal:
     if not self.active.any():  # needs no compiled program
       return np.array([winloss] + [0] * len(self.active), np.float32)
     return np.asarray(_REWARDS(
-      winloss, before, executed, self.target, loop, self.active, **self._options))
+      winloss, before, executed, self.z, loop, self.active, **self._options))
 
 
 def _goals(host: Host, request: GameRequest, conditioning: GameConditioning) -> list[_Goal]:
   """Returns the goals of both players of a game that has started, and shows them their z."""
-  goals = [_Goal(jax.tree.map(lambda x, i=request.targets[player][side]: x[i],
-                              conditioning.statistics),
+  goals = [_Goal(jax.tree.map(lambda x, i=request.z_rows[player][side]: x[i],
+                              conditioning.z),
                  request.active[player], conditioning.pseudo_scale, host.grid_per_unit())
            for player, side in enumerate(host.sides())]
   host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))

@@ -107,11 +107,11 @@ def sample_active(key: jax.Array, probability: float = ACTIVE_PROBABILITY) -> ja
   return jax.random.bernoulli(key, probability, (len(types.PSEUDO_REWARDS),))
 
 
-def condition(statistics: types.Statistics, active: Array) -> types.Statistics:
+def condition(z: types.Statistics, active: Array) -> types.Statistics:
   """Returns z as the policy observes it: parts without an active pseudo-reward are zero.
 
   Args:
-    statistics: unbatched z.
+    z: unbatched.
     active: [4] bool, PSEUDO_REWARDS.
   """
   build_order, units, upgrades, effects = jnp.asarray(active, bool)
@@ -119,27 +119,27 @@ def condition(statistics: types.Statistics, active: Array) -> types.Statistics:
     value = jnp.asarray(value)
     return jnp.where(flag, value, jnp.zeros_like(value))
   return types.Statistics(
-    build_order=keep(build_order, statistics.build_order),
-    build_order_xy=keep(build_order, statistics.build_order_xy),
-    units=keep(units, statistics.units),
-    effects=keep(effects, statistics.effects),
-    upgrades=keep(upgrades, statistics.upgrades))
+    build_order=keep(build_order, z.build_order),
+    build_order_xy=keep(build_order, z.build_order_xy),
+    units=keep(units, z.units),
+    effects=keep(effects, z.effects),
+    upgrades=keep(upgrades, z.upgrades))
 
 
-def _distances(target: types.Statistics, executed: types.Statistics, game_loop: Array,
+def _distances(z: types.Statistics, executed: types.Statistics, game_loop: Array,
                **options) -> jax.Array:
-  """Distances to the target, times the time factor: [4] float32, PSEUDO_REWARDS."""
+  """Distances to z, times the time factor: [4] float32, PSEUDO_REWARDS."""
   order = build_order_distance(
-    target.build_order, target.build_order_xy, executed.build_order, executed.build_order_xy,
+    z.build_order, z.build_order_xy, executed.build_order, executed.build_order_xy,
     **options)
-  flags = [hamming_distance(getattr(target, name), getattr(executed, name))
+  flags = [hamming_distance(getattr(z, name), getattr(executed, name))
            for name in ("units", "upgrades", "effects")]
   # The build order covers the opening only and has no time factor.
   return jnp.stack([order, *(time_factor(game_loop) * flag for flag in flags)])
 
 
 def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statistics,
-                   target: types.Statistics, game_loop: Array, active: Array, *,
+                   z: types.Statistics, game_loop: Array, active: Array, *,
                    level: bool = False, scale: float | Array = 1.0,
                    grid_per_unit: float | Array = 1.0,
                    saturation_distance: float = SATURATION_DISTANCE) -> jax.Array:
@@ -152,7 +152,7 @@ def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statisti
   Args:
     previous_executed: unbatched, executed statistics at the previous step.
     executed: executed statistics at this step.
-    target: z, before `condition`; an unconditional z (all zero) gives no reward.
+    z: before `condition`; an unconditional z (all zero) gives no reward.
     game_loop: [] integer, at this step.
     active: [4] bool, PSEUDO_REWARDS; inactive ones are 0.
     level: minus the distance where it changes, instead of its decrease.
@@ -165,23 +165,23 @@ def pseudo_rewards(previous_executed: types.Statistics, executed: types.Statisti
   both = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y) for y in x]),
                       previous_executed, executed)
   before, now = jax.vmap(lambda done: _distances(
-    target, done, game_loop, grid_per_unit=grid_per_unit,
+    z, done, game_loop, grid_per_unit=grid_per_unit,
     saturation_distance=saturation_distance))(both)
   value = jnp.where(now != before, -now, 0.0) if level else before - now
-  conditional = jnp.stack([jnp.any(jnp.asarray(part) != 0) for part in target]).any()
+  conditional = jnp.stack([jnp.any(jnp.asarray(part) != 0) for part in z]).any()
   return jnp.where(jnp.asarray(active, bool) & conditional, scale * value, 0.0).astype(jnp.float32)
 
 
 def rewards(winloss: Array, previous_executed: types.Statistics, executed: types.Statistics,
-            target: types.Statistics, game_loop: Array, active: Array, **options) -> jax.Array:
+            z: types.Statistics, game_loop: Array, active: Array, **options) -> jax.Array:
   """Computes all rewards of one step.
 
   Args:
     winloss: [] reward of the result, 0 before the end; see winloss_reward.
-    previous_executed, executed, target, game_loop, active, options: see pseudo_rewards.
+    previous_executed, executed, z, game_loop, active, options: see pseudo_rewards.
 
   Returns:
     [5] float32, types.REWARDS.
   """
-  pseudo = pseudo_rewards(previous_executed, executed, target, game_loop, active, **options)
+  pseudo = pseudo_rewards(previous_executed, executed, z, game_loop, active, **options)
   return jnp.concatenate([jnp.asarray(winloss, jnp.float32)[None], pseudo])

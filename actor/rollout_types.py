@@ -88,7 +88,7 @@ class Results(NamedTuple):
   reward: types.Array  # [.., 2] float32: +1, 0, -1
   # [.., 2, ...]; a scripted player's as of player 0's last observation.
   executed: types.Statistics
-  target: types.Statistics  # [.., 2, ...]: z, inactive parts included
+  z: types.Statistics  # [.., 2, ...], inactive parts included
   race: types.Array  # [.., 2] int32, indices of types.RACES
   side: types.Array  # [.., 2] int32: starting sides
   map_index: types.Array  # int32
@@ -107,7 +107,7 @@ class RolloutState(NamedTuple):
   side: jax.Array  # [games, 2] int32: starting side, 0 or 1
   map_index: jax.Array  # [games] int32
   pseudo_active: jax.Array  # [games, 2, 4] bool
-  target: types.Statistics  # [games, 2, ...]: z, inactive parts included
+  z: types.Statistics  # [games, 2, ...], inactive parts included
   opponent: jax.Array  # [games] int32
   first: jax.Array  # [games, 2] bool: the next observation is the first of its game
   flushed: jax.Array  # [games, 2] bool: the terminal observation has been recorded

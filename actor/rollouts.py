@@ -89,12 +89,12 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
   if conditioning.races is not None:
-    given = jnp.asarray(conditioning.races)[opponents]
-    race = jnp.where(given < 0, race, given)
+    fixed = jnp.asarray(conditioning.races)[opponents]
+    race = jnp.where(fixed < 0, race, fixed)
   map_index = jax.random.randint(keys[3], (games,), 0, config.maps)
   choice = jax.random.randint(keys[0], (games, 2), 0, conditioning.rows.shape[-1])
   row = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side, choice]
-  target = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.statistics)
+  z = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.z)
   probabilities = jnp.asarray(conditioning.active)
   active = jax.random.bernoulli(
     keys[1], probabilities[opponents] if probabilities.ndim == 3 else probabilities,
@@ -102,7 +102,7 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   mmr, income = setup.decider.strength(opponents, conditioning)
   match_up = base.MatchUp(
     races=race, map_index=map_index, swap_sides=swap,
-    statistics=jax.vmap(jax.vmap(rewards.condition))(target, active), mmr=mmr, income=income)
+    z=jax.vmap(jax.vmap(rewards.condition))(z, active), mmr=mmr, income=income)
   reset_keys = jax.random.split(keys[5], games)
 
   def start(game: jax.Array) -> Any:
@@ -113,8 +113,8 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     lambda x: jnp.broadcast_to(x, (games, 2, *x.shape)), setup.decider.initial_state())
   state = RolloutState(
     key=keys[6], environment=(), core=core, plan=setup.decider.initial_plan(games),
-    executed=jax.tree.map(jnp.zeros_like, target),
-    race=race, side=side, map_index=map_index, pseudo_active=active, target=target,
+    executed=jax.tree.map(jnp.zeros_like, z),
+    race=race, side=side, map_index=map_index, pseudo_active=active, z=z,
     opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
   return state, start
@@ -196,11 +196,11 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
   game = jax.tree.map(lambda x: x[row // 2], state.environment)
   observation, privileged = jax.vmap(environment.observe)(game, row % 2)
   outcome = jax.vmap(environment.outcome)(game)
-  before, active, target = rows.gather((state.executed, state.pseudo_active, state.target), row)
+  before, active, z = rows.gather((state.executed, state.pseudo_active, state.z), row)
   winloss = jnp.take_along_axis(outcome.reward, (row % 2)[:, None], axis=1)[:, 0]
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
-    winloss, before, privileged.executed, target, observation.game_loop, active)
+    winloss, before, privileged.executed, z, observation.game_loop, active)
   return _Batch(row, filled, game, observation, privileged, outcome.over, reward, active)
 
 
@@ -232,7 +232,8 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
           row: jax.Array = row) -> Any:
     return rows.scatter(tree, row, where, values)
 
-  # A scripted player never observes: its executed statistics are those its opponent was given.
+  # A scripted player never observes: its executed statistics are those that its
+  # opponent observed.
   scripted = batch.filled & ~setup.decider.plays(state.opponent).reshape(-1)[row ^ 1]
   executed = put(state.executed, batch.privileged.opponent_executed, scripted, row ^ 1)
   blank = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape[1:]), x.dtype), output.action)
@@ -253,7 +254,7 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
   outcome = jax.vmap(setup.environment.outcome)(state.environment)
   done = outcome.over & (state.flushed | ~setup.decider.plays(state.opponent)).all(axis=1)
   results = Results(over=done & (state.opponent != COUNTED), opponent=state.opponent,
-                    reward=outcome.reward, executed=state.executed, target=state.target,
+                    reward=outcome.reward, executed=state.executed, z=state.z,
                     race=state.race, side=state.side, map_index=state.map_index)
   if not config.restart:
     return state._replace(opponent=jnp.where(done, COUNTED, state.opponent)), results

@@ -70,7 +70,11 @@ PSEUDO_REWARDS = REWARDS[1:]
 
 
 class Statistics(NamedTuple):
-  """Statistic z of a game; all zero if unconditional (Vinyals et al. 2019, Methods)."""
+  """Statistics of a game, a z; all zero if unconditional (Vinyals et al. 2019, Methods).
+
+  z is a value of this type; the fields of observations and files that hold one keep its name,
+  `statistics`.
+  """
 
   build_order: Leaf  # [20] uint8: unit types in the order of their construction, 0 past the end
   build_order_xy: Leaf  # [20, 2] uint8: positions on the 256 grid

@@ -31,14 +31,14 @@ class MatchUp(NamedTuple):
   races: Array  # [2] int32, indices of types.RACES
   map_index: Array  # [] int32
   swap_sides: Array  # [] bool: player 0 starts in the second position
-  statistics: types.Statistics  # [2, ...]: z, each player's target; zero is unconditional
+  z: types.Statistics  # [2, ...], each player's; zero is unconditional
   mmr: Array  # [2] int16: each player's MMR as its observations show it
   income: Array  # [2] int32: percent of its workers' loads that a player is paid; above 100 cheats
 
 
 def make_match_up(
     races: Any = (1, 1), map_index: Any = 0, swap_sides: Any = False,
-    statistics: types.Statistics | None = None, mmr: Any = (AGENT_MMR,) * 2,
+    z: types.Statistics | None = None, mmr: Any = (AGENT_MMR,) * 2,
     income: Any = (100,) * 2) -> MatchUp:
   """Makes the match-up of one game. JAX arrays are kept; other values become numpy arrays.
 
@@ -46,19 +46,19 @@ def make_match_up(
     races: [2], indices of types.RACES.
     map_index: index of the environment's maps.
     swap_sides: whether player 0 starts in the second position.
-    statistics: [2, ...], z of both players; unconditional if not given.
+    z: [2, ...], of both players; unconditional if not given.
     mmr: [2].
     income: [2], percent.
   """
-  if statistics is None:
-    statistics = jax.tree.map(
+  if z is None:
+    z = jax.tree.map(
       lambda spec: np.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
 
   def array(values, dtype):
     return values if isinstance(values, jax.Array) else np.asarray(values, dtype)[()]
 
   return MatchUp(
-    array(races, np.int32), array(map_index, np.int32), array(swap_sides, np.bool_), statistics,
+    array(races, np.int32), array(map_index, np.int32), array(swap_sides, np.bool_), z,
     array(mmr, np.int16), array(income, np.int32))
 
 

@@ -243,7 +243,7 @@ def begin(config: AgentConfig, options: Options, key: jax.Array,
   batch = wire.unpack(wire.Packed(*chunks.columns, state), config)
   observation = batch.steps.observation
   observation = observation._replace(
-    statistics=hide_statistics(observation.statistics, kept))
+    statistics=hide_z(observation.statistics, kept))
   return batch._replace(steps=batch.steps._replace(observation=observation)), kept
 
 
@@ -264,11 +264,11 @@ def draw_kept(options: Options, key: jax.Array, first: Array, kept: Array) -> ja
   return jnp.where(first[:, None], drawn, kept)
 
 
-def hide_statistics(statistics: Statistics, kept: Array) -> Statistics:
+def hide_z(z: Statistics, kept: Array) -> Statistics:
   """Zeroes the parts of z that a game does not show.
 
   Args:
-    statistics: z, leaves [T + 1, B, ...].
+    z: leaves [T + 1, B, ...].
     kept: [B, 2] bool: build order, cumulative statistics.
   """
   def part(x: Array, keep: Array) -> Array:
@@ -276,10 +276,10 @@ def hide_statistics(statistics: Statistics, kept: Array) -> Statistics:
 
   build_order, cumulative = kept[:, 0], kept[:, 1]
   return Statistics(
-    build_order=part(statistics.build_order, build_order),
-    build_order_xy=part(statistics.build_order_xy, build_order),
-    units=part(statistics.units, cumulative), effects=part(statistics.effects, cumulative),
-    upgrades=part(statistics.upgrades, cumulative))
+    build_order=part(z.build_order, build_order),
+    build_order_xy=part(z.build_order_xy, build_order),
+    units=part(z.units, cumulative), effects=part(z.effects, cumulative),
+    upgrades=part(z.upgrades, cumulative))
 
 
 def _correct(logits: Arguments, action: Action) -> Arguments:

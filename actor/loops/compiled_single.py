@@ -19,7 +19,7 @@ from starleague.common import run_files
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.data.z.conditioning import Conditioning, Recent
 
-TARGETS = 32  # strategy statistics z kept for each race and starting side
+MOST_Z = 32  # z kept for each race and starting side
 
 
 def add_demonstrations(recent: Recent, batch: rollouts.Results,
@@ -63,7 +63,7 @@ class SingleCalls:
       deadline_s=options.timeout_s)
     self._reporter = agent_results.Reporter(process.run_dir, parts.opponents, process.origin)
     self._update = 0  # of the newest weights
-    self._recent = Recent(TARGETS, len(parts.maps), options.active, parts.mmr)
+    self._recent = Recent(MOST_Z, len(parts.maps), options.active, parts.mmr)
     self._finds_z = conditioning is None
     self._conditioning = self._recent.conditioning() if conditioning is None else conditioning
 

@@ -72,7 +72,7 @@ class Hosting:
     self.service = Service(self.model, Batcher(sizes, hosted.wait_s), self.listener,
                            parts.config, on_records)
     shown = games.GameConditioning(
-      int(conditioning.mmr), conditioning.statistics, pseudo_scale)
+      int(conditioning.mmr), conditioning.z, pseudo_scale)
     self.processes = game_processes.GameProcesses(
       hosted.processes, run, (self.listener.address, parts.config, shown, hosted), next_request,
       hosted.game_s)
@@ -113,16 +113,16 @@ def draw_request(parts: Parts, rng: np.random.Generator, bot: str, conditioning:
     opponent=bot, seed=int(rng.integers(2**30)), races=(home, away),
     map_index=int(rng.integers(len(parts.maps))), swap_sides=bool(rng.integers(2)))
   against = hosted_games(parts).bot_race(bot) if bot else away
-  targets = [_draw_targets(conditioning, rng, request.map_index, *pair)
-             for pair in ((home, against), (against, home))]
+  rows = [_draw_rows(conditioning, rng, request.map_index, *pair)
+          for pair in ((home, against), (against, home))]
   active = rng.random((2, len(types.PSEUDO_REWARDS))) < conditioning.active
   active[1] &= not bot  # a bot has no z
   mine, other = (tuple(map(bool, row)) for row in active)
-  return request._replace(targets=(targets[0], targets[1]), active=(mine, other))
+  return request._replace(z_rows=(rows[0], rows[1]), active=(mine, other))
 
 
-def _draw_targets(conditioning: Conditioning, rng: np.random.Generator, map_index: int, home: int,
-                  away: int) -> tuple[int, int]:
+def _draw_rows(conditioning: Conditioning, rng: np.random.Generator, map_index: int, home: int,
+               away: int) -> tuple[int, int]:
   """Returns a row of z for each starting side."""
   rows = np.asarray(conditioning.rows)[map_index, home, away]
   first, second = (int(side[rng.integers(rows.shape[-1])]) for side in rows)
@@ -139,7 +139,7 @@ def results_of(parts: Parts, finished: list[game_processes.Finished]) -> rollout
   reward = np.array([[result, -result] for _, result in counted], np.float32).reshape(1, -1, 2)
   return rollouts.Results(
     over=np.ones((1, len(counted)), bool), opponent=np.array([opponents], np.int32), reward=reward,
-    executed=none, target=none, race=np.array([[request.races for request, _ in counted]]),
+    executed=none, z=none, race=np.array([[request.races for request, _ in counted]]),
     side=np.array([[[request.swap_sides, not request.swap_sides] for request, _ in counted]],
                   np.int32),
     map_index=np.array([[request.map_index for request, _ in counted]], np.int32))

@@ -74,11 +74,11 @@ def score(sizes: ScalarConfig, columns: Array, name: str, dtype: DTypeLike) -> j
   return _dense(log_counts(columns), sizes.score, name, dtype)
 
 
-def cumulative(sizes: ScalarConfig, statistics: types.Statistics, parts: tuple[str, ...],
+def cumulative(sizes: ScalarConfig, z: types.Statistics, parts: tuple[str, ...],
                name: str, dtype: DTypeLike) -> jax.Array:
   """Embeds parts of z ("units", "effects", "upgrades") -> [parts * sizes.cumulative]."""
   return jnp.concatenate([
-    _dense(getattr(statistics, part), sizes.cumulative, f"{name}_{part}", dtype)
+    _dense(getattr(z, part), sizes.cumulative, f"{name}_{part}", dtype)
     for part in parts])
 
 
@@ -89,17 +89,17 @@ class BuildOrderEncoder(hk.Module):
     super().__init__(name=name)
     self._sizes = sizes
 
-  def __call__(self, statistics: types.Statistics, dtype: DTypeLike) -> jax.Array:
+  def __call__(self, z: types.Statistics, dtype: DTypeLike) -> jax.Array:
     """z -> [tokens * width], or [width] with mean pooling; zero for an empty build order."""
     sizes = self._sizes
     width = sizes.build_order_attention_heads * sizes.build_order_key_size
     length = types.BUILD_ORDER_LENGTH
-    unit_types = statistics.build_order.astype(jnp.int32)
+    unit_types = z.build_order.astype(jnp.int32)
     mask = unit_types > 0
     init = hk.initializers.TruncatedNormal(10 ** -0.5)  # about ten inputs are not zero
     by_type = hk.get_parameter("unit_types", (v.NUM_UNIT_TYPES, width), dtype, init)
     by_place = hk.get_parameter("places", (length, width), dtype, init)
-    bits = fields.position_bits(statistics.build_order_xy).reshape(length, -1).astype(dtype)
+    bits = fields.position_bits(z.build_order_xy).reshape(length, -1).astype(dtype)
     x = by_type[unit_types] + by_place + linear.Linear(width, w_init=init, name="positions")(bits)
     x = blocks.Transformer(
       sizes.build_order_layers, sizes.build_order_attention_heads, sizes.build_order_key_size,
@@ -128,7 +128,7 @@ def encode(config: AgentConfig, observation: types.Observation) -> ScalarEncodin
     home_race = _dense(_one_hot(o.home_race, races), sizes.home_race, "home_race", dtype)
     away_race = _dense(_one_hot(o.away_race, races), sizes.away_race, "away_race", dtype)
     available = _dense(o.available_actions, sizes.available_actions, "available_actions", dtype)
-    statistics = cumulative(
+    cumulative_z = cumulative(
       sizes, o.statistics, ("units", "effects", "upgrades"), "cumulative", dtype)
     build_order = BuildOrderEncoder(sizes, name="build_order")(o.statistics, dtype)
     embedded = jnp.concatenate([
@@ -141,12 +141,12 @@ def encode(config: AgentConfig, observation: types.Observation) -> ScalarEncodin
       available,
       unit_counts(sizes, o.unit_counts, "unit_counts", dtype),
       _dense(_one_hot(mmr_class(o.mmr), _MMR_CLASSES), sizes.mmr, "mmr", dtype),
-      statistics,
+      cumulative_z,
       build_order,
       _dense(_one_hot(o.last_delay, types.NUM_DELAYS), sizes.last_delay, "last_delay", dtype),
       _dense(_one_hot(o.last_function, v.NUM_FUNCTIONS), sizes.last_function, "last_function",
              dtype),
       _dense(queued_repeat, sizes.last_queued_repeat, "last_queued_repeat", dtype),
     ])
-  context = jnp.concatenate([home_race, away_race, available, statistics, build_order])
+  context = jnp.concatenate([home_race, away_race, available, cumulative_z, build_order])
   return ScalarEncoding(embedded, context)

@@ -153,8 +153,8 @@ class EpisodeAssembler:
     return FinishedGame(number, iteration, game, (one.finish(), other.finish()))
 
 
-def add_statistics(steps: wire.Columns, own: types.Statistics, opponent: types.Statistics,
-                   config: AgentConfig) -> None:
+def add_z(steps: wire.Columns, own: types.Statistics, opponent: types.Statistics,
+          config: AgentConfig) -> None:
   """Gives all steps of an episode their z, in place.
 
   Args:
@@ -184,7 +184,7 @@ class Side(NamedTuple):
   side: int
   mmr: int
   result: int
-  statistics: types.Statistics
+  z: types.Statistics  # executed at the end of the game
   steps: wire.Columns  # their z must be zero
 
 
@@ -200,7 +200,7 @@ def make_episodes(game: int, map_index: int, sides: tuple[Side, Side],
   """
   found = []
   for player, (own, other) in enumerate((sides, sides[::-1])):
-    add_statistics(own.steps, own.statistics, other.statistics, config)
+    add_z(own.steps, own.z, other.z, config)
     found.append(files.Episode(
       game=game, player=player, map_index=map_index, away_race=other.race, **own._asdict()))
   return found

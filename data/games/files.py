@@ -84,7 +84,7 @@ class Episode(NamedTuple):
   side: int  # 0 or 1: the starting position
   mmr: int
   result: int  # 1 won, -1 lost, 0 drawn
-  statistics: types.Statistics  # executed at the end of the game
+  z: types.Statistics  # executed at the end of the game
   steps: wire.Columns  # [decisions + 1, width], integers as differences in time
 
 
@@ -282,7 +282,7 @@ def _row(episode: Episode, maps: Sequence[str], config: AgentConfig) -> Any:
   values = {name: getattr(episode, name) for name in NUMBERS if name != "decisions"}
   values |= {"decisions": size - 1, "name": episode.name, "map": maps[episode.map_index]}
   values |= {name: np.ascontiguousarray(value).tobytes() for name, value in (
-    *episode.statistics._asdict().items(), *episode.steps._asdict().items())}
+    *episode.z._asdict().items(), *episode.steps._asdict().items())}
   schema = _schema()
   return pyarrow.Table.from_arrays(
     [pyarrow.array([values[field.name]], field.type) for field in schema], schema=schema)

@@ -263,14 +263,14 @@ def library(games: GamesDataset, rows: np.ndarray) -> StatisticsLibrary:
     file = games.path / games.parts[part]
     table = _table(file, files.STATISTICS)
     for row in map(int, rows[episodes.part[rows] == part]):
-      executed = _statistics(file, table, int(episodes.row[row]), spec)
+      executed = _z(file, table, int(episodes.row[row]), spec)
       played[row] = PlayedGame(
         games.maps[episodes.map_index[row]], int(episodes.race[row]), int(episodes.away_race[row]),
         int(episodes.side[row]), executed)
   return StatisticsLibrary.from_games([played[int(row)] for row in rows])
 
 
-def _statistics(file: Path, table: Any, row: int, spec: Mapping[str, Any]) -> types.Statistics:
+def _z(file: Path, table: Any, row: int, spec: Mapping[str, Any]) -> types.Statistics:
   """Returns the z of a part's row; GamesError if a field does not have its size."""
   z = {}
   for name, leaf in spec.items():

@@ -61,10 +61,10 @@ def _played(folder: str | os.PathLike, maps: Mapping[str, str]) -> Iterator[Play
       yield PlayedGame(
         map_name=maps[row["replay"]], home_race=types.RACES.index(row["race"]),
         away_race=types.RACES.index(row["opponent"]), side=row["side"],
-        executed=_statistics(row, orders[row["replay"], row["player"]]))
+        executed=_z(row, orders[row["replay"], row["player"]]))
 
 
-def _statistics(player: Mapping[str, Any], order: Sequence[Mapping[str, Any]]) -> types.Statistics:
+def _z(player: Mapping[str, Any], order: Sequence[Mapping[str, Any]]) -> types.Statistics:
   found = types.zeros(types.statistics_spec())
   for row in order:
     found.build_order[row["order"]] = row["vocabulary_index"]

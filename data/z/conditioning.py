@@ -20,8 +20,8 @@ UNCONDITIONAL = 0  # row of the unconditional z, all zeros
 class Conditioning(NamedTuple):
   """A store of M z, the ones to draw from in each match-up, and the MMR."""
 
-  statistics: types.Statistics  # [M, ...]; row 0 is unconditional
-  # [maps, home races, away races, sides, K] int32, rows of `statistics`. Races are indices of
+  z: types.Statistics  # [M, ...]; row 0 is unconditional
+  # [maps, home races, away races, sides, K] int32, rows of `z`. Races are indices of
   # types.RACES, home is the player that gets the z, and side is where it starts.
   rows: types.Array
   # [4] float32: probability that a part of z is active, PSEUDO_REWARDS; [2, 4]: of each player;
@@ -39,11 +39,11 @@ def unconditional(maps: int, mmr: int) -> Conditioning:
     maps: number of maps.
     mmr: of the policy.
   """
-  statistics = jax.tree.map(lambda x: np.zeros((1, *x.shape), x.dtype), types.statistics_spec())
+  z = jax.tree.map(lambda x: np.zeros((1, *x.shape), x.dtype), types.statistics_spec())
   races = len(types.RACES)
   rows = np.full((maps, races, races, 2, 1), UNCONDITIONAL, np.int32)
   active = np.zeros((len(types.PSEUDO_REWARDS),), np.float32)
-  return Conditioning(statistics, rows, active, np.asarray(mmr, np.int16))
+  return Conditioning(z, rows, active, np.asarray(mmr, np.int16))
 
 
 def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequence[int], size: int,
@@ -75,9 +75,8 @@ def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequenc
   used, rows = np.unique(found, return_inverse=True)  # -1, no row, comes first
   if used[0] != -1:
     used, rows = np.concatenate([[-1], used]), rows + 1
-  statistics = jax.tree.map(
-    lambda x: np.concatenate([np.zeros_like(x[:1]), x[used[1:]]]), library.statistics)
-  return Conditioning(statistics, rows.reshape(found.shape).astype(np.int32),
+  z = jax.tree.map(lambda x: np.concatenate([np.zeros_like(x[:1]), x[used[1:]]]), library.z)
+  return Conditioning(z, rows.reshape(found.shape).astype(np.int32),
                       np.asarray(active, np.float32), np.asarray(mmr, np.int16))
 
 

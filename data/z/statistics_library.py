@@ -61,7 +61,7 @@ class StatisticsLibrary:
   """The z of M games.
 
   Attributes:
-    statistics: [M, ...].
+    z: [M, ...].
     maps: names of the maps.
     map_index: [M] int32, index of `maps`.
     home_race: [M] uint8, race of the player with this z; an index of types.RACES.
@@ -71,7 +71,7 @@ class StatisticsLibrary:
       before its opponent's in the order of (x, y).
   """
 
-  statistics: types.Statistics
+  z: types.Statistics
   maps: tuple[str, ...]
   map_index: np.ndarray
   home_race: np.ndarray
@@ -93,7 +93,7 @@ class StatisticsLibrary:
     maps = tuple(sorted({game.map_name for game in games}))
     empty = jax.tree.map(lambda s: np.zeros((0, *s.shape), s.dtype), types.statistics_spec())
     return cls(
-      statistics=jax.tree.map(lambda *x: np.stack(x), *rows) if rows else empty,
+      z=jax.tree.map(lambda *x: np.stack(x), *rows) if rows else empty,
       maps=maps,
       map_index=np.array([maps.index(game.map_name) for game in games], np.int32),
       home_race=np.array([game.home_race for game in games], np.uint8),
@@ -112,7 +112,7 @@ class StatisticsLibrary:
       return np.concatenate([a, b])
 
     return StatisticsLibrary(
-      statistics=jax.tree.map(join, self.statistics, other.statistics), maps=maps,
+      z=jax.tree.map(join, self.z, other.z), maps=maps,
       map_index=join(place(self), place(other)),
       home_race=join(self.home_race, other.home_race),
       away_race=join(self.away_race, other.away_race), side=join(self.side, other.side))
@@ -145,7 +145,7 @@ class StatisticsLibrary:
              away_race: int | None = None, side: int | None = None) -> types.Statistics:
     """Returns all z that match, [M', ...], for a compiled batch of games to sample from."""
     rows = self.rows(map_name, home_race, away_race, side)
-    return jax.tree.map(lambda x: x[rows], self.statistics)
+    return jax.tree.map(lambda x: x[rows], self.z)
 
   def sample(self, key: jax.Array, map_name: str | None = None, home_race: int | None = None,
              away_race: int | None = None, side: int | None = None) -> types.Statistics:
@@ -160,7 +160,7 @@ class StatisticsLibrary:
     """
     rows = self.rows(map_name, home_race, away_race, side)
     row = rows[int(jax.random.randint(key, (), 0, len(rows)))]
-    return jax.tree.map(lambda x: x[row], self.statistics)
+    return jax.tree.map(lambda x: x[row], self.z)
 
   def save(self, path: str | os.PathLike) -> None:
     """Writes an .npz file atomically."""
@@ -169,7 +169,7 @@ class StatisticsLibrary:
         file, format=np.array(FORMAT), vocabulary=np.array(v.digest()),
         maps=np.array(self.maps, dtype=np.str_), map_index=self.map_index,
         home_race=self.home_race, away_race=self.away_race, side=self.side,
-        **self.statistics._asdict())
+        **self.z._asdict())
 
   @classmethod
   def load(cls, path: str | os.PathLike) -> "StatisticsLibrary":
@@ -192,7 +192,7 @@ class StatisticsLibrary:
       raise ValueError(f"{path} is not a readable z library: {error}. Make it again.") from error
     _check_file(path, data)
     return cls(
-      statistics=types.Statistics(*(data[name] for name in types.Statistics._fields)),
+      z=types.Statistics(*(data[name] for name in types.Statistics._fields)),
       maps=tuple(str(name) for name in data["maps"]), map_index=data["map_index"],
       home_race=data["home_race"], away_race=data["away_race"], side=data["side"])
 

@@ -176,7 +176,7 @@ class Games:
     return self._running
 
   def _setting(self, game: Game, match_up: base.MatchUp, player: int) -> Setting:
-    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], match_up.statistics)
+    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], match_up.z)
                   for i in (player, 1 - player))
     return make_setting(
       self._config, game.infos[player], game.player_ids[player], own, other,
@@ -197,10 +197,10 @@ class Games:
     setting = self._running.seats[0].setting
     return types.POSITION_GRID / max(setting.map_width, setting.map_height)
 
-  def show(self, statistics: types.Statistics) -> None:
+  def show(self, z: types.Statistics) -> None:
     """Sets the z of both players of the current game, [2, ...]; they are observed from now on."""
     assert self._running is not None
-    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], statistics) for i in range(2))
+    own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], z) for i in range(2))
     for seat, pair in zip(self._running.seats, ((own, other), (other, own)), strict=False):
       seat.setting = seat.setting._replace(statistics=pair[0], opponent_statistics=pair[1])
 

@@ -22,7 +22,7 @@ class Site(NamedTuple):
   acted: jax.Array  # [2]: actions so far
   executed: types.Statistics  # [2, ...]
   good: jax.Array  # [2]
-  statistics: types.Statistics  # [2, ...], as shown
+  z: types.Statistics  # [2, ...], as shown
   mmr: jax.Array  # [2]
 
 
@@ -33,13 +33,13 @@ def building() -> base.Environment:
 
   def reset(key, match_up):
     del key
-    zeros = jax.tree.map(jnp.zeros_like, jax.tree.map(jnp.asarray, match_up.statistics))
+    zeros = jax.tree.map(jnp.zeros_like, jax.tree.map(jnp.asarray, match_up.z))
     none = jnp.zeros((2,), jnp.int32)
     return Site(jnp.int32(0), none, zeros, none,
-                jax.tree.map(jnp.asarray, match_up.statistics), jnp.asarray(match_up.mmr))
+                jax.tree.map(jnp.asarray, match_up.z), jnp.asarray(match_up.mmr))
 
   def observe(state, player):
-    own = jax.tree.map(lambda x: x[player], state.statistics)
+    own = jax.tree.map(lambda x: x[player], state.z)
     counts = jnp.zeros((10,), jnp.int32).at[0].set(state.step)
     seen = jax.tree.map(jnp.asarray, observation)._replace(
       game_loop=state.step, player=counts, statistics=own, mmr=state.mmr[player])
@@ -119,10 +119,10 @@ def conditions(orders: np.ndarray, mmr: int) -> Conditioning:
   units[:, 0] = False
   places = np.zeros_like(empty.build_order_xy)
   places[1:] = np.arange(ACTIONS, dtype=np.uint8)[:, None]
-  statistics = empty._replace(
+  z = empty._replace(
     build_order=np.concatenate([empty.build_order[:1], orders.astype(np.uint8)]),
     build_order_xy=places, units=units)
   races = len(types.RACES)
   rows = np.broadcast_to(np.arange(1, 1 + count, dtype=np.int32), (1, races, races, 2, count))
-  return Conditioning(statistics, np.array(rows), np.ones(len(types.PSEUDO_REWARDS), np.float32),
+  return Conditioning(z, np.array(rows), np.ones(len(types.PSEUDO_REWARDS), np.float32),
                       np.asarray(mmr, np.int16))

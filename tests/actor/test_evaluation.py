@@ -36,9 +36,9 @@ def test_each_player_of_a_match_has_its_own_parameters_and_conditions():
     found = evaluation.play(match, params, jax.random.key(0), told)
     np.testing.assert_array_equal(found.reward, [[reward, -reward]] * 4)
     # Player 0 sees its z and builds it; player 1 sees none.
-    np.testing.assert_array_equal(found.executed.build_order[:, 0], found.target.build_order[:, 0])
+    np.testing.assert_array_equal(found.executed.build_order[:, 0], found.z.build_order[:, 0])
     np.testing.assert_array_equal(found.executed.build_order[:, 1], np.zeros((4, 20)))
-    assert found.target.build_order[:, 1].all()
+    assert found.z.build_order[:, 1].all()
     assert sorted(found.side[:, 0]) == [0, 0, 1, 1]
 
 

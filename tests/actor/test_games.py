@@ -74,8 +74,8 @@ class Host:
   def grid_per_unit(self):
     return 2.0
 
-  def show(self, statistics):
-    self.shown = statistics
+  def show(self, z):
+    self.shown = z
 
 
 def expected(seed, players):
@@ -191,7 +191,7 @@ def store(*orders):
 
 def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():
   conditioning, log, records = store([7, 8, 9, 10], [7, 8, 9]), [], []
-  request = games.GameRequest(seed=6, targets=((1, 2), (1, 2)), active=(
+  request = games.GameRequest(seed=6, z_rows=((1, 2), (1, 2)), active=(
     (False,) * 4, (True, False, False, True)))
   host = Host(builds(log, ([7] * 20, [7, 5, 9] + [0] * 17)), sides=(0, 1))
   with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:

@@ -144,12 +144,12 @@ def every_match_up() -> Conditioning:
   """Returns three z for each match-up of three maps; their first unit type is the match-up's."""
   shape = (3, len(types.RACES), len(types.RACES), 2, 3)
   count = int(np.prod(shape))
-  statistics = types.zeros(types.statistics_spec())
-  statistics = jax.tree.map(lambda x: np.zeros((count, *x.shape), x.dtype), statistics)
+  z = types.zeros(types.statistics_spec())
+  z = jax.tree.map(lambda x: np.zeros((count, *x.shape), x.dtype), z)
   # 150 match-ups: their number fits a build order entry.
-  statistics.build_order[:, 0] = np.arange(count) // 3
+  z.build_order[:, 0] = np.arange(count) // 3
   rows = np.arange(count, dtype=np.int32).reshape(shape)
-  return Conditioning(statistics, rows, np.ones(4, np.float32), np.int16(6200))
+  return Conditioning(z, rows, np.ones(4, np.float32), np.int16(6200))
 
 
 def test_targets_match_the_match_up():
@@ -161,7 +161,7 @@ def test_targets_match_the_match_up():
   map_index = np.asarray(state.environment.map_index)[:, None]
   assert set(map_index[:, 0]) == {0, 1, 2}
   expected = ((map_index * 5 + race) * 5 + race[:, ::-1]) * 2 + side
-  np.testing.assert_array_equal(np.asarray(state.target.build_order)[..., 0], expected)
+  np.testing.assert_array_equal(np.asarray(state.z.build_order)[..., 0], expected)
 
 
 def test_results_give_both_players_targets():
@@ -169,12 +169,12 @@ def test_results_give_both_players_targets():
   run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
   conditioning = every_match_up()
   state = run.init(jax.random.key(5), jnp.ones(8, jnp.int32), conditioning)
-  before = np.asarray(state.target.build_order)
+  before = np.asarray(state.z.build_order)
   _, _, results = run.run(jnp.ones(()), state, jnp.array([0.0, 1.0, 0.0]), conditioning)
   over = np.asarray(results.over)
   first = np.argmax(over, axis=0)
   assert over.any(axis=0).all()
-  found = np.asarray(results.target.build_order)[first, np.arange(8)]
+  found = np.asarray(results.z.build_order)[first, np.arange(8)]
   np.testing.assert_array_equal(found, before)
 
 

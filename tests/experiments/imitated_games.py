@@ -26,6 +26,6 @@ def write(path, games, decisions, preset="mini", tier="mini"):
           game=game, player=player, name="random", map_index=0, race=1, away_race=1,
           side=(game + player) % 2,
           mmr=6500 - 3000 * player, result=1 - 2 * player,
-          statistics=types.zeros(types.statistics_spec()), steps=wire.Columns(*packed[:-1])))
+          z=types.zeros(types.statistics_spec()), steps=wire.Columns(*packed[:-1])))
       writer.add(episodes)
   return path

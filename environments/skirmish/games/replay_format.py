@@ -1,7 +1,7 @@
 """Replays of Skirmish and their file format: a NumPy .npz of a few KB, written atomically.
 
 The array `manifest` is JSON and holds all scalars and names. `step`, `player` and `action.FIELD`
-hold the actions, one row each. `z.FIELD` hold both players' targets. Nothing is pickled.
+hold the actions, one row each. `z.FIELD` hold both players' z. Nothing is pickled.
 """
 
 import json
@@ -74,7 +74,7 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
     "manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8),
     "step": replay.step, "player": replay.player,
     **{f"action.{name}": values for name, values in replay.actions._asdict().items()},
-    **{f"z.{name}": values for name, values in match_up.statistics._asdict().items()}}
+    **{f"z.{name}": values for name, values in match_up.z._asdict().items()}}
   with files.replacing(path, "wb") as file:
     np.savez_compressed(file, **arrays)
   return path

@@ -154,7 +154,7 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
     sides.append(episodes.Side(
       name=name, race=int(results.race[at][player]), side=int(results.side[at][player]),
       mmr=script.skill.mmr, result=int(np.sign(results.reward[at][player])),
-      statistics=z._replace(build_order=order, build_order_xy=places),
+      z=z._replace(build_order=order, build_order_xy=places),
       steps=waits.merge_waits(found.steps[player], config)))
   return episodes.make_episodes(
     number, int(results.map_index[at]), (sides[0], sides[1]), config)

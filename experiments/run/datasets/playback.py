@@ -146,7 +146,7 @@ def make_episodes(job: Job, number: int, map_index: int, config: AgentConfig,
     play(job.path.read_bytes(), job.decoded, config), config)
   one, other = (episodes.Side(
     name=row.name, race=types.RACES.index(row.race), side=row.side, mmr=mmr_of(row.mmr),
-    result=results[player], statistics=executed[player], steps=columns[player])
+    result=results[player], z=executed[player], steps=columns[player])
     for player, row in enumerate(job.decoded.players))
   return episodes.make_episodes(number, map_index, (one, other), config)
 

@@ -112,7 +112,7 @@ def play(test: ConditioningTest, params: Any, seed: int, report: Report) -> dict
       on_games=on_games)
     ended += len(played.over)
     requested = (redraw(conditioning, played, seed) if arm == SHUFFLED
-                 else jax.tree.map(lambda x: x[:, 0], played.target))
+                 else jax.tree.map(lambda x: x[:, 0], played.z))
     found[arm] = measure(played, requested, test.grid_per_unit)
   return found
 
@@ -134,10 +134,10 @@ def redraw(conditioning: Conditioning, played: rollouts.Results, seed: int) -> t
     rows = conditioning.rows[map_index, played.race[game, 0], played.race[game, 1],
                            played.side[game, 0]]
     same = np.ones(len(rows), bool)
-    for held, shown in zip(conditioning.statistics, played.target, strict=True):
+    for held, shown in zip(conditioning.z, played.z, strict=True):
       same &= (held[rows] == shown[game, 0]).reshape(len(rows), -1).all(axis=1)
     drawn.append(random.choice(rows if same.all() else rows[~same]))
-  return jax.tree.map(lambda x: x[np.array(drawn)], conditioning.statistics)
+  return jax.tree.map(lambda x: x[np.array(drawn)], conditioning.z)
 
 
 def measure(played: rollouts.Results, requested: types.Statistics,

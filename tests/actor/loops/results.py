@@ -19,5 +19,5 @@ def results(opponent, reward, over=True) -> rollouts.Results:
   return rollouts.Results(
     over=np.broadcast_to(np.asarray(over), (1, games)), opponent=np.array([opponent], np.int32),
     reward=np.stack([reward, -reward], axis=-1)[None], executed=executed,
-    target=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32),
+    z=executed, race=np.full((1, games, 2), ZERG), side=np.zeros((1, games, 2), np.int32),
     map_index=np.zeros((1, games), np.int32))

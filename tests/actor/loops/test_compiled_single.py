@@ -17,7 +17,7 @@ def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
   batch = results([1 + NAMES.index(name)], [reward])
   assert compiled_single.add_demonstrations(recent, batch, [1, 2]) is taken
   found = recent.conditioning()
-  units = found.statistics.units[found.rows]  # [maps, races, races, sides, 3, 256]
+  units = found.z.units[found.rows]  # [maps, races, races, sides, 3, 256]
   assert units.shape == (1, len(types.RACES), len(types.RACES), 2, 3, 256)
   np.testing.assert_array_equal(units[:, ZERG, :, 0, :, 7], taken)
   units[:, ZERG, :, 0] = False

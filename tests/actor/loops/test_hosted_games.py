@@ -28,7 +28,7 @@ def test_requests_are_drawn_from_the_config():
   conditioning = unconditional(2, 6200)
   requests = [hosted_games.draw_request(made, rng, bot, conditioning)
             for bot in ("", "terran:veryeasy", "zerg:hard") * 60]
-  assert {(request.targets, request.active) for request in requests} == {
+  assert {(request.z_rows, request.active) for request in requests} == {
     (((0, 0), (0, 0)), ((False,) * 4,) * 2)}
   assert [request.opponent for request in requests[:3]] == ["", "terran:veryeasy", "zerg:hard"]
   assert {race for request in requests for race in request.races} == {1, 3}
@@ -50,10 +50,10 @@ def test_z_is_drawn_for_the_match_up_and_both_sides():
     mine, other = request.races[0], {"": request.races[1], "terran:veryeasy": 1, "zerg:hard": 2}[
       request.opponent]
     row = 100 * request.map_index + 10 * mine + other
-    assert request.targets[0] == (row, row + 1000)
+    assert request.z_rows[0] == (row, row + 1000)
     if not request.opponent:
       row = 100 * request.map_index + 10 * other + mine
-      assert request.targets[1] == (row, row + 1000)
+      assert request.z_rows[1] == (row, row + 1000)
     assert not bot or request.active[1] == (False,) * 4
     assert games.decode(games.GameRequest, games.encode(request)) == request
     seen += request.active[0]

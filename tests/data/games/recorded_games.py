@@ -35,7 +35,7 @@ def episode(config, decisions, number, *, game=None, player=0, seed=0, **fields)
   z.units[number % 9] = True
   values = {
     "name": "demo_2000", "map_index": 0, "race": 1, "away_race": 1, "side": player, "mmr": 2000,
-    "result": 1 - 2 * player, "statistics": z} | fields
+    "result": 1 - 2 * player, "z": z} | fields
   return files.Episode(
     game=number if game is None else game, player=player,
     steps=wire.Columns(*wire.seal(absolute, np.zeros(0, np.float32))[:-1]), **values)

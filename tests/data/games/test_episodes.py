@@ -131,7 +131,7 @@ def test_z_reaches_every_step():
     lambda x: rng.integers(0, 256, x.shape).astype(x.dtype) if x.dtype == np.uint8
     else rng.random(x.shape) < 0.5, types.zeros(types.statistics_spec())) for _ in range(2))
   before = unpack(game.steps[0], TINY, 13)
-  episodes.add_statistics(game.steps[0], own, other, TINY)
+  episodes.add_z(game.steps[0], own, other, TINY)
   after = unpack(game.steps[0], TINY, 13)
   for name in types.Statistics._fields:
     for found, z in ((after.observation.statistics, own),
@@ -153,13 +153,13 @@ def test_both_sides_of_a_game_have_the_z_of_both():
     own.build_order[:] = 1 + player
   one, other = (episodes.Side(
     name=f"player {player}", race=1 + 2 * player, side=1 - player, mmr=3000 + player,
-    result=1 - 2 * player, statistics=z[player], steps=game.steps[player]) for player in (0, 1))
+    result=1 - 2 * player, z=z[player], steps=game.steps[player]) for player in (0, 1))
   found = episodes.make_episodes(17, 4, (one, other), TINY)
   assert [(x.game, x.map_index, x.player, x.name, x.race, x.away_race, x.side, x.mmr, x.result)
           for x in found] == [(17, 4, 0, "player 0", 1, 3, 1, 3000, 1),
                               (17, 4, 1, "player 1", 3, 1, 0, 3001, -1)]
   for player, x in enumerate(found):
     steps = unpack(x.steps, TINY, 13)
-    assert (x.statistics.build_order == 1 + player).all()
+    assert (x.z.build_order == 1 + player).all()
     assert (steps.observation.statistics.build_order == 1 + player).all()
     assert (steps.privileged.opponent_statistics.build_order == 2 - player).all()

@@ -93,8 +93,8 @@ def test_the_library_has_the_z_of_the_rows(folder):
   found = games.read(folder)
   library = games.library(found, np.array([3, 2, 15]))
   assert library.maps == ("open",) and library.side.tolist() == [1, 0, 1]
-  assert library.statistics.build_order_xy[:, 0].tolist() == [[3, 1], [2, 0], [15, 1]]
-  assert library.statistics.units.nonzero()[1].tolist() == [3, 2, 15 % 9]
+  assert library.z.build_order_xy[:, 0].tolist() == [[3, 1], [2, 0], [15, 1]]
+  assert library.z.units.nonzero()[1].tolist() == [3, 2, 15 % 9]
   assert len(library.select("open", 1, 1, side=1).units) == 2
 
 

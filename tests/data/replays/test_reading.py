@@ -158,41 +158,41 @@ def test_titles_of_maps():
 
 def test_the_library_of_z(out, tmp_path):
   """It has the statistics of the rows, and loads from its file."""
-  z = library.make(out)
-  z.save(tmp_path / "z.npz")
-  z = StatisticsLibrary.load(tmp_path / "z.npz")
-  assert len(z) == 4 and z.maps == ("Test LE",)
-  assert z.home_race.tolist() == [3, 2, 3, 2] and z.away_race.tolist() == [2, 3, 2, 3]
-  assert z.side.tolist() == [0, 1, 0, 1]
+  made = library.make(out)
+  made.save(tmp_path / "z.npz")
+  made = StatisticsLibrary.load(tmp_path / "z.npz")
+  assert len(made) == 4 and made.maps == ("Test LE",)
+  assert made.home_race.tolist() == [3, 2, 3, 2] and made.away_race.tolist() == [2, 3, 2, 3]
+  assert made.side.tolist() == [0, 1, 0, 1]
   gateway, zealot = v.UNIT_TYPES.index("Gateway"), v.UNIT_TYPES.index("Zealot")
-  assert z.statistics.build_order[0, :3].tolist() == [gateway, zealot, 0]
-  assert z.statistics.build_order_xy[0, :3].tolist() == [[70, 211], [69, 214], [0, 0]]
-  assert np.flatnonzero(z.statistics.units[0]).tolist() == sorted(
+  assert made.z.build_order[0, :3].tolist() == [gateway, zealot, 0]
+  assert made.z.build_order_xy[0, :3].tolist() == [[70, 211], [69, 214], [0, 0]]
+  assert np.flatnonzero(made.z.units[0]).tolist() == sorted(
     v.UNIT_TYPES.index(name) for name in ("Gateway", "Zealot", "Pylon"))
-  assert np.flatnonzero(z.statistics.upgrades[1]).tolist() == [v.UPGRADES.index("MetabolicBoost")]
-  assert not z.statistics.effects.any()
+  assert np.flatnonzero(made.z.upgrades[1]).tolist() == [v.UPGRADES.index("MetabolicBoost")]
+  assert not made.z.effects.any()
 
 
 @needs_real
 @pytest.mark.slow
 def test_z_of_real_replays_loads_into_training_unchanged(tmp_path):
-  """The library serves as the source of rollouts' conditions, and its own z has distance 0."""
+  """The library serves as the source of rollouts' conditioning, and its own z has distance 0."""
   for name in ("pysc2/replay_04", "di-star/replay_5.0.1", "sc2reader/3.4.0__issueYY"):
     shutil.copy(REAL / f"{name}.SC2Replay", tmp_path)
   summary = run(tmp_path, tmp_path / "out")
   assert summary.games == 3 and summary.reasons == {}
-  z = library.make(tmp_path / "out")
-  assert len(z) == 6 and {types.RACES[race] for race in z.home_race} == {
+  made = library.make(tmp_path / "out")
+  assert len(made) == 6 and {types.RACES[race] for race in made.home_race} == {
     "terran", "zerg", "protoss"}
-  assert (z.statistics.build_order > 0).sum(axis=1).max() == 20
+  assert (made.z.build_order > 0).sum(axis=1).max() == 20
   zerg = types.RACES.index("zerg")
-  conditions = conditioning.from_library(
-    z, ["Kairos Junction LE"], [zerg], 2, np.ones(4, np.float32), 3500, seed=0)
+  drawn = conditioning.from_library(
+    made, ["Kairos Junction LE"], [zerg], 2, np.ones(4, np.float32), 3500, seed=0)
   for side in range(2):
-    row, = z.rows("Kairos Junction LE", zerg, zerg, side)
-    given = jax.tree.map(lambda x: x[conditions.rows[0, zerg, zerg, side, 1]],  # noqa: B023
-                         conditions.statistics)
+    row, = made.rows("Kairos Junction LE", zerg, zerg, side)
+    z = jax.tree.map(lambda x: x[drawn.rows[0, zerg, zerg, side, 1]],  # noqa: B023
+                     drawn.z)
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[row]),  # noqa: B023
-                 given, z.statistics)
+                 z, made.z)
     assert rewards.build_order_distance(
-      given.build_order, given.build_order_xy, given.build_order, given.build_order_xy) == 0
+      z.build_order, z.build_order_xy, z.build_order, z.build_order_xy) == 0

@@ -18,7 +18,7 @@ def test_recent_z_repeat_until_full_then_drop_the_oldest():
   def drawn(field: str) -> np.ndarray:
     """Returns a field of all z, [maps, races, races, sides, 2, ...]."""
     found = recent.conditioning()
-    return getattr(found.statistics, field)[found.rows]
+    return getattr(found.z, field)[found.rows]
 
   shape = drawn("build_order").shape
   assert shape == (3, 5, 5, 2, 2, 20) and not drawn("build_order").any()
@@ -64,7 +64,7 @@ def library(games: int, races=(TERRAN, ZERG), maps=("river", "open")) -> Statist
 def test_z_of_a_library_fit_the_match_up(games, size):
   found = conditioning.from_library(
     library(games), ("open", "river"), (TERRAN, ZERG), size, ACTIVE, 7000, seed=3)
-  drawn = found.statistics.build_order_xy[found.rows]
+  drawn = found.z.build_order_xy[found.rows]
   assert found.rows.shape == (2, 5, 5, 2, size) and found.mmr == 7000
   np.testing.assert_array_equal(found.active, ACTIVE)
   for map_index in range(2):
@@ -75,7 +75,7 @@ def test_z_of_a_library_fit_the_match_up(games, size):
           assert (own[:, 0, 1] == 1 - map_index).all()  # `library` plays them in another order
           assert (own[:, 1] == [home, away]).all() and (own[:, 2, 0] == side).all()
           assert len(set(own[:, 0, 0])) == min(games, size)
-  assert not found.statistics.build_order[conditioning.UNCONDITIONAL].any()
+  assert not found.z.build_order[conditioning.UNCONDITIONAL].any()
   others = [race for race in range(5) if race not in (TERRAN, ZERG)]
   assert (found.rows[:, others] == conditioning.UNCONDITIONAL).all()
 
@@ -84,7 +84,7 @@ def test_a_draw_from_a_library_is_seeded():
   def rows(seed):
     found = conditioning.from_library(
       library(8), ("open", "river"), (TERRAN, ZERG), 2, ACTIVE, 7000, seed)
-    return found.statistics.build_order_xy[found.rows]
+    return found.z.build_order_xy[found.rows]
 
   np.testing.assert_array_equal(rows(1), rows(1))
   assert (rows(1) != rows(2)).any()

@@ -176,9 +176,9 @@ def test_saving_and_loading(library, tmp_path):
   loaded = StatisticsLibrary.load(path)
   assert os.listdir(path.parent) == ["z.npz"]
   assert loaded.maps == library.maps
-  for a, b in zip(jax.tree.leaves((loaded.statistics, loaded.map_index, loaded.home_race,
+  for a, b in zip(jax.tree.leaves((loaded.z, loaded.map_index, loaded.home_race,
                                    loaded.away_race, loaded.side)),
-                  jax.tree.leaves((library.statistics, library.map_index, library.home_race,
+                  jax.tree.leaves((library.z, library.map_index, library.home_race,
                                    library.away_race, library.side)), strict=True):
     assert a.dtype == b.dtype
     np.testing.assert_array_equal(a, b)

@@ -42,7 +42,7 @@ def observe(rules: tables.Rules, state: State,
     opponent_upgrades=_select(both["upgrades"], other),
     opponent_unit_counts=_select(both["unit_counts"], other),
     opponent_cumulative_score=_select(score, other),
-    opponent_statistics=_select(state.match_up.statistics, other),
+    opponent_statistics=_select(state.match_up.z, other),
     opponent_executed=_select(state.executed, other))
   return observation, privileged
 
@@ -74,7 +74,7 @@ def _both_players(rules: tables.Rules, state: State) -> dict[str, Any]:
     "last_queued": state.last_queued.astype(jnp.uint8),
     "last_repeat": state.last_repeat.astype(jnp.uint8),
     "action_result": state.refused.astype(jnp.uint8),
-    "mmr": state.match_up.mmr, "statistics": state.match_up.statistics}
+    "mmr": state.match_up.mmr, "statistics": state.match_up.z}
 
 
 def player_columns(rules: tables.Rules, state: State) -> Array:

@@ -48,7 +48,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
   x, y = _positions(rules, key, side, kind)
   seed = jax.random.bits(jax.random.fold_in(key, 1), (2,))
   zero, nowhere = jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.float32)
-  statistics = jax.tree.map(
+  none = jax.tree.map(
     lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
   return State(
     loop=jnp.int32(0), side=side, match_up=match_up, race=race, kind=kind, x=x, y=y,
@@ -59,7 +59,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 1)), commands=no_commands(rules),
     next_loop=zero, last_loop=zero, last_function=zero, last_queued=zero, last_repeat=zero,
     refused=zero, memory=_memory(rules), score=Score(*[zero] * len(Score._fields)),
-    executed=statistics, last_event=jnp.int32(0), seed=seed, winner=jnp.int32(-1))
+    executed=none, last_event=jnp.int32(0), seed=seed, winner=jnp.int32(-1))
 
 
 def _races(rules: tables.Rules, match_up: base.MatchUp) -> Array:

@@ -55,13 +55,13 @@ def test_every_decision_of_both_sides_is_recorded(folder):
     assert steps.weight.tolist() == [1] * decisions + [0]
     assert steps.reward[:, 0].tolist() == [0] * (decisions - 1) + [episodes.result[row], 0]
     assert steps.discount.tolist() == [1] * (decisions - 1) + [0, 0]
-    for name, z in library.statistics._asdict().items():
+    for name, z in library.z._asdict().items():
       own = getattr(steps.observation.statistics, name)
       np.testing.assert_array_equal(own, np.repeat(z[row][None], decisions + 1, 0))
       other = getattr(steps.privileged.opponent_statistics, name)
       np.testing.assert_array_equal(other[0], z[row ^ 1])
     executed = steps.privileged.executed
-    np.testing.assert_array_equal(executed.units[-1], library.statistics.units[row])
+    np.testing.assert_array_equal(executed.units[-1], library.z.units[row])
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_places_count_in_game_units():
   two = jax.tree.map(lambda x: np.stack([x, x], axis=1), moved)
   game = rollouts.Results(
     over=np.array([True]), opponent=np.array([1]), reward=np.array([[0.0, 0.0]]), executed=two,
-    target=two, race=np.ones((1, 2), int), side=np.array([[0, 1]]), map_index=np.zeros(1, int))
+    z=two, race=np.ones((1, 2), int), side=np.array([[0, 1]]), map_index=np.zeros(1, int))
   # 12 cells are 3 game units at 4 cells a unit: 0.8 * (3 / 6)^2 = 0.2 for each of 20 entries.
   found = conditioning.measure(game, requested, 4.0)
   np.testing.assert_allclose(found.build_order, 4.0, rtol=1e-6)
@@ -107,12 +107,12 @@ def test_a_redrawn_z_is_of_the_match_up_and_another_one():
   rows[0, 1, 1, 1] = 1  # a single z for side 1
   drawn_from = drawn_from._replace(rows=rows)
   games = 40
-  target = jax.tree.map(lambda x: np.repeat(x[1:2][:, None], games, axis=0).repeat(2, axis=1),
-                        drawn_from.statistics)
+  z = jax.tree.map(lambda x: np.repeat(x[1:2][:, None], games, axis=0).repeat(2, axis=1),
+                   drawn_from.z)
   side = np.stack([np.arange(games) % 2, 1 - np.arange(games) % 2], axis=1)
   game = rollouts.Results(
     over=np.ones(games, bool), opponent=np.ones(games, int), reward=np.zeros((games, 2)),
-    executed=target, target=target, race=np.ones((games, 2), int), side=side,
+    executed=z, z=z, race=np.ones((games, 2), int), side=side,
     map_index=np.zeros(games, int))
   drawn = conditioning.redraw(drawn_from, game, seed=0).build_order[:, 0]
   assert set(drawn[0::2]) == {ORDERS[1, 0], ORDERS[2, 0]}

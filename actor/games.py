@@ -63,7 +63,7 @@ class Report(NamedTuple):
 
 
 class Host(Protocol):
-  """Plays games one after another, such as `environments.sc2.environment.Games`."""
+  """Plays games one after another, such as `environments.sc2.environment.GameHost`."""
 
   bot: str  # that plays player 1 of the next game; empty: an agent
   final_errors: tuple[type[Exception], ...]  # after these, no other game can be played either

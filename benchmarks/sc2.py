@@ -50,13 +50,13 @@ def make_ours(response: sc_pb.ResponseObservation, width: int, height: int) -> C
   info = sc_pb.ResponseGameInfo()
   info.start_raw.map_size.x, info.start_raw.map_size.y = width, height
   setting = make_setting(config.full(), info, 1)
-  view = observations.read(response)
-  memory = memories.watch(memories.initial(setting), response, view.units, setting)
+  parsed = observations.read(response)
+  memory = memories.watch(memories.initial(setting), response, parsed.units, setting)
 
   def convert():
-    view = observations.read(response)
+    parsed = observations.read(response)
     return observations.convert(
-      view, None, setting, memories.watch(memory, response, view.units, setting))
+      parsed, None, setting, memories.watch(memory, response, parsed.units, setting))
 
   return convert
 

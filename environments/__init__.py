@@ -14,8 +14,8 @@ def _make_skirmish(**sizes: Any) -> Environment:
 
 
 def _make_sc2(**options: Any) -> Environment:
-  from starleague.environments.sc2.environment import Games
-  return Games(**options).environment()
+  from starleague.environments.sc2.environment import GameHost
+  return GameHost(**options).environment()
 
 
 _MAKERS: dict[str, Callable[..., Environment]] = {"skirmish": _make_skirmish, "sc2": _make_sc2}
@@ -28,7 +28,7 @@ def make_environment(name: str, **sizes: Any) -> Environment:
     name: "skirmish", or "sc2": StarCraft II, whose functions are not pure: see
       `sc2.environment`.
     **sizes: the arguments of its maker; for "skirmish", those of `skirmish.make_skirmish`, for
-      "sc2" those of `sc2.environment.Games`.
+      "sc2" those of `sc2.environment.GameHost`.
 
   Raises:
     ValueError: an unknown name, or sizes that the maker rejects.

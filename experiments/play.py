@@ -38,7 +38,7 @@ ARGUMENTS = [("PLAYER_1", "PLAYER_2")]
 def main(*names: str) -> None:
   """Plays the game and prints its result."""
   from starleague.environments.sc2 import environment
-  from starleague.environments.sc2.client import installation, lan, matches
+  from starleague.environments.sc2.client import installation, lan, setup_requests
   first, second = sc2_playing.order_players(names)
   installation.find()
   choose_players.require_folder("out", run_flags.OUT.value)
@@ -52,7 +52,7 @@ def main(*names: str) -> None:
                     "observations of one size")
   if len(run_flags.RACES.value) != 2:
     raise UserError(f"--races: expected two, found {','.join(run_flags.RACES.value)}")
-  races = [matches.parse_race(race) for race in run_flags.RACES.value]
+  races = [setup_requests.parse_race(race) for race in run_flags.RACES.value]
   bot = second if len(agents) == 1 and second != sc2_playing.HUMAN else ""
   invitation = None
   if _LAN_PORT.value is not None:
@@ -61,7 +61,7 @@ def main(*names: str) -> None:
     print(f"waiting for a LAN game at port {_LAN_PORT.value}", flush=True)
     invitation = lan.accept(_LAN_PORT.value)
   people = (1,) if second == sc2_playing.HUMAN and invitation is None else ()
-  games = environment.Games(
+  games = environment.GameHost(
     agents[0].config, (_MAP.value,), bot, version=_VERSION.value,
     realtime=_REALTIME.value or bool(people), names=(first, second), people=people,
     invitation=invitation)

@@ -15,9 +15,9 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.common import files
 from starleague.environments import base
-from starleague.environments.sc2.client import lan, matches
-from starleague.environments.sc2.client.game import Game, Match, result_of
+from starleague.environments.sc2.client import lan, setup_requests
 from starleague.environments.sc2.client.installation import InstallationError
+from starleague.environments.sc2.client.joined_game import GameSetup, JoinedGame, result_of
 from starleague.environments.sc2.client.processes import DEADLINE_S, Processes
 from starleague.environments.sc2.converter import actions, memory, observations, rate_limit
 from starleague.environments.sc2.converter.setting import Setting, make_setting
@@ -26,30 +26,30 @@ from starleague.environments.sc2.protocol import raw_pb, sc_pb
 _TOWN_HALLS = (18, 59, 86)  # CommandCenter, Nexus, Hatchery: what players start with
 
 
-class Seat:
-  """A participant: what it has seen and done, and when it is due."""
+class ClientSeat:
+  """A participant's state: newest observation, memory, rate limit, next game loop of action."""
 
   def __init__(self, setting: Setting):
     """Starts a participant that is due at once."""
     self.setting, self.target = setting, 0
     self.memory = memory.initial(setting)
     self.limit = rate_limit.RateLimit()
-    self.view = observations.read(sc_pb.ResponseObservation())
+    self.parsed = observations.read(sc_pb.ResponseObservation())
     self.tags = np.zeros(0, np.uint64)
     self._errors: list[sc_pb.ActionError] = []
 
   def watch(self, response: sc_pb.ResponseObservation, due: bool) -> None:
-    """Takes an observation in. Errors of actions are kept until the participant is due."""
+    """Updates the state by an observation. Action errors are kept until the participant is due."""
     self._errors += response.action_errors
     if due:
       del response.action_errors[:]
       response.action_errors.extend(self._errors)
       self._errors = []
-    self.view = observations.read(response)
-    self.memory = memory.watch(self.memory, self.view.response, self.view.units, self.setting)
+    self.parsed = observations.read(response)
+    self.memory = memory.watch(self.memory, self.parsed.response, self.parsed.units, self.setting)
 
   def act(self, action: types.Action, loop: int) -> sc_pb.RequestAction:
-    """Notes an action and returns its request; one too many becomes a no_op."""
+    """Notes an action and returns its request, a no_op beyond the rate limit."""
     self.limit, action = rate_limit.limit(
       self.limit, action, loop, self.setting.config.max_entities)
     request = actions.encode(action, self.tags, self.setting)
@@ -61,10 +61,10 @@ class Seat:
 class Running:
   """A running game: the state of the environment."""
 
-  def __init__(self, game: Game, seats: list[Seat]):
+  def __init__(self, game: JoinedGame, seats: list[ClientSeat]):
     """Takes the game and its participants, and observes its start."""
     self.game, self.seats = game, seats
-    self.agents = [i for i in range(len(seats)) if i not in game.match.people]
+    self.agents = [i for i in range(len(seats)) if i not in game.setup.people]
     self.reward = np.zeros(2, np.float32)
     self.over = False
     self.observe()
@@ -75,12 +75,12 @@ class Running:
                      and self.seats[player].target <= self.game.loop for player in range(2)])
 
   def observe(self) -> None:
-    """Observes for all participants, who see each other's scores in training."""
+    """Observes for all participants; value functions use both observations."""
     for seat, response in zip(self.seats, self.game.observe(), strict=True):
       seat.watch(response, seat.target <= self.game.loop)
       self.over |= bool(response.player_result)
     for player, seat in enumerate(self.seats):
-      result = result_of(seat.view.response, self.game.player_ids[player])
+      result = result_of(seat.parsed.response, self.game.player_ids[player])
       if result is not None:
         self.reward[player] = result
         if len(self.seats) == 1:
@@ -93,10 +93,10 @@ class Running:
       file.write(data)
 
 
-class Games:
-  """Plays one game after another in the same processes; the maker of the environment."""
+class GameHost:
+  """Host of consecutive games in the same processes; makes their environment."""
 
-  final_errors: tuple[type[Exception], ...] = (InstallationError, matches.MatchError)
+  final_errors: tuple[type[Exception], ...] = (InstallationError, setup_requests.GameSetupError)
 
   def __init__(self, config: AgentConfig, maps: tuple[str, ...], bot: str = "", *,
                version: str = "", deadline_s: float = DEADLINE_S, camera: bool = True,
@@ -106,27 +106,28 @@ class Games:
 
     Args:
       config: sizes of observations and actions.
-      maps: names of maps, as of `matches.find_map`; a match-up has an index of them.
-      bot: the built-in bot that plays player 1, as of `matches.parse_bot`; empty: an agent does.
+      maps: names of maps, as of `setup_requests.find_map`; a match-up has an index of them.
+      bot: the built-in bot that plays player 1, as of `setup_requests.parse_bot`; empty: an agent
+        does.
       version: of the game; empty: the newest that is installed.
-      deadline_s: seconds of each request; a game that takes longer hangs.
-      camera: whether the virtual camera limits what is seen of enemies.
+      deadline_s: seconds of each request; a game that takes longer counts as hanging.
+      camera: whether enemies outside the virtual camera lose their details.
       realtime: whether the game runs by the clock.
       names: of the participants, in replays.
-      people: participants that people play.
+      people: participants played by people.
       invitation: to a game that another process hosts, for a single agent; it fixes the map, the
         version and whether the game runs by the clock.
 
     Raises:
-      MatchError: a map or a bot that the game does not have.
+      GameSetupError: a map or a bot that the game does not have.
     """
     self._config, self._camera = config, camera
     if invitation is None:
-      self._maps = [matches.find_map(name) for name in maps]
+      self._maps = [setup_requests.find_map(name) for name in maps]
     else:
       self._maps = [invitation.game_map]
       version, realtime = invitation.version, invitation.realtime
-    self._match = Match(self._maps[0], (), realtime=realtime, names=names, people=people,
+    self._setup = GameSetup(self._maps[0], (), realtime=realtime, names=names, people=people,
                         invitation=invitation)
     self.bot = bot
     self.processes = Processes(version, deadline_s)
@@ -134,15 +135,15 @@ class Games:
 
   @property
   def bot(self) -> str:
-    """The built-in bot of the next game, as of `matches.parse_bot`; empty: an agent."""
+    """The built-in bot of the next game, as of `setup_requests.parse_bot`; empty: an agent."""
     return self._bot_text
 
   @bot.setter
   def bot(self, text: str) -> None:
-    self._bot_text, self._bot = text, (matches.parse_bot(text),) if text else ()
+    self._bot_text, self._bot = text, (setup_requests.parse_bot(text),) if text else ()
 
   def environment(self) -> base.Environment:
-    """Returns the environment. A reset ends the game before it."""
+    """Returns the environment. A reset ends the previous game."""
     return base.Environment(
       reset=self.reset, observe=_observe, act=_act, advance=_advance,
       due=lambda state: state.due(), outcome=_outcome)
@@ -156,26 +157,26 @@ class Games:
         income of a bot by its difficulty; an odd seed swaps the sides in the server of Skirmish.
 
     Raises:
-      InstallationError: StarCraft II is not there.
+      InstallationError: StarCraft II is not installed.
       GameError: the game refuses, hangs or dies; its processes have ended.
     """
-    participants = 1 if self._bot or self._match.invitation else 2
-    match = self._match._replace(
+    participants = 1 if self._bot or self._setup.invitation else 2
+    setup = self._setup._replace(
       game_map=self._maps[int(match_up.map_index)], bots=self._bot,
       races=tuple(int(race) for race in match_up.races[:participants]),
       seed=2 * (_seed(key) >> 1) + int(match_up.swap_sides))
     try:
       if self._running is not None:
         self._running.game.close()
-      game = Game(self.processes, match, self._config)
-      seats = [Seat(self._setting(game, match_up, player)) for player in range(participants)]
+      game = JoinedGame(self.processes, setup, self._config)
+      seats = [ClientSeat(self._setting(game, match_up, player)) for player in range(participants)]
       self._running = Running(game, seats)
     except Exception:
       self.close()
       raise
     return self._running
 
-  def _setting(self, game: Game, match_up: base.MatchUp, player: int) -> Setting:
+  def _setting(self, game: JoinedGame, match_up: base.MatchUp, player: int) -> Setting:
     own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], match_up.z)
                   for i in (player, 1 - player))
     return make_setting(
@@ -188,7 +189,7 @@ class Games:
     A player is on side 0 if its starting place comes before its opponent's in the order of (x, y).
     """
     assert self._running is not None
-    side = start_side(self._running.game.infos[0], self._running.seats[0].view.response)
+    side = start_side(self._running.game.infos[0], self._running.seats[0].parsed.response)
     return side, 1 - side
 
   def grid_per_unit(self) -> float:
@@ -210,17 +211,17 @@ class Games:
     self._running.save_replay(path)
 
   def close(self) -> None:
-    """Ends the processes, also of a game that hangs."""
+    """Ends the processes, those of a hanging game too."""
     running, self._running = self._running, None
     if running is not None:
       running.game.close()
     self.processes.close()
-    if self._match.invitation is not None:
-      self._match.invitation.close()
+    if self._setup.invitation is not None:
+      self._setup.invitation.close()
 
 
 def start_side(info: sc_pb.ResponseGameInfo, first: sc_pb.ResponseObservation) -> int:
-  """Returns a player's starting side, 0 or 1, as `data.replays` finds it; see `Games.sides`.
+  """Returns a player's starting side, 0 or 1, as `data.replays` finds it; see `GameHost.sides`.
 
   Args:
     info: of the game; it has the places where opponents may start.
@@ -242,21 +243,21 @@ def _observe(state: Running, player: Any) -> tuple[types.Observation, types.Priv
   seat = state.seats[int(player)]
   opponent = state.seats[1 - int(player)] if len(state.seats) > 1 else None
   found = observations.convert(
-    seat.view, opponent.view if opponent else None, seat.setting, seat.memory,
+    seat.parsed, opponent.parsed if opponent else None, seat.setting, seat.memory,
     opponent.memory if opponent else None)
   seat.tags = found.tags
   return found.observation, found.privileged
 
 
-def _act(state: Running, given: types.Action, acts: Any) -> Running:
+def _act(state: Running, taken: types.Action, acts: Any) -> Running:
   for player in np.flatnonzero(np.asarray(acts)).tolist():
-    action = jax.tree.map(lambda x, i=player: np.asarray(x)[i], given)
+    action = jax.tree.map(lambda x, i=player: np.asarray(x)[i], taken)
     state.game.act(player, state.seats[player].act(action, state.game.loop))
   return state
 
 
 def _advance(state: Running) -> Running:
-  """Moves on to the next target loop of a participant, and observes."""
+  """Advances to the next target loop of a participant, and observes."""
   if not state.over:
     target = min(state.seats[player].target for player in state.agents)
     state.game.advance(max(state.game.loop + 1, target))

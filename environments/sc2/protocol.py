@@ -1,4 +1,4 @@
-"""The game's protocol and pysc2 on Python 3.11: the one place that imports them first.
+"""Imports of the game's protocol and of pysc2 that work on Python 3.11.
 
 Import the message modules from here. After this import, `from pysc2... import ...` works anywhere.
 Two problems of Python 3.11 are handled:
@@ -31,7 +31,7 @@ def _shuffle(values: MutableSequence, uniform: Callable[[], float] = random.rand
 
 
 def _repair_colors() -> None:
-  """Gives `pysc2.lib.colors` the older `random.shuffle`; the module `random` stays as it is."""
+  """Gives `pysc2.lib.colors` the older `random.shuffle`; the module `random` is unchanged."""
   from pysc2.lib import colors
   colors.random = SimpleNamespace(shuffle=_shuffle)
 

@@ -13,7 +13,7 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.agent.vocabulary import Arguments
 from starleague.environments.base import PlayerStep
-from starleague.environments.sc2.client import matches
+from starleague.environments.sc2.client import setup_requests
 from starleague.environments.sc2.converter import actions as sc2_actions
 from starleague.environments.sc2.converter import memory as memories
 from starleague.environments.sc2.converter import observations
@@ -27,13 +27,13 @@ _REWARD = {sc_pb.Victory: 1.0, sc_pb.Defeat: -1.0}
 class Schedule(NamedTuple):
   """The game loops at which a replay stops."""
 
-  acts: tuple[frozenset[int], frozenset[int]]  # of each player: those on which it acted
-  decisions: tuple[frozenset[int], frozenset[int]]  # those, the start, and waits between them
-  frames: tuple[int, ...]  # all that are observed, ascending from 0
+  acts: tuple[frozenset[int], frozenset[int]]  # of each player: loops of its actions
+  decisions: tuple[frozenset[int], frozenset[int]]  # those loops, the start, and waits
+  frames: tuple[int, ...]  # all observed loops, ascending from 0
 
 
 class Decision(NamedTuple):
-  """What a player saw, and what it did then."""
+  """A player's observation, and the actions that followed."""
 
   player: int  # 0 or 1
   frame: Frame
@@ -42,14 +42,14 @@ class Decision(NamedTuple):
 
 
 def plan(action_loops: Sequence[Sequence[int]], end: int) -> Schedule:
-  """Plans where a replay stops.
+  """Plans the game loops at which a replay stops.
 
   Both players decide at the start. Where a player waits for more than the longest delay, it decides
   again after that delay, without an action.
 
   Args:
-    action_loops: of each player, the game loops on which it acted; camera moves that another one
-      follows are left out.
+    action_loops: of each player, the game loops of its actions; of consecutive camera moves, only
+      the last counts.
     end: the game's length in game loops.
   """
   acts, decisions = [], []
@@ -100,11 +100,11 @@ def convert(decisions: Iterable[Decision], settings: Sequence[Setting]) -> Itera
   first = [True, True]
   for decision in decisions:
     player, setting = decision.player, settings[decision.player]
-    views = [observations.read(response) for response in decision.frame]
-    remembered = [memories.watch(memory, view.response, view.units, of) for memory, view, of in zip(
-      remembered, views, settings, strict=True)]
+    parsed = [observations.read(response) for response in decision.frame]
+    remembered = [memories.watch(memory, own.response, own.units, of) for memory, own, of in zip(
+      remembered, parsed, settings, strict=True)]
     found = observations.convert(
-      views[player], views[1 - player], setting, remembered[player], remembered[1 - player])
+      parsed[player], parsed[1 - player], setting, remembered[player], remembered[1 - player])
     action, remembered[player] = _act(decision, found, remembered[player], setting)
     yield PlayerStep(player, _step(found, action, decision), first[player], decision.terminal,
                      remembered[player].executed)
@@ -113,7 +113,7 @@ def convert(decisions: Iterable[Decision], settings: Sequence[Setting]) -> Itera
 
 def _act(decision: Decision, found: observations.Converted, memory: memories.Memory,
          setting: Setting) -> tuple[types.Action, memories.Memory]:
-  """Returns the action of a decision and the memory of it.
+  """Returns the action of a decision, and the memory after it.
 
   A camera move in the same game loop as a command only moves the camera.
   """
@@ -169,11 +169,11 @@ def open_stream(config: AgentConfig) -> Any:
   """
   from pysc2.lib.replay import replay_observation_stream
   return replay_observation_stream.ReplayObservationStream(
-    matches.interface(config), step_mul=1, disable_fog=False, add_opponent_observations=True)
+    setup_requests.interface(config), step_mul=1, disable_fog=False, add_opponent_observations=True)
 
 
 def errors() -> tuple[type[Exception], ...]:
-  """Returns what pysc2 raises where the game cannot play a replay, or fails."""
+  """Returns pysc2's exceptions for unplayable replays and for failures of the game."""
   from pysc2.lib import protocol, remote_controller, sc_process
   from pysc2.lib.replay import replay_observation_stream
   return (replay_observation_stream.ReplayError, remote_controller.ConnectError,

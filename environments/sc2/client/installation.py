@@ -1,4 +1,4 @@
-"""Where StarCraft II is installed."""
+"""The installation folder of StarCraft II."""
 
 import os
 import pathlib
@@ -9,14 +9,14 @@ DOWNLOADS = "https://github.com/Blizzard/s2client-proto#downloads"
 
 
 class InstallationError(UserError):
-  """StarCraft II is not installed where it is looked for."""
+  """StarCraft II is not in the expected folder."""
 
 
 def find() -> pathlib.Path:
   """Returns the folder of the game: $SC2PATH, or ~/StarCraftII.
 
   Raises:
-    InstallationError: there is no game; says how to install it.
+    InstallationError: the folder has no game; the message says how to install it.
   """
   path = pathlib.Path(os.environ.get("SC2PATH") or "~/StarCraftII").expanduser()
   if not any(path.glob("Versions/Base*/SC2_x64")):

@@ -1,4 +1,4 @@
-"""Games that a person hosts with pysc2, on this or another machine (`pysc2.bin.play_vs_agent`).
+"""LAN games that a person hosts with pysc2 (`pysc2.bin.play_vs_agent`), here or elsewhere.
 
 StarCraft II plays LAN games on localhost only. Between machines the host's pysc2 forwards TCP ports
 through SSH, and UDP through the connection over which it sends the settings of the game.
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from starleague.environments.sc2.client import matches
+from starleague.environments.sc2.client import setup_requests
 from starleague.environments.sc2.client.processes import GameError
 
 ADDRESS = "127.0.0.1"
@@ -30,11 +30,11 @@ class Invitation(NamedTuple):
     map_data: content of its file.
     version: of the game, the same on both sides.
     realtime: whether the game runs by the clock.
-    ports: of `matches.join_game`.
+    ports: of `setup_requests.join_game`.
     close: ends the connection to the host.
   """
 
-  game_map: matches.GameMap
+  game_map: setup_requests.GameMap
   map_data: bytes
   version: str
   realtime: bool
@@ -50,7 +50,7 @@ def accept(port: int, deadline_s: float = 300.0) -> Invitation:
     deadline_s: longest time to wait for the host.
 
   Raises:
-    GameError: there is no host within the time, or it sends something else.
+    GameError: no host answers in time, or its message is invalid.
   """
   end = time.monotonic() + deadline_s
   with contextlib.ExitStack() as stack:
@@ -68,7 +68,7 @@ def accept(port: int, deadline_s: float = 300.0) -> Invitation:
       reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
       raise GameError(f"LAN game at port {port}: expected the settings that "
                       f"pysc2.bin.play_vs_agent sends, found {reason}") from error
-    return Invitation(matches.GameMap(name, path, ""), map_data, version,
+    return Invitation(setup_requests.GameMap(name, path, ""), map_data, version,
                       bool(settings["realtime"]), ports, stack.pop_all().close)
 
 
@@ -121,11 +121,11 @@ def _shut_down(connection: socket.socket) -> None:
 
 def _forward_udp(connection: socket.socket, server: int, client: int,
                  stack: contextlib.ExitStack) -> None:
-  """Forwards datagrams of the game through the connection, as SSH forwards none.
+  """Forwards the game's UDP datagrams through the connection; SSH forwards only TCP.
 
   Args:
     connection: to the host.
-    server: port of the host's game, for which this end stands in.
+    server: port of the host's game, at which this machine listens in its place.
     client: port of the game on this machine.
     stack: ends the forwarding when it is closed.
   """

@@ -1,4 +1,4 @@
-"""Processes of the game: found, started, asked with a deadline, ended.
+"""Processes of StarCraft II: their start, requests with a deadline, their end.
 
 pysc2 finds the installation (`SC2PATH`), starts a process and talks to it. Each participant of a
 game needs a process of its own; built-in bots need none.
@@ -22,11 +22,11 @@ DEADLINE_S = 120.0  # of a request: loading a map takes the longest
 
 
 class GameError(UserError):
-  """The game refused a request, died, or did not answer within the deadline."""
+  """The game refused a request, exited, or did not answer within the deadline."""
 
 
 def translated(name: str, call: Callable[[], Result]) -> Result:
-  """Returns the result of a call to pysc2.
+  """Calls pysc2, and translates its errors into `GameError`.
 
   Raises:
     GameError: pysc2's errors, and those of the connection.
@@ -61,14 +61,14 @@ class Processes:
     self._config: Any = None
 
   def controllers(self, count: int, windows: Sequence[int] = ()) -> list[Any]:
-    """Returns the `RemoteController`s of so many processes; starts those that are missing.
+    """Returns the `RemoteController`s of `count` processes, and starts missing ones.
 
     Args:
       count: number of processes.
       windows: indices of processes that people play at, with a window of their own.
 
     Raises:
-      InstallationError: the game is not there.
+      InstallationError: the game is not installed.
       GameError: a process does not start.
     """
     self._configure()
@@ -99,7 +99,7 @@ class Processes:
       "finding the version", lambda: run_configs.get(version=self._version or None))
 
   def close(self) -> None:
-    """Ends all processes, also ones that hang; the next game starts others."""
+    """Ends all processes, hanging ones too; the next game starts new ones."""
     ended, self._started = self._started, []
     with futures.ThreadPoolExecutor(max(1, len(ended))) as pool:
       list(pool.map(lambda process: process.close(), ended))

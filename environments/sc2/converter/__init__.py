@@ -1,1 +1,1 @@
-"""Observations and actions: between the game's protocol and the agent's types."""
+"""Conversion between the game's protocol and the agent's observations and actions."""

@@ -1,6 +1,6 @@
-"""Actions of the agent as requests to the game, and back.
+"""Conversion of the agent's actions into requests to the game, and back.
 
-Functions are general ones; the game accepts their abilities. Places are on the location grid.
+Functions are general: the game accepts general abilities. Places are on the location grid.
 Arithmetic is in float32, as in pysc2's converter.
 """
 
@@ -33,7 +33,7 @@ def encode(action: types.Action, tags: np.ndarray, setting: Setting) -> sc_pb.Re
     setting: the player's.
 
   Returns:
-    A request of no action, one, or up to three equal ones.
+    A request of zero to three equal actions.
   """
   request, function = sc_pb.RequestAction(), int(action.function)
   kind = v.FUNCTION_TYPES[function]
@@ -78,7 +78,7 @@ def _scale(setting: Setting) -> np.float32:
 
 
 def _place(location: int, setting: Setting) -> tuple[float, float]:
-  """Returns the game coordinates of a location's middle."""
+  """Returns the game coordinates of a location's centre."""
   row, column = divmod(location, setting.config.location_size)
   half, scale = np.float32(0.5), _scale(setting)
   x = (np.float32(column) + half) / scale
@@ -99,8 +99,8 @@ def decode(actions: Sequence[sc_pb.Action], tags: np.ndarray, setting: Setting,
            delay: int = 1) -> types.Action:
   """Decodes the first action that the agent could have taken, no_op if there is none.
 
-  Skipped are actions that are not raw, of unknown abilities, without any selected unit among the
-  entities, or at a target that is not among them. Equal abilities in one game loop are repeats.
+  It skips actions that are not raw, that have unknown abilities, that select no entity, and whose
+  target is no entity. Equal abilities in one game loop count as repeats.
 
   Args:
     actions: of one player in one game loop.

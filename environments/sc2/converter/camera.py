@@ -1,8 +1,7 @@
-"""The virtual camera: what a player sees in detail.
+"""The virtual camera: the part of the map that a player sees in detail.
 
 It covers 32 x 20 game units and moves only by the camera function (Vinyals et al. 2019, Methods).
-The extents around its place are those of pysc2's converter, with the nearer edge of the screen
-further from the centre.
+Its extents are those of pysc2's converter: the bottom edge is farther from the centre than the top.
 """
 
 from typing import NamedTuple
@@ -17,7 +16,7 @@ WHOLE_MAP = np.array([0, 0, types.POSITION_GRID, types.POSITION_GRID], np.int16)
 
 
 class Camera(NamedTuple):
-  """Place of the camera in game coordinates."""
+  """The camera's centre in game coordinates."""
 
   x: float
   y: float

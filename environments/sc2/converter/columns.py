@@ -1,9 +1,9 @@
 """Reads repeated messages of the protocol as columns, straight from their serialised bytes.
 
 Reading each field of each unit through Python would take most of the time of an observation. Here
-all messages are parsed in step: a few vectorised operations read a field of all of them. Protobuf
-writes known fields in the order of their numbers and unknown ones last. Bytes behind the last
-known field are therefore unknown fields, and ignored.
+all messages are parsed together: a few vectorised operations read one field of all of them.
+Protobuf writes known fields in the order of their numbers, and unknown ones last. Bytes behind the
+last known field are therefore unknown fields, and ignored.
 """
 
 import functools
@@ -117,7 +117,7 @@ class _Cursor:
 
   def __init__(self, buffer: Buffer, place: np.ndarray):
     self.place = place
-    self._everyone = np.arange(len(place))
+    self._all_rows = np.arange(len(place))
     self._buffer, self._heads = buffer, buffer.bytes
     self._head = self._heads[place]
 
@@ -128,22 +128,22 @@ class _Cursor:
       self._head = self._heads[self.place]
     hit = self._head == field.tag
     found = np.count_nonzero(hit)
-    return self._everyone if found == len(hit) else hit.nonzero()[0] if found else _NOBODY
+    return self._all_rows if found == len(hit) else hit.nonzero()[0] if found else _NO_ROWS
 
   def of(self, rows: np.ndarray) -> np.ndarray:
     """Returns the places of the chosen messages."""
-    return self.place if rows is self._everyone else self.place[rows]
+    return self.place if rows is self._all_rows else self.place[rows]
 
   def move(self, rows: np.ndarray, place: np.ndarray) -> None:
     """Moves the chosen messages on."""
-    if rows is self._everyone:
+    if rows is self._all_rows:
       self.place, self._head = place, self._heads[place]
     else:
       self.place[rows], self._head[rows] = place, self._heads[place]
 
   def column(self, rows: np.ndarray, values: np.ndarray, default: int) -> np.ndarray:
-    """Returns the values of all messages."""
-    if rows is self._everyone:
+    """Returns the values of all messages, the default where a message has none."""
+    if rows is self._all_rows:
       return values
     found = np.zeros(len(self.place), values.dtype)
     if default:
@@ -152,7 +152,7 @@ class _Cursor:
     return found
 
 
-_NOBODY = np.zeros(0, np.int64)
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 def read(buffer: Buffer, first: np.ndarray, descriptor: Any) -> Columns:

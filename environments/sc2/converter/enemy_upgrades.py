@@ -1,4 +1,4 @@
-"""The upgrades that visible enemies reveal by their levels."""
+"""Enemy upgrades, inferred from the upgrade levels of visible units."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ _FIRST = _first_levels()
 
 
 def shown(rows: np.ndarray) -> np.ndarray:
-  """Returns the upgrades that enemies have by their levels.
+  """Returns the upgrades that the levels of enemies imply.
 
   Args:
     rows: [n, F], entities.

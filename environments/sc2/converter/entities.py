@@ -1,6 +1,6 @@
 """The entity rows of an observation: units, then passengers, then effects.
 
-Rows are in the game's order. Ids are dense indices of `vocabulary`; what it does not know is 0.
+Rows are in the game's order. Ids are dense indices of `vocabulary`; unknown ids are 0.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ HIDDEN_TYPE, EFFECT_TYPE = v.NUM_UNIT_TYPES - 2, v.NUM_UNIT_TYPES - 1
 # Configs of fewer entities than the published agent drop neutral units first.
 _PUBLISHED_ENTITIES = 512
 _COLUMN = types.COLUMN
-# Columns whose values are the protocol's, by its names.
+# Columns that copy a field of the protocol: the field's names.
 _SAME = {
   "alliance": "alliance", "health": "health", "shield": "shield", "energy": "energy",
   "cargo_space_taken": "cargo_space_taken", "display_type": "display_type", "owner": "owner",
@@ -32,8 +32,8 @@ _SAME = {
   "buff_duration_max": "buff_duration_max", "attack_upgrade_level": "attack_upgrade_level",
   "armor_upgrade_level": "armor_upgrade_level", "shield_upgrade_level": "shield_upgrade_level"}
 _RATIOS = ("health", "shield", "energy")
-# What a player sees of an enemy outside the camera (Vinyals et al. 2019, Methods; pysc2's
-# converter). All other columns are zero.
+# Columns that a player sees of an enemy outside the camera (Vinyals et al. 2019, Methods;
+# pysc2's converter). All other columns are zero.
 _SEEN_FAR = ("unit_type", "alliance", "display_type", "owner", "x", "y", "radius", "is_selected",
              "is_blip", "tag", "is_on_screen", "was_selected", "was_targeted")
 _HIDDEN_COLUMNS = np.array([i for i, name in enumerate(types.ENTITY_COLUMNS)
@@ -47,7 +47,7 @@ _EFFECT_FUNCTIONS = {
 
 
 class Entities(NamedTuple):
-  """The entity rows of an observation, and what actions need to refer to them."""
+  """The entity rows of an observation, and the tags by which actions refer to them."""
 
   rows: np.ndarray  # [E, F] int16
   tags: np.ndarray  # [count] uint64: the game's tags; 0 for effects, which have none
@@ -86,7 +86,7 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
     targeted: the tag of its target, 0 without one.
   """
   n, m = units.size, len(units.carriers)
-  # Columns first: each is written at once. All numbers of the game fit 16 bits.
+  # One row a column, written in one operation. All numbers of the game fit 16 bits.
   table = np.zeros((types.NUM_ENTITY_COLUMNS, n + m + len(effects.x)), np.int16)
   tags = np.zeros(table.shape[1], np.uint64)
   tags[:n] = units.number("tag").view(np.uint64)
@@ -113,7 +113,7 @@ def make_entities(units: Units, effects: Effects, max_entities: int, map_width: 
 
 
 def _fill_units(table: np.ndarray, units: Units, tags: np.ndarray) -> None:
-  """Fills the columns of units, [F, n], but for places and what depends on the player."""
+  """Fills the columns of units, [F, n], except places and those that depend on the player."""
   for column, name in _SAME.items():
     if name in units.numbers:
       table[_COLUMN[column]] = units.numbers[name]
@@ -146,7 +146,7 @@ def _percent(share: np.ndarray) -> np.ndarray:
 
 
 def _ratio(value: np.ndarray, most: np.ndarray) -> np.ndarray:
-  """Returns 255 times the share of the most: [n] float64, 0 where the most is."""
+  """Returns 255 * value / most: [n] float64, 0 where `most` is 0."""
   share = np.zeros(len(value))
   np.divide(value, most, out=share, where=most > 0, dtype=np.float64)
   return share * 255
@@ -190,7 +190,7 @@ def _fill_cells(table: np.ndarray, units: Units, effects: Effects, map_width: in
 
 
 def _hide(rows: np.ndarray, camera: Camera, units: Units) -> np.ndarray:
-  """Hides what a player does not see of enemies outside its camera, in place.
+  """Hides the details of enemies outside the camera, in place.
 
   Returns:
     [n] bool: the units that have a row. Cloaked enemies outside the camera have none.

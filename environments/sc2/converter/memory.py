@@ -1,6 +1,6 @@
-"""What a player remembers between observations: its camera, its last action, what it has built.
+"""A player's memory between observations: camera, last action, executed z.
 
-`watch` takes an observation in, `note` an action; both return another memory.
+`watch` updates it by an observation, `note` by an action; both return a new memory.
 """
 
 from typing import NamedTuple
@@ -25,10 +25,10 @@ _RACES[:len(v.UNIT_RACES)] = [
 
 
 class Memory(NamedTuple):
-  """What a player remembers."""
+  """A player's memory."""
 
   camera: Camera | None  # None before the first observation, or without a virtual camera
-  # [k] uint64, sorted: own units so far, each with each type that it has had; see `_keys`
+  # [k] uint64, sorted: a key (`_keys`) for each own unit so far and each type it has had
   known: np.ndarray
   executed: types.Statistics  # so far
   away_race: int  # index of types.RACES, 0 while unknown
@@ -51,7 +51,7 @@ def initial(setting: Setting) -> Memory:
 
 def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
           setting: Setting) -> Memory:
-  """Takes an observation in: the opponent's race, and what the player has built since the last.
+  """Returns the memory after an observation: the opponent's race, new units, upgrades.
 
   The virtual camera starts where the game's own is.
   """
@@ -65,7 +65,7 @@ def watch(memory: Memory, response: sc_pb.ResponseObservation, units: Units,
     seen = _RACES[kinds[alliance == types.ALLIANCE_ENEMY]]
     away_race = int(seen[seen > 0][0]) if seen.any() else 0
   memory = memory._replace(camera=camera, away_race=away_race)
-  # As in replays, hallucinations are not built.
+  # Hallucinations do not count as built, as in replays.
   own = ((alliance == types.ALLIANCE_SELF) & (units.number("is_hallucination") == 0)).nonzero()[0]
   tags = units.number("tag")[own].view(np.uint64)
   keys = _keys(tags, kinds[own])
@@ -93,7 +93,7 @@ def _among(keys: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def _built(memory: Memory, tags: np.ndarray, kinds: np.ndarray, x: np.ndarray, y: np.ndarray,
            setting: Setting) -> types.Statistics:
-  """Returns the executed statistics with units that have appeared, or have a type new to them."""
+  """Returns the executed z with new units, and with new types of known units."""
   executed = memory.executed
   if not len(memory.known):
     return executed  # the units of the start
@@ -127,7 +127,7 @@ def upgrades(raw: raw_pb.ObservationRaw) -> np.ndarray:
 
 def note(memory: Memory, action: types.Action, tags: np.ndarray, loop: int,
          setting: Setting) -> Memory:
-  """Notes an action of the player.
+  """Returns the memory after an action of the player.
 
   Only commands to units change which entities count as selected and targeted (pysc2's converter).
 

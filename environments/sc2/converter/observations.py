@@ -1,8 +1,8 @@
-"""Observations of StarCraft II as the agent sees them.
+"""Conversion of StarCraft II's observations into the agent's.
 
-  view = read(response)                                  # once per observation
-  memory = memories.watch(memory, view.response, view.units, setting)
-  converted = convert(view, opponent_view, setting, memory, opponent_memory)
+  parsed = read(response)                                  # once per observation
+  memory = memories.watch(memory, parsed.response, parsed.units, setting)
+  converted = convert(parsed, opponent_parsed, setting, memory, opponent_memory)
   request = actions.encode(action, converted.tags, setting)
   memory = memories.note(memory, action, converted.tags, loop, setting)
 """
@@ -26,7 +26,7 @@ _LOWEST, _HIGHEST = -2**31, 2**31 - 1  # of int32
 _CAMERA_FUNCTION = v.FUNCTION_TYPES.index("raw_move_camera")
 
 
-class View(NamedTuple):
+class ParsedObservation(NamedTuple):
   """A player's observation, with its units read."""
 
   response: sc_pb.ResponseObservation
@@ -35,45 +35,45 @@ class View(NamedTuple):
 
 
 class Converted(NamedTuple):
-  """A player's observation as the agent sees it."""
+  """The agent's observation, with its privileged part and the game's tags."""
 
   observation: types.Observation
   privileged: types.Privileged
   tags: np.ndarray  # [entity_count] uint64: the game's tags of the entities, 0 for effects
 
 
-def read(response: sc_pb.ResponseObservation) -> View:
+def read(response: sc_pb.ResponseObservation) -> ParsedObservation:
   """Reads the units of an observation. Absent parts count as empty."""
   raw = response.observation.raw_data
-  return View(response, read_units(raw), read_effects(raw))
+  return ParsedObservation(response, read_units(raw), read_effects(raw))
 
 
-def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
-            opponent_memory: Memory | None = None) -> Converted:
+def convert(parsed: ParsedObservation, opponent: ParsedObservation | None, setting: Setting,
+            memory: Memory, opponent_memory: Memory | None = None) -> Converted:
   """Converts an observation.
 
   Args:
-    view: the player's observation.
+    parsed: the player's observation.
     opponent: the opponent's newest one, for value functions; their inputs are zero without it.
     setting: the player's.
-    memory: the player's, which has watched this observation.
+    memory: the player's, after `watch` of this observation.
     opponent_memory: the opponent's.
 
   Returns:
     Unbatched numpy arrays of `types.observation_spec` and `types.privileged_spec`.
   """
-  config, observation = setting.config, view.response.observation
+  config, observation = setting.config, parsed.response.observation
   entities = make_entities(
-    view.units, view.effects, config.max_entities, setting.map_width, setting.map_height,
+    parsed.units, parsed.effects, config.max_entities, setting.map_width, setting.map_height,
     memory.camera, memory.selected, memory.targeted)
-  counts = unit_counts(view.units)
+  counts = unit_counts(parsed.units)
   loop = min(observation.game_loop, _HIGHEST)
   found = types.Observation(
     entities=entities.rows, entity_count=np.int16(len(entities.tags)),
     minimap=planes.minimap(observation.feature_layer_data.minimap_renders, config.map_size),
     camera=cameras.WHOLE_MAP if memory.camera is None else cameras.rectangle(
       memory.camera, setting.map_width, setting.map_height),
-    player=player(view.response), home_race=np.uint8(setting.home_race),
+    player=player(parsed.response), home_race=np.uint8(setting.home_race),
     away_race=np.uint8(memory.away_race), upgrades=upgrades(observation.raw_data),
     enemy_upgrades=enemy_upgrades.shown(entities.rows[:len(entities.tags)]),
     game_loop=np.int32(loop), available_actions=available(counts, memory.camera is not None),
@@ -81,23 +81,24 @@ def convert(view: View, opponent: View | None, setting: Setting, memory: Memory,
     last_delay=np.int16(min(max(loop - memory.last_loop, 0), types.MAX_DELAY)),
     last_function=np.int16(memory.last_function), last_queued=np.uint8(memory.last_queued),
     last_repeat=np.uint8(memory.last_repeat), statistics=setting.statistics,
-    action_result=np.uint8(action_result(view.response)))
-  return Converted(found, _privileged(view, opponent, setting, memory, opponent_memory),
+    action_result=np.uint8(action_result(parsed.response)))
+  return Converted(found, _privileged(parsed, opponent, setting, memory, opponent_memory),
                    entities.tags)
 
 
-def _privileged(view: View, opponent: View | None, setting: Setting, memory: Memory,
-                opponent_memory: Memory | None) -> types.Privileged:
+def _privileged(parsed: ParsedObservation, opponent: ParsedObservation | None, setting: Setting,
+                memory: Memory, opponent_memory: Memory | None) -> types.Privileged:
   return types.Privileged(
-    score(view.response), memory.executed,
+    score(parsed.response), memory.executed,
     *(_NO_OPPONENT if opponent is None else _of_opponent(opponent)), setting.opponent_statistics,
     _UNCONDITIONAL if opponent_memory is None else opponent_memory.executed)
 
 
-def _of_opponent(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _of_opponent(
+    parsed: ParsedObservation) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
   """Returns `opponent_player` to `opponent_cumulative_score` of Privileged."""
-  return (player(view.response), upgrades(view.response.observation.raw_data),
-          unit_counts(view.units), score(view.response))
+  return (player(parsed.response), upgrades(parsed.response.observation.raw_data),
+          unit_counts(parsed.units), score(parsed.response))
 
 
 def player(response: sc_pb.ResponseObservation) -> np.ndarray:

@@ -5,10 +5,10 @@ import numpy as np
 from starleague.agent import types
 from starleague.environments.sc2.protocol import common_pb, spatial_pb
 
-# Planes of 0 and 1, which travel as bits. The height map has all values, the others are classes.
+# Planes of 0 and 1, sent as bits. The height map has all values, the others hold classes.
 _BINARY = ("creep", "alerts", "pathable", "buildable")
 _ONE = np.uint8(1)
-# Names of the planes that the protocol calls otherwise.
+# Planes that have another name in the protocol.
 PROTOCOL_NAMES = {"visibility": "visibility_map"}
 _DTYPES = {8: "u1", 16: "<u2", 32: "<i4"}  # by bits per pixel
 

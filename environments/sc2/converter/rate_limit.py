@@ -1,7 +1,7 @@
 """The limit on an agent's actions: 22 in any 5 seconds (Vinyals et al. 2019, Methods).
 
-A monitoring layer outside the network; the network learns it from its effect. Actions that repeat
-the one before and no_ops do not count.
+A monitoring layer outside the network; the network learns the limit from its effect. Actions that
+repeat the one before, and no_ops, do not count.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class RateLimit(NamedTuple):
 
 def limit(state: RateLimit, action: types.Action, loop: int,
           max_entities: int) -> tuple[RateLimit, types.Action]:
-  """Returns the action, or a no_op of the same delay where it is one too many.
+  """Returns the action, or a no_op of the same delay once the limit is reached.
 
   Args:
     state: before the action.

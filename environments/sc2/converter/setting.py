@@ -1,4 +1,4 @@
-"""What is fixed during a game, as one player has it."""
+"""A player's settings of a game, fixed from its start."""
 
 from typing import NamedTuple
 
@@ -11,17 +11,17 @@ _RANDOM = types.RACES.index("random")
 
 
 class Setting(NamedTuple):
-  """A player's game: sizes, races, the statistic z that it plays for."""
+  """A player's settings: sizes, races, MMR, z, camera."""
 
   config: AgentConfig
   map_width: int  # game units
   map_height: int
   home_race: int  # index of types.RACES, the player's own
-  away_race: int  # the opponent's as it is known at the start; 0: not before a unit is seen
+  away_race: int  # the opponent's at the start; 0: unknown until a unit is seen
   mmr: int
   statistics: types.Statistics  # z
   opponent_statistics: types.Statistics
-  camera: bool  # whether the virtual camera limits what is seen of enemies
+  camera: bool  # whether enemies outside the virtual camera lose their details
 
 
 def make_setting(
@@ -35,12 +35,12 @@ def make_setting(
 
   Args:
     config: sizes of observations and actions.
-    game_info: of the game, as this player is told it.
+    game_info: of the game, as sent to this player.
     player_id: the player's id in the game, 1 or 2.
     statistics: the player's z; unconditional if not given.
     opponent_statistics: the opponent's z, for value functions.
     mmr: of the player, as its observations show it.
-    camera: whether the virtual camera limits what is seen of enemies.
+    camera: whether enemies outside the virtual camera lose their details.
   """
   size = game_info.start_raw.map_size
   none = types.zeros(types.statistics_spec())

@@ -41,7 +41,7 @@ class Units(NamedTuple):
 
 
 class Effects(NamedTuple):
-  """The places of effects, m of them."""
+  """Effects, one row for each of m places."""
 
   effect: np.ndarray  # [m] int64: the game's id
   alliance: np.ndarray  # [m] int64

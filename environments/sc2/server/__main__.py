@@ -14,7 +14,7 @@ _CACHE = "STARLEAGUE_SERVER_CACHE"  # folder of compiled programs; empty: none i
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-  """Returns the flags that matter; others and their values are left out."""
+  """Parses the flags that have an effect; others and their values are ignored."""
   parser = argparse.ArgumentParser(prog="SC2_x64", allow_abbrev=False, add_help=False)
   # Without "-h", which would take the game's "-headlessNoRender" for itself.
   parser.add_argument("-help", "--help", action="help", help="shows this text")

@@ -32,7 +32,7 @@ def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
   """Returns the maps of a layout by their path below `Maps/`.
 
   Args:
-    names: of more maps, which stand at the top.
+    names: of more maps, directly below `Maps/`.
   """
   from pysc2 import maps as pysc2_maps
 
@@ -46,7 +46,7 @@ def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
 
 
 def script() -> str:
-  """Returns the program that stands for the game: the server, run by this Python."""
+  """Returns the script `SC2_x64`, which starts the server with this Python."""
   root = pathlib.Path(starleague.__file__).resolve().parent.parent
   return (f"#!/bin/sh\n"
           f"PYTHONPATH={shlex.quote(str(root))}${{PYTHONPATH:+:$PYTHONPATH}}\n"
@@ -55,7 +55,7 @@ def script() -> str:
 
 
 def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path:
-  """Writes the layout and returns its folder; files that are there are replaced.
+  """Writes the layout and returns its folder; existing files are replaced.
 
   Args:
     folder: for SC2PATH.
@@ -73,7 +73,7 @@ def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path
 
 
 def main() -> None:
-  """Makes a layout and says how to use it."""
+  """Makes a layout and prints the command that uses it."""
   parser = argparse.ArgumentParser(description="Makes a folder that clients take for the game.")
   parser.add_argument("folder", type=pathlib.Path)
   parser.add_argument("--map", action="append", default=[], help="name of one more map")

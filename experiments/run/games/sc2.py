@@ -42,20 +42,20 @@ CHANGES = {
 def make_host(config: AgentConfig, maps: tuple[str, ...], version: str, camera: bool,
               deadline_s: float) -> Host:
   """Returns the host of games; called in the process that plays them."""
-  from starleague.environments.sc2.environment import Games
-  return Games(config, maps, version=version, deadline_s=deadline_s, camera=camera)
+  from starleague.environments.sc2.environment import GameHost
+  return GameHost(config, maps, version=version, deadline_s=deadline_s, camera=camera)
 
 
 def bot_race(bot: str) -> int:
   """Returns the race of a built-in bot, RACE:DIFFICULTY[:BUILD], an index of types.RACES."""
-  from starleague.environments.sc2.client import matches
-  return matches.parse_bot(bot).race
+  from starleague.environments.sc2.client import setup_requests
+  return setup_requests.parse_bot(bot).race
 
 
 def _spellings(name: str) -> tuple[str, ...]:
   """Returns the names of a map in libraries of z; replays have those of the ladder."""
-  from starleague.environments.sc2.client import matches
-  known = matches.find_map(name)
+  from starleague.environments.sc2.client import setup_requests
+  known = setup_requests.find_map(name)
   return name, known.name, known.battle_net
 
 
@@ -82,15 +82,16 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
     SettingsError: names the key, and the value found.
   """
   del preset
-  from starleague.environments.sc2.client import matches
-  for key, parse in (("environment.opponents", matches.parse_bot), ("sc2.maps", matches.find_map),
-                     ("sc2.races", matches.parse_race)):
+  from starleague.environments.sc2.client import setup_requests
+  for key, parse in (("environment.opponents", setup_requests.parse_bot),
+                     ("sc2.maps", setup_requests.find_map),
+                     ("sc2.races", setup_requests.parse_race)):
     group, _, name = key.partition(".")
     texts = config[group][name].split(",")
     for text in texts:
       try:
         parse(text)
-      except matches.MatchError as error:
+      except setup_requests.GameSetupError as error:
         raise SettingsError(f"config key {key!r}: {error}.") from error
     check_known(key, texts, texts)
   if config.actor.demonstrators:

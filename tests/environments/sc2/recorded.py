@@ -55,14 +55,14 @@ def setting(name=MIDGAME, preset="full", **options):
 
 
 def watched(response_, setting_):
-  """(view, memory) after the first observation of a game."""
-  view = observations.read(response_)
-  return view, memories.watch(memories.initial(setting_), response_, view.units, setting_)
+  """(parsed observation, memory) after the first observation of a game."""
+  parsed = observations.read(response_)
+  return parsed, memories.watch(memories.initial(setting_), response_, parsed.units, setting_)
 
 
 def convert(response_, setting_):
-  view, memory = watched(response_, setting_)
-  return observations.convert(view, None, setting_, memory)
+  parsed, memory = watched(response_, setting_)
+  return observations.convert(parsed, None, setting_, memory)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ import numpy as np
 from starleague.agent import config as agent_config
 from starleague.agent import types, vocabulary
 from starleague.environments import base, make_environment
-from starleague.environments.sc2.environment import Games
+from starleague.environments.sc2.environment import GameHost
 from starleague.environments.sc2.server import layout
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.skirmish.bots import players, scripts
@@ -105,7 +105,7 @@ class Comparison:
   def __init__(self, tier: str):
     self.tier, self.path = tier, direct_path(tier)
     names = dm_environment.map_names(tier)
-    self.games = Games(agent_config_of(tier), tuple(
+    self.games = GameHost(agent_config_of(tier), tuple(
       f"{battlefields.OWN_FOLDER}/{battlefields.own_name(tier, name)}{battlefields.SUFFIX}"
       for name in names), camera=False, deadline_s=900.0)
     self.found = Found(0, 0, collections.Counter(), collections.Counter(), [])

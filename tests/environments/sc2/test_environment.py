@@ -19,7 +19,7 @@ CAMERA = actions.MOVE_CAMERA  # needs no unit
 
 def make(participants=2, length=40, **options):
   bot = "" if participants == 2 else "terran:veryeasy"
-  games = environment.Games(CONFIG, ("Simple64",), bot, **options)
+  games = environment.GameHost(CONFIG, ("Simple64",), bot, **options)
   games.processes = fake_game.Processes(participants, length)
   return games, games.processes.clock
 
@@ -153,7 +153,7 @@ def test_people_play_by_themselves(tmp_path):
 def test_without_the_game_the_steps_of_its_installation_are_told(monkeypatch, tmp_path):
   monkeypatch.setenv("SC2PATH", str(tmp_path))
   with pytest.raises(installation.InstallationError, match="download.*SC2PATH"):
-    environment.Games(CONFIG, ("Simple64",)).reset(0, base.make_match_up())
+    environment.GameHost(CONFIG, ("Simple64",)).reset(0, base.make_match_up())
 
 
 def test_a_stub_at_the_end_leaves_the_last_observation(monkeypatch):

@@ -1,4 +1,4 @@
-"""Map files of the server: a name, and which map of which tier of Skirmish it stands for.
+"""Map files of the server: each represents a map of a tier of Skirmish.
 
 A map file is JSON, `{"skirmish": {...}}` with the fields of a Battlefield. Clients send the name,
 and some of them the bytes. Names that pysc2 and python-sc2 know, such as
@@ -22,7 +22,7 @@ _FIELDS = {"tier": str, "map": str, "realistic": bool, "marines": int}
 
 
 class MapError(UserError, ValueError):
-  """A map file cannot be used."""
+  """An invalid map file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Battlefield:
   tier: str = "large"
   map: str = "open"
   # For clients that expect the real game: larvae are units, and resources are shown as far from
-  # their base as in the real game. Else the hatchery stands for its larvae.
+  # their base as in the real game. Otherwise the hatchery represents its larvae.
   realistic: bool = True
-  marines: int = 0  # that a participant without an opponent starts with, beside its workers
+  marines: int = 0  # extra units of a participant without an opponent
 
   def __post_init__(self) -> None:
     if self.tier not in tiers.TIERS:
@@ -60,7 +60,7 @@ def decode(data: bytes) -> Battlefield:
   """Reads the bytes of a map file.
 
   Raises:
-    MapError: they are no map of this server.
+    MapError: the bytes are no map of this server.
   """
   try:
     if len(data) > _MOST_BYTES:
@@ -76,7 +76,7 @@ def decode(data: bytes) -> Battlefield:
 
 
 def stand_in(name: str) -> Battlefield:
-  """Returns the battlefield of a map that is not the server's own, always the same for a name."""
+  """Returns the battlefield that represents another game's map; the name alone decides it."""
   maps = map_names("large")
   stem = pathlib.PurePath(name).stem.lower()
   return Battlefield("large", maps[zlib.crc32(stem.encode()) % len(maps)])
@@ -112,7 +112,7 @@ def mini_game_maps() -> dict[str, Battlefield]:
 
 
 def stand_ins() -> dict[str, Battlefield]:
-  """Returns all maps that names alone decide, by their path below `Maps/`."""
+  """Returns the maps with fixed battlefields by their path below `Maps/`."""
   return {**own_maps(), **melee_maps(), **mini_game_maps()}
 
 
@@ -122,11 +122,11 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
   Args:
     name: the path that the client sends: absolute, or relative to `folder`.
     data: the map file's bytes if the client sends them.
-    folder: the installation's `Maps`; None where there is none, and every name stands for a map.
+    folder: the installation's `Maps`; None: there is no installation, and every name is a map.
 
   Raises:
     FileNotFoundError: the client sends no bytes, and there is no file of that name.
-    MapError: a name without a map.
+    MapError: there is neither a name nor bytes.
   """
   if not data and folder is not None:
     path = folder / name  # an absolute name replaces the folder

@@ -10,7 +10,7 @@ import functools
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import constants, tables
 
-# Ids that orders show: of all units, or by race or type.
+# Ids that orders show, for all units, by race or by type.
 _ORDER_IDS = {
   "Smart_pt": 1, "Smart_unit": 1, "Attack_pt": 23, "Attack_unit": 23, "Move_pt": 16,
   "Move_unit": 16, "Stop_quick": 4, "HoldPosition_quick": 18, "Patrol_pt": 17,
@@ -53,7 +53,7 @@ class Catalogue:
     return next((function for function in known if fits(function)), known[0])
 
   def ability(self, function: int, kind: int, level: int = 1) -> int:
-    """Returns the id that orders show.
+    """Returns the specific ability id that orders show.
 
     Args:
       function: local.

@@ -1,4 +1,4 @@
-"""Changes of a state by debug requests: units and structures created, killed and changed."""
+"""State changes of debug requests: units and structures are created, killed and changed."""
 
 import math
 
@@ -15,7 +15,7 @@ def create(rules: tables.Rules, state: State, player: int, kind: int, x: float, 
            count: int) -> State:
   """Returns a state with new units or finished structures of a player.
 
-  Several form a square around the place. The player's free slots limit their number.
+  Several units form a square around the place. The player's free slots limit their number.
 
   Args:
     rules: the game's constants.

@@ -1,4 +1,4 @@
-"""Skirmish's compiled programs for the server: start, commands, steps, and what players may know.
+"""Skirmish's compiled programs for the server: start, commands, steps, reports, placement.
 
 A command of the API takes effect in the next step of 8 game loops, but its result is returned at
 once, and a player may give any number of them. `command` therefore executes one command on the
@@ -38,7 +38,7 @@ STEPS = 16  # most environment steps of one run of `advance`: 128 game loops
 
 
 class Report(NamedTuple):
-  """What a state shows in observations, of both players. JAX's or numpy's arrays."""
+  """The values of a state that both players' observations show. JAX's or numpy's arrays."""
 
   player: Any  # [2, 10] int32, types.PLAYER_COLUMNS
   score: Any  # [2, 13] int32, types.SCORE_COLUMNS
@@ -50,7 +50,7 @@ class Report(NamedTuple):
 
 
 class Track(NamedTuple):
-  """What the server must know of every state, [k, ...] of k states: the others are never read."""
+  """The values that the server reads of every state: [k, ...] for k states."""
 
   kind: Any  # [2, n] int32, as of State
   x: Any  # [2, n] float32
@@ -102,7 +102,7 @@ def execute(rules: tables.Rules, state: State, given: Commands) -> State:
 
 
 def track_of(state: State) -> Track:
-  """Returns what is tracked of a state."""
+  """Returns the tracked values of a state."""
   memory = state.memory
   return Track(state.kind, state.x, state.y, state.unfinished, state.hurt, state.upgrades,
                state.injected, memory.seen, memory.kind, memory.patches, state.winner)
@@ -124,7 +124,7 @@ Advance = Callable[..., tuple[State, State, Track]]
 
 def _advance(game: base.Environment, script: players.ScriptedPlayer | None, bots: Bots,
              state: State, steps: Array, count: Array) -> tuple[State, State, Track]:
-  """Plays steps in one program: calls for each would take longer than the steps of `mini`."""
+  """Plays steps in one program: a call for each step would take longer than a step of `mini`."""
   track = jax.tree.map(lambda x: jnp.zeros((STEPS, *x.shape), x.dtype), track_of(state))
   step = functools.partial(_play_bots, game, script, bots) if script else lambda state, steps: state
 
@@ -173,7 +173,7 @@ def _report(rules: tables.Rules, state: State) -> Report:
 
 def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Array,
                product: Array) -> Array:
-  """Whether structures fit where a player knows the ground: [PLACEMENTS] bool."""
+  """Returns whether structures fit on the ground that a player knows: [PLACEMENTS] bool."""
   ground = placement.known_ground(rules, state)
 
   def one(x, y, product):
@@ -202,7 +202,7 @@ def make_advance(tier: str, scripted: bool) -> Advance:
 
   Args:
     tier: name of the tier.
-    scripted: whether a game has scripted players. Games without them need not compile them.
+    scripted: whether a game has scripted players. Games without any compile no scripts.
   """
   script = players.make_scripted(**game_config(tier)._asdict()) if scripted else None
   return exact.compiled(functools.partial(_advance, _game(tier), script))

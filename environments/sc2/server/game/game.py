@@ -20,10 +20,10 @@ from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_ST
 DRAW = 2  # `State.winner`
 Deaths = tuple[frozenset[int], frozenset[int]]  # tags that each player saw die
 _MARINES_PLACE = 0.5  # of the way from the middle of the map to the workers
-_MOVED = 0.01  # map units in a step, below which a unit keeps its facing
+_MOVED = 0.01  # map units a step; below it, a unit keeps its facing
 
 
-class Bot(NamedTuple):
+class ScriptedBot(NamedTuple):
   """A scripted player."""
 
   script: int  # of `scripts.names_of(tier)`
@@ -32,7 +32,7 @@ class Bot(NamedTuple):
 
 
 class Frame(NamedTuple):
-  """A state on the host, with what the state itself does not say."""
+  """A state on the host, with its report, tags and facing."""
 
   loop: int
   steps: int  # environment steps played
@@ -44,7 +44,7 @@ class Frame(NamedTuple):
 
 
 class Changes(NamedTuple):
-  """What a run of k environment steps changed."""
+  """The changes of k consecutive environment steps."""
 
   loops: tuple[int, ...]  # [k]: after each step
   before: engine.Track  # [k, ...]
@@ -57,7 +57,7 @@ class Game:
   """One game. Environment steps have 8 game loops; commands take effect in the next one."""
 
   def __init__(self, battlefield: Battlefield, races: tuple[int, int], seed: int,
-               bots: Mapping[int, Bot] | None = None):
+               bots: Mapping[int, ScriptedBot] | None = None):
     """Starts a game. An odd seed starts player 0 in the second position.
 
     Args:
@@ -70,7 +70,7 @@ class Game:
     self.rules = engine.rules_of(battlefield.tier)
     self.world = world.make_world(self.rules, battlefield.map_index)
     self._programs = engine.make_programs(battlefield.tier)
-    agent = Bot(0)
+    agent = ScriptedBot(0)
     seats = [self.bots.get(player, agent) for player in range(2)]
     self.match_up = base.make_match_up(
       races, battlefield.map_index, bool(seed % 2), mmr=[seat.mmr for seat in seats],
@@ -115,7 +115,7 @@ class Game:
     return int(self._last.winner)
 
   def frame(self) -> Frame:
-    """Returns the state with what observations need."""
+    """Returns the frame of the state that observations show."""
     if self._frame is None:
       report = engine.to_host(self._programs.report(self._state))
       self._frame = Frame(
@@ -136,7 +136,7 @@ class Game:
     return int(np.asarray(self._pending.refused)[player])
 
   def play(self, steps: int) -> Iterator[Changes]:
-    """Plays so many environment steps, or to the end of the game; yields what they change."""
+    """Plays environment steps, or to the end of the game; yields their changes."""
     while steps > 0 and self.winner < 0:
       changes = self._run(min(steps, engine.STEPS))
       steps -= len(changes.loops)
@@ -193,8 +193,8 @@ class Game:
   def _change(self, change: Callable[[State], State]) -> Deaths:
     """Changes the state; returns the tags that each player saw die.
 
-    The change shows at once, or after the next step if commands have changed which slots are in
-    use: a unit must keep its slot.
+    The change shows at once. If commands have changed which slots are in use, it shows after the
+    next step, because a unit must keep its slot.
     """
     if self.winner >= 0:
       return frozenset(), frozenset()
@@ -218,7 +218,7 @@ class Game:
     self.create(player, self.rules.types.local("Marine"), (x, y), marines)
 
   def placeable(self, player: int, places: np.ndarray, products: np.ndarray) -> np.ndarray:
-    """Whether structures fit where a player knows the ground.
+    """Returns whether structures fit on the ground that a player knows.
 
     Args:
       player: 0 or 1.
@@ -239,7 +239,7 @@ class Game:
     return np.concatenate(found) if found else np.zeros(0, bool)
 
   def _track(self) -> engine.Track:
-    """What is tracked of the current state, on the host."""
+    """Returns the tracked values of the current state, on the host."""
     track: engine.Track = engine.to_host(engine.track_of(self._state))
     return track
 
@@ -265,13 +265,13 @@ class Game:
     return first, second
 
   def _with_bots(self) -> State:
-    """The state with the scripted players' next commands noted."""
+    """Returns the state with the scripted players' next commands noted."""
     if not self.bots:
       return self._state
     return self._advance(self._state, np.int32(self.steps), np.int32(0))[1]
 
   def _turn(self, before: engine.Track, after: engine.Track) -> None:
-    """Units face where they have moved to last."""
+    """Turns units in the direction of their last movement."""
     dx, dy = after.x - before.x, before.y - after.y
     moved = (np.hypot(dx, dy) > _MOVED) & (before.kind > 0) & (after.kind > 0)
     last = len(moved) - 1 - np.argmax(moved[::-1], axis=0)

@@ -1,7 +1,7 @@
-"""Computer players: difficulty and build of the API become a scripted player of Skirmish."""
+"""Computer players: the scripted player of each difficulty and build of the API."""
 
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.game.game import Bot
+from starleague.environments.sc2.server.game.game import ScriptedBot
 from starleague.environments.skirmish.bots import scripts
 
 _LADDER = {
@@ -20,7 +20,7 @@ _CHEATING_INCOME = 150  # percent
 
 
 def script_name(tier: str, difficulty: int, build: int) -> str:
-  """Returns the scripted player that stands for a computer player.
+  """Returns the name of a computer player's script.
 
   Args:
     tier: of the game.
@@ -36,10 +36,10 @@ def script_name(tier: str, difficulty: int, build: int) -> str:
   return _BUILDS[build] + speed  # type: ignore[index]
 
 
-def make_bot(tier: str, difficulty: int, build: int) -> Bot:
+def make_bot(tier: str, difficulty: int, build: int) -> ScriptedBot:
   """Returns the scripted player of a computer player; cheating levels earn more."""
   name = script_name(tier, difficulty, build)
   index = scripts.names_of(tier).index(name)
   skill = scripts.scripts_of(tier)[index].skill
   cheats = build in _BUILDS and difficulty >= sc_pb.CheatMoney
-  return Bot(index, skill.mmr, _CHEATING_INCOME if cheats else skill.income)
+  return ScriptedBot(index, skill.mmr, _CHEATING_INCOME if cheats else skill.income)

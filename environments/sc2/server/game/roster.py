@@ -1,7 +1,7 @@
-"""Tags: numbers that identify units for as long as they live.
+"""Tags: numbers that identify units for their life.
 
-A slot of the engine is used again after its unit's death. The roster counts the units that a slot
-has held; a tag is made of the slot and that count. A structure that a player remembers keeps the
+A slot of the engine is reused after its unit's death. The roster counts the units of each slot; a
+tag combines the slot and that count. A structure that a player remembers keeps the
 tag under which it was last seen.
 """
 
@@ -17,7 +17,7 @@ _LARVAE_SLOTS = 32  # tags that each structure slot's larvae can have
 
 
 class Roster:
-  """The units that each slot has held."""
+  """The count of units that each slot has held."""
 
   def __init__(self, rules: tables.Rules):
     """Makes the roster of a game that has not started."""
@@ -28,7 +28,7 @@ class Roster:
     self._remembered = np.zeros((2, tier.structures), np.int64)
 
   def update(self, kind: np.ndarray) -> None:
-    """Counts the units that were born since the last state. No slot is left and taken at once.
+    """Counts the units born since the last state. No step frees a slot and reuses it.
 
     Args:
       kind: [2, n], local types of the players' slots.
@@ -78,7 +78,7 @@ def larva_tags(rules: tables.Rules, player: int, structure: int, count: int) -> 
 
 
 def larva_structure(rules: tables.Rules, player: int, tag: int) -> int | None:
-  """Returns the structure slot whose larva a tag is, None if it is none of the player's."""
+  """Returns the structure slot of a larva's tag; None for all other tags."""
   slot = ((tag - _FIRST) >> _COUNT_BITS) - (1 << _SLOT_BITS)
   structure = slot // _LARVAE_SLOTS - player * rules.tier.structures
   return structure if slot >= 0 and 0 <= structure < rules.tier.structures else None

@@ -15,19 +15,19 @@ from typing import NamedTuple
 from starleague.agent import types
 from starleague.environments.sc2.protocol import debug_pb, sc_pb
 from starleague.environments.sc2.server.game.battlefields import Battlefield
-from starleague.environments.sc2.server.game.commands import SUCCESS
-from starleague.environments.sc2.server.game.game import DRAW, Bot, Game
+from starleague.environments.sc2.server.game.client_commands import SUCCESS
+from starleague.environments.sc2.server.game.game import DRAW, Game, ScriptedBot
 from starleague.environments.sc2.server.game.version import VERSION
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.sc2.server.views import (
   gamedata,
   gameinfo,
-  interface,
-  observation,
+  interface_actions,
   queries,
-  units,
+  raw_units,
+  response_observation,
 )
-from starleague.environments.sc2.server.views.seats import Seat
+from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_STEP
 
 LOOPS_PER_SECOND = types.GAME_LOOPS_PER_SECOND
@@ -41,25 +41,25 @@ _MOST_STEP = 1 << 16  # game loops that one request may ask for
 
 
 class Refused(Exception):
-  """A request is refused; the message becomes the response's `error`."""
+  """A refused request; the message becomes the response's `error`."""
 
 
-class Setup(NamedTuple):
-  """What `create_game` fixes."""
+class MatchSetup(NamedTuple):
+  """The settings of a match, from `create_game`."""
 
   battlefield: Battlefield
   map_name: str
   players: tuple[sc_pb.PlayerSetup, ...]  # participants and computers, two at most
-  bots: dict[int, Bot]  # by player
+  bots: dict[int, ScriptedBot]  # by player
   seed: int
   realtime: bool
   disable_fog: bool
 
 
-class Match:
+class ServerMatch:
   """A game and the seats of its participants."""
 
-  def __init__(self, setup: Setup, races: tuple[int, int], seats: list[Seat],
+  def __init__(self, setup: MatchSetup, races: tuple[int, int], seats: list[ServerSeat],
                wait_seconds: float = WAIT_SECONDS):
     """Starts the game.
 
@@ -77,14 +77,15 @@ class Match:
     self.loop = 0
     self._targets = dict.fromkeys(self.seats, 0)
     self._left: set[int] = set()
-    self._revealed: dict[int, int] = {}  # players who see the whole map -> from which loop
+    self._revealed: dict[int, int] = {}  # players that see the whole map -> from which loop
     self._changed = asyncio.Condition()
     self._clock: asyncio.Task | None = None
     for seat in seats:
       home = self.game.rules.tier.home
       x, y = self.game.world.to_world(*(self.game.state.side[seat.player] * p for p in home))
       seat.camera = float(x), float(y)
-      seat.note(interface.FIRST_CAMERA_LOOP, "action", interface.first_camera(self.game, seat))
+      seat.note(interface_actions.FIRST_CAMERA_LOOP, "action",
+                interface_actions.first_camera(self.game, seat))
 
   # The result.
 
@@ -144,13 +145,13 @@ class Match:
     self._play(target)
 
   def _play(self, target: int) -> None:
-    """Moves on to a game loop, or to the end of the game."""
+    """Plays up to a game loop, or to the end of the game."""
     if self.over or target <= self.loop:
       return
     for changes in self.game.play(target // LOOPS_PER_STEP - self.game.steps):
       self.loop = changes.loops[-1]
       for seat in self.seats.values():
-        observation.note_changes(self.game.rules, seat, changes)
+        response_observation.note_changes(self.game.rules, seat, changes)
     if not self.over:
       self.loop = target
 
@@ -176,11 +177,11 @@ class Match:
 
   @property
   def status(self) -> sc_pb.Status.ValueType:
-    """Whether the game is still on."""
+    """The API's status, `in_game` or `ended`."""
     return sc_pb.ended if self.over else sc_pb.in_game
 
   async def answer(self, player: int, request: sc_pb.Request) -> sc_pb.Response:
-    """Answers one of `lan.FORWARDED`.
+    """Answers one of `link.FORWARDED`.
 
     Raises:
       Refused: the request is not possible now.
@@ -220,7 +221,7 @@ class Match:
 
   async def observe(self, player: int,
                     request: sc_pb.RequestObservation) -> sc_pb.ResponseObservation:
-    """Answers `observation`; waits for the game loop that it names.
+    """Answers `observation`; waits for the requested game loop.
 
     Raises:
       Refused: the loop was not reached in time.
@@ -228,7 +229,7 @@ class Match:
     # In step mode only the participant itself could make the game reach a later loop.
     if self.setup.realtime or self._targets[player] >= request.game_loop:
       await self._reach(request.game_loop)
-    response = observation.observe(
+    response = response_observation.observe(
       self.game, self.seats[player], self.loop,
       request.disable_fog or self.setup.disable_fog
       or self.loop >= self._revealed.get(player, self.loop + 1))
@@ -241,13 +242,13 @@ class Match:
       raise Refused("Game has already ended")
     seat, response = self.seats[player], sc_pb.ResponseAction()
     for action in request.actions:
-      result, ability = interface.perform(self.game, seat, action)
+      result, ability = interface_actions.perform(self.game, seat, action)
       response.result.append(result)  # type: ignore[arg-type]
       if action.HasField("action_chat"):
         self._chat(player, action.action_chat)
       if result == SUCCESS:
         seat.note(
-          self.loop + 1, "action", interface.reported(self.game, seat, action, self.loop))
+          self.loop + 1, "action", interface_actions.reported(self.game, seat, action, self.loop))
       else:
         tags = action.action_raw.unit_command.unit_tags
         seat.note(self.loop + 1, "error", sc_pb.ActionError(
@@ -278,9 +279,9 @@ class Match:
     return found
 
   def debug(self, player: int, request: sc_pb.RequestDebug) -> None:
-    """Carries out what is simple; draws nothing.
+    """Executes debug commands; drawings and other commands have no effect.
 
-    That is money, the whole map, units created, killed and changed, the end of the game.
+    They are money, the whole map, units created, killed and changed, the end of the game.
     """
     for command in request.debug:
       state = command.game_state if command.HasField("game_state") else None
@@ -307,7 +308,7 @@ class Match:
   def _create(self, wanted: debug_pb.DebugCreateUnit) -> None:
     """Creates units; types that the game lacks, or that need a geyser, are left out."""
     types_, player = self.game.rules.types, wanted.owner - 1
-    kind = units.local_type(self.game, wanted.unit_type)
+    kind = raw_units.local_type(self.game, wanted.unit_type)
     if player not in (0, 1) or not kind or types_.gas[kind]:
       return
     if not (math.isfinite(wanted.pos.x) and math.isfinite(wanted.pos.y)):

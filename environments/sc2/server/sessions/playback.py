@@ -1,4 +1,4 @@
-"""Plays saved games back: settings, seed and requests determine a game."""
+"""Playback of saved games: settings, seed and requests determine a game."""
 
 import base64
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.sessions import recordings
-from starleague.environments.sc2.server.sessions.match import Setup
+from starleague.environments.sc2.server.sessions.match import MatchSetup
 from starleague.environments.sc2.server.sessions.observing import Observed
 from starleague.environments.sc2.server.sessions.setups import make_bots
 
@@ -54,7 +54,7 @@ class Playback(Observed):
 
   @property
   def status(self) -> sc_pb.Status.ValueType:
-    """Whether the recording goes on."""
+    """The API's status, `in_replay` or `ended`."""
     return sc_pb.ended if self.over else sc_pb.in_replay
 
   def _advance(self) -> None:
@@ -62,7 +62,7 @@ class Playback(Observed):
     self._play(self._targets[self.viewer])
 
   def _play(self, target: int) -> None:
-    """Moves on to a game loop; the participants act at theirs."""
+    """Plays up to a game loop, with the participants' requests at their loops."""
     target = min(target, self._end)
     while self._number < len(self._recorded) and self._recorded[self._number][0] < target:
       loop, player, data = self._recorded[self._number]
@@ -74,12 +74,12 @@ class Playback(Observed):
 
 
 def _setup(settings: dict[str, Any], infos: list[sc_pb.PlayerInfo],
-           request: sc_pb.RequestStartReplay) -> Setup:
+           request: sc_pb.RequestStartReplay) -> MatchSetup:
   battlefield = battlefields.Battlefield(**settings["battlefield"])
   players = tuple(sc_pb.PlayerSetup(type=info.type, race=info.race_requested,
                                     difficulty=info.difficulty, ai_build=info.ai_build)
                   for info in infos)
-  return Setup(battlefield, str(settings["map"]), players, make_bots(battlefield, players),
+  return MatchSetup(battlefield, str(settings["map"]), players, make_bots(battlefield, players),
                int(settings["seed"]), request.realtime, request.disable_fog)
 
 

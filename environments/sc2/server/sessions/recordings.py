@@ -1,7 +1,7 @@
 """Files of played games, as `save_replay` returns them.
 
-A file is gzip of JSON lines: the settings and the result, then what each participant asked for,
-with its game loop. It is no replay of StarCraft II; `replay_info` reads it, `playback` plays it.
+A file is gzip of JSON lines: the settings and the result, then the participants' requests with
+their game loops. It is no replay of StarCraft II; `replay_info` reads it, `playback` plays it.
 """
 
 import base64
@@ -23,7 +23,7 @@ Entry = tuple[int, int, bytes]  # game loop, player, serialised Request: action 
 
 
 class Recording(NamedTuple):
-  """What a file holds."""
+  """A recorded game: settings and requests."""
 
   settings: dict[str, Any]
   entries: list[Entry]
@@ -46,7 +46,7 @@ def encode(settings: dict[str, Any], entries: list[Entry]) -> bytes:
 
 
 def decode(data: bytes, entries: bool = True) -> Recording:
-  """Returns what a game's file holds; `entries`: False for the settings alone.
+  """Reads a game's file; with `entries` False, the settings alone.
 
   Raises:
     ValueError: the bytes are no such file, or one of another version.

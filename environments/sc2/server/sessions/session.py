@@ -16,19 +16,24 @@ from google.protobuf.message import DecodeError
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION, VERSION
-from starleague.environments.sc2.server.sessions import lan, recordings
-from starleague.environments.sc2.server.sessions.match import WAIT_SECONDS, Match, Refused, Setup
+from starleague.environments.sc2.server.sessions import link, recordings
+from starleague.environments.sc2.server.sessions.match import (
+  WAIT_SECONDS,
+  MatchSetup,
+  Refused,
+  ServerMatch,
+)
 from starleague.environments.sc2.server.sessions.observing import Observed
 from starleague.environments.sc2.server.sessions.playback import Playback
 from starleague.environments.sc2.server.sessions.setups import SetupError, draw_races, make_setup
-from starleague.environments.sc2.server.views.seats import Seat
+from starleague.environments.sc2.server.views.seats import ServerSeat
 
 MOST_RESOLUTION = 1024  # of a feature layer's sides
 _NO_GAME = (sc_pb.launched, sc_pb.init_game)
 _PLAYED = (sc_pb.in_game, sc_pb.in_replay, sc_pb.ended)
 _ALWAYS = ("ping", "available_maps", "save_map", "quit", "create_game", "start_replay",
            "replay_info")
-_IN_GAME = (*lan.FORWARDED, "restart_game", "leave_game")
+_IN_GAME = (*link.FORWARDED, "restart_game", "leave_game")
 _UNSUPPORTED = ("obs_action", "map_command", "quick_save", "quick_load")
 
 Handler = Callable[[Any], Awaitable[sc_pb.Response]]
@@ -36,7 +41,7 @@ Join = sc_pb.ResponseJoinGame
 
 
 class Session:
-  """What one process of the game knows: its status, and its match or its host."""
+  """The state of one process of the game: its status, and its match or the link to its host."""
 
   def __init__(self, data_folder: pathlib.Path | None = None, address: str = "127.0.0.1",
                wait_seconds: float = WAIT_SECONDS):
@@ -52,14 +57,14 @@ class Session:
     self._address, self._wait_seconds = address, wait_seconds
     self._maps = data_folder / "Maps" if data_folder else None
     self._saved: dict[str, bytes] = {}
-    self._setup: Setup | None = None
-    self._seats: dict[int, Seat] = {}
+    self._setup: MatchSetup | None = None
+    self._seats: dict[int, ServerSeat] = {}
     self._races: dict[int, int] = {}
     self._joined = asyncio.Event()
-    self._match: Match | None = None
+    self._match: ServerMatch | None = None
     self._player = 0
-    self._host = lan.Host()
-    self._guest: lan.Guest | None = None
+    self._host = link.HostEnd()
+    self._guest: link.GuestEnd | None = None
     self._lock = asyncio.Lock()  # one request at a time, as in the game
 
   async def answer(self, data: bytes) -> bytes:
@@ -82,7 +87,7 @@ class Session:
     kind = request.WhichOneof("request")
     try:
       response = await self._dispatch(kind, request)
-    except lan.LinkError as error:
+    except link.LinkError as error:
       response = sc_pb.Response(error=[str(error)])
       await self._close_guest()  # without a farewell, which would wait for an answer again
       await self.drop()
@@ -109,11 +114,11 @@ class Session:
       raise Refused("Not in a game")
     if kind == "join_game" and self.status not in _NO_GAME:
       raise Refused("Already in a game")
-    if kind in lan.FORWARDED and self._guest is not None:
+    if kind in link.FORWARDED and self._guest is not None:
       response = await self._guest.ask(request)
       self.status = response.status
       return response
-    if kind in lan.FORWARDED and self._match is not None:
+    if kind in link.FORWARDED and self._match is not None:
       return await self._match.answer(self._player, request)
     handler: Handler = getattr(self, f"_{kind}")
     return await handler(getattr(request, kind))
@@ -124,13 +129,13 @@ class Session:
       await guest.close()
 
   async def drop(self, keep_guests: bool = False) -> None:
-    """Leaves the game and closes all links, except those of guests that may read their result."""
+    """Leaves the game and closes all links; `keep_guests` lets guests read their result."""
     match, self._match = self._match, None
     if match is not None:
       await match.leave(self._player)
       match.close()
     if self._guest is not None:
-      with contextlib.suppress(lan.LinkError):  # a host that is gone needs no farewell
+      with contextlib.suppress(link.LinkError):  # the host has left already
         await self._guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
       await self._close_guest()
     await self._host.close(keep_guests)
@@ -234,7 +239,7 @@ class Session:
     self._start()
     return sc_pb.Response(join_game=Join(player_id=self._player + 1))
 
-  def _watch(self, setup: Setup, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
+  def _watch(self, setup: MatchSetup, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
     """Starts a game of computer players for an observer."""
     self._match = match = Observed(
       setup, draw_races(setup, {}), request.options, request.observed_player_id,
@@ -246,7 +251,7 @@ class Session:
   def _seat(self, player: int, request: sc_pb.RequestJoinGame) -> None:
     options = sc_pb.InterfaceOptions()
     options.CopyFrom(request.options)
-    self._seats[player] = Seat(player, options, request.player_name)
+    self._seats[player] = ServerSeat(player, options, request.player_name)
     self._races[player] = request.race
 
   def _start(self) -> None:
@@ -256,18 +261,18 @@ class Session:
       races = draw_races(self._setup, self._races)
       for player, race in self._races.items():
         self._setup.players[player].race = race  # type: ignore[assignment]
-      self._match = Match(
+      self._match = ServerMatch(
         self._setup, races, list(self._seats.values()), self._wait_seconds)
       self._match.start_clock()
       self.status = sc_pb.in_game
 
   async def _join_as_guest(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
     address = request.host_ip or "127.0.0.1"
-    guest = await lan.Guest.connect(
+    guest = await link.GuestEnd.connect(
       address, request.server_ports.game_port, self._wait_seconds)
     try:
       response = await guest.ask(sc_pb.Request(join_game=request))
-    except lan.LinkError:
+    except link.LinkError:
       await guest.close()
       raise
     if response.error or response.join_game.HasField("error"):
@@ -276,9 +281,10 @@ class Session:
     self._guest, self.status = guest, sc_pb.in_game
     return response
 
-  def _welcome(self) -> tuple[lan.Answer, Callable[[], Awaitable[None]]]:
-    """Returns what answers the requests of a guest, and what takes its leave."""
-    admitted: list[tuple[int, Match]] = []  # the guest's seat; its match may outlast the host's
+  def _welcome(self) -> tuple[link.Answer, Callable[[], Awaitable[None]]]:
+    """Returns a guest's callbacks: for its requests, and for the end of its link."""
+    # The guest's seat and match. The match may outlast the host's part in it.
+    admitted: list[tuple[int, ServerMatch]] = []
 
     async def answer(request: sc_pb.Request) -> sc_pb.Response:
       if request.HasField("join_game"):
@@ -308,7 +314,7 @@ class Session:
     return answer, gone
 
   async def _admit(self, request: sc_pb.RequestJoinGame,
-                   admitted: list[tuple[int, Match]]) -> sc_pb.Response:
+                   admitted: list[tuple[int, ServerMatch]]) -> sc_pb.Response:
     """Gives a guest the second seat."""
     seats = _participants(self._setup) if self._setup else []
     free = [seat for seat in seats if seat not in self._seats]
@@ -334,7 +340,7 @@ class Session:
     match.close()
     self._setup = setup._replace(seed=(setup.seed + 1) % 2 ** 31)
     old = self._seats[self._player]
-    self._seats[self._player] = Seat(old.player, old.options, old.name)
+    self._seats[self._player] = ServerSeat(old.player, old.options, old.name)
     self._match = None
     self._start()
     return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame())
@@ -344,12 +350,12 @@ def _internal_error(error: Exception) -> sc_pb.Response:
   return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
 
 
-def _participants(setup: Setup) -> list[int]:
+def _participants(setup: MatchSetup) -> list[int]:
   return [player for player, info in enumerate(setup.players) if info.type == sc_pb.Participant]
 
 
 def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
-  """What is wrong with the resolutions of an interface, None if nothing is."""
+  """Returns the error in the resolutions of an interface, or None."""
   for camera in (options.feature_layer, options.render):
     sizes = (camera.resolution, camera.minimap_resolution)
     if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):
@@ -357,8 +363,8 @@ def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
   return None
 
 
-def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
-  """Why a client cannot join, None if it can."""
+def _join_problem(request: sc_pb.RequestJoinGame, setup: MatchSetup | None) -> Join | None:
+  """Returns the error of a client that cannot join, or None."""
   watches = request.HasField("observed_player_id")
   if not watches and not request.HasField("race"):
     return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
@@ -375,8 +381,8 @@ def _join_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join |
   return None
 
 
-def _watch_problem(request: sc_pb.RequestJoinGame, setup: Setup | None) -> Join | None:
-  """Why a client cannot watch, None if it can."""
+def _watch_problem(request: sc_pb.RequestJoinGame, setup: MatchSetup | None) -> Join | None:
+  """Returns the error of a client that cannot observe, or None."""
   if setup is None or _participants(setup):
     return Join(error=Join.FeatureUnsupported,
                 error_details="observers watch games of computer players only")

@@ -1,4 +1,4 @@
-"""From `create_game` to the settings of a match."""
+"""Match settings from the request `create_game`."""
 
 import pathlib
 import secrets
@@ -8,9 +8,9 @@ import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, sc_pb
 from starleague.environments.sc2.server.game import battlefields
-from starleague.environments.sc2.server.game.game import Bot
+from starleague.environments.sc2.server.game.game import ScriptedBot
 from starleague.environments.sc2.server.game.opponents import make_bot
-from starleague.environments.sc2.server.sessions.match import Setup
+from starleague.environments.sc2.server.sessions.match import MatchSetup
 
 _MOST_SEED = 2 ** 31 - 1
 _MOST_PLAYERS = 2
@@ -18,20 +18,20 @@ _RACES = (common_pb.Terran, common_pb.Zerg, common_pb.Protoss)
 
 
 class SetupError(Exception):
-  """The players of a request cannot play."""
+  """The players of a request are invalid."""
 
 
 def make_setup(request: sc_pb.RequestCreateGame, saved: Mapping[str, bytes],
-               folder: pathlib.Path | None) -> Setup:
+               folder: pathlib.Path | None) -> MatchSetup:
   """Returns the settings of a match.
 
   Args:
     request: of the client.
-    saved: maps that `save_map` has brought, by path.
-    folder: the installation's `Maps`, None if every name stands for a map.
+    saved: maps from `save_map`, by path.
+    folder: the installation's `Maps`; None: every name is a map.
 
   Raises:
-    SetupError: players that cannot play.
+    SetupError: the players are invalid.
     FileNotFoundError: there is no such map.
     MapError: neither a name nor the bytes of a map.
   """
@@ -46,18 +46,18 @@ def make_setup(request: sc_pb.RequestCreateGame, saved: Mapping[str, bytes],
   if not observed and not any(setup.type == sc_pb.Participant for setup in players):
     raise SetupError("player_setup: expected a participant or an observer, found none")
   seed = request.random_seed if request.HasField("random_seed") else secrets.randbits(31)
-  return Setup(battlefield, name, players, make_bots(battlefield, players), seed & _MOST_SEED,
+  return MatchSetup(battlefield, name, players, make_bots(battlefield, players), seed & _MOST_SEED,
                request.realtime, request.disable_fog)
 
 
 def make_bots(battlefield: battlefields.Battlefield,
-              players: Sequence[sc_pb.PlayerSetup]) -> dict[int, Bot]:
+              players: Sequence[sc_pb.PlayerSetup]) -> dict[int, ScriptedBot]:
   """Returns the scripted players of a match, by player."""
   return {player: make_bot(battlefield.tier, setup.difficulty, setup.ai_build)
           for player, setup in enumerate(players) if setup.type == sc_pb.Computer}
 
 
-def draw_races(setup: Setup, joined: Mapping[int, int]) -> tuple[int, int]:
+def draw_races(setup: MatchSetup, joined: Mapping[int, int]) -> tuple[int, int]:
   """Returns the races that are played, as indices of types.RACES, which are the API's numbers.
 
   Args:

@@ -47,7 +47,7 @@ def make_data(rules: tables.Rules, request: sc_pb.RequestData) -> sc_pb.Response
 
 
 def _target(functions: set[int]) -> int:
-  """What an ability of these dense functions takes."""
+  """Returns the kind of target of an ability that names these dense functions."""
   kinds = {vocabulary.FUNCTION_TYPES[i] for i in functions}
   point, unit = "raw_cmd_pt" in kinds, "raw_cmd_unit" in kinds
   if point and unit:

@@ -1,18 +1,18 @@
-"""The start of a game as the API states it: map, players, interface."""
+"""The answer to `game_info`: map, players, interface."""
 
 import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.game.world import image, shown_resources
-from starleague.environments.sc2.server.views.seats import Seat
+from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.tables.constants import PATCH_RADIUS
 
 
 def start_raw(game: Game, player: int) -> raw_pb.StartRaw:
-  """Returns the ground, and the opponent's starting position.
+  """Returns the terrain, and the opponent's starting position.
 
-  The pathing grid leaves out resources, the placement grid too; structures are in neither.
+  Resources block cells of the pathing grid and of the placement grid; structures do not.
   """
   ground, size = game.world, game.world.size
   free = ~_under_resources(game)
@@ -35,7 +35,7 @@ def _under_resources(game: Game) -> np.ndarray:
   return (square <= PATCH_RADIUS ** 2).any(axis=0)
 
 
-def game_info(game: Game, seat: Seat, map_name: str,
+def game_info(game: Game, seat: ServerSeat, map_name: str,
               players: list[sc_pb.PlayerInfo]) -> sc_pb.ResponseGameInfo:
   """Returns the answer to `game_info`.
 

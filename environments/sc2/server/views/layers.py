@@ -1,7 +1,7 @@
 """Feature layers of the minimap and of the screen, at any resolution.
 
-Skirmish's planes are sampled at the middles of the layers' cells: at the planes' own resolution
-the minimap is equal to them. Units on other layers are discs. Rows run downwards.
+Skirmish's planes are sampled at the centres of the layers' cells. At the planes' own resolution the
+minimap equals them. Units on other layers are discs. Rows run downwards.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +13,8 @@ from starleague.agent import types
 from starleague.environments.sc2.protocol import raw_pb, spatial_pb
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.game.world import image
-from starleague.environments.sc2.server.views.seats import Seat
-from starleague.environments.sc2.server.views.units import View
+from starleague.environments.sc2.server.views.raw_units import View
+from starleague.environments.sc2.server.views.seats import ServerSeat
 
 _PLANES = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _BITS = ("creep", "pathable", "buildable")  # planes of one bit
@@ -68,13 +68,13 @@ class Grid(NamedTuple):
     return found
 
 
-def minimap_grid(game: Game, seat: Seat) -> Grid:
+def minimap_grid(game: Game, seat: ServerSeat) -> Grid:
   """Returns the cells of a participant's minimap."""
   size, resolution = float(game.world.size), seat.options.feature_layer.minimap_resolution
   return Grid(0.0, size, size, size, resolution.x, resolution.y)
 
 
-def screen_grid(seat: Seat) -> Grid:
+def screen_grid(seat: ServerSeat) -> Grid:
   """Returns the cells of a participant's screen."""
   left, bottom, right, top = seat.screen()
   resolution = seat.options.feature_layer.resolution
@@ -121,7 +121,7 @@ def draw(top: np.ndarray, units: Sequence[raw_pb.Unit],
   return values[top]
 
 
-def minimap(view: View, seat: Seat,
+def minimap(view: View, seat: ServerSeat,
             units: list[raw_pb.Unit]) -> spatial_pb.FeatureLayersMinimap:
   """Returns the minimap's layers.
 
@@ -181,7 +181,7 @@ _UNIT_LAYERS: dict[str, tuple[Callable[[raw_pb.Unit], int | float | bool], Any]]
 _EMPTY_LAYERS = ("power", "hallucinations", "cloaked", "blip", "placeholder")
 
 
-def screen(view: View, seat: Seat, units: list[raw_pb.Unit],
+def screen(view: View, seat: ServerSeat, units: list[raw_pb.Unit],
            effects: Iterable[raw_pb.Effect]) -> spatial_pb.FeatureLayers:
   """Returns the screen's layers.
 

@@ -13,7 +13,7 @@ from starleague.environments.skirmish.rules.tables import constants, tables
 
 
 class _Means(NamedTuple):
-  """What a player can pay with, and what it has."""
+  """A player's resources and technology."""
 
   types: frozenset[int]  # local types of finished structures, and those they count as
   minerals: int
@@ -30,7 +30,7 @@ def unit_abilities(game: Game, player: int, tags: Iterable[int],
     game: the game.
     player: 0 or 1.
     tags: of the units.
-    free: whether prices, food and energy do not matter.
+    free: whether costs, food and energy are ignored.
   """
   means = _means(game, player)
   return [_of_unit(game, player, means, tag, free) for tag in tags]
@@ -79,7 +79,7 @@ def _means(game: Game, player: int) -> _Means:
 
 
 def _can_make(rules: tables.Rules, means: _Means, product: int, free: bool) -> bool:
-  """Whether a product has its requirement and can be paid."""
+  """Returns whether a product's requirement is met and its cost is covered."""
   products = rules.products
   required = int(products.requirement[product])
   if not product or (required and required not in means.types):

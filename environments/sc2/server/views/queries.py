@@ -6,9 +6,9 @@ import numpy as np
 
 from starleague.environments.sc2.protocol import query_pb
 from starleague.environments.sc2.server.game import catalogue
-from starleague.environments.sc2.server.game.commands import SUCCESS
+from starleague.environments.sc2.server.game.client_commands import SUCCESS, resource_places
 from starleague.environments.sc2.server.game.game import Game
-from starleague.environments.sc2.server.views import possible, units
+from starleague.environments.sc2.server.views import possible, raw_units
 from starleague.environments.skirmish.rules.interface import action_results
 from starleague.environments.skirmish.rules.tables import constants, maps
 
@@ -28,7 +28,7 @@ def answer(game: Game, player: int, request: query_pb.RequestQuery) -> query_pb.
     kind = int(game.state.kind[player, found[0]]) if query.unit_tag and found.size else 0
     response.abilities.add(
       abilities=abilities, unit_tag=query.unit_tag,
-      unit_type_id=units.unit_type(game, kind) if kind else _larva_type(game, player, query))
+      unit_type_id=raw_units.unit_type(game, kind) if kind else _larva_type(game, player, query))
   for result in _placements(game, player, list(request.placements)):
     response.placements.add(result=result)
   return response
@@ -62,10 +62,10 @@ def _placements(game: Game, player: int,
 
 
 def _snapped(game: Game, player: int, x: Any, y: Any, product: int) -> tuple[Any, Any]:
-  """The place of a structure: gas structures stand exactly on a geyser."""
+  """Returns the place of a structure; a gas structure is moved onto its geyser."""
   if not game.rules.types.gas[product]:
     return x, y
-  places = units.resource_places(game, player)
+  places = resource_places(game, player)
   geysers = places[:, np.tile(game.rules.tier.geysers, 2)]
   if not geysers.size:
     return x, y
@@ -77,7 +77,7 @@ def _snapped(game: Game, player: int, x: Any, y: Any, product: int) -> tuple[Any
 
 
 def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> float:
-  """The length of a way on the ground, 0 if there is none."""
+  """Returns the length of the path on the ground, 0 without a path."""
   start = np.array([query.start_pos.x, query.start_pos.y])
   flies = False
   if query.WhichOneof("start") == "unit_tag":
@@ -99,7 +99,7 @@ def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> f
 
 
 def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarray) -> float:
-  """Returns the length of the way that a unit takes along the flow field, 0 without one.
+  """Returns the length of the path along the flow field, 0 without a path.
 
   Args:
     terrain: of the tier.

@@ -1,4 +1,4 @@
-"""A participant's side of a game: interface, camera, selection, events since it looked."""
+"""A participant's seat: interface, camera, selection, events since its last observation."""
 
 import dataclasses
 from typing import Any
@@ -11,8 +11,8 @@ _MOST_EVENTS = 4096  # kept for a participant that never asks for an observation
 
 
 @dataclasses.dataclass
-class Seat:
-  """A participant."""
+class ServerSeat:
+  """A participant's interface, camera, selection and events."""
 
   player: int  # 0 or 1; its id in the API is one more
   options: sc_pb.InterfaceOptions

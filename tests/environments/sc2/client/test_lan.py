@@ -138,11 +138,11 @@ def test_an_agent_joins_the_game_of_pysc2s_host(tmp_path, monkeypatch):
     start_new_session=True)  # with the game that it starts
   games = None
   try:
-    games = environment.Games(
+    games = environment.GameHost(
       config, (), deadline_s=1200, names=("agent",), invitation=lan.accept(port, 1200))
     env = games.environment()
     state = env.reset(1, base.make_match_up())
-    assert state.game.match.game_map.name == "Flat32" and state.game.player_ids == (2,)
+    assert state.game.setup.game_map.name == "Flat32" and state.game.player_ids == (2,)
     action = types.zeros(types.action_spec(config.max_selected))._replace(
       delay=np.int16(5), units=np.full(config.max_selected, config.max_entities, np.int16))
     both = jax.tree.map(lambda x: np.stack([x, x]), action)

@@ -33,12 +33,12 @@ def pairs(golden):
   for seed in range(invented.COUNT):
     response = invented.observation(seed)
     setting = make_setting(recorded.agent_config.full(), invented.game_info(), 1)
-    view = observations.read(response)
-    memory = memories.watch(memories.initial(setting), response, view.units, setting)
-    found = observations.convert(view, None, setting, memory)
+    parsed = observations.read(response)
+    memory = memories.watch(memories.initial(setting), response, parsed.units, setting)
+    found = observations.convert(parsed, None, setting, memory)
     np.testing.assert_array_equal(
       np.packbits(coordinates.shown(found.observation.camera, 256)), golden[f"camera_{seed}"])
-    shown = cameras.contains(memory.camera, view.units.x, view.units.y)
+    shown = cameras.contains(memory.camera, parsed.units.x, parsed.units.y)
     rows = golden[f"rows_{seed}"]
     gone = [unit.alliance == 4 and unit.cloak == 1 and not shown[i]
             for i, unit in enumerate(response.observation.raw_data.units)]

@@ -134,9 +134,9 @@ def test_effects_and_upgrades_are_executed():
 @recorded.needs_data
 def test_rows_show_what_was_selected_and_targeted():
   setting = recorded.setting()
-  view, memory = recorded.watched(recorded.response(recorded.MIDGAME), setting)
-  tags = observations.convert(view, None, setting, memory).tags
+  parsed, memory = recorded.watched(recorded.response(recorded.MIDGAME), setting)
+  tags = observations.convert(parsed, None, setting, memory).tags
   memory = memory._replace(selected=tags[[3, 9]], targeted=int(tags[5]))
-  found = observations.convert(view, None, setting, memory).observation.entities
+  found = observations.convert(parsed, None, setting, memory).observation.entities
   assert found[:, types.COLUMN["was_selected"]].nonzero()[0].tolist() == [3, 9]
   assert found[:, types.COLUMN["was_targeted"]].nonzero()[0].tolist() == [5]

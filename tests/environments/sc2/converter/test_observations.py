@@ -252,11 +252,11 @@ def test_the_opponents_observation_is_privileged():
   response, setting = recorded.response(recorded.MIDGAME), recorded.setting()
   response.observation.score.score_details.collected_minerals = 77
   response.observation.raw_data.player.upgrade_ids.append(84)  # WarpGateResearch
-  view, memory = recorded.watched(response, setting)
+  parsed, memory = recorded.watched(response, setting)
   nothing, _ = recorded.watched(sc_pb.ResponseObservation(), setting)
-  found = observations.convert(nothing, view, setting, memories.initial(setting), memory)
+  found = observations.convert(nothing, parsed, setting, memories.initial(setting), memory)
   assert not found.observation.unit_counts.any() and not found.privileged.cumulative_score.any()
-  own = observations.convert(view, None, setting, memory)
+  own = observations.convert(parsed, None, setting, memory)
   np.testing.assert_array_equal(found.privileged.opponent_player, own.observation.player)
   np.testing.assert_array_equal(
     found.privileged.opponent_unit_counts, own.observation.unit_counts)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from starleague.agent import types, vocabulary
-from starleague.environments.sc2.server.game import catalogue, commands, engine, game, roster
+from starleague.environments.sc2.server.game import catalogue, client_commands, engine, game, roster
 from starleague.environments.sc2.server.game.battlefields import Battlefield
-from starleague.environments.sc2.server.game.commands import Target
+from starleague.environments.sc2.server.game.client_commands import Target
 from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.interface import acting
 from starleague.environments.skirmish.rules.interface.entities import entity_rows
@@ -46,8 +46,9 @@ def _issue(game_, player, action, rows):
   ability = int(vocabulary.FUNCTION_ABILITIES[dense])
   picked = catalogue.make_catalogue(game_.rules).functions
   assert local in picked[ability]
-  results = [commands.issue(game_, player, ability, tags, _target(game_, player, action, row_of),
-                            bool(action.queued)) for _ in range(int(action.repeat) + 1)]
+  target = _target(game_, player, action, row_of)
+  results = [client_commands.issue(game_, player, ability, tags, target, bool(action.queued))
+             for _ in range(int(action.repeat) + 1)]
   return results[0]
 
 
@@ -86,7 +87,7 @@ def test_commands_through_the_api_give_the_same_game(tier, map_name, races, scri
     assert _differing(direct.state, played.state) == [], direct.steps
     for player, result in results.items():
       refused = int(direct.state.refused[player])
-      assert result == (refused or commands.SUCCESS), direct.steps
+      assert result == (refused or client_commands.SUCCESS), direct.steps
   assert given >= 40
   assert played.winner == direct.winner
 
@@ -95,7 +96,7 @@ def test_scripted_opponents_play_as_in_a_live_game():
   config, names = engine.game_config("mini"), ("rusher", "builder")
   indices = [replays.scripted_player(name, config).params for name in names]
   played = game.Game(Battlefield("mini"), (1, 1), 5,
-                     {player: game.Bot(int(index)) for player, index in enumerate(indices)})
+                     {player: game.ScriptedBot(int(index)) for player, index in enumerate(indices)})
   direct = live.LiveGame(config, played.match_up, 5)
   seats = [live.LivePlayer(replays.scripted_player(name, config), config) for name in names]
   for steps in (1, 22, 37):  # several in one program, where no scripted player acts

@@ -14,7 +14,7 @@ MAP_SUFFIX = ".sc2map"
 _BOT_EXAMPLE = "zerg:hard:macro"
 
 
-class MatchError(UserError):
+class GameSetupError(UserError):
   """A map, race or bot that the game does not have."""
 
 
@@ -26,7 +26,7 @@ class GameMap(NamedTuple):
   battle_net: str  # its name there, "" if it has none
 
 
-class Bot(NamedTuple):
+class BuiltInBot(NamedTuple):
   """A computer player of the game, by the protocol's numbers."""
 
   race: int
@@ -35,7 +35,7 @@ class Bot(NamedTuple):
 
 
 def interface(config: AgentConfig) -> sc_pb.InterfaceOptions:
-  """Returns the interface that observations are made of: raw units, scores, minimap planes.
+  """Returns the interface options of agents: raw units, scores, minimap planes.
 
   Planes have the config's size. Cloaked units, burrowed shadows and placed buildings are shown, as
   people see them.
@@ -54,7 +54,7 @@ def find_map(name: str) -> GameMap:
   """Returns a map by pysc2's name, by its ladder name, or by a path below $SC2PATH/Maps.
 
   Raises:
-    MatchError: there is no such map for two players.
+    GameSetupError: there is no such map for two players.
   """
   if name.lower().endswith(MAP_SUFFIX):
     return GameMap(name.replace("\\", "/").rpartition("/")[2][:-len(MAP_SUFFIX)], name, "")
@@ -65,8 +65,9 @@ def find_map(name: str) -> GameMap:
   key = ladder.get(name, name)
   if key not in found:
     close = difflib.get_close_matches(name, [*found, *ladder], 3, 0.4)
-    raise MatchError(f"map: expected a ladder map or a path that ends in .SC2Map, found {name!r}; "
-                     f"close names: {', '.join(close) or 'none'}")
+    raise GameSetupError(
+      f"map: expected a ladder map or a path that ends in .SC2Map, found {name!r}; "
+      f"close names: {', '.join(close) or 'none'}")
   return GameMap(key, found[key].path or "", found[key].battle_net or "")
 
 
@@ -74,39 +75,39 @@ def parse_race(name: str) -> int:
   """Returns the protocol's number of a race, which is its index in `types.RACES`.
 
   Raises:
-    MatchError: it is not terran, zerg, protoss or random.
+    GameSetupError: it is not terran, zerg, protoss or random.
   """
   if name.lower() not in types.RACES[1:]:
-    raise MatchError(f"race: expected one of {', '.join(types.RACES[1:])}, found {name!r}")
+    raise GameSetupError(f"race: expected one of {', '.join(types.RACES[1:])}, found {name!r}")
   return types.RACES.index(name.lower())
 
 
-def parse_bot(text: str) -> Bot:
-  """Returns a bot by race, difficulty and build: "zerg:hard:macro".
+def parse_bot(text: str) -> BuiltInBot:
+  """Parses a built-in bot, race, difficulty and build: "zerg:hard:macro".
 
   The build may be left out; the bot then chooses it.
 
   Raises:
-    MatchError: the text has another form, or names something that the game does not have.
+    GameSetupError: the text has another form, or a name that the game does not have.
   """
   parts = text.split(":")
   if len(parts) not in (2, 3):
-    raise MatchError(f"bot: expected RACE:DIFFICULTY or RACE:DIFFICULTY:BUILD such as "
-                     f"{_BOT_EXAMPLE}, found {text!r}")
+    raise GameSetupError(f"bot: expected RACE:DIFFICULTY or RACE:DIFFICULTY:BUILD such as "
+                         f"{_BOT_EXAMPLE}, found {text!r}")
   build = parts[2] if len(parts) == 3 else "RandomBuild"
-  return Bot(parse_race(parts[0]), _value("difficulty", sc_pb.Difficulty, parts[1]),
+  return BuiltInBot(parse_race(parts[0]), _value("difficulty", sc_pb.Difficulty, parts[1]),
              _value("build", sc_pb.AIBuild, build))
 
 
 def _value(thing: str, enum: Any, name: str) -> int:
   names = {key.lower(): value for key, value in enum.items()}
   if name.lower() not in names:
-    raise MatchError(f"{thing} of a bot: expected one of {', '.join(names)}, found {name!r}")
+    raise GameSetupError(f"{thing} of a bot: expected one of {', '.join(names)}, found {name!r}")
   return names[name.lower()]
 
 
 def create_game(
-    game_map: GameMap, bots: Sequence[Bot] = (), participants: int = 1,
+    game_map: GameMap, bots: Sequence[BuiltInBot] = (), participants: int = 1,
     map_data: bytes | None = None, seed: int | None = None,
     realtime: bool = False) -> sc_pb.RequestCreateGame:
   """Returns the request that creates a game.
@@ -116,7 +117,7 @@ def create_game(
     bots: computer players.
     participants: players that join.
     map_data: content of the map's file; None where every player has saved it under its path.
-    seed: of the game; None: another one every time.
+    seed: of the game; None: a new one for each game.
     realtime: whether the game runs by the clock instead of by steps.
   """
   request = sc_pb.RequestCreateGame(realtime=realtime, disable_fog=False)
@@ -138,7 +139,7 @@ def create_game(
 
 def join_game(race: int, config: AgentConfig, name: str = "",
               ports: Sequence[int] = ()) -> sc_pb.RequestJoinGame:
-  """Returns the request with which a player joins a game.
+  """Returns the request that joins a game.
 
   Args:
     race: the protocol's number, `parse_race`.

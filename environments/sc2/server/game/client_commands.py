@@ -1,4 +1,4 @@
-"""Commands of clients: ability, units and target become a command of Skirmish and its result."""
+"""Client commands: conversion of ability, units and target into a command of Skirmish."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _MOST_COORDINATE = 1e4  # map units; positions beyond count as errors
 
 
 class Target(NamedTuple):
-  """Where a command points: at nothing, at a world position, or at a unit."""
+  """The target of a command: none, a world position or a unit."""
 
   x: float = 0.0
   y: float = 0.0
@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
 
 class _Aim(NamedTuple):
-  """A target in terms of Skirmish."""
+  """A target in Skirmish's terms."""
 
   kind: int  # constants.NO_TARGET to constants.RESOURCE
   slot: int
@@ -47,7 +47,7 @@ def issue(game: Game, player: int, ability: int, tags: Iterable[int], target: Ta
     game: the game.
     player: 0 or 1.
     ability: id of the real game, specific or general.
-    tags: the units commanded; those that are not the player's are left out.
+    tags: the units commanded; other players' units are ignored.
     target: of the command.
     queued: whether the units take the order after their current one.
   """
@@ -69,7 +69,7 @@ def issue(game: Game, player: int, ability: int, tags: Iterable[int], target: Ta
     aim = aim._replace(kind=constants.NO_TARGET)
   results = [_result(game.command(player, _commands(game, player, function, slots, aim, queued)))
              for slots in _selections(game, player, function, list(tags))]
-  # Larvae are commanded one by one: the command works if it works for one of them.
+  # Each larva has a command of its own; one success is enough.
   return SUCCESS if SUCCESS in results else results[0]
 
 
@@ -78,7 +78,7 @@ def _result(refused: int) -> int:
 
 
 def _selections(game: Game, player: int, function: int, tags: Sequence[int]) -> list[np.ndarray]:
-  """The slots [n] bool of each command that the units' tags make."""
+  """Returns the unit masks [n] bool of the commands: one per larva, one for all other units."""
   own = game.tags[player]
   chosen = np.isin(own, tags) & (own > 0)
   hatcheries = [roster.larva_structure(game.rules, player, tag) for tag in tags]
@@ -90,10 +90,10 @@ def _selections(game: Game, player: int, function: int, tags: Sequence[int]) -> 
 
 
 def _aim(game: Game, player: int, target: Target) -> _Aim | None:
-  """Where a target is, None for units that the player does not know."""
+  """Converts a target; None for units that the player does not know."""
   if not target.is_unit:
     x, y = game.world.to_skirmish(np.float32(target.x), np.float32(target.y))
-    if not (abs(x) <= _MOST_COORDINATE and abs(y) <= _MOST_COORDINATE):  # not a number is neither
+    if not (abs(x) <= _MOST_COORDINATE and abs(y) <= _MOST_COORDINATE):  # False for NaN
       return None
     return _Aim(constants.NO_TARGET, 0, float(x), float(y))
   state = game.state
@@ -119,7 +119,7 @@ def resource_places(game: Game, player: int) -> np.ndarray:
 
 def _commands(game: Game, player: int, function: int, slots: np.ndarray, aim: _Aim,
               queued: bool) -> Commands:
-  """The command of a player beside none of the other's."""
+  """Returns the player's command, and an empty one for the opponent: [2, ...]."""
   def both(value: Any, dtype: Any) -> Any:
     values = np.zeros((2, *np.shape(value)), dtype)
     values[player] = value

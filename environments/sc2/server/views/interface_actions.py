@@ -7,11 +7,11 @@ import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb, spatial_pb, ui_pb
 from starleague.environments.sc2.server.game import catalogue
-from starleague.environments.sc2.server.game.commands import SUCCESS, Target, issue
+from starleague.environments.sc2.server.game.client_commands import SUCCESS, Target, issue
 from starleague.environments.sc2.server.game.game import Game
-from starleague.environments.sc2.server.views import layers, units
+from starleague.environments.sc2.server.views import layers, raw_units
 from starleague.environments.sc2.server.views.layers import Grid
-from starleague.environments.sc2.server.views.seats import Seat
+from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.interface import action_results
 from starleague.environments.skirmish.rules.tables import constants
 
@@ -20,12 +20,12 @@ _FAILED = action_results.ERROR
 FIRST_CAMERA_LOOP = 2  # of the observation that reports the camera's first move, as in the game
 
 
-def make_view(game: Game, seat: Seat) -> units.View:
-  """Returns a participant's look at the current frame."""
-  return units.View(game, game.frame(), seat.player, frozenset(seat.selected), seat.screen())
+def make_view(game: Game, seat: ServerSeat) -> raw_units.View:
+  """Returns a participant's view of the current frame."""
+  return raw_units.View(game, game.frame(), seat.player, frozenset(seat.selected), seat.screen())
 
 
-def perform(game: Game, seat: Seat, action: sc_pb.Action) -> tuple[int, int]:
+def perform(game: Game, seat: ServerSeat, action: sc_pb.Action) -> tuple[int, int]:
   """Performs an action and returns its ActionResult and the ability concerned, 0 for none."""
   if action.HasField("action_raw"):
     return _raw(game, seat, action.action_raw)
@@ -38,7 +38,7 @@ def perform(game: Game, seat: Seat, action: sc_pb.Action) -> tuple[int, int]:
   return SUCCESS, 0  # chat, or nothing
 
 
-def reported(game: Game, seat: Seat, action: sc_pb.Action, loop: int) -> sc_pb.Action:
+def reported(game: Game, seat: ServerSeat, action: sc_pb.Action, loop: int) -> sc_pb.Action:
   """Returns an action as observations report it; a camera move also in the minimap's cells."""
   found = sc_pb.Action()
   found.CopyFrom(action)
@@ -51,15 +51,15 @@ def reported(game: Game, seat: Seat, action: sc_pb.Action, loop: int) -> sc_pb.A
   return found
 
 
-def first_camera(game: Game, seat: Seat) -> sc_pb.Action:
-  """Returns the camera move to the home base, which the game makes and reports by itself."""
+def first_camera(game: Game, seat: ServerSeat) -> sc_pb.Action:
+  """Returns the camera's first move, to the home base, which the game reports by itself."""
   action = sc_pb.Action()
   center = action.action_raw.camera_move.center_world_space
   center.x, center.y = seat.camera
   return reported(game, seat, action, FIRST_CAMERA_LOOP - 1)
 
 
-def _raw(game: Game, seat: Seat, action: raw_pb.ActionRaw) -> tuple[int, int]:
+def _raw(game: Game, seat: ServerSeat, action: raw_pb.ActionRaw) -> tuple[int, int]:
   kind = action.WhichOneof("action")
   if kind == "camera_move":
     center = action.camera_move.center_world_space
@@ -81,7 +81,7 @@ def _raw(game: Game, seat: Seat, action: raw_pb.ActionRaw) -> tuple[int, int]:
                command.queue_command), command.ability_id
 
 
-def _move_camera(game: Game, seat: Seat, x: float, y: float) -> int:
+def _move_camera(game: Game, seat: ServerSeat, x: float, y: float) -> int:
   """Moves the camera; its middle stays on the map."""
   if not (np.isfinite(x) and np.isfinite(y)):
     return _FAILED
@@ -105,7 +105,7 @@ def _at(listed: list[raw_pb.Unit], x: float, y: float) -> raw_pb.Unit | None:
   return listed[min(there)[1]] if there else None
 
 
-def _spatial(game: Game, seat: Seat, action: spatial_pb.ActionSpatial) -> tuple[int, int]:
+def _spatial(game: Game, seat: ServerSeat, action: spatial_pb.ActionSpatial) -> tuple[int, int]:
   kind = action.WhichOneof("action")
   if not seat.options.HasField("feature_layer"):
     return action_results.NOT_SUPPORTED, 0
@@ -122,7 +122,7 @@ def _spatial(game: Game, seat: Seat, action: spatial_pb.ActionSpatial) -> tuple[
   return _FAILED, 0
 
 
-def _screen_command(game: Game, seat: Seat, view: units.View,
+def _screen_command(game: Game, seat: ServerSeat, view: raw_units.View,
                     command: spatial_pb.ActionSpatialUnitCommand) -> int:
   """A command of the selected units, at a cell of the screen or of the minimap."""
   kind, target = command.WhichOneof("target"), Target()
@@ -133,7 +133,7 @@ def _screen_command(game: Game, seat: Seat, view: units.View,
     if place is None:
       return _FAILED
     target = Target(x=place[0], y=place[1], is_point=True)
-    under = _at(units.raw_units(view), *place) if on_screen else None
+    under = _at(raw_units.make_units(view), *place) if on_screen else None
     abilities = catalogue.make_catalogue(game.rules)
     function = abilities.pick(command.ability_id, False, True) if under else None
     if under and function is not None and game.rules.functions.takes_unit[function]:
@@ -142,7 +142,7 @@ def _screen_command(game: Game, seat: Seat, view: units.View,
     game, seat.player, command.ability_id, seat.selected, target, command.queue_command)
 
 
-def _select(seat: Seat, tags: Iterable[int], add: bool) -> int:
+def _select(seat: ServerSeat, tags: Iterable[int], add: bool) -> int:
   tags = list(tags)
   if not tags:
     return _FAILED if not add else SUCCESS
@@ -150,10 +150,10 @@ def _select(seat: Seat, tags: Iterable[int], add: bool) -> int:
   return SUCCESS
 
 
-def _select_point(seat: Seat, view: units.View,
+def _select_point(seat: ServerSeat, view: raw_units.View,
                   action: spatial_pb.ActionSpatialUnitSelectionPoint) -> int:
   place = _place(layers.screen_grid(seat), action.selection_screen_coord)
-  listed = units.raw_units(view)
+  listed = raw_units.make_units(view)
   unit = _at(listed, *place) if place else None
   if unit is None:
     return _FAILED
@@ -170,7 +170,7 @@ def _select_point(seat: Seat, view: units.View,
   return _select(seat, [unit.tag], False)
 
 
-def _select_rectangle(seat: Seat, view: units.View,
+def _select_rectangle(seat: ServerSeat, view: raw_units.View,
                       action: spatial_pb.ActionSpatialUnitSelectionRect) -> int:
   """Own units in the rectangles; structures only where there are no units."""
   grid = layers.screen_grid(seat)
@@ -180,7 +180,7 @@ def _select_rectangle(seat: Seat, view: units.View,
     if corners[0] is None or corners[1] is None:
       return _FAILED
     (x0, y0), (x1, y1) = corners[0], corners[1]
-    chosen += [unit for unit in units.raw_units(view) if unit.alliance == raw_pb.Self
+    chosen += [unit for unit in raw_units.make_units(view) if unit.alliance == raw_pb.Self
                and min(x0, x1) - unit.radius <= unit.pos.x <= max(x0, x1) + unit.radius
                and min(y0, y1) - unit.radius <= unit.pos.y <= max(y0, y1) + unit.radius]
   structures = _structure_tags(view)
@@ -188,18 +188,18 @@ def _select_rectangle(seat: Seat, view: units.View,
   return _select(seat, movable or [unit.tag for unit in chosen], action.selection_add)
 
 
-def _structure_tags(view: units.View) -> set[int]:
+def _structure_tags(view: raw_units.View) -> set[int]:
   return set(view.frame.tags[view.player, :view.game.rules.tier.structures].tolist()) - {0}
 
 
-def _ui(game: Game, seat: Seat, action: ui_pb.ActionUI) -> int:
+def _ui(game: Game, seat: ServerSeat, action: ui_pb.ActionUI) -> int:
   kind = action.WhichOneof("action")
   if kind is None or kind not in _UI_ACTIONS:
     return action_results.NOT_SUPPORTED
   return _UI_ACTIONS[kind](game, seat, getattr(action, kind))
 
 
-def _control_group(game: Game, seat: Seat, action: ui_pb.ActionControlGroup) -> int:
+def _control_group(game: Game, seat: ServerSeat, action: ui_pb.ActionControlGroup) -> int:
   del game
   index, kinds = action.control_group_index, ui_pb.ActionControlGroup
   if not 0 <= index <= 9:
@@ -221,14 +221,14 @@ def _own_tags(game: Game, player: int, chosen: np.ndarray) -> list[int]:
   return tags[chosen & (tags > 0)].tolist()
 
 
-def _select_army(game: Game, seat: Seat, action: ui_pb.ActionSelectArmy) -> int:
+def _select_army(game: Game, seat: ServerSeat, action: ui_pb.ActionSelectArmy) -> int:
   kind = game.state.kind[seat.player, game.rules.tier.structures:]
   worker, supply = (table[kind] for table in (
     game.rules.types.worker, game.rules.types.gives_food > 0))
   return _select(seat, _own_tags(game, seat.player, ~worker & ~supply), action.selection_add)
 
 
-def _select_idle_worker(game: Game, seat: Seat, action: ui_pb.ActionSelectIdleWorker) -> int:
+def _select_idle_worker(game: Game, seat: ServerSeat, action: ui_pb.ActionSelectIdleWorker) -> int:
   state = game.state
   kind = state.kind[seat.player, game.rules.tier.structures:]
   idle = game.rules.types.worker[kind] & (state.orders.verb[seat.player] == constants.IDLE)
@@ -238,18 +238,18 @@ def _select_idle_worker(game: Game, seat: Seat, action: ui_pb.ActionSelectIdleWo
   return _select(seat, tags, action.type in (kinds.Add, kinds.AddAll))
 
 
-def _select_larva(game: Game, seat: Seat, action: ui_pb.ActionSelectLarva) -> int:
+def _select_larva(game: Game, seat: ServerSeat, action: ui_pb.ActionSelectLarva) -> int:
   del action
-  larvae = [unit.tag for unit in units.raw_units(make_view(game, seat))
+  larvae = [unit.tag for unit in raw_units.make_units(make_view(game, seat))
             if unit.unit_type == catalogue.LARVA]
   return _select(seat, larvae, False)
 
 
-def _multi_panel(game: Game, seat: Seat, action: ui_pb.ActionMultiPanel) -> int:
+def _multi_panel(game: Game, seat: ServerSeat, action: ui_pb.ActionMultiPanel) -> int:
   index, kinds = action.unit_index, ui_pb.ActionMultiPanel
   if not 0 <= index < len(seat.selected):
     return _FAILED
-  unit_types = {unit.tag: unit.unit_type for unit in units.raw_units(make_view(game, seat))}
+  unit_types = {unit.tag: unit.unit_type for unit in raw_units.make_units(make_view(game, seat))}
   chosen = seat.selected[index]
 
   def same(tag):
@@ -263,13 +263,13 @@ def _multi_panel(game: Game, seat: Seat, action: ui_pb.ActionMultiPanel) -> int:
   return SUCCESS
 
 
-def _production_panel(game: Game, seat: Seat,
+def _production_panel(game: Game, seat: ServerSeat,
                       action: ui_pb.ActionProductionPanelRemoveFromQueue) -> int:
   del action  # Skirmish removes the last product of a queue only
   return issue(game, seat.player, _CANCEL_LAST, seat.selected, Target())
 
 
-_UI_ACTIONS: dict[str, Callable[[Game, Seat, Any], int]] = {
+_UI_ACTIONS: dict[str, Callable[[Game, ServerSeat, Any], int]] = {
   "control_group": _control_group, "select_army": _select_army,
   "select_idle_worker": _select_idle_worker,
   "select_larva": _select_larva, "multi_panel": _multi_panel,

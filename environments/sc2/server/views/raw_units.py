@@ -1,6 +1,6 @@
 """Raw units of observations: own slots, known slots of the opponent, resources, larvae.
 
-They stand in the order of Skirmish's own entity rows.
+Their order is that of Skirmish's entity rows.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from starleague.agent import vocabulary
 from starleague.environments.sc2.protocol import common_pb, raw_pb
 from starleague.environments.sc2.server.game import catalogue, roster
-from starleague.environments.sc2.server.game.commands import resource_places
+from starleague.environments.sc2.server.game.client_commands import resource_places
 from starleague.environments.sc2.server.game.game import Frame, Game
 from starleague.environments.sc2.server.game.world import FLYING_HEIGHT, shown_resources
 from starleague.environments.skirmish.rules.state.state import Orders
@@ -22,7 +22,7 @@ MINERALS, GEYSER = 341, 342
 _PATCH_RADIUS, _GEYSER_RADIUS, _LARVA_RADIUS = 1.125, 1.5, 0.125
 _LARVA_HEALTH, _LARVA_STEP = 25.0, 0.5
 _FULL_LEVELS = ("attack_upgrade_level", "armor_upgrade_level", "shield_upgrade_level")
-# Fields of all units in sight that are the same.
+# Constant fields of units in sight.
 _SAME = {"display_type": raw_pb.Visible, "is_blip": False, "is_burrowed": False,
          "is_hallucination": False, "cloak": raw_pb.NotCloaked}
 # Fields that only owners see, by Skirmish's columns.
@@ -40,7 +40,7 @@ _AT_POINT = (constants.MOVE, constants.ATTACK, constants.PATROL, constants.BUILD
 
 
 class View(NamedTuple):
-  """A player's look at a frame."""
+  """A player's view of a frame."""
 
   game: Game
   frame: Frame
@@ -60,7 +60,7 @@ class View(NamedTuple):
     return left <= position.x < right and bottom <= position.y < top
 
 
-def raw_units(view: View) -> list[raw_pb.Unit]:
+def make_units(view: View) -> list[raw_pb.Unit]:
   """Returns the units that a player knows of."""
   return [*_own(view), *_enemies(view), *_resources(view), *_larvae(view)]
 
@@ -110,7 +110,7 @@ def local_type(game: Game, unit_type_id: int) -> int:
 
 def _in_sight(view: View, owner: int, slots: np.ndarray,
               tags: np.ndarray) -> list[dict[str, Any]]:
-  """Returns the fields of units that everybody sees who has them in sight.
+  """Returns the fields of units that every player with vision of them sees.
 
   Columns become Python's numbers at once: reading numpy's one by one takes most of the time of an
   observation.
@@ -176,7 +176,7 @@ def _progress(view: View, owner: int, slots: np.ndarray, kind: np.ndarray) -> np
 
 
 def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
-  """Returns what only the owner of units sees: orders, weapon, harvesters, rally point."""
+  """Returns the fields that only the owner of units sees: orders, weapon, harvesters, rally."""
   state, player, tier = view.frame.state, view.player, view.game.rules.tier
   own = {name: values[player, slots].astype(int).tolist()
          for name, values in view.frame.report.own.items() if name in _POSSESSIONS}
@@ -267,13 +267,13 @@ def _resources(view: View) -> Iterator[raw_pb.Unit]:
 
 
 def _shown_resources(view: View) -> np.ndarray:
-  """Where resources are shown, in the player's order and in Skirmish: [2, R] float32."""
+  """Returns the shown places of resources in Skirmish, in the player's order: [2, R] float32."""
   half = shown_resources(view.game.rules, view.game.battlefield.realistic)
   return np.concatenate([half, -half], axis=1) * view.frame.state.side[view.player]
 
 
 def _shown_place(view: View, kind: Any, x: Any, y: Any) -> tuple[Any, Any]:
-  """Where a unit is shown, in Skirmish: gas structures stand on the geyser as it is shown."""
+  """Returns the shown place of a unit in Skirmish: gas structures are on their shown geyser."""
   if not view.game.rules.types.gas[kind]:
     return x, y
   places = resource_places(view.game, view.player)
@@ -283,7 +283,7 @@ def _shown_place(view: View, kind: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _larvae(view: View) -> Iterator[raw_pb.Unit]:
-  """Own larvae as units, beside their hatchery, where the map says so."""
+  """Yields own larvae as units beside their hatchery, on realistic maps."""
   game, state, player = view.game, view.frame.state, view.player
   if not game.battlefield.realistic or not game.rules.has_larvae:
     return

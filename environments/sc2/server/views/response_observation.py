@@ -1,4 +1,4 @@
-"""Observations of the API: everything that a participant may know."""
+"""Observations of the API, as a participant sees them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +17,9 @@ from starleague.environments.sc2.protocol import (
 from starleague.environments.sc2.server.game import engine
 from starleague.environments.sc2.server.game.game import Changes, Frame, Game
 from starleague.environments.sc2.server.game.world import image
-from starleague.environments.sc2.server.views import interface, layers, possible, units
-from starleague.environments.sc2.server.views.seats import Seat
-from starleague.environments.sc2.server.views.units import View
+from starleague.environments.sc2.server.views import interface_actions, layers, possible, raw_units
+from starleague.environments.sc2.server.views.raw_units import View
+from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 _PLANE = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
@@ -29,7 +29,8 @@ _PYLON_RADIUS = 6.5
 _MOST_PANEL_UNITS = 500
 
 
-def observe(game: Game, seat: Seat, loop: int, reveal: bool = False) -> sc_pb.ResponseObservation:
+def observe(game: Game, seat: ServerSeat, loop: int,
+            reveal: bool = False) -> sc_pb.ResponseObservation:
   """Returns a participant's observation, without the result of the game.
 
   Args:
@@ -38,10 +39,10 @@ def observe(game: Game, seat: Seat, loop: int, reveal: bool = False) -> sc_pb.Re
     loop: game loops played; the state is that of the last multiple of 8.
     reveal: whether there is no fog of war.
   """
-  view = interface.make_view(game, seat)
+  view = interface_actions.make_view(game, seat)
   if reveal:
     view = view._replace(frame=revealed(view.frame))
-  listed = units.raw_units(view)
+  listed = raw_units.make_units(view)
   present = {unit.tag: unit for unit in listed}
   seat.selected = [tag for tag in seat.selected if tag in present]
   events = seat.look(loop)
@@ -95,7 +96,7 @@ def _score(view: View) -> score_pb.Score:
         army=common.food_army, economy=common.food_workers)))
 
 
-def _raw_player(view: View, seat: Seat) -> raw_pb.PlayerRaw:
+def _raw_player(view: View, seat: ServerSeat) -> raw_pb.PlayerRaw:
   game, state, player = view.game, view.frame.state, view.player
   camera = common_pb.Point(x=seat.camera[0], y=seat.camera[1])
   camera.z = float(game.world.ground_at(np.float32(camera.x), np.float32(camera.y)))
@@ -121,7 +122,7 @@ def _map_state(view: View) -> raw_pb.MapState:
 
 
 def _effects(view: View) -> Iterator[raw_pb.Effect]:
-  """The player's own scan."""
+  """Yields the player's own scan."""
   state, player = view.frame.state, view.player
   if state.scan_loops[player] > 0:
     place = view.point(state.scan_x[player], state.scan_y[player])
@@ -131,8 +132,8 @@ def _effects(view: View) -> Iterator[raw_pb.Effect]:
       radius=constants.SCAN_RADIUS * view.game.rules.tier.sight_scale)
 
 
-def _selected_abilities(game: Game, seat: Seat) -> list[common_pb.AvailableAbility]:
-  """The abilities of the selected units, each once. Units of a type have the same, mostly."""
+def _selected_abilities(game: Game, seat: ServerSeat) -> list[common_pb.AvailableAbility]:
+  """Returns the abilities of the selected units, each once."""
   found: dict[tuple[int, bool], common_pb.AvailableAbility] = {}
   selected = seat.selected[:_MOST_PANEL_UNITS]
   for listed in possible.unit_abilities(game, seat.player, selected) if selected else ():
@@ -149,7 +150,7 @@ def _unit_info(unit: raw_pb.Unit) -> ui_pb.UnitInfo:
     max_energy=int(unit.energy_max))
 
 
-def _panels(seat: Seat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
+def _panels(seat: ServerSeat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
   """The panel of the selection, and the control groups."""
   groups = []
   for index, tags in sorted(seat.groups.items()):
@@ -178,7 +179,7 @@ def _panels(seat: Seat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.Ob
   return panel
 
 
-def note_changes(rules: tables.Rules, seat: Seat, changes: Changes) -> None:
+def note_changes(rules: tables.Rules, seat: ServerSeat, changes: Changes) -> None:
   """Notes deaths and alerts of a run of steps for a participant's next observation."""
   player, s, worker = seat.player, rules.tier.structures, rules.types.worker
   before, after = (

@@ -42,7 +42,7 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
   await writer.drain()
 
 
-class Host:
+class HostEnd:
   """The host's end: accepts guests and answers their requests one after another."""
 
   def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Host:
         writer.close()
 
 
-class Guest:
+class GuestEnd:
   """The guest's end: forwards requests to the host."""
 
   def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
@@ -99,7 +99,7 @@ class Guest:
     self._reader, self._writer = reader, writer
 
   @classmethod
-  async def connect(cls, address: str, port: int, seconds: float) -> "Guest":
+  async def connect(cls, address: str, port: int, seconds: float) -> "GuestEnd":
     """Connects to a host that may not listen yet.
 
     Raises:

@@ -55,6 +55,7 @@ FLOORS = {
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "s2protocol": ("data/replays/",), "pysc2": ("environments/sc2/",),
          "s2clientprotocol": ("environments/sc2/",), "websockets": ("environments/sc2/",),
+         "pgx": ("companions/tasks/minatar.py",), "bsuite": ("companions/tasks/bsuite.py",),
          "ray": ("experiments/run/processes/cluster.py",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
@@ -225,6 +226,7 @@ def test_no_module_is_loaded_under_two_names():
 @pytest.mark.parametrize("names, absent", [
   (["starleague.agent", "starleague.learner.losses"], set(HEAVY)),
   (["starleague.actor.rewards", "starleague.data"], set(HEAVY)),
+  (["starleague.companions.tasks.registry", "starleague.companions.tasks.host"], set(HEAVY)),
   (["starleague.league"], set(HEAVY) | {"jax", "haiku", "starleague.agent", "starleague.learner",
                                    "starleague.actor", "starleague.experiments"}),
 ])

@@ -7,7 +7,8 @@ ordered callback, so that one compiled program acts in both.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from starleague.agent.types import Array
+from starleague.agent.types import Array, Leaf
+from starleague.common.errors import UserError
 
 
 class TimeStep(NamedTuple):
@@ -18,9 +19,9 @@ class TimeStep(NamedTuple):
   """
 
   observation: Any  # tree of arrays of bool, uint8, int16, int32 or float32
-  reward: Array  # [n] float32, of the transition into this step
-  discount: Array  # [n] float32, 0 where that transition ended an episode
-  first: Array  # [n] bool: the observation is the first of an episode
+  reward: Leaf  # [n] float32, of the transition into this step
+  discount: Leaf  # [n] float32, 0 where that transition ended an episode
+  first: Leaf  # [n] bool: the observation is the first of an episode
 
 
 class Task(NamedTuple):
@@ -34,6 +35,8 @@ class Task(NamedTuple):
     action_shape: () for one agent, (agents,) for several that act at the same time.
     reset: keys [n] -> (state, TimeStep).
     step: (state, keys [n], actions [n, *action_shape] int32) -> (state, TimeStep).
+    symbols: of an observation [..., C] of symbol ids, the number of symbols of each channel; of one
+      without a channel axis, one number. () for numbers and images.
   """
 
   name: str
@@ -43,3 +46,8 @@ class Task(NamedTuple):
   action_shape: tuple[int, ...]
   reset: Callable[[Array], tuple[Any, TimeStep]]
   step: Callable[[Any, Array, Array], tuple[Any, TimeStep]]
+  symbols: tuple[int, ...] = ()
+
+
+class TaskError(UserError, ValueError):
+  """A task that cannot be made or stepped: its message names the task and the remedy."""

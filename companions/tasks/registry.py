@@ -1,0 +1,126 @@
+"""Tasks by name. A family's package is imported when the first task of it is made."""
+
+import difflib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from starleague.companions.tasks.task import Task, TaskError
+
+# Parameters of every task; each adapter's `TASKS` has those of its own, with their defaults.
+_COMMON: dict[str, Any] = {"scale": 1.0}
+
+
+def _minatar() -> ModuleType:
+  from starleague.companions.tasks import minatar
+  return minatar
+
+
+def _bsuite() -> ModuleType:
+  from starleague.companions.tasks import bsuite
+  return bsuite
+
+
+# Importers of adapters: modules with `TASKS`, task -> parameters with defaults, and `make`.
+_FAMILIES: dict[str, Callable[[], ModuleType]] = {"bsuite": _bsuite, "minatar": _minatar}
+
+
+def make_task(name: str, copies: int, seed: int = 0) -> Task:
+  """Makes a task by name; its package is imported at the first call.
+
+  Args:
+    name: FAMILY-TASK, as in `task_names`, with parameters if any: `bsuite-memory_len:length=30`,
+      `minatar-asterix:scale=100,limit=1000`. Every task takes `scale`, a factor of its rewards.
+    copies: n, the environments of the batch.
+    seed: of what stays the same over episodes and copies, as the mapping of actions of
+      `bsuite-deep_sea`.
+
+  Raises:
+    TaskError: an unknown task or parameter, a value of another type, a package that is not
+      installed, or actions that are not discrete.
+  """
+  if copies < 1:
+    raise TaskError(f"task {name!r}: {copies} copies; expected at least 1")
+  base, _, text = name.partition(":")
+  family, _, task = base.partition("-")
+  if family not in _FAMILIES:
+    raise TaskError(f"unknown task {name!r}: names begin with one of "
+                    f"{', '.join(f'{each}-' for each in sorted(_FAMILIES))}")
+  adapter = _load(name, family)
+  if task not in adapter.TASKS:
+    close = difflib.get_close_matches(task, adapter.TASKS, 3, 0.4) or sorted(adapter.TASKS)
+    raise TaskError(f"unknown task {name!r}: "
+                    f"did you mean {' or '.join(f'{family}-{each}' for each in close)}?")
+  parameters = _parameters(name, text, _COMMON | adapter.TASKS[task])
+  scale = parameters.pop("scale")
+  made = adapter.make(name, task, copies, seed, **parameters)
+  return made if scale == 1.0 else _scaled(made, scale)
+
+
+def task_names(family: str) -> tuple[str, ...]:
+  """Names of the tasks of a family: "minatar", "bsuite".
+
+  Raises:
+    TaskError: an unknown family, or a package that is not installed.
+  """
+  if family not in _FAMILIES:
+    raise TaskError(f"unknown family of tasks {family!r}: choose one of {sorted(_FAMILIES)}")
+  return tuple(f"{family}-{task}" for task in sorted(_load(family, family).TASKS))
+
+
+def _load(name: str, family: str) -> ModuleType:
+  try:
+    return _FAMILIES[family]()
+  except ModuleNotFoundError as error:
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "starleague"):
+      raise
+    raise TaskError(f"task {name!r} needs the package {package!r}, which is not installed: "
+                    "pip install 'starleague[companions]'") from error
+
+
+def _parameters(name: str, text: str, defaults: dict[str, Any]) -> dict[str, Any]:
+  """Reads `key=value,key=value`: the defaults with these values, of the defaults' types."""
+  parameters = dict(defaults)
+  for assignment in text.split(",") if text else ():
+    key, equals, value = assignment.partition("=")
+    if key not in defaults:
+      raise TaskError(f"task {name!r} has no parameter {key!r}: it has "
+                      f"{', '.join(sorted(defaults))}")
+    read = _read(value, type(defaults[key])) if equals else None
+    if read is None or (type(read) is int and read == 0 and key not in _MAY_BE_0):
+      raise TaskError(f"task {name!r}: {key} is {value!r}; expected "
+                      f"{_EXPECTED[type(defaults[key])]}, as {key}={defaults[key]}")
+    parameters[key] = read
+  return parameters
+
+
+_MAY_BE_0 = {"limit"}
+_EXPECTED = {int: "a whole number from 1", float: "a finite number", bool: "True or False",
+             str: "a word"}
+
+
+def _read(text: str, kind: type) -> Any:
+  """The value of a text; None if it has none."""
+  if kind is bool:
+    return {"true": True, "false": False}.get(text.lower())
+  if kind is int:
+    return int(text) if text.isascii() and text.isdigit() else None
+  if kind is str:
+    return text or None
+  try:
+    value = float(text)
+  except ValueError:
+    return None
+  return value if abs(value) < float("inf") else None
+
+
+def _scaled(task: Task, scale: float) -> Task:
+  """Multiplies all rewards."""
+  def scaled(function):
+    def wrapped(*arguments):
+      state, step = function(*arguments)
+      return state, step._replace(reward=scale * step.reward)
+    return wrapped
+
+  return task._replace(reset=scaled(task.reset), step=scaled(task.step))

@@ -33,7 +33,7 @@ class Batch(Protocol):
 
 
 class _State(NamedTuple):
-  count: Array  # [] int32: steps since the environments were made
+  calls: Array  # [] int32, of resets and steps so far
 
 
 def make_host_task(name: str, copies: int, make_environment: Callable[[int], dm_env.Environment],
@@ -99,7 +99,7 @@ def make_batch_task(name: str, copies: int, batch: Batch, observation: Any,
   def step(state: _State, keys: Array, actions: Array) -> tuple[_State, TimeStep]:
     del keys
     chex.assert_shape(actions, (copies,))
-    count_now, step = io_callback(step_on_host, (count, results), state.count, actions,
+    count_now, step = io_callback(step_on_host, (count, results), state.calls, actions,
                                   ordered=True)
     return _State(count_now), step
 

@@ -24,7 +24,7 @@ from starleague.agent import types
 from starleague.agent.policy import StepOutput
 from starleague.agent.vocabulary import Arguments
 from starleague.data.games import waits as waiting
-from starleague.data.z import conditioning
+from starleague.data.z.conditioning import Conditioning
 from starleague.environments import base
 
 
@@ -134,8 +134,8 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     return jnp.ones((*pairing.shape, 2), bool)
 
   def strength(pairing: jax.Array,
-               conditions: conditioning.Conditioning) -> tuple[jax.Array, jax.Array]:
-    del conditions
+               conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
+    del conditioning
     return jnp.asarray(mmr, jnp.int16)[pairing], jnp.asarray(income, jnp.int32)[pairing]
 
   decider = rollouts.Decider(

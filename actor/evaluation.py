@@ -112,7 +112,7 @@ def play(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Condit
     evaluator: from `make_evaluator` or `make_match`.
     params: parameters of the policy, or of both.
     key: random key; equal keys give equal games.
-    conditioning: what the policy is told; `conditioning.unconditional` for games without z.
+    conditioning: of the policies; `conditioning.unconditional` for games without z.
     max_calls: most calls of the compiled program.
     on_games: called after each call of the program with the number of games finished so far.
 

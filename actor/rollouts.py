@@ -297,7 +297,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
 
 def agents_strength(opponent: jax.Array,
                     conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
-  """Returns the conditions' MMR and the income of a fair game: [games, 2] int16 and int32."""
+  """Returns the conditioning's MMR and the income of a fair game: [games, 2] int16 and int32."""
   shape = (*opponent.shape, 2)
   return jnp.full(shape, conditioning.mmr, jnp.int16), jnp.full(shape, 100)
 

@@ -1,4 +1,8 @@
-"""The start of a process that leads a session of its own. Light: a new process imports it first."""
+"""Sessions and priorities of processes.
+
+A process that leads its own session can be ended with all processes that it started. The module
+imports the standard library only, because every game process imports it first.
+"""
 
 import contextlib
 import os
@@ -9,7 +13,7 @@ _GROUP = "/proc/self/autogroup"  # where the kernel groups sessions: Linux's sch
 
 
 def lower_priority(niceness: int) -> None:
-  """Leaves the processor to other sessions, where they want it.
+  """Lowers the priority of this process's session.
 
   Where the kernel groups sessions, the niceness of the group is the one that counts.
 
@@ -37,9 +41,7 @@ def priority() -> int:
 
 
 def lead(target: Callable[..., object], *arguments: Any) -> None:
-  """Calls a main function in a session of its own: what it starts can be ended with it.
-
-  The session has the niceness of the one that it comes from.
+  """Calls a main function as the leader of a new session, with the niceness of the old one.
   """
   niceness = priority()
   os.setsid()

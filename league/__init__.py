@@ -7,8 +7,7 @@ that serves a league imports `league.server`, which loads gRPC.
 from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
 from starleague.league.coordinator import Coordinator, Options
 from starleague.league.counts import Counts
-from starleague.league.evaluation import NotableRules as TellingRules
-from starleague.league.evaluation import notable as telling
+from starleague.league.evaluation import NotableRules, notable
 from starleague.league.league_file import (
   BranchCount,
   LeagueFile,
@@ -68,12 +67,12 @@ __all__ = [
   "Assignment", "BranchCount", "Coordinator", "Counts", "DRAW", "Estimate", "GameResult",
   "GamesReport", "GrpcTransport", "HISTORICAL", "Interval", "LEAGUE_EXPLOITER", "LOSS",
   "LeagueClient", "LeagueError", "LeagueFile", "LeagueUnavailableError", "MAIN", "MAIN_EXPLOITER",
-  "Match", "MatchRules", "NashAverage", "Options", "Order", "Payoff", "PlayedGame", "Player",
-  "Progress", "Receipt", "Replay", "SCRIPTED", "Service", "SnapshotRule", "SnapshotRules",
-  "TellingRules", "UnknownPlayerError", "WIN", "elo_estimate", "elo_expected_score", "elo_ratings",
-  "elo_update", "exploitability", "initial_players", "ladder_estimate", "ladder_expected_score",
-  "ladder_rating", "match", "methods_rules", "minimum_score", "nash", "nash_averaging",
-  "open_league_file", "pfsp", "posterior_estimate", "pseudocode_rules",
-  "relative_population_performance", "remove_monotonic_suffix", "telling", "validation_score",
-  "wilson_interval",
+  "Match", "MatchRules", "NashAverage", "NotableRules", "Options", "Order", "Payoff",
+  "PlayedGame", "Player", "Progress", "Receipt", "Replay", "SCRIPTED", "Service", "SnapshotRule",
+  "SnapshotRules", "UnknownPlayerError", "WIN", "elo_estimate", "elo_expected_score",
+  "elo_ratings", "elo_update", "exploitability", "initial_players", "ladder_estimate",
+  "ladder_expected_score", "ladder_rating", "match", "methods_rules", "minimum_score", "nash",
+  "nash_averaging", "notable", "open_league_file", "pfsp", "posterior_estimate",
+  "pseudocode_rules", "relative_population_performance", "remove_monotonic_suffix",
+  "validation_score", "wilson_interval",
 ]

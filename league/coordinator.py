@@ -40,12 +40,12 @@ class Options(NamedTuple):
     lease_s: seconds after which an assignment that is not renewed is given to another actor.
     half_life_s: seconds after which the results of a player that learns are worth half, for
       evaluators.
-    telling: rules of replays worth keeping.
+    notable: rules of replays worth keeping.
   """
 
   lease_s: float = 60.0
   half_life_s: float = 1800.0
-  telling: NotableRules = evaluation.DEFAULT_RULES
+  notable: NotableRules = evaluation.DEFAULT_RULES
 
 
 DEFAULT_OPTIONS = Options()
@@ -96,7 +96,7 @@ class Coordinator:
                               options.half_life_s, self._file.counter(MATCHES),
                               self._count_start())
     self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
-                            options.telling)
+                            options.notable)
     for assignment in self._file.assignments():
       self._adopt(assignment, "")
 

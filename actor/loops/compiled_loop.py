@@ -44,7 +44,7 @@ class CallSource(Protocol):
   program: rollouts.Rollouts
 
   def first(self) -> tuple[np.ndarray, Conditioning]:
-    """Returns the opponent indices [games] of the first games, and their conditions."""
+    """Returns the opponent indices [games] of the first games, and their conditioning."""
 
   def example(self) -> Call:
     """Returns a call to compile the program with; shapes take the place of `params`."""

@@ -188,7 +188,7 @@ class Resolution(NamedTuple):
   build: int  # of the table; 0 if the game is older than all tables
   functions: list[int | None]  # of each command; None where no function is it
   capable: int  # commands whose function one of the selected units can execute
-  telling: int  # commands whose function only some unit types can execute
+  specific: int  # commands whose function only some unit types can execute
 
 
 def resolve(commands: Sequence[Command], build: int, types: Types) -> Resolution:
@@ -208,7 +208,7 @@ def resolve(commands: Sequence[Command], build: int, types: Types) -> Resolution
   selected = [_types(command, types) for command in commands]
   best = _under(known, commands, selected)
   for other in sorted(names.all_links(), key=lambda links: abs(links.build - build)):
-    if best.capable < best.telling or best.functions.count(None):
+    if best.capable < best.specific or best.functions.count(None):
       found = _under(other, commands, selected)
       if found.capable > best.capable:
         best = found
@@ -222,12 +222,12 @@ def _types(command: Command, types: Types) -> set[int]:
 def _under(links: names.Links, commands: Sequence[Command],
            selected: Sequence[set[int]]) -> Resolution:
   functions = [_function(links, command) for command in commands]
-  telling = capable = 0
+  specific = capable = 0
   for function, found in zip(functions, selected, strict=True):
-    if function is not None and found and names.TELLING[function]:
-      telling += 1
+    if function is not None and found and names.SPECIFIC[function]:
+      specific += 1
       capable += names.capable(function, found)
-  return Resolution(links.build, functions, capable, telling)
+  return Resolution(links.build, functions, capable, specific)
 
 
 def _function(links: names.Links, command: Command) -> int | None:

@@ -91,8 +91,8 @@ def function(name: str, index: int, target: str) -> int | None:
 
 
 # [A] bool: functions that only some unit types can execute, so that the types of the selected units
-# tell whether a table of links is right.
-TELLING = ~v.CAPABLE[:, :len(v.UNIT_TYPES.names)].all(axis=1)
+# show whether a table of links is right.
+SPECIFIC = ~v.CAPABLE[:, :len(v.UNIT_TYPES.names)].all(axis=1)
 
 
 def capable(function_index: int, types: set[int]) -> bool:

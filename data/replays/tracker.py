@@ -93,7 +93,7 @@ def unit_tag(index: int, recycle: int) -> int:
 def read(events: Iterable[Event]) -> Tracked:
   """Collects the units and upgrades of a game.
 
-  Hallucinations do not count; before build 55505 they cannot be told from other units.
+  Hallucinations do not count; before build 55505 they look like other units.
 
   Raises:
     ProtocolError: the events are damaged or of another build.

@@ -2,8 +2,9 @@
 
   python -m starleague.experiments.generate.pretrained --run_dir runs/mini --games 400 --seed 100000
 
-Plays evaluation games of its own first: choose a seed that chose nothing before. The manifest holds
-their scores, the command that trained the weights, and the commit.
+It plays evaluation games first. Choose a seed that was not used to select the weights: otherwise
+the scores are biased. The manifest holds the scores, the command that trained the weights, and the
+commit.
 """
 
 import pathlib

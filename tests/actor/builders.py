@@ -1,4 +1,4 @@
-"""An environment that builds what it is told to, and policies whose obedience is known."""
+"""An environment whose actions build types, and policies that follow their z or ignore it."""
 
 from typing import NamedTuple
 
@@ -74,8 +74,8 @@ def building() -> base.Environment:
     due=lambda s: (s.acted <= s.step) & ~over(s))
 
 
-def make_policy(obeys: bool) -> Policy:
-  """Returns a policy that builds its z and plays as well as it is told, or does neither.
+def make_policy(follows_z: bool) -> Policy:
+  """Returns a policy that builds its z and plays at its MMR, or does neither.
 
   Its parameter adds to the number of its good actions in a game.
   """
@@ -83,9 +83,9 @@ def make_policy(obeys: bool) -> Policy:
     del key
     action = jax.tree.map(jnp.asarray, types.zeros(types.action_spec(2)))
     number = jnp.minimum(observation.player[0], ACTIONS - 1)
-    made = observation.statistics.build_order[number] if obeys else STUBBORN
-    place = observation.statistics.build_order_xy[number, 0] if obeys else 0
-    skill = params + (observation.mmr // 1000 if obeys else 0)
+    made = observation.statistics.build_order[number] if follows_z else STUBBORN
+    place = observation.statistics.build_order_xy[number, 0] if follows_z else 0
+    skill = params + (observation.mmr // 1000 if follows_z else 0)
     action = action._replace(
       delay=jnp.int16(1), location=jnp.asarray(made, jnp.int32),
       repeat=jnp.asarray(place, jnp.uint8), queued=(number < skill).astype(jnp.uint8))
@@ -106,8 +106,8 @@ def scripted(index, key, state, player):
   return action._replace(delay=jnp.int16(1), queued=(state.step < 4).astype(jnp.uint8))
 
 
-def conditions(orders: np.ndarray, mmr: int) -> Conditioning:
-  """Returns conditions with the given build orders [M, 20] on one map for every match-up.
+def make_conditioning(orders: np.ndarray, mmr: int) -> Conditioning:
+  """Returns conditioning with build orders [M, 20] on one map for every match-up.
 
   Entry k of an order is at place (k, k); every z is wholly active.
   """

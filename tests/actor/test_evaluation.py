@@ -24,16 +24,16 @@ def test_odd_numbers_of_games_are_rejected():
     evaluation.make_evaluator(clockwork(), counting_policy(), scripted, opponents=(0,), games=3)
 
 
-def test_each_player_of_a_match_has_its_own_parameters_and_conditions():
-  environment, policy = builders.building(), builders.make_policy(obeys=True)
+def test_each_player_of_a_match_has_its_own_parameters_and_conditioning():
+  environment, policy = builders.building(), builders.make_policy(follows_z=True)
   match = evaluation.make_match(environment, policy, games=4)
   orders = 20 + np.arange(40).reshape(2, 20)
-  told = builders.conditions(orders, 0)._replace(
+  conditioning = builders.make_conditioning(orders, 0)._replace(
     mmr=np.array([2000, 3000], np.int16),
     active=np.array([[1, 1, 1, 1], [0, 0, 0, 0]], np.float32))
   for mine, reward in ((0, -1), (1, 0), (2, 1)):  # 2 + mine good actions against 3
     params = evaluation.pair(jnp.int32(mine), jnp.int32(0))
-    found = evaluation.play(match, params, jax.random.key(0), told)
+    found = evaluation.play(match, params, jax.random.key(0), conditioning)
     np.testing.assert_array_equal(found.reward, [[reward, -reward]] * 4)
     # Player 0 sees its z and builds it; player 1 sees none.
     np.testing.assert_array_equal(found.executed.build_order[:, 0], found.z.build_order[:, 0])

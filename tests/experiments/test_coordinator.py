@@ -20,20 +20,20 @@ def start(*arguments):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serves_until_a_signal_and_resumes(tmp_path, number):
   path = tmp_path / "league.sqlite"
-  given = []
+  assigned = []
   for composition in (["--composition=zerg:1:1:2"], []):  # the second one resumes
     process = start(f"--league_file={path}", *composition)
     name, _, address = process.stdout.readline().strip().rpartition(" ")
     assert name == "coordinator at" and address.startswith("127.0.0.1:")
     client = LeagueClient(GrpcTransport(address, deadline_s=60.0))
     assert len(client.players()) == 5
-    given += client.matches(MAIN, 2)
+    assigned += client.matches(MAIN, 2)
     process.send_signal(number)
     assert process.wait(60) == 0
     process.communicate()
     client.close()
-  assert [each.id for each in given] == ["1-1", "1-2", "2-1", "2-2"]
-  assert open_league_file(path).assignments() == given
+  assert [each.id for each in assigned] == ["1-1", "1-2", "2-1", "2-2"]
+  assert open_league_file(path).assignments() == assigned
 
 
 @pytest.mark.parametrize("arguments, message", [

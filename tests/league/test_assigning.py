@@ -129,11 +129,11 @@ def test_an_assignment_that_a_kill_erased_is_restored_by_its_actor(tmp_path):
 
 def test_a_flush_writes_assignments(tmp_path):
   league = start(tmp_path / "league.sqlite")
-  given = league.matches(MAIN, 3, holder="actor")
+  assigned = league.matches(MAIN, 3, holder="actor")
   league.flush()
   league._held.close()
   league = start(tmp_path / "league.sqlite")
-  assert league.leases.assignments() == given
+  assert league.leases.assignments() == assigned
   league.close()
 
 
@@ -155,18 +155,18 @@ def test_a_paused_player_has_no_games(tmp_path, clock):
 
 
 def test_a_paused_player_is_nobodys_opponent(league, clock):
-  given, = league.matches(HUNTER, 1, holder="dead")
-  assert given.away == FIRST
+  assigned, = league.matches(HUNTER, 1, holder="dead")
+  assert assigned.away == FIRST
   league.pause(FIRST)
   assert {each.away for each in league.matches(HUNTER, 20)} == {MAIN}
   clock.seconds += 10
-  assert given not in league.matches(HUNTER, 1)  # it stays available for later
+  assert assigned not in league.matches(HUNTER, 1)  # it stays available for later
   league.pause(MAIN)
   assert league.matches(HUNTER) == [] == league.matches(EXPLOITER)
   league.pause(FIRST, False)
   league.pause(MAIN, False)
   clock.seconds += 10
-  assert given in league.matches(HUNTER, 30)
+  assert assigned in league.matches(HUNTER, 30)
 
 
 def test_evaluators_share_the_pairs_and_inherit_those_of_dead_ones(league, clock):
@@ -205,9 +205,9 @@ class World:
     self.league = start(path, clock=self.clock)
 
   def take(self, actor, number):
-    given = self.league.matches(HUNTER, 1 + number % 2, 2, holder=actor)
-    assert len({each.id for each in given}) == 1 + number % 2
-    for each in given:
+    assigned = self.league.matches(HUNTER, 1 + number % 2, 2, holder=actor)
+    assert len({each.id for each in assigned}) == 1 + number % 2
+    for each in assigned:
       assert self.held[actor].setdefault(each.id, each) == each  # the same, if it was held before
 
   def renew(self, actor, number):

@@ -104,14 +104,14 @@ def test_a_request_that_is_too_large_or_no_message_harms_nothing(league, serving
 def test_a_client_waits_for_a_server_that_restarts(tmp_path):
   port = free_port()
   waiting = LeagueClient(GrpcTransport(f"127.0.0.1:{port}", deadline_s=60.0), "actor")
-  given = []
-  thread = threading.Thread(target=lambda: given.extend(waiting.matches(EXPLOITER, 2)))
+  assigned = []
+  thread = threading.Thread(target=lambda: assigned.extend(waiting.matches(EXPLOITER, 2)))
   thread.start()
   for _ in range(2):
     league = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]))
     started = server.Server(league, port)
     thread.join(60)
-    assert waiting.renew(given) == [each.id for each in given] and len(given) == 2
+    assert waiting.renew(assigned) == [each.id for each in assigned] and len(assigned) == 2
     started.stop()
     league.close()
   waiting.close()
@@ -122,12 +122,12 @@ def test_run_flushes_and_ends_with_its_event(league, serving, client, monkeypatc
   stop = threading.Event()
   thread = threading.Thread(target=serving.run, args=(stop,))
   thread.start()
-  given = client.matches(MAIN, 2)
+  assigned = client.matches(MAIN, 2)
   reader = open_league_file(league.payoff.path)
   deadline = time.monotonic() + 60
-  while reader.assignments() != given and time.monotonic() < deadline:
+  while reader.assignments() != assigned and time.monotonic() < deadline:
     time.sleep(.01)
-  assert reader.assignments() == given
+  assert reader.assignments() == assigned
   stop.set()
   thread.join(60)
   assert not thread.is_alive()
@@ -143,13 +143,13 @@ def test_a_clock_that_jumps_back_is_logged_in_one_line_and_nothing_is_lost(
     return jumps.pop(0)
   monkeypatch.setattr(server.ClockWatch, "jump", jump)
   monkeypatch.setattr(logging.get_absl_logger(), "propagate", True)
-  given = client.matches(MAIN, 2)
+  assigned = client.matches(MAIN, 2)
   with caplog.at_level("WARNING"):
     serving.run(stop)
   found = [record.getMessage() for record in caplog.records if "clock_jump" in record.getMessage()]
   assert len(found) == 1 and "\n" not in found[0]
   assert "clock_jump seconds=-3600.0 leases=unaffected" in found[0]
-  assert league.leases.assignments() == given
+  assert league.leases.assignments() == assigned
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
@@ -224,7 +224,7 @@ def actor(port, log, index, stop, started):
     started.set()
     while not pathlib.Path(stop).exists():
       for assignment in client.matches(home, 2, 4):
-        write(given=assignment)
+        write(assigned=assignment)
         for games in ((0, 1), (1, 2, 3)):  # game 1 is reported twice
           report = GamesReport(assignment, [
             PlayedGame(game, outcome(assignment.result_id(game)), 0.) for game in games])
@@ -265,12 +265,12 @@ def test_twenty_kills_under_load_lose_nothing_acknowledged_and_count_nothing_twi
   lines = kill_under_load(path, port, [tmp_path / f"{i}.log" for i in range(CLIENTS)],
                           str(tmp_path / "stop"))
   acknowledged = {name for line in lines for name in line.get("acknowledged", ())}
-  given = [tuple(line["given"]) for line in lines if "given" in line]
-  assert len(set(given)) == len({each[0] for each in given}) == len(given)  # no id twice
+  assigned = [tuple(line["assigned"]) for line in lines if "assigned" in line]
+  assert len(set(assigned)) == len({each[0] for each in assigned}) == len(assigned)  # no id twice
   file, database = open_league_file(path), Database(path, "payoff", 2, read_only=True)
   stored = {row[0]: row[1:] for row in database.rows("SELECT id, home, away, result FROM results")}
   assert acknowledged and acknowledged == set(stored)  # each report was answered in the end
-  pairs = {each[0]: each[1:3] for each in given}
+  pairs = {each[0]: each[1:3] for each in assigned}
   assert all(stored[name] == (*pairs[name.split("/")[0]], outcome(name)) for name in acknowledged)
   # Each result changed the counts of its pair once, and those of its branch.
   numbers = collections.Counter(frozenset(row[:2]) for row in stored.values() if row[0] != row[1])

@@ -120,15 +120,15 @@ def play(demonstrators: Demonstrators, stream: int) -> Iterator[list[Played]]:
   sizes = demonstrators.sizes
   program = make_program(demonstrators)
   pairs = len(demonstrations.pairings(len(demonstrators.names)))
-  conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
+  without_z = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
   key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   probabilities = np.full(pairs, 1 / pairs, np.float32)
   with compiling.without_collection():
     opponents = np.arange(SHARDS * sizes.games, dtype=np.int32).reshape(SHARDS, -1) % pairs
-    state = program.init(key, opponents, conditions)
-    state, *outputs = program.run((), state, probabilities, conditions)
+    state = program.init(key, opponents, without_z)
+    state, *outputs = program.run((), state, probabilities, without_z)
   while True:
-    state, *following = program.run((), state, probabilities, conditions)
+    state, *following = program.run((), state, probabilities, without_z)
     yield shards.to_host(Played(*outputs))
     outputs = following
 

@@ -88,7 +88,7 @@ def play_back(replay: bytes, decoded: Decoded, config: AgentConfig) -> Iterator[
 
 
 def mmr_of(found: int | None) -> int:
-  """Returns a rating as agents are told it."""
+  """Returns a rating as agents observe it."""
   return found if found is not None and found > 0 else UNKNOWN_MMR
 
 

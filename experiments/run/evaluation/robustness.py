@@ -86,7 +86,7 @@ def past_selves(run_dir: pathlib.Path) -> list[str]:
 
 
 def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
-              key: jax.Array, given: Conditioning,
+              key: jax.Array, conditioning: Conditioning,
               on_games: OnGames | None = None) -> dict[str, Counts]:
   """Plays the main agent of a league against its past selves.
 
@@ -95,7 +95,7 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
     parts: of the league.
     run_dir: of the league.
     key: random key; equal keys give equal games.
-    given: what both are told.
+    conditioning: of both.
     on_games: called with the games that have ended.
 
   Returns:
@@ -104,16 +104,17 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
   agent, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   return _play(match, {
     name: (agent, weights.load_snapshot(parts.config, run_dir, name))
-    for name in past_selves(run_dir)}, key, given, on_games)
+    for name in past_selves(run_dir)}, key, conditioning, on_games)
 
 
 def play_exploiters(match: evaluation.Evaluator, parts: Parts,
                     config: ml_collections.ConfigDict, run_dir: pathlib.Path, key: jax.Array,
-                    given: Conditioning, on_games: OnGames | None = None) -> dict[str, Counts]:
+                    conditioning: Conditioning,
+                    on_games: OnGames | None = None) -> dict[str, Counts]:
   """Plays exploiters against their frozen agent; see `play_past`.
 
   Args:
-    match, parts, key, given, on_games: see `play_past`.
+    match, parts, key, conditioning, on_games: see `play_past`.
     config: from `exploiting`.
     run_dir: of the league that exploits the agent.
 
@@ -126,7 +127,7 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
   return _play(match, {
     player.name: (checkpoints.load_params(
       run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config), agent)
-    for player in found if player.learns}, key, given, on_games)
+    for player in found if player.learns}, key, conditioning, on_games)
 
 
 def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
@@ -134,12 +135,12 @@ def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
 
 
 def _play(match: evaluation.Evaluator, pairs: Mapping[str, tuple[Any, Any]], key: jax.Array,
-          given: Conditioning, on_games: OnGames | None) -> dict[str, Counts]:
+          conditioning: Conditioning, on_games: OnGames | None) -> dict[str, Counts]:
   """Plays pairs of weights; returns the counts of the first of each pair."""
   found, ended = {}, 0
   for name, pair in pairs.items():
     report = None if on_games is None else lambda done, before=ended: on_games(before + done)
-    played = evaluation.play(match, evaluation.pair(*pair), key, given, on_games=report)
+    played = evaluation.play(match, evaluation.pair(*pair), key, conditioning, on_games=report)
     [found[name]] = evaluation.count(played).values()
     ended += found[name].games
   return found

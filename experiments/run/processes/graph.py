@@ -14,7 +14,7 @@ import ml_collections
 
 from starleague.common import run_files
 from starleague.experiments.run.config import compositions, resources, settings
-from starleague.experiments.run.processes.programs import Address, Own, Process, Word
+from starleague.experiments.run.processes.programs import Address, Placeholder, Process, Word
 
 DATA, COORDINATOR, LEARNER = "data_server", "coordinator", "learner"  # names of processes
 RESTARTS = 10  # limit of those that lose little
@@ -33,7 +33,7 @@ class Graph(NamedTuple):
 
 def module(name: str, *arguments: Word) -> tuple[Word, ...]:
   """Returns the command line of a launch file."""
-  return (Own.PYTHON, "-m", f"starleague.experiments.{name}", *arguments)
+  return (Placeholder.PYTHON, "-m", f"starleague.experiments.{name}", *arguments)
 
 
 def environment(run_dir: pathlib.Path) -> dict[str, str]:
@@ -108,7 +108,7 @@ class _Maker:
 
   def data_server(self, name: str, *joined: Word) -> Process:
     """Makes a data server."""
-    return self.make(name, DATA, *self._where, *joined, "--port", Own.PORT, restarts=3,
+    return self.make(name, DATA, *self._where, *joined, "--port", Placeholder.PORT, restarts=3,
                      listens=True, ends_last=True)
 
   def learner(self, name: str, data: str, *arguments: Word,
@@ -136,7 +136,7 @@ class _Maker:
     league = self.config.league
     return self.make(
       COORDINATOR, COORDINATOR, "--league_file", str(self._run_dir / run_files.LEAGUE),
-      "--listen", Own.HOST, "--port", Own.PORT, "--seed", str(self.config.seed),
+      "--listen", Placeholder.HOST, "--port", Placeholder.PORT, "--seed", str(self.config.seed),
       "--composition", league.composition, "--matchmaking", league.matchmaking,
       "--snapshot_steps", repr(league.snapshot_steps),
       "--timeout_steps", repr(league.timeout_steps), "--lease_s", repr(league.lease_s),
@@ -169,7 +169,7 @@ def training(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: f
   first = f"{LEARNER} 0"
   learners = [
     maker.learner(f"{LEARNER} {i}", data[i], "--hosts", str(hosts), "--host", str(i),
-                  "--coordinator", Address(first) if i else Own.ADDRESS, hosts=hosts,
+                  "--coordinator", Address(first) if i else Placeholder.ADDRESS, hosts=hosts,
                   gang=LEARNER, listens=not i)
     for i in range(hosts)]
   return Graph((*map(maker.data_server, data), *learners, *maker.actors(data)),

@@ -38,8 +38,8 @@ class Address(NamedTuple):
   process: str
 
 
-class Own(enum.Enum):
-  """A word of a command line: the interpreter, or where the process shall listen."""
+class Placeholder(enum.Enum):
+  """A word of a command line that the runner replaces: the interpreter, or the own address."""
 
   PYTHON = "python"
   HOST = "host"
@@ -47,7 +47,7 @@ class Own(enum.Enum):
   ADDRESS = "host:port"
 
 
-Word = str | Address | Own
+Word = str | Address | Placeholder
 
 
 class Process(NamedTuple):
@@ -181,7 +181,7 @@ def _spelt(word: Word, addresses: Mapping[str, str], host: str,
   """Returns a word of a command line as the program gets it."""
   if isinstance(word, Address):
     return addresses[word.process]
-  if isinstance(word, Own):
-    return {Own.PYTHON: sys.executable, Own.HOST: host, Own.PORT: str(port),
-            Own.ADDRESS: f"{host}:{port}"}[word]
+  if isinstance(word, Placeholder):
+    return {Placeholder.PYTHON: sys.executable, Placeholder.HOST: host,
+            Placeholder.PORT: str(port), Placeholder.ADDRESS: f"{host}:{port}"}[word]
   return word

@@ -12,8 +12,8 @@ PLACES = slots_lib.slot_format(CONFIG)
 
 def requests(headers, size=4):
   memory = np.zeros((size, PLACES.size), np.uint8)
-  for row, given in zip(memory, headers, strict=False):
-    slots_lib.Slot(row, CONFIG).write(given, make_step())
+  for row, each in zip(memory, headers, strict=False):
+    slots_lib.Slot(row, CONFIG).write(each, make_step())
   return memory[:, :PLACES.request]
 
 

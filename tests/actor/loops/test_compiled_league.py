@@ -1,4 +1,4 @@
-"""An actor in a league: conditions, parameters in slots, games reported by assignment."""
+"""An actor in a league: conditioning, parameters in slots, games reported by assignment."""
 
 from typing import NamedTuple
 
@@ -35,12 +35,12 @@ class Client:
     return self.known
 
   def matches(self, player, count, games):
-    given = []
+    assigned = []
     for _ in range(min(count, len(self.opponents))):
       self.number += 1
-      given.append(league.Assignment(f"1-{self.number}", player, self.opponents.pop(0), "pfsp",
+      assigned.append(league.Assignment(f"1-{self.number}", player, self.opponents.pop(0), "pfsp",
                                      False, games))
-    return given
+    return assigned
 
   def release(self, assignments):
     self.released += assignments

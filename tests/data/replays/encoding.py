@@ -186,10 +186,10 @@ class VersionedWriter(BitWriter):
       self.write(type_id, value)
 
   def _struct(self, value, fields):
-    given = [field for field in fields if field[0] in value]
+    present = [field for field in fields if field[0] in value]
     self.bits(5, 8)
-    self.integer(len(given))
-    for name, type_id, tag in given:
+    self.integer(len(present))
+    for name, type_id, tag in present:
       self.integer(tag)
       self.write(type_id, value[name])
 

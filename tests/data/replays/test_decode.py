@@ -175,7 +175,7 @@ def test_builds_without_tables_use_the_nearest():
 
 
 def test_local_maps_have_no_handles():
-  """Games of agents are told apart by the checksum of their map."""
+  """Games of agents differ by the checksum of their map."""
   found = [decoded(Game(handles=(), checksum=checksum)).game for checksum in (1, 2)]
   assert [game.map_digest for game in found] == ["00000001", "00000002"]
   assert decoded().game.map_digest == "00" * 32

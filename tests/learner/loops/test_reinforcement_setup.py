@@ -21,8 +21,9 @@ def test_the_learning_rate_falls_linearly(done, expected):
 
 
 def test_values_without_the_opponent_see_their_own_side_only():
-  given = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini_agent(), 2))
-  step, hidden = given.steps, reinforcement_setup.hide_opponent(given).steps
+  trajectories = jax.tree.map(
+    lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini_agent(), 2))
+  step, hidden = trajectories.steps, reinforcement_setup.hide_opponent(trajectories).steps
   own = {"cumulative_score", "executed"}
   for name, value in hidden.privileged._asdict().items():
     for leaf, before in zip(jax.tree.leaves(value), jax.tree.leaves(

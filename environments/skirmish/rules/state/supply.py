@@ -14,10 +14,10 @@ def food(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   types, s = rules.types, rules.tier.structures
   used = look_up(types.takes_food, state.kind).sum(axis=1)
   queued = look_up(rules.products.takes_food, state.queue).sum(axis=(1, 2))
-  given = look_up(types.gives_food, finished_kind(rules, state)).sum(axis=1)
+  supplied = look_up(types.gives_food, finished_kind(rules, state)).sum(axis=1)
   if types.gives_food[~types.structure].any():
-    given = given + look_up(types.gives_food, state.kind[:, s:]).sum(axis=1)
-  return used + queued, jnp.minimum(given, 2 * rules.tier.food_cap)
+    supplied = supplied + look_up(types.gives_food, state.kind[:, s:]).sum(axis=1)
+  return used + queued, jnp.minimum(supplied, 2 * rules.tier.food_cap)
 
 
 def free_unit_slots(rules: tables.Rules, state: State) -> Array:

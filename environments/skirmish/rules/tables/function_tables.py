@@ -1,4 +1,4 @@
-"""Product cost and function tables.
+"""Tables of products (cost, producer, requirement) and of functions (verb, arguments, users).
 
 A product is a local type or, from Y on, a level of an upgrade. A function has a local index in its
 tier, 0 for `no_op`.

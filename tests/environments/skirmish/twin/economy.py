@@ -28,16 +28,16 @@ class Economy(Known):
     player.score["spent"] += minerals
     player.score["spent_vespene"] += vespene
 
-  def train(self, player, given):
+  def train(self, player, issued):
     """Queues a product as often as commanded and affordable, structure by structure."""
-    product = given["product"]
+    product = issued["product"]
     if product is None:
       return
     row, once = self.table.makes(product), False
-    for body in given["bodies"]:
+    for body in issued["bodies"]:
       if self.turns(product) and body.queue:
         continue
-      for _ in range(given["repeat"]):
+      for _ in range(issued["repeat"]):
         taken, most = self.food(player)
         eats = row["food"] * max(row["brood"], 1)
         if (len(body.queue) == QUEUE or player.minerals < row["minerals"]

@@ -125,8 +125,8 @@ class Known:
     for body in self.structures(player):
       for product, _ in body.queue:
         taken += self.table.makes(product)["food"] * max(self.table.makes(product)["brood"], 1)
-    given = sum(self.row(b)["gives"] for b in player.bodies.values() if not b.unfinished)
-    return taken, min(given, self.tier.food_cap)
+    supplied = sum(self.row(b)["gives"] for b in player.bodies.values() if not b.unfinished)
+    return taken, min(supplied, self.tier.food_cap)
 
   def room(self, player):
     coming = sum(self.table.makes(product)["brood"] for b in self.structures(player)

@@ -180,9 +180,9 @@ class Twin(Economy):
     if player.command is None:
       return None
     try:
-      given = self._give(game, p, can)
+      issued = self._give(game, p, can)
       player.refused = 0
-      return given
+      return issued
     except Refused as reason:
       player.refused = RESULT[str(reason)]
       return None
@@ -200,17 +200,17 @@ class Twin(Economy):
     if any(self.geyser):
       self._redirect_to_geyser(game, player, intent)
     self._check_target(game, p, intent)
-    given = {"function": intent.function, "product": intent.product, "x": intent.x,
-             "y": intent.y, "target": intent.target, "repeat": command["repeat"],
-             "bodies": intent.bodies}
+    issued = {"function": intent.function, "product": intent.product, "x": intent.x,
+              "y": intent.y, "target": intent.target, "repeat": command["repeat"],
+              "bodies": intent.bodies}
     if intent.function in self.functions and not intent.builds:
       self._check_queues(intent.bodies, intent.product)
-      return given
+      return issued
     if intent.verb is None and not intent.function.startswith("Rally_"):
-      given["bodies"] = [b for b in intent.bodies if self.can_use(player, intent.function, b)]
-      if not given["bodies"]:
+      issued["bodies"] = [b for b in intent.bodies if self.can_use(player, intent.function, b)]
+      if not issued["bodies"]:
         raise Refused(self.why_unable(player, intent.function, intent.bodies))
-      return given
+      return issued
     if not self._order_bodies(player, command, intent):
       raise Refused("NoCargoToUnload" if intent.verb == RETURN else "RequiresRepairTarget")
     return None
@@ -323,10 +323,10 @@ class Twin(Economy):
     game.players[p].targeted.discard(body.slot)
     game.players[1 - p].targeted.discard(self.n + body.slot)
 
-  def use(self, game, p, given):
+  def use(self, game, p, issued):
     """Uses an ability."""
-    player, function = game.players[p], given["function"]
-    users = given["bodies"]
+    player, function = game.players[p], issued["function"]
+    users = issued["bodies"]
     flag = vocabulary.FUNCTIONS.index(function)
     place = np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == flag)
     if users and len(place):
@@ -340,9 +340,9 @@ class Twin(Economy):
         body.cooldown, body.order, body.later = 43.0, Order(), Order()
     elif function in ENERGY and users:
       users[0].energy -= ENERGY[function]
-      target = player.bodies.get(given["target"])
+      target = player.bodies.get(issued["target"])
       if function == "Effect_Scan_pt":
-        player.scan = [given["x"], given["y"], 196]
+        player.scan = [issued["x"], issued["y"], 196]
       elif function == "Effect_InjectLarva_unit":
         target.injected = 464 // self.tier.tempo
       else:
@@ -380,11 +380,11 @@ class Twin(Economy):
     """Plays a step of 8 game loops."""
     can = [game.players[p].command is not None and self.available(
       game, p, game.players[p].command["function"]) for p in range(2)]
-    given = [self.give_orders(game, p, can[p]) for p in range(2)]
-    for p, each in enumerate(given):
+    issued = [self.give_orders(game, p, can[p]) for p in range(2)]
+    for p, each in enumerate(issued):
       if each is not None and each["function"] not in self.functions:
         self.use(game, p, each)
-    for p, each in enumerate(given):
+    for p, each in enumerate(issued):
       if each is not None and each["function"] in self.functions:
         self.train(game.players[p], each)
     births = [self.finish(player) for player in game.players]

@@ -28,7 +28,7 @@ def runs(tmp_path, monkeypatch):
     (run.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
   made = registry.make_parts(runs[0].config)
   parts = made._replace(
-    policy=builders.make_policy(obeys=True), mmr=3000,
+    policy=builders.make_policy(follows_z=True), mmr=3000,
     compiled=made.compiled._replace(
       environment=builders.building(), scripted=builders.scripted))
   loaded = []
@@ -41,7 +41,7 @@ def runs(tmp_path, monkeypatch):
   monkeypatch.setattr(registry, "make_parts", lambda config: parts)
   monkeypatch.setattr(saved_agents, "load", load)
   monkeypatch.setattr(z_source, "from_library",
-                      lambda *_: builders.conditions(ORDERS, 3000))
+                      lambda *_: builders.make_conditioning(ORDERS, 3000))
   return runs, loaded
 
 
@@ -93,7 +93,7 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
 
   def play(found):
     def counts(match, parts, *rest):
-      played.append(rest[-4])  # the run's folder, before key, conditions and progress
+      played.append(rest[-4])  # the run's folder, before key, conditioning and progress
       return found
     return counts
 

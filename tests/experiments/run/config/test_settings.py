@@ -160,5 +160,5 @@ def test_a_run_from_random_weights_has_its_own_values(preset):
   assert (imitation.learner.value_warm_up, random.learner.value_warm_up) == (60, 0)
   changed = {key for key, *_ in settings.differences(imitation, random)}
   assert changed <= {"init", *settings.flat(mini.FROM_RANDOM)}
-  given = settings.complete({}, {"init": "random", "learner.entropy": 0.25})
-  assert (given.learner.entropy, given.actor.pseudo_probability) == (0.25, 0.5)
+  completed = settings.complete({}, {"init": "random", "learner.entropy": 0.25})
+  assert (completed.learner.entropy, completed.actor.pseudo_probability) == (0.25, 0.5)

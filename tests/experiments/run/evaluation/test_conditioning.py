@@ -18,13 +18,13 @@ MMRS = (7000, 2000)
 ORDERS = 20 + np.arange(100).reshape(5, 20)
 
 
-def played(obeys):
-  environment, policy = builders.building(), builders.make_policy(obeys)
+def played(follows_z):
+  environment, policy = builders.building(), builders.make_policy(follows_z)
   test = conditioning.ConditioningTest(
     evaluator=evaluation.make_evaluator(
       environment, policy, builders.scripted, opponents=(0, 1), games=10),
     match=evaluation.make_match(environment, policy, games=6),
-    conditioning=builders.conditions(ORDERS, 6000), grid_per_unit=1.0, mmrs=MMRS)
+    conditioning=builders.make_conditioning(ORDERS, 6000), grid_per_unit=1.0, mmrs=MMRS)
   reported = []
   found = conditioning.play(test, jnp.int32(0), seed=3, report=lambda *x: reported.append(x))
   assert reported[-1] == (test.games, "mmr_7000_against_2000")
@@ -33,17 +33,17 @@ def played(obeys):
 
 
 @pytest.fixture(scope="module")
-def obedient():
-  return played(obeys=True)
+def following():
+  return played(follows_z=True)
 
 
 @pytest.fixture(scope="module")
-def stubborn():
-  return played(obeys=False)
+def ignoring():
+  return played(follows_z=False)
 
 
-def test_a_policy_that_copies_z_is_at_distance_zero_from_it(obedient):
-  right, shuffled, none = (obedient[arm] for arm in (
+def test_a_policy_that_copies_z_is_at_distance_zero_from_it(following):
+  right, shuffled, none = (following[arm] for arm in (
     conditioning.RIGHT, conditioning.SHUFFLED, conditioning.NONE))
   for samples in (right, shuffled, none):
     assert len(samples.score) == 20
@@ -58,29 +58,29 @@ def test_a_policy_that_copies_z_is_at_distance_zero_from_it(obedient):
   np.testing.assert_array_equal(none.units, 20)
 
 
-def test_a_policy_that_ignores_z_is_as_far_from_any(stubborn):
+def test_a_policy_that_ignores_z_is_as_far_from_any(ignoring):
   for arm in (conditioning.RIGHT, conditioning.SHUFFLED, conditioning.NONE):
-    np.testing.assert_array_equal(stubborn[arm].build_order, 20)
-    np.testing.assert_array_equal(stubborn[arm].units, 21)
+    np.testing.assert_array_equal(ignoring[arm].build_order, 20)
+    np.testing.assert_array_equal(ignoring[arm].units, 21)
 
 
-def test_the_mmr_decides_the_games_of_an_obedient_policy(obedient, stubborn):
+def test_the_mmr_decides_the_games_of_a_policy_that_follows_it(following, ignoring):
   # It makes MMR / 1000 good actions, scripted players make four.
-  np.testing.assert_array_equal(obedient["mmr_7000"].score, 1)
-  np.testing.assert_array_equal(obedient["mmr_2000"].score, 0)
-  np.testing.assert_array_equal(obedient["mmr_7000_against_2000"].score, np.ones(6))
-  np.testing.assert_array_equal(obedient["mmr_7000_against_2000"].win, np.ones(6))
-  np.testing.assert_array_equal(stubborn["mmr_7000"].score, stubborn["mmr_2000"].score)
-  np.testing.assert_array_equal(stubborn["mmr_7000_against_2000"].score, 0.5 * np.ones(6))
-  np.testing.assert_array_equal(stubborn["mmr_7000_against_2000"].win, np.zeros(6))
+  np.testing.assert_array_equal(following["mmr_7000"].score, 1)
+  np.testing.assert_array_equal(following["mmr_2000"].score, 0)
+  np.testing.assert_array_equal(following["mmr_7000_against_2000"].score, np.ones(6))
+  np.testing.assert_array_equal(following["mmr_7000_against_2000"].win, np.ones(6))
+  np.testing.assert_array_equal(ignoring["mmr_7000"].score, ignoring["mmr_2000"].score)
+  np.testing.assert_array_equal(ignoring["mmr_7000_against_2000"].score, 0.5 * np.ones(6))
+  np.testing.assert_array_equal(ignoring["mmr_7000_against_2000"].win, np.zeros(6))
 
 
-def test_differences_are_those_of_the_means(obedient, stubborn):
-  found = conditioning.differences(obedient, MMRS)
+def test_differences_are_those_of_the_means(following, ignoring):
+  found = conditioning.differences(following, MMRS)
   assert list(found) == ["shuffled_z-right_z", "no_z-right_z", "mmr_7000-mmr_2000"]
   assert found["shuffled_z-right_z"]["build_order"] == (20.0, 20.0, 20.0, 0.0)
   assert found["mmr_7000-mmr_2000"]["score"] == (1.0, 1.0, 1.0, 0.0)
-  none = conditioning.differences(stubborn, MMRS)
+  none = conditioning.differences(ignoring, MMRS)
   assert none["no_z-right_z"]["build_order"] == (0.0, 0.0, 0.0, 1.0)
 
 
@@ -102,7 +102,7 @@ def test_places_count_in_game_units():
 
 
 def test_a_redrawn_z_is_of_the_match_up_and_another_one():
-  drawn_from = builders.conditions(ORDERS[:3], 0)
+  drawn_from = builders.make_conditioning(ORDERS[:3], 0)
   rows = drawn_from.rows.copy()
   rows[0, 1, 1, 1] = 1  # a single z for side 1
   drawn_from = drawn_from._replace(rows=rows)
@@ -119,16 +119,16 @@ def test_a_redrawn_z_is_of_the_match_up_and_another_one():
   assert set(drawn[1::2]) == {ORDERS[0, 0]}
 
 
-def test_figures_are_stored_and_shown(obedient, tmp_path):
-  results.append(tmp_path / "results.csv", conditioning.result_rows(obedient, MMRS, 5.0, 7))
+def test_figures_are_stored_and_shown(following, tmp_path):
+  results.append(tmp_path / "results.csv", conditioning.result_rows(following, MMRS, 5.0, 7))
   rows = {row.tag: row for row in results.read(tmp_path / "results.csv")}
   assert rows["conditioning/shuffled_z-right_z/build_order"][3:] == (20.0, 20.0, 20.0)
   assert rows["conditioning/right_z/build_order"].update == 7
-  lines = conditioning.table(obedient, MMRS)
+  lines = conditioning.table(following, MMRS)
   assert lines[0].startswith("| arm | games | build order | build order types | units |")
   assert lines[2].startswith("| right z | 20 | 0.00 (0.00 to 0.00) |")
   assert "| shuffled z - right z | | +20.00 (+20.00 to +20.00), p 0 |" in lines[8]
   assert len({line.count("|") for line in lines}) == 1
-  stored = json.loads(json.dumps(conditioning.summary(obedient, MMRS)))
+  stored = json.loads(json.dumps(conditioning.summary(following, MMRS)))
   assert stored["games"]["right_z"] == 20
   assert stored["differences"]["no_z-right_z"]["build_order"] == [20.0, 20.0, 20.0, 0.0]

@@ -31,7 +31,7 @@ def parts():
 @pytest.fixture(scope="module")
 def match():
   """The player with the larger weight wins."""
-  return evaluation.make_match(builders.building(), builders.make_policy(obeys=False), games=4)
+  return evaluation.make_match(builders.building(), builders.make_policy(follows_z=False), games=4)
 
 
 @pytest.fixture

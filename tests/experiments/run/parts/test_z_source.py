@@ -19,8 +19,8 @@ def run_config(**changes):
 def test_the_source_of_z_follows_the_config(tmp_path):
   assert z_source.library_path(run_config(), tmp_path) == tmp_path / run_files.LIBRARY
   assert z_source.library_path(run_config(init="random"), tmp_path) is None
-  given = run_config(**{"init": "random", "actor.library": "humans.npz"})
-  assert str(z_source.library_path(given, tmp_path)) == "humans.npz"
+  config = run_config(**{"init": "random", "actor.library": "humans.npz"})
+  assert str(z_source.library_path(config, tmp_path)) == "humans.npz"
 
 
 def test_conditions_have_the_run_s_probabilities_and_mmr(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from starleague import league
 from starleague.experiments.run.processes import cluster, graph, process_runner
-from starleague.experiments.run.processes.programs import Address, Own, Process
+from starleague.experiments.run.processes.programs import Address, Placeholder, Process
 from starleague.league import players
 from tests.experiments.ray_nodes import start_cluster
 
@@ -52,8 +52,8 @@ def make(tmp_path):
   def make_process(name, needs, *words, code=SLEEP, **changes):
     script = tmp_path / "program.py"
     script.write_text(code)
-    return Process(name, (Own.PYTHON, "-u", str(script), *words), {}, tmp_path / f"{name}.log",
-                   restarts=5, needs=needs, **changes)
+    return Process(name, (Placeholder.PYTHON, "-u", str(script), *words), {},
+                   tmp_path / f"{name}.log", restarts=5, needs=needs, **changes)
 
   return make_process
 
@@ -75,7 +75,7 @@ def poll_until(runner, condition):
 
 @pytest.mark.slow
 def test_programs_run_where_their_resources_are_and_are_restarted(place, make):
-  server = make("server", {"head": 1}, Own.ADDRESS, listens=True)
+  server = make("server", {"head": 1}, Placeholder.ADDRESS, listens=True)
   client = make("client", {"far": 1}, Address("server"))
   with process_runner.Runner([server, client], place=place, backoff_seconds=0.05) as runner:
     (where, seat, address), = poll_until(runner, lambda: lines(client))
@@ -102,7 +102,7 @@ def test_a_program_that_fails_tells_its_status_and_log(place, make):
 @pytest.mark.slow
 def test_a_gang_is_placed_on_one_slice(place, make):
   needs = {"TPU": 4, "TPU-v4-16-head": 1}
-  gang = [make("first", needs, Own.ADDRESS, gang="learner", listens=True),
+  gang = [make("first", needs, Placeholder.ADDRESS, gang="learner", listens=True),
           make("second", needs, Address("first"), gang="learner")]
   with process_runner.Runner(gang, place=place, backoff_seconds=0.05) as runner:
     poll_until(runner, lambda: all(map(lines, gang)))
@@ -128,7 +128,7 @@ def test_a_coordinator_answers_by_its_name(place, make, tmp_path):
   coordinator = Process(
     graph.COORDINATOR, graph.module(
       "coordinator", "--league_file", str(tmp_path / "league.sqlite"), "--composition",
-      "terran:1:1:0", "--listen", Own.HOST, "--port", Own.PORT), {},
+      "terran:1:1:0", "--listen", Placeholder.HOST, "--port", Placeholder.PORT), {},
     tmp_path / "coordinator.log", restarts=2, listens=True)
   with process_runner.Runner([coordinator], place=place, backoff_seconds=0.05) as runner:
     client = league.LeagueClient(cluster.RayTransport("test"))
@@ -145,7 +145,7 @@ def test_a_coordinator_answers_by_its_name(place, make, tmp_path):
 @pytest.mark.slow
 def test_a_lost_node_moves_its_programs(nodes, place, make):
   second = nodes.add_node(**FAR)
-  server = make("server", {"far": 4}, Own.ADDRESS, listens=True)
+  server = make("server", {"far": 4}, Placeholder.ADDRESS, listens=True)
   client = make("client", {"head": 1}, Address("server"))
   with process_runner.Runner([server, client], place=place, backoff_seconds=0.05) as runner:
     poll_until(runner, lambda: lines(client))

@@ -6,7 +6,7 @@ import pytest
 
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph, process_runner
-from starleague.experiments.run.processes.programs import Address, Own
+from starleague.experiments.run.processes.programs import Address, Placeholder
 
 RUN = pathlib.Path("/runs/x")
 
@@ -40,7 +40,7 @@ def test_a_run_of_one_agent():
     "data_server": [], "learner": ["data_server"], "actor 0": ["data_server"],
     "actor 1": ["data_server"]}
   assert found["actor 1"].argv == (
-    Own.PYTHON, "-m", "starleague.experiments.actor", "--run_dir", "/runs/x", "--address",
+    Placeholder.PYTHON, "-m", "starleague.experiments.actor", "--run_dir", "/runs/x", "--address",
     Address("data_server"), "--origin", "5.0", "--index", "1")
   assert found["actor 1"].env["NPROC"] == "1" and "NPROC" not in found["learner"].env
   assert found["actor 1"].log_path == RUN / "logs" / "actor_1.log"
@@ -57,7 +57,7 @@ def test_several_hosts_are_a_gang_with_a_data_server_each():
   assert made.until == ("learner 0", "learner 1")
   first, second = found["learner 0"], found["learner 1"]
   assert first.gang == second.gang == "learner" and first.listens and not second.listens
-  assert value_of(first, "--coordinator") is Own.ADDRESS
+  assert value_of(first, "--coordinator") is Placeholder.ADDRESS
   assert value_of(second, "--coordinator") == Address("learner 0")
   assert [value_of(learner, "--host") for learner in (first, second)] == ["0", "1"]
   assert [value_of(found[f"learner {i}"], "--address") for i in (0, 1)] == [
@@ -75,7 +75,8 @@ def test_a_league():
   assert list(found) == ["coordinator", "data_server", "learner", "actor 0", "evaluator 0",
                          "evaluator 1"]
   assert found["coordinator"].argv[3:9] == (
-    "--league_file", "/runs/x/league.sqlite", "--listen", Own.HOST, "--port", Own.PORT)
+    "--league_file", "/runs/x/league.sqlite", "--listen", Placeholder.HOST,
+    "--port", Placeholder.PORT)
   assert value_of(found["coordinator"], "--matchmaking") == "pfsp"
   for name in ("learner", "actor 0", "evaluator 1"):
     assert found[name].peers == ["data_server", "coordinator"]

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from starleague.experiments.run.processes.process_runner import Runner, State
-from starleague.experiments.run.processes.programs import Address, Own, Process
+from starleague.experiments.run.processes.programs import Address, Placeholder, Process
 from tests.experiments.run.small_programs import log_of, python_process, until
 
 
@@ -53,7 +53,8 @@ def test_a_client_gets_the_address_of_its_server_and_starts_after_it(tmp_path):
   client = python_process(tmp_path, "client", "import sys; print(sys.argv[1:])")
   client = client._replace(argv=[*client.argv, "--at", Address("server")])
   server = python_process(tmp_path, "server", "import sys; print(sys.argv[1:])")
-  server = server._replace(argv=[Own.PYTHON, *server.argv[1:], Own.HOST, Own.PORT, Own.ADDRESS],
+  server = server._replace(argv=[Placeholder.PYTHON, *server.argv[1:], Placeholder.HOST,
+                                 Placeholder.PORT, Placeholder.ADDRESS],
                            listens=True)
   with Runner([client, server]) as runner:
     assert runner.states() == {"client": State.WAITING, "server": State.RUNNING}
@@ -68,7 +69,7 @@ def test_a_client_gets_the_address_of_its_server_and_starts_after_it(tmp_path):
 def test_a_server_keeps_its_port_when_it_is_restarted(tmp_path):
   code = "import sys, time; print(sys.argv[1]); time.sleep(60)"
   server = python_process(tmp_path, "server", code, restarts=1)
-  server = server._replace(argv=[*server.argv, Own.PORT], listens=True)
+  server = server._replace(argv=[*server.argv, Placeholder.PORT], listens=True)
   with Runner([server], backoff_seconds=0.01) as runner:
     until(lambda: log_of(server))
     os.kill(runner.pids()["server"], signal.SIGKILL)

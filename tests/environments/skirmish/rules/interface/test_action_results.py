@@ -144,8 +144,8 @@ def test_zerg_commands_have_their_action_results(default_game):
     (barren, "Train_Drone_quick", {"slots": [0]}, "NotEnoughCharges"),
     (full, "Train_Drone_quick", {"slots": [0]}, "NotEnoughFood"),
     (fed, "Train_Zergling_quick", {"slots": [0]}, "TechRequirementsNotMet")]
-  for given, function, order, expected in cases:
-    found = run(default_game, give(given, function, **order))
+  for state, function, order, expected in cases:
+    found = run(default_game, give(state, function, **order))
     assert set(found.refused[:, 0].tolist()) == {RESULTS.get(expected, 0)}, (function, order)
 
 

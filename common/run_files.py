@@ -9,6 +9,7 @@ LEARNERS = "learners"  # of a league: a directory for each learning player
 PLAYERS = "players"  # of a league: a snapshot for each historical player
 CONFIG = "config.json"  # the config of the run, complete
 LEAGUE = "league.sqlite"  # of a league: players, results, assignments
+REPLAYS = "replays"  # of a league: games that evaluators kept
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
 LIBRARY = "z.npz"  # z of the imitated winners
@@ -19,6 +20,11 @@ def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:
   return run_dir / LEARNERS / player
 
 
+def snapshot_name(player: str) -> str:
+  """Returns the path of a historical player's snapshot within its run's directory."""
+  return f"{PLAYERS}/{player}"
+
+
 def snapshot_path(run_dir: pathlib.Path, player: str) -> pathlib.Path:
   """Returns the snapshot of a league's historical player."""
-  return run_dir / PLAYERS / player
+  return run_dir / snapshot_name(player)

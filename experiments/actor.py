@@ -12,11 +12,12 @@ from absl import flags
 
 from starleague.actor.loops import league_connection
 from starleague.actor.loops.options import ActorProcess
-from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.parts import z_source
+from starleague.experiments.run.parts import joined_runs, z_source
 from starleague.experiments.run.parts.actor_options import actor_options
+from starleague.league.run_copy import RunCopy
 
 for _name in ("run_dir", "address", "parameters", "league", "origin"):
   flags.declare_key_flag(_name)
@@ -25,15 +26,16 @@ _INDEX = flags.DEFINE_integer("index", 0, "Index of this actor.", lower_bound=0)
 
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
-  config = settings.load(run_dir)
+  coordinator = run_flags.LEAGUE.value
+  client = (None if coordinator is None
+            else league_connection.connect(coordinator, f"actor-{_INDEX.value}"))
+  config = joined_runs.load_config(RunCopy(run_dir, client))
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
-  address, coordinator = run_flags.given(run_flags.ADDRESS), run_flags.LEAGUE.value
+  address = run_flags.given(run_flags.ADDRESS)
   process = ActorProcess(
     run_dir, address, run_flags.PARAMETERS.value or address, origin, _INDEX.value)
   game = registry.game_of(config)
   parts = registry.make_parts(config)
-  client = (None if coordinator is None
-            else league_connection.connect(coordinator, f"actor-{_INDEX.value}"))
   game.engine.play(
     parts, actor_options(config), process, z_source.of_games(parts, config, run_dir), client)
 

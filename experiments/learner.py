@@ -23,11 +23,13 @@ import time
 import jax
 from absl import flags, logging
 
+from starleague.actor.loops import league_connection
 from starleague.data.reverb import sampler
-from starleague.experiments.run.config import entry, settings
+from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.parts import learner_options
+from starleague.experiments.run.parts import joined_runs, learner_options
+from starleague.league.run_copy import RunCopy
 from starleague.learner.loops import hosts, league, reinforcement
 from starleague.learner.loops.options import LearnerProcess
 
@@ -48,14 +50,16 @@ _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   hosts.join_hosts(_COORDINATOR.value, _HOSTS.value, _HOST.value)
-  config = settings.load(run_dir)
+  coordinator = run_flags.LEAGUE.value
+  client = None if coordinator is None else league_connection.connect(coordinator, "learner")
+  config = joined_runs.load_config(RunCopy(run_dir, client))
   options = learner_options.reinforcement_options(config)
   hosts.check_hosts(config.to_dict(), options)
   origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   agent = learner_options.learning_agent(registry.make_parts(config), config, run_dir)
   process = LearnerProcess(run_dir, run_flags.given(run_flags.ADDRESS), origin)
-  if run_flags.LEAGUE.value is not None:
-    complete = league.learn(agent, options, process, run_flags.LEAGUE.value, _PLAYERS.value)
+  if client is not None:
+    complete = league.learn(agent, options, process, client, _PLAYERS.value)
   else:
     complete = reinforcement.learn(agent, options, process)
   if _COORDINATOR.value is not None:

@@ -16,6 +16,7 @@ from starleague.league.leases import Assignment
 from starleague.league.payoff import GameResult
 from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
+from starleague.league.shared_files import FileEntry
 
 _RETRIES = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": {
   "maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
@@ -153,6 +154,22 @@ class LeagueClient:
   def keep_replay(self, result_id: str, path: str) -> None:
     """Stores the path of a game's replay; see `Coordinator.keep_replay`."""
     self._call("keep_replay", m.ReplayRequest(result_id, path))
+
+  def list_files(self, name: str) -> list[FileEntry] | None:
+    """Returns the files of a shared folder; see `SharedFiles.list_files`."""
+    return self._call("list_files", m.FilesRequest(name))
+
+  def read_file(self, name: str, path: str, offset: int) -> bytes:
+    """Returns a piece of a shared file; see `SharedFiles.read_file`."""
+    return self._call("read_file", m.ReadRequest(name, path, offset))
+
+  def offer_files(self, name: str, files: Sequence[FileEntry]) -> list[int] | None:
+    """Returns the bytes that the coordinator has; see `SharedFiles.offer_files`."""
+    return self._call("offer_files", m.OfferRequest(name, list(files)))
+
+  def write_file(self, name: str, key: str, path: str, offset: int, data: bytes) -> None:
+    """Sends a piece of an offered file; see `SharedFiles.write_file`."""
+    self._call("write_file", m.WriteRequest(name, key, path, offset, data))
 
   def players(self) -> list[Player]:
     """Returns all players, in order of creation."""

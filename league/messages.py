@@ -16,6 +16,7 @@ from starleague.league.leases import MOST_GAMES, Assignment
 from starleague.league.payoff import GameResult
 from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
+from starleague.league.shared_files import PIECE_BYTES, FileEntry
 
 SERVICE = "starleague.League1"  # the number changes with the messages
 MAX_BYTES = 16 * 2 ** 20
@@ -23,6 +24,8 @@ _MOST_SHOWN = 80  # characters of a refused value
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+PathWithin = Annotated[str, msgspec.Meta(max_length=4096)]  # empty: the shared file itself
+Offset = Annotated[int, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 Games = Annotated[int, msgspec.Meta(ge=1, le=MOST_GAMES)]
 
@@ -118,6 +121,37 @@ class ScoresRequest(msgspec.Struct, forbid_unknown_fields=True):
   away: list[Name]
 
 
+class FilesRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `SharedFiles.list_files`."""
+
+  name: Path
+
+
+class ReadRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `SharedFiles.read_file`."""
+
+  name: Path
+  path: PathWithin
+  offset: Offset
+
+
+class OfferRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `SharedFiles.offer_files`."""
+
+  name: Path
+  files: Annotated[list[FileEntry], msgspec.Meta(min_length=1)]
+
+
+class WriteRequest(msgspec.Struct, forbid_unknown_fields=True):
+  """Arguments of `SharedFiles.write_file`."""
+
+  name: Path
+  key: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+  path: PathWithin
+  offset: Offset
+  data: Annotated[bytes, msgspec.Meta(max_length=PIECE_BYTES)]
+
+
 class Method(NamedTuple):
   """The types of a method's request and answer."""
 
@@ -138,6 +172,10 @@ METHODS = {
   "complete": Method(CompleteRequest, Player),
   "pause": Method(PauseRequest, Nothing),
   "keep_replay": Method(ReplayRequest, Nothing),
+  "list_files": Method(FilesRequest, list[FileEntry] | None),
+  "read_file": Method(ReadRequest, bytes),
+  "offer_files": Method(OfferRequest, list[int] | None),
+  "write_file": Method(WriteRequest, Nothing),
   "players": Method(Nothing, list[Player]),
   "scores": Method(ScoresRequest, list[float]),
 }

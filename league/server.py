@@ -140,9 +140,9 @@ def _handler(service: Service, method: str, budget: ByteBudget) -> Any:
       return service.call(method, message)
     except (UserError, ValueError) as error:
       context.abort(grpc.StatusCode.INVALID_ARGUMENT, " ".join(str(error).split()))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
       logging.error("%s failed: %s", method, error)
-      context.abort(grpc.StatusCode.UNAVAILABLE, f"The league's file cannot be written: {error}.")
+      context.abort(grpc.StatusCode.UNAVAILABLE, f"The league's files cannot be written: {error}.")
     finally:
       budget.give_back(len(message))
     raise AssertionError("abort raises")

@@ -23,6 +23,7 @@ from starleague.actor.loops.weights import WeightSource, make_source
 from starleague.actor.parts import Parts
 from starleague.common import run_files, stopping
 from starleague.data.z.conditioning import Conditioning, unconditional
+from starleague.league.run_copy import RunCopy
 
 
 class Play(Protocol):
@@ -59,8 +60,8 @@ def _weights(parts: Parts, options: ActorOptions, process: ActorProcess,
              client: league.LeagueClient | None) -> WeightSource:
   learners = [run_files.PLAYER] if client is None else Members(client).learners
   return make_source(
-    parts, process.run_dir, process.parameters, learners, options.parameter_interval_s,
-    options.timeout_s, stopping.stop_event())
+    parts, RunCopy(process.run_dir, client), process.parameters, learners,
+    options.parameter_interval_s, options.timeout_s, stopping.stop_event())
 
 
 def _play_compiled(parts: Parts, options: ActorOptions, process: ActorProcess,

@@ -14,8 +14,8 @@ from starleague.actor.loops.weights import WeightSource, make_source
 from starleague.actor.parts import Parts
 from starleague.common import run_files
 from starleague.common.errors import UserError
+from starleague.league.run_copy import RunCopy
 
-REPLAYS = "replays"  # folder of a league's kept replays
 _IDLE_S = 5.0  # before the league has weights, and while all its players are paused
 
 
@@ -70,19 +70,19 @@ class Renewal:
 class Evaluator:
   """Plays single games with any two players of a league."""
 
-  def __init__(self, run_dir: pathlib.Path, client: league.LeagueClient, members: Members,
+  def __init__(self, run: RunCopy, client: league.LeagueClient, members: Members,
                weights: WeightSource, arena: Arena, lease_s: float):
     """Takes the run's directory, the league, the weights of its players, and the arena.
 
     Args:
-      run_dir: the run's directory.
+      run: the run's directory.
       client: of the league's coordinator.
       members: the league's players.
       weights: of the players.
       arena: that plays the matches.
       lease_s: of an assignment.
     """
-    self._run_dir, self._client, self._members = run_dir, client, members
+    self._run, self._client, self._members = run, client, members
     self._weights, self._arena, self._lease_s = weights, arena, lease_s
 
   def _params(self, player: league.Player) -> Any:
@@ -114,10 +114,12 @@ class Evaluator:
     (receipt,), = self._client.report_games([league.GamesReport(
       assignment, [league.PlayedGame(game, played.result, time.time(), played.loops)])])
     if receipt.reasons:
-      path = self._run_dir / REPLAYS / f"{assignment.id}-{game}{self._arena.suffix}"
+      name = f"{run_files.REPLAYS}/{assignment.id}-{game}{self._arena.suffix}"
+      path = self._run.run_dir / name
       path.parent.mkdir(parents=True, exist_ok=True)
       played.save(path)
-      self._client.keep_replay(assignment.result_id(game), str(path.relative_to(self._run_dir)))
+      self._run.send(name)
+      self._client.keep_replay(assignment.result_id(game), name)
 
 
 def evaluate(parts: Parts, options: ActorOptions, process: ActorProcess,
@@ -131,13 +133,12 @@ def evaluate(parts: Parts, options: ActorOptions, process: ActorProcess,
     client: of the league's coordinator.
     arena: that plays the matches.
   """
-  members = Members(client)
+  members, run = Members(client), RunCopy(process.run_dir, client)
   weights = make_source(
-    parts, process.run_dir, process.parameters, members.learners, options.parameter_interval_s,
+    parts, run, process.parameters, members.learners, options.parameter_interval_s,
     options.timeout_s)
-  evaluator = Evaluator(process.run_dir, client, members, weights, arena, options.lease_s)
-  # The learner writes it when it starts.
-  while not (process.run_dir / run_files.INITIAL).exists():
+  evaluator = Evaluator(run, client, members, weights, arena, options.lease_s)
+  while not run.fetch(run_files.INITIAL):  # the learner makes it when it starts
     time.sleep(_IDLE_S)
   while True:
     assignments = client.evaluation_matches(1, options.evaluation_games)

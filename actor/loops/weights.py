@@ -1,6 +1,8 @@
-"""The weights of players by name: live ones from the data server, frozen ones from snapshots."""
+"""The weights of players by name: live ones from the data server, frozen ones from snapshots.
 
-import pathlib
+Snapshots lie in the run's directory. One that is missing there is copied from the coordinator.
+"""
+
 import threading
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -9,10 +11,9 @@ import jax
 
 from starleague.actor.parts import Parts
 from starleague.agent.config import AgentConfig
-from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.reverb.parameters import Fetched, ParameterFetcher
-from starleague.league.players import is_first_snapshot
+from starleague.league.run_copy import RunCopy
 
 FROZEN = -1  # version of weights that never change
 
@@ -32,18 +33,15 @@ def make_fetcher(parts: Parts, address: str, player: str, interval_s: float, dea
     address, player, template, interval_s=interval_s, deadline_s=deadline_s, stop=stop)
 
 
-def load_snapshot(config: AgentConfig, run_dir: pathlib.Path, name: str) -> Any:
+def load_snapshot(config: AgentConfig, run: RunCopy, name: str) -> Any:
   """Returns the weights of a historical player.
 
   Raises:
     FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: its snapshot is missing or
       cannot be used.
+    LeagueUnavailableError, LeagueError: see `RunCopy.fetch`.
   """
-  path = run_files.snapshot_path(run_dir, name)
-  # The league begins with snapshots of the initial weights, which are stored once.
-  if is_first_snapshot(name) and not path.exists():
-    path = run_dir / run_files.INITIAL
-  return checkpoints.load_params(path, config)
+  return checkpoints.load_params(run.snapshot(name), config)
 
 
 class WeightSource:
@@ -70,7 +68,7 @@ class WeightSource:
 
     Raises:
       StoppedError, StarvedError, ServerUnavailableError: see `ParameterFetcher`.
-      FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: see `load_snapshot`.
+      Errors of `load_snapshot`: for a frozen player.
     """
     if name not in self.learners:
       return None if held == FROZEN else Version(self._load(name), FROZEN)
@@ -86,14 +84,14 @@ class WeightSource:
     return found
 
 
-def make_source(parts: Parts, run_dir: pathlib.Path, address: str, learners: Collection[str],
+def make_source(parts: Parts, run: RunCopy, address: str, learners: Collection[str],
                 interval_s: float, deadline_s: float,
                 stop: threading.Event | None = None) -> WeightSource:
   """Returns the weights of a run's players.
 
   Args:
     parts: of the run.
-    run_dir: the run's directory, which holds the snapshots of frozen players.
+    run: the run's directory, for the snapshots of frozen players.
     address: host:port of the data server that has the newest weights.
     learners: names of the players that learn.
     interval_s: between two looks for newer weights.
@@ -102,4 +100,4 @@ def make_source(parts: Parts, run_dir: pathlib.Path, address: str, learners: Col
   """
   return WeightSource(
     lambda name: make_fetcher(parts, address, name, interval_s, deadline_s, stop),
-    lambda name: load_snapshot(parts.config, run_dir, name), learners)
+    lambda name: load_snapshot(parts.config, run, name), learners)

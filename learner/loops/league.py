@@ -18,6 +18,7 @@ from starleague import league
 from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import datasets, transport
+from starleague.league.run_copy import RunCopy
 from starleague.learner import prefetch, update
 from starleague.learner.loops import chief, reinforcement_setup
 from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
@@ -92,10 +93,12 @@ class PlayerLearner:
     client.set_steps(self.name, self.steps)
     self._duties.publish(self.learner.state, self.step)
     for order in client.orders(self.name):
-      path = run_files.snapshot_path(self._process.run_dir, order.snapshot)
-      if not path.exists():
-        checkpoints.save_params(path, update.unreplicate(self.learner.state.params),
-                                self._agent.config, self.step)
+      run, name = RunCopy(self._process.run_dir, client), run_files.snapshot_name(order.snapshot)
+      if not run.fetch(name) and not (run.run_dir / name).exists():
+        checkpoints.save_params(
+          run.run_dir / name, update.unreplicate(self.learner.state.params),
+          self._agent.config, self.step)
+      run.send(name)
       if order.reset:
         self.learner = reinforcement_setup.reset(
           self.learner, self._agent, self._options, self._process.run_dir)
@@ -123,24 +126,24 @@ def next_ready(learners: Sequence[PlayerLearner]) -> PlayerLearner | None:
 
 
 def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerProcess,
-          coordinator: str, names: Sequence[str] = ()) -> bool:
+          client: league.LeagueClient, names: Sequence[str] = ()) -> bool:
   """Trains players of a league until the process is stopped or the training time is over.
 
   Args:
     agent: that learns.
     options: of the learner.
     process: its place in the run.
-    coordinator: host:port of the league's coordinator.
+    client: of the league's coordinator; closed at the end.
     names: of the players; empty: all that learn.
 
   Returns:
     Whether the time or the updates are over.
   """
   stopping.end_at_once()  # nothing to save before the first update
-  client = league.LeagueClient(league.GrpcTransport(coordinator), "learner")
   # A learner of some players leaves the sums over all to the readers of their results.
   report = None if names else functools.partial(_report, process)
   names = list(names) or [player.name for player in client.players() if player.learns]
+  _share_initial(agent, RunCopy(process.run_dir, client))
   learners: list[PlayerLearner] = []
   for name in names:
     other = learners[0].learner if learners else None
@@ -159,6 +162,13 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     learner.close()
   client.close()
   return not stop.is_set()
+
+
+def _share_initial(agent: LearningAgent, run: RunCopy) -> None:
+  """Makes the initial snapshot, or takes the one of another learner, and gives it to the actors."""
+  run.fetch(run_files.INITIAL)
+  reinforcement_setup.initial_snapshot(agent, run.run_dir)
+  run.send(run_files.INITIAL)
 
 
 def _report(process: LearnerProcess, updates: int, learnt: int, rate: float) -> None:

@@ -15,4 +15,5 @@ def test_names_differ_and_are_plain():
 
 def test_directories_of_players():
   assert run_files.learner_dir(RUN, "main_0") == RUN / "learners" / "main_0"
+  assert run_files.snapshot_name("main_0_1") == "players/main_0_1"
   assert run_files.snapshot_path(RUN, "main_0_1") == RUN / "players" / "main_0_1"

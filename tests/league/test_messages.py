@@ -9,12 +9,14 @@ from starleague.league import messages
 from starleague.league.coordinator import Coordinator
 from starleague.league.leases import Assignment
 from starleague.league.players import LeagueError, Player
+from starleague.league.shared_files import SharedFiles
 
 
 def test_requests_have_the_arguments_of_their_methods():
   for name, method in messages.METHODS.items():
     fields = [field.name for field in msgspec.structs.fields(method.request)]
-    found = getattr(Coordinator, name)
+    owner = SharedFiles if hasattr(SharedFiles, name) else Coordinator
+    found = getattr(owner, name)
     if name != "players":
       assert fields == list(inspect.signature(found).parameters)[1:], name
 

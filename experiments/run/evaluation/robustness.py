@@ -22,6 +22,7 @@ from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.parts import saved_agents
 from starleague.league import players
+from starleague.league.run_copy import RunCopy
 
 _NEVER = 1e18  # agent steps to a snapshot: exploiters stay fresh, and meet nobody but the agent
 _UNLIMITED = 1e6  # seconds: updates are the budget
@@ -103,7 +104,7 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
   """
   agent, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   return _play(match, {
-    name: (agent, weights.load_snapshot(parts.config, run_dir, name))
+    name: (agent, weights.load_snapshot(parts.config, RunCopy(run_dir), name))
     for name in past_selves(run_dir)}, key, conditioning, on_games)
 
 
@@ -123,7 +124,7 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
   """
   found = _players(config)
   frozen = next(player.name for player in found if not player.learns)
-  agent = weights.load_snapshot(parts.config, run_dir, frozen)
+  agent = weights.load_snapshot(parts.config, RunCopy(run_dir), frozen)
   return _play(match, {
     player.name: (checkpoints.load_params(
       run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config), agent)

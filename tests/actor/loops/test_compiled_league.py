@@ -15,6 +15,7 @@ from starleague.data import checkpoints
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
+from starleague.league.run_copy import RunCopy
 
 SIZES = players.Sizes(slots=4, matches=2, scripts=1, chunk=1)
 MAIN = league.Player("main", league.MAIN, "zerg")
@@ -149,7 +150,7 @@ def test_slots_hold_the_newest_parameters_of_their_players(run):
   newest = [Fetched({"m": {"w": np.ones(2, np.float32)}}, 1)]
   source = weights.WeightSource(
     lambda name: lambda: newest[-1],
-    lambda name: weights.load_snapshot(parts.config, run_dir, name), ["main"])
+    lambda name: weights.load_snapshot(parts.config, RunCopy(run_dir), name), ["main"])
   stacked = compiled_league.StackedWeights(parts, 3, source)
 
   def held(*names):

@@ -6,6 +6,7 @@ from starleague import league
 from starleague.actor.loops import league_connection, league_evaluator, weights
 from starleague.common.errors import UserError
 from starleague.data.reverb.parameters import Fetched
+from starleague.league.run_copy import RunCopy
 
 
 class Client:
@@ -38,7 +39,7 @@ class Coordinator(Client):
 
   def __init__(self):
     super().__init__()
-    self.reported, self.kept, self.released = [], [], []
+    self.reported, self.kept, self.released, self.offered = [], [], [], []
 
   def players(self):
     return [league.Player("main", league.MAIN, "zerg"), league.Player("L5", league.SCRIPTED)]
@@ -47,6 +48,9 @@ class Coordinator(Client):
     self.reported += [game for report in reports for game in report.games]
     return [[league.Receipt(True, ("upset",) if game.game == 1 else ())
              for report in reports for game in report.games]]
+
+  def offer_files(self, name, files):
+    self.offered.append((name, files[0].size))
 
   def keep_replay(self, result, path):
     self.kept.append((result, path))
@@ -86,7 +90,7 @@ def evaluate(tmp_path, arena):
   players = weights.WeightSource(
     lambda name: lambda: Fetched("weights", 1), lambda name: f"old {name}", ["main"])
   evaluator = league_evaluator.Evaluator(
-    tmp_path, client, league_connection.Members(client), players, arena, 60.0)
+    RunCopy(tmp_path, client), client, league_connection.Members(client), players, arena, 60.0)
   assignment = league.Assignment("1-1", "main", "L5", "evaluation", False, 3)
   try:
     evaluator.evaluate(assignment)
@@ -100,6 +104,7 @@ def test_games_are_reported_and_notable_ones_kept(tmp_path):
   assert [(game.game, game.result, game.loops) for game in client.reported] == [
     (0, 1, 0), (1, 1, 100), (2, 1, 200)]
   assert client.kept == [("1-1/1", "replays/1-1-1.txt")]
+  assert client.offered == [("replays/1-1-1.txt", 6)]  # the coordinator may be on another machine
   assert (tmp_path / "replays" / "1-1-1.txt").read_text() == "game 1"
   assert client.released == []
 

@@ -10,6 +10,7 @@ from starleague.agent import config as agent_config
 from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.reverb.parameters import Fetched
+from starleague.league.run_copy import RunCopy
 from tests.actor.loops.clockwork_parts import PARTS
 
 CONFIG = agent_config.mini()
@@ -65,7 +66,7 @@ def test_snapshots_are_loaded_and_the_first_falls_back_to_the_initial_weights(tm
   save(run_files.snapshot_path(tmp_path, "main-0001"), 8.0)
 
   def loaded(name):
-    return weights.load_snapshot(CONFIG, tmp_path, name)["m"]["w"].tolist()
+    return weights.load_snapshot(CONFIG, RunCopy(tmp_path), name)["m"]["w"].tolist()
 
   assert loaded("main-0001") == [8.0, 8.0]
   assert loaded("main-0000") == loaded("rival-0000") == [7.0, 7.0]
@@ -83,7 +84,7 @@ def test_a_source_connects_to_the_data_server_when_weights_are_asked_for(tmp_pat
     return lambda: Fetched("newest", 4)
 
   monkeypatch.setattr(weights, "ParameterFetcher", fetcher)
-  source = weights.make_source(PARTS, tmp_path, "localhost:1", ["main"], 10.0, 60.0, stop)
+  source = weights.make_source(PARTS, RunCopy(tmp_path), "localhost:1", ["main"], 10.0, 60.0, stop)
   assert source.learners == ("main",) and made == []
   assert source("main") == weights.Version("newest", 4)
   assert made == [("localhost:1", "main", (), {"interval_s": 10.0, "deadline_s": 60.0,

@@ -1,0 +1,78 @@
+"""A league whose nodes share no directory: each process has one of its own, empty at the start."""
+
+import functools
+import json
+import pathlib
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from starleague.common import run_files
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.processes import graph
+from starleague.experiments.run.processes.process_runner import Runner
+from tests.experiments.runs import DEADLINE_S, SIZES, variables
+from tests.league.test_shared_files import contents
+
+SETTINGS = (*SIZES, "league.seconds=100000", "init=pretrained", "actor.pseudo_probability=0.0",
+            "learner.checkpoint_interval_s=5", "learner.publish_interval_s=2",
+            "league.composition=terran:1:0:0", "league.places=2", "league.games=3",
+            "league.chunk=8", "league.snapshot_steps=256", "league.timeout_steps=256")
+FIRST, FROZEN = "terran-main-0-0000", "terran-main-0-0001"
+
+
+def values(words: Sequence[str]) -> dict[str, Any]:
+  """Returns the values of config keys, as GROUP.KEY=VALUE."""
+  found: dict[str, Any] = {}
+  for word in words:
+    key, _, text = word.partition("=")
+    *groups, name = key.split(".")
+    group = functools.reduce(lambda inner, each: inner.setdefault(each, {}), groups, found)
+    group[name] = json.loads(text) if text[0].isdigit() else text
+  return found
+
+
+def rows(run_dir: pathlib.Path, query: str, *values: str) -> list[tuple]:
+  with sqlite3.connect(f"file:{run_dir / run_files.LEAGUE}?mode=ro", uri=True, timeout=30) as file:
+    return file.execute(query, values).fetchall()
+
+
+def has_games_against(head: pathlib.Path, player: str) -> bool:
+  return bool(rows(head, "SELECT 1 FROM results WHERE away = ?", player))
+
+
+@pytest.mark.slow
+def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, monkeypatch):
+  for name, value in variables(optimisation=1).items():
+    monkeypatch.setenv(name, value)
+  head = tmp_path / "head"
+  settings.save(settings.complete(values(SETTINGS)), head)
+  league = graph.league(settings.load(head), head, time.time())
+  own = {name: tmp_path / name for name in ("learner", "actor 0", "evaluator 0")}
+  processes = [process._replace(argv=[str(own[process.name]) if word == str(head) else word
+                                      for word in process.argv])
+               if process.name in own else process for process in league.processes]
+  wanted = [functools.partial(has_games_against, head, FIRST),
+            functools.partial(has_games_against, head, FROZEN),
+            lambda: rows(head, "SELECT 1 FROM replays WHERE path != ''")]
+  end = time.monotonic() + DEADLINE_S
+  with Runner(processes, deadline_seconds=60.0) as runner:
+    while wanted:
+      assert time.monotonic() < end
+      runner.poll()
+      time.sleep(0.5)
+      if (head / run_files.PLAYERS / FROZEN).exists() and wanted[0]():
+        wanted.pop(0)
+  frozen = contents(head / run_files.PLAYERS / FROZEN)
+  assert "manifest.json" in frozen
+  for node in ("learner", "actor 0"):
+    assert contents(own[node] / run_files.PLAYERS / FROZEN) == frozen
+  for node in own.values():
+    assert contents(node / run_files.INITIAL) == contents(head / run_files.INITIAL)
+    assert (node / run_files.CONFIG).read_bytes() == (head / run_files.CONFIG).read_bytes()
+    assert not (node / run_files.LEAGUE).exists()
+  for path, in rows(head, "SELECT path FROM replays WHERE path != ''"):
+    assert (head / path).read_bytes() == (own["evaluator 0"] / path).read_bytes()

@@ -3,13 +3,16 @@
 Plots are plain data instead of plotly's classes, which take a second to import.
 """
 
+import html
 from typing import Any
 
 Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
 
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
            "#475569", "#a16207")
-LEGEND_BELOW = {"orientation": "h", "y": -0.14, "yanchor": "top", "x": 0}
+# Of the container: plotly then keeps the legend's room free below the names of the axis.
+LEGEND_BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
+FONT_SIZE = 12  # pixels, the least on any page
 
 
 def layout(height: int) -> dict[str, Any]:
@@ -19,7 +22,7 @@ def layout(height: int) -> dict[str, Any]:
   return {
     "height": height, "margin": {"l": 44, "r": 12, "t": 8, "b": 28},
     "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, sans-serif", "size": 11, "color": "#475569"},
+    "font": {"family": "system-ui, sans-serif", "size": FONT_SIZE, "color": "#475569"},
     "xaxis": {**axis, "showgrid": False, "zeroline": False}, "yaxis": axis, "showlegend": False,
     "hoverlabel": {"bgcolor": "#fff", "bordercolor": "#cbd5e1", "font": {"color": "#0f172a"}}}
 
@@ -33,3 +36,20 @@ def faint(colour: str, opacity: float) -> str:
 def plain(label: str) -> str:
   """Escapes a label for hover texts, in which plotly reads markup and %{...}."""
   return label.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")
+
+
+def alternative(title: str, figure: Figure) -> str:
+  """Returns the text that stands for a plot: its title, and the ends of its curves."""
+  percent = figure["layout"].get("yaxis", {}).get("tickformat") == ".0%"
+  named = {trace["name"]: trace for trace in figure["data"] if trace.get("name")}  # smoothed: last
+  parts = []
+  for name, trace in named.items():
+    values = [value for value in trace.get("y", []) if isinstance(value, (int, float))]
+    if trace["type"] != "scatter" or not values:
+      parts.append(name)
+      continue
+    first, last = (f"{value:.0%}" if percent else f"{value:.3g}" for value in
+                   (values[0], values[-1]))
+    parts.append(f"{name} {last}" if first == last else f"{name} {first} to {last}")
+  text = html.unescape(", ".join(parts))
+  return ": ".join(filter(None, [title, text])) or "plot"

@@ -38,6 +38,12 @@ def data_of(page, name):
     rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)[1])
 
 
+def plots_of(page):
+  """Returns the plots of a page in order."""
+  return [json.loads(found) for found in re.findall(
+    r"<div class='plot' [^>]*><script type='application/json'>(.*?)</script>", page, re.DOTALL)]
+
+
 def unpack(packed):
   """Inverts `watch.page.pack`."""
   raw = zlib.decompress(base64.b64decode(packed["data"]))

@@ -15,3 +15,22 @@ def test_layouts_do_not_share_their_axes():
 def test_colours_and_labels():
   assert plots.faint("#ff8000", 0.25) == "rgba(255,128,0,0.25)"
   assert plots.plain("<b>&%{x}") == "&lt;b>&amp;% {x}"
+
+
+def test_a_plot_has_a_text_that_stands_for_it():
+  def figure(*traces, **axis):
+    return {"data": list(traces), "layout": {"yaxis": axis}}
+
+  line = {"type": "scatter", "name": "a", "y": [0.12345, None, 2.0]}
+  faint = {**line, "opacity": 0.25, "y": [9.0]}
+  assert plots.alternative("Loss", figure(faint, line)) == "Loss: a 0.123 to 2"
+  assert plots.alternative("", figure({**line, "name": "&lt;b>", "y": [1]})) == "<b> 1"
+  assert plots.alternative("Share", figure({**line, "y": [0.5, 0.5]}, tickformat=".0%")) == (
+    "Share: a 50%")
+  assert plots.alternative("Maps", figure({"type": "bar", "y": ["x"]})) == "Maps"
+  assert plots.alternative("", figure({"type": "icicle"})) == "plot"
+
+
+def test_legends_stand_below_the_names_of_the_axis():
+  """A place relative to the axes would be over them in low plots."""
+  assert plots.LEGEND_BELOW["yref"] == "container" and plots.layout(100)["font"]["size"] == 12

@@ -8,7 +8,7 @@ import pytest
 from starleague.agent import types
 from starleague.environments.skirmish.bots import tournament
 from starleague.viewers import standings
-from tests.viewers.pages import check_self_contained, data_of
+from tests.viewers.pages import check_self_contained, plots_of
 
 TERRAN, ZERG, PROTOSS = (types.RACES.index(race) for race in ("terran", "zerg", "protoss"))
 NAMES = ("rock", "paper", "scissors")
@@ -48,9 +48,9 @@ def test_ladder_has_no_cycle_and_rising_ratings(fixtures):
 def test_page_and_table_hold_the_scores(fixtures):
   table = standings.standing(NAMES, fixtures, winners(fixtures, cyclic), 0)
   page = standings.page({"All </script>": table})
-  panels = data_of(page, "charts")
-  assert panels[0]["title"] == "All </script>"
-  assert panels[0]["plots"][0]["data"][0]["z"] == [[0, 100, 50], [100, 50, 0], [50, 0, 100]]
+  heat, _ = plots_of(page)
+  assert "<h2>All &lt;/script&gt;</h2>" in page
+  assert heat["data"][0]["z"] == [[0, 100, 50], [100, 50, 0], [50, 0, 100]]
   check_self_contained(page)
   assert "https://" not in page.split("<script>")[0]
   rows = list(csv.DictReader(standings.table_csv({"All": table}).splitlines()))

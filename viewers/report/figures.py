@@ -16,19 +16,26 @@ EVALUATION, TRAINING, INITIAL = "#2563eb", "#d97706", "#94a3b8"
 
 
 class TimeAxis(NamedTuple):
-  """The common time axis of a page's plots."""
+  """The common time axis of a section's plots."""
 
   unit: str
   seconds: float  # per unit
-  end: float  # duration of the run, in units
+  begin: float  # of the axis, in units since the start of the run
+  end: float
 
 
-def time_axis(seconds: float) -> TimeAxis:
-  """Returns the time axis of a run: in the largest unit that it lasts three of."""
+def time_axis(end_s: float, begin_s: float = 0.0) -> TimeAxis:
+  """Returns a time axis in the largest unit of which three have passed at its end.
+
+  Args:
+    end_s: its end, in seconds since the start of the run.
+    begin_s: its begin. If it is not before the end, the axis begins at 0.
+  """
+  begin_s = begin_s if begin_s < end_s else 0.0
   for time, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-    if seconds >= 3 * scale:
-      return TimeAxis(time, scale, seconds / scale)
-  return TimeAxis("s", 1.0, max(seconds, 1.0))
+    if end_s >= 3 * scale:
+      return TimeAxis(time, scale, begin_s / scale, end_s / scale)
+  return TimeAxis("s", 1.0, begin_s, max(end_s, begin_s + 1.0))
 
 
 def curves(
@@ -50,13 +57,12 @@ def curves(
   for name, rows in sorted(found.items(), key=lambda curve: names.index(curve[0])):
     colour = COLOURS[names.index(name) % len(COLOURS)]
     x, y, updates = _thin(rows, time)
-    label = name.replace("_", " ")
     faint = len(y) >= SMOOTHED_FROM
-    line = _line(x, y, updates, label, colour, time, share)
+    line = _line(x, y, updates, name, colour, time, share)
     if faint:
       data.append({**line, "opacity": 0.25, "showlegend": False, "hoverinfo": "skip",
                    "hovertemplate": None, "line": {"color": colour, "width": 1}})
-      line = _line(x, running_mean(y, max(3, len(y) // 30)), updates, label, colour, time, share)
+      line = _line(x, running_mean(y, max(3, len(y) // 30)), updates, name, colour, time, share)
     if len(y) == 1:
       line["mode"] = "markers"
     data.append({**line, "showlegend": legend})
@@ -76,7 +82,7 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   The score of the initial weights is a line over the whole width.
   """
   data: list[dict[str, Any]] = []
-  ends = [0.0, _round(time.end)]
+  ends = [_round(time.begin), _round(time.end)]
   if initial and math.isfinite(initial[-1].value):
     level = initial[-1]
     if level.low is not None and level.high is not None:
@@ -129,7 +135,8 @@ def interval_svg(initial: Row | None, first: Row | None, last: Row) -> str:
         f"stroke='{colour}' stroke-width='3' stroke-opacity='0.35' stroke-linecap='round'/>")
     parts.append(f"<circle cx='{place(row.value):.1f}' cy='{y}' r='3.5' fill='{fill}' "
                  f"stroke='{colour}' stroke-width='1.5'/>")
-  return (f"<svg width='{width}' height='{height}' viewBox='0 0 {width} {height}' role='img'>"
+  return (f"<svg width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
+          "aria-hidden='true'>"  # the table's numbers say the same
           f"{''.join(parts)}</svg>")
 
 
@@ -182,7 +189,8 @@ def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAx
   """Returns a curve; its hover text shows value, time and update."""
   shown = "%{y:.1%}" if share else "%{y:.4g}"
   return {
-    "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates, "name": label,
+    "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates,
+    "name": plots.plain(label),
     "line": {"color": colour, "width": 2},
     "hovertemplate": (f"{plots.plain(label)} <b>{shown}</b><br>%{{x:.4g}} {time.unit}, "
                       "update %{customdata:,}<extra></extra>")}
@@ -199,7 +207,9 @@ def _band(x: list, low: list, high: list, colour: str) -> list[dict[str, Any]]:
 
 def _layout(time: TimeAxis, height: int) -> dict[str, Any]:
   layout = plots.layout(height)
-  layout["xaxis"] |= {"ticksuffix": f" {time.unit}", "range": [0, _round(1.02 * time.end)],
-                      "nticks": 7}
-  layout["yaxis"] |= {"nticks": 6, "exponentformat": "power"}
+  margin = 0.02 * (time.end - time.begin)
+  layout["xaxis"] |= {
+    "ticksuffix": f" {time.unit}", "nticks": 6,
+    "range": [_round(max(time.begin - margin, 0)), _round(time.end + margin)]}
+  layout["yaxis"] |= {"nticks": 6, "exponentformat": "e"}
   return {**layout, "legend": plots.LEGEND_BELOW}

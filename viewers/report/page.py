@@ -13,15 +13,13 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 from starleague.common import files, results
 from starleague.common.errors import UserError
 from starleague.common.results import Row
-from starleague.viewers import pages
-from starleague.viewers.report import figures
+from starleague.common.text import count
+from starleague.viewers import pages, plots
+from starleague.viewers.report import figures, panels
 from starleague.viewers.report.summary import (
-  KeyFigure,
   OpponentScores,
   key_figures,
   opponent_scores,
@@ -33,34 +31,6 @@ CONFIG_NAME = "config.json"
 TEMPLATE = pathlib.Path(__file__).with_name("report.html")
 _BRIEF_LENGTH, _BRIEF_COUNT = 40, 12  # limits of the config values in the header
 _VALUE_LENGTH = 120  # characters shown of a config value
-
-# Kinds of tags whose curves share a panel, in order. All other kinds follow with one panel per tag.
-_BY_ARGUMENT = {
-  "entropy": "Normalised entropy by argument",
-  "kl": "KL divergence from the teacher by argument, nats",
-  "clipped_fraction": "Fraction of clipped importance ratios by argument group",
-  "illegal": "Fraction of actions that the masks exclude, by argument",
-  "used": "Fraction of steps that use the argument",
-}
-_BY_REWARD = {
-  "mean_value": "Mean value prediction by reward",
-  "value": "Value loss by reward",
-  "explained_variance": "Explained variance of the returns by reward",
-}
-# Kinds of imitation's tags, in order; those of training and of held-out games have panels each.
-_IMITATION = {
-  "loss": "Loss: cross-entropy of learnt and held-out games, L2",
-  "accuracy": "Accuracy by argument, learnt games",
-  "held_out/accuracy": "Accuracy by argument, held-out games",
-  "cross_entropy": "Cross-entropy by argument, nats, learnt games",
-  "held_out/cross_entropy": "Cross-entropy by argument, nats, held-out games",
-  "illegal": "Fraction of labels that the masks exclude, learnt games",
-  "held_out/illegal": "Fraction of labels that the masks exclude, held-out games",
-  "used": "Fraction of steps that use the argument, learnt games",
-}
-# Win rates count wins only; the report shows scores.
-_DRAWN_BY_NAME = ("score", "win_rate", "loss", *_BY_ARGUMENT, *_BY_REWARD, "speed", "total",
-                  "imitation")
 
 
 def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
@@ -85,22 +55,22 @@ def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
 def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> str:
   """Returns the report as HTML."""
   tags = results.by_tag(rows)
-  time = figures.time_axis(max((row.seconds for row in rows), default=0.0))
-  body = [_header(name, config), _tiles(key_figures(tags)), _scores_table(opponent_scores(tags))]
+  body = [_header(name, config), pages.tiles(key_figures(tags)),
+          _scores_table(opponent_scores(tags))]
   if not rows:
     body.append("<p class='empty'>No figures are recorded yet.</p>")
-  body.append(_score_section(tags, time))
-  body.append(_imitation_section(_of_kind("imitation", tags), time))
-  body.append(_section("Losses", _of_kind("loss", tags), time))
-  body.append(_cards("Policy and values", "", [
-    panel for kinds in (_BY_ARGUMENT, _BY_REWARD) for panel in _shared_panels(
-      {title: _of_kind(kind, tags) for kind, title in kinds.items()}, time)]))
-  body.append(_speed_section(tags, time))
-  for kind in sorted({tag.split("/")[0] for tag in tags} - set(_DRAWN_BY_NAME)):
-    body.append(_section(kind.replace("_", " ").capitalize(), _of_kind(kind, tags), time))
-  body.append(_config(config))
+  scores, sections = _score_section(tags), panels.sections(tags)
+  body.append(scores)
+  # A phone's screen shows the scores alone. A run without scores and losses is young: it shows the
+  # first of what it has.
+  open_, wide = " open", " open class='wide'"
+  states = {"Losses": wide if scores else open_}
+  if not scores and all(section.title not in states for section in sections):
+    states = {section.title: open_ for section in sections[:1]}
+  body += [_section(section, states.get(section.title, "")) for section in sections]
   return pages.fill(TEMPLATE, {
-    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, body)), "PLOTLY": get_plotlyjs()})
+    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, [*body, _config(config)])),
+    "PLOTLY": pages.plotly_elements()})
 
 
 def _read_config(path: pathlib.Path) -> dict[str, Any]:
@@ -140,36 +110,52 @@ def _header(name: str, config: Mapping[str, Any]) -> str:
           f"<p class='brief'>{''.join(brief)}</p></header>")
 
 
-def _tiles(found: Sequence[KeyFigure]) -> str:
-  tiles = "".join(
-    f"<div class='tile'><div class='name'>{html.escape(name)}</div>"
-    f"<div class='figure'>{html.escape(value)}</div>"
-    f"<div class='remark'>{html.escape(remark)}</div></div>" for name, value, remark in found)
-  return f"<div class='tiles'>{tiles}</div>" if tiles else ""
-
-
 def _scores_table(found: Sequence[OpponentScores]) -> str:
-  """Returns the table of scores before and after training, with intervals as text and drawing."""
+  """Returns the table of scores before and after training, with intervals as text and drawing.
+
+  Columns without any score are left out. On narrow screens a row stands as a block, in which each
+  cell names its column.
+  """
   if not found:
     return ""
+  shown = [column for column in ("initial", "first")
+           if any(_is_known(getattr(scores, column)) for scores in found)]
+  names = {"initial": "initial weights", "first": "first measured"}
   lines = []
   for scores in found:
     before = scores.first or scores.initial
+    cells = [(names[column], "", _score(getattr(scores, column))) for column in shown]
+    cells.append(("last measured", "last", _score(scores.last)))
+    if shown:
+      cells.append(("change", "", _change(before, scores.last)))
     lines.append(
       f"<tr><th>{html.escape(scores.opponent)}"
       f"{'' if scores.evaluated else ' <small>training games</small>'}</th>"
-      f"<td>{_score(scores.initial)}</td><td>{_score(scores.first)}</td>"
-      f"<td class='last'>{_score(scores.last)}</td>"
-      f"<td>{_change(before, scores.last)}</td>"
-      f"<td>{figures.interval_svg(scores.initial, scores.first, scores.last)}</td></tr>")
+      + "".join(f"<td class='{kind}' data-column='{column}'>{text}</td>"
+                for column, kind, text in cells)
+      + "<td class='drawing'>"
+      f"{figures.interval_svg(scores.initial, scores.first, scores.last)}</td></tr>")
+  header = "".join(f"<th>{column}</th>" for column in (
+    "against", *(names[column] for column in shown), "last measured", *(["change"] * bool(shown))))
   return (
-    "<section><h2>Scores</h2><p>Wins plus half the draws, over games, with 95% intervals. Changes "
-    "are in percentage points, coloured where the intervals before and after do not overlap. "
-    "Drawing: the initial weights grey, first measurement hollow, last measurement filled.</p>"
-    "<div class='card'><table><thead><tr><th>against</th><td>initial weights</td>"
-    "<td>first measured</td><td>last measured</td><td>change</td>"
+    f"<section><h2>Scores</h2><p>{_scores_note(shown)}</p>"
+    f"<div class='card'><table class='scores'><thead><tr>{header}"
     "<td class='scale'><span>0%</span><span>50%</span><span>100%</span></td></tr></thead>"
     f"<tbody>{''.join(lines)}</tbody></table></div></section>")
+
+
+def _scores_note(shown: Sequence[str]) -> str:
+  note = "Wins plus half the draws, over games, with 95% intervals."
+  if not shown:
+    return note
+  drawn = [{"initial": "the initial weights grey", "first": "first measurement hollow"}[column]
+           for column in shown]
+  return (f"{note} Changes are in percentage points, coloured where the intervals before and after "
+          f"do not overlap. Drawing: {', '.join(drawn)}, last measurement filled.")
+
+
+def _is_known(row: Row | None) -> bool:
+  return row is not None and math.isfinite(row.value)
 
 
 def _score(row: Row | None) -> str:
@@ -193,87 +179,58 @@ def _change(before: Row | None, after: Row) -> str:
   return f"<span class='{kind}'>{points:+d} points</span>"
 
 
-def _score_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
-  panels = []
+def _score_section(tags: Mapping[str, Sequence[Row]]) -> str:
+  cards, found = [], {}
   for opponent in opponents(tags):
     evaluation, training, initial = (
       tags.get(f"score/{kind}/{opponent}", []) for kind in ("eval", "train", "initial"))
     if evaluation or training:
-      panels.append(_panel(opponent, figures.score(evaluation, training, initial, time)))
+      found[opponent] = (evaluation, training, initial)
+  if not found:
+    return ""
+  times = [row.seconds for evaluation, training, _ in found.values()
+           for row in (*evaluation, *training)]
+  for opponent, kinds in found.items():
+    time = figures.time_axis(max(times), min(times))
+    cards.append(_card(opponent, figures.score(*kinds, time)))
   legend = ("<p class='legend'><i class='eval'></i>evaluation <i class='train'></i>training games "
             "<i class='initial'></i>initial weights; bands are 95% intervals</p>")
-  return _cards("Scores over time", legend, panels)
+  return _folded("Scores over time", legend, cards, " open")
 
 
-def _of_kind(kind: str, tags: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:
-  """Returns the curves of a kind of tags by the rest of the tag."""
-  return {tag.partition("/")[2] or tag: rows for tag, rows in tags.items()
-          if tag.split("/")[0] == kind}
+def _section(section: panels.Section, state: str) -> str:
+  """Returns a section of curves, and one line for those that would be flat."""
+  begin, end = section.span
+  time, cards = figures.time_axis(end, begin), []
+  for panel in section.panels:
+    figure = figures.curves(
+      panel.curves, time, legend=len(panel.curves) > 1, share=panel.share,
+      from_zero=section.title == "Speed", names=section.names if len(panel.curves) > 1 else ())
+    cards.append(_card(panel.title, figure, panel.curves))
+  flat = ""
+  if section.constant:
+    values = "; ".join(f"{html.escape(title)}: {value:.4g}" for title, value in section.constant)
+    flat = f"<p class='flat'>Without a change: {values}.</p>"
+  return _folded(section.title, flat, cards, state)
 
 
-def _section(title: str, found: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
-  """Returns a section with a panel per curve."""
-  return _cards(title, "", [_panel(name, figures.curves({name: rows}, time), {name: rows})
-                            for name, rows in found.items()])
-
-
-def _shared_panels(
-    found: Mapping[str, Mapping[str, Sequence[Row]]], time: figures.TimeAxis) -> list[str]:
-  """Returns a panel for each title that has curves; a name has one colour in all of them."""
-  names = sorted({name for curves in found.values() for name in curves})
-  return [_panel(title, figures.curves(
-    curves, time, legend=True, share=title.startswith("Accuracy"), names=names), curves)
-    for title, curves in found.items() if curves]
-
-
-def _imitation_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
-  """Returns the section of imitation: a panel per kind, whose curves differ in their last name."""
-  panels = _shared_panels({
-    title: {tag.rpartition("/")[2]: rows for tag, rows in tags.items()
-            if tag.rpartition("/")[0] == kind} for kind, title in _IMITATION.items()}, time)
-  others = {tag: rows for tag, rows in tags.items() if tag.rpartition("/")[0] not in _IMITATION}
-  panels += [_panel(tag, figures.curves({tag: rows}, time), {tag: rows})
-             for tag, rows in others.items()]
-  return _cards("Imitation", "", panels)
-
-
-def _speed_section(tags: Mapping[str, Sequence[Row]], time: figures.TimeAxis) -> str:
-  found = _of_kind("speed", tags)
-  rates: dict[str, Sequence[Row]] = {
-    name: found.pop(name) for name in ("actor", "learner") if name in found}
-  waiting: dict[str, Sequence[Row]] = {
-    name: found.pop(name) for name in ("waiting",) if name in found}
-  panels = []
-  if rates:
-    panels.append(_panel("Agent steps per second",
-                         figures.curves(rates, time, legend=True, from_zero=True), rates))
-  if waiting:
-    panels.append(_panel("Fraction of time the learner waits for data",
-                         figures.curves(waiting, time, legend=True, share=True), waiting))
-  panels += [_panel(name, figures.curves({name: rows}, time, from_zero=True), {name: rows})
-             for name, rows in found.items()]
-  return _cards("Speed", "", panels)
-
-
-def _panel(
-    title: str, figure: figures.Figure, curves: Mapping[str, Sequence[Row]] | None = None) -> str:
+def _card(title: str, figure: plots.Figure,
+          curves: Mapping[str, Sequence[Row]] | None = None) -> str:
   """Returns a card with a plot, and a warning about values that are not finite, which it omits."""
   bad = sum(not math.isfinite(row.value) for rows in (curves or {}).values() for row in rows)
   values = "1 value is" if bad == 1 else f"{bad} values are"
   warning = f"<p class='warning'>{values} not finite</p>" if bad else ""
-  heading = f"<h3>{html.escape(title.replace('_', ' '))}</h3>" if title else ""
-  data = pages.json_element(figure)
-  return (f"<div class='card'>{heading}{warning}<div class='plot'>"
-          f"<script type='application/json'>{data}</script></div></div>")
+  return (f"<div class='card'><h3>{html.escape(title)}</h3>{warning}"
+          f"{pages.plot_element(title, figure)}</div>")
 
 
-def _cards(title: str, note: str, panels: Sequence[str]) -> str:
-  """Returns a section of panels in a grid; "" without panels."""
-  if not panels:
-    return ""
-  columns = "two" if len(panels) in (1, 2, 4) else "three"
-  return (f"<section><h2>{html.escape(title)}</h2>{note}"
-          f"<div class='cards {columns}'>{''.join(panels)}</div></section>")
+def _folded(title: str, note: str, cards: Sequence[str], state: str) -> str:
+  """Returns a section that can be folded, with cards in a grid; `state` are its attributes."""
+  columns = "two" if len(cards) in (1, 2, 4) else "three"
+  number = f"<small>{count(len(cards))} plot{'s' * (len(cards) != 1)}</small>" if cards else ""
+  inside = f"<div class='cards {columns}'>{''.join(cards)}</div>" if cards else ""
+  return (f"<details{state}><summary><h2>{html.escape(title)}</h2>{number}</summary>"
+          f"{note}{inside}</details>")
 
 
 def _config(config: Mapping[str, Any]) -> str:
@@ -282,6 +239,6 @@ def _config(config: Mapping[str, Any]) -> str:
     return ""
   lines = "".join(f"<tr><th>{html.escape(key)}</th><td>{_shown(value)}</td></tr>"
                   for key, value in flat)
-  return (f"<section><h2>Config</h2><details{' open' if len(flat) <= 30 else ''}>"
-          f"<summary>{len(flat)} values</summary>"
-          f"<div class='card'><table class='config'>{lines}</table></div></details></section>")
+  return (f"<details{' open' if len(flat) <= 30 else ''}><summary><h2>Config</h2>"
+          f"<small>{len(flat)} values</small></summary>"
+          f"<div class='card'><table class='config'>{lines}</table></div></details>")

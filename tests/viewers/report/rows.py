@@ -33,9 +33,9 @@ ROWS = [
 def plots_of(page):
   """Returns the plots of a page by their heading."""
   found = re.findall(
-    r"<div class='card'>(?:<h3>(.*?)</h3>)?(?:<p class='warning'>.*?</p>)?<div class='plot'>"
+    r"<div class='card'><h3>(.*?)</h3>(?:<p class='warning'>.*?</p>)?<div class='plot' [^>]*>"
     r"<script type='application/json'>(.*?)</script>", page)
-  return {title: json.loads(data) for title, data in found}
+  return {html.unescape(title): json.loads(data) for title, data in found}
 
 
 def text_of(page):

@@ -10,7 +10,7 @@ from starleague.actor.evaluation import Counts
 from starleague.experiments.run.ablation import report
 from starleague.experiments.run.evaluation import estimates
 from tests.experiments.run import ablations
-from tests.viewers.pages import check_self_contained, data_of
+from tests.viewers.pages import check_self_contained, plots_of
 
 KINDS = ["noise", "plain", "z", "z, z shown"]
 
@@ -89,7 +89,7 @@ def test_all_files_are_written(played, tmp_path):
   page = (tmp_path / "ablation.html").read_text()
   check_self_contained(page)
   assert "<h1>Half &amp; half</h1>" in page
-  assert len(data_of(page, "charts")[0]["plots"]) == 6
+  assert len(plots_of(page)) == 6
   picture = (tmp_path / "ablation.svg").read_text()
   assert picture.startswith("<svg") and "reached by 1 of 2" in picture
   assert "40 updates" in (tmp_path / "ablation.md").read_text()

@@ -28,7 +28,7 @@ MIRRORED = {
   "data/games",
   "data/reverb",
   "data/z",
-  "environments/skirmish",
+  "environments",
   "experiments/run",
   "league",
   "learner",

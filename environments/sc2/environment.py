@@ -203,7 +203,7 @@ class GameHost:
     assert self._running is not None
     own, other = (jax.tree.map(lambda x, i=i: np.asarray(x)[i], z) for i in range(2))
     for seat, pair in zip(self._running.seats, ((own, other), (other, own)), strict=False):
-      seat.setting = seat.setting._replace(statistics=pair[0], opponent_statistics=pair[1])
+      seat.setting = seat.setting._replace(z=pair[0], opponent_z=pair[1])
 
   def save_replay(self, path: pathlib.Path) -> None:
     """Writes the replay of the current game, atomically. Raises `GameError`."""

@@ -80,7 +80,7 @@ def convert(parsed: ParsedObservation, opponent: ParsedObservation | None, setti
     unit_counts=counts, mmr=np.int16(setting.mmr),
     last_delay=np.int16(min(max(loop - memory.last_loop, 0), types.MAX_DELAY)),
     last_function=np.int16(memory.last_function), last_queued=np.uint8(memory.last_queued),
-    last_repeat=np.uint8(memory.last_repeat), statistics=setting.statistics,
+    last_repeat=np.uint8(memory.last_repeat), statistics=setting.z,
     action_result=np.uint8(action_result(parsed.response)))
   return Converted(found, _privileged(parsed, opponent, setting, memory, opponent_memory),
                    entities.tags)
@@ -90,7 +90,7 @@ def _privileged(parsed: ParsedObservation, opponent: ParsedObservation | None, s
                 memory: Memory, opponent_memory: Memory | None) -> types.Privileged:
   return types.Privileged(
     score(parsed.response), memory.executed,
-    *(_NO_OPPONENT if opponent is None else _of_opponent(opponent)), setting.opponent_statistics,
+    *(_NO_OPPONENT if opponent is None else _of_opponent(opponent)), setting.opponent_z,
     _UNCONDITIONAL if opponent_memory is None else opponent_memory.executed)
 
 

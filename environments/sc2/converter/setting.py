@@ -19,16 +19,15 @@ class Setting(NamedTuple):
   home_race: int  # index of types.RACES, the player's own
   away_race: int  # the opponent's at the start; 0: unknown until a unit is seen
   mmr: int
-  statistics: types.Statistics  # z
-  opponent_statistics: types.Statistics
+  z: types.Statistics
+  opponent_z: types.Statistics
   camera: bool  # whether enemies outside the virtual camera lose their details
 
 
 def make_setting(
     config: AgentConfig, game_info: sc_pb.ResponseGameInfo, player_id: int,
-    statistics: types.Statistics | None = None,
-    opponent_statistics: types.Statistics | None = None, mmr: int = AGENT_MMR,
-    camera: bool = True) -> Setting:
+    z: types.Statistics | None = None, opponent_z: types.Statistics | None = None,
+    mmr: int = AGENT_MMR, camera: bool = True) -> Setting:
   """Makes a player's setting.
 
   The opponent's race is the requested one, unknown if that is random, as on the ladder.
@@ -37,8 +36,8 @@ def make_setting(
     config: sizes of observations and actions.
     game_info: of the game, as sent to this player.
     player_id: the player's id in the game, 1 or 2.
-    statistics: the player's z; unconditional if not given.
-    opponent_statistics: the opponent's z, for value functions.
+    z: the player's; unconditional if not given.
+    opponent_z: the opponent's, for value functions.
     mmr: of the player, as its observations show it.
     camera: whether enemies outside the virtual camera lose their details.
   """
@@ -47,8 +46,7 @@ def make_setting(
   home, away = _races(game_info, player_id)
   return Setting(
     config, max(size.x, 1), max(size.y, 1), home, away, mmr,
-    none if statistics is None else statistics,
-    none if opponent_statistics is None else opponent_statistics, camera)
+    none if z is None else z, none if opponent_z is None else opponent_z, camera)
 
 
 def _races(game_info: sc_pb.ResponseGameInfo, player_id: int) -> tuple[int, int]:

@@ -1,90 +1,13 @@
-"""Columns against the messages read one by one."""
+"""Columns of messages: absent fields, repeated ones, lengths of several bytes."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 pytest.importorskip("s2clientprotocol")
 
-import numpy as np
-
 from starleague.environments.sc2.converter import columns
-from starleague.environments.sc2.converter.units import read_units
 from starleague.environments.sc2.protocol import raw_pb
 
 UNIT = raw_pb.Unit.DESCRIPTOR
-
-
-@st.composite
-def _units(draw):
-  """A unit with any of its fields; each is absent half of the time."""
-  unit = raw_pb.Unit()
-  for field in UNIT.fields:
-    if field.cpp_type == field.CPPTYPE_MESSAGE or field.name == "buff_ids" or draw(st.booleans()):
-      continue
-    if field.cpp_type == field.CPPTYPE_FLOAT:
-      value = draw(st.floats(width=32, allow_nan=False))
-    elif field.cpp_type == field.CPPTYPE_ENUM:
-      value = draw(st.sampled_from([value.number for value in field.enum_type.values]))
-    elif field.cpp_type == field.CPPTYPE_BOOL:
-      value = draw(st.booleans())
-    elif field.cpp_type == field.CPPTYPE_INT32:
-      value = draw(st.integers(-2**31, 2**31 - 1))
-    else:
-      value = draw(st.integers(0, 2**32 - 1 if field.cpp_type == field.CPPTYPE_UINT32 else
-                               2**64 - 1))
-    setattr(unit, field.name, value)
-  unit.buff_ids.extend(draw(st.lists(st.integers(0, 2**32 - 1), max_size=5)))
-  for ability in draw(st.lists(st.integers(0, 5000), max_size=6)):
-    unit.orders.add(ability_id=ability, progress=draw(st.floats(0, 1, width=32)))
-  for tag in draw(st.lists(st.integers(0, 2**64 - 1), max_size=3)):
-    unit.passengers.add(tag=tag, unit_type=48)
-  if draw(st.booleans()):
-    unit.pos.x, unit.pos.y = draw(st.tuples(*[st.floats(0, 256, width=32)] * 2))
-  if draw(st.booleans()):
-    unit.rally_targets.add(tag=5).point.x = 3
-  return unit
-
-
-def _raw(units, unknown=b""):
-  """An observation of the units, each followed by bytes of a field that this program lacks."""
-  data = b""
-  for unit in units:
-    one = unit.SerializeToString() + unknown
-    size = len(one)
-    data += b"\x12" + (bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])) + one
-  return raw_pb.ObservationRaw.FromString(data)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(_units(), max_size=8), st.sampled_from([
-  b"", b"\xf8\x3f\x05", b"\xfa\x3f\x03\x18\x01\x20", b"\xfd\x3f\x01\x02\x03\x04"]))
-def test_units_are_the_messages(units, unknown):
-  raw = _raw(units, unknown)
-  raw.player.camera.x = 3
-  raw.map_state.visibility.data = bytes(1000)
-  found = read_units(raw)
-  assert found.size == len(units)
-  for field in UNIT.fields:
-    if field.cpp_type == field.CPPTYPE_MESSAGE or field.name == "buff_ids":
-      continue
-    column = found.number(field.name)
-    if field.cpp_type == field.CPPTYPE_UINT64:
-      column = column.view(np.uint64)
-    assert column.tolist() == [getattr(unit, field.name) for unit in units], field.name
-  assert found.x.tolist() == [unit.pos.x for unit in units]
-  assert found.y.tolist() == [unit.pos.y for unit in units]
-  assert found.order_length.tolist() == [len(unit.orders) for unit in units]
-  for i in range(4):
-    orders = [unit.orders[i] if i < len(unit.orders) else raw_pb.UnitOrder() for unit in units]
-    assert found.orders[i].tolist() == [order.ability_id for order in orders]
-    assert found.progress[i].tolist() == [order.progress for order in orders]
-  for i in range(2):
-    assert found.buffs[i].tolist() == [
-      unit.buff_ids[i] if i < len(unit.buff_ids) else 0 for unit in units]
-  carried = [(i, p.tag) for i, unit in enumerate(units) for p in unit.passengers]
-  tags = found.passenger("tag").view(np.uint64)
-  assert list(zip(found.carriers.tolist(), tags.tolist(), strict=True)) == carried
 
 
 def test_long_messages_are_found():
@@ -98,3 +21,37 @@ def test_long_messages_are_found():
   assert end == len(data) > 16_384 and len(first) == 3
   found = columns.read(columns.make_buffer(data, end), first, UNIT)
   assert found.numbers["tag"].tolist() == [1, 2, 3]
+
+
+def test_absent_fields_have_their_default_and_those_of_nobody_are_left_out():
+  units = [raw_pb.Unit(tag=300, health=1.5),
+           raw_pb.Unit(is_blip=True, display_type=raw_pb.Snapshot)]
+  data = raw_pb.ObservationRaw(units=units).SerializeToString()
+  first, end = columns.starts(data, 2)
+  found = columns.read(columns.make_buffer(data, end), first, UNIT)
+  assert {name: column.tolist() for name, column in found.numbers.items()} == {
+    "tag": [300, 0], "health": [1.5, 0], "is_blip": [0, 1],
+    "display_type": [raw_pb.Visible, raw_pb.Snapshot],  # an enumeration's default is its first
+    "alliance": [raw_pb.Self] * 2}  # `cloak` has the default 0
+  assert found.repeated == {}
+
+
+def test_values_of_a_repeated_field_have_their_owner_and_rank():
+  units = [raw_pb.Unit(buff_ids=[5]), raw_pb.Unit(), raw_pb.Unit(buff_ids=[300, 7, 70_000])]
+  data = raw_pb.ObservationRaw(units=units).SerializeToString()
+  first, end = columns.starts(data, 2)
+  buffs = columns.read(columns.make_buffer(data, end), first, UNIT).repeated["buff_ids"]
+  rows = sorted(zip(*(column.tolist() for column in buffs), strict=True))
+  assert rows == [(0, 0, 5), (2, 0, 300), (2, 1, 7), (2, 2, 70_000)]
+
+
+def test_messages_of_another_field_are_passed_over():
+  raw = raw_pb.ObservationRaw(units=[raw_pb.Unit(tag=1), raw_pb.Unit(tag=2)])
+  raw.player.camera.x = 3
+  data = raw.SerializeToString()
+  first, end = columns.starts(data, 2)
+  player, _ = columns.starts(data, 1)
+  assert len(first) == 2 and len(player) == 1 and player[0] < first[0]
+  assert [data[place - 2] for place in first] == [2 << 3 | 2] * 2
+  none, end = columns.starts(b"", 2)
+  assert none.tolist() == [] and end == 0

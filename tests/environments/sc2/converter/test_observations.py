@@ -8,8 +8,8 @@ pytest.importorskip("pysc2")
 
 from starleague.agent import coordinates, types
 from starleague.agent import vocabulary as v
-from starleague.environments.sc2.converter import entities, observations, planes
 from starleague.environments.sc2.converter import memory as memories
+from starleague.environments.sc2.converter import observations
 from starleague.environments.sc2.protocol import sc_pb
 from tests.environments.sc2 import recorded
 
@@ -64,47 +64,6 @@ def test_real_observations_are_pysc2s(name):
   spec = types.observation_spec(512, 128), types.privileged_spec()
   jax.tree.map(lambda array, leaf: np.testing.assert_equal(
     (array.shape, array.dtype), (leaf.shape, leaf.dtype)), tuple(found[:2]), spec)
-
-
-@needs_data
-def test_minimap_planes_are_pysc2s():
-  from pysc2.lib import features
-  response = recorded.response(recorded.MIDGAME)
-  found = recorded.convert(response, recorded.setting()).observation.minimap
-  names = {"visibility": "visibility_map"}
-  for plane, name in zip(found, types.MINIMAP_PLANES, strict=True):
-    feature = features.MINIMAP_FEATURES._asdict()[names.get(name, name)]
-    wanted = feature.unpack(response.observation)
-    wanted = np.zeros((128, 128)) if wanted is None else wanted  # a plane that it lacks
-    np.testing.assert_array_equal(plane, wanted, err_msg=name)
-  assert found[0].max() > 0 and found[3].any()
-
-
-@needs_data
-@pytest.mark.parametrize("preset, size", [("mini", 32), ("medium", 64)])
-def test_planes_of_smaller_configs_are_sampled_from_larger_ones(preset, size):
-  response = recorded.response(recorded.MIDGAME)
-  full = recorded.convert(response, recorded.setting()).observation.minimap
-  found = recorded.convert(response, recorded.setting(preset=preset)).observation.minimap
-  step = 128 // size
-  np.testing.assert_array_equal(found, full[:, step // 2::step, step // 2::step])
-
-
-@needs_data
-@pytest.mark.parametrize("camera", [False, True])
-def test_rows_are_the_official_converters(camera):
-  """Ids are numbered otherwise there: equal ids must be equal here. Its tags are cut to 32 bits."""
-  expected = recorded.golden()[f"obs_cam{int(camera)}/raw_units"]
-  found = recorded.convert(
-    recorded.response(recorded.MIDGAME), recorded.setting(camera=camera)).observation.entities
-  for name, i in COLUMN.items():
-    if name in ("unit_type", "buff_id_0", "buff_id_1", "order_id_0", "order_id_1"):
-      pairs = set(zip(expected[:, i].tolist(), found[:, i].tolist(), strict=True))
-      assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}), name
-      if name.startswith("order"):
-        assert all(v.FUNCTIONS.lookup[a] == b for a, b in pairs)
-    elif name != "tag":
-      np.testing.assert_array_equal(found[:, i], expected[:, i], err_msg=name)
 
 
 @needs_data
@@ -182,71 +141,6 @@ def test_orders_buffs_cargo_and_addons_are_pysc2s():
   assert found.observation.entities[:, COLUMN["is_in_cargo"]].sum() == len(found.tags) - 166
 
 
-def test_effects_are_rows_behind_the_units():
-  setting = recorded.make_setting(
-    recorded.agent_config.mini(), recorded.make_game_info(128, 128), 1, camera=False)
-  response = sc_pb.ResponseObservation()
-  raw = response.observation.raw_data
-  raw.units.add(tag=7, unit_type=48, alliance=1).pos.x = 3
-  effect = raw.effects.add(effect_id=1, alliance=4, owner=2, radius=1.5)
-  effect.pos.add(x=10, y=100)
-  effect.pos.add(x=20.25, y=128)
-  raw.effects.add(effect_id=500).pos.add(x=1, y=1)
-  found = recorded.convert(response, setting)
-  rows = found.observation.entities
-  assert found.observation.entity_count == 4 and found.tags.tolist() == [7, 0, 0, 0]
-  values = rows[1:4][:, [COLUMN[name] for name in (
-    "unit_type", "alliance", "owner", "radius", "x", "y", "order_id_0", "tag")]]
-  storm = v.FUNCTIONS.index("Effect_PsiStorm_pt")
-  assert values.tolist() == [
-    [entities.EFFECT_TYPE, 4, 2, 1, 20, 56, storm, 0],
-    [entities.EFFECT_TYPE, 4, 2, 1, 40, 0, storm, 0],
-    [entities.EFFECT_TYPE, 1, 0, 0, 2, 254, 0, 0]]  # protobuf's default: Self
-
-
-def test_enemies_outside_the_camera_lose_what_is_not_seen():
-  setting = recorded.make_setting(
-    recorded.agent_config.mini(), recorded.make_game_info(128, 128), 1)
-  response = sc_pb.ResponseObservation()
-  raw = response.observation.raw_data
-  raw.player.camera.x, raw.player.camera.y = 50, 50
-  visible, not_cloaked, cloaked = 1, 3, 1
-  for x, y, alliance, display, cloak in [
-      (66, 37, 4, visible, not_cloaked),  # at a corner of the view
-      (66.5, 50, 4, visible, not_cloaked), (50, 57.5, 4, visible, cloaked),
-      (50, 57.5, 4, 2, not_cloaked), (100, 100, 1, visible, not_cloaked)]:
-    unit = raw.units.add(tag=len(raw.units) + 1, unit_type=48, alliance=alliance, cloak=cloak,
-                         display_type=display, health=45, health_max=45, owner=2, radius=0.375,
-                         attack_upgrade_level=2)
-    unit.pos.x, unit.pos.y = x, y
-  found = recorded.convert(response, setting)
-  assert found.tags.tolist() == [1, 2, 4, 5]  # the cloaked one has no row
-  marine = v.UNIT_TYPES.index("Marine")
-  rows = found.observation.entities[:4]
-  assert rows[:, COLUMN["unit_type"]].tolist() == [marine, entities.HIDDEN_TYPE, marine, marine]
-  assert rows[:, COLUMN["health"]].tolist() == [45, 0, 45, 45]
-  assert rows[:, COLUMN["is_on_screen"]].tolist() == [1, 0, 0, 0]
-  assert rows[1].nonzero()[0].tolist() == [COLUMN[name] for name in (
-    "unit_type", "alliance", "display_type", "owner", "x", "y", "tag")]
-  weapons = [v.UPGRADES.index(f"TerranInfantryWeaponsLevel{i}") for i in (1, 2)]
-  assert found.observation.enemy_upgrades.nonzero()[0].tolist() == weapons
-  assert found.observation.camera.tolist() == [68, 142, 133, 183]
-
-
-def test_small_configs_drop_neutral_units_first():
-  response = sc_pb.ResponseObservation()
-  for i in range(100):
-    response.observation.raw_data.units.add(tag=i + 1, unit_type=48, alliance=3 if i < 60 else 1)
-  info = recorded.make_game_info(128, 128)
-  mini = recorded.make_setting(recorded.agent_config.mini(), info, 1, camera=False)
-  assert recorded.convert(response, mini).tags.tolist() == [*range(1, 25), *range(61, 101)]
-  for i in range(500):
-    response.observation.raw_data.units.add(tag=1000 + i, unit_type=48, alliance=1)
-  full = recorded.make_setting(recorded.agent_config.full(), info, 1, camera=False)
-  assert recorded.convert(response, full).tags.tolist() == [
-    *range(1, 101), *range(1000, 1412)]  # as published: the first 512
-
-
 @needs_data
 def test_the_opponents_observation_is_privileged():
   response, setting = recorded.response(recorded.MIDGAME), recorded.setting()
@@ -283,18 +177,6 @@ def test_functions_are_available_by_unit_types():
   index = v.FUNCTIONS.index
   assert found[index("Train_Marine_quick")] and found[index("raw_move_camera")]
   assert not found[index("Train_Zealot_quick")]
-
-
-@pytest.mark.parametrize("bits, data, expected", [
-  (1, bytes([0b10100000, 0b01000000]), [[1, 0, 1], [0, 0, 0], [0, 0, 0]]),
-  (8, bytes(range(9)), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
-  (16, b"".join(i.to_bytes(2, "little") for i in range(9)), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
-  (8, bytes(8), None), (4, bytes(9), None)])
-def test_layers_are_unpacked(bits, data, expected):
-  image = planes.common_pb.ImageData(bits_per_pixel=bits, data=data)
-  image.size.x = image.size.y = 3
-  found = planes.unpack(image)
-  assert (found is None) if expected is None else found.tolist() == expected
 
 
 def _damage(message, rng):

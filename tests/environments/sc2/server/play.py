@@ -2,8 +2,10 @@
 
 import asyncio
 
-from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from starleague.environments.sc2.server.sessions.session import Session
+
+SCV, COMMAND_CENTER, BARRACKS, MINERALS = 45, 18, 21, 341
 
 
 def run(script):
@@ -53,3 +55,16 @@ async def step(session: Session, count: int = 8) -> sc_pb.ResponseObservation:
   """Steps and observes."""
   await ask(session, step=sc_pb.RequestStep(count=count))
   return (await ask(session, observation=sc_pb.RequestObservation())).observation
+
+
+def units_of(observation: sc_pb.ResponseObservation, unit_type: int,
+             alliance: int = raw_pb.Self) -> list[raw_pb.Unit]:
+  """The units of a type in an observation."""
+  return [unit for unit in observation.observation.raw_data.units
+          if unit.unit_type == unit_type and unit.alliance == alliance]
+
+
+def command(ability: int, *tags: int, **target) -> sc_pb.RequestAction:
+  """The request of a raw command."""
+  return sc_pb.RequestAction(actions=[sc_pb.Action(action_raw=raw_pb.ActionRaw(
+    unit_command=raw_pb.ActionRawUnitCommand(ability_id=ability, unit_tags=tags, **target)))])

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from starleague.environments.sc2 import protocol
-from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import catalogue, engine
-from starleague.environments.sc2.server.views import gamedata
 from starleague.environments.skirmish.rules.tables import constants
 
 RULES = engine.rules_of("default")
@@ -63,15 +60,3 @@ def test_products_name_their_order():
     found = ABILITIES.functions[ABILITIES.product_ability(product)]
     assert RULES.products.function[product] in found
   assert constants.BUILDING in RULES.functions.kind
-
-
-def test_the_games_data_has_the_general_ability_of_each_of_pysc2s_functions():
-  assert protocol  # makes pysc2 importable
-  from pysc2.lib import actions
-  data = gamedata.make_data(RULES, sc_pb.RequestData(ability_id=True))
-  general = {ability.ability_id: ability.remaps_to_ability_id for ability in data.abilities}
-  assert len(general) == len(data.abilities)
-  functions = [*actions.FUNCTIONS, *actions.RAW_FUNCTIONS]
-  assert len(functions) > 1000
-  for function in functions:
-    assert general[function.ability_id] == function.general_id, function.name

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.agent import types, vocabulary
+from starleague.agent import vocabulary
 from starleague.environments.sc2.server.game import catalogue, client_commands, engine, game, roster
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.client_commands import Target
@@ -106,16 +106,3 @@ def test_scripted_opponents_play_as_in_a_live_game():
       direct.step({player: seats[player].act(direct, player)
                    for player in np.flatnonzero(direct.due).tolist()})
   assert _differing(direct.state, played.state) == []
-
-
-def test_the_minimap_at_its_own_resolution_is_skirmishs():
-  played = game.Game(Battlefield("mini"), (1, 1), 2)
-  assert sum(len(changes.loops) for changes in played.play(3)) == 3
-  planes = played.frame().report.planes
-  direct = live.LiveGame(engine.game_config("mini"), played.match_up, 2)
-  for _ in range(3):
-    direct.step({player: jax.tree.map(
-      lambda spec: np.zeros(spec.shape, spec.dtype), types.action_spec(8))._replace(
-        delay=np.int16(1)) for player in np.flatnonzero(direct.due).tolist()})
-  for player in range(2):
-    np.testing.assert_array_equal(planes[player], live.observe(direct, player).minimap)

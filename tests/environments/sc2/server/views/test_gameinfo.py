@@ -1,0 +1,64 @@
+"""The answer to `game_info`: grids, start locations, what is hidden of the opponent."""
+
+import numpy as np
+import pytest
+
+from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game import game
+from starleague.environments.sc2.server.game.battlefields import Battlefield
+from starleague.environments.sc2.server.views import gameinfo
+from starleague.environments.sc2.server.views.seats import ServerSeat
+from tests.environments.sc2.server import play
+
+SIZE = 24
+
+
+@pytest.fixture(scope="module")
+def played():
+  return game.Game(Battlefield("mini", realistic=False), (1, 1), 2)
+
+
+def bits(image):
+  assert (image.bits_per_pixel, image.size.x, image.size.y) == (1, SIZE, SIZE)
+  return np.unpackbits(np.frombuffer(image.data, np.uint8)).reshape(SIZE, SIZE).astype(bool)
+
+
+def test_resources_block_cells_and_structures_do_not(played):
+  start = gameinfo.start_raw(played, 0)
+  pathing, placement = bits(start.pathing_grid), bits(start.placement_grid)
+  np.testing.assert_array_equal(pathing, placement)  # a flat map
+  x, y = played.world.to_world(*np.array(played.rules.tier.patches).T)
+  x, y = np.concatenate([x, SIZE - x]), np.concatenate([y, SIZE - y])  # the other half
+  for place in zip(x, y, strict=True):
+    assert not pathing[int(place[1]), int(place[0])], place
+  blocked = np.argwhere(~pathing) + 0.5
+  near = np.hypot(*(blocked[:, None, ::-1] - np.stack([x, y], -1)).transpose(2, 0, 1)).min(axis=1)
+  assert 12 <= len(blocked) <= 60 and near.max() <= 1.5
+  home = played.world.to_world(*played.rules.tier.home)
+  assert pathing[int(home[1]), int(home[0])]
+
+
+def test_the_ground_has_the_size_of_the_map(played):
+  start = gameinfo.start_raw(played, 0)
+  assert (start.map_size.x, start.map_size.y) == (SIZE, SIZE)
+  area = start.playable_area
+  assert (area.p0.x, area.p0.y, area.p1.x, area.p1.y) == (0, 0, SIZE, SIZE)
+  heights = np.frombuffer(start.terrain_height.data, np.uint8)
+  assert heights.shape == (SIZE * SIZE,) and len(set(heights.tolist())) == 1
+
+
+def test_each_player_gets_the_start_of_the_other(played):
+  places = [gameinfo.start_raw(played, player).start_locations for player in (0, 1)]
+  assert [[(place.x, place.y) for place in one] for one in places] == [
+    [(18.5, 5.5)], [(5.5, 18.5)]]
+
+
+def test_the_opponents_race_stays_hidden(played):
+  players = [sc_pb.PlayerInfo(player_id=number, race_requested=4, race_actual=number)
+             for number in (1, 2)]
+  seat = ServerSeat(1, play.interface())
+  info = gameinfo.game_info(played, seat, "Melee\\My Map.SC2Map", players)
+  assert [(one.race_requested, one.HasField("race_actual")) for one in info.player_info] == [
+    (4, False), (4, True)]
+  assert (info.map_name, info.local_map_path) == ("My Map", "Melee\\My Map.SC2Map")
+  assert info.options == seat.options and players[0].race_actual == 1  # the argument is unchanged

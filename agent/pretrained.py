@@ -10,19 +10,21 @@ the command that trained the weights, their evaluation, and the SHA-256 of the a
 """
 
 import dataclasses
+import functools
 import os
 import pathlib
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from starleague.agent import config as agent_config
 from starleague.agent import vocabulary
 from starleague.agent.config import AgentConfig
 from starleague.agent.initialisation import Params
-from starleague.common import files, manifests
+from starleague.agent.policy import make_policy
+from starleague.common import arrays, files, manifests
 from starleague.common.errors import UserError
 
 _DATA = pathlib.Path(__file__).resolve().parent / "data"
@@ -84,20 +86,20 @@ def load_pretrained(name: str, folder: str | os.PathLike = _DATA) -> Pretrained:
     folder: of the files.
 
   Raises:
-    PretrainedError: there are none of that name, a file is damaged, or the weights belong to
-      another version of the agent or the vocabulary.
+    PretrainedError: there are none of that name, a file is damaged, the arrays are not the finite
+      parameters of the preset, or belong to another version of the agent or the vocabulary.
   """
   path, manifest = _path(name, folder), _manifest(name, folder)
   origin = _origin(path, manifest)
   try:
     manifests.check_files(path, manifest, others=True)
-    params: dict[str, dict[str, np.ndarray]] = {}
-    with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
-      for key in arrays.files:
-        module, parameter = key.split(_SEPARATOR)
-        params.setdefault(module, {})[parameter] = arrays[key]
-  except (manifests.ManifestError, OSError, ValueError, zipfile.BadZipFile) as error:
+    found = arrays.read(path.with_suffix(".npz"), _specs(name))
+  except (manifests.ManifestError, arrays.ArraysError) as error:
     raise PretrainedError(f"pretrained weights {name!r}: {error}") from error
+  params: dict[str, dict[str, np.ndarray]] = {}
+  for key, array in found.items():
+    module, parameter = key.split(_SEPARATOR)
+    params.setdefault(module, {})[parameter] = array
   return Pretrained(agent_config.preset(name), params, origin)
 
 
@@ -112,18 +114,31 @@ def save_pretrained(weights: Pretrained, folder: str | os.PathLike = _DATA) -> p
     The path of the manifest.
   """
   path = _path(weights.config.name, folder)
-  arrays = {f"{module}{_SEPARATOR}{parameter}": np.asarray(array, np.float32)
-            for module, parameters in weights.params.items()
-            for parameter, array in parameters.items()}
+  named = {key: np.asarray(array, np.float32) for key, array in _named(weights.params)}
   values = {"schema": _SCHEMA, "config": dataclasses.asdict(weights.config),
             "vocabulary": vocabulary.digest(),
             "origin": weights.origin._asdict() | {
               "scores": [score._asdict() for score in weights.origin.scores]}}
   with files.replacing(path.with_suffix(".npz"), "wb") as file:
-    np.savez_compressed(file, **arrays)
+    np.savez_compressed(file, **named)
   digest = manifests.file_digest(path.with_suffix(".npz"))
   manifests.replace(path, values, {f"{path.stem}.npz": digest})
   return path
+
+
+def _named(params: Params) -> Iterator[tuple[str, Any]]:
+  """Returns parameters with their names in the file."""
+  for module, parameters in params.items():
+    for parameter, array in parameters.items():
+      yield f"{module}{_SEPARATOR}{parameter}", array
+
+
+@functools.cache
+def _specs(name: str) -> dict[str, arrays.Spec]:
+  """Returns what the arrays of a preset's weights must be: the parameters of its policy."""
+  policy = make_policy(agent_config.preset(name))
+  shapes = jax.eval_shape(policy.init, jax.random.key(0))
+  return {key: arrays.Spec(array.dtype, array.shape) for key, array in _named(shapes)}
 
 
 def _path(name: str, folder: str | os.PathLike) -> pathlib.Path:

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from starleague.common import arrays as checked
 from starleague.common import files, manifests
 from starleague.data.checkpoints.checkpoint_manifest import (
   MANIFEST,
@@ -55,33 +56,58 @@ def read(path: Path, name: str, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
   """Reads the leaves of one tree, by name: numpy arrays and typed keys.
 
   Raises:
-    CheckpointDamagedError: the arrays are not those that the manifest describes.
+    CheckpointDamagedError: the arrays are not those that the manifest describes, or not finite.
   """
-  stored = [leaf for leaf, described in leaves.items() if 0 not in described["shape"]]
-  arrays = _restore(path / name, stored) if stored else {}
+  stored = {leaf: described for leaf, described in leaves.items() if 0 not in described["shape"]}
+  found = _restore(path / name, stored) if stored else {}
   for leaf, described in leaves.items():
     if leaf not in stored:
-      arrays[leaf] = np.zeros(described["shape"], described["dtype"])
+      found[leaf] = np.zeros(described["shape"], described["dtype"])
     elif described["key"] is not None:
-      arrays[leaf] = jax.random.wrap_key_data(arrays[leaf], impl=described["key"])
-    found, expected = list(arrays[leaf].shape), described["shape"]
-    if found != expected:
-      raise CheckpointDamagedError(f"{path / name} is damaged: leaf {leaf}: expected the shape "
-                                   f"{expected} of its manifest, found {found}.")
-  return arrays
+      found[leaf] = jax.random.wrap_key_data(found[leaf], impl=described["key"])
+    else:
+      try:
+        checked.check_values(path / name, leaf, found[leaf], checked.Spec(
+          described["dtype"], tuple(described["shape"])))
+      except checked.ArraysError as error:
+        raise CheckpointDamagedError(str(error)) from error
+  return found
 
 
-def _restore(path: Path, leaves: list[str]) -> dict[str, Any]:
+def _restore(path: Path, leaves: Mapping[str, Leaf]) -> dict[str, Any]:
+  """Reads arrays after a check of their names, dtypes and shapes."""
   with _checkpointer() as (ocp, checkpointer):
     as_numpy = ocp.RestoreArgs(restore_type=np.ndarray)
     try:
+      stored = {name: (str(np.dtype(array.dtype)), list(array.shape)) for name, array in
+                checkpointer.metadata(path).item_metadata.tree.items()}
+      _check_stored(path, stored, leaves)
       return dict(checkpointer.restore(path, args=ocp.args.PyTreeRestore(
         item=dict.fromkeys(leaves, 0), restore_args=dict.fromkeys(leaves, as_numpy))))
-    except (ValueError, TypeError, KeyError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
       # The files are those of the manifest: the manifest and they were not written together.
-      line = " ".join(str(error).split())[:200]
       raise CheckpointDamagedError(
-        f"{path} is damaged: expected {len(leaves)} arrays, found other ones: {line}.") from error
+        f"{path}: expected {len(leaves)} arrays that Orbax wrote, found files that it cannot read"
+      ) from error
+
+
+def _check_stored(path: Path, stored: Mapping[str, tuple[str, list[int]]],
+                  leaves: Mapping[str, Leaf]) -> None:
+  """Checks the names, dtypes and shapes of stored arrays against the manifest's."""
+  for name in leaves.keys() - stored.keys():
+    raise CheckpointDamagedError(f"{path}: {name}: expected an array of this name, found none")
+  for name in stored.keys() - leaves.keys():
+    raise CheckpointDamagedError(f"{path}: {name}: expected no array of this name, found one")
+  for name, (dtype, shape) in stored.items():
+    described = leaves[name]
+    if described["key"] is not None:
+      data = jax.random.key_data(jax.random.key(0, impl=described["key"]))
+      expected = str(data.dtype), [*described["shape"], *data.shape]
+    else:
+      expected = described["dtype"], described["shape"]
+    if (dtype, shape) != expected:
+      raise CheckpointDamagedError(f"{path}: {name}: expected {expected[0]}{expected[1]}, found "
+                                   f"{dtype}{shape}")
 
 
 def nest(leaves: Mapping[str, Any], described: Mapping[str, Leaf]) -> dict[str, Any]:

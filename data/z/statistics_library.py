@@ -6,10 +6,9 @@ al. 2019, Methods). Environments record it as `executed`. A library stores the z
 map and match-up; each training game samples its z from the games that match.
 """
 
+import collections
 import dataclasses
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -19,10 +18,13 @@ import numpy as np
 from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.agent.build_order import IN_BUILD_ORDER
-from starleague.common import files
+from starleague.common import arrays, files
 
 FORMAT = 2
 SIDES = 2
+MOST_GAMES = 2 ** 21  # both players of more replays than the paper's 971,000
+MOST_MAPS = 2 ** 14
+_HEAD = {"format": arrays.Spec(np.int64, ()), "vocabulary": arrays.Spec(arrays.TEXT, ())}
 
 
 def filter_build_order(build_order: np.ndarray, build_order_xy: np.ndarray,
@@ -176,25 +178,27 @@ class StatisticsLibrary:
     """Reads a file written by `save`.
 
     Raises:
-      ValueError: the file is damaged, or has another format or vocabulary; names the file and the
-        difference.
+      ArraysError: the file is damaged, or has another format or vocabulary; names the file, the
+        array and the difference.
       FileNotFoundError: there is no such file.
     """
-    try:
-      with np.load(path, allow_pickle=False) as file:
-        data = {name: file[name] for name in file.files}
-      if not data:
-        raise ValueError("it holds no arrays")
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, AttributeError,
-            EOFError, OSError, NotImplementedError, RuntimeError, SyntaxError) as error:
-      if isinstance(error, FileNotFoundError):
-        raise
-      raise ValueError(f"{path} is not a readable z library: {error}. Make it again.") from error
-    _check_file(path, data)
+    head = arrays.read(path, _HEAD, others=True)
+    for name, expected in (("format", FORMAT), ("vocabulary", v.digest())):
+      if head[name] != expected:
+        raise arrays.ArraysError(f"{path}: {name}: expected {expected!r}, found "
+                                 f"{head[name].item()!r:.80}; make it again with this version")
+    data = arrays.read(path, _specs(), {"games": MOST_GAMES, "maps": MOST_MAPS})
+    maps = [str(name) for name in data["maps"]]
+    for name, count in collections.Counter(maps).items():
+      if count > 1:
+        raise arrays.ArraysError(
+          f"{path}: maps: expected each name once, found {name!r} {count} times")
+    arrays.check_values(path, "map_index", data["map_index"],
+                        arrays.Spec(np.int32, ("games",), 0, len(maps) - 1))
     return cls(
       z=types.Statistics(*(data[name] for name in types.Statistics._fields)),
-      maps=tuple(str(name) for name in data["maps"]), map_index=data["map_index"],
-      home_race=data["home_race"], away_race=data["away_race"], side=data["side"])
+      maps=tuple(maps), map_index=data["map_index"], home_race=data["home_race"],
+      away_race=data["away_race"], side=data["side"])
 
 
 def _checked(number: int, game: PlayedGame) -> types.Statistics:
@@ -217,40 +221,17 @@ def _checked(number: int, game: PlayedGame) -> types.Statistics:
   return types.Statistics(**values)._replace(build_order=order, build_order_xy=places)
 
 
-def _check_file(path: str | os.PathLike, data: dict[str, np.ndarray]) -> None:
-  """Raises ValueError unless a library file has all arrays, with the expected shapes and dtypes."""
-  columns = ("map_index", "home_race", "away_race", "side")
-  missing = {"format", "vocabulary", "maps", *columns, *types.Statistics._fields} - data.keys()
-  for name, kind, axes in (("format", "i", 0), ("vocabulary", "U", 0), ("maps", "U", 1)):
-    if name in data and (data[name].dtype.kind != kind or data[name].ndim != axes):
-      expected_kind = "an integer" if kind == "i" else "text"
-      raise ValueError(f"{path}: {name} is {data[name].dtype}{list(data[name].shape)}, expected "
-                       f"{expected_kind} with {axes} axes. Make it again.")
-  if "format" in data and int(data["format"]) != FORMAT:
-    raise ValueError(f"{path} has format {int(data['format'])}, expected {FORMAT}. Make it again "
-                     "with this version.")
-  if missing:
-    raise ValueError(f"{path} is not a z library: it lacks {', '.join(sorted(missing))}.")
-  if str(data["vocabulary"]) != v.digest():
-    raise ValueError(f"{path} numbers unit types by vocabulary {str(data['vocabulary'])[:12]}, "
-                     f"this program by {v.digest()[:12]}. Make it again with this version.")
-  size = len(np.atleast_1d(data["map_index"]))
-  expected = {name: ((size, *spec.shape), spec.dtype)
-              for name, spec in types.statistics_spec()._asdict().items()}
-  expected["map_index"] = (size,), np.dtype(np.int32)
-  for name in ("home_race", "away_race", "side"):
-    expected[name] = (size,), np.dtype(np.uint8)
-  for name, (shape, dtype) in expected.items():
-    if data[name].shape != shape:
-      raise ValueError(f"{path}: {name} has shape {data[name].shape}, expected {shape}.")
-    if data[name].dtype != dtype:
-      raise ValueError(f"{path}: {name} is {data[name].dtype}, expected {dtype}.")
-  for name in ("home_race", "away_race"):
-    if size and data[name].max() >= len(types.RACES):
-      raise ValueError(f"{path}: {name} is {data[name].max()} of a game, expected 0 to "
-                       f"{len(types.RACES) - 1}.")
-  if size and data["side"].max() >= SIDES:
-    raise ValueError(f"{path}: side is {data['side'].max()} of a game, expected 0 or 1.")
-  if size and not 0 <= data["map_index"].min() <= data["map_index"].max() < data["maps"].size:
-    raise ValueError(f"{path}: map_index names map {data['map_index'].max()} of "
-                     f"{data['maps'].size}.")
+def _specs() -> dict[str, arrays.Spec]:
+  """Returns what the arrays of a library's file must be."""
+  unit_type = 0, len(v.UNIT_TYPES.names) - 1
+  race = 0, len(types.RACES) - 1
+  columns = {
+    name: arrays.Spec(spec.dtype, ("games", *spec.shape),
+                      *(unit_type if name == "build_order" else ()))
+    for name, spec in types.statistics_spec()._asdict().items()}
+  return {
+    **_HEAD, "maps": arrays.Spec(arrays.TEXT, ("maps",)),
+    "map_index": arrays.Spec(np.int32, ("games",)), **columns,
+    "home_race": arrays.Spec(np.uint8, ("games",), *race),
+    "away_race": arrays.Spec(np.uint8, ("games",), *race),
+    "side": arrays.Spec(np.uint8, ("games",), 0, SIDES - 1)}

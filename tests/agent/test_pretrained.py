@@ -2,28 +2,46 @@
 
 import dataclasses
 import json
+import re
+import shutil
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from starleague import agent
 from starleague.agent import pretrained
 from starleague.common import manifests
+from tests.common import damage
 
 ORIGIN = pretrained.Origin(
   command="train", commit="abc", date="2026-01-02", seed=3, updates=5, tier="mini", mmr=6000,
   games=200, scores=(pretrained.Score("rusher", 0.75, 0.6875, 0.8125),))
 
 
+NAME = "baselines/build_order_block_0/linear_0|b"  # a parameter of 32 numbers
+
+
+def make_params():
+  """Returns parameters of `mini` with the numbers 0 to 1 in each array."""
+  shapes = jax.eval_shape(agent.make_policy(agent.mini()).init, jax.random.key(0))
+  return jax.tree.map(
+    lambda x: np.linspace(0, 1, x.size, dtype=x.dtype).reshape(x.shape), shapes)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("weights")
+  path = pretrained.save_pretrained(
+    pretrained.Pretrained(agent.mini(), make_params(), ORIGIN), folder)
+  assert path == folder / "mini.json"
+  return folder
+
+
 @pytest.fixture()
-def folder(tmp_path):
-  params = {"core/lstm": {"w": np.arange(6, dtype=np.float32).reshape(2, 3),
-                          "b": np.array([0.5, -0.25], np.float32)},
-            "core": {"scale": np.float32([2.0])}}
-  path = pretrained.save_pretrained(pretrained.Pretrained(agent.mini(), params, ORIGIN), tmp_path)
-  assert path == tmp_path / "mini.json"
-  return tmp_path
+def folder(saved, tmp_path):
+  return shutil.copytree(saved, tmp_path / "weights")
 
 
 def edit(folder, **changes):
@@ -39,10 +57,11 @@ def test_weights_and_their_origin_are_kept(folder):
   weights = agent.load_pretrained("mini", folder)
   assert weights.config == agent.mini() and weights.origin == ORIGIN
   assert pretrained.load_origin("mini", folder) == ORIGIN
-  assert set(weights.params) == {"core/lstm", "core"}
-  np.testing.assert_array_equal(weights.params["core/lstm"]["w"], [[0, 1, 2], [3, 4, 5]])
-  np.testing.assert_array_equal(weights.params["core/lstm"]["b"], [0.5, -0.25])
-  assert weights.params["core"]["scale"].dtype == np.float32
+  expected = make_params()
+  assert jax.tree.structure(weights.params) == jax.tree.structure(expected)
+  for found, array in zip(jax.tree.leaves(weights.params), jax.tree.leaves(expected), strict=True):
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, array)
   assert sorted(path.name for path in folder.iterdir()) == ["mini.json", "mini.npz"]
 
 
@@ -63,6 +82,38 @@ def test_damaged_arrays(folder, damage):
   else:
     path.unlink()
   with pytest.raises(agent.PretrainedError, match=r"mini\.npz is (damaged: expected|missing)"):
+    agent.load_pretrained("mini", folder)
+
+
+def reseal(folder):
+  """Writes the digest of the arrays as they are into the manifest."""
+  edit(folder, files={"mini.npz": manifests.file_digest(folder / "mini.npz")})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in damage.KINDS if kind != "folder"])
+def test_every_kind_of_damage_under_a_right_digest_is_one_line(folder, kind):
+  damage.KINDS[kind](folder / "mini.npz", NAME)
+  reseal(folder)
+  with pytest.raises(agent.PretrainedError) as error:
+    agent.load_pretrained("mini", folder)
+  text, start = str(error.value), "pretrained weights 'mini': "
+  assert text.startswith(start)
+  damage.check_message(text.removeprefix(start), folder / "mini.npz",
+                       NAME if kind in damage.OF_ARRAYS else "")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+  (lambda array: array.at[3].set(np.nan), r"\[3\]: expected finite numbers, found nan"),
+  (lambda array: array.at[0].set(-np.inf), r"\[0\]: expected finite numbers, found -inf"),
+  (lambda array: array[:-1], r": expected float32\[32\], found float32\[31\]"),
+  (lambda array: array[None], r": expected float32\[32\], found float32\[1, 32\]"),
+  (lambda array: array.astype(np.float16), r": expected float32\[32\], found float16\[32\]"),
+])
+def test_arrays_of_another_agent(folder, change, message):
+  damage.of_array(lambda array: np.asarray(change(jnp.asarray(array))))(folder / "mini.npz", NAME)
+  reseal(folder)
+  with pytest.raises(agent.PretrainedError, match=(
+      rf"^pretrained weights 'mini': .*mini\.npz: {re.escape(NAME)}{message}$")):
     agent.load_pretrained("mini", folder)
 
 

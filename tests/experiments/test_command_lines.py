@@ -189,6 +189,8 @@ def test_a_binary_config_file_raises(run, tmp_path, data):
   ('{"seconds": 1e999}', ["'seconds' must be in (0, 1e+09], found inf"]),
   ('{"actor": []}', ["'actor' is a group of keys, found []"]),
   ('{"seed": {"a": 1}}', ["'seed' takes a int"]),
+  ('{"environment": {"name": ["sc2"]}}', ["'environment.name' takes a str, found ['sc2'] (list)"]),
+  ('{"environment": {"name": {}}}', ["'environment.name' takes a str, found {} (dict)"]),
   ('{"' + 10_000 * "a" + '": 1}', ["does not exist"]),
 ])
 @pytest.mark.parametrize("module", ["train", "evaluate"])
@@ -196,7 +198,7 @@ def test_a_damaged_stored_config_raises(run, tmp_path, module, text, parts):
   (tmp_path / "runs" / "mini").mkdir(parents=True)
   (tmp_path / "runs" / "mini" / "config.json").write_text(text)
   words = ["--run_dir=runs/mini"] if module == "evaluate" else []
-  assert_one_line(run(module, *words), *parts)
+  assert_one_line(run(module, *words), "runs/mini/config.json", *parts)
   assert not run.started
 
 

@@ -48,7 +48,7 @@ def test_damaged_replays_are_refused(replay, tmp_path):
   path = replays.save(tmp_path / "game.npz", replay._replace(hashes=("0" * 64,) * 2))
   assert launch(watch, path).startswith(f"error: {path}: step 0: the game is not the one")
   path.write_bytes(path.read_bytes()[:500])
-  assert launch(watch, path).startswith(f"error: {path}: not a replay, or truncated")
+  assert launch(watch, path).startswith(f"error: {path}: expected an .npz file, found ")
   assert [file.name for file in tmp_path.iterdir()] == ["game.npz"]
 
 

@@ -7,24 +7,24 @@ hold the actions, one row each. `z.FIELD` hold both players' z. Nothing is pickl
 import json
 import os
 import pathlib
-import zipfile
-import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.common import files
+from starleague.common import arrays, files
 from starleague.common.errors import UserError
 from starleague.environments import base
-from starleague.environments.skirmish.rules.tables import tables, tiers
+from starleague.environments.skirmish.rules.tables import constants, tables, tiers
 from starleague.environments.skirmish.rules.tables.tables import GameConfig
 
 SCHEMA = 2
 STEPS_PER_HASH = 256
 UNFINISHED = -1
 MOST_INCOME = 1000  # percent
-MOST_STEPS = 2 ** 20  # far more than in any game: a damaged number must not fill the memory
+_MOST_MANIFEST = 2 ** 20  # bytes
+_MOST_CHARACTERS = 200  # of a text in the manifest
+_MOST_REPEAT = 2  # index of the repeat head
 MOST_SEED = 2 ** 31 - 1
 
 
@@ -49,6 +49,7 @@ class Replay(NamedTuple):
   recorded_with: str  # version of JAX and kind of CPU
 
 
+_HEAD = {"manifest": arrays.Spec(np.uint8, ("bytes",))}
 # Keys of the manifest and their types; schema comes first.
 _MANIFEST = {
   "schema": int, **GameConfig.__annotations__, "seed": int, "players": list, "races": list,
@@ -87,19 +88,23 @@ def load(path: str | os.PathLike[str]) -> Replay:
     OSError: the file cannot be read.
     ReplayError: the file is damaged, has another schema or tier, or is no replay.
   """
-  arrays = _arrays(path)
-  manifest = _manifest(path, arrays)
-  game = GameConfig(*(manifest[name] for name in GameConfig._fields))
-  _check_arrays(path, arrays, game)
+  try:
+    head = arrays.read(path, _HEAD, {"bytes": _MOST_MANIFEST}, others=True)
+    manifest = _manifest(path, head["manifest"])
+    game = GameConfig(*(manifest[name] for name in GameConfig._fields))
+    most = {"bytes": _MOST_MANIFEST, "actions": 2 * manifest["steps"]}
+    found = arrays.read(path, _specs(game, manifest["steps"]), most)
+  except arrays.ArraysError as error:
+    raise ReplayError(str(error)) from error
   replay = Replay(
     game=game, seed=manifest["seed"], players=tuple(manifest["players"]),
     match_up=base.make_match_up(
       manifest["races"], manifest["map_index"], manifest["swap_sides"],
-      types.Statistics(*(arrays[f"z.{name}"] for name in types.Statistics._fields)),
+      types.Statistics(*(found[f"z.{name}"] for name in types.Statistics._fields)),
       manifest["mmr"], manifest["income"]),
-    steps=manifest["steps"], winner=manifest["winner"], step=arrays["step"],
-    player=arrays["player"],
-    actions=types.Action(*(arrays[f"action.{name}"] for name in types.Action._fields)),
+    steps=manifest["steps"], winner=manifest["winner"], step=found["step"],
+    player=found["player"],
+    actions=types.Action(*(found[f"action.{name}"] for name in types.Action._fields)),
     hashes=tuple(manifest["hashes"]), rules=manifest["rules"],
     recorded_with=manifest["recorded_with"])
   _check_actions(path, replay)
@@ -118,44 +123,25 @@ def check_seed(seed: int) -> None:
 
 def _expect(path: Any, what: str, expected: Any, found: Any) -> None:
   if expected != found:
-    raise ReplayError(f"{path}: {what}: expected {expected}, found {found}")
+    raise ReplayError(f"{path}: {what}: expected {expected}, found {str(found):.400}")
 
 
-def _arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-  """Reads the file's arrays, after a test of its checksums."""
-  if not zipfile.is_zipfile(path):
-    with open(path, "rb") as file:  # raises if there is no such file
-      start = file.read(4)
-    raise ReplayError(f"{path}: not a replay, or truncated: expected a .npz file, found one that "
-                      f"begins with {start!r} and has no zip directory at its end")
-  try:
-    with zipfile.ZipFile(path) as archive:
-      broken = archive.testzip()
-    if broken is not None:
-      raise ReplayError(f"{path}: damaged: the checksum of {broken} does not match")
-    with np.load(path, allow_pickle=False) as file:
-      return {name: file[name] for name in file.files}
-  except (ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile,
-          zlib.error, OSError) as error:
-    if isinstance(error, ReplayError):
-      raise
-    raise ReplayError(f"{path}: damaged, or not a replay: {error}") from error
-
-
-def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _manifest(path: Any, text: np.ndarray) -> dict[str, Any]:
   """Reads the manifest and checks the types and ranges of its values."""
-  if "manifest" not in arrays:
-    raise ReplayError(f"{path}: not a replay: expected an array 'manifest', found {sorted(arrays)}")
   try:
-    manifest = json.loads(arrays["manifest"].tobytes())
-  except ValueError as error:
-    raise ReplayError(f"{path}: manifest: expected JSON: {error}") from error
+    manifest = json.loads(text.tobytes())
+  except (ValueError, RecursionError) as error:
+    raise ReplayError(f"{path}: manifest: expected JSON, found {text.tobytes()[:40]!r}") from error
   if not isinstance(manifest, dict):
     raise ReplayError(f"{path}: manifest: expected an object, found {type(manifest).__name__}")
   _expect(path, "schema", SCHEMA, manifest.get("schema"))
   _expect(path, "keys of the manifest", sorted(_MANIFEST), sorted(manifest))
   for key, kind in _MANIFEST.items():
     _expect(path, f"type of {key}", kind.__name__, type(manifest[key]).__name__)
+    for text in manifest[key] if kind is list else [manifest[key]]:
+      if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
+        raise ReplayError(f"{path}: {key}: expected at most {_MOST_CHARACTERS} characters, found "
+                          f"{len(text)}")
   if manifest["tier"] not in tiers.TIERS:
     raise ReplayError(f"{path}: tier: expected one of {', '.join(tiers.TIERS)}, found "
                       f"{manifest['tier']!r}")
@@ -163,48 +149,46 @@ def _manifest(path: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     tables.make_rules(*(manifest[name] for name in GameConfig._fields))
   except ValueError as error:
     raise ReplayError(f"{path}: sizes: {error}") from error
-  for key, low, high in (
-      ("steps", 0, MOST_STEPS), ("winner", UNFINISHED, 2), ("seed", 0, MOST_SEED),
-      ("races", 0, len(types.RACES) - 1), ("map_index", 0, 2 ** 31 - 1), ("mmr", 0, 2 ** 15 - 1),
-      ("income", 0, MOST_INCOME)):
-    for value in np.atleast_1d(manifest[key]):
-      if not low <= value <= high:
-        raise ReplayError(f"{path}: {key}: expected {low} to {high}, found {value}")
+  loops = tiers.TIERS[manifest["tier"]].loop_limit
+  _check_ranges(path, manifest, {
+    "steps": (0, loops // constants.LOOPS_PER_STEP + 1), "winner": (UNFINISHED, 2),
+    "seed": (0, MOST_SEED), "map_index": (0, 2 ** 31 - 1)})
   for key, kind, length in (("players", str, 2), ("races", int, 2), ("mmr", int, 2),
                             ("income", int, 2),
                             ("hashes", str, len(hash_steps(manifest["steps"])))):
     _expect(path, key, f"{length} of {kind.__name__}",
             f"{len(manifest[key])} of "
             f"{'/'.join(sorted({type(value).__name__ for value in manifest[key]}))}")
+  _check_ranges(path, manifest, {
+    "races": (0, len(types.RACES) - 1), "mmr": (0, 2 ** 15 - 1), "income": (0, MOST_INCOME)})
   return manifest
 
 
-def _check_arrays(path: Any, arrays: dict[str, np.ndarray], game: GameConfig) -> None:
-  """Checks names, dtypes and shapes of the arrays."""
-  count = len(np.atleast_1d(arrays.get("step", ())))
-  expected = {"manifest": arrays["manifest"], "step": np.zeros(count, np.int32),
-              "player": np.zeros(count, np.uint8)}
-  for name, spec in types.action_spec(game.max_selected)._asdict().items():
-    expected[f"action.{name}"] = np.zeros((count, *spec.shape), spec.dtype)
+def _check_ranges(path: Any, manifest: dict[str, Any],
+                  ranges: dict[str, tuple[int, int]]) -> None:
+  """Checks numbers, and lists of numbers, of a manifest."""
+  for key, (low, high) in ranges.items():
+    for value in np.atleast_1d(np.array(manifest[key], object)):
+      if not low <= value <= high:
+        raise ReplayError(f"{path}: {key}: expected {low} to {high}, found {value}")
+
+
+def _specs(game: GameConfig, steps: int) -> dict[str, arrays.Spec]:
+  """Returns what the arrays of a replay must be."""
+  most = types.Action(
+    function=vocabulary.NUM_FUNCTIONS - 1, delay=types.MAX_DELAY, queued=1, repeat=_MOST_REPEAT,
+    units=game.max_entities, target_unit=game.max_entities, location=game.location_size ** 2 - 1)
+  specs = {**_HEAD, "step": arrays.Spec(np.int32, ("actions",), 0, max(0, steps - 1)),
+           "player": arrays.Spec(np.uint8, ("actions",), 0, 1)}
+  for (name, spec), high in zip(
+      types.action_spec(game.max_selected)._asdict().items(), most, strict=True):
+    specs[f"action.{name}"] = arrays.Spec(spec.dtype, ("actions", *spec.shape), 0, high)
   for name, spec in types.statistics_spec()._asdict().items():
-    expected[f"z.{name}"] = np.zeros((2, *spec.shape), spec.dtype)
-  _expect(path, "arrays", sorted(expected), sorted(arrays))
-  for name, like in expected.items():
-    _expect(path, name, f"{like.dtype}{list(like.shape)}",
-            f"{arrays[name].dtype}{list(arrays[name].shape)}")
+    specs[f"z.{name}"] = arrays.Spec(spec.dtype, (2, *spec.shape))
+  return specs
 
 
 def _check_actions(path: Any, replay: Replay) -> None:
-  """Checks that each action belongs to a step of the game, one per player and step."""
-  if replay.step.size and not (0 <= replay.step.min() and replay.step.max() < replay.steps):
-    raise ReplayError(f"{path}: step: expected 0 to {replay.steps - 1}, found {replay.step.min()} "
-                      f"to {replay.step.max()}")
-  if np.any(replay.player > 1):
-    raise ReplayError(f"{path}: player: expected 0 or 1, found {replay.player.max()}")
+  """Checks that actions are in order, one per player and step."""
   if np.any(np.diff(2 * replay.step.astype(np.int64) + replay.player) <= 0):
     raise ReplayError(f"{path}: step: expected ascending steps, one action per player and step")
-  function = replay.actions.function
-  wrong = function[(function < 0) | (function >= vocabulary.NUM_FUNCTIONS)]
-  if wrong.size:
-    raise ReplayError(f"{path}: action.function: expected 0 to {vocabulary.NUM_FUNCTIONS - 1}, "
-                      f"found {wrong[0]}")

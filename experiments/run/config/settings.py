@@ -121,7 +121,8 @@ def complete(values: Mapping[str, Any],
   group = values.get("environment")
   named = group.get("name") if isinstance(group, Mapping) else None
   name = changed.get("environment.name", named)
-  merged = base(init if init in INITS else None, registry.games().get(name))
+  merged = base(init if init in INITS else None,
+                registry.games().get(name) if isinstance(name, str) else None)
   _merge(merged, values, "")
   for key, value in changed.items():
     nested: Any = value
@@ -221,7 +222,7 @@ def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
   """Returns the config of a run's directory.
 
   Raises:
-    SettingsError: there is no config, or an invalid one.
+    SettingsError: there is no config, or an invalid one; names the file.
   """
   path = pathlib.Path(run_dir) / CONFIG_FILE
   if not path.exists():
@@ -237,7 +238,10 @@ def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
     raise SettingsError(f"{path} is not JSON: {error}.") from error
   if not isinstance(values, dict):
     raise SettingsError(f"{path} holds a {type(values).__name__}, expected an object of keys.")
-  return complete(values)
+  try:
+    return complete(values)
+  except SettingsError as error:
+    raise SettingsError(f"{path}: {error}") from error
 
 
 def differences(one: ml_collections.ConfigDict, other: ml_collections.ConfigDict,

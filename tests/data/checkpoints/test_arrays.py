@@ -1,6 +1,8 @@
 """Arrays of checkpoints: what is read is what was written, bit for bit, or an error."""
 
 import logging
+import re
+import shutil
 
 import jax
 import jax.numpy as jnp
@@ -57,17 +59,53 @@ def test_trees_without_elements_have_a_manifest_only(tmp_path):
   assert arrays.read(path, "params", {}) == {}
 
 
-def test_arrays_of_another_manifest_are_damaged(tmp_path):
-  path = written(tmp_path, params={"w": np.zeros((2, 3), np.float32)})
-  other_shape = describe_leaves({"w": np.zeros((3, 2), np.float32)})
-  with pytest.raises(CheckpointDamagedError, match=(
-      r"params is damaged: leaf \['w'\]: expected the shape \[3, 2\] .*found \[2, 3\]")):
-    arrays.read(path, "params", other_shape)
-  other_name = describe_leaves({"b": np.zeros((2, 3), np.float32)})
-  with pytest.raises(CheckpointDamagedError, match="params is damaged: expected 1 arrays, found"):
-    arrays.read(path, "params", other_name)
-  with pytest.raises(CheckpointDamagedError, match="other is damaged: expected 1 arrays"):
-    arrays.read(path, "other", other_name)
+KEY = jax.random.key(3)
+
+
+@pytest.mark.parametrize(("tree", "message"), [
+  ({"w": np.zeros((3, 2), np.float32), "key": KEY},
+   "['w']: expected float32[3, 2], found float32[2, 3]"),
+  ({"w": np.zeros((2, 3), np.float64), "key": KEY},
+   "['w']: expected float64[2, 3], found float32[2, 3]"),
+  ({"w": np.zeros((2, 3), np.float32), "key": jax.random.key(3, impl="rbg")},
+   "['key']: expected uint32[4], found uint32[2]"),
+  ({"w": np.zeros((2, 3), np.float32), "key": jax.random.split(KEY, 2)},
+   "['key']: expected uint32[2, 2], found uint32[2]"),
+  ({"w": np.zeros((2, 3), np.float32), "key": np.uint32([0, 3])}, None),
+  ({"w": np.zeros((2, 3), np.float32), "key": KEY, "b": np.ones(1)},
+   "['b']: expected an array of this name, found none"),
+  ({"w": np.zeros((2, 3), np.float32)}, "['key']: expected no array of this name, found one"),
+])
+def test_arrays_of_another_manifest_are_damaged(tmp_path, tree, message):
+  path = written(tmp_path, params={"w": np.zeros((2, 3), np.float32), "key": KEY})
+  if message is None:
+    assert arrays.read(path, "params", describe_leaves(tree))["['key']"].tolist() == [0, 3]
+    return
+  with pytest.raises(CheckpointDamagedError, match=re.escape(f"{path}/params: {message}") + "$"):
+    arrays.read(path, "params", describe_leaves(tree))
+
+
+@pytest.mark.parametrize(("array", "found"), [
+  (np.float32([1, np.nan]), "nan"), (np.float32([1, np.inf]), "inf"),
+  (np.float64([1, -np.inf]), "-inf"), (jnp.bfloat16([1, np.nan]), "nan")])
+def test_numbers_that_are_not_finite_are_damage(tmp_path, array, found):
+  path, described = written(tmp_path, params={"w": array}), describe_leaves({"w": array})
+  with pytest.raises(CheckpointDamagedError, match=re.escape(
+      f"{path}/params: ['w'][1]: expected finite numbers, found {found}")):
+    arrays.read(path, "params", described)
+
+
+@pytest.mark.parametrize("damage", [
+  lambda path: (path / "_METADATA").write_text("{"),
+  lambda path: (path / "_METADATA").write_text(""),
+  lambda path: (path / "manifest.ocdbt").unlink(), shutil.rmtree,
+  lambda path: (path / "manifest.ocdbt").write_bytes(b"x" * 100)])
+def test_files_that_orbax_cannot_read_are_damage(tmp_path, damage):
+  path, described = written(tmp_path, params=PARAMS), describe_leaves(PARAMS)
+  damage(path / "params")
+  with pytest.raises(CheckpointDamagedError, match=re.escape(
+      f"{path}/params: expected 3 arrays that Orbax wrote, found files that it cannot read") + "$"):
+    arrays.read(path, "params", described)
 
 
 def test_an_existing_checkpoint_is_moved_aside(tmp_path):

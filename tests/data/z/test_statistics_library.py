@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import zipfile
 
 import hypothesis
 import jax
@@ -13,8 +12,10 @@ from hypothesis import strategies as st
 
 from starleague.agent import build_order, types
 from starleague.agent import vocabulary as v
+from starleague.common import arrays
 from starleague.data.z import statistics_library
 from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
+from tests.common import damage
 
 TERRAN, ZERG, PROTOSS = 1, 2, 3
 UNIT = v.UNIT_TYPES.index
@@ -184,58 +185,60 @@ def test_saving_and_loading(library, tmp_path):
     np.testing.assert_array_equal(a, b)
 
 
-def test_a_single_array_is_no_library(tmp_path):
-  with open(tmp_path / "z.npz", "wb") as file:
-    np.save(file, np.zeros(3))
-  with pytest.raises(ValueError, match="z.npz is not a readable z library"):
-    StatisticsLibrary.load(tmp_path / "z.npz")
-
-
 def test_an_empty_library_is_saved_too(tmp_path):
   StatisticsLibrary.from_games([]).save(tmp_path / "z.npz")
   assert len(StatisticsLibrary.load(tmp_path / "z.npz")) == 0
 
 
-def test_a_damaged_file_is_named(library, tmp_path):
-  path = tmp_path / "z.npz"
-  library.save(path)
-  data = path.read_bytes()
-  path.write_bytes(data[:len(data) // 2])
-  with pytest.raises(ValueError, match="z.npz is not a readable z library"):
-    StatisticsLibrary.load(path)
-  flipped = bytearray(data)
-  path.write_bytes(data)
-  with zipfile.ZipFile(path) as archive:
-    second = archive.infolist()[1]  # the bytes before it are the compressed data of the first
-  flipped[second.header_offset - 4] ^= 0xFF
-  path.write_bytes(flipped)
-  with pytest.raises(ValueError, match="z.npz is not a readable z library"):
-    StatisticsLibrary.load(path)
-  path.write_bytes(b"")
-  with pytest.raises(ValueError, match="z.npz is not a readable z library"):
-    StatisticsLibrary.load(path)
+def test_a_missing_file(tmp_path):
   with pytest.raises(FileNotFoundError):
     StatisticsLibrary.load(tmp_path / "none.npz")
 
 
+@pytest.mark.parametrize("kind", damage.KINDS)
+@pytest.mark.parametrize("name", ["home_race", "units", "build_order_xy"])
+def test_every_kind_of_damage_is_one_line(library, tmp_path, kind, name):
+  path = tmp_path / "z.npz"
+  library.save(path)
+  damage.KINDS[kind](path, name)
+  with pytest.raises(arrays.ArraysError) as error:
+    StatisticsLibrary.load(path)
+  damage.check_message(str(error.value), path, name if kind in damage.OF_ARRAYS else "")
+
+
 @pytest.mark.parametrize("change, message", [
-  ({"format": np.array(99)}, "has format 99, expected 2"),
-  ({"format": np.array(1), "side": None}, "has format 1, expected 2"),
-  ({"side": np.full(5, 2, np.uint8)}, "side is 2 of a game"),
-  ({"vocabulary": np.array("0123")}, "numbers unit types by vocabulary 0123"),
-  ({"units": np.zeros((5, 7), bool)}, r"units has shape \(5, 7\), expected \(5, 256\)"),
-  ({"home_race": np.zeros(3, np.uint8)}, r"home_race has shape \(3,\), expected \(5,\)"),
-  ({"effects": None}, "lacks effects"),
-  ({"map_index": np.array([0, 1, 1, 2, 1], np.int32)}, "map_index names map 2 of 2"),
-  ({"units": np.zeros((5, 256), np.int64)}, "units is int64, expected bool"),
-  ({"home_race": np.full(5, 9, np.uint8)}, "home_race is 9 of a game, expected 0 to 4"),
-  ({"away_race": np.full(5, 200, np.uint8)}, "away_race is 200 of a game, expected 0 to 4"),
-  ({"format": np.zeros(2, np.int64)}, r"format is int64\[2\], expected an integer with 0 axes"),
-  ({"format": np.array("two")}, r"format is <U3\[\], expected an integer"),
-  ({"maps": np.array("Kairos")}, r"maps is <U6\[\], expected text with 1 axes"),
-  ({"maps": np.arange(2)}, r"maps is int64\[2\], expected text"),
-  ({"vocabulary": np.zeros(3)}, r"vocabulary is float64\[3\], expected text"),
-  ({"units": np.zeros((5, 256), object)}, "not a readable z library"),  # pickled: never loaded
+  ({"format": np.array(99)}, "format: expected 2, found 99; make it again with this version"),
+  ({"format": np.array(1), "side": None}, "format: expected 2, found 1; make it again"),
+  ({"side": np.full(5, 2, np.uint8)}, r"side\[0\]: expected 0 to 1, found 2"),
+  ({"vocabulary": np.array("0123")}, "vocabulary: expected '[0-9a-f]{64}', found '0123'; make it"),
+  ({"units": np.zeros((5, 7), bool)},
+   r"units: expected bool\[5, 256\] as map_index has, found bool\[5, 7\]"),
+  ({"home_race": np.zeros(3, np.uint8)},
+   r"home_race: expected uint8\[5\] as map_index has, found uint8\[3\]"),
+  ({"map_index": np.zeros(3, np.int32)},
+   r"build_order: expected uint8\[3, 20\] as map_index has, found uint8\[5, 20\]"),
+  ({"effects": None}, "effects: expected an array of this name, found away_race, "),
+  ({"notes": np.zeros(1)}, "notes: expected no array of this name, only away_race, "),
+  ({"map_index": np.array([0, 1, 1, 2, 1], np.int32)},
+   r"map_index\[3\]: expected 0 to 1, found 2"),
+  ({"map_index": np.array([0, -1, 1, 0, 1], np.int32)},
+   r"map_index\[1\]: expected 0 to 1, found -1"),
+  ({"units": np.zeros((5, 256), np.int64)}, r"units: expected bool\[5, 256\] .*found int64"),
+  ({"units": np.full((5, 256), 2, np.uint8).view(bool)},
+   r"units\[0, 0\]: expected bytes 0 or 1, found 2"),
+  ({"home_race": np.full(5, 9, np.uint8)}, r"home_race\[0\]: expected 0 to 4, found 9"),
+  ({"away_race": np.uint8([1, 200, 1, 1, 1])}, r"away_race\[1\]: expected 0 to 4, found 200"),
+  ({"build_order": np.full((5, 20), 255, np.uint8)},
+   r"build_order\[0, 0\]: expected 0 to \d+, found 255"),
+  ({"format": np.zeros(2, np.int64)}, r"format: expected int64\[\], found int64\[2\]"),
+  ({"format": np.array("two")}, r"format: expected int64\[\], found text\[\]"),
+  ({"maps": np.array("Kairos")}, r"maps: expected text\[maps\], found text\[\]"),
+  ({"maps": np.arange(2)}, r"maps: expected text\[2\], found int64\[2\]"),
+  ({"maps": np.array(["Kairos", "Kairos"])}, "maps: expected each name once, found 'Kairos' 2"),
+  ({"maps": np.zeros(0, "U1")}, r"map_index\[0\]: expected 0 to -1, found 1"),
+  ({"maps": np.uint32([[0x110000], [65]]).view("<U1")[:, 0]},
+   r"maps\[0\]: expected text of Unicode characters, found others"),
+  ({"vocabulary": np.zeros(3)}, r"vocabulary: expected text\[\], found float64\[3\]"),
 ])
 def test_other_files_are_refused(library, tmp_path, change, message):
   path = tmp_path / "z.npz"
@@ -244,8 +247,16 @@ def test_other_files_are_refused(library, tmp_path, change, message):
     data = {name: file[name] for name in file.files}
   data.update(change)
   np.savez(path, **{name: value for name, value in data.items() if value is not None})
-  with pytest.raises(ValueError, match=message):
+  with pytest.raises(arrays.ArraysError, match=f"^{path}: {message}"):
     StatisticsLibrary.load(path)
+
+
+def test_the_number_of_games_is_bounded(library, tmp_path, monkeypatch):
+  library.save(tmp_path / "z.npz")
+  monkeypatch.setattr(statistics_library, "MOST_GAMES", 4)
+  with pytest.raises(arrays.ArraysError, match=(
+      r"map_index: expected 0 to 4 along axis 0, found int32\[5\]$")):
+    StatisticsLibrary.load(tmp_path / "z.npz")
 
 
 _SAVES_FOR_EVER = """

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from starleague.data.replays import names
+from starleague.data.replays import decode, names
 from tests.data.replays import encoding
 
 BUILD = 75689
@@ -144,3 +144,8 @@ class Game:
       else:
         found[name] = content
     return encoding.archive(found, self.header(), sizes)
+
+
+def decoded(game=None, **files):
+  """Returns the rows of a synthetic game; keywords replace files, see `Game.replay`."""
+  return decode.decode((game or Game()).replay(**files), "a.SC2Replay")

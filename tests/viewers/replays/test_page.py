@@ -6,7 +6,7 @@ import re
 import pytest
 
 from starleague.data.replays import decode, refusals
-from starleague.viewers.replays import figures, page, summary
+from starleague.viewers.replays import page, summary
 from tests.data.replays.games import Game
 from tests.viewers import browser, pages
 
@@ -55,11 +55,6 @@ def test_the_plots_of_the_page(whole):
 def test_a_page_without_games():
   text = page.render("a", inputs(refused=[EVIL]))
   assert "No file was read." in text and len(plots(text)) == 1
-
-
-@pytest.mark.parametrize("seconds, text", [(0, "0:00"), (59.9, "0:59"), (61, "1:01")])
-def test_clock(seconds, text):
-  assert figures.clock(seconds) == text
 
 
 @browser.needs_browser

@@ -1,50 +1,57 @@
-"""The committed tables against the technology tree, where it is available."""
+"""A tier with its tables: sizes for an agent, what each tier has, refused sizes."""
 
-import csv
-import json
-import lzma
-import pathlib
-
+import numpy as np
 import pytest
 
-from starleague.environments.skirmish.rules.tables import tables
-from starleague.experiments.generate import skirmish_tables
-from starleague.experiments.generate.vocabulary import write_csv
-
-TREE = pathlib.Path(__file__).resolve().parents[6] / "shared" / "data" / "techtree" / "data.json.xz"
-FOLDER = pathlib.Path(tables.__file__).parent
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 
-@pytest.fixture(scope="module")
-def tree():
-  if not TREE.exists():
-    pytest.skip(f"no technology tree at {TREE}: python-sc2's data.json is not part of the project")
-  with lzma.open(TREE, "rt") as file:
-    return json.load(file)
+def rules(name):
+  return tables.make_rules(*tables.GAME_CONFIGS[name])
 
 
-@pytest.mark.parametrize(("name", "columns", "rows"), [
-  ("units.csv", skirmish_tables.UNIT_COLUMNS, skirmish_tables.unit_rows),
-  ("upgrades.csv", skirmish_tables.UPGRADE_COLUMNS, skirmish_tables.upgrade_rows)])
-def test_tables_match_the_technology_tree(tree, tmp_path, name, columns, rows):
-  write_csv(tmp_path / name, columns, rows(tree))
-  assert (FOLDER / name).read_text() == (tmp_path / name).read_text()
+@pytest.mark.parametrize("preset, name", [("mini", "mini"), ("medium", "default")])
+def test_sizes_of_the_presets(preset, name):
+  config = agent_config.preset(preset)
+  assert tables.game_config(name, config) == tables.GAME_CONFIGS[name]
+  assert rules(name).half == rules(name).tier.map_size / 2
 
 
-def test_units_without_overrides_have_the_trees_numbers(tree):
-  """Read from the source directly, without the functions that write the tables."""
-  source = {unit["name"]: unit for unit in tree["Unit"]}
-  with (FOLDER / "units.csv").open(newline="") as file:
-    rows = {row["name"]: row for row in csv.DictReader(file)}
-  assert len(rows) == 52
-  for name, row in rows.items():
-    unit = source[name]
-    assert int(row["id"]) == unit["id"]
-    assert float(row["health"]) == unit["max_health"]
-    assert float(row["shield"]) == unit.get("max_shield", 0)
-    assert float(row["armor"]) == unit["armor"] and float(row["food"]) == unit["supply"]
-    assert float(row["time"]) == round(unit["time"])
-    drone = 50 if row["producer"] == str(source["Drone"]["id"]) else 0
-    if "minerals" not in skirmish_tables.OVERRIDES.get(name, {}):
-      assert int(row["minerals"]) + drone == unit["minerals"], name
-    assert int(row["vespene"]) == unit["gas"]
+@pytest.mark.parametrize("name, unit_types, functions, upgrades, races", [
+  ("mini", 8, 18, 0, ("Terran",)), ("default", 53, 98, 52, constants.RACES),
+  ("large", 53, 98, 52, constants.RACES)])
+def test_content_of_the_tiers(name, unit_types, functions, upgrades, races):
+  """98 functions: no_op, 12 commands, 12 abilities, 51 products without morphed tanks, 22 lines."""
+  found = rules(name)
+  assert (len(found.types.names), len(found.functions.names), len(found.upgrades.names)) == (
+    unit_types, functions, upgrades)
+  assert tuple(constants.RACES[race] for race in found.races) == races
+
+
+def test_mini_lacks_what_the_whole_game_has():
+  """Arrays of what a tier lacks are left out of its programs."""
+  names = ("has_gas", "has_upgrades", "has_shields", "has_energy", "has_flyers", "has_larvae")
+  for name, present in (("mini", False), ("default", True)):
+    found = rules(name)
+    assert [getattr(found, each) for each in names] == [present] * len(names)
+    assert found.has(constants.STIM) == found.has_verb(constants.PATROL) == present
+    assert found.has_verb(constants.GATHER) and (found.terrain is None) != present
+
+
+def test_races_of_the_agent():
+  """none and random count as Terran, the first."""
+  found = tables.race_index(np.arange(len(types.RACES)))
+  assert [constants.RACES[index] for index in found] == [
+    "Terran", "Terran", "Zerg", "Protoss", "Terran"]
+
+
+@pytest.mark.parametrize("change, message", [
+  ({"tier": "huge"}, "unknown tier 'huge': choose one of ['default', 'large', 'mini']"),
+  ({"max_entities": 59}, "tier mini: max_entities is 59, but a player may see 60"),
+  ({"map_size": 33}, "tier mini: map_size is 33, expected a multiple of 32")])
+def test_sizes_that_do_not_fit_are_refused(change, message):
+  with pytest.raises(ValueError) as error:
+    tables.make_rules(*tables.DEFAULT_GAME_CONFIG._replace(**change))
+  assert str(error.value) == message

@@ -56,6 +56,9 @@ HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "s2protocol": ("data/replays/",), "pysc2": ("environments/sc2/",),
          "s2clientprotocol": ("environments/sc2/",), "websockets": ("environments/sc2/",),
          "pgx": ("companions/tasks/minatar.py",), "bsuite": ("companions/tasks/bsuite.py",),
+         "xminigrid": ("companions/tasks/minigrid.py",), "popgym": ("companions/tasks/popgym.py",),
+         "jaxmarl": ("companions/tasks/jaxmarl.py",), "ale_py": ("companions/tasks/atari.py",),
+         "gymnasium": ("companions/tasks/gymnasium.py",),
          "ray": ("experiments/run/processes/cluster.py",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))

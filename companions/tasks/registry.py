@@ -1,5 +1,6 @@
 """Tasks by name. A family's package is imported when the first task of it is made."""
 
+import contextlib
 import difflib
 from collections.abc import Callable
 from types import ModuleType
@@ -21,8 +22,36 @@ def _bsuite() -> ModuleType:
   return bsuite
 
 
+def _ale() -> ModuleType:
+  from starleague.companions.tasks import atari
+  return atari
+
+
+def _gymnasium() -> ModuleType:
+  from starleague.companions.tasks import gymnasium
+  return gymnasium
+
+
+def _jaxmarl() -> ModuleType:
+  with contextlib.redirect_stdout(None):  # JaxMARL prints what it imports
+    from starleague.companions.tasks import jaxmarl
+  return jaxmarl
+
+
+def _popgym() -> ModuleType:
+  from starleague.companions.tasks import popgym
+  return popgym
+
+
+def _xminigrid() -> ModuleType:
+  from starleague.companions.tasks import minigrid
+  return minigrid
+
+
 # Importers of adapters: modules with `TASKS`, task -> parameters with defaults, and `make`.
-_FAMILIES: dict[str, Callable[[], ModuleType]] = {"bsuite": _bsuite, "minatar": _minatar}
+_FAMILIES: dict[str, Callable[[], ModuleType]] = {
+  "ale": _ale, "bsuite": _bsuite, "gymnasium": _gymnasium, "jaxmarl": _jaxmarl,
+  "minatar": _minatar, "popgym": _popgym, "xminigrid": _xminigrid}
 
 
 def make_task(name: str, copies: int, seed: int = 0) -> Task:
@@ -36,7 +65,7 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
       `bsuite-deep_sea`.
 
   Raises:
-    TaskError: an unknown task or parameter, a value of another type, a package that is not
+    TaskError: an unknown task or parameter, a value that is refused, a package that is not
       installed, or actions that are not discrete.
   """
   if copies < 1:
@@ -53,7 +82,13 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
                     f"did you mean {' or '.join(f'{family}-{each}' for each in close)}?")
   parameters = _parameters(name, text, _COMMON | adapter.TASKS[task])
   scale = parameters.pop("scale")
-  made = adapter.make(name, task, copies, seed, **parameters)
+  try:
+    made = adapter.make(name, task, copies, seed, **parameters)
+  except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+    if isinstance(error, TaskError) or not text:
+      raise
+    raise TaskError(f"task {name!r}: {family} refuses the parameters: "
+                    f"{type(error).__name__}: {error}".splitlines()[0]) from error
   return made if scale == 1.0 else _scaled(made, scale)
 
 
@@ -95,7 +130,7 @@ def _parameters(name: str, text: str, defaults: dict[str, Any]) -> dict[str, Any
   return parameters
 
 
-_MAY_BE_0 = {"limit"}
+_MAY_BE_0 = {"limit", "threads"}
 _EXPECTED = {int: "a whole number from 1", float: "a finite number", bool: "True or False",
              str: "a word"}
 

@@ -28,6 +28,8 @@ from tests.companions.tasks import episodes
                              "number, as scale=1.0"),
   ("minatar-breakout:minimal=5", "task 'minatar-breakout:minimal=5': minimal is '5'; expected True "
                                  "or False, as minimal=True"),
+  ("jaxmarl-switch_riddle:agents=2", "task 'jaxmarl-switch_riddle:agents=2': jaxmarl refuses the "
+                                     "parameters: AssertionError: The minimum number of agents"),
 ])
 def test_bad_names_are_refused_in_one_line(name, message):
   with pytest.raises(TaskError) as caught:

@@ -4,14 +4,16 @@ The assembler uses numpy only. It keeps the last T + 1 steps of each row (one pl
 ring, already packed: a due trajectory is exactly the content of the ring. Trajectories of a game
 start every T steps: consecutive ones share the bootstrap step, and each transition is trained on.
 The last trajectory is moved back to end with the game.
+
+Rows may also be continuous: games follow each other in a row, and trajectories cross their ends.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 from starleague.data.records import Records
 
@@ -27,28 +29,44 @@ class Cut(NamedTuple):
 class Assembler:
   """Cuts trajectories out of interleaved games."""
 
-  def __init__(self, config: AgentConfig, unroll_length: int, num_rows: int):
+  def __init__(self, config: wire.Form, unroll_length: int, num_rows: int, *,
+               period: int | None = None, continuous: bool = False):
     """Allocates the rings.
 
     Args:
-      config: of the agent.
+      config: form of the steps.
       unroll_length: T.
       num_rows: rows are 0 to num_rows - 1.
+      period: steps between the starts of consecutive trajectories of a row; None: T. Trajectories
+        with a shorter period overlap (R2D2, Kapturowski et al. 2019).
+      continuous: rows do not end. A step that begins a game follows the last action of the game
+        before it, and has that action's reward and discount, which is 0.
+
+    Raises:
+      ValueError: `period` is not in 1 to T; the steps of a system other than AlphaStar's agent are
+        not continuous.
     """
+    if period is not None and not 1 <= period <= unroll_length:
+      raise ValueError(f"period: expected 1 to {unroll_length}, the unroll length, found {period}.")
+    if not continuous and isinstance(config, wire.StepFormat):
+      raise ValueError("steps of a StepFormat have no terminal step: make the rows continuous.")
     spec = wire.packed_spec(config, unroll_length)
     size = unroll_length + 1
     self._unroll_length, self._config = unroll_length, config
+    self._period, self._continuous = period or unroll_length, continuous
     self._ring = wire.Columns(*[
       np.zeros((num_rows, size, x.shape[-1]), x.dtype) for x in spec[:-1]])
     self._state = np.zeros((num_rows, size, *spec.state.shape), spec.state.dtype)
-    self._length = np.full((num_rows,), -1)  # steps of the row's game so far; -1: no game
+    # Steps of the row's game so far; -1: no game.
+    self._length = np.full((num_rows,), 0 if continuous else -1)
     self._fields = wire.layout(config).fields
 
   def add(self, records: Records, record: np.ndarray | None = None) -> list[Cut]:
     """Adds steps and returns the trajectories that they complete, in order for each row.
 
     Steps of a row before its first `first` are skipped. If a row's game is abandoned (another
-    begins without a last step), its steps since the last trajectory are lost.
+    begins without a last step), its steps since the last trajectory are lost. In continuous rows
+    `first` and `last` are ignored.
 
     Args:
       records: numpy or JAX arrays.
@@ -71,8 +89,9 @@ class Assembler:
       step = wire.pack_steps(step)
     flat = wire.Columns(*[flat_rows(x) for x in step])
     state = flat_rows(wire.pack_state(jax.tree.map(np.asarray, records.core_state), row.ndim))
-    first, last = np.asarray(records.first).reshape(-1), np.asarray(records.last).reshape(-1)
     row = row.reshape(-1)
+    first, last = np.zeros((2, *row.shape), bool) if self._continuous else (
+      np.asarray(records.first).reshape(-1), np.asarray(records.last).reshape(-1))
     cuts: list[Cut] = []
     for chosen in _rounds(row, np.flatnonzero(taken.reshape(-1))):
       self._length[row[chosen[first[chosen]]]] = 0
@@ -102,14 +121,15 @@ class Assembler:
     self._state[rows, at] = state[chosen]
     floats[rows, at, reward] = 0
     floats[rows, at, discount] = 1
-    if last.any():
+    if not isinstance(self._config, wire.StepFormat) and last.any():
       wire.make_terminal(self._ring, (rows[last], at[last]), self._config)
     self._length[rows] = length + 1
 
   def _cut(self, rows: np.ndarray, chosen: np.ndarray, last: np.ndarray) -> list[Cut]:
     """Returns the trajectories that are complete with the newest steps of these rows."""
     newest = self._length[rows] - 1
-    due = (newest > 0) & ((newest % self._unroll_length == 0) | last)
+    complete = newest - self._unroll_length
+    due = (newest > 0) & ((complete >= 0) & (complete % self._period == 0) | last)
     cuts = [Cut(int(row), int(at), self._read(row))
             for row, at in zip(rows[due], chosen[due], strict=True)]
     self._length[rows[last]] = -1
@@ -127,7 +147,7 @@ class Assembler:
 def flat_rows(x: jax.Array | np.ndarray) -> np.ndarray:
   """Returns records [N, C, width] as rows [N * C, width]."""
   x = np.asarray(x)
-  return x.reshape(-1, x.shape[-1])
+  return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _rounds(row: np.ndarray, index: np.ndarray) -> list[np.ndarray]:

@@ -6,9 +6,13 @@ an actor may pack on its device and fetch five arrays instead of sixty. Integers
 sent as differences between consecutive steps, modulo their range, which loses nothing: most of a
 game does not change in a step, and zeros compress well.
 
+The form of the steps is AlphaStar's, given by an AgentConfig, or that of another system, given by a
+`StepFormat`.
+
 Parameters travel as one vector of bytes, with a hash of their tree, shapes and dtypes.
 """
 
+import dataclasses
 import functools
 import hashlib
 import math
@@ -41,6 +45,10 @@ class Columns(NamedTuple, Generic[Leaf]):
   float32: Leaf
 
 
+_DTYPES = Columns[DTypeLike](np.uint8, np.uint8, np.int16, np.int32, np.float32)
+_UNPACKED = _DTYPES._replace(bits=np.bool_)
+
+
 class Packed(NamedTuple, Generic[Leaf]):
   """A trajectory on the wire: columns [T + 1, width], integers as differences in time.
 
@@ -56,6 +64,24 @@ class Packed(NamedTuple, Generic[Leaf]):
 
 
 BATCH_AXES = dict.fromkeys(Columns._fields, 1) | {"state": 0}  # of the fields of a Packed batch
+
+
+@dataclasses.dataclass(frozen=True)
+class StepFormat:
+  """The steps of a system other than AlphaStar's agent.
+
+  Attributes:
+    step: a NamedTuple with the fields `reward` and `discount`, [] float32, and others: trees of
+      jax.ShapeDtypeStruct without dicts; dtypes bool, uint8, int16, int32 and float32.
+    state: the core state before a step: a tree of float32 ShapeDtypeStruct with at least one leaf,
+      which may be empty, [0].
+  """
+
+  step: Any
+  state: Any
+
+
+Form = AgentConfig | StepFormat
 
 
 class ColumnField(NamedTuple):
@@ -75,8 +101,13 @@ class Layout(NamedTuple):
   num_bits: int
 
 
-def _split_minimap(step: types.Step) -> types.Step:
-  """Replaces `minimap` by a pair: the binary planes as booleans, the other planes unchanged."""
+def _split_minimap(step: Any) -> Any:
+  """Replaces `minimap` by a pair: the binary planes as booleans, the other planes unchanged.
+
+  Steps of other systems stay as they are.
+  """
+  if not isinstance(step, types.Step):
+    return step
   minimap = step.observation.minimap
   binary, other = minimap[..., BINARY_PLANES, :, :], minimap[..., _OTHER_PLANES, :, :]
   return step._replace(
@@ -91,14 +122,27 @@ def _join_minimap(step: types.Step) -> types.Step:
   return step._replace(observation=step.observation._replace(minimap=planes[..., order, :, :]))
 
 
+def step_spec(form: Form) -> Any:
+  """Returns shapes and dtypes of a step."""
+  if isinstance(form, StepFormat):
+    return form.step
+  return types.step_spec(form.max_entities, form.map_size, form.max_selected)
+
+
+def state_spec(form: Form) -> Any:
+  """Returns shapes and dtypes of the core state before a step."""
+  return form.state if isinstance(form, StepFormat) else types.core_state_spec(form)
+
+
 @functools.lru_cache(maxsize=16)
-def _template(config: AgentConfig) -> tuple[types.Step, dict[str, jax.ShapeDtypeStruct]]:
+def _template(form: Form) -> tuple[Any, dict[str, jax.ShapeDtypeStruct]]:
   """Returns a step of specs with the minimap split, and its leaves by path."""
-  step = types.step_spec(config.max_entities, config.map_size, config.max_selected)
-  planes = step.observation.minimap.shape[1:]
-  step = step._replace(observation=step.observation._replace(minimap=(
-    jax.ShapeDtypeStruct((len(BINARY_PLANES), *planes), np.bool_),
-    jax.ShapeDtypeStruct((len(_OTHER_PLANES), *planes), np.uint8))))
+  step = step_spec(form)
+  if isinstance(step, types.Step):
+    planes = step.observation.minimap.shape[1:]
+    step = step._replace(observation=step.observation._replace(minimap=(
+      jax.ShapeDtypeStruct((len(BINARY_PLANES), *planes), np.bool_),
+      jax.ShapeDtypeStruct((len(_OTHER_PLANES), *planes), np.uint8))))
   leaves = jax.tree_util.tree_leaves_with_path(step)
   return step, {jax.tree_util.keystr(path, simple=True, separator="."): leaf
                 for path, leaf in leaves}
@@ -109,12 +153,19 @@ def _column(dtype: DTypeLike) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def layout(config: AgentConfig) -> Layout:
-  """Returns the places of a step's leaves in the columns; cached."""
+def layout(form: Form) -> Layout:
+  """Returns the places of a step's leaves in the columns; cached.
+
+  Raises:
+    ValueError: a leaf has a dtype that no column has; names it.
+  """
   ends = dict.fromkeys(Columns._fields, 0)
   fields = {}
-  for path, leaf in _template(config)[1].items():
+  for path, leaf in _template(form)[1].items():
     column = _column(leaf.dtype)
+    if column not in ends:
+      raise ValueError(f"leaf {path!r} of the steps: found {column}, expected bool, uint8, int16, "
+                       "int32 or float32.")
     start, ends[column] = ends[column], ends[column] + math.prod(leaf.shape)
     fields[path] = ColumnField(column, slice(start, ends[column]), leaf.shape, np.dtype(leaf.dtype))
   num_bits = ends["bits"]
@@ -131,8 +182,8 @@ def _check_planes(minimap: np.ndarray) -> None:
         "travels as one bit.")
 
 
-def check_steps(step: types.Step, config: AgentConfig) -> None:
-  """Checks that steps with any leading axes have the leaves that the AgentConfig specifies.
+def check_steps(step: Any, form: Form) -> None:
+  """Checks that steps with any leading axes have the leaves that their form specifies.
 
   A leaf of another dtype would travel in a column where `unpack_steps` does not expect it.
 
@@ -140,18 +191,18 @@ def check_steps(step: types.Step, config: AgentConfig) -> None:
     ValueError: names the first leaf that differs, with found and expected dtype and shape.
   """
   leading = tuple(step.discount.shape)
-  spec = types.step_spec(config.max_entities, config.map_size, config.max_selected)
+  kind = "this format" if isinstance(form, StepFormat) else f"preset {form.name!r}"
   for (path, leaf), expected in zip(
-      jax.tree_util.tree_leaves_with_path(step), jax.tree.leaves(spec), strict=True):
+      jax.tree_util.tree_leaves_with_path(step), jax.tree.leaves(step_spec(form)), strict=True):
     if leaf.shape != leading + expected.shape or leaf.dtype != expected.dtype:
       name = jax.tree_util.keystr(path, simple=True, separator=".")
       raise ValueError(
         f"leaf {name!r} of the steps: found {leaf.dtype}{list(leaf.shape)}, expected "
         f"{np.dtype(expected.dtype)}{list(leading + expected.shape)}; make steps as "
-        f"types.step_spec of preset {config.name!r} says.")
+        f"wire.step_spec of {kind} says.")
 
 
-def pack_steps(step: types.Step) -> Columns:
+def pack_steps(step: Any) -> Columns:
   """Packs steps with any leading axes `...` into columns [..., width].
 
   Exact if the binary planes hold 0 and 1 only. Numpy arrays give numpy arrays; JAX arrays (or
@@ -161,46 +212,49 @@ def pack_steps(step: types.Step) -> Columns:
     ValueError: a binary plane holds another value; checked for numpy arrays only.
   """
   xp: Any = np if isinstance(step.discount, np.ndarray) else jnp
-  if xp is np:
+  if xp is np and isinstance(step, types.Step):
     _check_planes(step.observation.minimap)
   leading = step.discount.shape
-  parts: dict[str, list[Array]] = {name: [] for name in Columns._fields}
+  parts: dict[str, list[Array]] = {
+    name: [xp.zeros((*leading, 0), dtype)] for name, dtype in _UNPACKED._asdict().items()}
   for leaf in jax.tree.leaves(_split_minimap(step)):
-    parts[_column(leaf.dtype)].append(leaf.reshape(*leading, -1))
+    parts[_column(leaf.dtype)].append(leaf.reshape(*leading, math.prod(leaf.shape[len(leading):])))
   columns = {name: xp.concatenate(leaves, axis=-1) for name, leaves in parts.items()}
   return Columns(**columns | {"bits": xp.packbits(columns["bits"], axis=-1)})
 
 
-def unpack_steps(columns: Columns, config: AgentConfig) -> types.Step:
+def unpack_steps(columns: Columns, form: Form) -> Any:
   """The inverse of `pack_steps`, under jit: columns [..., width] to steps with those axes."""
-  where = layout(config)
+  where = layout(form)
   leading = columns.float32.shape[:-1]
   bits = jnp.unpackbits(jnp.asarray(columns.bits), axis=-1, count=where.num_bits).astype(bool)
   columns = columns._replace(bits=bits)
   leaves = [getattr(columns, field.column)[..., field.slice].reshape(*leading, *field.shape)
             for field in where.fields.values()]
-  step = jax.tree.unflatten(jax.tree.structure(_template(config)[0]), leaves)
-  return _join_minimap(step)
+  step = jax.tree.unflatten(jax.tree.structure(_template(form)[0]), leaves)
+  return _join_minimap(step) if isinstance(step, types.Step) else step
 
 
-def pack_state(state: types.CoreState, num_leading: int = 0) -> Any:
-  """Packs core states into vectors: leaves [..., layers, size] to [..., n].
+def pack_state(state: Any, num_leading: int = 0) -> Any:
+  """Packs core states into vectors: leaves [..., ...] float32 to [..., n].
 
   Args:
     state: numpy or JAX arrays.
     num_leading: number of leading axes `...`.
   """
-  xp: Any = np if isinstance(state.hidden, np.ndarray) else jnp
-  return xp.concatenate(
-    [x.reshape(*x.shape[:num_leading], -1) for x in jax.tree.leaves(state)], axis=-1)
+  leaves = jax.tree.leaves(state)
+  xp: Any = np if isinstance(leaves[0], np.ndarray) else jnp
+  return xp.concatenate([x.reshape(*x.shape[:num_leading], math.prod(x.shape[num_leading:]))
+                         for x in leaves], axis=-1)
 
 
-def unpack_state(vector: Array, config: AgentConfig) -> types.CoreState:
-  """The inverse of `pack_state`: [..., n] to leaves [..., layers, size]."""
-  spec = types.core_state_spec(config)
-  halves = jnp.split(jnp.asarray(vector), 2, axis=-1)
-  return types.CoreState(*[
-    half.reshape(*vector.shape[:-1], *leaf.shape) for half, leaf in zip(halves, spec, strict=True)])
+def unpack_state(vector: Array, form: Form) -> Any:
+  """The inverse of `pack_state`: [..., n] to leaves [..., ...]."""
+  leaves, treedef = jax.tree.flatten(state_spec(form))
+  ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])[:-1]
+  return jax.tree.unflatten(treedef, [
+    part.reshape(*vector.shape[:-1], *leaf.shape)
+    for part, leaf in zip(jnp.split(jnp.asarray(vector), ends, axis=-1), leaves, strict=True)])
 
 
 def difference(x: np.ndarray) -> np.ndarray:
@@ -223,7 +277,7 @@ def _running_sum(x: jax.Array) -> jax.Array:
 
 
 def make_terminal(columns: Columns, index: tuple, config: AgentConfig) -> None:
-  """Makes steps terminal, in place: no action, discount 0, weight 0.
+  """Makes steps of AlphaStar's agent terminal, in place: no action, discount 0, weight 0.
 
   Args:
     columns: numpy arrays [..., width], not differences.
@@ -266,36 +320,35 @@ def pack(trajectory: types.Trajectory) -> Packed:
   return seal(pack_steps(trajectory.steps), pack_state(trajectory.initial_state))
 
 
-def unpack(packed: Packed, config: AgentConfig) -> types.Trajectory:
+def unpack(packed: Packed, form: Form) -> types.Trajectory:
   """The inverse of `pack`, under jit; also of a batch.
 
   Args:
     packed: columns [T + 1, width] and state [n], or [T + 1, B, width] and [B, n].
-    config: the AgentConfig of the packed trajectory.
+    form: of the steps.
 
   Returns:
-    A trajectory with leaves [T + 1, ...], or [T + 1, B, ...] and a state [B, layers, size].
+    A trajectory with leaves [T + 1, ...], or [T + 1, B, ...] and a state [B, ...].
   """
   columns = [x if x.dtype == np.float32 else _running_sum(x) for x in map(jnp.asarray, packed[:-1])]
   return types.Trajectory(
-    steps=unpack_steps(Columns(*columns), config),
-    initial_state=unpack_state(packed.state, config))
+    steps=unpack_steps(Columns(*columns), form),
+    initial_state=unpack_state(packed.state, form))
 
 
-def packed_spec(config: AgentConfig, unroll_length: int) -> Packed[jax.ShapeDtypeStruct]:
+def packed_spec(form: Form, unroll_length: int) -> Packed[jax.ShapeDtypeStruct]:
   """Returns shapes and dtypes of a packed trajectory with T = `unroll_length`."""
-  dtypes = Columns[DTypeLike](np.uint8, np.uint8, np.int16, np.int32, np.float32)
   columns = [jax.ShapeDtypeStruct((unroll_length + 1, width), dtype)
-             for width, dtype in zip(layout(config).widths, dtypes, strict=True)]
-  state = sum(math.prod(x.shape) for x in jax.tree.leaves(types.core_state_spec(config)))
+             for width, dtype in zip(layout(form).widths, _DTYPES, strict=True)]
+  state = sum(math.prod(x.shape) for x in jax.tree.leaves(state_spec(form)))
   return Packed(*[*columns, jax.ShapeDtypeStruct((state,), np.float32)])
 
 
-def empty_batch(config: AgentConfig, unroll_length: int, batch_size: int) -> Packed[np.ndarray]:
+def empty_batch(form: Form, unroll_length: int, batch_size: int) -> Packed[np.ndarray]:
   """Returns a batch of zeros: with weight 0, its steps have no effect on the parameters."""
   return Packed(**{
     name: np.zeros((*x.shape[:axis], batch_size, *x.shape[axis:]), x.dtype)
-    for (name, x), axis in zip(packed_spec(config, unroll_length)._asdict().items(),
+    for (name, x), axis in zip(packed_spec(form, unroll_length)._asdict().items(),
                                BATCH_AXES.values(), strict=True)})
 
 

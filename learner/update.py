@@ -203,7 +203,8 @@ class Update:
 
 def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
                 devices: Sequence[jax.Device] | None = None, accumulate: int = 1,
-                batch_axes: BatchAxes = TRAJECTORY_AXES, carries: bool = False) -> Update:
+                batch_axes: BatchAxes = TRAJECTORY_AXES, carries: bool = False,
+                finish: Callable[[Tree, Tree], Tree] | None = None) -> Update:
   """Builds the synchronous update over all devices.
 
   Every device computes the gradient of its share of the batch; gradients and metrics are averaged.
@@ -223,6 +224,9 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
     batch_axes: the axis of the trajectories in each field of a batch.
     carries: whether loss_fn returns (loss [], ({name: []}, carry)). The carry is a tree of arrays
       [b, ...], one row per trajectory. It is not averaged: see `Update.carried`.
+    finish: (parameters after the optimizer, carry of a device's share) -> parameters, equal on all
+      devices: it reduces the carry over the axis `AXIS`. For parameters that no gradient trains,
+      such as PopArt's statistics. None: no change.
 
   Returns:
     An `Update`. Its metrics are those of loss_fn, and loss, gradient_norm (before clipping),
@@ -245,7 +249,8 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
     # takes minutes to compile.
     grads, unravel = ravel_pytree(grads)
     grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
-    state, applied = _apply(optimizer, state, grads, unravel, metrics["loss"])
+    state, applied = _apply(optimizer, state, grads, unravel, metrics["loss"],
+                            None if finish is None else lambda params: finish(params, carry))
     return state, {**metrics, **applied}, carry
 
   # Metrics are equal on all devices: one copy is returned.
@@ -255,8 +260,8 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
 
 
 def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: jax.Array,
-           unravel: Callable[[jax.Array], Tree],
-           loss: jax.Array) -> tuple[TrainState, dict[str, jax.Array]]:
+           unravel: Callable[[jax.Array], Tree], loss: jax.Array,
+           finish: Callable[[Tree], Tree] | None) -> tuple[TrainState, dict[str, jax.Array]]:
   """Applies a gradient, or skips the update if a value is not finite.
 
   Args:
@@ -265,19 +270,24 @@ def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: ja
     grads: [number of parameters], averaged over devices.
     unravel: converts such a vector to the parameters' tree.
     loss: [], averaged over devices.
+    finish: changes the parameters after the optimizer; None: no change.
 
   Returns:
     The new state and the metrics of the update.
   """
   updates, opt_state = optimizer.update(grads, state.opt_state, ravel_pytree(state.params)[0])
+  finished = () if finish is None else finish(
+    optax.apply_updates(state.params, unravel(updates)))
   # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
   # infinite moment never decays.
-  finite = _all_finite((loss, grads, updates, opt_state))
+  finite = _all_finite((loss, grads, updates, opt_state, finished))
   opt_state = jax.tree.map(lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
   updates = jnp.where(finite, updates, 0)
   skip = 1 - finite.astype(jnp.int32)
+  params = optax.apply_updates(state.params, unravel(updates)) if finish is None else jax.tree.map(
+    lambda new, old: jnp.where(finite, new, old), finished, state.params)
   state = TrainState(
-    optax.apply_updates(state.params, unravel(updates)), opt_state, step=state.step + 1,
+    params, opt_state, step=state.step + 1,
     key=state.key, skipped=state.skipped + skip,
     consecutive_skipped=(state.consecutive_skipped + 1) * skip)
   return state, {

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import jax
 import numpy as np
@@ -26,6 +26,19 @@ SCHEMA = 1
 MANIFEST = "manifest.json"
 _TYPES = {"step": int, "preset": str, "config": dict, "vocabulary": str, "extra": dict,
           "leaves": dict}
+
+
+class Described(Protocol):
+  """What checkpoints belong to: an AgentConfig, or the description of another system.
+
+  A frozen dataclass of JSON values.
+  """
+
+  __dataclass_fields__: ClassVar[dict[str, Any]]
+
+  @property
+  def name(self) -> str:
+    """Of the preset or the system."""
 
 
 class CheckpointMismatchError(UserError, ValueError):
@@ -101,7 +114,7 @@ def _problem(leaf: Any, needs_path: bool) -> str | None:
   return None
 
 
-def describe(config: AgentConfig, step: int, extra: Mapping[str, Any] | None) -> dict[str, Any]:
+def describe(config: Described, step: int, extra: Mapping[str, Any] | None) -> dict[str, Any]:
   """Returns a manifest without leaves and files.
 
   Raises:
@@ -113,7 +126,7 @@ def describe(config: AgentConfig, step: int, extra: Mapping[str, Any] | None) ->
   return json.loads(json.dumps(manifest, allow_nan=False))
 
 
-def check(path: Path, config: AgentConfig | None) -> dict[str, Any]:
+def check(path: Path, config: Described | None) -> dict[str, Any]:
   """Reads a checkpoint's manifest and checks vocabulary, agent and all files.
 
   Files that the manifest does not list are ignored with a warning.
@@ -156,17 +169,19 @@ def check_step(path: Path, step: int) -> None:
       f"name back, {found:012d}.")
 
 
-def _check_config(path: Path, manifest: Mapping[str, Any], config: AgentConfig) -> None:
+def _check_config(path: Path, manifest: Mapping[str, Any], config: Described) -> None:
+  own = isinstance(config, AgentConfig)
+  kind = "preset" if own else "system"
   if manifest["preset"] != config.name:
-    raise CheckpointMismatchError(path, "preset", manifest["preset"], config.name,
-                                  f"run with the preset {manifest['preset']!r}")
+    raise CheckpointMismatchError(path, kind, manifest["preset"], config.name,
+                                  f"run with the {kind} {manifest['preset']!r}")
   found = agent_config.structure(manifest["config"])
   expected = agent_config.structure(dataclasses.asdict(config))
   for field in sorted(found.keys() | expected.keys()):
     ours, theirs = expected.get(field, "nothing"), found.get(field, "nothing")
     if ours != theirs:
-      raise CheckpointMismatchError(path, f"agent config, {field}", theirs, ours,
-                                    "run with the config in the checkpoint's manifest")
+      raise CheckpointMismatchError(path, f"{'agent' if own else 'system'} config, {field}", theirs,
+                                    ours, "run with the config in the checkpoint's manifest")
 
 
 def check_leaves(path: Path, tree: str, found: Mapping[str, Leaf],

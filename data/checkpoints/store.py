@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from starleague.agent.config import AgentConfig
 from starleague.common import files
 from starleague.common.errors import FinalError
 from starleague.data.checkpoints import arrays, checkpoint_manifest
@@ -73,8 +72,8 @@ class Checkpoints:
     CheckpointDamagedError: `directory` is a file, or lies below one.
   """
 
-  def __init__(self, directory: str | os.PathLike, config: AgentConfig, keep_last: int = 3,
-               keep_every: int | None = None):
+  def __init__(self, directory: str | os.PathLike, config: checkpoint_manifest.Described,
+               keep_last: int = 3, keep_every: int | None = None):
     if keep_last < 1 or (keep_every is not None and keep_every < 1):
       raise ValueError("expected keep_last >= 1 and keep_every >= 1 or None, found "
                        f"{keep_last} and {keep_every}")
@@ -203,8 +202,8 @@ class Checkpoints:
         _remove(path)
 
 
-def save_params(path: str | os.PathLike, params: Tree, config: AgentConfig, step: int = 0,
-                extra: Mapping[str, Any] | None = None) -> Path:
+def save_params(path: str | os.PathLike, params: Tree, config: checkpoint_manifest.Described,
+                step: int = 0, extra: Mapping[str, Any] | None = None) -> Path:
   """Saves a player's snapshot, its parameters only, atomically.
 
   Args:
@@ -229,7 +228,8 @@ def save_params(path: str | os.PathLike, params: Tree, config: AgentConfig, step
   return path
 
 
-def load_params(path: str | os.PathLike, config: AgentConfig | None = None) -> Tree:
+def load_params(path: str | os.PathLike,
+                config: checkpoint_manifest.Described | None = None) -> Tree:
   """Loads the parameters of a snapshot, of a checkpoint, or of a run's newest intact checkpoint.
 
   Args:

@@ -4,12 +4,12 @@ import os
 import re
 import threading
 
-from starleague.agent.config import AgentConfig
+from starleague.data import wire
 from starleague.data.reverb import recordings, sampler
 
 
 def dataset(source: str | os.PathLike, batch_size: int, player: str | None = None,
-            config: AgentConfig | None = None, unroll_length: int | None = None, *,
+            config: wire.Form | None = None, unroll_length: int | None = None, *,
             deadline_s: float = 300.0, prefetch: int = 2,
             stop: threading.Event | None = None) -> sampler.Dataset:
   """Returns an endless iterator of batches of trajectories, from a recording or a data server.
@@ -19,7 +19,7 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
       host:port of a data server, which needs `player`, `config` and `unroll_length`.
     batch_size: B.
     player: name of the table.
-    config: the AgentConfig of the trajectories.
+    config: form of the steps; the AgentConfig of a recording, which may be left out.
     unroll_length: T of the trajectories.
     deadline_s: seconds to wait for a batch, or for a server that does not answer.
     prefetch: batches stacked ahead.
@@ -39,6 +39,9 @@ def dataset(source: str | os.PathLike, batch_size: int, player: str | None = Non
     ValueError: `source` is neither a folder nor an address, or an address lacks an argument.
   """
   if os.path.isdir(source):
+    if isinstance(config, wire.StepFormat):
+      raise ValueError(f"{os.fspath(source)!r}: recordings hold AlphaStar steps; config: expected "
+                       "an AgentConfig or None, found a StepFormat.")
     return recordings.Recorded(source, batch_size, config, unroll_length, deadline_s, prefetch,
                                stop)
   address = os.fspath(source)

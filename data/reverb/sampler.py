@@ -5,11 +5,10 @@ import threading
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 from starleague.data.reverb import transport
 from starleague.data.reverb.transport import ServerUnavailableError, StarvedError
@@ -30,15 +29,25 @@ def waiting() -> bool:
   return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
+class Drawn(NamedTuple):
+  """The items of a batch in their table."""
+
+  keys: np.ndarray  # [B] uint64, for `update_priorities`
+  probabilities: np.ndarray  # [B] float64, with which each was sampled
+
+
 class Dataset(Iterator[wire.Packed]):
   """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
 
   Attributes:
-    config: the AgentConfig of the trajectories, for `wire.unpack`.
+    config: the form of the trajectories' steps, for `wire.unpack`.
     unroll_length: T.
+    drawn: items of the last batch that was returned.
   """
 
-  def __init__(self, address: str, player: str, batch_size: int, config: AgentConfig,
+  drawn: Drawn
+
+  def __init__(self, address: str, player: str, batch_size: int, config: wire.Form,
                unroll_length: int, deadline_s: float, prefetch: int,
                stop: threading.Event | None = None):
     self._address, self._table, self._deadline_s = address, player, deadline_s
@@ -47,7 +56,7 @@ class Dataset(Iterator[wire.Packed]):
     self._stop, self._closed = stop or threading.Event(), threading.Event()
     self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
-    self._ready: queue.Queue[wire.Packed | Exception] = queue.Queue(maxsize=prefetch)
+    self._ready: queue.Queue[tuple[wire.Packed, Drawn] | Exception] = queue.Queue(maxsize=prefetch)
     self._thread = threading.Thread(target=self._fill, name=f"{_THREAD}{player}", daemon=True)
     self._thread.start()
 
@@ -59,23 +68,25 @@ class Dataset(Iterator[wire.Packed]):
     except Exception as error:  # the consumer raises it
       self._offer(error)
 
-  def _batch(self, sampler: Any) -> wire.Packed:
+  def _batch(self, sampler: Any) -> tuple[wire.Packed, Drawn]:
     """Returns a batch of samples; Reverb itself reconnects to a restarted server."""
     columns = [np.empty((x.shape[0], self._batch_size, *x.shape[1:]), x.dtype)
                for x in self._spec[:-1]]
     state = np.empty((self._batch_size, *self._spec.state.shape), self._spec.state.dtype)
     batch = wire.Packed(*[*columns, state])
+    drawn = Drawn(np.zeros(self._batch_size, np.uint64), np.zeros(self._batch_size))
     by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
     for b in range(self._batch_size):
-      sample = sampler.GetNextTrajectory()[-len(by_name):]  # after key, probability, ...
-      for (name, out), value in zip(by_name, sample, strict=True):
+      sample = sampler.GetNextTrajectory()  # key, probability, ..., and the fields
+      drawn.keys[b], drawn.probabilities[b] = sample[:2]
+      for (name, out), value in zip(by_name, sample[-len(by_name):], strict=True):
         (out if name == "state" else out.swapaxes(0, 1))[b] = value
-    return batch
+    return batch, drawn
 
   def _ended(self) -> bool:
     return self._closed.is_set() or self._stop.is_set()
 
-  def _offer(self, item: wire.Packed | Exception) -> None:
+  def _offer(self, item: tuple[wire.Packed, Drawn] | Exception) -> None:
     while not self._ended():
       try:
         return self._ready.put(item, timeout=_POLL_S)
@@ -105,8 +116,19 @@ class Dataset(Iterator[wire.Packed]):
         self.close()
         raise ServerUnavailableError(
           f"sampling table {self._table!r} of {self._address} failed: {item}") from item
-      return item
+      batch, self.drawn = item
+      return batch
     raise StopIteration
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """Changes the priorities of items; those that were removed meanwhile are ignored.
+
+    Args:
+      keys: [n] uint64, from `drawn`.
+      priorities: [n], finite and at least 0.
+    """
+    self._client.mutate_priorities(
+      self._table, updates=dict(zip(keys.tolist(), priorities.tolist(), strict=True)))
 
   def _check_server(self, start: float, answered: float) -> float:
     """Checks the deadline; returns when the server last answered.

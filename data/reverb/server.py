@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 from starleague.data.reverb import quiet, transport
 from starleague.data.reverb.transport import load_reverb, parameters_table
@@ -27,14 +26,53 @@ def signature(spec: Mapping[str, Any]) -> dict[str, Any]:
   return {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in spec.items()}
 
 
-def make_tables(players: Sequence[str], config: AgentConfig, unroll_length: int, *,
+FIFO, UNIFORM, PRIORITISED = "fifo", "uniform", "prioritised"
+
+
+def make_table(name: str, form: wire.Form, unroll_length: int, sampler: str, max_size: int, *,
+               min_size: int = 1, exponent: float = 1.0) -> Any:
+  """Returns a table of trajectories that leaves the replay ratio to its learner.
+
+  Args:
+    name: of the table.
+    form: of the steps.
+    unroll_length: T.
+    sampler: FIFO: a queue, each trajectory is sampled once, in order, and a full queue blocks its
+      writers; UNIFORM or PRIORITISED: replay, of which the oldest trajectory is removed.
+    max_size: capacity in trajectories.
+    min_size: trajectories in the table before the first is sampled.
+    exponent: of priorities; 0 samples uniformly.
+
+  Returns:
+    A reverb.Table.
+
+  Raises:
+    ValueError: the sampler is unknown, or `min_size` is not in 1 to `max_size`.
+  """
+  if not 1 <= min_size <= max_size:
+    raise ValueError(f"table {name!r}: min_size: expected 1 to {max_size}, found {min_size}.")
+  reverb = load_reverb()
+  fields = signature(wire.packed_spec(form, unroll_length)._asdict())
+  if sampler == FIFO:
+    return reverb.Table.queue(name, max_size, signature=fields)
+  if sampler not in (UNIFORM, PRIORITISED):
+    raise ValueError(f"table {name!r}: sampler: expected {FIFO!r}, {UNIFORM!r} or {PRIORITISED!r}, "
+                     f"found {sampler!r}.")
+  return reverb.Table(
+    name=name, max_size=max_size, remover=reverb.selectors.Fifo(), signature=fields,
+    rate_limiter=reverb.rate_limiters.MinSize(min_size),
+    sampler=(reverb.selectors.Uniform() if sampler == UNIFORM
+             else reverb.selectors.Prioritized(exponent)))
+
+
+def make_tables(players: Sequence[str], config: wire.Form, unroll_length: int, *,
                 samples_per_item: int = 2, min_size: int = 16, tolerance: int = 64,
                 max_size: int | None = None) -> list[Any]:
   """Returns two tables for each player: its trajectories (under its name), its newest parameters.
 
   Args:
     players: their names.
-    config: of the agent.
+    config: form of the steps: the agent's.
     unroll_length: T.
     samples_per_item: how often each trajectory is sampled.
     min_size: trajectories in the table before the first is sampled.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 from starleague.data.assembler import Assembler
 from starleague.data.records import Records
@@ -26,17 +25,20 @@ class TrajectoryWriter:
   wait for a missing server corrupt the process's memory.
   """
 
-  def __init__(self, address: str, players: str | Sequence[str], config: AgentConfig,
-               unroll_length: int, num_rows: int, *, deadline_s: float = 300.0,
+  def __init__(self, address: str, players: str | Sequence[str], config: wire.Form,
+               unroll_length: int, num_rows: int, *, period: int | None = None,
+               continuous: bool = False, also: Sequence[str] = (), deadline_s: float = 300.0,
                max_in_flight: int = 8, stop: threading.Event | None = None):
     """Connects, and checks the signatures of the tables.
 
     Args:
       address: host:port of the data server.
       players: names of the tables, or the name of the only one.
-      config: the AgentConfig of the tables.
+      config: form of the tables' steps.
       unroll_length: T of the tables.
       num_rows: rows are 0 to num_rows - 1.
+      period, continuous: as for `Assembler`.
+      also: names of further tables that get every trajectory.
       deadline_s: seconds to wait for a table that takes nothing (its learner is behind), or for a
         server that does not answer.
       max_in_flight: trajectories that may be unconfirmed when `write` returns.
@@ -51,20 +53,24 @@ class TrajectoryWriter:
     self._stop = stop or threading.Event()
     self._client, info = transport.connect(address, deadline_s, self._stop)
     self._spec = wire.packed_spec(config, unroll_length)
-    for name in self._players:
+    self._also = tuple(also)
+    for name in (*self._players, *self._also):
       transport.check_signature(info, name, address, self._spec._asdict())
     self._address, self._deadline_s = address, deadline_s
     self._max_in_flight = max_in_flight
-    self._assembler = Assembler(config, unroll_length, num_rows)
+    self._assembler = Assembler(
+      config, unroll_length, num_rows, period=period, continuous=continuous)
     self._writer = self._client.trajectory_writer(num_keep_alive_refs=1)
 
-  def write(self, records: Records, player: np.ndarray | None = None) -> int:
+  def write(self, records: Records, player: np.ndarray | None = None,
+            priority: float = 1.0) -> int:
     """Adds steps, sends the trajectories that they complete and returns their number.
 
     Args:
       records: numpy or JAX arrays.
       player: [N, C] int: index of each step's player among the writer's, the same for all steps of
         a game; negative: the step is not written. None: all are the first's.
+      priority: of the trajectories in tables that sample by priority.
 
     Raises:
       StarvedError: the table took nothing within the deadline.
@@ -75,21 +81,23 @@ class TrajectoryWriter:
     for sent, cut in enumerate(cuts):
       if self._stop.is_set():
         return sent
-      self.send(self._players[names.reshape(-1)[cut.at]], cut.packed)
+      self.send(self._players[names.reshape(-1)[cut.at]], cut.packed, priority)
     return len(cuts)
 
-  def send(self, player: str, packed: wire.Packed) -> None:
+  def send(self, player: str, packed: wire.Packed, priority: float = 1.0) -> None:
     """Sends one trajectory; raises the errors of `write`, and SignatureMismatchError."""
     self._check(packed)
     # One Reverb step per trajectory, with one cell per column: 1.4 to 1.8 times the items/s of
     # appending agent steps one by one.
     self._writer.append(packed._asdict())
     history = self._writer.history
-    try:
-      self._writer.create_item(player, 1.0, {name: history[name][-1] for name in packed._fields})
-    except ValueError as error:  # Reverb's own check: the table was replaced since the connection
-      raise SignatureMismatchError(
-        f"table {player!r} of {self._address} refuses a trajectory: {error}") from error
+    item = {name: history[name][-1] for name in packed._fields}
+    for table in (player, *self._also):
+      try:
+        self._writer.create_item(table, priority, item)
+      except ValueError as error:  # Reverb's own check: the table was replaced since the connection
+        raise SignatureMismatchError(
+          f"table {table!r} of {self._address} refuses a trajectory: {error}") from error
     self._flush(self._max_in_flight)
 
   def flush(self) -> None:

@@ -142,7 +142,7 @@ def make_guard(agent: LearningAgent, options: ReinforcementOptions,
   """Returns the guard against skipped updates, which writes into the folder of a learner."""
   return guard.Guard(
     folder / "diagnosis", options.max_skipped,
-    readable=jax.vmap(functools.partial(wire.unpack, config=agent.config)))  # over devices
+    readable=jax.vmap(functools.partial(wire.unpack, form=agent.config)))  # over devices
 
 
 def empty_batch(config: AgentConfig, options: ReinforcementOptions) -> wire.Packed:

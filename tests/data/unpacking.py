@@ -10,7 +10,7 @@ from starleague.data import wire
 
 @functools.cache
 def _program(config):
-  return jax.jit(functools.partial(wire.unpack, config=config))
+  return jax.jit(functools.partial(wire.unpack, form=config))
 
 
 def unpack(columns, config, most):

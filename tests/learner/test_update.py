@@ -232,6 +232,34 @@ def test_a_carry_has_each_row_and_is_the_next_state(optimizer, devices, accumula
   assert metrics["rows"].shape == () and int(metrics["step"]) == 3
 
 
+@pytest.mark.parametrize("devices", [1, 4])
+def test_finish_changes_the_parameters_after_the_optimizer(optimizer, devices):
+  """The bias becomes the mean of the carries of all devices; the weights are the optimizer's."""
+  def finish(params, carry):
+    mean = jax.lax.pmean(carry["rows"].astype(jnp.float32).mean(), update_lib.AXIS)
+    return {"layer": {**params["layer"], "b": jnp.full(STATE, mean)}}
+
+  chosen = jax.devices()[:devices]
+  plain = update_lib.make_update(carrying_loss, optimizer, chosen, carries=True)
+  finished = update_lib.make_update(
+    carrying_loss, optimizer, chosen, carries=True, finish=finish)
+  batch = toy_batch()
+  expected, _ = run(plain, optimizer, [batch])
+  found, _ = run(finished, optimizer, [batch])
+  np.testing.assert_array_equal(found.params["layer"]["w"], expected.params["layer"]["w"])
+  np.testing.assert_allclose(
+    found.params["layer"]["b"], batch.steps["count"][0].mean(), rtol=1e-6)
+
+
+def test_an_update_that_finishes_with_nan_is_skipped(optimizer):
+  update = update_lib.make_update(
+    carrying_loss, optimizer, carries=True,
+    finish=lambda params, carry: jax.tree.map(lambda x: x * jnp.nan, params))
+  state, history = run(update, optimizer, [toy_batch()])
+  assert_trees_close(state.params, toy_params(), 0.0)
+  assert int(history[0]["skipped"]) == 1
+
+
 def test_a_carry_does_not_compile_the_update_again(optimizer):
   traces = []
 

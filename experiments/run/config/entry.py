@@ -19,7 +19,7 @@ from starleague.common.errors import FINAL_STATUS, FinalError, UserError
 # Errors that a user can fix: the message says how, a traceback would hide it.
 USER_ERRORS = (UserError, OSError)
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-_CONFIG_PREFIX = "config."  # of the flags of config keys
+_KEY_PREFIXES = ("config.", "set.")  # of the flags of config keys; "set.": of companion systems
 _HELP_COLUMNS = 100
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -130,9 +130,12 @@ def _print_help(module: str, full: bool) -> NoReturn:
   about = sys.modules.get(module, sys.modules["__main__"]).__doc__ or ""
   lines = [about.strip(), "", "Flags:"]
   groups: dict[str, list[str]] = {}
+  prefixes: set[str] = set()
   for flag in sorted(flags.FLAGS.get_key_flags_for_module(module), key=lambda flag: flag.name):
-    if flag.name.startswith(_CONFIG_PREFIX) and not full:
-      group, _, key = flag.name.removeprefix(_CONFIG_PREFIX).rpartition(".")
+    prefix, key = _split_key(flag.name)
+    if prefix and not full:
+      group, _, key = key.rpartition(".")
+      prefixes.add(prefix)
       groups.setdefault(group, []).append(key)
     elif flag.name not in ("help", "helpfull", "helpshort", "helpxml"):
       lines += textwrap.wrap(f"--{flag.name}: {flag.help}", _HELP_COLUMNS, initial_indent="  ",
@@ -140,7 +143,7 @@ def _print_help(module: str, full: bool) -> NoReturn:
   if lines[-1] == "Flags:":
     lines[-1] = "It has no flags."
   if groups:
-    lines += ["", "Config keys, as --config.seconds=60; --helpfull describes each:"]
+    lines += ["", f"Config keys, as --{prefixes.pop()}seed=1; --helpfull describes each:"]
   for group, keys in sorted(groups.items()):
     lines += textwrap.wrap(f"{group or 'no group'}: {', '.join(keys)}", _HELP_COLUMNS,
                            initial_indent="  ", subsequent_indent="      ")
@@ -151,13 +154,18 @@ def _print_help(module: str, full: bool) -> NoReturn:
 
 
 def _nearest_key(error: Exception) -> str | None:
-  """Returns the message of an unknown flag --config.KEY, or None for other errors."""
-  if not isinstance(error, flags.UnrecognizedFlagError) or not (
-      error.flagname.startswith(_CONFIG_PREFIX)):
+  """Returns the message of an unknown flag of a config key, or None for other errors."""
+  if not isinstance(error, flags.UnrecognizedFlagError):
     return None
-  from starleague.experiments.run.config import settings  # not needed otherwise, and slow to import
-  try:
-    settings.require_key(error.flagname.removeprefix(_CONFIG_PREFIX))
-  except settings.SettingsError as unknown:
-    return str(unknown).rstrip(".")
-  return None
+  prefix, key = _split_key(error.flagname)
+  known = [name.removeprefix(prefix) for name in flags.FLAGS if prefix and name.startswith(prefix)]
+  if not known or any(name.startswith(f"{key}.") for name in known):
+    return None
+  from starleague.experiments.run.config import settings  # slow to import
+  return settings.unknown_key(key, known)
+
+
+def _split_key(flag: str) -> tuple[str, str]:
+  """Returns the prefix and the config key of a flag; "" and its name for another flag."""
+  prefix = next((each for each in _KEY_PREFIXES if flag.startswith(each)), "")
+  return prefix, flag.removeprefix(prefix)

@@ -53,8 +53,12 @@ def require_key(key: str) -> None:
   groups = {name.rpartition(".")[0] for name in known if "." in name}
   if key in known or key in groups:
     return
-  raise SettingsError(
-    f"config key {_shortened(key)!r} does not exist; the nearest is {_nearest(key, known)!r}.")
+  raise SettingsError(f"{unknown_key(key, known)}.")
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+  """Returns the message for a key that is not among the known ones; names the nearest."""
+  return f"config key {_shortened(key)!r} does not exist; the nearest is {_nearest(key, known)!r}"
 
 
 def _nearest(key: str, known: Sequence[str]) -> str:

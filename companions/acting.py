@@ -1,0 +1,109 @@
+"""Acting: copies of a task and batched inference in one compiled program.
+
+All copies are due at every step, so that one inference serves them all. Steps leave the device
+packed; the writer cuts them into unrolls.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from starleague.agent.types import Array
+from starleague.companions.system import GREEDY, Inputs, Step, System
+from starleague.companions.tasks.task import Task, TimeStep
+from starleague.data import wire
+from starleague.data.records import Records
+
+
+class ActingState(NamedTuple):
+  """The state of the copies between calls, [n, ...]."""
+
+  key: jax.Array
+  task: Any
+  timestep: TimeStep
+  last_action: jax.Array
+  core: Any
+  episode_return: jax.Array  # [n] float32, of the running episode
+  length: jax.Array  # [n] int32, steps of the running episode
+
+
+class Episodes(NamedTuple):
+  """Episodes that ended, [N, n]."""
+
+  ended: Array  # bool
+  returns: Array  # float32, sum of the rewards; any value where none ended
+  lengths: Array  # int32
+
+
+class Acting(NamedTuple):
+  """The compiled functions of `make_acting`."""
+
+  init: Callable[[jax.Array], ActingState]  # key -> state
+  # (params, state) -> (state, Records [N, n, ...], Episodes [N, n]); donates `state`
+  run: jax.stages.Wrapped
+
+
+def make_acting(system: System, task: Task, iterations: int, greedy: bool = False) -> Acting:
+  """Makes the program that acts in all copies of a task.
+
+  Args:
+    system: that acts.
+    task: n copies.
+    iterations: N, steps of a call.
+    greedy: no copy explores, for evaluation.
+  """
+  copies = jnp.full(task.copies, GREEDY) if greedy else jnp.arange(task.copies)
+
+  def init(key: jax.Array) -> ActingState:
+    key, *keys = jax.random.split(key, 1 + task.copies)
+    state, timestep = task.reset(jnp.stack(keys))
+    core = jax.tree.map(lambda x: jnp.broadcast_to(x, (task.copies, *x.shape)),
+                        system.initial_state())
+    zero = jnp.zeros(task.copies)
+    started = ActingState(
+      key, state, timestep, jnp.zeros((task.copies, *task.action_shape), jnp.int32), core, zero,
+      zero.astype(jnp.int32))
+    return _strongly_typed(started)
+
+  @functools.partial(jax.jit, donate_argnums=(1,))
+  def run(params: Any, state: ActingState) -> tuple[ActingState, Records, Episodes]:
+    state, (records, episodes) = jax.lax.scan(
+      functools.partial(_iteration, system, task, copies, params), state, None, iterations)
+    return state, records, episodes
+
+  return Acting(jax.jit(init), run)
+
+
+def _iteration(system: System, task: Task, copies: jax.Array, params: Any, state: ActingState,
+               _: None) -> tuple[ActingState, tuple[Records, Episodes]]:
+  """Acts once in each copy."""
+  key, act_key, task_key = jax.random.split(state.key, 3)
+  before = state.timestep
+  inputs = Inputs(
+    before.observation, state.last_action,
+    jnp.where(before.first, 0.0, before.reward), jnp.asarray(before.first))
+  acted = jax.vmap(system.act, in_axes=(None, 0, 0, 0, 0))(
+    params, jax.random.split(act_key, task.copies), inputs, state.core, copies)
+  records = Records(
+    row=jnp.arange(task.copies), first=jnp.asarray(before.first),
+    last=jnp.zeros(task.copies, bool),
+    step=wire.pack_steps(
+      Step(inputs, acted.action, acted.behaviour, before.reward, before.discount)),
+    core_state=state.core)
+  task_state, after = task.step(
+    state.task, jax.random.split(task_key, task.copies), acted.action)
+  returns, length = state.episode_return + after.reward, state.length + 1
+  ended = jnp.asarray(after.first)
+  rows = ended.reshape(task.copies, *[1] * len(task.action_shape))
+  state = ActingState(
+    key, task_state, after, jnp.where(rows, 0, acted.action), acted.state,
+    jnp.where(ended, 0.0, returns), jnp.where(ended, 0, length))
+  return _strongly_typed(state), (records, Episodes(ended, returns, length))
+
+
+def _strongly_typed(state: ActingState) -> ActingState:
+  """Weakly typed leaves, of a task say, would make the second call of `run` compile again."""
+  return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)

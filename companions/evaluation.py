@@ -1,0 +1,62 @@
+"""The evaluation of a companion system: returns of episodes apart from training."""
+
+import pathlib
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from starleague.common import results
+from starleague.companions import acting
+from starleague.companions.options import RunOptions
+from starleague.companions.system import System
+from starleague.companions.tasks.task import Task
+from starleague.data.trees import Tree
+
+EVALUATION_STEPS = 10_000  # of a copy, at most
+_EVALUATION_SEED = 2  # acting has 0, learning 1
+
+
+class Evaluation(NamedTuple):
+  """Returns of whole episodes, apart from training."""
+
+  mean: float
+  low: float  # bounds of the 95% interval of the mean
+  high: float
+  episodes: int
+
+
+def evaluate(system: System, task: Task, params: Tree, options: RunOptions) -> Evaluation:
+  """Returns the mean return of whole episodes with parameters that do not change.
+
+  Each copy plays the same number of episodes: counting the first ones to end would prefer short
+  ones. An episode that is still running after `EVALUATION_STEPS` counts with its return so far.
+
+  Args:
+    system: that acts, without added exploration.
+    task: copies of the task.
+    params: of the system.
+    options: of the run.
+  """
+  each = -(-options.evaluation_episodes // task.copies)
+  actor = acting.make_acting(system, task, iterations=100, greedy=True)
+  state = actor.init(jax.random.fold_in(jax.random.key(options.seed), _EVALUATION_SEED))
+  found: list[list[float]] = [[] for _ in range(task.copies)]
+  steps = 0
+  while min(map(len, found)) < each and steps < EVALUATION_STEPS:
+    state, _, episodes = actor.run(params, state)
+    steps += 100
+    for moment, copy in np.argwhere(np.asarray(episodes.ended)):
+      found[copy].append(float(episodes.returns[moment, copy]))
+  running = np.asarray(state.episode_return)
+  returns = np.array([value for copy, values in enumerate(found)
+                      for value in [*values, *[running[copy]] * (each - len(values))][:each]])
+  error = 1.96 * returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
+  mean = float(returns.mean())
+  return Evaluation(mean, mean - error, mean + error, len(returns))
+
+
+def record(run_dir: pathlib.Path, found: Evaluation, seconds: float, updates: int) -> None:
+  """Appends an evaluation to the run's results."""
+  results.append(run_dir / results.FILE_NAME, [
+    results.Row(seconds, updates, "return/evaluation", found.mean, found.low, found.high)])

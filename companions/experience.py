@@ -1,0 +1,81 @@
+"""The experience of a run: Reverb tables, their writer and the batches of the learner."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import jax
+import numpy as np
+
+from starleague.companions.options import RunOptions
+from starleague.data import wire
+from starleague.data.records import Records
+from starleague.data.reverb import datasets, sampler, server, writer
+
+FIRST, REPLAY = "unrolls", "replay"  # names of the tables
+
+
+class Experience:
+  """The tables of a run, their writer and their samplers."""
+
+  def __init__(self, form: wire.StepFormat, options: RunOptions, stack: ExitStack,
+               stop: threading.Event):
+    """Starts the server, which ends with `stack`; `stop` ends all waits."""
+    length = options.unroll_length
+    size = options.replay_size if options.table != server.FIFO else max(
+      1000, 4 * (options.batch_size + options.copies))
+    tables = [server.make_table(FIRST, form, length, options.table, size, exponent=options.exponent,
+                                min_size=1 if options.table == server.FIFO else options.min_replay)]
+    if options.replay_share:
+      tables.append(server.make_table(REPLAY, form, length, server.UNIFORM, options.replay_size,
+                                      min_size=options.min_replay))
+    address = f"localhost:{stack.enter_context(server.make_server(tables)).port}"
+    self._writer = writer.TrajectoryWriter(
+      address, FIRST, form, length, options.copies, period=options.unroll_period, continuous=True,
+      also=[REPLAY] if options.replay_share else [], stop=stop)
+    stack.callback(self._writer.close)
+
+    def draw(table: str, count: int) -> sampler.Dataset:
+      return stack.enter_context(
+        datasets.dataset(address, count, table, form, length, prefetch=1, stop=stop))
+
+    self._first = draw(FIRST, options.fresh_size)
+    self._replay = draw(REPLAY, options.batch_size - options.fresh_size) if (
+      options.replay_share) else None
+    self._options = options
+    self._credit = 0.0  # uses of unrolls that the learner may still make
+    self._inserted = 0
+    self._priority = 1.0  # the largest so far, that of new unrolls
+    self._updated: tuple[np.ndarray, jax.Array] | None = None
+
+  def write(self, records: Records) -> None:
+    """Writes the unrolls that records complete."""
+    written = self._writer.write(jax.tree.map(np.asarray, records), priority=self._priority)
+    self._writer.flush()
+    before, self._inserted = self._inserted, self._inserted + written
+    counted = max(0, self._inserted - max(before, self._options.min_replay - 1))
+    self._credit += counted * self._options.samples_per_item
+
+  def batches(self) -> Iterator[wire.Packed]:
+    """Returns the batches that the replay ratio allows now."""
+    while self._credit >= self._options.fresh_size:
+      self._credit -= self._options.fresh_size
+      batch = next(self._first)
+      if self._replay is not None:
+        batch = wire.Packed(*[
+          np.concatenate(pair, axis=axis) for *pair, axis in zip(
+            batch, next(self._replay), wire.BATCH_AXES.values(), strict=True)])
+      yield batch
+
+  def learnt(self, priorities: jax.Array) -> None:
+    """Takes the priorities of the newest batch; they reach the table one update later.
+
+    Reading them at once would wait for the device.
+    """
+    if self._options.table != server.PRIORITISED:
+      return
+    if self._updated is not None:
+      keys, found = self._updated[0], np.asarray(self._updated[1], np.float64).reshape(-1)
+      self._first.update_priorities(keys, found)
+      self._priority = max(self._priority, float(found.max()))
+    self._updated = self._first.drawn.keys, priorities

@@ -1,0 +1,156 @@
+"""IMPALA: actor-critic with V-trace, and the corrections that it is compared with.
+
+Source: Espeholt et al. 2018, "IMPALA: scalable distributed deep-RL with importance weighted
+actor-learner architectures".
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import distributions, linear
+from starleague.agent.types import Array
+from starleague.common.errors import UserError
+from starleague.companions import networks
+from starleague.companions.system import (
+  NO_STATE,
+  Acted,
+  Fixed,
+  Inputs,
+  Losses,
+  System,
+  Unroll,
+  transitions,
+)
+from starleague.companions.tasks.task import Task
+from starleague.learner import losses
+
+VTRACE, ONE_STEP, EPSILON, NONE = CORRECTIONS = ("vtrace", "one_step", "epsilon", "none")
+EPSILON_LOG = 1e-6  # of the epsilon correction (section 5.2.2)
+# Options of its runs: those of the paper's Atari experiments that two cores allow.
+OPTIONS = {"task": "minatar-breakout", "steps": 2_000_000}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """The choices of IMPALA.
+
+  Attributes:
+    correction: "vtrace"; "one_step": n-step returns without correction, and each advantage times
+      its clipped importance ratio; "epsilon": no correction, and 1e-6 is added inside the logarithm
+      of the policy; "none" (section 5.2.2).
+    torso: "shallow", "deep" or "dense"; see `networks.observe`.
+    size: units of the torso's last layer.
+    lstm: units of the LSTM; 0: feed-forward.
+    discount: of a step.
+    entropy_cost: weight of the entropy bonus.
+    baseline_cost: weight of the value loss.
+    clip_reward: whether rewards are clipped to [-1, 1].
+  """
+
+  correction: str = VTRACE
+  torso: str = networks.SHALLOW
+  size: int = 128
+  lstm: int = 0
+  discount: float = 0.99
+  entropy_cost: float = 0.01
+  baseline_cost: float = 0.5
+  clip_reward: bool = True
+
+  def __post_init__(self) -> None:
+    if self.correction not in CORRECTIONS:
+      raise UserError(f"impala.correction: found {self.correction!r}, expected one of "
+                      f"{', '.join(CORRECTIONS)}")
+
+
+class Outputs(NamedTuple):
+  """The outputs of the network, [T, ...]."""
+
+  logits: Array  # [T, num_actions] float32
+  value: Array  # [T] float32
+
+
+def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:
+  """Makes the network: torso, optional LSTM, policy and value."""
+  def initial_state():
+    if config.lstm:
+      return networks.lstm_state(config.lstm)
+    return jax.tree.map(lambda x: jnp.zeros(x.shape), NO_STATE)
+
+  def forward(inputs: Inputs, state):
+    x = networks.observe(inputs.observation, config.torso, config.size)
+    if config.lstm:
+      x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
+      x, states = networks.lstm(x, inputs.first, state, config.lstm)
+    else:
+      states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(x), *leaf.shape)), state)
+    logits = linear.Linear(
+      task.num_actions, w_init=hk.initializers.VarianceScaling(0.01), name="policy")(x)
+    value = linear.Linear(1, name="value")(x)[:, 0]
+    return Outputs(logits, value), states
+
+  return networks.make_network(inputs, forward, initial_state)
+
+
+class Behaviour(NamedTuple):
+  """What is recorded of the policy that acted."""
+
+  log_prob: Array  # [] float32, of the action
+
+
+def make(config: Config, task: Task, inputs: Inputs) -> System:
+  """Makes the system for a task of one agent."""
+  network = make_network(config, task, inputs)
+
+  def act(params, key: Array, inputs: Inputs, state, copy: Array) -> Acted:
+    del copy  # the policy explores by itself, in evaluation too
+    outputs, state = networks.step(network, params, inputs, state)
+    action = distributions.sample(key, outputs.logits)
+    log_prob = distributions.categorical_log_prob(outputs.logits, action)
+    return Acted(action, Behaviour(log_prob), state)
+
+  def loss(params, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
+    del key
+    outputs, _ = networks.unroll_batch(
+      network, params, unroll.steps.inputs, unroll.initial_state)
+    return actor_critic_loss(config, outputs, unroll, fixed)
+
+  return System("impala", network.init, network.initial_state, act, loss)
+
+
+def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: Fixed) -> Losses:
+  """Computes IMPALA's loss: policy gradient, value and entropy, by the chosen correction.
+
+  Args:
+    config: choices.
+    outputs: of the network for the unrolls' steps, [T + 1, B, ...].
+    unroll: a batch.
+    fixed: `hyperparameters` may hold `entropy_cost`, which precedes the config's.
+  """
+  action, reward, discount = transitions(unroll, config.discount)
+  if config.clip_reward:
+    reward = jnp.clip(reward, -1.0, 1.0)
+  logits, values = outputs.logits[:-1], outputs.value
+  log_prob = distributions.categorical_log_prob(logits, action)
+  ratio = jnp.exp(jax.lax.stop_gradient(log_prob) - unroll.steps.behaviour.log_prob[:-1])
+  corrected = ratio if config.correction == VTRACE else jnp.ones_like(ratio)
+  over_time = {"in_axes": 1, "out_axes": 1}
+  targets = jax.vmap(losses.vtrace_targets, **over_time)(
+    values[:-1], values[1:], reward, discount, corrected)
+  advantage = jax.vmap(losses.vtrace_advantages, **over_time)(
+    values[:-1], values[1:], reward, discount, corrected)
+  if config.correction == ONE_STEP:
+    advantage *= jnp.minimum(1.0, ratio)
+  if config.correction == EPSILON:
+    log_prob = jnp.log(jnp.exp(log_prob) + EPSILON_LOG)
+  policy = losses.policy_gradient_loss(log_prob, advantage).mean()
+  value = 0.5 * jnp.square(targets - values[:-1]).mean()
+  entropy = losses.action_entropy(logits).mean()
+  cost = fixed.hyperparameters.get("entropy_cost", config.entropy_cost)
+  total = policy + config.baseline_cost * value - cost * entropy
+  return Losses(total, {
+    "loss/policy": policy, "loss/value": value, "entropy/action": entropy,
+    "update/ratio": ratio.mean()}, jnp.ones(ratio.shape[1]))

@@ -1,0 +1,115 @@
+"""The options of a run of a companion system."""
+
+import dataclasses
+import math
+
+from starleague.common.errors import UserError
+from starleague.data.reverb import server
+
+ADAM, RMSPROP = OPTIMIZERS = ("adam", "rmsprop")
+_POSITIVE = ("steps", "copies", "unroll_length", "batch_size", "replay_size", "samples_per_item",
+             "learning_rate", "evaluation_episodes")
+_AT_LEAST_ZERO = ("seed", "period", "replay_share", "min_replay", "exponent", "lag",
+                  "target_period", "final_rate", "max_norm", "eps", "decay", "momentum")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+  """How a system is trained. All counts of steps are steps of the task, of all copies together.
+
+  Attributes:
+    task: name of the task; see `tasks.registry`.
+    seed: of parameters, copies and exploration.
+    steps: that the run trains for.
+    copies: of the task, which act together.
+    unroll_length: T, steps of an unroll.
+    period: steps between the starts of consecutive unrolls of a copy; 0: T.
+    batch_size: unrolls of an update.
+    table: "fifo": every unroll is used once, in order; "uniform" or "prioritised": replay.
+    samples_per_item: uses of an unroll on average, of tables with replay.
+    replay_share: share of a batch from a second, uniform table, where the first is "fifo".
+    replay_size: unrolls that a table with replay holds.
+    min_replay: unrolls in it before the first update.
+    exponent: of priorities.
+    lag: updates by which the acting parameters are behind the learner's, at least.
+    target_period: updates between copies of the parameters to the target network; 0: no target.
+    optimizer: "adam" or "rmsprop".
+    learning_rate: at the start.
+    final_rate: over the learning rate, at the end; the rate falls linearly.
+    decay: of the mean of squared gradients.
+    momentum: of Adam's mean gradient, or of RMSProp.
+    eps: added to the root of the mean of squared gradients.
+    max_norm: to which the gradient is clipped; 0: it is not.
+    evaluation_episodes: at the end, at least.
+  """
+
+  task: str
+  seed: int = 0
+  steps: int = 1_000_000
+  copies: int = 64
+  unroll_length: int = 20
+  period: int = 0
+  batch_size: int = 32
+  table: str = server.FIFO
+  samples_per_item: float = 1.0
+  replay_share: float = 0.0
+  replay_size: int = 10_000
+  min_replay: int = 1
+  exponent: float = 0.9
+  lag: int = 0
+  target_period: int = 0
+  optimizer: str = ADAM
+  learning_rate: float = 1e-3
+  final_rate: float = 1.0
+  decay: float = 0.99
+  momentum: float = 0.0
+  eps: float = 1e-5
+  max_norm: float = 40.0
+  evaluation_episodes: int = 100
+
+  def __post_init__(self) -> None:
+    """Checks the options against each other; UserError names the option."""
+    for names, low, text in ((_POSITIVE, 0.0, "above 0"), (_AT_LEAST_ZERO, None, "at least 0")):
+      for name in names:
+        value = getattr(self, name)
+        if not math.isfinite(value) or (value <= low if low is not None else value < 0):
+          raise UserError(f"{name}: found {value}, expected a number {text}")
+    for name, expected in (
+        ("table", (server.FIFO, server.UNIFORM, server.PRIORITISED)), ("optimizer", OPTIMIZERS)):
+      if getattr(self, name) not in expected:
+        raise UserError(f"{name}: found {getattr(self, name)!r}, expected one of "
+                        f"{', '.join(expected)}")
+    if self.period > self.unroll_length:
+      raise UserError(f"period: found {self.period}, expected at most the unroll_length, "
+                      f"{self.unroll_length}")
+    if not self.replay_share < 1.0:
+      raise UserError(f"replay_share: found {self.replay_share}, expected below 1")
+    if self.replay_share and self.table != server.FIFO:
+      raise UserError(f"replay_share: found {self.replay_share} with table {self.table!r}, which "
+                      f"replays already; expected 0, or table {server.FIFO!r}")
+    if self.fresh_size < 1:
+      raise UserError(f"batch_size: {self.batch_size} unrolls with a replay_share of "
+                      f"{self.replay_share} leave none from the queue; raise batch_size")
+    if self.min_replay > self.replay_size:
+      raise UserError(f"min_replay: found {self.min_replay}, expected at most replay_size, "
+                      f"{self.replay_size}")
+
+  @property
+  def unroll_period(self) -> int:
+    """Steps between the starts of consecutive unrolls of a copy."""
+    return self.period or self.unroll_length
+
+  @property
+  def fresh_size(self) -> int:
+    """Unrolls of a batch that come from the first table."""
+    return self.batch_size - round(self.batch_size * self.replay_share)
+
+  @property
+  def iterations(self) -> int:
+    """Steps that each copy takes between two rounds of updates."""
+    return self.unroll_period
+
+  @property
+  def steps_per_iteration(self) -> int:
+    """Steps of all copies between two rounds of updates."""
+    return self.iterations * self.copies

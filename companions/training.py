@@ -1,0 +1,276 @@
+"""The training of a companion system: acting, tables, updates, checkpoints, evaluation.
+
+One process acts and learns. A round has two halves that run at the same time:
+
+  1. the copies of the task act, with the parameters of the round before, on the device;
+  2. the unrolls of the round before are written to the tables, and the learner makes as many
+     updates as the replay ratio allows.
+
+Frames for each update, the age of the acting parameters and the replay ratio are therefore exact,
+whatever the speed of the machine.
+"""
+
+import collections
+import dataclasses
+import functools
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import optax
+from absl import logging
+
+from starleague.common import compiling, run_files
+from starleague.companions import acting
+from starleague.companions.experience import Experience
+from starleague.companions.options import RMSPROP, RunOptions
+from starleague.companions.system import Fixed, System, Unroll, step_format
+from starleague.companions.tasks.task import Task
+from starleague.data import checkpoints, wire
+from starleague.data.records import Records
+from starleague.data.trees import Tree
+from starleague.learner import guard, prefetch, train_state, update
+from starleague.learner.loops.metrics_log import MetricsLog
+
+CHECKPOINT_INTERVAL_S = 60.0
+LOG_INTERVAL_S = 5.0
+KEEP_LAST = 2
+MAX_SKIPPED = 10
+_ACTING_SEED, _LEARNING_SEED = 0, 1  # evaluation has 2
+
+Report = Callable[[int, str], object]  # (steps done, figures in a few words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+  """What the checkpoints of a run belong to."""
+
+  name: str  # of the system
+  task: str
+  config: dict[str, Any]  # of the system
+
+
+class Learner(NamedTuple):
+  """The parts of a run that learn."""
+
+  update: update.Update
+  optimizer: optax.GradientTransformation
+  form: wire.StepFormat
+  options: RunOptions
+
+
+class Trained(NamedTuple):
+  """The result of a training."""
+
+  params: Tree  # on the host
+  counts: "Counts"
+
+
+class Counts(NamedTuple):
+  """Progress of a run."""
+
+  steps: int = 0  # of all copies
+  updates: int = 0
+  seconds: float = 0.0  # of training
+
+
+def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
+  """Returns the optimizer of the options, with an adjustable learning rate."""
+  def build(learning_rate: float) -> optax.GradientTransformation:
+    if options.optimizer == RMSPROP:
+      rule = optax.rmsprop(learning_rate, options.decay, options.eps,
+                           momentum=options.momentum or None)
+    else:
+      rule = optax.adam(learning_rate, b1=options.momentum, b2=options.decay, eps=options.eps)
+    clip = [optax.clip_by_global_norm(options.max_norm)] if options.max_norm else []
+    return optax.chain(*clip, rule)
+
+  return optax.inject_hyperparams(build)(learning_rate=options.learning_rate)
+
+
+def make_learner(system: System, task: Task, options: RunOptions) -> Learner:
+  """Makes the compiled update of a system."""
+  form = step_format(system, task)
+
+  unpack: Callable[[wire.Packed], Any] = functools.partial(wire.unpack, form=form)
+
+  def loss(params: Tree, key: jax.Array, packed: wire.Packed, fixed: Fixed) -> tuple:
+    found = system.loss(params, key, Unroll(*unpack(packed)), fixed)
+    return found.loss, (found.metrics, (found.priorities, found.summary))
+
+  finish = system.finish
+  optimizer = make_optimizer(options)
+  run = update.make_update(
+    loss, optimizer, batch_axes=wire.BATCH_AXES, carries=True,
+    finish=None if finish is None else lambda params, carry: finish(params, carry[1]))
+  return Learner(run, optimizer, form, options)
+
+
+_copy = jax.jit(lambda tree: jax.tree.map(lambda x: x + 0, tree))  # the update donates its state
+_first_copy = jax.jit(lambda tree: jax.tree.map(lambda x: x[0] + 0, tree))  # of all devices
+
+
+def train(system: System, task: Task, options: RunOptions, config: Mapping[str, Any],
+          run_dir: pathlib.Path, stop: threading.Event, report: Report,
+          hyperparameters: Mapping[str, float] | None = None) -> Trained:
+  """Trains a system, resumed from the newest checkpoint where there is one.
+
+  Args:
+    system: that learns.
+    task: `options.copies` copies.
+    options: of the run.
+    config: of the system, as JSON values; a checkpoint of another one is refused.
+    run_dir: gets checkpoints, TensorBoard files and results.
+    stop: ends the training when set, after a checkpoint.
+    report: called once a round.
+    hyperparameters: of the loss that change without compiling again; see `Fixed`.
+
+  Returns:
+    The parameters, and the counts of the whole run.
+
+  Raises:
+    CheckpointMismatchError: the directory has checkpoints of another system.
+    NonFiniteError: the loss was not finite in many updates in a row.
+  """
+  with ExitStack() as stack:
+    learner = make_learner(system, task, options)
+    saved = checkpoints.Checkpoints(
+      run_dir / run_files.CHECKPOINTS, Identity(system.name, task.name, dict(config)), KEEP_LAST)
+    run = _Run(learner, saved, run_dir, system, hyperparameters or {})
+    if run.counts.steps < options.steps:
+      _learn(run, acting.make_acting(system, task, options.iterations),
+             Experience(learner.form, options, stack, stop), stop, report)
+    run.close()
+    return Trained(update.unreplicate(run.state.params), run.counts)
+
+
+class _Run:
+  """The state of a run, its checkpoints and its log."""
+
+  def __init__(self, learner: Learner, saved: checkpoints.Checkpoints, run_dir: pathlib.Path,
+               system: System, hyperparameters: Mapping[str, float]):
+    self._options, self._saved, self._learner = learner.options, saved, learner
+    key = jax.random.fold_in(jax.random.key(self._options.seed), _LEARNING_SEED)
+    with compiling.without_collection():
+      params = jax.tree.map(np.asarray, system.init(key))
+    state = train_state.initial_state(params, learner.optimizer, key)
+    restored = saved.restore(state)
+    self.counts = Counts()
+    if restored is not None:
+      state, self.counts = restored.state, Counts(**restored.extra)
+      logging.info("restored steps=%d updates=%d", self.counts.steps, self.counts.updates)
+    self.state = learner.update.replicate(state)
+    self._target = _copy(self.state.params) if self._options.target_period else ()
+    devices = len(learner.update.local_devices)
+    self._hyperparameters = {
+      name: np.full(devices, value, np.float32) for name, value in hyperparameters.items()}
+    self._began = time.time() - self.counts.seconds
+    self._saved_at = 0.0
+    self._log = MetricsLog(
+      run_dir, self._began, self.counts.updates,
+      self._options.batch_size * self._options.unroll_length, LOG_INTERVAL_S)
+    self._guard = guard.Guard(
+      run_dir / "diagnosis", MAX_SKIPPED,
+      readable=jax.vmap(functools.partial(wire.unpack, form=learner.form)))
+
+  def learn(self, batch: wire.Packed) -> tuple[Mapping[str, jax.Array], jax.Array]:
+    """Makes an update; returns its metrics and the priorities of the batch, on the device."""
+    options = self._options
+    done = min(1.0, self.counts.steps / options.steps)
+    rate = options.learning_rate * (1.0 - (1.0 - options.final_rate) * done)
+    rate = float(self._hyperparameters.get("learning_rate", [rate])[0])
+    placed = self._learner.update.place(batch)
+    self.state, metrics, (priorities, _) = self._learner.update.carried(
+      train_state.with_learning_rate(self.state, rate), placed,
+      Fixed(self._hyperparameters, self._target))
+    self._guard.check(metrics, placed)
+    self.counts = self.counts._replace(updates=self.counts.updates + 1)
+    if options.target_period and self.counts.updates % options.target_period == 0:
+      self._target = _copy(self.state.params)
+    return metrics, priorities
+
+  def advance(self, steps: int, stop: bool) -> None:
+    """Counts steps, and saves a checkpoint if it is time."""
+    self.counts = self.counts._replace(
+      steps=self.counts.steps + steps, seconds=time.time() - self._began)
+    done = self.counts.steps >= self._options.steps or stop
+    if done or time.time() - self._saved_at >= CHECKPOINT_INTERVAL_S:
+      self._saved_at = time.time()
+      self._saved.save(
+        self.counts.updates, update.unreplicate(self.state), self.counts._asdict())
+
+  def log(self, metrics: Mapping[str, jax.Array], episodes: "_Episodes",
+          waiting: prefetch.Waiting) -> None:
+    """Writes metrics and the returns of episodes if the interval is over."""
+    if self._log(self.counts.updates, metrics, waiting):
+      self._log.write(self.counts.updates, {
+        "total/steps": self.counts.steps, "speed/actor": episodes.rate(self.counts.steps),
+        **episodes.take()})
+
+  def close(self) -> None:
+    """Checks the last update and closes the log."""
+    self._guard.finish()
+    self._log.close()
+
+
+class _Episodes:
+  """Returns of the latest training episodes."""
+
+  def __init__(self, steps: int):
+    self._recent: collections.deque[float] = collections.deque(maxlen=100)
+    self._lengths: collections.deque[int] = collections.deque(maxlen=100)
+    self._before = (time.time(), steps)
+
+  def add(self, episodes: acting.Episodes) -> None:
+    ended = np.asarray(episodes.ended)
+    self._recent += np.asarray(episodes.returns)[ended].tolist()
+    self._lengths += np.asarray(episodes.lengths)[ended].tolist()
+
+  def rate(self, steps: int) -> float:
+    """Returns the steps per second since the last call."""
+    now, (then, before) = time.time(), self._before
+    self._before = now, steps
+    return (steps - before) / max(1e-9, now - then)
+
+  @property
+  def mean(self) -> float:
+    return float(np.mean(self._recent)) if self._recent else float("nan")
+
+  def take(self) -> dict[str, float]:
+    if not self._recent:
+      return {}
+    return {"return/train": self.mean, "length/train": float(np.mean(self._lengths))}
+
+
+def _learn(run: _Run, actor: acting.Acting, experience: Experience, stop: threading.Event,
+           report: Report) -> None:
+  """Acts and learns until the steps are done or `stop` is set."""
+  options = run._options
+  with compiling.without_collection():
+    # The key counts the steps: a resumed run does not repeat its episodes.
+    key = jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED)
+    state = actor.init(jax.random.fold_in(key, run.counts.steps))
+  used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
+  episodes, waited, began = _Episodes(run.counts.steps), 0.0, time.monotonic()
+  previous: tuple[Records, acting.Episodes] | None = None
+  while run.counts.steps < options.steps and not stop.is_set():
+    state, records, ended = actor.run(used[0], state)
+    if previous is not None:
+      start = time.monotonic()
+      experience.write(previous[0])
+      waited += time.monotonic() - start
+      episodes.add(previous[1])
+      for batch in experience.batches():
+        metrics, priorities = run.learn(batch)
+        experience.learnt(priorities)
+        used.append(_first_copy(run.state.params))
+        run.log(metrics, episodes, prefetch.Waiting(
+          run.counts.updates, waited, time.monotonic() - began))
+    previous = records, ended
+    run.advance(options.steps_per_iteration, stop.is_set())
+    report(run.counts.steps, f"return={episodes.mean:.2f}")

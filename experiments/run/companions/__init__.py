@@ -1,0 +1,1 @@
+"""Runs and studies of the companion systems."""

@@ -1,0 +1,91 @@
+"""A run of a companion system learns, counts its steps exactly, saves and resumes."""
+
+import dataclasses
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+from starleague.common import results, run_files
+from starleague.companions import evaluation, impala, training
+from starleague.companions.options import RunOptions
+from starleague.companions.system import inputs_spec
+from starleague.data.checkpoints import CheckpointMismatchError, Checkpoints
+from tests.companions.catch import make_catch
+
+CONFIG = impala.Config(size=32, torso="dense", entropy_cost=0.02)
+OPTIONS = RunOptions(task="catch", steps=64 * 16 * 40, copies=64, unroll_length=16, batch_size=32,
+                     learning_rate=5e-3)
+
+
+def run(folder, options=OPTIONS, config=CONFIG, stop=None):
+  task = make_catch(options.copies)
+  system = impala.make(config, task, inputs_spec(task))
+  seen = []
+  trained = training.train(system, task, options, dataclasses.asdict(config), folder,
+                           stop or threading.Event(), lambda steps, text: seen.append(steps))
+  return system, task, trained, seen
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  return folder, *run(folder)
+
+
+def test_it_learns_catch(finished):
+  folder, system, task, trained, _ = finished
+  found = evaluation.evaluate(system, task, trained.params, OPTIONS)
+  assert found.mean > 0.8 and found.low <= found.mean <= found.high
+  assert found.episodes == 128  # two for each copy: at least 100
+
+
+def test_steps_and_updates_are_exact(finished):
+  _, _, _, trained, seen = finished
+  assert seen == [64 * 16 * n for n in range(1, 41)]
+  # The last round's unrolls are not learnt, and a bootstrap step comes with the next round.
+  assert (trained.counts.steps, trained.counts.updates) == (64 * 16 * 40, 2 * 38)
+
+
+def test_the_results_have_returns_and_steps(finished):
+  folder, *_ = finished
+  tags = results.by_tag(results.read(folder / results.FILE_NAME))
+  assert {"return/train", "total/steps", "loss/policy", "entropy/action", "speed/actor"} <= {*tags}
+  assert tags["return/train"][-1].value <= 1.0
+
+
+def test_a_stopped_run_resumes(finished, tmp_path):
+  source, *_ = finished
+  shutil.copytree(source / run_files.CHECKPOINTS, tmp_path / run_files.CHECKPOINTS)
+  longer = dataclasses.replace(OPTIONS, steps=OPTIONS.steps + 64 * 16 * 3)
+  _, _, trained, seen = run(tmp_path, longer)
+  assert seen[0] == OPTIONS.steps + 64 * 16 and len(seen) == 3
+  assert trained.counts.updates == 2 * 38 + 2
+
+
+def test_a_stop_saves(tmp_path):
+  stop = threading.Event()
+  stop.set()
+  _, _, trained, seen = run(tmp_path, stop=stop)
+  assert seen == [] and trained.counts.steps == 0
+
+
+def test_a_checkpoint_of_another_system_is_refused(finished, tmp_path):
+  source, *_ = finished
+  shutil.copytree(source / run_files.CHECKPOINTS, tmp_path / run_files.CHECKPOINTS)
+  other = training.Identity("r2d2", "catch", dataclasses.asdict(CONFIG))
+  state = finished[3].params
+  with pytest.raises(CheckpointMismatchError, match="system: found 'impala', expected 'r2d2'"):
+    Checkpoints(tmp_path / run_files.CHECKPOINTS, other).restore(
+      training.train_state.TrainState(state, (), *[np.zeros((), np.int32)] * 4))
+  with pytest.raises(CheckpointMismatchError, match="config.size: found 32, expected 16"):
+    run(tmp_path, config=dataclasses.replace(CONFIG, size=16))
+
+
+def test_replay_and_lag_train_too(tmp_path):
+  options = dataclasses.replace(OPTIONS, steps=64 * 16 * 8, replay_share=0.5, min_replay=64, lag=3)
+  _, _, trained, _ = run(tmp_path, options)
+  # Half of a batch is fresh: 16 unrolls of the queue make an update. 64 come in a round.
+  assert trained.counts.updates > 2 * 2 * 3
+  assert np.isfinite(trained.params["policy"]["w"]).all()

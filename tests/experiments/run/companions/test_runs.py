@@ -1,0 +1,71 @@
+"""A run of a companion system trains, evaluates, reports, resumes, and refuses other runs."""
+
+import json
+import threading
+
+import pytest
+
+from starleague.common import results, run_files
+from starleague.common.errors import UserError
+from starleague.companions import registry
+from starleague.companions.tasks.task import TaskError
+from starleague.experiments.run.companions import runs, system_flags
+
+VALUES = {"task": "bsuite-catch", "steps": 4096, "copies": 16, "unroll_length": 8,
+          "batch_size": 16, "evaluation_episodes": 16, "impala.size": 16}
+
+
+def chosen(**changes):
+  return system_flags.choose(registry.find("impala"), VALUES | changes)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("runs") / "impala"
+  return folder, runs.execute(chosen(), folder, threading.Event(), lambda steps, text: None)
+
+
+def test_a_run_leaves_its_files(finished):
+  folder, found = finished
+  assert -1.0 <= found.low <= found.mean <= found.high <= 1.0
+  tags = results.by_tag(results.read(folder / results.FILE_NAME))
+  assert tags["return/evaluation"][-1].value == pytest.approx(found.mean)
+  config = json.loads((folder / run_files.CONFIG).read_text())
+  assert (config["system"], config["steps"], config["impala"]["size"]) == ("impala", 4096, 16)
+  page = (folder / "report.html").read_text()
+  assert "return" in page.lower() and "impala" in page
+
+
+def test_a_finished_run_is_only_evaluated(finished):
+  folder, found = finished
+  seen = []
+  again = runs.execute(chosen(), folder, threading.Event(), lambda steps, text: seen.append(steps))
+  assert seen == [] and again == found
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"seed": 1}, "seed: found 0, expected 1; resume the run with its own values"),
+  ({"impala.size": 8}, "impala: found "),
+])
+def test_other_values_are_refused(finished, changes, message):
+  with pytest.raises(UserError) as error:
+    runs.execute(chosen(**changes), finished[0], threading.Event(), lambda *_: None)
+  assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text, message", [
+  ("{", "not JSON"), ("[]", "is a run of something else, expected one of impala"),
+  ('{"preset": "mini"}', "is a run of an agent, expected one of impala"),
+  ('{"system": "r2d2"}', "is a run of r2d2, expected one of impala")])
+def test_runs_of_others_are_refused(tmp_path, text, message):
+  (tmp_path / run_files.CONFIG).write_text(text)
+  with pytest.raises(UserError) as error:
+    runs.prepare(chosen(), tmp_path)
+  assert message in str(error.value)
+
+
+def test_an_unknown_task_is_refused_before_any_work(tmp_path):
+  with pytest.raises(TaskError, match="unknown task 'minatar-brakeout'"):
+    runs.execute(chosen(task="minatar-brakeout"), tmp_path / "run", threading.Event(),
+                 lambda *_: None)
+  assert not (tmp_path / "run").exists()

@@ -1,12 +1,14 @@
 """The service's end of a local transport: shared memory for steps, a Unix socket for notices.
 
 Steps and answers lie in anonymous shared memory, one file for each client, which only the client
-and the service map. The socket carries the numbers of the slots that ask or are answered. It
+and the service map; it is sealed, so that no client can shrink it under the service, which would
+die by SIGBUS. The socket carries the numbers of the slots that ask or are answered. It
 belongs to a directory that no other user may enter, and nothing that is received is unpickled. The
 kernel closes a dead client's socket: its slots are free at once.
 """
 
 import dataclasses
+import fcntl
 import hashlib
 import mmap
 import os
@@ -16,6 +18,7 @@ import shutil
 import socket
 import struct
 import tempfile
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,7 +35,9 @@ NUMBER = np.dtype("<u2")  # of a slot, counted in its client
 ACCEPTED, REFUSED = b"+", b"-"  # the first byte of the answer to HELLO
 MOST_SLOTS = 4096  # of a client: a message holds the numbers of all
 MOST_BYTES = NUMBER.itemsize * MOST_SLOTS
-_SPARE_CONNECTIONS = 64  # beyond one for each slot: clients that have not said hello yet
+SILENT_CLIENTS = 64  # connections without a hello yet, at most; the oldest makes way for a new one
+HELLO_S = 10.0  # deadline for a client's hello, in seconds
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 SOCKET = "inference.socket"
 
 
@@ -49,6 +54,7 @@ class _Client:
   socket: socket.socket
   memory: np.ndarray  # [slots, size] uint8
   slots: tuple[int, ...] = ()
+  since: float = dataclasses.field(default_factory=time.monotonic)  # of the connection
 
 
 class Listener:
@@ -68,6 +74,7 @@ class Listener:
     self._slots = slots
     self._owner: dict[int, tuple[_Client, int]] = {}  # by slot: its client, and its number there
     self._freed: list[int] = []
+    self._silent: dict[_Client, None] = {}  # before their hello, longest waiting first
     self._selector = selectors.DefaultSelector()
     self._server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     self._server.bind(self.address)
@@ -90,10 +97,13 @@ class Listener:
         self._accept()
       elif key.fileobj == self._wake_in:
         os.read(self._wake_in, 4096)
+      elif key.data.socket.fileno() < 0:  # dropped for a newer client that this loop accepted
+        continue
       elif key.data.slots:
         asked += self._asked(key.data)
       else:
         self._greet(key.data)
+    self._drop_silent(time.monotonic() - HELLO_S)
     freed, self._freed = self._freed, []
     return Polled(asked, freed)
 
@@ -151,11 +161,18 @@ class Listener:
     except OSError:  # it is gone already
       return
     connection.setblocking(False)
-    if len(self._selector.get_map()) > self._slots + _SPARE_CONNECTIONS:
-      connection.close()
-      return
+    if len(self._silent) >= SILENT_CLIENTS:
+      self._drop(next(iter(self._silent)), f"is silent, and {SILENT_CLIENTS} others are too")
     client = _Client(connection, np.zeros((0, 0), np.uint8))
+    self._silent[client] = None
     self._selector.register(connection, selectors.EVENT_READ, client)
+
+  def _drop_silent(self, before: float) -> None:
+    """Disconnects clients that connected before a time and have not said hello."""
+    for client in list(self._silent):
+      if client.since >= before:
+        return
+      self._drop(client, f"has sent no first message for {HELLO_S:g} s")
 
   def _greet(self, client: _Client) -> None:
     """Gives a new client its slots, or refuses."""
@@ -168,9 +185,11 @@ class Listener:
       self._drop(client, reason if message else "")
       return
     count = HELLO.unpack(message)[2]
-    file = os.memfd_create("starleague-slots")
+    del self._silent[client]
+    file = os.memfd_create("starleague-slots", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
       os.ftruncate(file, count * self._format.size)
+      fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
       client.memory = np.frombuffer(mmap.mmap(file, 0), np.uint8).reshape(count, -1)
       client.slots = tuple(self._free.pop() for _ in range(count))
       self._owner |= {slot: (client, number) for number, slot in enumerate(client.slots)}
@@ -214,6 +233,7 @@ class Listener:
         logging.WARNING, "inference_client_dropped slots=%d reason=%r", 1, len(client.slots),
         reason)
     self._selector.unregister(client.socket)
+    self._silent.pop(client, None)
     client.socket.close()
     for slot in client.slots:
       del self._owner[slot]

@@ -1,9 +1,13 @@
 """The service's sockets: slots of living, dead and wrong clients."""
 
 import dataclasses
+import fcntl
+import mmap
+import os
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -92,6 +96,139 @@ def test_random_messages_do_not_end_the_service(model):
       connection.close()
     wait_until_claimed(listener, 0)
     act_once(listener, 6, slot=1, seed=6)
+
+
+TRUNCATES = """
+import mmap, os, socket, sys
+connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+connection.connect(sys.argv[1])
+connection.send(bytes.fromhex(sys.argv[2]))
+_, files, _, _ = socket.recv_fds(connection, 1024, 1)
+mmap.mmap(files[0], 0)[0] = 1  # a first observation
+for size in (2 ** 20, 1, 0):
+  try:
+    os.ftruncate(files[0], size)
+    print("truncated", size)
+  except PermissionError:
+    print("refused", size)
+connection.send(bytes(2))  # asks for the action of its slot 0
+print("answered", connection.recv(10))
+"""
+
+
+def test_a_client_that_truncates_its_memory_does_not_end_the_service(model):
+  """The service maps the memory too: reading past its end would be SIGBUS."""
+  with serving(model, SLOTS) as listener:
+    ended = subprocess.run([sys.executable, "-S", "-c", TRUNCATES, listener.address,
+                            hello(1).hex()], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.split("\n") == [
+      "refused 1048576", "refused 1", "refused 0", "answered b'\\x00\\x00'", ""], ended.stderr
+    wait_until_claimed(listener, 0)
+    act_once(listener, 6)
+
+
+def test_the_memory_takes_no_other_seals(model):
+  """A seal against writes would end the service's answers."""
+  with serving(model, SLOTS) as listener:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(listener.address)
+    connection.send(hello(1))
+    _, (file,), _, _ = socket.recv_fds(connection, 1024, 1)
+    assert fcntl.fcntl(file, fcntl.F_GET_SEALS) == (
+      fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    with pytest.raises(PermissionError):
+      fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    memory = mmap.mmap(file, 0)
+    memory[-1] = 7
+    os.posix_fallocate(file, 0, os.fstat(file).st_size)
+    os.close(file)
+    connection.close()
+    act_once(listener, 6)
+
+
+def test_files_that_a_client_sends_are_not_kept(model):
+  """The service makes all memory itself: an unsealed file from a client reaches nothing."""
+  unsealed = os.memfd_create("unsealed")
+  os.ftruncate(unsealed, 2 ** 20)
+
+  def open_files(listener, sent):
+    """Returns the open files of this process, after a client sent some with its messages."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(listener.address)
+    socket.send_fds(connection, [hello(1)], sent)
+    answer, (memory,), _, _ = socket.recv_fds(connection, 1024, 1)
+    socket.send_fds(connection, [b"\0\0"], sent)
+    assert answer == sockets.ACCEPTED and connection.recv(10) == b"\0\0"
+    count = len(os.listdir("/proc/self/fd"))
+    os.close(memory)
+    connection.close()
+    wait_until_claimed(listener, 0)
+    return count
+
+  with serving(model, SLOTS) as listener:
+    act_once(listener, 1)
+    wait_until_claimed(listener, 0)
+    without = open_files(listener, [])
+    assert open_files(listener, [unsealed] * 20) == without
+    os.ftruncate(unsealed, 0)
+    os.close(unsealed)
+    act_once(listener, 6)
+
+
+def silent(listener, count):
+  """Returns connections that send nothing; each waits until the service takes it."""
+  connections = []
+  for _ in range(count):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(listener.address)
+    connection.settimeout(60)
+    connections.append(connection)
+  return connections
+
+
+def test_silent_clients_do_not_block_new_ones(model):
+  with serving(model, SLOTS) as listener:
+    first = connect(listener, 1)
+    connections = silent(listener, 300)
+    act_once(listener, 5)
+    oldest = connections[:300 - sockets.SILENT_CLIENTS - 1]  # they made way
+    assert [connection.recv(1) for connection in oldest] == [b""] * len(oldest)
+    wait_until_claimed(listener, 1)
+    late = connections[-1]  # and the newest may still say hello
+    late.send(hello(5))
+    assert late.recv(1) == sockets.ACCEPTED
+    first.act({0: (header(4), make_step())})  # a client with slots is never dropped
+    for connection in connections:
+      connection.close()
+    first.close()
+
+
+def test_a_client_that_makes_way_may_speak_at_the_same_moment(monkeypatch):
+  monkeypatch.setattr(sockets, "SILENT_CLIENTS", 1)
+  listener = sockets.Listener(CONFIG, SLOTS)
+  (first,) = silent(listener, 1)
+  listener.poll(1.0)
+  (second,) = silent(listener, 1)
+  first.send(hello(1))  # both events are in one poll, that of the new connection first
+  listener.poll(1.0)
+  with pytest.raises(ConnectionResetError):
+    first.recv(1)
+  assert listener.claimed == 0
+  second.send(hello(2))
+  listener.poll(1.0)
+  assert second.recv(1) == sockets.ACCEPTED and listener.claimed == 2
+  listener.close()
+
+
+def test_a_first_message_has_a_deadline(model, monkeypatch):
+  monkeypatch.setattr(sockets, "HELLO_S", 0.2)
+  with serving(model, SLOTS) as listener:
+    client, (connection,) = connect(listener, 1), silent(listener, 1)
+    listener.wake()
+    started = time.monotonic()
+    assert connection.recv(1) == b"" and time.monotonic() - started < 10
+    client.act({0: (header(4), make_step())})
+    client.close()
 
 
 def test_the_hash_of_the_format_tells_agents_with_other_sizes_apart():

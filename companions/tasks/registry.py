@@ -17,6 +17,11 @@ def _minatar() -> ModuleType:
   return minatar
 
 
+def _boxworld() -> ModuleType:
+  from starleague.companions.tasks import boxworld
+  return boxworld
+
+
 def _bsuite() -> ModuleType:
   from starleague.companions.tasks import bsuite
   return bsuite
@@ -50,16 +55,17 @@ def _xminigrid() -> ModuleType:
 
 # Importers of adapters: modules with `TASKS`, task -> parameters with defaults, and `make`.
 _FAMILIES: dict[str, Callable[[], ModuleType]] = {
-  "ale": _ale, "bsuite": _bsuite, "gymnasium": _gymnasium, "jaxmarl": _jaxmarl,
-  "minatar": _minatar, "popgym": _popgym, "xminigrid": _xminigrid}
+  "ale": _ale, "boxworld": _boxworld, "bsuite": _bsuite, "gymnasium": _gymnasium,
+  "jaxmarl": _jaxmarl, "minatar": _minatar, "popgym": _popgym, "xminigrid": _xminigrid}
 
 
 def make_task(name: str, copies: int, seed: int = 0) -> Task:
   """Makes a task by name; its package is imported at the first call.
 
   Args:
-    name: FAMILY-TASK, as in `task_names`, with parameters if any: `bsuite-memory_len:length=30`,
-      `minatar-asterix:scale=100,limit=1000`. Every task takes `scale`, a factor of its rewards.
+    name: FAMILY-TASK or `boxworld`, as in `task_names`, with parameters if any:
+      `bsuite-memory_len:length=30`, `minatar-asterix:scale=100,limit=1000`. Every task takes
+      `scale`, a factor of its rewards, and `limit`, the most steps of an episode.
     copies: n, the environments of the batch.
     seed: of what stays the same over episodes and copies, as the mapping of actions of
       `bsuite-deep_sea`.
@@ -73,13 +79,13 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
   base, _, text = name.partition(":")
   family, _, task = base.partition("-")
   if family not in _FAMILIES:
-    raise TaskError(f"unknown task {name!r}: names begin with one of "
-                    f"{', '.join(f'{each}-' for each in sorted(_FAMILIES))}")
+    close = difflib.get_close_matches(family, _FAMILIES, 1) or sorted(_FAMILIES)
+    raise TaskError(f"unknown task {name!r}: names begin with {' or '.join(close)}")
   adapter = _load(name, family)
   if task not in adapter.TASKS:
     close = difflib.get_close_matches(task, adapter.TASKS, 3, 0.4) or sorted(adapter.TASKS)
     raise TaskError(f"unknown task {name!r}: "
-                    f"did you mean {' or '.join(f'{family}-{each}' for each in close)}?")
+                    f"did you mean {' or '.join(_join(family, each) for each in close)}?")
   parameters = _parameters(name, text, _COMMON | adapter.TASKS[task])
   scale = parameters.pop("scale")
   try:
@@ -100,7 +106,11 @@ def task_names(family: str) -> tuple[str, ...]:
   """
   if family not in _FAMILIES:
     raise TaskError(f"unknown family of tasks {family!r}: choose one of {sorted(_FAMILIES)}")
-  return tuple(f"{family}-{task}" for task in sorted(_load(family, family).TASKS))
+  return tuple(_join(family, task) for task in sorted(_load(family, family).TASKS))
+
+
+def _join(family: str, task: str) -> str:
+  return f"{family}-{task}" if task else family  # a family of one task
 
 
 def _load(name: str, family: str) -> ModuleType:
@@ -130,7 +140,7 @@ def _parameters(name: str, text: str, defaults: dict[str, Any]) -> dict[str, Any
   return parameters
 
 
-_MAY_BE_0 = {"limit", "threads"}
+_MAY_BE_0 = {"branches", "fewest", "limit", "threads"}
 _EXPECTED = {int: "a whole number from 1", float: "a finite number", bool: "True or False",
              str: "a word"}
 

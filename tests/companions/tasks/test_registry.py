@@ -13,7 +13,9 @@ from tests.companions.tasks import episodes
 
 
 @pytest.mark.parametrize("name, message", [
-  ("chess", "unknown task 'chess': names begin with one of "),
+  ("chess", "unknown task 'chess': names begin with ale or boxworld or bsuite or "),
+  ("minatr-pong", "unknown task 'minatr-pong': names begin with minatar"),
+  ("boxworld-hard", "unknown task 'boxworld-hard': did you mean boxworld?"),
   ("bsuite-katch", "unknown task 'bsuite-katch': did you mean bsuite-catch"),
   ("bsuite-xyzxyz", "unknown task 'bsuite-xyzxyz': did you mean bsuite-bandit or bsuite-bandit_n"),
   ("minatar-pong", "unknown task 'minatar-pong': did you mean minatar-"),

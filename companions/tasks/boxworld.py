@@ -1,0 +1,209 @@
+"""Box-World (Zambaldi et al. 2018, Relational Deep Reinforcement Learning), in JAX.
+
+A room has a loose key, boxes and an agent. A box is two cells: its lock on the right, its content on
+the left. A key opens one lock of its colour and is used up; the content is then loose. One sequence
+of boxes leads from the loose key to the gem; all other boxes are on branches that do not.
+"""
+
+import colorsys
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from starleague.agent.types import Array
+from starleague.companions.tasks.pure import Copy, make_pure_task
+from starleague.companions.tasks.task import Task, TaskError
+
+SIZE = 14  # rows and columns, walls included
+COLOURS = 20  # of keys and locks
+FLOOR, WALL, AGENT, GEM = range(4)
+FIRST_COLOUR = 4
+NUM_SYMBOLS = FIRST_COLOUR + COLOURS
+MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # up, down, left, right
+MOST_BOXES = 15  # that fit into a room, the loose key among them
+TASKS = {"": {"length": 4, "shortest": 1, "branches": 4, "fewest": 0, "branch_length": 1,
+              "limit": 120, "rgb": False}}
+
+# Contents stand in rows 2 to 11 and columns 2 to 10: a box has free cells on all sides, so that no
+# arrangement cuts the room into two.
+_PLACES = np.array([(row, column) for row in range(2, 12) for column in range(2, 11)], np.int32)
+# Places that hold MOST_BOXES boxes, for when a random arrangement leaves no room.
+_LATTICE = np.flatnonzero((_PLACES[:, 0] % 2 == 0) & (_PLACES[:, 1] % 3 == 2))
+_TRIES = 50
+
+
+class Rules(NamedTuple):
+  """Ranges of levels, both ends included; drawn uniformly for each episode."""
+
+  length: tuple[int, int]  # boxes to open
+  branches: tuple[int, int]
+  branch_length: int  # boxes of a branch
+
+
+class Level(NamedTuple):
+  """A room during an episode; cells are `FLOOR`, `WALL`, `GEM` or `FIRST_COLOUR` + colour."""
+
+  cells: Array  # [SIZE, SIZE] uint8, without the agent
+  wrong: Array  # [SIZE, SIZE] bool: locks of branches
+  agent: Array  # [2] int32, row and column
+  key: Array  # [] uint8, the cell of the key that is held; FLOOR: none
+
+
+class _Boxes(NamedTuple):
+  used: Array  # [M] bool; M: boxes of the largest level
+  lock: Array  # [M] uint8; FLOOR: none
+  content: Array  # [M] uint8
+  wrong: Array  # [M] bool
+
+
+def _draw_boxes(key: Array, rules: Rules) -> _Boxes:
+  """Draws the boxes of a level: the loose key, those of the solution, those of the branches."""
+  longest, most = rules.length[1], rules.branches[1]
+  length_key, branches_key, lock_key, colour_key = jax.random.split(key, 4)
+  length = jax.random.randint(length_key, (), rules.length[0], longest + 1)
+  branches = jax.random.randint(branches_key, (), rules.branches[0], most + 1)
+  colours = FIRST_COLOUR + jax.random.permutation(colour_key, COLOURS).astype(jnp.uint8)
+  box = jnp.arange(longest + 1)
+  solution = _Boxes(
+    used=box <= length, lock=jnp.where(box == 0, FLOOR, colours[box - 1]),
+    content=jnp.where(box == length, GEM, colours[box]), wrong=jnp.zeros(longest + 1, bool))
+  # A branch starts at any colour of the solution; its own colours occur nowhere else.
+  content = colours[longest:longest + most * rules.branch_length].reshape(
+    most, rules.branch_length)
+  start = colours[jax.random.randint(lock_key, (most, 1), 0, length)]
+  branch = _Boxes(
+    used=jnp.broadcast_to(jnp.arange(most)[:, None] < branches, content.shape),
+    lock=jnp.concatenate([start, content[:, :-1]], axis=1), content=content,
+    wrong=jnp.ones(content.shape, bool))
+  return jax.tree.map(lambda one, more: jnp.concatenate([one, more.reshape(-1)]).astype(one.dtype),
+                      solution, branch)
+
+
+def _place(key: Array, used: Array) -> tuple[Array, Array]:
+  """Places boxes one after the other, uniformly where there is room.
+
+  Returns:
+    Indices of `_PLACES` [M], and whether all boxes that are used found room.
+  """
+  def place(free, inputs):
+    key, used = inputs
+    place = jnp.argmax(jnp.where(free, jax.random.uniform(key, free.shape), -1.0))
+    distance = jnp.abs(_PLACES - jnp.asarray(_PLACES)[place])
+    taken = used & (distance[:, 0] <= 1) & (distance[:, 1] <= 2)
+    return free & ~taken, (place, free.any() | ~used)
+
+  _, (places, fits) = jax.lax.scan(place, jnp.ones(len(_PLACES), bool),
+                                   (jax.random.split(key, used.shape[0]), used))
+  return places, fits.all()
+
+
+def _arrange(key: Array, used: Array) -> Array:
+  """Indices of `_PLACES` [M] of boxes that do not touch; a regular lattice after `_TRIES`."""
+  lattice_key, key = jax.random.split(key)
+  lattice = jax.random.permutation(lattice_key, _LATTICE)[:used.shape[0]]
+
+  def again(carry):
+    tries, _, fits = carry
+    return ~fits & (tries < _TRIES)
+
+  def attempt(carry):
+    tries, _, _ = carry
+    return tries + 1, *_place(jax.random.fold_in(key, tries), used)
+
+  _, places, fits = jax.lax.while_loop(again, attempt, (0, lattice, jnp.array(False)))
+  return jnp.where(fits, places, lattice)
+
+
+def draw_level(key: Array, rules: Rules) -> Level:
+  """Draws a level. Each can be solved, by one sequence of boxes."""
+  boxes_key, places_key, agent_key = jax.random.split(key, 3)
+  boxes = _draw_boxes(boxes_key, rules)
+  row, column = jnp.asarray(_PLACES)[_arrange(places_key, boxes.used)].T
+  row = jnp.where(boxes.used, row, SIZE)  # outside: dropped
+  walls = np.pad(np.full((SIZE - 2, SIZE - 2), FLOOR, np.uint8), 1, constant_values=WALL)
+  cells = jnp.asarray(walls).at[row, column].set(boxes.content, mode="drop")
+  cells = cells.at[row, column + 1].set(boxes.lock, mode="drop")
+  wrong = jnp.zeros((SIZE, SIZE), bool).at[row, column + 1].set(boxes.wrong, mode="drop")
+  place = jnp.argmax(jnp.where(cells == FLOOR, jax.random.uniform(agent_key, cells.shape), -1.0))
+  agent = jnp.stack(jnp.unravel_index(place, cells.shape)).astype(jnp.int32)
+  return Level(cells, wrong, agent, jnp.uint8(FLOOR))
+
+
+def step_level(level: Level, action: Array) -> tuple[Level, Array, Array]:
+  """Moves the agent; walking on a lock opens it, walking on a loose key or gem takes it.
+
+  Locks of other colours, contents under lock and walls stop the agent. A key that is taken replaces
+  the one that is held.
+
+  Returns:
+    The level, the reward (10 for the gem, 1 for a box of the solution, -1 for another box), and
+    whether the gem was taken or a wrong box opened.
+  """
+  row, column = target = level.agent + jnp.asarray(MOVES)[action]
+  left, cell, right = (level.cells[row, column + offset] for offset in (-1, 0, 1))
+  is_lock = (cell >= FIRST_COLOUR) & (left >= GEM)
+  opens = is_lock & (cell == level.key)
+  takes = (cell >= GEM) & ~is_lock & (right < FIRST_COLOUR)
+  moves = opens | takes | (cell == FLOOR)
+  gem, wrong = takes & (cell == GEM), opens & level.wrong[row, column]
+  reward = jnp.where(gem, 10.0, jnp.where(opens, jnp.where(wrong, -1.0, 1.0), 0.0))
+  key = jnp.where(opens, FLOOR, jnp.where(takes & ~gem, cell, level.key)).astype(jnp.uint8)
+  cells = jnp.asarray(level.cells).at[row, column].set(jnp.where(moves, FLOOR, cell))
+  agent = jnp.where(moves, target, level.agent)
+  return Level(cells, level.wrong, agent, key), reward, gem | wrong
+
+
+def observe_symbols(level: Level) -> Array:
+  """Cells [SIZE, SIZE] uint8 with the agent; the key that is held is at the top left."""
+  row, column = level.agent
+  cells = jnp.asarray(level.cells).at[row, column].set(AGENT)
+  return cells.at[0, 0].set(jnp.where(level.key == FLOOR, WALL, level.key))
+
+
+def palette() -> np.ndarray:
+  """Colours of the symbols, [NUM_SYMBOLS, 3] uint8: the paper's greys, and equidistant hues."""
+  hues = [colorsys.hsv_to_rgb(index / COLOURS, 0.5, 0.7) for index in range(COLOURS)]
+  greys = [(0.8,) * 3, (0.0,) * 3, (0.5,) * 3, (1.0,) * 3]  # floor, wall, agent, gem
+  return np.round(255 * np.array(greys + hues)).astype(np.uint8)
+
+
+def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest: int,
+         branches: int, fewest: int, branch_length: int, limit: int, rgb: bool) -> Task:
+  """Makes Box-World.
+
+  Args:
+    name: the task's full name.
+    task: not used; there is one.
+    copies: n.
+    seed: not used; nothing stays the same over episodes.
+    length: boxes of the longest solution.
+    shortest: boxes of the shortest solution.
+    branches: most branches.
+    fewest: fewest branches.
+    branch_length: boxes of a branch.
+    limit: steps of an episode; 0: none.
+    rgb: whether to observe colours [SIZE, SIZE, 3] in place of symbols [SIZE, SIZE].
+
+  Raises:
+    TaskError: an empty range, or more boxes than a room holds.
+  """
+  del task, seed
+  if shortest > length or fewest > branches:
+    raise TaskError(f"task {name!r}: the range of shortest={shortest} to length={length}, or of "
+                    f"fewest={fewest} to branches={branches}, is empty")
+  boxes = 1 + length + branches * branch_length
+  if boxes > MOST_BOXES:
+    raise TaskError(f"task {name!r}: a level may have {boxes} boxes, the loose key among them; a "
+                    f"room holds {MOST_BOXES}: lower length, branches or branch_length")
+  rules = Rules((shortest, length), (fewest, branches), branch_length)
+
+  def observe(level):
+    symbols = observe_symbols(level)
+    return jnp.asarray(palette())[symbols] if rgb else symbols
+
+  copy = Copy(lambda key: draw_level(key, rules), lambda level, key, action: step_level(
+    level, action), observe)
+  return make_pure_task(name, copies, copy, len(MOVES), limit=limit, cheap_init=False,
+                        symbols=() if rgb else (NUM_SYMBOLS,))

@@ -1,8 +1,8 @@
 """Box-World (Zambaldi et al. 2018, Relational Deep Reinforcement Learning), in JAX.
 
-A room has a loose key, boxes and an agent. A box is two cells: its lock on the right, its content on
-the left. A key opens one lock of its colour and is used up; the content is then loose. One sequence
-of boxes leads from the loose key to the gem; all other boxes are on branches that do not.
+A room has a loose key, boxes and an agent. A box is two cells: its lock on the right, its content
+on the left. A key opens one lock of its colour and is used up; the content is then loose. One
+sequence of boxes leads from the loose key to the gem; all other boxes are on branches that do not.
 """
 
 import colorsys

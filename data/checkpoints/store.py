@@ -42,7 +42,8 @@ _logger = logging.getLogger(__name__)
 
 _STEP = re.compile(r"\d{12}")
 _REPLACED = re.compile(r"\.replaced-(\d{12})")
-_MISPLACED = "misplaced-"  # prefix of checkpoints that were in the folder of another step
+# Prefixes of checkpoints that were skipped: they are in the folder of another step, or damaged.
+_MISPLACED, _DAMAGED = "misplaced-", "damaged-"
 _LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
 
 
@@ -85,8 +86,7 @@ class Checkpoints:
         f"{self.directory}: expected a folder of checkpoints, found a file; move it away"
       ) from error
     self._config, self._keep_last, self._keep_every = config, keep_last, keep_every
-    self._damaged: set[int] = set()
-    self._misplaced: set[int] = set()
+    self._skipped: dict[int, str] = {}  # prefix of each checkpoint that cannot be used, by step
 
   def steps(self) -> list[int]:
     """Returns the steps that have a checkpoint, ascending."""
@@ -110,10 +110,10 @@ class Checkpoints:
       DiskFullError: there is no space left; the complete checkpoints are kept.
     """
     arrays.require_first_host(self.directory)  # before leftovers are removed
-    self._set_aside_misplaced()
-    later = [s for s in self.steps() if s > step and s not in self._damaged]
-    if later:
-      raise ValueError(f"{self.directory} already holds step {later[-1]}, later than {step}: "
+    self._set_aside()
+    newest = max(self.steps(), default=step)
+    if newest > step:
+      raise ValueError(f"{self.directory} already holds step {newest}, later than {step}: "
                        "restore that one, or use another directory")
     self._remove_leftovers()
     checkpoint_manifest.require_nested_dicts(state.params)
@@ -123,7 +123,6 @@ class Checkpoints:
     manifest = checkpoint_manifest.describe(self._config, step, extra)
     with _disk_full_named(self.directory, step):
       arrays.write(final, trees, manifest, aside=self.directory / f".replaced-{final.name}")
-    self._damaged.discard(step)
     self._prune()
     return final
 
@@ -132,7 +131,8 @@ class Checkpoints:
 
     Args:
       template: a state with the expected structure, shapes and dtypes; its values are not read.
-      step: None: the newest. Damaged checkpoints are skipped with a warning that names the file.
+      step: None: the newest. Damaged checkpoints are skipped with a warning that names the file;
+        the next `save` sets them aside.
 
     Returns:
       The state as numpy arrays and typed keys; None if there is no checkpoint.
@@ -153,7 +153,7 @@ class Checkpoints:
 
   def _on_damaged(self, step: int, error: CheckpointDamagedError) -> None:
     misplaced = isinstance(error, CheckpointMisplacedError)
-    (self._misplaced if misplaced else self._damaged).add(step)
+    self._skipped[step] = _MISPLACED if misplaced else _DAMAGED
 
   def _restore(self, path: Path, template: Any, step: int) -> Restored:
     checkpoint_manifest.check_step(path, step)
@@ -168,31 +168,29 @@ class Checkpoints:
     state = parts["state"]._replace(params=parts["params"])
     return Restored(manifest["step"], state, manifest["extra"])
 
-  def _set_aside_misplaced(self) -> None:
-    """Renames skipped checkpoints that are in the folder of another step; they are never removed.
+  def _set_aside(self) -> None:
+    """Renames skipped checkpoints, which are never removed: their files may be worth a repair.
 
     Their folders' names would stand for steps that the run has yet to reach.
     """
     found = _find(self.directory)
-    for step in sorted(self._misplaced & found.keys()):
-      aside = self.directory / f"{_MISPLACED}{step:012d}"
+    for step in sorted(self._skipped.keys() & found.keys()):
+      aside = self.directory / f"{self._skipped[step]}{step:012d}"
       while aside.exists():
         aside = aside.with_name(f"{aside.name}-")
-      _logger.warning("setting aside a checkpoint of another step: %s", aside)
+      _logger.warning("setting aside a checkpoint that cannot be used: %s", aside)
       os.rename(found[step], aside)
-    self._misplaced.clear()
+    self._skipped.clear()
 
   def _prune(self) -> None:
     found = _find(self.directory)
-    sound = sorted(set(found) - self._damaged)
-    kept = set(sound[-self._keep_last:])
+    kept = set(sorted(found)[-self._keep_last:])
     if self._keep_every is not None:
-      kept |= {step for step in sound if step % self._keep_every == 0}
+      kept |= {step for step in found if step % self._keep_every == 0}
     for step, path in found.items():
       if step not in kept:
         # Renamed first: a partly removed checkpoint must not have a checkpoint's name.
         os.rename(path, self.directory / f".removed-{path.name}-{os.getpid()}")
-        self._damaged.discard(step)
     self._remove_leftovers()
 
   def _remove_leftovers(self) -> None:

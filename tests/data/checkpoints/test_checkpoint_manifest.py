@@ -161,11 +161,12 @@ def test_damage_is_one_line_and_the_previous_checkpoint_is_used(two, tmp_path, c
   warning, = [record.getMessage() for record in caplog.records
               if record.name.startswith("starleague")]
   assert str(path) in warning
-  # The run continues and removes the damaged checkpoint, whatever it is.
+  # The run continues and sets the damaged checkpoint aside, whatever it is.
   saver = checkpoints.Checkpoints(directory, MINI, keep_last=1)
   saver.restore(make_state())
   saver.save(2, make_state(5))
-  assert [entry.name for entry in directory.iterdir()] == ["000000000002"]
+  assert {entry.name for entry in directory.iterdir()} == {
+    "000000000002", "damaged-000000000002"}
   assert checkpoints.load_params(directory)["layer"]["w"][0, 0] == 5
 
 

@@ -154,13 +154,44 @@ def test_all_damaged_is_an_error(copied):
     Checkpoints(copied, MINI).restore(make_state())
 
 
-def test_run_replaces_a_damaged_checkpoint(copied):
-  flip_a_bit(largest_file(copied / "000000000002"))
+def test_a_run_sets_a_damaged_checkpoint_aside_and_saves_its_step_again(copied):
+  damaged = largest_file(copied / "000000000002")
+  flip_a_bit(damaged)
   saver = Checkpoints(copied, MINI, keep_last=1)
   assert saver.restore(make_state()).step == 1
   saver.save(2, make_state(7))
   assert saver.steps() == [2]
   assert_same(Checkpoints(copied, MINI).restore(make_state()).state, make_state(7))
+  # A repair of its file makes it a checkpoint again: nothing of it was removed.
+  flip_a_bit(copied / "damaged-000000000002" / damaged.relative_to(copied / "000000000002"))
+  assert_same(checkpoints.load_params(copied / "damaged-000000000002"), make_state(2).params)
+
+
+def test_damaged_checkpoints_are_set_aside_again_and_again(copied):
+  for step in (2, 2, 3):
+    saver = Checkpoints(copied, MINI, keep_last=2)
+    saver.save(step, make_state(step))
+    flip_a_bit(largest_file(copied / f"{step:012d}"))
+    assert saver.restore(make_state()).step == 1
+    saver.save(step, make_state(step))
+    assert saver.steps() == [1, step]
+    Checkpoints(copied, MINI).restore(make_state(), step=step)
+    shutil.rmtree(copied / f"{step:012d}")
+  assert sorted(path.name for path in copied.glob("damaged*")) == [
+    "damaged-000000000002", "damaged-000000000002-", "damaged-000000000003"]
+
+
+def test_a_damaged_newest_checkpoint_does_not_displace_the_newest_sound_one(copied):
+  """It was damaged after the process that saves had restored it."""
+  saver = Checkpoints(copied, MINI, keep_last=1)
+  saver.restore(make_state())
+  flip_a_bit(largest_file(copied / "000000000002"))
+  with pytest.raises(ValueError):
+    saver.save(1, make_state(1))  # nothing is removed by a save that is refused
+  assert saver.restore(make_state()).step == 1
+  saver.save(3, make_state(3))
+  assert saver.steps() == [3]
+  assert Checkpoints(copied, MINI).restore(make_state()).step == 3
 
 
 def test_damaged_checkpoints_do_not_count_as_kept(copied):
@@ -170,7 +201,7 @@ def test_damaged_checkpoints_do_not_count_as_kept(copied):
   flip_a_bit(largest_file(copied / "000000000004"))
   saver = Checkpoints(copied, MINI, keep_last=2)
   assert saver.restore(make_state()).step == 2
-  saver.save(3, make_state(3))  # earlier than the damaged one, which is removed
+  saver.save(3, make_state(3))  # earlier than the damaged one, which is set aside
   assert saver.steps() == [2, 3]
 
 

@@ -1,4 +1,7 @@
-"""The base class of errors that a user can fix."""
+"""The base classes of errors that a user can fix."""
+
+import contextlib
+from collections.abc import Iterator
 
 
 class UserError(Exception):
@@ -15,3 +18,12 @@ FINAL_STATUS = 70
 
 class FinalError(UserError):
   """An error that a restart of the process would meet again: it ends the run."""
+
+
+@contextlib.contextmanager
+def final(*kinds: type[Exception]) -> Iterator[None]:
+  """Turns errors of some kinds into `FinalError`, with their message."""
+  try:
+    yield
+  except kinds as error:
+    raise FinalError(str(error)) from error

@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-import jax
-
-from starleague.actor.parts import Parts
+from starleague.actor.parts import Parts, parameter_shapes
 from starleague.agent.config import AgentConfig
+from starleague.common import errors
 from starleague.data import checkpoints
 from starleague.data.reverb.parameters import Fetched, ParameterFetcher
 from starleague.league.run_copy import RunCopy
@@ -28,20 +27,22 @@ class Version(NamedTuple):
 def make_fetcher(parts: Parts, address: str, player: str, interval_s: float, deadline_s: float,
                  stop: threading.Event | None = None) -> ParameterFetcher:
   """Connects to the data server at host:port for a learning player's newest weights."""
-  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
   return ParameterFetcher(
-    address, player, template, interval_s=interval_s, deadline_s=deadline_s, stop=stop)
+    address, player, parameter_shapes(parts.policy), interval_s=interval_s, deadline_s=deadline_s,
+    stop=stop)
 
 
 def load_snapshot(config: AgentConfig, run: RunCopy, name: str) -> Any:
   """Returns the weights of a historical player.
 
   Raises:
-    FileNotFoundError, CheckpointDamagedError, CheckpointMismatchError: its snapshot is missing or
-      cannot be used.
+    FileNotFoundError: its snapshot is missing.
+    FinalError: its snapshot is damaged, or of another agent.
     LeagueUnavailableError, LeagueError: see `RunCopy.fetch`.
   """
-  return checkpoints.load_params(run.snapshot(name), config)
+  path = run.snapshot(name)
+  with errors.final(*checkpoints.UNUSABLE):
+    return checkpoints.load_params(path, config)
 
 
 class WeightSource:

@@ -11,5 +11,7 @@ from starleague.data.checkpoints.store import (
   save_params,
 )
 
+UNUSABLE = (CheckpointDamagedError, CheckpointMismatchError)  # reading it again is of no use
+
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
-           "Restored", "load_params", "read_manifest", "save_params"]
+           "Restored", "UNUSABLE", "load_params", "read_manifest", "save_params"]

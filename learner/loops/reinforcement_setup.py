@@ -11,7 +11,7 @@ from absl import logging
 
 from starleague.agent import parameters, types
 from starleague.agent.config import AgentConfig
-from starleague.common import files, run_files
+from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
 from starleague.learner import guard, objective, train_state, update, warm_up
 from starleague.learner.loops.options import LearningAgent, ReinforcementOptions
@@ -82,12 +82,16 @@ def learning_rate(options: ReinforcementOptions, done: float) -> float:
 
 
 def initial_snapshot(agent: LearningAgent, run_dir: pathlib.Path) -> Any:
-  """Returns the run's initial parameters: its teacher, and the baseline of its evaluation."""
+  """Returns the run's initial parameters: its teacher, and the baseline of its evaluation.
+
+  Raises FinalError if they are damaged, or of another agent.
+  """
   path = run_dir / run_files.INITIAL
   with files.locked(run_dir / f".{run_files.INITIAL}.lock"):  # learners of a league start together
     if not path.exists():
       checkpoints.save_params(path, agent.initial_params(), agent.config)
-  return checkpoints.load_params(path, agent.config)
+  with errors.final(*checkpoints.UNUSABLE):
+    return checkpoints.load_params(path, agent.config)
 
 
 def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: pathlib.Path,
@@ -109,7 +113,8 @@ def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: p
     params = initial_snapshot(agent, run_dir)
   optimizer = make_optimizer(params, options)
   state = train_state.initial_state(params, optimizer, jax.random.key(options.seed))
-  restored = None if saved is None else saved.restore(state)
+  with errors.final(*checkpoints.UNUSABLE):
+    restored = None if saved is None else saved.restore(state)
   if restored is not None:
     state, trained = restored.state, float(restored.extra["trained_seconds"])
     logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)

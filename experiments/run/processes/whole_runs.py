@@ -44,11 +44,19 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
         supervision.train(config, run_dir, evaluate, place)
     ended = True
   except process_runner.ProcessFailed as error:
-    sys.exit(f"error: {error}")
+    sys.exit(f"error: {error}\n{_resuming(run_dir)}")
   except KeyboardInterrupt:
-    print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
+    print(f"stopped; {_resuming(run_dir)}")
   if league and (run_dir / run_files.LEAGUE).exists():
     print(f"page: {league_page.write(run_dir)}")
   if (report := run_dir / report_page.FILE_NAME).exists():
     print(f"report: {report}")
   return ended
+
+
+def _resuming(run_dir: pathlib.Path) -> str:
+  """Returns what the same command does with a run that has ended early."""
+  saved = [*run_dir.glob(f"{run_files.CHECKPOINTS}/[0-9]*"),
+           *run_dir.glob(f"{run_files.LEARNERS}/*/{run_files.CHECKPOINTS}/[0-9]*")]
+  return ("the same command " + ("resumes from the last checkpoint in" if saved else
+          "begins the training, of which there is no checkpoint yet, in") + f" {run_dir}")

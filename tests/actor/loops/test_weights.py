@@ -8,6 +8,7 @@ import pytest
 from starleague.actor.loops import weights
 from starleague.agent import config as agent_config
 from starleague.common import run_files
+from starleague.common.errors import FinalError
 from starleague.data import checkpoints
 from starleague.data.reverb.parameters import Fetched
 from starleague.league.run_copy import RunCopy
@@ -91,3 +92,11 @@ def test_a_source_connects_to_the_data_server_when_weights_are_asked_for(tmp_pat
                                                "stop": stop})]
   with pytest.raises(FileNotFoundError, match="main-0001"):
     source("main-0001")
+
+
+def test_a_damaged_snapshot_ends_the_run_at_the_first_attempt(tmp_path):
+  path = run_files.snapshot_path(tmp_path, "main-0001")
+  save(path, 8.0)
+  (path / "manifest.json").write_text("{}")
+  with pytest.raises(FinalError, match=f"^{path}/manifest.json: expected a JSON object with"):
+    weights.load_snapshot(CONFIG, RunCopy(tmp_path), "main-0001")

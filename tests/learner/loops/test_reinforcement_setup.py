@@ -7,6 +7,7 @@ import pytest
 from starleague.agent import pretrained, types
 from starleague.agent.config import mini as mini_agent
 from starleague.common import run_files
+from starleague.common.errors import FinalError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -44,3 +45,15 @@ def test_training_may_start_from_pretrained_weights(tmp_path):
       jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(expected), strict=True):
     np.testing.assert_array_equal(leaf, other, err_msg=jax.tree_util.keystr(path))
   assert (tmp_path / run_files.INITIAL).is_dir()  # a resumed run reads it again
+
+
+def test_damaged_initial_weights_end_the_run_at_the_first_attempt(tmp_path):
+  """A restart of the learner would meet them again, and print the same message."""
+  config = settings.complete({}, {"environment.name": "sc2", "init": "pretrained"})
+  agent = learner_options.learning_agent(registry.make_parts(config), config, tmp_path)
+  reinforcement_setup.initial_snapshot(agent, tmp_path)
+  weights = max((tmp_path / run_files.INITIAL / "params").rglob("*"),
+                key=lambda path: path.stat().st_size * path.is_file())
+  weights.write_bytes(b"x" + weights.read_bytes()[1:])
+  with pytest.raises(FinalError, match=f"^{weights} is damaged: expected SHA-256 "):
+    reinforcement_setup.initial_snapshot(agent, tmp_path)

@@ -40,14 +40,22 @@ def test_a_run_comes_to_its_end_and_names_its_pages(league, order, calls, tmp_pa
   assert capsys.readouterr().out.splitlines() == [*pages, f"report: {tmp_path}/report.html"]
 
 
-def test_a_stopped_run_tells_how_it_is_resumed(calls, tmp_path, capsys):
+CHECKPOINT = "checkpoints/000000000001"
+
+
+@pytest.mark.parametrize("saved, what", [
+  (CHECKPOINT, "resumes from the last checkpoint in"),
+  (f"learners/terran-main-0/{CHECKPOINT}", "resumes from the last checkpoint in"),
+  ("learners/terran-main-0/checkpoints",
+   "begins the training, of which there is no checkpoint yet, in")])
+def test_a_run_that_ends_early_tells_what_the_same_command_does(
+    saved, what, calls, tmp_path, capsys):
+  (tmp_path / saved).mkdir(parents=True)
   calls.end = KeyboardInterrupt()
   assert not whole_runs.execute(settings.complete({}), tmp_path)
-  assert capsys.readouterr().out == (
-    f"stopped; the same command resumes from the last checkpoint in {tmp_path}\n")
-
-
-def test_a_dead_process_ends_the_run_with_its_message(calls, tmp_path):
+  assert capsys.readouterr().out == f"stopped; the same command {what} {tmp_path}\n"
   calls.end = process_runner.ProcessFailed("actor 0", -9, "process 'actor 0' was killed")
-  with pytest.raises(SystemExit, match="error: process 'actor 0' was killed"):
+  with pytest.raises(SystemExit) as ended:
     whole_runs.execute(settings.complete({}), tmp_path)
+  assert ended.value.code == (
+    f"error: process 'actor 0' was killed\nthe same command {what} {tmp_path}")

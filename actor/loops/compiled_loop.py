@@ -15,6 +15,10 @@ from starleague.common import compiling
 from starleague.data.records import Records
 from starleague.data.z.conditioning import Conditioning
 
+# Calls before an actor lowers its priority: until they are handled, the learner may wait for its
+# first batch. Beside other programs, an actor of low priority would take minutes for them.
+FIRST_CALLS = 6
+
 
 class Call(NamedTuple):
   """The arguments of a call of the rollout program."""
@@ -73,12 +77,14 @@ def play(source: CallSource, options: ActorOptions, index: int) -> NoReturn:
     example = source.example()
     run = source.program.run.lower(
       example.params, state, example.probabilities, example.conditioning).compile()
-  sessions.lower_priority(options.niceness)
-  previous: Played | None = None
+  handled, previous = 0, None
   while True:
     call = source.next_call()
     state, records, finished = run(call.params, state, call.probabilities, call.conditioning)
     played = Played(call.number, records, finished, state.opponent + 0)  # `state` is donated
     if previous is not None:
       source.handle(previous)
+      handled += 1
+    if handled == FIRST_CALLS:
+      sessions.lower_priority(options.niceness)
     previous = played

@@ -204,9 +204,9 @@ class Recorded(sampler.Dataset):
       self._server.stop()
       raise
 
-  def close(self) -> None:
+  def close(self, wait_s: float = 1.0) -> None:
     """Ends the iteration and stops the private server."""
-    super().close()
+    super().close(wait_s)
     if self._server is not None:
       self._server.stop()
 

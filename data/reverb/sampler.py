@@ -155,10 +155,15 @@ class Dataset(Iterator[wire.Packed]):
       f"{limiter.min_size_to_sample}, {limiter.insert_stats.completed} were ever written; check "
       "that actors of this player run and write here.")
 
-  def close(self) -> None:
-    """Stops the thread; one that waits inside Reverb ends with its next sample."""
-    self._closed.set()
-    self._thread.join(timeout=1.0)
+  def close(self, wait_s: float = 1.0) -> None:
+    """Stops the thread; one that waits inside Reverb ends with its next sample.
+
+    Args:
+      wait_s: longest wait for its end, if this is the first call.
+    """
+    if not self._closed.is_set():
+      self._closed.set()
+      self._thread.join(wait_s)
 
   def __enter__(self) -> "Dataset":
     return self

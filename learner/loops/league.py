@@ -17,7 +17,7 @@ from absl import logging
 from starleague import league
 from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
-from starleague.data.reverb import datasets, transport
+from starleague.data.reverb import datasets, sampler, transport
 from starleague.league.run_copy import RunCopy
 from starleague.learner import prefetch, update
 from starleague.learner.loops import chief, reinforcement_setup
@@ -54,6 +54,7 @@ class PlayerLearner:
     self._watch = reinforcement_setup.make_guard(agent, options, folder)
     self.trained = self.learner.trained_seconds  # of the league
     self.batches: prefetch.Prefetch[wire.Packed]
+    self._data: sampler.Dataset
     self._duties.publish(self.learner.state, self.step)
 
   @property
@@ -63,12 +64,16 @@ class PlayerLearner:
 
   def open(self, stack: contextlib.ExitStack, stop: threading.Event) -> None:
     """Starts to fetch batches until the stack is closed or `stop` is set."""
-    data = stack.enter_context(datasets.dataset(
+    self._data = stack.enter_context(datasets.dataset(
       self._process.address, self._options.batch_size, self.name, self._agent.config,
       self._options.unroll_length, deadline_s=self._options.timeout_s, stop=stop))
     self.batches = stack.enter_context(prefetch.prefetch(
-      data, self.learner.update.place, timeout=self._options.timeout_s))
-    stack.callback(data.close)  # before the prefetch is closed: its thread waits in the data
+      self._data, self.learner.update.place, timeout=self._options.timeout_s))
+    stack.callback(self.end_batches)  # before the prefetch is closed: its thread waits in the data
+
+  def end_batches(self) -> None:
+    """Ends the batches without a wait. A thread that waits inside Reverb cannot be ended."""
+    self._data.close(0.0)
 
   def advance(self) -> bool:
     """Does one update with the next batch; returns whether there was one, none after a stop."""
@@ -158,6 +163,8 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     for learner in learners:
       learner.open(stack, stop)
     _take_turns(learners, client, options, process.run_dir, stop, report)
+    for learner in learners:  # their threads end together
+      learner.end_batches()
   for learner in learners:
     learner.close()
   client.close()

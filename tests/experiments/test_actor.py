@@ -21,7 +21,7 @@ SETTINGS = (*SIZES, "league.seconds=100000", "init=pretrained", "actor.pseudo_pr
             "learner.checkpoint_interval_s=5", "learner.publish_interval_s=2",
             "league.composition=terran:1:0:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.snapshot_steps=256", "league.timeout_steps=256")
-FIRST, FROZEN = "terran-main-0-0000", "terran-main-0-0001"
+FIRST = "terran-main-0-0000"
 
 
 def values(words: Sequence[str]) -> dict[str, Any]:
@@ -35,13 +35,15 @@ def values(words: Sequence[str]) -> dict[str, Any]:
   return found
 
 
-def rows(run_dir: pathlib.Path, query: str, *values: str) -> list[tuple]:
+def rows(run_dir: pathlib.Path, query: str) -> list[tuple]:
   with sqlite3.connect(f"file:{run_dir / run_files.LEAGUE}?mode=ro", uri=True, timeout=30) as file:
-    return file.execute(query, values).fetchall()
+    return file.execute(query).fetchall()
 
 
-def has_games_against(head: pathlib.Path, player: str) -> bool:
-  return bool(rows(head, "SELECT 1 FROM results WHERE away = ?", player))
+def met(head: pathlib.Path) -> set[str]:
+  """Returns the snapshots against which the main agent has played."""
+  found = rows(head, "SELECT DISTINCT away FROM results WHERE home = 'terran-main-0'")
+  return {away for away, in found if away != "terran-main-0"}
 
 
 @pytest.mark.slow
@@ -55,8 +57,9 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
   processes = [process._replace(argv=[str(own[process.name]) if word == str(head) else word
                                       for word in process.argv])
                if process.name in own else process for process in league.processes]
-  wanted = [functools.partial(has_games_against, head, FIRST),
-            functools.partial(has_games_against, head, FROZEN),
+  copied = own["actor 0"] / run_files.PLAYERS
+  wanted = [lambda: FIRST in met(head),
+            lambda: any((copied / name).exists() for name in met(head)),
             lambda: rows(head, "SELECT 1 FROM replays WHERE path != ''")]
   end = time.monotonic() + DEADLINE_S
   with Runner(processes, deadline_seconds=60.0) as runner:
@@ -64,12 +67,13 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
       assert time.monotonic() < end
       runner.poll()
       time.sleep(0.5)
-      if (head / run_files.PLAYERS / FROZEN).exists() and wanted[0]():
+      if (head / run_files.PLAYERS).exists() and wanted[0]():
         wanted.pop(0)
-  frozen = contents(head / run_files.PLAYERS / FROZEN)
-  assert "manifest.json" in frozen
-  for node in ("learner", "actor 0"):
-    assert contents(own[node] / run_files.PLAYERS / FROZEN) == frozen
+  for path in copied.glob(f"{FIRST[:-4]}*"):
+    frozen = contents(path)
+    assert "manifest.json" in frozen
+    for node in (head, own["learner"]):
+      assert contents(node / run_files.PLAYERS / path.name) == frozen
   for node in own.values():
     assert contents(node / run_files.INITIAL) == contents(head / run_files.INITIAL)
     assert (node / run_files.CONFIG).read_bytes() == (head / run_files.CONFIG).read_bytes()

@@ -62,9 +62,15 @@ class FourCalls:
                      played.after.tolist()))
 
 
-def test_outputs_are_handled_in_order_while_the_next_call_runs(monkeypatch):
-  monkeypatch.setattr(compiled_loop.sessions, "lower_priority", lambda niceness: None)
-  games = FourCalls()
+@pytest.fixture
+def games(monkeypatch):
+  found = FourCalls()
+  monkeypatch.setattr(compiled_loop.sessions, "lower_priority",
+                      lambda niceness: found.log.append(("niceness", niceness)))
+  return found
+
+
+def test_outputs_are_handled_in_order_while_the_next_call_runs(games):
   with pytest.raises(Ended):
     compiled_loop.play(games, options(), 0)
   # Call n adds n to its parameters 10 n, sums probabilities n and n, and changes the opponents.
@@ -72,3 +78,13 @@ def test_outputs_are_handled_in_order_while_the_next_call_runs(monkeypatch):
     ("call", 1), ("call", 2), ("handled", 1, 11, 2.0, [4, 5]),
     ("call", 3), ("handled", 2, 22, 4.0, [5, 6]),
     ("call", 4), ("handled", 3, 33, 6.0, [6, 7])]
+
+
+def test_the_priority_is_lowered_when_the_first_calls_are_handled(games, monkeypatch):
+  """The learner waits for its first batch: beside other programs, a nice actor takes minutes."""
+  monkeypatch.setattr(compiled_loop, "FIRST_CALLS", 2)
+  with pytest.raises(Ended):
+    compiled_loop.play(games, options(actor__niceness=7), 0)
+  assert [entry[:2] for entry in games.log] == [
+    ("call", 1), ("call", 2), ("handled", 1), ("call", 3), ("handled", 2), ("niceness", 7),
+    ("call", 4), ("handled", 3)]

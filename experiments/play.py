@@ -40,8 +40,8 @@ def main(*names: str) -> None:
   from starleague.environments.sc2 import environment
   from starleague.environments.sc2.client import installation, lan, setup_requests
   first, second = sc2_playing.order_players(names)
+  choose_players.require_file("out", run_flags.OUT.value)
   installation.find()
-  choose_players.require_folder("out", run_flags.OUT.value)
   players = [name for name in (first, second)
              if name in (choose_players.AGENT, choose_players.PRETRAINED)]
   agents = {player: sc2_playing.find_agent(

@@ -66,7 +66,7 @@ def main() -> None:
   """Serves the page, plays the game, saves the replay."""
   path = pathlib.Path(
     _SAVE_REPLAY.value or f"play-{_OPPONENT.value}-{run_flags.SEED.value}.npz")
-  choose_players.require_folder("save_replay", str(path))
+  choose_players.require_file("save_replay", str(path))
   played = make_session()
   try:
     page = server.Server(played, run_flags.PAGE_PORT.value)

@@ -61,7 +61,7 @@ def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
 def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
   """Plays the game that the flags describe, and saves it with --save."""
   for flag in (_SAVE, _OUTPUT, _GIF):
-    choose_players.require_folder(flag.name, flag.value)
+    choose_players.require_file(flag.name, flag.value)
   replay = choose_players.play(
     names, seed=run_flags.SEED.value, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
     races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value)

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from starleague.experiments import describe, play_skirmish, report, round_robin, watch
+from starleague.experiments import describe, play, play_skirmish, report, round_robin, watch
 from tests.experiments.launch import launch
 
 HELP = "; --help lists the flags"
+FOLDER = r"expected the path of a file, found the folder \.; add a name"
 L7 = ["--play", "L7", "L7"]
 CASES = {
   watch: [
@@ -38,11 +39,19 @@ CASES = {
     ([*L7, "--seed", "one"], "flag --seed=one: .*" + HELP),
     ([*L7, "--save", "no/a.npz"], "--save: folder no does not exist"),
     ([*L7, "--gif", "no/a.gif"], "--gif: folder no does not exist"),
+    ([*L7, "--save", "."], "--save: " + FOLDER), ([*L7, "--gif", "."], "--gif: " + FOLDER),
     (["--play", "agent", "rusher"], "'agent' is the newest weights of a run: name the run with "
      "--run_dir"),
     (["--play", "rusher", "rusher", "--run_dir", "x"], "--run_dir is given, but none of rusher "
      "rusher is 'agent'"),
     (["--play", "agent", "rusher", "--run_dir", "x"], "x/config.json does not exist.*")],
+  play: [
+    (["pretrained"], "expected PLAYER_1 PLAYER_2 beside the flags, found pretrained" + HELP),
+    (["pretrained", ""], "players: expected two names, found 'pretrained' and ''"),
+    (["zerg:easy", "human"], "players: one of them must be agent or pretrained, found zerg:easy "
+     "and human"),
+    (["pretrained", "zerg:easy", "--out", "."], "--out: " + FOLDER),
+    (["pretrained", "zerg:easy", "--out", "no/a.SC2Replay"], "--out: folder no does not exist")],
   play_skirmish: [
     (["L5"], "expected no arguments beside the flags, found L5" + HELP),
     (["--opponent", "nobody"], "player 'nobody': expected one of .* in tier default"),
@@ -51,6 +60,7 @@ CASES = {
     (["--opponent", "rusher", "--races", "zerg,zerg"], "race 'zerg': expected one of terran in.*"),
     (["--opponent", "rusher", "--save_replay", "no/game.npz"],
      "--save_replay: folder no does not exist"),
+    (["--opponent", "rusher", "--save_replay", "."], "--save_replay: " + FOLDER),
     (["--seed", "-1"], "flag --seed=-1: .*" + HELP),
     (["--game_speed", "nan"], "flag --game_speed=nan: expected 0.25 to 8.0" + HELP),
     (["--page_port", "70000"], "flag --page_port=70000: .*" + HELP)],

@@ -144,11 +144,15 @@ def play(names: tuple[str, str], *, seed: int, races: Sequence[str], map_name: s
                         match_up=setting.match_up)
 
 
-def require_folder(flag: str, path: str | None) -> None:
-  """Refuses an output path whose folder does not exist, before the game is played.
+def require_file(flag: str, path: str | None) -> None:
+  """Refuses the path of an output file where none can be written, before the game is played.
 
   Raises:
-    UserError: names the flag and the folder.
+    UserError: the path is a folder, or its folder does not exist; names the flag.
   """
-  if path is not None and not pathlib.Path(path).parent.is_dir():
+  if path is None:
+    return
+  if pathlib.Path(path).is_dir():
+    raise UserError(f"--{flag}: expected the path of a file, found the folder {path}; add a name")
+  if not pathlib.Path(path).parent.is_dir():
     raise UserError(f"--{flag}: folder {pathlib.Path(path).parent} does not exist")

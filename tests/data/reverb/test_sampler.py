@@ -11,7 +11,10 @@ from tests.data.reverb.clients import make_dataset, make_writer
 from tests.data.reverb.server_process import CONFIG, UNROLL_LENGTH, packed
 
 
-def test_a_closed_dataset_waits_for_reverb_until_a_sample_comes(serve):
+def test_a_closed_dataset_waits_for_reverb_until_a_sample_comes(serve, monkeypatch):
+  # Threads of other tests' datasets may still wait for servers that have ended.
+  monkeypatch.setattr(sampler, "_THREAD", "sampler-of-this-test-")
+  assert not sampler.waiting()
   address = serve()
   data = make_dataset(address, 1)
   time.sleep(0.5)

@@ -1,5 +1,8 @@
 """The dm_env wrapper: dm_env's own tests, named errors, reproducible games."""
 
+import pathlib
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -145,6 +148,20 @@ def test_bad_arguments_are_named(argument, value, message):
 def test_invalid_arguments_are_rejected(arguments, message):
   with pytest.raises(ValueError, match=message):
     wrapper.SkirmishEnvironment(**{"opponent": "rusher", "game": MINI, **arguments})
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_plays_a_game(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  page = (pathlib.Path(__file__).resolve().parents[4] / "docs" / "play.md").read_text()
+  example, = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+  exec(compile(example, "docs/play.md", "exec"), {"__name__": "example"})  # noqa: S102
+  replay = replays.load(tmp_path / "game.npz")
+  assert replay.players == ("player", "opponent") and replay.game == GAME_CONFIGS["default"]
+  assert capsys.readouterr().out == "-1.0\n" and replay.winner == 1  # L5 wins
+  # Every third environment step of eight game loops has an action, until the end.
+  own = replay.step[replay.player == 0]
+  assert own[0] == 0 and set(np.diff(own)) == {3}
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
            total/steps, total/steps_learnt, total/games (since the start)
            opening/NAME: share of the player's latest games with this opening
            actor/NAME: agent steps per second of one actor of a league
+           deaths/PROCESS: times that a process died and was started again, since the start
            imitation/KIND/NAME: of imitation, whose updates count on their own; KIND is loss,
              accuracy, cross_entropy, illegal, each also as held_out/KIND, used, update, speed,
              total
@@ -31,13 +32,14 @@ import fcntl
 import math
 import os
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from starleague.common.errors import UserError
 
 FILE_NAME = "results.csv"
 HEADER = "seconds,update,tag,value,low,high"
+DEATHS = "deaths/"  # prefix of tags
 
 
 class ResultsError(UserError, ValueError):
@@ -141,6 +143,16 @@ def by_tag(rows: Iterable[Row]) -> dict[str, list[Row]]:
   for row in rows:
     tags.setdefault(row.tag, []).append(row)
   return {tag: sorted(found, key=lambda row: row.seconds) for tag, found in tags.items()}
+
+
+def deaths(tags: Mapping[str, Sequence[Row]]) -> dict[str, int]:
+  """Returns the times that each process of a run has died, by its name in the tags.
+
+  Args:
+    tags: rows of the run as a whole, from `by_tag`.
+  """
+  return {tag.removeprefix(DEATHS): round(rows[-1].value) for tag, rows in tags.items()
+          if tag.startswith(DEATHS)}
 
 
 def _format(row: Row) -> str:

@@ -1,6 +1,5 @@
 """A run: its config, the supervision of its processes, its report."""
 
-import collections
 import contextlib
 import pathlib
 import time
@@ -101,7 +100,9 @@ class Watch:
     self._run_dir, self._origin, self._shown = run_dir, origin, shown
     self._rows = results.Follower(run_dir / results.FILE_NAME)
     self._monitor = monitor.Monitor(run_dir.name)
-    self._deaths: collections.Counter[str] = collections.Counter()  # by process
+    earlier = self._rows.read()
+    self._monitor.add(earlier)
+    self._deaths = results.deaths(results.by_tag(earlier))
     self._written = self._updated = time.time()
 
   def __call__(self, states: Mapping[str, str]) -> None:
@@ -121,7 +122,6 @@ class Watch:
     self._shown.update(self._monitor.snapshot(
       now - self._origin, progress.read(self._run_dir), states))
 
-
   def report_deaths(self, deaths: Sequence[process_runner.Death]) -> None:
     """Prints the deaths of processes, which are started again, and counts them in the results.
 
@@ -129,12 +129,13 @@ class Watch:
       deaths: since the last call.
     """
     for name, cause in deaths:
-      self._deaths[name] += 1
-      self._shown.print(f"process={'_'.join(name.split())} {cause}; it is started again "
-                        f"(deaths so far: {self._deaths[name]})")
+      word = "_".join(name.split())
+      self._deaths[word] = self._deaths.get(word, 0) + 1
+      self._shown.print(f"process={word} {cause}; it is started again "
+                        f"(deaths so far: {self._deaths[word]})")
     results.append(self._run_dir / results.FILE_NAME, [
-      results.Row(time.time() - self._origin, 0, f"deaths/{'_'.join(name.split())}",
-                  self._deaths[name]) for name in {death.name for death in deaths}])
+      results.Row(time.time() - self._origin, 0, f"{results.DEATHS}{word}", self._deaths[word])
+      for word in {"_".join(death.name.split()) for death in deaths}])
 
 
 def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> None:

@@ -43,6 +43,12 @@ def test_deaths_are_printed_and_counted(tmp_path):
   found = results.by_tag(results.read(tmp_path / results.FILE_NAME))
   assert [row.value for row in found["deaths/actor_0"]] == [1.0, 2.0]
   assert [row.value for row in found["deaths/learner"]] == [1.0]
+  # A resumed run counts on.
+  resumed = supervision.Watch(tmp_path, 0.0, display.Display(printed))
+  resumed.report_deaths([process_runner.Death("actor 0", "exited with status 1")])
+  assert printed.getvalue().endswith("(deaths so far: 3)\n")
+  found = results.by_tag(results.read(tmp_path / results.FILE_NAME))
+  assert results.deaths(found) == {"actor_0": 3, "learner": 1}
 
 
 def test_a_run_that_is_running_is_refused_until_its_program_dies(tmp_path):

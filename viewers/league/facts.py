@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.common import results
 from starleague.common.results import Row
 from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Progress, Replay
@@ -65,6 +66,10 @@ class Facts(NamedTuple):
     end = max((row.seconds for row in rows), default=0.0)
     return sorted(tag.removeprefix(ACTOR) for tag, found in self.curves.get(self.name, {}).items()
                   if tag.startswith(ACTOR) and found[-1].seconds >= end - LIVE_S)
+
+  def deaths(self) -> dict[str, int]:
+    """Returns the times that processes of the run have died and were started again, by name."""
+    return results.deaths(self.curves.get(self.name, {}))
 
   def snapshots(self, learner: Player) -> list[int]:
     """Returns the indices of a learning player's snapshots, in order of creation."""

@@ -34,6 +34,15 @@ def test_actors_are_live_if_they_reported_in_the_last_minute(facts):
   assert facts._replace(curves={}).live_actors() == []
 
 
+def test_deaths_are_counted_by_process(facts):
+  found = facts._replace(curves={
+    facts.name: {"deaths/actor_0": [Row(5, 0, "", 1.0), Row(9, 0, "", 3.0)],
+                 "deaths/learner": [Row(7, 0, "", 1.0)], "speed/actor": [Row(9, 0, "", 4.0)]},
+    "learner": {"deaths/other": [Row(5, 0, "", 1.0)]}})
+  assert found.deaths() == {"actor_0": 3, "learner": 1}
+  assert facts._replace(curves={}).deaths() == {}
+
+
 def test_learners_and_their_snapshots(facts):
   assert len(facts.players) == 45 and len(facts.learners) == 12
   assert [learner.kind for learner in facts.learners] == (

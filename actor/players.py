@@ -94,7 +94,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
 
   Returns:
     Rollouts whose `params` are Players. `probabilities` [sizes.opponents] are those of a new game's
-    match. Conditions may differ by match: see `Conditioning.active`.
+    match. Conditioning may differ by match: see `Conditioning.active`.
 
   Raises:
     ValueError: a size is not positive, or `chunk` does not divide `inference_batch`.

@@ -48,8 +48,20 @@ class Dataset(Iterator[wire.Packed]):
   drawn: Drawn
 
   def __init__(self, address: str, player: str, batch_size: int, config: wire.Form,
-               unroll_length: int, deadline_s: float, prefetch: int,
+               unroll_length: int, deadline_s: float, prefetch: int = 2,
                stop: threading.Event | None = None):
+    """Connects to a data server; see `datasets.dataset` for errors and the batches.
+
+    Args:
+      address: host:port of the server.
+      player: name of the table.
+      batch_size: B.
+      config: the form of the trajectories' steps.
+      unroll_length: T.
+      deadline_s: seconds to wait for a batch, or for a server that does not answer.
+      prefetch: batches stacked ahead.
+      stop: ends the iteration and all waits when set.
+    """
     self._address, self._table, self._deadline_s = address, player, deadline_s
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size

@@ -17,7 +17,7 @@ from absl import logging
 from starleague import league
 from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
-from starleague.data.reverb import datasets, sampler, transport
+from starleague.data.reverb import sampler, transport
 from starleague.league.run_copy import RunCopy
 from starleague.learner import prefetch, update
 from starleague.learner.loops import chief, reinforcement_setup
@@ -64,9 +64,9 @@ class PlayerLearner:
 
   def open(self, stack: contextlib.ExitStack, stop: threading.Event) -> None:
     """Starts to fetch batches until the stack is closed or `stop` is set."""
-    self._data = stack.enter_context(datasets.dataset(
-      self._process.address, self._options.batch_size, self.name, self._agent.config,
-      self._options.unroll_length, deadline_s=self._options.timeout_s, stop=stop))
+    self._data = stack.enter_context(sampler.Dataset(
+      self._process.address, self.name, self._options.batch_size, self._agent.config,
+      self._options.unroll_length, self._options.timeout_s, stop=stop))
     self.batches = stack.enter_context(prefetch.prefetch(
       self._data, self.learner.update.place, timeout=self._options.timeout_s))
     stack.callback(self.end_batches)  # before the prefetch is closed: its thread waits in the data

@@ -10,7 +10,7 @@ from absl import logging
 
 from starleague.common import compiling, run_files, stopping
 from starleague.data import checkpoints
-from starleague.data.reverb import datasets, transport
+from starleague.data.reverb import sampler, transport
 from starleague.learner import prefetch, train_state, update
 from starleague.learner.loops import chief, hosts, reinforcement_setup
 from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
@@ -60,8 +60,8 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
 
   size = options.batch_size // jax.process_count()
   with contextlib.suppress(transport.StoppedError), \
-      datasets.dataset(process.address, size, run_files.PLAYER, agent.config, options.unroll_length,
-                       deadline_s=options.timeout_s, stop=stop) as data, \
+      sampler.Dataset(process.address, run_files.PLAYER, size, agent.config, options.unroll_length,
+                      options.timeout_s, stop=stop) as data, \
       prefetch.prefetch(data, learner.update.place, timeout=options.timeout_s) as batches:
     left = max(0, options.updates - step) if options.updates else None
     for batch, share in hosts.agreed(

@@ -58,7 +58,7 @@ def calls(monkeypatch):
   monkeypatch.setattr(reinforcement.chief, "ChiefDuties", lambda *_: duties)
   monkeypatch.setattr(reinforcement.update, "unreplicate", lambda value: value)
   monkeypatch.setattr(reinforcement.train_state, "with_learning_rate", lambda state, rate: state)
-  monkeypatch.setattr(reinforcement.datasets, "dataset", lambda *_, **options:
+  monkeypatch.setattr(reinforcement.sampler, "Dataset", lambda *_, **options:
                       contextlib.closing(SimpleNamespace(close=called("data closed"))))
   monkeypatch.setattr(reinforcement.stopping, "end_at_once", called("end at once"))
   return calls

@@ -61,7 +61,8 @@ class _Setup(NamedTuple):
   chunk: int  # players that decide in one vectorised operation
 
 
-def _initial_plan(games: int, max_selected: int) -> Plan:
+def initial_plan(games: int, max_selected: int) -> Plan:
+  """Returns the plans of games that begin."""
   action = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape), x.dtype),
                         types.action_spec(max_selected))
   nothing = jnp.zeros((games, 2), jnp.int32)
@@ -140,6 +141,6 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
 
   decider = rollouts.Decider(
     decide, initial_state, plays, strength,
-    initial_plan=functools.partial(_initial_plan, max_selected=max_selected),
+    initial_plan=functools.partial(initial_plan, max_selected=max_selected),
     look=functools.partial(_look, setup), ready=lambda plan: plan.planned)
   return rollouts.make_program(environment, decider, config, None, pack_step)

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 
 from starleague.actor import rows
 from starleague.agent import types
-from starleague.agent.policy import StepOutput
 from starleague.data.z.conditioning import Conditioning
 
 # (index, key, state, player) -> action of the scripted player of that index, unbatched.
@@ -21,9 +20,9 @@ COUNTED = -1  # opponent index of a finished game that is not replaced
 class Decider(NamedTuple):
   """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
 
-  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput; all have a
-  # leading axis of rows
-  decide: Callable[..., StepOutput]
+  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput, or what has
+  # its fields; all have a leading axis of rows
+  decide: Callable[..., Any]
   initial_state: Callable[[], types.CoreState]  # at the start of a game
   plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
   # (opponents [games], conditioning) -> MMR as observations show it, percent of income: [games, 2]
@@ -39,6 +38,8 @@ class Decider(NamedTuple):
   look: Callable[..., Any] = lambda key, game, plan, opponent, advanced: plan
   # plans -> rows to be observed [games, 2] bool; None: those that are due
   ready: Callable[[Any], jax.Array] | None = None
+  # output of `decide` -> the actions that records hold, where they are not those that are taken
+  recorded: Callable[[Any], types.Action] = lambda output: output.action
 
 
 @dataclasses.dataclass(frozen=True)

@@ -214,8 +214,8 @@ def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
     params, jax.random.split(key, size), batch.game, batch.row % 2, state.opponent[batch.row // 2],
     batch.observation, core, plan)
   step = types.Step(
-    observation=batch.observation, privileged=batch.privileged, action=output.action,
-    log_prob=output.log_prob, reward=batch.reward,
+    observation=batch.observation, privileged=batch.privileged,
+    action=setup.decider.recorded(output), log_prob=output.log_prob, reward=batch.reward,
     discount=1.0 - batch.over.astype(jnp.float32), pseudo_active=batch.pseudo_active,
     weight=jnp.ones((size,), jnp.float32))
   return output, Records(

@@ -3,37 +3,71 @@
   python -m starleague.experiments.demonstrate --dataset data/demonstrations --games 2000
   python -m starleague.experiments.demonstrate --preset medium --players rush,macro,defence \\
     --dataset data/strategies --games 200
+  python -m starleague.experiments.demonstrate --student runs/imitator --dataset data/labels \\
+    --teacher_share 0.5 --games 500
 
 Every pair of the players meets, each player also itself; races, maps and sides are drawn. Both
 players' decisions are recorded. Started again, the command continues until the dataset has --games
 games. With --run_dir, the display of that run shows the progress.
 `starleague.data.games` reads the result: see docs/datasets.md.
+
+With --student, the imitator of a run plays one side of each game. A player of --players, its
+teacher, labels its states: see docs/imitation.md.
 """
 
 import pathlib
 import time
+from collections.abc import Callable
 
 from absl import flags
 
 from starleague.common import progress
+from starleague.common.errors import UserError
 from starleague.common.text import count
 from starleague.data.games import files
-from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.datasets import demonstrations
+from starleague.experiments.run.datasets import demonstrations, students
 from starleague.experiments.run.progress import bar
 
 for _name in ("dataset", "games", "preset", "run_dir", "seed"):
   flags.declare_key_flag(_name)
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
+_STUDENT = flags.DEFINE_string(
+  "student", None, "Directory of a run whose imitator plays while the players label its states.")
+_SHARE = flags.DEFINE_float(
+  "teacher_share", None, "Share of the student's decisions that its teacher takes. Default: 0.",
+  lower_bound=0.0, upper_bound=1.0)
+
+Record = Callable[[int, Callable[[files.Description], None]], files.Description]
+
+
+def make_record(path: pathlib.Path) -> Record:
+  """Returns the function that records a number of games and reports its progress.
+
+  Raises:
+    UserError: the players cannot play, or teach the student.
+  """
+  if _STUDENT.value is None:
+    if _SHARE.value is not None:
+      raise UserError("--teacher_share: expected --student, whose decisions are shared")
+    demonstrators = demonstrations.Demonstrators(
+      run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
+    return lambda games, report: demonstrations.record(path, demonstrators, games, report)
+  run_dir = pathlib.Path(_STUDENT.value)
+  teachers = demonstrations.Demonstrators(
+    run_flags.PRESET.value or settings.load(run_dir).preset, tuple(_PLAYERS.value),
+    run_flags.SEED.value)
+  students.check(teachers)
+  student = students.load(run_dir, teachers, _SHARE.value or 0.0)
+  return lambda games, report: students.record(path, teachers, student, games, report)
 
 
 def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
-  demonstrators = demonstrations.Demonstrators(
-    run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
   demonstrations.use_cores()
+  record = make_record(path)
   games = run_flags.GAMES.value or 1000
   start = time.monotonic()
   with bar.Bar("demonstrations", games, "games") as shown:
@@ -44,7 +78,7 @@ def main() -> None:
         progress.write(run_flags.RUN_DIR.value, progress.Progress(
           progress.DEMONSTRATIONS, written.games, games, "games", detail))
 
-    found = demonstrations.record(path, demonstrators, games, report)
+    found = record(games, report)
   size = sum(file.stat().st_size for file in path.glob("*.parquet"))
   print(f"recorded games={found.games} decisions={found.decisions} megabytes={size / 1e6:.1f} "
         f"kilobytes_a_decision={size / max(found.decisions, 1) / 1e3:.2f} "

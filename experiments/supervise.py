@@ -15,7 +15,8 @@ from absl import flags
 
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.parts import learner_options
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import learner_options, saved_agents
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.learner.loops import imitation_setup
 
@@ -33,6 +34,9 @@ def main() -> None:
     options = learner_options.imitation_options(config)
     # These check the dataset and the phases.
     imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
+    if config.demonstrations.imitator:
+      saved_agents.load(registry.make_parts(config), pathlib.Path(config.demonstrations.imitator),
+                        saved_agents.IMITATOR)
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir)
       supervision.supervise(config, run_dir, dataset)

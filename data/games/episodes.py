@@ -32,8 +32,9 @@ class FinishedGame(NamedTuple):
 class _Episode:
   """The steps of one player so far."""
 
-  def __init__(self, config: AgentConfig):
-    self._config, self._fields = config, wire.layout(config).fields
+  def __init__(self, config: AgentConfig, labelled: bool):
+    self._config, self._labelled = config, labelled
+    self._fields = wire.layout(config).fields
     self._chunks: dict[str, list[tuple[Any, int]]] = {name: [] for name in _INTEGERS}
     self._floats: list[np.ndarray] = []
     self._newest: wire.Columns | None = None  # [1, width]: its delay is known with the next step
@@ -41,15 +42,21 @@ class _Episode:
 
   def add(self, steps: wire.Columns, over: bool) -> None:
     """Adds steps [n, width], which it may change; `over`: the last one is terminal."""
+    delay = self._fields["action.delay"].slice
+    labels = steps.int16[:, delay].copy()  # each of the decision before
     if over:
       wire.make_terminal(steps, (-1,), self._config)
     if self._newest is not None:
       steps = wire.Columns(*(np.concatenate(rows) for rows in zip(
         self._newest, steps, strict=True)))
-    loops = steps.int32[:, self._fields["observation.game_loop"].slice]
-    until = len(loops) - 1 - over  # the delay of the last decision stays: no decision follows it
-    delay = np.clip(np.diff(loops[:until + 1], axis=0), 1, types.MAX_DELAY)
-    steps.int16[:until, self._fields["action.delay"].slice] = delay
+    if self._labelled:
+      until = len(steps.int16) - 1
+      steps.int16[:until, delay] = labels[len(labels) - until:]
+    else:
+      loops = steps.int32[:, self._fields["observation.game_loop"].slice]
+      until = len(loops) - 1 - over  # the delay of the last decision stays: no decision follows it
+      steps.int16[:until, delay] = np.clip(
+        np.diff(loops[:until + 1], axis=0), 1, types.MAX_DELAY)
     self._keep(steps if over else wire.Columns(*(column[:-1] for column in steps)))
     self._newest = wire.Columns(*(column[-1:] for column in steps))
 
@@ -88,7 +95,8 @@ def _codec() -> Any:
 class EpisodeAssembler:
   """Collects records of both players of many games into finished games."""
 
-  def __init__(self, config: AgentConfig, num_games: int, most_games: int):
+  def __init__(self, config: AgentConfig, num_games: int, most_games: int,
+               labelled: tuple[bool, bool] = (False, False)):
     """Creates it.
 
     Args:
@@ -96,8 +104,10 @@ class EpisodeAssembler:
       num_games: games in the batch; rows are 2 * game + player.
       most_games: only the games that begin first, as many, are collected. To take those that end
         first would prefer short games.
+      labelled: of players 0 and 1: each record holds the delay of the decision before, a label's.
     """
     self._config, self._most_games, self._begun = config, most_games, 0
+    self._labelled = labelled
     self._firsts = np.zeros(2 * num_games, int)  # games that each row has begun
     # Of games in progress or finished in this call: their numbers, and the episodes of each row,
     # None where they are not collected.
@@ -108,7 +118,7 @@ class EpisodeAssembler:
     """Adds steps and returns the games that they finish, in the order of their ends.
 
     The delay of a decision becomes the number of game loops until the next one, clipped to 1..127;
-    that of the last decision stays the one that was chosen.
+    that of the last decision stays the one that was chosen. The delays of labels are kept.
 
     Args:
       records: with packed steps (`wire.Columns`), of consecutive calls of one program.
@@ -140,7 +150,8 @@ class EpisodeAssembler:
     episodes = self._episodes[row]
     if first:
       number = self._numbers[row // 2][len(episodes)]
-      episodes.append(_Episode(self._config) if number < self._most_games else None)
+      episodes.append(_Episode(self._config, self._labelled[row % 2])
+                      if number < self._most_games else None)
     newest = episodes[-1]
     if newest is not None:
       newest.add(wire.Columns(*(column[chosen] for column in steps)), last)

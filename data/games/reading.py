@@ -44,11 +44,11 @@ class Episodes(NamedTuple):
 class GamesDataset(NamedTuple):
   """A dataset of recorded games."""
 
-  path: Path
+  path: Path  # the folder; of several, the first
   config: AgentConfig  # of the steps
   tier: str
   maps: tuple[str, ...]
-  parts: tuple[str, ...]  # names of files
+  parts: tuple[str, ...]  # files, relative to the path or absolute
   episodes: Episodes
 
 
@@ -56,13 +56,38 @@ def read(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
   """Opens a dataset: checks its manifest and files, and reads the description of every episode.
 
   Args:
-    path: the folder.
+    path: the folder; several, separated by commas, are read as one dataset. The games of later
+      folders get the numbers that follow.
     preset: name of the preset that the steps must have; None: any.
 
   Raises:
-    GamesError: the folder is not a dataset, is damaged, or has another preset, vocabulary or
-      version.
+    GamesError: a folder is not a dataset, is damaged, or has another preset, vocabulary or
+      version; or several do not have the same tier and maps.
   """
+  folders = str(path).split(",")
+  found = _read_one(folders[0], preset)
+  for folder in folders[1:]:
+    found = _joined(found, _read_one(folder, preset or found.config.name))
+  return found
+
+
+def _joined(one: GamesDataset, other: GamesDataset) -> GamesDataset:
+  """Returns two datasets as one."""
+  for name in ("tier", "maps"):
+    expected, found = getattr(one, name), getattr(other, name)
+    if expected != found:
+      raise GamesError(f"{other.path} was recorded with another {name} than {one.path}: expected "
+                       f"{expected!r}, found {found!r}; leave it out.")
+  first = int(one.episodes.game.max(initial=-1)) + 1
+  moved = other.episodes._replace(
+    game=other.episodes.game + first, part=other.episodes.part + np.int32(len(one.parts)))
+  parts = (*one.parts, *(str(other.path.absolute() / name) for name in other.parts))
+  return one._replace(parts=parts, episodes=Episodes(
+    *(np.concatenate(columns) for columns in zip(one.episodes, moved, strict=True))))
+
+
+def _read_one(path: str | os.PathLike, preset: str | None) -> GamesDataset:
+  """Opens the dataset of one folder."""
   found, digests = files.verify(path)
   parts = tuple(sorted(digests))
   if preset not in (None, found.preset):

@@ -78,7 +78,10 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "timeout_s": 300.0,  # seconds of a wait for another process before it is an error
     },
     "demonstrations": {
-      "dataset": "",  # folder of recorded games to imitate; empty: the run records its own
+      # Folder of recorded games to imitate, or several, separated by commas; empty: the run records
+      # its own.
+      "dataset": "",
+      "imitator": "",  # run whose imitator's weights imitation starts from; empty: random weights
       # Both players of each recorded game are among these.
       "players": "demo_2000,demo_6000,demo_7000",
       "games": 800,  # recorded games

@@ -29,7 +29,8 @@ RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --ru
 RUNS_DIR = flags.DEFINE_string("runs_dir", "runs", "Directory of all runs.")
 RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
 DATASET = flags.DEFINE_string(
-  "dataset", None, "Folder of the dataset; one that is written must not exist.")
+  "dataset", None, "Folder of the dataset; one that is written must not exist. Imitation reads "
+  "several, separated by commas, as one.")
 OPPONENTS = flags.DEFINE_list(
   "opponents", None, "Scripted players to meet, a part of the run's. Default: all of them.")
 GAMES = flags.DEFINE_integer(

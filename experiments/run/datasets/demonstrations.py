@@ -143,21 +143,34 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
     number: of the game in the dataset.
     results: of the call in which the game was finished.
   """
-  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
   at = found.iteration, found.game
   pair = demonstrations.pairings(len(demonstrators.names))[results.opponent[at]]
-  sides = []
-  for player, name in enumerate(demonstrators.names[i] for i in pair):
-    z = types.Statistics(*(x[(*at, player)] for x in results.executed))
-    order, places = statistics_library.filter_build_order(z.build_order, z.build_order_xy)
-    script = scripts.scripts_of(sizes.tier)[int(scripts.indices_of([name], sizes.tier)[0])]
-    sides.append(episodes.Side(
-      name=name, race=int(results.race[at][player]), side=int(results.side[at][player]),
-      mmr=script.skill.mmr, result=int(np.sign(results.reward[at][player])),
-      z=z._replace(build_order=order, build_order_xy=places),
-      steps=waits.merge_waits(found.steps[player], config)))
+  one, other = (make_side(demonstrators, demonstrators.names[i], found, player, results)
+                for player, i in enumerate(pair))
   return episodes.make_episodes(
-    number, int(results.map_index[at]), (sides[0], sides[1]), config)
+    number, int(results.map_index[at]), (one, other), agent_config.preset(demonstrators.preset))
+
+
+def make_side(demonstrators: Demonstrators, name: str, found: episodes.FinishedGame, player: int,
+              results: rollouts.Results) -> episodes.Side:
+  """Returns a scripted player's side of a finished game.
+
+  Args:
+    demonstrators: who plays.
+    name: of the player.
+    found: the game.
+    player: 0 or 1.
+    results: of the call in which the game was finished.
+  """
+  at, tier = (found.iteration, found.game), demonstrators.sizes.tier
+  z = types.Statistics(*(x[(*at, player)] for x in results.executed))
+  order, places = statistics_library.filter_build_order(z.build_order, z.build_order_xy)
+  script = scripts.scripts_of(tier)[int(scripts.indices_of([name], tier)[0])]
+  return episodes.Side(
+    name=name, race=int(results.race[at][player]), side=int(results.side[at][player]),
+    mmr=script.skill.mmr, result=int(np.sign(results.reward[at][player])),
+    z=z._replace(build_order=order, build_order_xy=places),
+    steps=waits.merge_waits(found.steps[player], agent_config.preset(demonstrators.preset)))
 
 
 class Recorder:

@@ -35,9 +35,14 @@ def learning_agent(parts: Parts, config: ml_collections.ConfigDict,
 
 
 def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAgent:
-  """Returns the agent of imitation, which starts from random weights."""
-  return LearningAgent(
-    parts.config, parts.policy, lambda: saved_agents.initial_params(parts, config))
+  """Returns the agent of imitation; it starts from random weights, or from another imitator's."""
+  def initial_params() -> Any:
+    source = config.demonstrations.imitator
+    if source:
+      return saved_agents.load(parts, pathlib.Path(source), saved_agents.IMITATOR)[0]
+    return saved_agents.initial_params(parts, config)
+
+  return LearningAgent(parts.config, parts.policy, initial_params)
 
 
 def reinforcement_options(config: ml_collections.ConfigDict) -> ReinforcementOptions:

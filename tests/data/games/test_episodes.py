@@ -163,3 +163,27 @@ def test_both_sides_of_a_game_have_the_z_of_both():
     assert (x.z.build_order == 1 + player).all()
     assert (steps.observation.statistics.build_order == 1 + player).all()
     assert (steps.privileged.opponent_statistics.build_order == 2 - player).all()
+
+
+def test_the_record_after_a_label_holds_its_delay():
+  """Of player 0 only; the terminal record's is that of the last decision."""
+  play = Play(2, [[(9, 3)], [(1, 4)]])
+  assembler = episodes.EpisodeAssembler(TINY, GAMES, 99, labelled=(True, False))
+  delays, found = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19], []
+  field, seen = wire.layout(TINY).fields["action.delay"], [0] * 2 * GAMES
+  for records, over in play.calls:
+    column = np.asarray(records.step.int16)
+    for at in zip(*np.nonzero(records.row >= 0), strict=True):
+      row = records.row[at]
+      column[(*at, field.slice)] = delays[seen[row]]
+      seen[row] += 1
+    found += assembler.add(records, over)
+  for game in found:
+    decisions = [9, 1][game.game]
+    steps = unpack(game.steps[0], TINY, 13)
+    assert steps.action.delay.tolist() == [*delays[1:decisions + 1], 0]
+    loops = play.expected[game.game, 0][1]
+    until = [int(b.observation.game_loop - a.observation.game_loop)
+             for a, b in zip(loops, loops[1:], strict=False)]
+    assert unpack(game.steps[1], TINY, 13).action.delay[:-2].tolist() == np.clip(
+      until[:-1], 1, 127).tolist()

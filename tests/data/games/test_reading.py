@@ -161,3 +161,27 @@ def test_invalid_steps_are_named(folder, tmp_path, value, message):
   found = games.read(rewritten(folder, tmp_path / "copy", "float32", 2, value))
   with pytest.raises(files.GamesError, match=f"column 'float32', row 2: {message}"):
     games.steps(found, 2)
+
+
+def test_several_folders_are_read_as_one(folder, tmp_path):
+  other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
+  one, found = games.read(folder), games.read(f"{folder},{other}", "mini")
+  count = 2 * len(LENGTHS)
+  assert found.episodes.game.tolist() == [i // 2 for i in range(count + 4)]
+  assert found.episodes.decisions[count:].tolist() == [5, 6, 7, 8]
+  for row in (0, 7, count, count + 3):
+    of, at = (one, row) if row < count else (games.read(other), row - count)
+    for a, b in zip(games.steps(found, row), games.steps(of, at), strict=True):
+      np.testing.assert_array_equal(a, b)
+  library = games.library(found, np.arange(count + 4)).z
+  np.testing.assert_array_equal(library.build_order_xy[count:, 0, 0], [0, 1, 2, 3])
+  learnt, held_out = games.split(found, 0.2)
+  assert sorted([*learnt, *held_out]) == list(range(count + 4))
+  assert not set(found.episodes.game[learnt]) & set(found.episodes.game[held_out])
+
+
+def test_folders_of_other_games_are_refused(folder, tmp_path):
+  with files.GamesWriter(tmp_path / "large", MINI, "default", ("open",), "a test") as writer:
+    writer.add([recorded_games.episode(MINI, 3, 0)])
+  with pytest.raises(files.GamesError, match="another tier than .*: expected 'mini', found 'def"):
+    games.read(f"{folder},{tmp_path / 'large'}")

@@ -1,0 +1,225 @@
+"""Records a student's games, whose states scripted teachers label, as a dataset of whole games.
+
+Each batch of games is played twice, with equal seeds. First the teachers play it: z of a teacher's
+game is its plan's. Then the student plays it and observes this z.
+"""
+
+import functools
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from starleague import agent
+from starleague.actor import demonstrations as demonstrating
+from starleague.actor import rollouts, shards, students
+from starleague.agent import config as agent_config
+from starleague.agent import types
+from starleague.common import compiling
+from starleague.common.errors import UserError
+from starleague.data import wire
+from starleague.data.games import episodes, files
+from starleague.data.z import conditioning, statistics_library
+from starleague.environments.skirmish.bots import players as scripted_players
+from starleague.environments.skirmish.bots import scripts
+from starleague.environments.skirmish.games import dm_environment
+from starleague.environments.skirmish.rules import environment as skirmish
+from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables.tables import game_config
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.datasets import demonstrations
+from starleague.experiments.run.datasets.demonstrations import SHARDS, Demonstrators, Played
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
+
+NAME = "student"  # of its side of a game
+
+
+class Student(NamedTuple):
+  """The student of a run."""
+
+  params: Any  # of its imitator
+  share: float  # of its decisions that its teacher takes, 0 to 1
+
+
+def load(run_dir: pathlib.Path, demonstrators: Demonstrators, share: float) -> Student:
+  """Returns the imitator of a run as the student of teachers.
+
+  Raises:
+    UserError: the run has another preset, tier or game than the teachers, or no imitator.
+  """
+  config = settings.load(run_dir)
+  wanted = {"preset": demonstrators.preset, "environment.name": registry.DEFAULT,
+            "environment.tier": demonstrators.sizes.tier}
+  values = settings.flat(config.to_dict())
+  for key, expected in wanted.items():
+    if values[key] != expected:
+      raise UserError(f"student {run_dir}: config key {key!r}: expected {expected!r}, that of the "
+                      f"teachers, found {values[key]!r}")
+  params, _ = saved_agents.load(registry.make_parts(config), run_dir, saved_agents.IMITATOR)
+  return Student(params, share)
+
+
+def check(demonstrators: Demonstrators) -> None:
+  """Raises UserError if the teachers' tier lacks one of them, or one has no plan to teach."""
+  demonstrations.check(demonstrators)
+  for script in scripts.scripts_of(demonstrators.sizes.tier):
+    if script.name in demonstrators.names and script.random:
+      raise UserError(f"teacher {script.name!r}: it gives random actions; expected a scripted "
+                      "player with a plan")
+
+
+@functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
+def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
+  """Returns the compiled program that plays and labels a batch of games of each shard."""
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
+  game = game_config(sizes.tier, config)
+  every = scripts.scripts_of(sizes.tier)
+  return shards.make_shards(students.make_students(
+    skirmish.make_skirmish(**game._asdict()), agent.make_policy(config),
+    [demonstrating.Player(int(i), every[i].skill.mmr, every[i].skill.income)
+     for i in scripts.indices_of(demonstrators.names, sizes.tier)],
+    students.pairings(len(demonstrators.names)),
+    rollouts.RolloutConfig(
+      games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
+      races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
+      maps=len(dm_environment.map_names(sizes.tier)), restart=False,
+      chunk=max(sizes.games // demonstrations.CHUNKS, 1)),
+    scripted_players.make_scripted(**game._asdict()), game.max_selected,
+    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
+
+
+class Batch(NamedTuple):
+  """A batch of games of each shard, that begin."""
+
+  state: rollouts.RolloutState  # [shards, ...]
+  run: Callable[[Any, rollouts.RolloutState], tuple]  # (params, state) -> (state, *outputs)
+
+
+def _begin(demonstrators: Demonstrators, stream: int) -> Batch:
+  """Returns the games of a stream of random numbers, equal ones for equal arguments."""
+  sizes, pairs = demonstrators.sizes, len(demonstrators.names) ** 2
+  program = make_program(demonstrators)
+  conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
+  key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
+  opponents = (stream + np.arange(SHARDS * sizes.games, dtype=np.int32)) % pairs
+  probabilities = np.full(pairs, 1 / pairs, np.float32)
+  return Batch(program.init(key, opponents.reshape(SHARDS, -1), conditions),
+               lambda params, state: program.run(params, state, probabilities, conditions))
+
+
+def _play(batch: Batch, params: Any) -> Iterator[list[Played]]:
+  """Yields the outputs of calls of the program, of each shard, until all games are over."""
+  state, left = batch.state, batch.state.opponent.size
+  while left:
+    state, *outputs = batch.run(params, state)
+    played = shards.to_host(Played(*outputs))
+    left -= sum(int(one.results.over.sum()) for one in played)
+    yield played
+
+
+def teachers_z(batch: Batch, params: Any) -> types.Statistics:
+  """Returns z of the games of a batch, played by the teachers alone: [shards, games, ...]."""
+  z = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), batch.state.plan.target)
+  for played in _play(batch._replace(state=students.prepare(batch.state, 1.0)), params):
+    for shard, one in enumerate(played):
+      for iteration, game in zip(*np.nonzero(one.results.over), strict=True):
+        executed = types.Statistics(
+          *(x[iteration, game, students.STUDENT] for x in one.results.executed))
+        order, places = statistics_library.filter_build_order(
+          executed.build_order, executed.build_order_xy)
+        made = executed._replace(build_order=order, build_order_xy=places)
+        for out, value in zip(z, made, strict=True):
+          out[shard, game] = value
+  return z
+
+
+def play(demonstrators: Demonstrators, student: Student,
+         stream: int) -> tuple[types.Statistics, Iterator[list[Played]]]:
+  """Plays a batch of games: by the teachers alone, then by the student.
+
+  Args:
+    demonstrators: the teachers, who are the opponents too.
+    student: plays player 0.
+    stream: number of the random stream; another one gives other games.
+
+  Returns:
+    z of the teachers' games [shards, games, ...], and the outputs of the student's.
+  """
+  z = teachers_z(_begin(demonstrators, stream), student.params)
+  batch = _begin(demonstrators, stream)
+  return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
+                  student.params)
+
+
+def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, number: int,
+                  results: rollouts.Results, z: types.Statistics) -> list[files.Episode]:
+  """Returns both sides of a finished game.
+
+  Args:
+    demonstrators: the teachers.
+    found: the game.
+    number: of the game in the dataset.
+    results: of the call in which the game was finished.
+    z: of the teacher's game, unbatched.
+  """
+  at = found.iteration, found.game
+  pair = students.pairings(len(demonstrators.names))[results.opponent[at]]
+  one, other = (demonstrations.make_side(demonstrators, demonstrators.names[i], found, player,
+                                         results) for player, i in enumerate(pair))
+  # A label that is to wait is kept: it is made for a state of the student's.
+  one = one._replace(name=NAME, z=z, steps=found.steps[students.STUDENT])
+  return episodes.make_episodes(
+    number, int(results.map_index[at]), (one, other), agent_config.preset(demonstrators.preset))
+
+
+def _record_batch(writer: files.GamesWriter, demonstrators: Demonstrators, student: Student,
+                  begun: int, most: int) -> None:
+  """Writes the games of one batch, at most `most`, with numbers from `begun` on."""
+  config, sizes = agent_config.preset(demonstrators.preset), demonstrators.sizes
+  assemblers = [episodes.EpisodeAssembler(
+    config, sizes.games, -(-(most - shard) // SHARDS), labelled=(True, False))
+    for shard in range(SHARDS)]
+  z, outputs = play(demonstrators, student, begun)
+  for played in outputs:
+    for shard, (assembler, one) in enumerate(zip(assemblers, played, strict=True)):
+      for found in assembler.add(one.records, one.results.over):
+        number = begun + found.number * SHARDS + shard
+        own = types.Statistics(*(x[shard, found.game] for x in z))
+        writer.add(make_episodes(demonstrators, found, number, one.results, own))
+
+
+def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Student, games: int,
+           report: Callable[[files.Description], None] = lambda written: None,
+           ) -> files.Description:
+  """Records a student's games until a dataset has as many as asked for.
+
+  Args:
+    path: the dataset's folder. One with fewer games is continued, also with another student.
+    demonstrators: the teachers, who are the opponents too.
+    student: plays.
+    games: number of games.
+    report: called after each batch of games with what is written.
+
+  Returns:
+    The description of the dataset.
+
+  Raises:
+    UserError: see `check`.
+    GamesError: the folder holds something else, or a dataset of other teachers.
+  """
+  check(demonstrators)
+  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
+  origin = f"labels of {', '.join(demonstrators.names)} for a student, seed {demonstrators.seed}"
+  with files.GamesWriter(
+      path, config, sizes.tier, dm_environment.map_names(sizes.tier), origin) as writer:
+    begun = writer.last_game + 1
+    while (missing := games - writer.written.games) > 0:
+      with compiling.without_collection():
+        _record_batch(writer, demonstrators, student, begun, min(missing, SHARDS * sizes.games))
+      begun += SHARDS * sizes.games
+      report(writer.written)
+  return writer.complete

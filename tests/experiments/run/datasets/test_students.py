@@ -1,0 +1,114 @@
+"""Labelled games of a student: contents, continuation, and refused arguments."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from starleague import agent
+from starleague.agent import config as agent_config
+from starleague.common import run_files
+from starleague.data import checkpoints, games
+from starleague.data.games import files
+from starleague.experiments import demonstrate
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.datasets import demonstrations, students
+from tests.data.unpacking import unpack
+from tests.experiments.launch import refusal
+
+TEACHERS = demonstrations.Demonstrators("mini", ("demo_5000", "demo_7000"), 3)
+MMR = {"demo_5000": 5000, "demo_7000": 7000}
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory):
+  """A run whose imitator has random weights."""
+  path = tmp_path_factory.mktemp("runs") / "student"
+  path.mkdir()
+  settings.save(settings.complete({}), path)
+  mini = agent_config.mini()
+  checkpoints.save_params(path / run_files.IMITATED, jax.device_get(
+    agent.make_policy(mini).init(jax.random.key(0))), mini)
+  return path
+
+
+@pytest.fixture(scope="module")
+def folder(run_dir, tmp_path_factory):
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
+    path = tmp_path_factory.mktemp("data") / "labels"
+    seen = []
+    student = students.load(run_dir, TEACHERS, 0.0)
+    students.record(path, TEACHERS, student, 11, lambda written: seen.append(written.games))
+    assert seen == [8, 11]
+    yield path
+
+
+@pytest.mark.slow
+def test_a_games_sides_are_the_students_and_its_opponents(folder):
+  found = games.read(folder)
+  episodes = found.episodes
+  assert sorted(set(episodes.game)) == list(range(11)) and len(episodes.game) == 22
+  for row in range(0, 22, 2):
+    assert episodes.name[row] == students.NAME and episodes.name[row + 1] in MMR
+    assert episodes.mmr[row] in MMR.values()
+    assert episodes.mmr[row + 1] == MMR[episodes.name[row + 1]]
+    assert episodes.result[row] <= 0  # random weights never win
+  assert len(set(zip(episodes.mmr[::2], episodes.name[1::2], strict=True))) == 4
+
+
+@pytest.mark.slow
+def test_labels_are_legal_actions_and_z_is_that_of_the_teachers_game(folder):
+  found = games.read(folder)
+  episodes, library = found.episodes, games.library(found, np.arange(22))
+  acting, orders = [], set()
+  for row in range(0, 22, 2):
+    steps = unpack(games.steps(found, row), found.config, episodes.decisions[row] + 1)
+    observation, action = steps.observation, steps.action
+    decisions = episodes.decisions[row]
+    functions = action.function[:decisions]
+    assert observation.available_actions[np.arange(decisions), functions].all()
+    assert ((action.delay[:decisions] >= 1) & (action.delay[:decisions] <= 127)).all()
+    acting.append((functions != 0).mean())
+    # The student's own actions are what its next observation shows.
+    assert (observation.last_function[1:] != functions).mean() > 0.3
+    z = library.z.build_order[row]
+    orders.add(tuple(z))
+    assert z[0] > 0  # teachers build, random weights do not get far
+    np.testing.assert_array_equal(observation.statistics.build_order,
+                                  np.repeat(z[None], decisions + 1, 0))
+    assert (steps.privileged.executed.build_order[-1] != z).any()
+  assert 0.1 < np.mean(acting) < 0.95 and len(orders) > 3
+
+
+@pytest.mark.slow
+def test_a_dataset_is_continued_by_another_student(folder, run_dir):
+  student = students.load(run_dir, TEACHERS, 0.5)
+  assert students.record(folder, TEACHERS, student, 13).games == 13
+  assert sorted(set(games.read(folder).episodes.game)) == list(range(13))
+  with pytest.raises(files.GamesError, match="another origin: expected 'labels of demo_5000, "):
+    students.record(folder, TEACHERS._replace(seed=4), student, 20)
+
+
+@pytest.mark.parametrize("words, message", [
+  (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
+  (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),
+  (("--preset", "medium", "--players", "demo_7000"),
+   "config key 'preset': expected 'medium', that of the teachers, found 'mini'"),
+])
+def test_wrong_teachers_are_one_line(run_dir, tmp_path, words, message):
+  error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--student", run_dir, *words)
+  assert re.search(message, error), error
+  assert not (tmp_path / "labels").exists()
+
+
+def test_a_run_without_an_imitator_is_one_line(tmp_path):
+  settings.save(settings.complete({}), tmp_path)
+  error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--student", tmp_path)
+  assert f"{tmp_path} has no weights 'imitation': expected them in" in error
+
+
+def test_a_share_needs_a_student(tmp_path):
+  error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--teacher_share", "0.5")
+  assert error == "error: --teacher_share: expected --student, whose decisions are shared"

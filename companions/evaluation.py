@@ -1,6 +1,7 @@
 """The evaluation of a companion system: returns of episodes apart from training."""
 
 import pathlib
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ from starleague.common import results
 from starleague.companions import acting
 from starleague.companions.options import RunOptions
 from starleague.companions.system import System
-from starleague.companions.tasks.task import Task
+from starleague.companions.tasks.task import Task, part_slices
 from starleague.data.trees import Tree
 
 EVALUATION_STEPS = 10_000  # of a copy, at most
@@ -26,8 +27,9 @@ class Evaluation(NamedTuple):
   episodes: int
 
 
-def evaluate(system: System, task: Task, params: Tree, options: RunOptions) -> Evaluation:
-  """Returns the mean return of whole episodes with parameters that do not change.
+def evaluate(system: System, task: Task, params: Tree, options: RunOptions
+             ) -> dict[str, Evaluation]:
+  """Evaluates whole episodes with parameters that do not change.
 
   Each copy plays the same number of episodes: counting the first ones to end would prefer short
   ones. An episode that is still running after `EVALUATION_STEPS` counts with its return so far.
@@ -37,26 +39,39 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions) -> E
     task: copies of the task.
     params: of the system.
     options: of the run.
+
+  Returns:
+    The mean return, by part of the task as `part_slices` names it: "" for a single task.
   """
-  each = -(-options.evaluation_episodes // task.copies)
+  slices = part_slices(task)
+  fewest = min(len(range(task.copies)[copies]) for copies in slices.values())
+  each = -(-options.evaluation_episodes // fewest)
   actor = acting.make_acting(system, task, iterations=100, greedy=True)
-  state = actor.init(jax.random.fold_in(jax.random.key(options.seed), _EVALUATION_SEED))
+  key = jax.random.fold_in(jax.random.key(options.seed), _EVALUATION_SEED)
+  state = actor.init(key)
   found: list[list[float]] = [[] for _ in range(task.copies)]
   steps = 0
   while min(map(len, found)) < each and steps < EVALUATION_STEPS:
     state, _, episodes = actor.run(params, state)
     steps += 100
-    for moment, copy in np.argwhere(np.asarray(episodes.ended)):
-      found[copy].append(float(episodes.returns[moment, copy]))
+    ended, returns, _ = map(np.asarray, episodes)
+    for moment, copy in np.argwhere(ended):
+      found[copy].append(float(returns[moment, copy]))
   running = np.asarray(state.episode_return)
-  returns = np.array([value for copy, values in enumerate(found)
-                      for value in [*values, *[running[copy]] * (each - len(values))][:each]])
+  table = np.array([[*values, *[running[copy]] * (each - len(values))][:each]
+                    for copy, values in enumerate(found)])
+  return {name: _mean(table[copies].reshape(-1)) for name, copies in slices.items()}
+
+
+def _mean(returns: np.ndarray) -> Evaluation:
   error = 1.96 * returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
   mean = float(returns.mean())
   return Evaluation(mean, mean - error, mean + error, len(returns))
 
 
-def record(run_dir: pathlib.Path, found: Evaluation, seconds: float, updates: int) -> None:
+def record(run_dir: pathlib.Path, found: Mapping[str, Evaluation], seconds: float,
+           updates: int) -> None:
   """Appends an evaluation to the run's results."""
   results.append(run_dir / results.FILE_NAME, [
-    results.Row(seconds, updates, "return/evaluation", found.mean, found.low, found.high)])
+    results.Row(seconds, updates, f"return/evaluation{name}", part.mean, part.low, part.high)
+    for name, part in found.items()])

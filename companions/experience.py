@@ -3,16 +3,37 @@
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from starleague.companions.options import RunOptions
+from starleague.companions.system import Unroll
 from starleague.data import wire
 from starleague.data.records import Records
 from starleague.data.reverb import datasets, sampler, server, writer
 
 FIRST, REPLAY = "unrolls", "replay"  # names of the tables
+BATCH_AXES = wire.BATCH_AXES | {"replayed": 0}
+
+
+class Batch(NamedTuple):
+  """A batch of packed unrolls: columns [T + 1, B, width], state [B, width]."""
+
+  bits: Any
+  uint8: Any
+  int16: Any
+  int32: Any
+  float32: Any
+  state: Any
+  replayed: Any  # [B] bool: from the second table
+
+
+def unpack(batch: Batch, form: wire.StepFormat) -> Unroll:
+  """Unpacks a batch, under jit."""
+  trajectories: Any = wire.unpack(wire.Packed(*batch[:-1]), form)
+  return Unroll(trajectories.steps, trajectories.initial_state, batch.replayed)
 
 
 class Experience:
@@ -27,8 +48,9 @@ class Experience:
     tables = [server.make_table(FIRST, form, length, options.table, size, exponent=options.exponent,
                                 min_size=1 if options.table == server.FIFO else options.min_replay)]
     if options.replay_share:
-      tables.append(server.make_table(REPLAY, form, length, server.UNIFORM, options.replay_size,
-                                      min_size=options.min_replay))
+      tables.append(server.make_table(REPLAY, form, length, options.replay_table,
+                                      options.replay_size, min_size=options.min_replay,
+                                      exponent=options.exponent))
     address = f"localhost:{stack.enter_context(server.make_server(tables)).port}"
     self._writer = writer.TrajectoryWriter(
       address, FIRST, form, length, options.copies, period=options.unroll_period, continuous=True,
@@ -56,26 +78,33 @@ class Experience:
     counted = max(0, self._inserted - max(before, self._options.min_replay - 1))
     self._credit += counted * self._options.samples_per_item
 
-  def batches(self) -> Iterator[wire.Packed]:
+  def batches(self) -> Iterator[Batch]:
     """Returns the batches that the replay ratio allows now."""
-    while self._credit >= self._options.fresh_size:
-      self._credit -= self._options.fresh_size
+    options = self._options
+    while self._credit >= options.fresh_size:
+      self._credit -= options.fresh_size
       batch = next(self._first)
       if self._replay is not None:
         batch = wire.Packed(*[
           np.concatenate(pair, axis=axis) for *pair, axis in zip(
             batch, next(self._replay), wire.BATCH_AXES.values(), strict=True)])
-      yield batch
+      yield Batch(*batch, np.arange(options.batch_size) >= options.fresh_size)
 
   def learnt(self, priorities: jax.Array) -> None:
-    """Takes the priorities of the newest batch; they reach the table one update later.
+    """Takes the priorities [D, B / D] of the newest batch; they reach the table an update later.
 
     Reading them at once would wait for the device.
     """
-    if self._options.table != server.PRIORITISED:
+    options = self._options
+    table, kind, rows = self._first, options.table, slice(None)
+    if self._replay is not None:
+      table, kind = self._replay, options.replay_table
+      rows = slice(options.fresh_size, None)
+    if kind != server.PRIORITISED:
       return
     if self._updated is not None:
-      keys, found = self._updated[0], np.asarray(self._updated[1], np.float64).reshape(-1)
-      self._first.update_priorities(keys, found)
+      keys, device = self._updated
+      found = np.asarray(device, np.float64).reshape(-1)[rows]
+      table.update_priorities(keys, found)
       self._priority = max(self._priority, float(found.max()))
-    self._updated = self._first.drawn.keys, priorities
+    self._updated = table.drawn.keys, priorities

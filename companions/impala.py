@@ -5,7 +5,9 @@ actor-learner architectures".
 """
 
 import dataclasses
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
@@ -73,26 +75,31 @@ class Outputs(NamedTuple):
   value: Array  # [T] float32
 
 
-def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:
-  """Makes the network: torso, optional LSTM, policy and value."""
-  def initial_state():
-    if config.lstm:
-      return networks.lstm_state(config.lstm)
-    return jax.tree.map(lambda x: jnp.zeros(x.shape), NO_STATE)
+def initial_state(config: Config) -> Callable[[], Any]:
+  """Returns the function that makes the core state at the start."""
+  if config.lstm:
+    return functools.partial(networks.lstm_state, config.lstm)
+  return lambda: jax.tree.map(lambda x: jnp.zeros(x.shape), NO_STATE)
 
-  def forward(inputs: Inputs, state):
-    x = networks.observe(inputs.observation, config.torso, config.size)
-    if config.lstm:
-      x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
-      x, states = networks.lstm(x, inputs.first, state, config.lstm)
-    else:
-      states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(x), *leaf.shape)), state)
+
+def features(config: Config, task: Task, inputs: Inputs, state: Any) -> tuple[jax.Array, Any]:
+  """Applies torso and optional LSTM: [T, n] features, and the states after each step."""
+  x = networks.observe(inputs.observation, config.torso, config.size, task.symbols)
+  if not config.lstm:
+    return x, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(x), *leaf.shape)), state)
+  x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
+  return networks.lstm(x, inputs.first, state, config.lstm)
+
+
+def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:
+  """Makes the network: features, policy and value."""
+  def forward(inputs: Inputs, state: Any) -> tuple[Outputs, Any]:
+    x, states = features(config, task, inputs, state)
     logits = linear.Linear(
       task.num_actions, w_init=hk.initializers.VarianceScaling(0.01), name="policy")(x)
-    value = linear.Linear(1, name="value")(x)[:, 0]
-    return Outputs(logits, value), states
+    return Outputs(logits, linear.Linear(1, name="value")(x)[:, 0]), states
 
-  return networks.make_network(inputs, forward, initial_state)
+  return networks.make_network(inputs, forward, initial_state(config))
 
 
 class Behaviour(NamedTuple):
@@ -116,12 +123,13 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     del key
     outputs, _ = networks.unroll_batch(
       network, params, unroll.steps.inputs, unroll.initial_state)
-    return actor_critic_loss(config, outputs, unroll, fixed)
+    return actor_critic_loss(config, outputs, unroll, fixed)[0]
 
   return System("impala", network.init, network.initial_state, act, loss)
 
 
-def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: Fixed) -> Losses:
+def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: Fixed,
+                      scale: Array | float = 1.0) -> tuple[Losses, Array]:
   """Computes IMPALA's loss: policy gradient, value and entropy, by the chosen correction.
 
   Args:
@@ -129,6 +137,10 @@ def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: F
     outputs: of the network for the unrolls' steps, [T + 1, B, ...].
     unroll: a batch.
     fixed: `hyperparameters` may hold `entropy_cost`, which precedes the config's.
+    scale: [T, B] or a number, by which advantages and value errors are divided (PopArt's sigma).
+
+  Returns:
+    The losses, and the targets of the values [T, B].
   """
   action, reward, discount = transitions(unroll, config.discount)
   if config.clip_reward:
@@ -146,11 +158,11 @@ def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: F
     advantage *= jnp.minimum(1.0, ratio)
   if config.correction == EPSILON:
     log_prob = jnp.log(jnp.exp(log_prob) + EPSILON_LOG)
-  policy = losses.policy_gradient_loss(log_prob, advantage).mean()
-  value = 0.5 * jnp.square(targets - values[:-1]).mean()
+  policy = losses.policy_gradient_loss(log_prob, advantage / scale).mean()
+  value = 0.5 * jnp.square((targets - values[:-1]) / scale).mean()
   entropy = losses.action_entropy(logits).mean()
   cost = fixed.hyperparameters.get("entropy_cost", config.entropy_cost)
   total = policy + config.baseline_cost * value - cost * entropy
   return Losses(total, {
     "loss/policy": policy, "loss/value": value, "entropy/action": entropy,
-    "update/ratio": ratio.mean()}, jnp.ones(ratio.shape[1]))
+    "update/ratio": ratio.mean()}, jnp.ones(ratio.shape[1])), targets

@@ -64,16 +64,19 @@ def unroll_batch(network: Network, params: Any, inputs: Inputs, state: Any) -> t
   return jax.vmap(network.unroll, in_axes=(None, 1, 0), out_axes=1)(params, inputs, state)
 
 
-def observe(observation: Any, torso: str, size: int) -> jax.Array:
+def observe(observation: Any, torso: str, size: int,
+            symbols: tuple[int, ...] = ()) -> jax.Array:
   """Encodes observations by their kind.
 
   Maps [T, H, W, C] of bool (planes) or uint8 (colours, 0 to 255) pass the convolutions of the
   torso. Everything else is flattened for two dense layers. The parts of a tree are concatenated.
+  Symbols become one-hot channels first.
 
   Args:
     observation: leaves [T, ...].
     torso: SHALLOW or DEEP (Espeholt et al. 2018, Figure 3); DENSE flattens maps too.
     size: units of dense layers.
+    symbols: of the task; see `Task.symbols`.
 
   Returns:
     [T, size] float32 of one leaf, [T, n size] of n.
@@ -85,6 +88,8 @@ def observe(observation: Any, torso: str, size: int) -> jax.Array:
     raise UserError(f"torso: found {torso!r}, expected one of {', '.join(TORSOS)}")
   parts = []
   for number, leaf in enumerate(jax.tree.leaves(observation)):
+    if symbols:
+      leaf = one_hot(leaf, symbols)
     x = leaf.astype(jnp.float32) / (255.0 if leaf.dtype == jnp.uint8 else 1.0)
     if x.ndim == 4 and torso != DENSE:
       encode = _shallow if torso == SHALLOW else _deep
@@ -93,6 +98,22 @@ def observe(observation: Any, torso: str, size: int) -> jax.Array:
     with hk.name_scope(f"part_{number}"):
       parts.append(encode(x, size))
   return jnp.concatenate(parts, axis=-1)
+
+
+def one_hot(x: jax.Array, symbols: tuple[int, ...]) -> jax.Array:
+  """Converts ids of symbols to one-hot channels.
+
+  Args:
+    x: [..., C] ids for C numbers of symbols, [...] for one.
+    symbols: numbers of symbols.
+
+  Returns:
+    [..., sum(symbols)] bool.
+  """
+  channels = jnp.moveaxis(x, -1, 0) if len(symbols) > 1 or x.shape[-1:] == (1,) else x[None]
+  return jnp.concatenate([
+    channel[..., None] == jnp.arange(count, dtype=x.dtype)
+    for channel, count in zip(channels, symbols, strict=True)], axis=-1)
 
 
 def _dense(x: jax.Array, size: int) -> jax.Array:

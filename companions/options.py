@@ -27,7 +27,8 @@ class RunOptions:
     batch_size: unrolls of an update.
     table: "fifo": every unroll is used once, in order; "uniform" or "prioritised": replay.
     samples_per_item: uses of an unroll on average, of tables with replay.
-    replay_share: share of a batch from a second, uniform table, where the first is "fifo".
+    replay_share: share of a batch from a second table, where the first is "fifo".
+    replay_table: of the second table: "uniform" or "prioritised".
     replay_size: unrolls that a table with replay holds.
     min_replay: unrolls in it before the first update.
     exponent: of priorities.
@@ -53,6 +54,7 @@ class RunOptions:
   table: str = server.FIFO
   samples_per_item: float = 1.0
   replay_share: float = 0.0
+  replay_table: str = server.UNIFORM
   replay_size: int = 10_000
   min_replay: int = 1
   exponent: float = 0.9
@@ -74,8 +76,9 @@ class RunOptions:
         value = getattr(self, name)
         if not math.isfinite(value) or (value <= low if low is not None else value < 0):
           raise UserError(f"{name}: found {value}, expected a number {text}")
-    for name, expected in (
-        ("table", (server.FIFO, server.UNIFORM, server.PRIORITISED)), ("optimizer", OPTIMIZERS)):
+    replays = (server.UNIFORM, server.PRIORITISED)
+    for name, expected in (("table", (server.FIFO, *replays)), ("replay_table", replays),
+                           ("optimizer", OPTIMIZERS)):
       if getattr(self, name) not in expected:
         raise UserError(f"{name}: found {getattr(self, name)!r}, expected one of "
                         f"{', '.join(expected)}")

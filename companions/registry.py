@@ -6,11 +6,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from starleague.common.errors import UserError
-from starleague.companions import impala
+from starleague.companions import impala, popart, r2d2
 from starleague.companions.system import Inputs, System
 from starleague.companions.tasks.task import Task
 
-_MODULES: tuple[ModuleType, ...] = (impala,)
+_MODULES: tuple[ModuleType, ...] = (impala, popart, r2d2)
 
 
 class Entry(NamedTuple):

@@ -38,11 +38,12 @@ class Step(NamedTuple):
 class Unroll(NamedTuple):
   """T + 1 consecutive steps of one copy; the last is the bootstrap step. Episodes may end within.
 
-  A batch has steps [T + 1, B, ...] and initial states [B, ...].
+  A batch has steps [T + 1, B, ...], the other fields [B, ...].
   """
 
   steps: Step
   initial_state: Any  # the core state before the first step
+  replayed: Any  # bool: from the second table, of the options' `replay_share`
 
 
 class Acted(NamedTuple):
@@ -65,7 +66,7 @@ class Losses(NamedTuple):
 
   loss: jax.Array  # [], a mean over the batch
   metrics: Mapping[str, jax.Array]  # [] each
-  priorities: jax.Array  # [B] float32, of the unrolls in a prioritised table; ones elsewhere
+  priorities: Array  # [B] float32, of the unrolls in a prioritised table; ones elsewhere
   summary: Any = ()  # leaves [B, ...], for `System.finish`
 
 

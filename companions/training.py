@@ -26,11 +26,10 @@ import optax
 from absl import logging
 
 from starleague.common import compiling, run_files
-from starleague.companions import acting
-from starleague.companions.experience import Experience
+from starleague.companions import acting, experience
 from starleague.companions.options import RMSPROP, RunOptions
-from starleague.companions.system import Fixed, System, Unroll, step_format
-from starleague.companions.tasks.task import Task
+from starleague.companions.system import Fixed, System, step_format
+from starleague.companions.tasks.task import Task, part_slices
 from starleague.data import checkpoints, wire
 from starleague.data.records import Records
 from starleague.data.trees import Tree
@@ -97,16 +96,14 @@ def make_learner(system: System, task: Task, options: RunOptions) -> Learner:
   """Makes the compiled update of a system."""
   form = step_format(system, task)
 
-  unpack: Callable[[wire.Packed], Any] = functools.partial(wire.unpack, form=form)
-
-  def loss(params: Tree, key: jax.Array, packed: wire.Packed, fixed: Fixed) -> tuple:
-    found = system.loss(params, key, Unroll(*unpack(packed)), fixed)
+  def loss(params: Tree, key: jax.Array, batch: experience.Batch, fixed: Fixed) -> tuple:
+    found = system.loss(params, key, experience.unpack(batch, form), fixed)
     return found.loss, (found.metrics, (found.priorities, found.summary))
 
   finish = system.finish
   optimizer = make_optimizer(options)
   run = update.make_update(
-    loss, optimizer, batch_axes=wire.BATCH_AXES, carries=True,
+    loss, optimizer, batch_axes=experience.BATCH_AXES, carries=True,
     finish=None if finish is None else lambda params, carry: finish(params, carry[1]))
   return Learner(run, optimizer, form, options)
 
@@ -143,8 +140,8 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
       run_dir / run_files.CHECKPOINTS, Identity(system.name, task.name, dict(config)), KEEP_LAST)
     run = _Run(learner, saved, run_dir, system, hyperparameters or {})
     if run.counts.steps < options.steps:
-      _learn(run, acting.make_acting(system, task, options.iterations),
-             Experience(learner.form, options, stack, stop), stop, report)
+      _learn(run, acting.make_acting(system, task, options.iterations), task,
+             experience.Experience(learner.form, options, stack, stop), stop, report)
     run.close()
     return Trained(update.unreplicate(run.state.params), run.counts)
 
@@ -176,9 +173,9 @@ class _Run:
       self._options.batch_size * self._options.unroll_length, LOG_INTERVAL_S)
     self._guard = guard.Guard(
       run_dir / "diagnosis", MAX_SKIPPED,
-      readable=jax.vmap(functools.partial(wire.unpack, form=learner.form)))
+      readable=jax.vmap(functools.partial(experience.unpack, form=learner.form)))
 
-  def learn(self, batch: wire.Packed) -> tuple[Mapping[str, jax.Array], jax.Array]:
+  def learn(self, batch: experience.Batch) -> tuple[Mapping[str, jax.Array], jax.Array]:
     """Makes an update; returns its metrics and the priorities of the batch, on the device."""
     options = self._options
     done = min(1.0, self.counts.steps / options.steps)
@@ -210,7 +207,7 @@ class _Run:
     if self._log(self.counts.updates, metrics, waiting):
       self._log.write(self.counts.updates, {
         "total/steps": self.counts.steps, "speed/actor": episodes.rate(self.counts.steps),
-        **episodes.take()})
+        **episodes.means()})
 
   def close(self) -> None:
     """Checks the last update and closes the log."""
@@ -219,17 +216,21 @@ class _Run:
 
 
 class _Episodes:
-  """Returns of the latest training episodes."""
+  """Returns and lengths of the latest training episodes, by part of the task."""
 
-  def __init__(self, steps: int):
-    self._recent: collections.deque[float] = collections.deque(maxlen=100)
-    self._lengths: collections.deque[int] = collections.deque(maxlen=100)
+  def __init__(self, task: Task, steps: int):
+    self._recent: dict[str, collections.deque[tuple[float, float]]] = {
+      name: collections.deque(maxlen=100) for name in part_slices(task)}
+    self._slices = part_slices(task)
     self._before = (time.time(), steps)
 
   def add(self, episodes: acting.Episodes) -> None:
-    ended = np.asarray(episodes.ended)
-    self._recent += np.asarray(episodes.returns)[ended].tolist()
-    self._lengths += np.asarray(episodes.lengths)[ended].tolist()
+    """Adds the episodes of a call."""
+    ended, returns, lengths = map(np.asarray, episodes)
+    for name, copies in self._slices.items():
+      chosen = ended[:, copies]
+      self._recent[name] += zip(
+        returns[:, copies][chosen].tolist(), lengths[:, copies][chosen].tolist(), strict=True)
 
   def rate(self, steps: int) -> float:
     """Returns the steps per second since the last call."""
@@ -237,18 +238,18 @@ class _Episodes:
     self._before = now, steps
     return (steps - before) / max(1e-9, now - then)
 
-  @property
-  def mean(self) -> float:
-    return float(np.mean(self._recent)) if self._recent else float("nan")
+  def means(self) -> dict[str, float]:
+    """Returns the mean return and length of each part that has episodes, by tag."""
+    found: dict[str, float] = {}
+    for name, recent in self._recent.items():
+      if recent:
+        returns, lengths = np.mean(recent, axis=0).tolist()
+        found |= {f"return/train{name}": returns, f"length/train{name}": lengths}
+    return found
 
-  def take(self) -> dict[str, float]:
-    if not self._recent:
-      return {}
-    return {"return/train": self.mean, "length/train": float(np.mean(self._lengths))}
 
-
-def _learn(run: _Run, actor: acting.Acting, experience: Experience, stop: threading.Event,
-           report: Report) -> None:
+def _learn(run: _Run, actor: acting.Acting, task: Task, tables: experience.Experience,
+           stop: threading.Event, report: Report) -> None:
   """Acts and learns until the steps are done or `stop` is set."""
   options = run._options
   with compiling.without_collection():
@@ -256,21 +257,23 @@ def _learn(run: _Run, actor: acting.Acting, experience: Experience, stop: thread
     key = jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED)
     state = actor.init(jax.random.fold_in(key, run.counts.steps))
   used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
-  episodes, waited, began = _Episodes(run.counts.steps), 0.0, time.monotonic()
+  episodes, waited, began = _Episodes(task, run.counts.steps), 0.0, time.monotonic()
   previous: tuple[Records, acting.Episodes] | None = None
   while run.counts.steps < options.steps and not stop.is_set():
     state, records, ended = actor.run(used[0], state)
     if previous is not None:
       start = time.monotonic()
-      experience.write(previous[0])
+      tables.write(previous[0])
       waited += time.monotonic() - start
       episodes.add(previous[1])
-      for batch in experience.batches():
+      for batch in tables.batches():
         metrics, priorities = run.learn(batch)
-        experience.learnt(priorities)
+        tables.learnt(priorities)
         used.append(_first_copy(run.state.params))
         run.log(metrics, episodes, prefetch.Waiting(
           run.counts.updates, waited, time.monotonic() - began))
     previous = records, ended
     run.advance(options.steps_per_iteration, stop.is_set())
-    report(run.counts.steps, f"return={episodes.mean:.2f}")
+    report(run.counts.steps, " ".join(
+      f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()
+      if tag.startswith("return")))

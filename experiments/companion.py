@@ -33,8 +33,10 @@ def main(name: str) -> None:
   if found is None:
     print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
     return
-  print(f"return={found.mean:.3f} [{found.low:.3f}, {found.high:.3f}] "
-        f"episodes={found.episodes} report={run_dir / 'report.html'}")
+  for part, score in found.items():
+    print(f"return{part}={score.mean:.3f} [{score.low:.3f}, {score.high:.3f}] "
+          f"episodes={score.episodes}")
+  print(f"report={run_dir / 'report.html'}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from starleague.companions.tasks import joined
 from starleague.companions.tasks.task import Task, TaskError
 
 # Parameters of every task; each adapter's `TASKS` has those of its own, with their defaults.
@@ -65,7 +66,8 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
   Args:
     name: FAMILY-TASK or `boxworld`, as in `task_names`, with parameters if any:
       `bsuite-memory_len:length=30`, `minatar-asterix:scale=100,limit=1000`. Every task takes
-      `scale`, a factor of its rewards, and `limit`, the most steps of an episode.
+      `scale`, a factor of its rewards, and `limit`, the most steps of an episode. Names with `+`
+      between them are joined; see `joined`.
     copies: n, the environments of the batch.
     seed: of what stays the same over episodes and copies, as the mapping of actions of
       `bsuite-deep_sea`.
@@ -76,6 +78,12 @@ def make_task(name: str, copies: int, seed: int = 0) -> Task:
   """
   if copies < 1:
     raise TaskError(f"task {name!r}: {copies} copies; expected at least 1")
+  if "+" in name:
+    names = name.split("+")
+    if copies % len(names):
+      raise TaskError(f"task {name!r}: {copies} copies cannot be shared by {len(names)} tasks; "
+                      f"expected a multiple of {len(names)}")
+    return joined.join(name, [make_task(each, copies // len(names), seed) for each in names])
   base, _, text = name.partition(":")
   family, _, task = base.partition("-")
   if family not in _FAMILIES:

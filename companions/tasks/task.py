@@ -37,6 +37,8 @@ class Task(NamedTuple):
     step: (state, keys [n], actions [n, *action_shape] int32) -> (state, TimeStep).
     symbols: of an observation [..., C] of symbol ids, the number of symbols of each channel; of one
       without a channel axis, one number. () for numbers and images.
+    parts: names and numbers of copies of the tasks that are joined, in the order of the copies;
+      () for a single task.
   """
 
   name: str
@@ -47,6 +49,16 @@ class Task(NamedTuple):
   reset: Callable[[Array], tuple[Any, TimeStep]]
   step: Callable[[Any, Array, Array], tuple[Any, TimeStep]]
   symbols: tuple[int, ...] = ()
+  parts: tuple[tuple[str, int], ...] = ()
+
+
+def part_slices(task: Task) -> dict[str, slice]:
+  """Returns the copies of each part of a joined task, by "/NAME"; of a single task, all, by ""."""
+  slices, start = {}, 0
+  for name, copies in task.parts or (("", task.copies),):
+    slices[f"/{name}" if name else ""] = slice(start, start + copies)
+    start += copies
+  return slices
 
 
 class TaskError(UserError, ValueError):

@@ -36,7 +36,7 @@ def finished(tmp_path_factory):
 
 def test_it_learns_catch(finished):
   folder, system, task, trained, _ = finished
-  found = evaluation.evaluate(system, task, trained.params, OPTIONS)
+  found = evaluation.evaluate(system, task, trained.params, OPTIONS)[""]
   assert found.mean > 0.8 and found.low <= found.mean <= found.high
   assert found.episodes == 128  # two for each copy: at least 100
 

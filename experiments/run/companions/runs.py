@@ -46,7 +46,7 @@ def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
 
 
 def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
-            report: Callable[[int, str], object]) -> evaluation.Evaluation | None:
+            report: Callable[[int, str], object]) -> dict[str, evaluation.Evaluation] | None:
   """Trains a system, evaluates it and writes its report; resumes where it was stopped.
 
   Args:
@@ -56,7 +56,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     report: called once a round with the steps done and figures in a few words.
 
   Returns:
-    The evaluation; None if the run was stopped.
+    The evaluation by part of the task; None if the run was stopped.
 
   Raises:
     UserError: another program runs it, the run is of another system, or the task is unknown.

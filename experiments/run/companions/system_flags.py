@@ -84,7 +84,13 @@ def define() -> SystemFlags:
 
 
 def described(owner: type) -> dict[str, str]:
-  """Returns the texts of a dataclass's fields, from the section "Attributes" of its docstring."""
-  section = (owner.__doc__ or "").partition("Attributes:\n")[2]
-  entries = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", section, re.MULTILINE)
-  return {name: " ".join(text.split()) for name, text in entries}
+  """Returns the texts of a dataclass's fields, from the sections "Attributes" of its docstrings.
+
+  A class that extends another one describes its own fields only.
+  """
+  found: dict[str, str] = {}
+  for each in reversed(owner.__mro__):
+    section = (each.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", section, re.MULTILINE)
+    found |= {name: " ".join(text.split()) for name, text in entries}
+  return found

@@ -26,7 +26,7 @@ def finished(tmp_path_factory):
 
 
 def test_a_run_leaves_its_files(finished):
-  folder, found = finished
+  folder, found = finished[0], finished[1][""]
   assert -1.0 <= found.low <= found.mean <= found.high <= 1.0
   tags = results.by_tag(results.read(folder / results.FILE_NAME))
   assert tags["return/evaluation"][-1].value == pytest.approx(found.mean)

@@ -18,8 +18,8 @@ def test_every_key_is_described():
 
 
 def test_texts_of_several_lines_are_joined():
-  assert system_flags.described(RunOptions)["replay_share"] == (
-    'share of a batch from a second, uniform table, where the first is "fifo".')
+  assert system_flags.described(RunOptions)["table"] == (
+    '"fifo": every unroll is used once, in order; "uniform" or "prioritised": replay.')
 
 
 def test_values_reach_options_and_config():

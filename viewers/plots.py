@@ -4,15 +4,36 @@ Plots are plain data instead of plotly's classes, which take a second to import.
 """
 
 import html
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
 
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2", "#65a30d", "#b91c1c",
            "#475569", "#a16207")
+_DASHES = ("solid", "dash", "dot", "dashdot")  # by turn of the colours
+_SYMBOLS = ("circle", "square", "diamond", "cross")
 # Of the container: plotly then keeps the legend's room free below the names of the axis.
 LEGEND_BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}
 FONT_SIZE = 12  # pixels, the least on any page
+
+
+class Style(NamedTuple):
+  """The looks of a name's curves, in all plots of a page."""
+
+  colour: str
+  dash: str = "solid"
+  symbol: str = "circle"
+
+
+def styles(names: Iterable[str]) -> dict[str, Style]:
+  """Returns a style for each name; all differ for 40 names."""
+  found = {}
+  for i, name in enumerate(names):
+    turn, place = divmod(i, len(COLOURS))
+    found[name] = Style(COLOURS[place], _DASHES[turn % len(_DASHES)],
+                        _SYMBOLS[turn % len(_SYMBOLS)])
+  return found
 
 
 def layout(height: int) -> dict[str, Any]:

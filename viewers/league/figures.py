@@ -13,24 +13,27 @@ from starleague.league.league_file import BranchCount
 from starleague.league.players import Player
 from starleague.viewers import plots
 from starleague.viewers.league.facts import Facts, kind_name
-from starleague.viewers.plots import COLOURS, Figure, plain
+from starleague.viewers.plots import COLOURS, Figure, Style, plain
 
-KIND_COLOURS = {kinds.MAIN: "#2563eb", kinds.MAIN_EXPLOITER: "#d97706",
-                kinds.LEAGUE_EXPLOITER: "#7c3aed"}
-_DASHES = ("solid", "dash", "dot", "dashdot")  # by race
-_SYMBOLS = ("circle", "square", "diamond", "cross")
+_OF_THE_RUN = Style("#0f172a")
 BRANCHES = {
   "pfsp": "PFSP over the past", "self_play": "self-play", "self_play_past": "self-play, past",
   "verification_exploiters": "verification, exploiters",
   "verification_forgotten": "verification, forgotten", "exploit": "live main agents",
   "exploit_past": "past main agents", "evaluation": "evaluation"}
+_STEPS_AXIS = {"title": {"text": "agent steps", "standoff": 6}, "exponentformat": "SI", "nticks": 6}
 _MOST_MARKED = 300  # players; the markers of more hide the lines
 _TRUNK = 0.32  # distance of a learner's supervised weights below its row
 
 
+def styles(facts: Facts) -> dict[str, Style]:
+  """Returns the looks of each learner and of the run as a whole, in all plots of the page."""
+  return {**plots.styles(learner.name for learner in facts.learners), facts.name: _OF_THE_RUN}
+
+
 def ratings(facts: Facts) -> Figure:
   """Returns the ratings of snapshots over the steps of their learners, with 95% intervals."""
-  races = sorted({player.race for player in facts.players})
+  looks = styles(facts)
   value, low, high = (np.round(part, 1) for part in facts.ratings)
   mode = "lines+markers" if len(facts.players) <= _MOST_MARKED else "lines"
   index = {player.name: i for i, player in enumerate(facts.players)}
@@ -40,24 +43,23 @@ def ratings(facts: Facts) -> Figure:
               if i == facts.anchor or facts.games[i].any()]  # others could have any rating
     steps = [_steps(facts, learner) if i == index[learner.name] else facts.players[i].steps
              for i in chosen]
-    race = races.index(learner.race)
-    colour = KIND_COLOURS[learner.kind]
+    style = looks[learner.name]
     edge = {"type": "scatter", "mode": "lines", "x": steps, "line": {"width": 0},
             "hoverinfo": "skip", "showlegend": False, "legendgroup": learner.name}
     data += [
       {**edge, "y": low[chosen].tolist()},
       {**edge, "y": high[chosen].tolist(), "fill": "tonexty",
-       "fillcolor": plots.faint(colour, 0.07)},
+       "fillcolor": plots.faint(style.colour, 0.07)},
       {"type": "scatter", "mode": mode, "name": plain(learner.name), "x": steps,
        "y": value[chosen].tolist(), "legendgroup": learner.name,
-       "line": {"color": colour, "width": 2 if learner.kind == kinds.MAIN else 1.2,
-                "dash": _DASHES[race % len(_DASHES)]},
-       "marker": {"size": 5, "symbol": _SYMBOLS[race % len(_SYMBOLS)]},
+       "line": {"color": style.colour, "width": 2 if learner.kind == kinds.MAIN else 1.2,
+                "dash": style.dash},
+       "marker": {"size": 5, "symbol": style.symbol},
        "customdata": [[plain(facts.players[i].name), low[i], high[i]] for i in chosen],
        "hovertemplate": "%{customdata[0]}: <b>%{y:.0f}</b> (%{customdata[1]:.0f} to "
                         "%{customdata[2]:.0f})<br>%{x:.3~s} steps<extra></extra>"}]
-  layout = _with_legend(360)
-  layout["xaxis"] |= {"rangemode": "tozero", "ticksuffix": " steps", "exponentformat": "SI"}
+  layout = plots.layout(320)
+  layout["xaxis"] |= {"rangemode": "tozero", **_STEPS_AXIS}
   layout["uirevision"] = "ratings"
   return {"data": data, "layout": layout}
 
@@ -68,13 +70,15 @@ def family(facts: Facts) -> Figure:
   The dotted trunk of a row stands for the supervised weights. A branch leaves it at the start of
   the run and at each reset; its nodes are snapshots, coloured by rating.
   """
-  learners = facts.learners
+  learners, looks = facts.learners, styles(facts)
   end = max([_steps(facts, learner) for learner in learners], default=0)
-  branches: dict[str, list] = {"x": [], "y": []}
   trunks: dict[str, list] = {"x": [], "y": []}
   resets: dict[str, list] = {"x": [], "y": [], "text": []}
   nodes: list[tuple[int, float, int]] = []  # steps, row, player
+  data: list[dict[str, Any]] = []
+  line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
   for row, learner in enumerate(learners):
+    branches: dict[str, list] = {"x": [], "y": []}
     _add(trunks, (0, row + _TRUNK), (end, row + _TRUNK))
     at = [(0, row + _TRUNK)]
     for i in facts.snapshots(learner):
@@ -88,11 +92,12 @@ def family(facts: Facts) -> Figure:
         resets["text"].append(f"{plain(learner.name)} reset after {plain(player.name)}")
         at = [(player.steps, row + _TRUNK)]
     _add(branches, *at, (_steps(facts, learner), row))
+    style = looks[learner.name]
+    data.append({**line, **branches, "legendgroup": learner.name,
+                 "line": {"color": style.colour, "width": 2, "dash": style.dash}})
   values = facts.ratings.value
-  line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
   data = [
-    {**line, **trunks, "line": {"color": "#cbd5e1", "width": 1, "dash": "dot"}},
-    {**line, **branches, "line": {"color": "#94a3b8", "width": 1.5}},
+    {**line, **trunks, "line": {"color": "#94a3b8", "width": 1, "dash": "dot"}}, *data,
     {"type": "scatter", "mode": "markers", **resets,
      "marker": {"symbol": "x-thin", "size": 8, "line": {"width": 2, "color": "#b91c1c"}},
      "hovertemplate": "%{text}<br>%{x:.3~s} steps<extra></extra>"},
@@ -100,14 +105,14 @@ def family(facts: Facts) -> Figure:
      "y": [row for _, row, _ in nodes],
      "marker": {"size": 9, "color": [round(float(values[i]), 1) for *_, i in nodes],
                 "colorscale": "Viridis", "line": {"width": 1, "color": "#fff"},
-                "colorbar": {"title": {"text": "Elo"}, "thickness": 10, "len": 0.9}},
+                "colorbar": {"title": {"text": "Elo", "side": "right"}, "thickness": 10,
+                             "orientation": "h", "y": 1, "yanchor": "bottom", "nticks": 5}},
      "customdata": [[plain(facts.players[i].name), kind_name(facts.players[i])]
                     for *_, i in nodes],
      "hovertemplate": "%{customdata[0]}, %{customdata[1]}<br>%{x:.3~s} steps, Elo "
                       "%{marker.color:.0f}<extra></extra>"}]
-  layout = plots.layout(70 + 34 * len(learners))
-  layout["xaxis"] |= {"range": [-0.015 * max(end, 1), 1.02 * max(end, 1)],
-                      "ticksuffix": " steps", "exponentformat": "SI"}
+  layout = plots.layout(130 + 34 * len(learners))
+  layout["xaxis"] |= {"range": [-0.015 * max(end, 1), 1.02 * max(end, 1)], **_STEPS_AXIS}
   layout["yaxis"] |= {"tickvals": list(range(len(learners))), "showgrid": False,
                       "ticktext": [plain(learner.name) for learner in learners],
                       "range": [len(learners) - 0.4, -0.5], "zeroline": False}
@@ -148,7 +153,10 @@ def stacked(parts: Mapping[str, Sequence[float]], names: Sequence[str]) -> Figur
 
 
 def openings(curves: Mapping[str, Mapping[str, Sequence[Row]]]) -> Figure | None:
-  """Returns the latest shares of openings by player, from rows `opening/NAME`; None without any."""
+  """Returns the latest shares of openings by player, from rows `opening/NAME`; None without any.
+
+  Players stand in the order of `curves`.
+  """
   prefix = "opening/"
   latest = {player: {tag.removeprefix(prefix): rows[-1].value for tag, rows in tags.items()
                      if tag.startswith(prefix)} for player, tags in curves.items()}
@@ -177,4 +185,5 @@ def _add(line: dict[str, list], *points: tuple[float, float]) -> None:
 
 
 def _with_legend(height: int) -> dict[str, Any]:
-  return {**plots.layout(height), "showlegend": True, "legend": plots.LEGEND_BELOW}
+  return {**plots.layout(height), "showlegend": True,
+          "legend": {**plots.LEGEND_BELOW, "traceorder": "normal"}}

@@ -2,8 +2,8 @@
 // matrix, replays in place.
 "use strict";
 (() => {
-  const SETTINGS = {displayModeBar: false, responsive: true};
-  const MOST_TICKS = 40, NARROW = 600;  // names on an axis; pixels
+  const MOST_TICKS = 40, MOST_NUMBERS = 14, NARROW = 600;  // names, numbers on an axis; pixels
+  const hidden = new Set();       // players whose curves are not shown
   const decoded = new WeakMap();  // facts of the pairs -> bytes
   const drawn = new WeakSet();    // facts of the pairs that are shown
 
@@ -43,25 +43,58 @@
     return canvas.toDataURL();
   }
 
-  // Names on an axis: at most MOST_TICKS of the players in view.
+  const isNarrow = plot => plot.clientWidth < NARROW;
+
+  // Names on an axis: at most MOST_TICKS of the players in view. Where they do not fit, numbers.
   function ticks(plot, axis) {
     const pairs = pairsOf(plot), chosen = pairs.orders[order()];
     const [low, high] = plot.layout[axis].range.map(Number).sort((a, b) => a - b);
     const first = Math.max(0, Math.ceil(low)), last = Math.min(chosen.length - 1, Math.floor(high));
-    const step = Math.max(1, Math.ceil((last - first + 1) / MOST_TICKS)), places = [];
+    const most = isNarrow(plot) ? MOST_NUMBERS : MOST_TICKS;
+    const step = Math.max(1, Math.ceil((last - first + 1) / most)), places = [];
     for (let at = first; at <= last; at += step) places.push(at);
     return {[`${axis}.tickvals`]: places,
-            [`${axis}.ticktext`]: places.map(at => pairs.names[chosen[at]])};
+            [`${axis}.ticktext`]: places.map(at => isNarrow(plot) ? at + 1
+              : pairs.names[chosen[at]])};
+  }
+
+  // The names of the numbers on the axes.
+  function listNumbers(plot) {
+    const list = element("numbers"), pairs = pairsOf(plot);
+    list.classList.toggle("shown", isNarrow(plot));
+    if (!isNarrow(plot)) return;
+    list.replaceChildren(...pairs.orders[order()].map(i => {
+      const item = document.createElement("li");
+      item.textContent = pairs.names[i];
+      return item;
+    }));
   }
 
   const allTicks = plot => ({...ticks(plot, "xaxis"), ...ticks(plot, "yaxis")});
-  const sizes = plot => plot.clientWidth >= NARROW ? {} : {
-    height: Math.min(plot.layout.height, 460), "xaxis.showticklabels": false, "yaxis.tickfont.size": 8};
+  const sizes = plot => isNarrow(plot) ? {height: Math.min(plot.layout.height, 380),
+                                           "xaxis.tickangle": 0} : {};
 
   function draw(plot) {
     drawn.add(pairsOf(plot));
+    listNumbers(plot);
     Plotly.update(plot, {source: picture(pairsOf(plot))},
                   {...allTicks(plot), ...sizes(plot)});
+  }
+
+  // Shows the curves of all players but the hidden ones.
+  function showPlayers(plot) {
+    const wrong = plot.data.flatMap((trace, i) => trace.legendgroup !== undefined
+      && (trace.visible === false) !== hidden.has(trace.legendgroup) ? [i] : []);
+    if (wrong.length)
+      Plotly.restyle(plot, {visible: wrong.map(i => !hidden.has(plot.data[i].legendgroup))}, wrong);
+  }
+
+  function toggle(player) {
+    if (!hidden.delete(player)) hidden.add(player);
+    for (const button of document.querySelectorAll("[data-player]"))
+      if (button.dataset.player === player)
+        button.setAttribute("aria-pressed", !hidden.has(player));
+    document.querySelectorAll(".js-plotly-plot").forEach(showPlayers);
   }
 
   function describe(plot, point) {
@@ -85,6 +118,11 @@
   }
 
   function attach(plot) {
+    if (!plot.dataset.players) {
+      plot.dataset.players = "yes";
+      plot.on("plotly_afterplot", () => showPlayers(plot));  // Dash draws new data with all of them
+      showPlayers(plot);
+    }
     if (plot.dataset.pairs || !pairsOf(plot)) return;
     plot.dataset.pairs = "yes";
     plot.on("plotly_hover", ({points}) => {
@@ -99,6 +137,7 @@
         Plotly.relayout(plot, allTicks(plot));
     });
     // Dash's plots come without cells.
+    element("pair").textContent ||= "Point at a cell or tap it.";
     const complete = () => drawn.has(pairsOf(plot)) || draw(plot);
     plot.on("plotly_afterplot", complete);
     complete();
@@ -109,24 +148,15 @@
   });
   document.addEventListener("click", ({target}) => {
     if (target.dataset?.replay) show(target.dataset.replay);
+    const button = target.closest("[data-player]");
+    if (button) toggle(button.dataset.player);
   });
-  // One plot after another, each shown before the next is drawn.
-  const waiting = [...document.querySelectorAll(".plot")];
-  function drawNext() {
-    const place = waiting.shift();
-    if (!place) return;
-    const {data, layout} = JSON.parse(place.querySelector("script").textContent);
-    if (layout.meta?.pairs) {
-      data[0].source = picture(layout.meta.pairs);
-      drawn.add(layout.meta.pairs);
-    }
-    Plotly.newPlot(place, data, layout, SETTINGS);
-    if (layout.meta?.pairs && place.clientWidth < NARROW)
-      Plotly.relayout(place, sizes(place));
-    place.style.minHeight = "";
-    requestAnimationFrame(() => setTimeout(drawNext));
-  }
-  drawNext();
+  // The plots of the file; Dash draws those of the live page.
+  if (window.drawPlots) drawPlots(({data, layout}, place) => {
+    if (!layout.meta?.pairs) return;
+    data[0].source = picture(layout.meta.pairs);
+    if (!isNarrow(place)) drawn.add(layout.meta.pairs);
+  });
   const attachAll = () => document.querySelectorAll(".js-plotly-plot").forEach(attach);
   new MutationObserver(attachAll).observe(document.body, {childList: true, subtree: true});
   attachAll();

@@ -13,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from starleague.common.errors import UserError
 from starleague.league.league_file import Replay
-from starleague.viewers import pages
+from starleague.viewers import pages, plots
 from starleague.viewers.league import sections
 from starleague.viewers.league.facts import Facts
 from starleague.viewers.league.page import TEMPLATE
@@ -22,6 +22,7 @@ from starleague.viewers.report.summary import KeyFigure
 
 HOST = "127.0.0.1"
 _POLL_MS = 2000
+_UNKNOWN = 0  # in place of the version that a page shows; negative: its first sections only
 _AT_ONCE, _FIRST_POLL_MS = 2, 300  # sections of the first answer; the others follow at this poll
 # Dash would load it when it draws the first plot: too late.
 _PLOTLY = "<script src='/_dash-component-suites/plotly/package_data/plotly.min.js'></script>"
@@ -65,18 +66,20 @@ def make_app(name: str, newest: Newest[Contents],
     dash.Output("other-sections", "children"), dash.Output("all-games", "children"),
     dash.Output("state", "children"), dash.Output("version", "data"),
     dash.Output("poll", "interval"), dash.Input("poll", "n_intervals"),
-    dash.State("version", "data"), prevent_initial_call=True)
-  def update(polls, shown):
+    dash.State("version", "data"), prevent_initial_call=True,
+    # The browser drops the answer to a poll if the next one has begun.
+    running=[(dash.Output("poll", "disabled"), True, False)])
+  def update(_, shown):
     try:
       version, found = newest()
     except (UserError, OSError) as error:
-      return *[dash.no_update] * 4, f"not updated: {error}", -1, _POLL_MS
-    children = _changing(found)
-    if version != shown:
-      return *children, "", version, _POLL_MS
-    if polls > 1:
+      return *[dash.no_update] * 4, f"not updated: {error}", _UNKNOWN, _POLL_MS
+    if shown == version:
       raise dash.exceptions.PreventUpdate
-    return dash.no_update, dash.no_update, *children[2:], "", version, _POLL_MS
+    children = _changing(found)
+    if shown == -version:  # the page has its first sections
+      return dash.no_update, dash.no_update, *children[2:], "", version, _POLL_MS
+    return *children, "", version, _POLL_MS
 
   @app.server.before_request
   def refuse_other_sites():
@@ -115,7 +118,7 @@ def _layout(name: str, version: int, found: Contents) -> html.Main:
     html.Div(tiles, id="all-tiles", className="tiles"), html.Div(first, id="first-sections"),
     html.Div(id="other-sections"), html.Div(id="all-games"),
     html.Iframe(id="viewer", title="Game", sandbox="allow-scripts", hidden=True),
-    dcc.Interval(id="poll", interval=_FIRST_POLL_MS), dcc.Store(id="version", data=version)])
+    dcc.Interval(id="poll", interval=_FIRST_POLL_MS), dcc.Store(id="version", data=-version)])
 
 
 def _changing(found: Contents) -> tuple[list, list, list, list]:
@@ -132,32 +135,48 @@ def _section(section: sections.Section) -> html.Section:
   children: list[Component] = [html.H2(section.title)]
   if section.note:
     children.append(html.P(section.note))
+  if section.key:
+    children.append(html.Div([_key(*item) for item in section.key.items()], className="key"))
   if section.panels:
     children.append(html.Div(
-      [_panel(panel, f"{section.name}-{i}") for i, panel in enumerate(section.panels)],
+      [_panel(section.title, panel, f"{section.name}-{i}")
+       for i, panel in enumerate(section.panels)],
       className=f"cards {sections.columns(section)}"))
   if section.table:
     children.append(_table(section.table))
   return html.Section(children, id=section.name)
 
 
-def _panel(panel: sections.Panel, name: str) -> html.Div:
+def _key(name: str, style: plots.Style) -> html.Button:
+  """Returns a player's name with its looks; a click on it hides its curves."""
+  attributes: dict[str, Any] = {"data-player": name, "aria-pressed": "true"}
+  return html.Button(
+    [html.I(style={"borderTop": sections.border_of(style)}), name], **attributes)
+
+
+def _panel(section: str, panel: sections.Panel, name: str) -> html.Div:
   children: list[Component] = [html.H3(panel.title)] if panel.title else []
   if panel.sortable:
     options = [html.Option(sort, value=sort) for sort in sections.SORTS]
     children += [html.Label(["sorted by ", html.Select(options, id="sort")]), html.P(id="pair")]
-  children.append(dcc.Graph(id=name, figure=panel.figure, config=_PLOT_SETTINGS))
+  label: dict[str, Any] = {
+    "role": "img", "aria-label": plots.alternative(panel.title or section, panel.figure)}
+  children.append(html.Div(dcc.Graph(id=name, figure=panel.figure, config=_PLOT_SETTINGS), **label))
+  if panel.sortable:
+    children.append(html.Ol(id="numbers"))
   return html.Div(children, className="card")
 
 
 def _table(table: sections.Table) -> html.Div:
   lines = []
   for row, replay in zip(table.rows, table.replays, strict=True):
-    cells = [html.Td(value) for value in row]
+    cells: list[Component] = [html.Th(row[0])]
+    for column, value in zip(table.header[1:], row[1:], strict=True):
+      named: dict[str, Any] = {"data-column": column}  # shown on narrow screens
+      cells.append(html.Td(value, **named))
     if replay:
       marked: dict[str, Any] = {"data-replay": replay}  # read by the page's script
       cells.append(html.Td(html.Button("watch", **marked)))
     lines.append(html.Tr(cells))
   header = html.Thead(html.Tr([html.Th(name) for name in table.header]))
-  scrolled = html.Div(html.Table([header, html.Tbody(lines)]), className="scroll")
-  return html.Div(scrolled, className="card")
+  return html.Div(html.Table([header, html.Tbody(lines)], className="stack"), className="card")

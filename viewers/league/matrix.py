@@ -10,13 +10,13 @@ from starleague.league import players as kinds
 from starleague.league.payoff import wilson_bounds
 from starleague.league.players import Player
 from starleague.viewers.league.facts import Facts
-from starleague.viewers.plots import Figure
+from starleague.viewers.plots import FONT_SIZE, Figure
 
 UNKNOWN = 101  # cell of a pair without games; others hold the score in percent
 _MOST_GAMES = 255  # in one byte; decayed counts stay below 100
-_NO_GAMES = (203, 213, 225)
-# Colours of the scores 0, 25, 50, 75 and 100%.
-_COLOURS = ((185, 28, 28), (245, 158, 139), (248, 250, 252), (111, 195, 160), (4, 120, 71))
+_NO_GAMES = (214, 214, 214)
+# Colours of the scores 0, 25, 50, 75 and 100%: from red to blue, which the colour-blind tell apart.
+_COLOURS = ((178, 24, 43), (244, 165, 130), (248, 250, 252), (146, 197, 222), (33, 102, 172))
 # A transparent pixel: the page's script draws the cells, a million of them in a tenth of a second.
 # Plotly's own heat map takes ten seconds, as it computes the colour of each cell.
 _EMPTY = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhf"
@@ -64,7 +64,7 @@ def heat_map(facts: Facts) -> Figure:
   layout = {
     "height": min(240 + 24 * number, 760), "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
     "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
-    "font": {"family": "system-ui, sans-serif", "size": 10, "color": "#475569"},
+    "font": {"family": "system-ui, sans-serif", "size": FONT_SIZE, "color": "#475569"},
     "xaxis": {**axis, "side": "top", "tickangle": -60},
     "yaxis": {**axis, "range": [number - 0.5, -0.5], "scaleanchor": False}, "dragmode": "zoom",
     "uirevision": "matrix", "meta": {"pairs": {

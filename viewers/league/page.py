@@ -15,11 +15,13 @@ from starleague.viewers.league.sections import (
   Panel,
   Section,
   Table,
+  border_of,
   columns,
   games,
   key_figures,
   sections,
 )
+from starleague.viewers.plots import Style
 
 FILE_NAME = "league.html"
 TEMPLATE = pathlib.Path(__file__).with_name("league.html")
@@ -47,16 +49,11 @@ def write(run_dir: str | os.PathLike[str], path: str | os.PathLike[str] | None =
 
 def render(facts: Facts, replays: Mapping[str, str]) -> str:
   """Returns the page as HTML; `replays` are pages of replays by id."""
-  from plotly.offline import get_plotlyjs  # slow to import
   held = [replay if replay.id in replays else replay._replace(path=None)
           for replay in facts.replays]
   facts = facts._replace(replays=held)
-  tiles = "".join(
-    f"<div class='tile'><div class='name'>{html.escape(tile.name)}</div>"
-    f"<div class='figure'>{html.escape(tile.value)}</div>"
-    f"<div class='remark'>{html.escape(tile.remark)}</div></div>" for tile in key_figures(facts))
   body = [f"<main><header><h1>{html.escape(facts.name)}</h1></header>",
-          f"<div class='tiles'>{tiles}</div>", *map(_section, sections(facts)),
+          pages.tiles(key_figures(facts)), *map(_section, sections(facts)),
           _section(games(facts.replays)),
           "<iframe id='viewer' title='Game' sandbox='allow-scripts' hidden></iframe></main>"]
   kept = "".join(
@@ -64,37 +61,47 @@ def render(facts: Facts, replays: Mapping[str, str]) -> str:
     f"{pages.json_element(page)}</script>" for identifier, page in replays.items())
   return pages.fill(TEMPLATE, {
     "TITLE": html.escape(facts.name), "BODY": "\n".join(body),
-    "SCRIPTS": f"{kept}<script>{get_plotlyjs()}</script>"})
+    "SCRIPTS": f"{kept}{pages.plotly_elements()}"})
 
 
 def _section(section: Section) -> str:
   note = f"<p>{html.escape(section.note)}</p>" if section.note else ""
-  panels = "".join(map(_panel, section.panels))
+  panels = "".join(_panel(section.title, panel) for panel in section.panels)
   if panels:
     panels = f"<div class='cards {columns(section)}'>{panels}</div>"
   table = _table(section.table) if section.table else ""
-  return (f"<section id='{section.name}'><h2>{html.escape(section.title)}</h2>{note}{panels}"
-          f"{table}</section>")
+  return (f"<section id='{section.name}'><h2>{html.escape(section.title)}</h2>{note}"
+          f"{_key(section.key)}{panels}{table}</section>")
 
 
-def _panel(panel: Panel) -> str:
+def _key(key: Mapping[str, Style]) -> str:
+  """Returns the names of players with their looks; a click on one hides its curves."""
+  items = "".join(
+    f"<button data-player='{html.escape(name, quote=True)}' aria-pressed='true'>"
+    f"<i style='border-top: {border_of(style)}'></i>{html.escape(name)}</button>"
+    for name, style in key.items())
+  return f"<div class='key'>{items}</div>" if items else ""
+
+
+def _panel(section: str, panel: Panel) -> str:
   options = "".join(f"<option>{name}</option>" for name in SORTS)
   sort = (f"<label>sorted by <select id='sort'>{options}</select></label><p id='pair'></p>"
           if panel.sortable else "")
+  numbers = "<ol id='numbers'></ol>" if panel.sortable else ""
   title = f"<h3>{html.escape(panel.title)}</h3>" if panel.title else ""
-  height = panel.figure["layout"]["height"]
-  return (f"<div class='card'>{title}{sort}<div class='plot' style='min-height: {height}px'>"
-          f"<script type='application/json'>{pages.json_element(panel.figure)}</script></div>"
-          "</div>")
+  plot = pages.plot_element(panel.title or section, panel.figure)
+  return f"<div class='card'>{title}{sort}{plot}{numbers}</div>"
 
 
 def _table(table: Table) -> str:
   header = "".join(f"<th>{html.escape(name)}</th>" for name in table.header)
   lines = []
   for row, replay in zip(table.rows, table.replays, strict=True):
-    cells = [f"<td>{html.escape(text)}</td>" for text in row]
+    cells = [f"<th>{html.escape(row[0])}</th>"]
+    cells += [f"<td data-column='{html.escape(name)}'>{html.escape(text)}</td>"
+              for name, text in zip(table.header[1:], row[1:], strict=True)]
     if replay:
       cells.append(f"<td><button data-replay='{html.escape(replay)}'>watch</button></td>")
     lines.append(f"<tr>{''.join(cells)}</tr>")
-  return (f"<div class='card'><div class='scroll'><table><thead><tr>{header}</tr></thead>"
-          f"<tbody>{''.join(lines)}</tbody></table></div></div>")
+  return (f"<div class='card'><table class='stack'><thead><tr>{header}</tr></thead>"
+          f"<tbody>{''.join(lines)}</tbody></table></div>")

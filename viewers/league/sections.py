@@ -8,7 +8,7 @@ from starleague.common.text import count, duration
 from starleague.league.league_file import Replay
 from starleague.viewers.league import figures, matrix
 from starleague.viewers.league.facts import Facts, kind_name
-from starleague.viewers.plots import Figure
+from starleague.viewers.plots import Figure, Style
 from starleague.viewers.report import figures as report_figures
 from starleague.viewers.report.summary import KeyFigure
 
@@ -49,12 +49,19 @@ class Section(NamedTuple):
   title: str
   note: str
   panels: Sequence[Panel] = ()
+  key: Mapping[str, Style] = {}  # the names of the panels' curves
   table: Table | None = None
 
 
 def columns(section: Section) -> str:
   """Returns the class of a section's grid of panels, by the number of its columns."""
   return {1: "one", 3: "three"}.get(len(section.panels), "two")
+
+
+def border_of(style: Style) -> str:
+  """Returns the looks of a player's curves as a border in CSS, for the line before its name."""
+  pattern = {"solid": "solid", "dot": "dotted"}.get(style.dash, "dashed")
+  return f"3px {pattern} {style.colour}"
 
 
 def key_figures(facts: Facts) -> list[KeyFigure]:
@@ -84,15 +91,17 @@ def key_figures(facts: Facts) -> list[KeyFigure]:
 
 def sections(facts: Facts) -> list[Section]:
   """Returns the sections of the page; those without any facts are left out."""
+  looks = figures.styles(facts)
   found = [
     Section("matrix", "Payoff matrix",
             "Decayed scores of the row's player against the column's: wins plus half the draws, "
-            "over games. Green: the row's player is ahead. Grey: no games. Drag to enlarge, "
-            "double-click to return.", [Panel("", matrix.heat_map(facts), sortable=True)]),
+            "over games. Blue: the row's player is ahead; red: behind; grey: no games. Drag to "
+            "enlarge, double-click to return.", [Panel("", matrix.heat_map(facts), sortable=True)]),
     Section("ratings", "Ratings",
             f"Elo, base e as in the paper, from the decayed scores, with 95% intervals. "
             f"{facts.players[facts.anchor].name} has rating 0. The last point of a line is the "
-            "live player.", [Panel("", figures.ratings(facts))]),
+            "live player.", [Panel("", figures.ratings(facts))],
+            {learner.name: looks[learner.name] for learner in facts.learners}),
     Section("family", "Family tree",
             "Snapshots of each learning player. Dotted: the supervised weights, to which a reset "
             "(cross) returns.", [Panel("", figures.family(facts))]),
@@ -103,10 +112,13 @@ def sections(facts: Facts) -> list[Section]:
       [Panel("", figures.shares(facts.branches, facts.learners))]))
   for name, title, tags in (("learning", "Learning curves", _LEARNING),
                             ("throughput", "Actors and throughput", _THROUGHPUT)):
-    panels = _curves(facts.curves, tags)
+    panels = _curves(facts.curves, tags, looks)
     if panels:
-      found.append(Section(name, title, "By learning player.", panels))
-  opened = figures.openings(facts.curves)
+      drawn = {trace["legendgroup"] for panel in panels for trace in panel.figure["data"]}
+      found.append(Section(name, title, "", panels, {
+        player: style for player, style in looks.items() if player in drawn}))
+  opened = figures.openings(
+    {player: facts.curves[player] for player in looks if player in facts.curves})
   if opened:
     found.append(Section("openings", "Openings", "Share of each player's latest games.",
                          [Panel("", opened)]))
@@ -144,16 +156,15 @@ def _learners(facts: Facts) -> Table:
 
 
 def _curves(curves: Mapping[str, Mapping[str, Sequence[Row]]],
-            tags: Mapping[str, str]) -> list[Panel]:
+            tags: Mapping[str, str], styles: Mapping[str, Style]) -> list[Panel]:
   """Returns a panel for each tag that any player has, with a curve for each player."""
-  end = max((rows[-1].seconds for found in curves.values() for rows in found.values()),
-            default=0.0)
-  time = report_figures.time_axis(end)
+  shown = [row.seconds for found in curves.values() for tag in tags for row in found.get(tag, ())]
+  time = report_figures.time_axis(max(shown, default=0.0), min(shown, default=0.0))
   panels = []
   for tag, title in tags.items():
     rows = {player: found[tag] for player, found in curves.items() if tag in found}
     if rows:
       panels.append(Panel(title, report_figures.curves(
-        rows, time, legend=True, share=tag == "speed/waiting",
+        rows, time, share=tag == "speed/waiting", styles=styles,
         from_zero=tag.startswith(("speed", "total")))))
   return panels

@@ -8,7 +8,7 @@ import numpy as np
 
 from starleague.common.results import Row
 from starleague.viewers import plots
-from starleague.viewers.plots import COLOURS, Figure
+from starleague.viewers.plots import Figure, Style
 
 MAX_POINTS = 600  # of a curve; a panel is narrower in pixels
 SMOOTHED_FROM = 60  # points from which a running mean is drawn over the curve
@@ -40,7 +40,8 @@ def time_axis(end_s: float, begin_s: float = 0.0) -> TimeAxis:
 
 def curves(
     found: Mapping[str, Sequence[Row]], time: TimeAxis, *, legend: bool = False,
-    from_zero: bool = False, share: bool = False, names: Sequence[str] = ()) -> Figure:
+    from_zero: bool = False, share: bool = False,
+    styles: Mapping[str, Style] | None = None) -> Figure:
   """Returns curves over time on common axes.
 
   Args:
@@ -49,20 +50,20 @@ def curves(
     legend: whether to show the names of the curves.
     from_zero: whether the value axis begins at 0.
     share: whether values are fractions, shown from 0 to 100%.
-    names: of the curves of several figures, which give each name its colour and place; those of
-      `found` by default.
+    styles: of the curves of several figures, which give each name its looks and place; by default
+      of those in `found`.
   """
   data = []
-  names = names or list(found)
-  for name, rows in sorted(found.items(), key=lambda curve: names.index(curve[0])):
-    colour = COLOURS[names.index(name) % len(COLOURS)]
+  styles = styles or plots.styles(found)
+  for name in (name for name in styles if name in found):
+    rows, style = found[name], styles[name]
     x, y, updates = _thin(rows, time)
     faint = len(y) >= SMOOTHED_FROM
-    line = _line(x, y, updates, name, colour, time, share)
+    line = _line(x, y, updates, name, style, time, share)
     if faint:
       data.append({**line, "opacity": 0.25, "showlegend": False, "hoverinfo": "skip",
-                   "hovertemplate": None, "line": {"color": colour, "width": 1}})
-      line = _line(x, running_mean(y, max(3, len(y) // 30)), updates, name, colour, time, share)
+                   "hovertemplate": None, "customdata": None, "line": {**line["line"], "width": 1}})
+      line = _line(x, running_mean(y, max(3, len(y) // 30)), updates, name, style, time, share)
     if len(y) == 1:
       line["mode"] = "markers"
     data.append({**line, "showlegend": legend})
@@ -71,7 +72,7 @@ def curves(
   if share:
     layout["yaxis"].update(range=[0, 1.02], tickformat=".0%")
   elif from_zero:
-    layout["yaxis"]["rangemode"] = "tozero"
+    layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "SI"}
   return {"data": data, "layout": layout}
 
 
@@ -101,7 +102,7 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
                     [row.low for row in bounded], [row.high for row in bounded], colour)
     if rows:
       x, y, updates = _columns(rows, time)
-      line = _line(x, y, updates, label, colour, time, True)
+      line = _line(x, y, updates, label, Style(colour), time, True)
       line["line"]["width"] = width
       line["mode"] = "lines+markers" if len(rows) <= 40 else "lines"
       line["marker"] = {"size": 5, "color": colour}
@@ -184,14 +185,14 @@ def _round(value: float) -> float:
   return float(f"{value:.6g}")  # saves a fifth of the page's size
 
 
-def _line(x: list, y: list, updates: list, label: str, colour: str, time: TimeAxis,
+def _line(x: list, y: list, updates: list, label: str, style: Style, time: TimeAxis,
           share: bool) -> dict[str, Any]:
   """Returns a curve; its hover text shows value, time and update."""
   shown = "%{y:.1%}" if share else "%{y:.4g}"
   return {
     "type": "scatter", "mode": "lines", "x": x, "y": y, "customdata": updates,
-    "name": plots.plain(label),
-    "line": {"color": colour, "width": 2},
+    "name": plots.plain(label), "legendgroup": label,
+    "line": {"color": style.colour, "width": 2, "dash": style.dash},
     "hovertemplate": (f"{plots.plain(label)} <b>{shown}</b><br>%{{x:.4g}} {time.unit}, "
                       "update %{customdata:,}<extra></extra>")}
 

@@ -139,7 +139,7 @@ def _scores_table(found: Sequence[OpponentScores]) -> str:
     "against", *(names[column] for column in shown), "last measured", *(["change"] * bool(shown))))
   return (
     f"<section><h2>Scores</h2><p>{_scores_note(shown)}</p>"
-    f"<div class='card'><table class='scores'><thead><tr>{header}"
+    f"<div class='card'><table class='scores stack'><thead><tr>{header}"
     "<td class='scale'><span>0%</span><span>50%</span><span>100%</span></td></tr></thead>"
     f"<tbody>{''.join(lines)}</tbody></table></div></section>")
 
@@ -205,7 +205,8 @@ def _section(section: panels.Section, state: str) -> str:
   for panel in section.panels:
     figure = figures.curves(
       panel.curves, time, legend=len(panel.curves) > 1, share=panel.share,
-      from_zero=section.title == "Speed", names=section.names if len(panel.curves) > 1 else ())
+      from_zero=section.title == "Speed",
+      styles=plots.styles(section.names) if len(panel.curves) > 1 else None)
     cards.append(_card(panel.title, figure, panel.curves))
   flat = ""
   if section.constant:

@@ -1,5 +1,7 @@
 """The plots of a league: ratings, family tree, shares."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Progress
 from starleague.league.players import Player
 from starleague.league.ratings import Estimate
-from starleague.viewers.league import figures
+from starleague.viewers.league import figures, sections
 
 PLAYERS = (
   Player("x", kinds.MAIN_EXPLOITER, "zerg"),
@@ -50,23 +52,44 @@ def test_players_without_games_have_no_rating_to_show(small):
 
 
 def test_family_tree(small):
-  trunks, branches, resets, nodes = figures.family(small)["data"]
+  trunks, of_main, of_exploiter, resets, nodes = figures.family(small)["data"]
   assert trunks["x"] == [0, 400, None] * 2
   assert trunks["y"] == [.32, .32, None, 1.32, 1.32, None]
   # The main agent's branch, then the exploiter's two: the second begins at the reset.
-  assert branches["x"] == [0, 150, 400, None, 0, 100, None, 100, 250, 300, None]
-  assert branches["y"] == [.32, 0, 0, None, 1.32, 1, None, 1.32, 1, 1, None]
+  assert of_main["x"] == [0, 150, 400, None] and of_main["y"] == [.32, 0, 0, None]
+  assert of_exploiter["x"] == [0, 100, None, 100, 250, 300, None]
+  assert of_exploiter["y"] == [1.32, 1, None, 1.32, 1, 1, None]
   assert (resets["x"], resets["y"]) == ([100], [1.32])
   assert resets["text"] == ["x reset after x-0001"]
   assert (nodes["x"], nodes["y"]) == ([150, 100, 250], [0, 1, 1])
   assert nodes["marker"]["color"] == [200, 20, 30]
 
 
+def looks_of(figure):
+  """Returns the colours and dashes of each player's lines; the edges of areas have no width."""
+  found = collections.defaultdict(set)
+  for trace in figure["data"]:
+    if "legendgroup" in trace and trace["line"]["width"]:
+      found[trace["legendgroup"]].add((trace["line"]["color"], trace["line"]["dash"]))
+  return found
+
+
+def test_a_player_looks_the_same_in_all_plots(facts):
+  """Twelve learners: more than there are colours."""
+  looks = {name: {(style.colour, style.dash)} for name, style in figures.styles(facts).items()}
+  assert len(set().union(*looks.values())) == 13  # and the run as a whole
+  learners = {name: look for name, look in looks.items() if name != facts.name}
+  assert looks_of(figures.ratings(facts)) == looks_of(figures.family(facts)) == learners
+  curves = [panel.figure for section in sections.sections(facts)
+            if section.name in ("learning", "throughput") for panel in section.panels]
+  assert len(curves) == 6 and all(looks_of(figure) == learners for figure in curves)
+
+
 def test_a_league_without_snapshots_or_steps(small):
   young = small._replace(players=PLAYERS[:2], games=5 * (1 - np.eye(2)), anchor=1, progress={},
                          resets=frozenset(),
                          ratings=Estimate(*(part[:2] for part in small.ratings)))
-  assert figures.family(young)["data"][1]["x"] == [0, 0, None] * 2
+  assert [line["x"] for line in figures.family(young)["data"][1:3]] == [[0, 0, None]] * 2
   assert figures.ratings(young)["data"][2]["x"] == [0]
 
 

@@ -43,15 +43,15 @@ def test_cells_are_percentages_in_order_of_creation(small):
     [101, 75, 101, 100], [25, 101, 101, 101], [101, 101, 101, 101], [0, 101, 101, 101]])
 
 
-def test_colours_go_from_red_to_green(small):
+def test_colours_go_from_red_to_blue(small):
   pairs = matrix.heat_map(small)["layout"]["meta"]["pairs"]
   colours = decoded(pairs["palette"], (102, 3))
   np.testing.assert_array_equal(colours, matrix.palette())
-  assert colours[0].tolist() == [185, 28, 28] and colours[100].tolist() == [4, 120, 71]
+  assert colours[0].tolist() == [178, 24, 43] and colours[100].tolist() == [33, 102, 172]
   assert colours[50].tolist() == [248, 250, 252]
-  assert colours[matrix.UNKNOWN].tolist() == [203, 213, 225]
+  assert colours[matrix.UNKNOWN].tolist() == [214, 214, 214]
   # Half way between the colours of 50 and 75%; the colour of no games is that of no score.
-  np.testing.assert_array_equal(colours[[62, 63]].mean(0).round(), [180, 222, 206])
+  np.testing.assert_array_equal(colours[[62, 63]].mean(0).round(), [197, 224, 237])
   assert (colours[:101] != colours[101]).any(1).all()
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from starleague.viewers import pages as pages_of_viewers
 from starleague.viewers.league import matrix, page
 from tests.viewers import browser, pages
 
@@ -18,15 +19,10 @@ def text(facts):
                      {facts.replays[0].id: GAME})
 
 
-def plots(text):
-  return [json.loads(found) for found in re.findall(
-    r"<script type='application/json'>(.*?)</script>", text, re.DOTALL)]
-
-
 def test_the_page_is_self_contained_and_escapes_names(text, facts):
   pages.check_self_contained(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
-  assert "<h1>&lt;league&gt;</h1>" in text and "<td>&lt;b&gt;</td>" in text
-  assert "{{" not in text.partition("<script>/**")[0]
+  assert "<h1>&lt;league&gt;</h1>" in text and "<th>&lt;b&gt;</th>" in text
+  assert "{{" not in text.replace(pages_of_viewers.plotly_elements(), "")
   kept = re.search(rf"<script type='application/json' id='replay-{facts.replays[0].id}'>(.*?)"
                    "</script>", text, re.DOTALL)[1]
   assert json.loads(kept) == GAME
@@ -34,16 +30,45 @@ def test_the_page_is_self_contained_and_escapes_names(text, facts):
 
 
 def test_the_page_has_all_plots(text):
-  assert [plot["data"][0]["type"] for plot in plots(text)] == (
+  assert [plot["data"][0]["type"] for plot in pages.plots_of(text)] == (
     ["image", "scatter", "scatter", "bar"] + ["scatter"] * 6 + ["bar"])
+
+
+def test_plotly_is_held_once_and_compressed(text):
+  """It was 4.8 MB of the page."""
+  assert text.count("plotly.js v") == 0 and text.count("id='plotly'") == 1
+  assert len(text.replace(pages_of_viewers.plotly_elements(), "")) < 1_200_000
+
+
+def test_names_of_players_stand_once_above_the_plots(text, facts):
+  """Legends of twelve names would be higher than the plots."""
+  keys = re.findall(r"<div class='key'>(.*?)</div>", text)
+  names = [learner.name for learner in facts.learners]
+  assert [re.findall(r"data-player='(.*?)'", key) for key in keys] == [names] * 3
+  for plot in pages.plots_of(text):
+    if plot["data"][0]["type"] == "scatter":
+      assert not plot["layout"]["showlegend"]
+
+
+def test_cells_of_tables_name_their_columns(text):
+  """On a phone rows stand as blocks, which have no header."""
+  learners, games = re.findall(r"<table class='stack'>(.*?)</table>", text, re.DOTALL)
+  columns = re.findall("<th>(.*?)</th>", learners.partition("</thead>")[0])
+  first = learners.partition("<tbody>")[2].partition("</tr>")[0]
+  assert first.startswith("<tr><th>protoss-main-0</th>")
+  assert re.findall("data-column='(.*?)'", first) == columns[1:]
+  assert columns[1:] == ["kind", "race", "state", "steps", "snapshots", "resets", "Elo"]
+  assert games.count("<th>") == 4 + games.count("<tr>") - 1
 
 
 @browser.needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_overflows_in_a_browser(text, tmp_path, width):
-  overflows, shown = browser.measure(text, width, tmp_path)
+  """On a phone the axes of the matrix have numbers, whose names stand below."""
+  overflows, shown = browser.measure(text, width, tmp_path, boxes="html, .card, table")
   assert overflows == 0
+  assert ("Payoff matrix" in shown) and ("Point at a cell or tap it." in shown)
   for part in ("Payoff matrix", "sorted by", "Family tree", "protoss-main-0", "Matchmaking"):
     assert part in shown
 
@@ -68,6 +93,9 @@ addEventListener("load", () => setTimeout(() => {
     plot.emit("plotly_hover", {points: [{x: 1, y: 0}]});
     found.push(document.getElementById("pair").textContent, await pixel(),
                plot.layout.xaxis.ticktext[0]);
+    document.querySelector("[data-player='zerg-main-0'] i").click();
+    found.push([...document.querySelectorAll(".js-plotly-plot")].flatMap(each => each.data)
+               .filter(trace => trace.visible === false).map(trace => trace.legendgroup));
     document.querySelector("[data-replay]").click();
     const viewer = document.getElementById("viewer");
     found.push(viewer.hidden, viewer.srcdoc.includes("played"));
@@ -83,9 +111,10 @@ def test_cells_are_explained_and_sorted_and_games_open_in_place(text, facts, tmp
   path = tmp_path / "page.html"
   path.write_text(text.replace("</body>", f"{_ACT}</body>"))
   dom = browser.dump(path.as_uri(), tmp_path / "profile")
-  first, second, colour, tick, hidden, opened = json.loads(
+  first, second, colour, tick, curves, hidden, opened = json.loads(
     re.search(r"<title>found=(.*?)</title>", dom)[1].replace("&lt;", "<"))
   assert not hidden and opened
+  assert set(curves) == {"zerg-main-0"} and len(curves) >= 4  # in ratings, family tree, curves
   by_rating = sorted(range(len(facts.players)), key=lambda i: -facts.ratings.value[i])
 
   def explained(i, j):

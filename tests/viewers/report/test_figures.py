@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starleague.common.results import Row
+from starleague.viewers import plots
 from starleague.viewers.report import figures as report_figures
 
 
@@ -19,8 +20,9 @@ def test_long_curves_are_thinned_to_means_and_smoothed():
 def test_a_name_has_one_colour_and_place_in_several_figures():
   rows, axis = [Row(1.0, 1, "x", 0.0)], report_figures.time_axis(1)
   names = ["delay", "function", "units"]
-  some = report_figures.curves({"units": rows, "delay": rows}, axis, names=names)["data"]
-  every = report_figures.curves(dict.fromkeys(reversed(names), rows), axis, names=names)["data"]
+  styles = plots.styles(names)
+  some = report_figures.curves({"units": rows, "delay": rows}, axis, styles=styles)["data"]
+  every = report_figures.curves(dict.fromkeys(reversed(names), rows), axis, styles=styles)["data"]
   assert [line["name"] for line in every] == names
   assert [(line["name"], line["line"]["color"]) for line in some] == [
     (line["name"], line["line"]["color"]) for line in every if line["name"] != "function"]

@@ -137,7 +137,8 @@ class Incoming:
       replaces: whether what has the name already gives way; otherwise it stays, and the copy is
         dropped.
     """
-    if not replaces and self.path.exists():
+    # On a directory that is mounted, a file of the coordinator may be seen late.
+    if self.path.exists() and (not replaces or listing(self.path) == list(entries)):
       self._drop()
       return True
     sound = True

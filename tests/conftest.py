@@ -58,7 +58,7 @@ hypothesis.settings.load_profile("starleague")
 # so two of them do not begin together.
 LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
            "learner/test_update_full.py", "experiments/test_ablate.py",
-           "experiments/test_learner.py", "experiments/test_launch.py",
+           "experiments/test_learner.py", "experiments/test_launch.py", "experiments/test_actor.py",
            "learner/test_update_policy.py", "experiments/test_supervise.py")
 
 

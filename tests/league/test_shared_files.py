@@ -95,6 +95,17 @@ def test_a_copy_replaces_a_folder_whole(tmp_path):
   assert [path.name for path in tmp_path.iterdir()] == ["initial"]
 
 
+def test_files_that_come_meanwhile_are_not_replaced_by_their_copy(tmp_path):
+  incoming = Incoming(tmp_path / "initial", shared_files.digest(ENTRIES))
+  for name, data in WEIGHTS.items():
+    incoming.write(name, 0, data)
+  save(tmp_path / "initial")
+  before = (tmp_path / "initial").stat().st_ino
+  assert incoming.install(ENTRIES, replaces=True)
+  assert (tmp_path / "initial").stat().st_ino == before
+  assert [path.name for path in tmp_path.iterdir()] == ["initial"]
+
+
 def test_a_gap_is_refused(tmp_path):
   incoming = Incoming(tmp_path / "initial", "0" * 64)
   with pytest.raises(LeagueError, match="has 0 bytes: expected its next piece, found one of "

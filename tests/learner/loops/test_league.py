@@ -80,3 +80,33 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
   options = reinforcement_options(league_seconds=50.0)
   league._take_turns([player], None, options, tmp_path, stop, None)
   assert now[0] == 150.0 and player.trained == 50.0
+
+
+def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monkeypatch):
+  """Each wait for a thread inside Reverb takes its whole deadline."""
+  log = []
+
+  class Player:
+    def __init__(self, name, *rest):
+      self.name, self.learner = name, None
+
+    def open(self, stack, stop):
+      stack.callback(log.append, f"closed {self.name}")
+
+    def end_batches(self):
+      log.append(f"ended {self.name}")
+
+    def close(self):
+      log.append(f"saved {self.name}")
+
+  monkeypatch.setattr(league, "PlayerLearner", Player)
+  monkeypatch.setattr(league, "_share_initial", lambda agent, run: None)
+  monkeypatch.setattr(league, "_take_turns", lambda *arguments: log.append("turns"))
+  monkeypatch.setattr(league.reinforcement_setup, "compile_ahead", lambda *arguments: None)
+  monkeypatch.setattr(league.stopping, "end_at_once", lambda: None)
+  monkeypatch.setattr(league.stopping, "stop_event", threading.Event)
+  client = SimpleNamespace(close=lambda: log.append("client"))
+  process = SimpleNamespace(run_dir=tmp_path)
+  assert league.learn(None, reinforcement_options(), process, client, ["a", "b"])
+  assert log == ["turns", "ended a", "ended b", "closed b", "closed a", "saved a", "saved b",
+                 "client"]

@@ -86,6 +86,11 @@ def key_figures(facts: Facts) -> list[KeyFigure]:
     found.append(KeyFigure("actors", count(len(actors)), "that have reported in the last minute"))
   if rate:
     found.append(KeyFigure("played per second", count(rate), "agent steps, all actors"))
+  deaths = facts.deaths()
+  if deaths:
+    found.append(KeyFigure(
+      "deaths and restarts", count(sum(deaths.values())),
+      ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in sorted(deaths.items()))))
   return found
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from starleague.common.results import Row
 from starleague.viewers.league import sections
 
 
@@ -13,11 +14,16 @@ def test_key_figures(facts):
   assert found["games"] == ("3.00 M", "0 matches in play") and found["time"][0] == "44d00h"
   rate = sum(tags["speed/actor"][-1].value for tags in facts.curves.values())
   assert found["played per second"][0] == f"{rate / 1e3:.0f} k"
-  assert "actors" not in found
+  assert not found.keys() & {"actors", "deaths and restarts"}
   curves = {**facts.curves, facts.name: {"actor/0": facts.curves[facts.learners[0].name][
     "speed/actor"][-1:]}}
   live = {tile.name: tile.value for tile in sections.key_figures(facts._replace(curves=curves))}
   assert live["actors"] == "1"
+  died = {"deaths/actor_10": [Row(1.0, 0, "", 1.0), Row(9.0, 0, "", 3.0)],
+          "deaths/learner": [Row(2.0, 0, "", 1.0)]}
+  found = {tile.name: (tile.value, tile.remark)
+           for tile in sections.key_figures(facts._replace(curves={facts.name: died}))}
+  assert found["deaths and restarts"] == ("4", "actor 10: 3, learner: 1")
 
 
 def test_sections_in_order(facts):

@@ -1,5 +1,6 @@
 """The plots of the page of replays, in plotly's JSON format."""
 
+import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,12 @@ from starleague.viewers.plots import Figure
 from starleague.viewers.replays.summary import Node, Rate, Timeline
 
 RACES = types.RACES[1:4]
-COLOURS = {"terran": "#2563eb", "zerg": "#7c3aed", "protoss": "#d97706"}
-_WINS = [[0.0, "#b91c1c"], [0.4, "#fca5a5"], [0.5, "#f1f5f9"], [0.6, "#86efac"], [1.0, "#047857"]]
+# Colours that the colour-blind tell apart (Okabe and Ito); lines and bars also differ in pattern.
+COLOURS = {"terran": "#0072b2", "zerg": "#cc79a7", "protoss": "#d55e00"}
+_DASHES = {"terran": "solid", "zerg": "dash", "protoss": "dot"}
+_PATTERNS = {"terran": "", "zerg": "/", "protoss": "."}
+_WINS = [[0.0, "#b2182b"], [0.4, "#f4a582"], [0.5, "#f1f5f9"], [0.6, "#92c5de"], [1.0, "#2166ac"]]
+_BIN = 250  # of MMR
 _BARS = "#2563eb"
 
 
@@ -35,7 +40,7 @@ def openings(nodes: Sequence[Node]) -> Figure:
     "tiling": {"orientation": "v", "pad": 1}, "pathbar": {"visible": True}}
   layout = _layout(520)
   layout |= {"margin": {"l": 0, "r": 0, "t": 26, "b": 4},
-             "uniformtext": {"minsize": 9, "mode": "hide"}}
+             "uniformtext": {"minsize": plots.FONT_SIZE, "mode": "hide"}}
   return {"data": [data], "layout": layout}
 
 
@@ -85,7 +90,7 @@ def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
       {**edge, "y": _rounded(row.actions[2] for row in rows), "fill": "tonexty",
        "fillcolor": plots.faint(COLOURS[race], 0.15)},
       {"type": "scatter", "mode": "lines", "name": race, "x": minutes,
-       "y": _rounded(row.actions[1] for row in rows), "line": {"width": 2, "color": COLOURS[race]},
+       "y": _rounded(row.actions[1] for row in rows), "line": {"width": 2, "color": COLOURS[race], "dash": _DASHES[race]},
        "customdata": [row.players for row in rows],
        "hovertemplate": f"{race} <b>%{{y:.0f}}</b> actions a minute, %{{customdata}} players"
                         "<extra></extra>"}]
@@ -99,10 +104,14 @@ def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
 def ratings(found: Mapping[str, Sequence[int]]) -> Figure:
   """Returns the distribution of MMR by race."""
   data = [{"type": "histogram", "name": race, "x": list(values),
-           "xbins": {"start": 0, "end": 8000, "size": 250}, "marker": {"color": COLOURS[race]},
+           "xbins": {"start": 0, "end": 8000, "size": _BIN},
+           "marker": {"color": COLOURS[race], "pattern": {"shape": _PATTERNS[race]}},
            "hovertemplate": f"{race}: %{{y}} players with %{{x}}<extra></extra>"}
           for race, values in found.items() if values]
-  layout = _layout(260)
+  highest = max(collections.Counter(
+    value // _BIN for values in found.values() for value in values).values())
+  layout = _layout(280)
+  layout["yaxis"] |= _whole_ticks(highest)
   layout |= {"barmode": "stack", "bargap": 0.05, "showlegend": True,
              "legend": plots.LEGEND_BELOW}
   return {"data": data, "layout": layout}
@@ -112,13 +121,18 @@ def counts(found: Mapping[str, int], colour: str = _BARS) -> Figure:
   """Returns counts as horizontal bars, the largest first."""
   names, values = list(found), list(found.values())
   bars = {"type": "bar", "orientation": "h", "x": values, "y": names, "text": values,
-          "textposition": "auto", "width": 0.7, "marker": {"color": colour},
+          "textposition": "auto", "textangle": 0, "width": 0.7, "marker": {"color": colour},
           "hovertemplate": "%{y}: %{x}<extra></extra>"}
   layout = _layout(56 + 26 * len(names))
   layout["margin"] = {"l": 8, "r": 12, "t": 8, "b": 26}
   layout["yaxis"] |= {"autorange": "reversed", "type": "category", "dtick": 1}
-  layout["xaxis"] |= {"rangemode": "tozero", "showgrid": True, "nticks": 5}
+  layout["xaxis"] |= {"rangemode": "tozero", "showgrid": True, **_whole_ticks(max(values))}
   return {"data": [bars], "layout": layout}
+
+
+def _whole_ticks(highest: int) -> dict[str, Any]:
+  """Returns the ticks of an axis of counts: at most six, at whole numbers."""
+  return {"tick0": 0, "dtick": max(1, -(-highest // 5))}
 
 
 def clock(seconds: float) -> str:

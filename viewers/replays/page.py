@@ -10,8 +10,6 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 from starleague.common import files
 from starleague.common.text import count
 from starleague.data.replays import library
@@ -38,7 +36,7 @@ def write(folder: str | os.PathLike[str]) -> pathlib.Path:
 
 def render(name: str, rows: summary.Inputs) -> str:
   """Returns the page as HTML."""
-  body = [f"<header><h1>{html.escape(name)}</h1></header>", _tiles(rows)]
+  body = [f"<header><h1>{html.escape(name)}</h1></header>", pages.tiles(_tiles(rows))]
   if rows.games:
     found = summary.openings(rows.players, rows.builds)
     body += [_openings(found), _timelines(found), _inputs(rows), _games(rows)]
@@ -46,28 +44,25 @@ def render(name: str, rows: summary.Inputs) -> str:
     body.append("<p class='empty'>No file was read.</p>")
   body.append(_refusals(rows.refused))
   return pages.fill(TEMPLATE, {
-    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, body)), "PLOTLY": get_plotlyjs()})
+    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, body)), "PLOTLY": pages.plotly_elements()})
 
 
-def _tiles(rows: summary.Inputs) -> str:
+def _tiles(rows: summary.Inputs) -> list[tuple[str, str, str]]:
   resolved = sum(game["resolved"] for game in rows.games)
   commands = sum(game["commands"] for game in rows.games)
   minutes = sum(game["loops"] for game in rows.games) / summary.LOOPS_PER_MINUTE
-  found = [("games", count(len(rows.games)), f"{count(minutes / 60)} hours of play"),
-           ("refused files", count(len(rows.refused)), ""),
-           ("maps", count(len({game["map_digest"] for game in rows.games})), ""),
-           ("commands", count(commands), ""),
-           ("with a function", f"{resolved / commands:.1%}" if commands else "none",
-            "of the commands")]
-  return "<div class='tiles'>" + "".join(
-    f"<div class='tile'><div class='name'>{name}</div><div class='figure'>{value}</div>"
-    f"<div class='remark'>{remark}</div></div>" for name, value, remark in found) + "</div>"
+  return [("games", count(len(rows.games)), f"{count(minutes / 60)} hours of play"),
+          ("refused files", count(len(rows.refused)), ""),
+          ("maps", count(len(set(_titles(rows).values()))), ""),
+          ("commands", count(commands), ""),
+          ("with a function", f"{resolved / commands:.1%}" if commands else "none",
+           "of the commands")]
 
 
 def _openings(found: Sequence[summary.Opening]) -> str:
   return _section(
     "Openings", "Race, match-up, then the first entries of the build order, with median times. "
-    "Width is the number of players, green branches win more often than red ones. Click a branch "
+    "Width is the number of players, blue branches win more often than red ones. Click a branch "
     "to enlarge it.", "one", [_panel("", figures.openings(summary.tree(found)))])
 
 
@@ -98,15 +93,21 @@ def _inputs(rows: summary.Inputs) -> str:
                   "moves do not. Bands are the middle half of the players.", "two", panels)
 
 
+def _titles(rows: summary.Inputs) -> dict[str, str]:
+  """Returns the title of each map by its digest; versions of a map have one title."""
+  return library.map_titles([(game["map_digest"], game["map"]) for game in rows.games])
+
+
 def _games(rows: summary.Inputs) -> str:
-  titles = library.map_titles([(game["map_digest"], game["map"]) for game in rows.games])
-  maps = collections.Counter(titles[game["map_digest"]] for game in rows.games).most_common(_MAPS)
+  titles = _titles(rows)
+  maps = collections.Counter(titles[game["map_digest"]] for game in rows.games)
+  title = f"The {_MAPS} most played of {len(maps)} maps" if len(maps) > _MAPS else "Maps"
   versions = collections.Counter(
     ".".join(game["version"].split(".")[:2]) for game in rows.games)
   ordered = dict(sorted(versions.items(), key=lambda item: [*map(int, item[0].split("."))]))
   return _section("Games", "", "three", [
     _panel("Length by match-up", figures.lengths(summary.lengths(rows.games))),
-    _panel("Maps", figures.counts(dict(maps))),
+    _panel(title, figures.counts(dict(maps.most_common(_MAPS)))),
     _panel("Versions", figures.counts(ordered))])
 
 
@@ -115,22 +116,21 @@ def _refusals(refused: Sequence[Mapping[str, Any]]) -> str:
     return ""
   reasons = dict(collections.Counter(row["reason"] for row in refused).most_common())
   rows = "".join(
-    f"<tr><td>{html.escape(pathlib.PurePath(row['file']).name)}</td>"
+    f"<tr><th>{html.escape(pathlib.PurePath(row['file']).name)}</th>"
     f"<td>{html.escape(row['reason'])}</td><td>{html.escape(row['detail'])}</td></tr>"
     for row in refused[:_LISTED])
   more = (f"<p>{len(refused) - _LISTED} more are in refused.parquet.</p>"
           if len(refused) > _LISTED else "")
   table = (f"<div class='card'><details{' open' if len(refused) <= 20 else ''}><summary>"
-           f"{len(refused)} files</summary><div class='wide'><table><tbody>{rows}</tbody></table>"
-           f"</div>{more}</details></div>")
+           f"{len(refused)} file{'s' * (len(refused) != 1)}</summary>"
+           f"<table class='stack'><tbody>{rows}</tbody></table>{more}</details></div>")
   return _section("Refused files", "", "two", [
     _panel("By reason", figures.counts(reasons, "#b91c1c")), table])
 
 
 def _panel(title: str, figure: figures.Figure) -> str:
   heading = f"<h3>{html.escape(title)}</h3>" if title else ""
-  return (f"<div class='card'>{heading}<div class='plot'><script type='application/json'>"
-          f"{pages.json_element(figure)}</script></div></div>")
+  return f"<div class='card'>{heading}{pages.plot_element(title or 'Openings', figure)}</div>"
 
 
 def _section(title: str, note: str, columns: str, panels: Iterable[str]) -> str:

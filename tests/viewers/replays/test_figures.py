@@ -52,6 +52,24 @@ def test_counts_keep_their_order():
   assert (bars["y"], bars["x"], bars["orientation"]) == (["b", "a"], [3, 1], "h")
 
 
+@pytest.mark.parametrize(("counts", "dtick"), [([2, 1], 1), ([5], 1), ([6], 2), ([33, 2], 7)])
+def test_ticks_of_counts_are_whole(counts, dtick):
+  layout = figures.counts({str(i): value for i, value in enumerate(counts)})["layout"]
+  assert (layout["xaxis"]["tick0"], layout["xaxis"]["dtick"]) == (0, dtick)
+  rated = figures.ratings({"zerg": [1000] * counts[0], "terran": [2000]})["layout"]
+  assert rated["yaxis"]["dtick"] == dtick
+
+
+def test_races_differ_in_colour_and_pattern():
+  """Okabe and Ito's colours, which the colour-blind tell apart; and patterns beside them."""
+  assert figures.COLOURS == {"terran": "#0072b2", "zerg": "#cc79a7", "protoss": "#d55e00"}
+  rows = [Rate(0, 5, (10.0, 20.0, 40.0))]
+  lines = figures.action_rates(dict.fromkeys(figures.RACES, rows))["data"][2::3]
+  assert len({line["line"]["dash"] for line in lines}) == 3
+  bars = figures.ratings(dict.fromkeys(figures.RACES, [3000]))["data"]
+  assert len({bar["marker"]["pattern"]["shape"] for bar in bars}) == 3
+
+
 @pytest.mark.parametrize("seconds, text", [(0, "0:00"), (59.9, "0:59"), (61, "1:01")])
 def test_clock(seconds, text):
   assert figures.clock(seconds) == text

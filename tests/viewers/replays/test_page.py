@@ -28,21 +28,16 @@ def whole():
   return inputs(Game(), Game(seed=1, title=b"</script>"), refused=[EVIL])
 
 
-def plots(text):
-  return [json.loads(found) for found in re.findall(
-    r"<script type='application/json'>(.*?)</script>", text, re.DOTALL)]
-
-
 def test_the_page_is_self_contained_and_escapes_names(whole):
   text = page.render("my <replays>", whole)
-  head, _, _ = text.partition("<script>/**")
+  head, _, _ = text.partition("<script type='text/plain' id='plotly'>")
   pages.check_self_contained(re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL))
   assert "my &lt;replays&gt;" in head and "&lt;img src=x&gt;" in head and "<img" not in head
-  assert "</script>" not in "".join(json.dumps(plot) for plot in plots(text)[:1])
+  assert "</script>" not in "".join(json.dumps(plot) for plot in pages.plots_of(text)[:1])
 
 
 def test_the_plots_of_the_page(whole):
-  found = plots(page.render("a", whole))
+  found = pages.plots_of(page.render("a", whole))
   assert [plot["data"][0]["type"] for plot in found] == [
     "icicle", "scatter", "scatter", "scatter", "histogram", "box", "bar", "bar", "bar"]
   tree = found[0]["data"][0]
@@ -52,9 +47,26 @@ def test_the_plots_of_the_page(whole):
   assert found[-1]["data"][0]["x"] == [1] and found[-1]["data"][0]["y"] == [refusals.DAMAGED]
 
 
+def map_counts(*digests):
+  games = inputs(Game()).games
+  rows = inputs(Game())._replace(games=[
+    {**games[0], "map_digest": digest, "map": f"Map {digest}"} for digest in digests])
+  text = page.render("a", rows)
+  bars = pages.plots_of(text)[-2]
+  assert f"<div class='figure'>{len(set(digests))}</div>" in text  # the tile agrees
+  return re.findall("<h3>(.*?)</h3>", text)[-2], bars
+
+
+def test_the_bars_of_maps_say_of_how_many():
+  title, bars = map_counts("a", "a", "a", "b")
+  assert title == "Maps" and bars["data"][0]["x"] == [3, 1]
+  title, bars = map_counts(*(f"{i:02d}" for i in range(31)))
+  assert title == "The 12 most played of 31 maps" and len(bars["data"][0]["x"]) == 12
+
+
 def test_a_page_without_games():
   text = page.render("a", inputs(refused=[EVIL]))
-  assert "No file was read." in text and len(plots(text)) == 1
+  assert "No file was read." in text and len(pages.plots_of(text)) == 1
 
 
 @browser.needs_browser

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from starleague.common import disk
 from starleague.common.errors import UserError
 
 BUSY_SECONDS = 60.0
@@ -51,7 +52,8 @@ class Database:
       DatabaseFileError: the file is not a database, its tables have another version, or it holds
         tables of another component and `alone` is set; or it is missing and `read_only` is set.
         It stays unchanged.
-      sqlite3.OperationalError: the disk is full, or the lock is held for too long.
+      DiskFullError: there is no space left.
+      sqlite3.OperationalError: the lock is held for too long.
     """
     self.path = pathlib.Path(path)
     self._busy_seconds = busy_seconds
@@ -152,8 +154,12 @@ class Database:
 
   @contextlib.contextmanager
   def transaction(self) -> Iterator[sqlite3.Connection]:
-    """An exclusive transaction: committed at the end, rolled back if the block raises."""
-    with self.lock:
+    """An exclusive transaction: committed at the end, rolled back if the block raises.
+
+    Raises:
+      DiskFullError: there is no space left.
+    """
+    with disk.named(self.path.parent), self.lock:
       connection = self._connect()
       connection.execute("BEGIN IMMEDIATE")
       try:

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
+from starleague.common import disk
+
 PARTIAL = ".partial-"  # prefix of a folder in progress, also of one that a killed process left
 
 
@@ -21,12 +23,17 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     path: the file; its folder is created if missing. An existing file stays until the block ends,
       and stays for good if the block raises.
     mode: "w" for UTF-8 text, "wb" for bytes.
+
+  Raises:
+    DiskFullError: there is no space left; names the folder.
   """
   path = pathlib.Path(path)
-  path.parent.mkdir(parents=True, exist_ok=True)
-  descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+  with disk.named(path.parent):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
   try:
-    with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+    encoding = None if "b" in mode else "utf-8"
+    with disk.named(path.parent), os.fdopen(descriptor, mode, encoding=encoding) as file:
       yield file
       file.flush()
       os.fsync(file.fileno())
@@ -73,19 +80,21 @@ def replacing_folder(path: str | os.PathLike,
   Raises:
     FileExistsError: `path` exists and `aside` is None; raised before the block runs, and again at
       its end.
+    DiskFullError: there is no space left; the partial folder is removed.
   """
   path = pathlib.Path(path).absolute()
   _require_new(path, aside)
   partial = path.with_name(f"{PARTIAL}{path.name}-{uuid.uuid4().hex[:12]}")
-  partial.mkdir(parents=True)
   try:
-    yield partial
-    sync_tree(partial)
-    _require_new(path, aside)
-    if aside is not None and path.exists():
-      os.rename(path, aside)
-    os.rename(partial, path)
-    sync(path.parent)
+    with disk.named(path.parent):
+      partial.mkdir(parents=True)
+      yield partial
+      sync_tree(partial)
+      _require_new(path, aside)
+      if aside is not None and path.exists():
+        os.rename(path, aside)
+      os.rename(partial, path)
+      sync(path.parent)
   except BaseException:
     shutil.rmtree(partial, ignore_errors=True)
     raise

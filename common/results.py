@@ -35,6 +35,7 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from starleague.common import disk
 from starleague.common.errors import UserError
 
 FILE_NAME = "results.csv"
@@ -64,11 +65,12 @@ def append(path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
 
   Raises:
     ResultsError: a row that could not be read back, or a file that is not a results file.
+    DiskFullError: there is no space left.
   """
   text = "".join(_format(row) + "\n" for row in rows)
   if not text:
     return
-  with _locked(pathlib.Path(path)) as descriptor:
+  with disk.named(pathlib.Path(path).parent), _locked(pathlib.Path(path)) as descriptor:
     start = os.pread(descriptor, len(HEADER) + 1, 0).decode(errors="replace")
     _check_header(start, path)
     size = _drop_torn_line(descriptor)

@@ -24,7 +24,8 @@ _WRITE = flags.DEFINE_string(
 
 def main() -> None:
   try:
-    config = agent_config.preset(run_flags.PRESET.value or "full")
+    config = agent_config.preset(
+      "full" if run_flags.PRESET.value is None else run_flags.PRESET.value)
   except ValueError as error:
     raise UserError(f"--preset: {error}") from error
   if _WRITE.value is None:

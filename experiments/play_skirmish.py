@@ -8,7 +8,6 @@ Prints an address on this machine to open in a browser. When the game ends, its 
 `python -m starleague.experiments.watch`. See docs/play.md.
 """
 
-import pathlib
 import signal
 import threading
 
@@ -64,9 +63,9 @@ def _play(played: session.Session) -> None:
 
 def main() -> None:
   """Serves the page, plays the game, saves the replay."""
-  path = pathlib.Path(
-    _SAVE_REPLAY.value or f"play-{_OPPONENT.value}-{run_flags.SEED.value}.npz")
-  choose_players.require_file("save_replay", str(path))
+  name = (f"play-{_OPPONENT.value}-{run_flags.SEED.value}.npz"
+          if _SAVE_REPLAY.value is None else _SAVE_REPLAY.value)
+  choose_players.require_file("save_replay", name)
   played = make_session()
   try:
     page = server.Server(played, run_flags.PAGE_PORT.value)
@@ -78,7 +77,7 @@ def main() -> None:
   print(f"url={page.url} race={race} opponent={_OPPONENT.value}", flush=True)
   _play(played)
   replay = played.replay()
-  replays.save(path, replay)
+  path = replays.save(name, replay)
   page.shutdown()
   print(f"result={summary.result(replay)!r} replay={path}", flush=True)
 

@@ -174,7 +174,8 @@ def prepare(path: str | os.PathLike) -> None:
 
   Raises:
     DatabaseFileError: a table or column is missing, or a value is invalid. Nothing is changed.
-    sqlite3.OperationalError: the disk is full, or the lock is held for too long.
+    DiskFullError: there is no space left.
+    sqlite3.OperationalError: the lock is held for too long.
   """
   path = pathlib.Path(path)
   if not path.is_file() or not path.stat().st_size:

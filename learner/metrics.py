@@ -11,6 +11,8 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto import event_pb2
 from tensorboardX.summary import scalar
 
+from starleague.common import disk
+
 
 class MetricsWriter:
   """Writes scalars to one directory; a context manager, or closed by the caller.
@@ -28,8 +30,9 @@ class MetricsWriter:
 
   def __init__(self, directory: str | os.PathLike, resume_step: int | None = None,
                flush_seconds: float = 30.0):
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
+    self._directory = directory = Path(directory)
+    with disk.named(directory):
+      directory.mkdir(parents=True, exist_ok=True)
     # EventsWriter's file names have whole seconds: without the suffix, a run restarted within a
     # second would overwrite the previous file.
     self._writer = EventsWriter(str(directory / "events"), f".{time.time_ns()}.{os.getpid()}")
@@ -49,6 +52,7 @@ class MetricsWriter:
 
     Raises:
       ValueError: a value has more than one element; nothing of this step is written.
+      DiskFullError: there is no space left.
     """
     event = event_pb2.Event(wall_time=time.time(), step=step)
     for name, value in zip(scalars, jax.device_get(list(scalars.values())), strict=True):
@@ -57,18 +61,25 @@ class MetricsWriter:
         raise ValueError(f"metric {name!r}: expected one number, found an array of shape "
                          f"{array.shape}; reduce it before writing")
       event.summary.value.extend(scalar(name, array.reshape(())).value)
-    self._writer.write_event(event)
+    with disk.named(self._directory):
+      self._writer.write_event(event)
     if time.monotonic() - self._flushed >= self._flush_seconds:
       self.flush()
 
   def flush(self) -> None:
-    """Flushes all scalars to disk."""
-    self._writer.flush()
+    """Flushes all scalars to disk.
+
+    Raises:
+      DiskFullError: there is no space left.
+    """
+    with disk.named(self._directory):
+      self._writer.flush()
     self._flushed = time.monotonic()
 
   def close(self) -> None:
     """Flushes and closes the file."""
-    self._writer.close()
+    with disk.named(self._directory):
+      self._writer.close()
 
   def __enter__(self) -> "MetricsWriter":
     return self

@@ -11,7 +11,6 @@ moment leaves the previous checkpoints and never a partial one. One process writ
 first host of a run; any process may read it.
 """
 
-import errno
 import glob
 import logging
 import os
@@ -22,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from starleague.common import files
-from starleague.common.errors import FinalError
+from starleague.common import disk, files
+from starleague.common.disk import DiskFullError
 from starleague.data.checkpoints import arrays, checkpoint_manifest
 from starleague.data.checkpoints.checkpoint_manifest import (
   MANIFEST,
@@ -37,7 +36,6 @@ from starleague.data.trees import Tree
 __all__ = ["CheckpointDamagedError", "CheckpointMismatchError", "Checkpoints", "DiskFullError",
            "Restored", "load_params", "read_manifest", "save_params"]
 Loaded = TypeVar("Loaded")
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _logger = logging.getLogger(__name__)
 
 _STEP = re.compile(r"\d{12}")
@@ -45,10 +43,6 @@ _REPLACED = re.compile(r"\.replaced-(\d{12})")
 # Prefixes of checkpoints that were skipped: they are in the folder of another step, or damaged.
 _MISPLACED, _DAMAGED = "misplaced-", "damaged-"
 _LEFTOVERS = (files.PARTIAL, ".removed-", ".replaced-")  # prefixes of names that a kill leaves
-
-
-class DiskFullError(FinalError):
-  """There is no space to save a checkpoint; the complete ones are kept."""
 
 
 class Restored(NamedTuple):
@@ -280,16 +274,12 @@ def _disk_full_named(directory: Path, step: int) -> Iterator[None]:
   try:
     yield
   except Exception as error:
-    code = getattr(error, "errno", None)
-    texts = [os.strerror(number) for number in _DISK_FULL]
-    if code not in _DISK_FULL and not any(text in str(error) for text in texts):
+    if not disk.is_full(error):
       raise
-    free = shutil.disk_usage(directory).free / 1e6
     steps = sorted(_find(directory))
     kept = f"step {steps[-1]} is kept" if steps else "there is none before it"
-    raise DiskFullError(
-      f"{directory}: no space left to save the checkpoint of step {step}, {free:.0f} MB are free; "
-      f"{kept}: free some space, then start the same command again, which resumes.") from error
+    raise disk.full(
+      directory, f" to save the checkpoint of step {step}", f"; {kept}") from error
 
 
 def _find(directory: Path) -> dict[int, Path]:

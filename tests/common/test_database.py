@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from starleague.common import disk
 from starleague.common.database import Database, DatabaseFileError
 
 TABLES = ("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",)
@@ -150,7 +151,8 @@ def test_a_full_disk_changes_nothing_and_the_next_transaction_works(tmp_path):
   add(database)
   pages = database.rows("PRAGMA page_count")[0][0]
   database.rows(f"PRAGMA max_page_count = {pages + 4}")
-  with pytest.raises(sqlite3.OperationalError, match="full"), database.transaction() as connection:
+  with (pytest.raises(disk.DiskFullError, match=f"^{tmp_path}: no space left, "),
+        database.transaction() as connection):
     for i in range(10_000):
       connection.execute("INSERT INTO counts VALUES (?, 1)", (f"{i}" * 100,))
   assert counts(database) == {"a": 1}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from starleague.common import results
+from starleague.common import disk, results
 from starleague.common.results import Row
 
 
@@ -171,7 +171,7 @@ def test_full_disk_leaves_the_file_unchanged(tmp_path, monkeypatch):
     return write(descriptor, data[:7])
 
   monkeypatch.setattr(os, "write", part)
-  with pytest.raises(OSError, match="No space left"):
+  with pytest.raises(disk.DiskFullError, match=f"^{tmp_path}: no space left, "):
     results.append(path, [Row(2.0, 2, "a/b", 3.0)])
   assert len(calls) == 2 and path.read_bytes() == before
 

@@ -12,3 +12,7 @@ def test_generated_part_is_updated(tmp_path):
   text = page.read_text()
   assert text.startswith(f"before\n{agent_page.BEGIN}\n### One step of `mini`\n")
   assert text.endswith(f"{agent_page.END}\nafter\n") and "old" not in text
+
+
+def test_an_empty_preset_is_refused():
+  assert launch(describe, "--preset=").startswith("error: --preset: unknown agent preset ''")

@@ -41,6 +41,16 @@ def test_game_is_saved_after_sigterm(tmp_path, monkeypatch, capsys):
   assert "result='unfinished at 0:00'" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name, message", [
+  ("", "expected the path of a file, found the folder ''; add a name"),
+  (".", "expected the path of a file, found the folder '.'; add a name"),
+  ("none/game.npz", "folder none does not exist")])
+def test_a_replay_that_cannot_be_saved_is_refused_before_the_game(
+    name, message, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  assert launch(play_skirmish, f"--save_replay={name}") == f"error: --save_replay: {message}"
+
+
 def test_port_in_use_is_named(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   with socket.socket() as taken:

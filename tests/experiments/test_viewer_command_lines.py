@@ -8,7 +8,7 @@ from starleague.experiments import describe, play, play_skirmish, report, round_
 from tests.experiments.launch import launch
 
 HELP = "; --help lists the flags"
-FOLDER = r"expected the path of a file, found the folder \.; add a name"
+FOLDER = r"expected the path of a file, found the folder '\.'; add a name"
 L7 = ["--play", "L7", "L7"]
 CASES = {
   watch: [

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from starleague.common import disk
 from starleague.league import players
 from starleague.league.coordinator import Coordinator
 from starleague.league.league_file import BranchCount, Replay, open_league_file
@@ -150,7 +151,7 @@ def test_a_disk_that_fails_leaves_memory_as_it_was(league):
   database = league.payoff.database
   pages = database.rows("PRAGMA page_count")[0][0]
   database.rows(f"PRAGMA max_page_count = {pages}")
-  with pytest.raises(sqlite3.OperationalError, match="full"):
+  with pytest.raises(disk.DiskFullError, match="no space left, "):
     league.report_many([GameResult(f"{i}" * 90, MAIN, FIRST, WIN, 0.) for i in range(3000)])
   assert league.payoff.counts(MAIN, FIRST).games == 0
   database.rows("PRAGMA query_only = ON")

@@ -1,11 +1,12 @@
 """The start and the end of every launch file: its command line, its logs, its errors."""
 
 import contextlib
-import errno
 import functools
 import logging
+import math
 import os
 import pathlib
+import stat
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import NoReturn
 from absl import app, flags
 from absl import logging as absl_logging
 
+from starleague.common import disk
 from starleague.common.errors import FINAL_STATUS, FinalError, UserError
 
 # Errors that a user can fix: the message says how, a traceback would hide it.
@@ -46,8 +48,12 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
     keep_own_messages()
     try:
       main(*argv[1:])
-    except USER_ERRORS as error:
-      if not _is_final(error):
+    except Exception as error:
+      if disk.is_full(error):
+        _end_of_disk(error)
+      if not isinstance(error, USER_ERRORS):
+        raise
+      if not isinstance(error, FinalError):
         sys.exit(f"error: {one_line(error)}")
       print(f"error: {one_line(error)}", file=sys.stderr)
       sys.exit(FINAL_STATUS)
@@ -55,13 +61,31 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
       sys.exit(INTERRUPTED)
 
   flags.mark_flags_as_required(required)
-  app.run(program, flags_parser=functools.partial(_parse_flags, main.__module__))
+  app.run(program, flags_parser=functools.partial(_parse_flags, main.__module__, required))
 
 
-def _is_final(error: Exception) -> bool:
-  """Returns whether a restart of the process would meet the error again."""
-  return isinstance(error, FinalError) or (
-    isinstance(error, OSError) and error.errno == errno.ENOSPC)
+def _end_of_disk(error: Exception) -> NoReturn:
+  """Ends the process with the line of a full disk, though its log may be on that disk."""
+  if not isinstance(error, disk.DiskFullError):
+    error = disk.full(_folder_of(error))
+  try:
+    print(f"error: {one_line(error)}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+  except OSError:  # the interpreter would try again at its end, and change the status
+    for stream in (sys.stdout, sys.stderr):
+      os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+  sys.exit(FINAL_STATUS)
+
+
+def _folder_of(error: Exception) -> pathlib.Path:
+  """Returns the folder of an error's file, or of this process's log, or the current one."""
+  name = getattr(error, "filename", None)
+  if isinstance(name, str | os.PathLike):
+    return pathlib.Path(name).absolute().parent
+  with contextlib.suppress(OSError, ValueError):
+    if stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
+      return pathlib.Path(os.readlink(f"/proc/self/fd/{sys.stdout.fileno()}")).parent
+  return pathlib.Path.cwd()
 
 
 def _fits(form: Sequence[str], count: int) -> bool:
@@ -96,7 +120,7 @@ def _is_own(record: logging.LogRecord) -> bool:
   return own or record.levelno >= logging.WARNING
 
 
-def _parse_flags(module: str, argv: Sequence[str]) -> list[str]:
+def _parse_flags(module: str, required: Sequence[str], argv: Sequence[str]) -> list[str]:
   """Parses the flags of a launch file; returns its name and the positional arguments."""
   asked = {"help", "helpfull", "helpshort"} & {
     word.lstrip("-") for word in _before_separator(argv) if word.startswith("-")}
@@ -112,6 +136,11 @@ def _parse_flags(module: str, argv: Sequence[str]) -> list[str]:
     for flag in defined:
       if module_name.startswith("starleague.") and flag.present and flag not in own:
         sys.exit(f"error: --{flag.name} is no flag of this program; --help lists the flags")
+  for flag in own:
+    if isinstance(flag.value, float) and math.isnan(flag.value):  # absl's bounds let it pass
+      sys.exit(f"error: --{flag.name}: expected a number, found nan; --help lists the flags")
+    if flag.name in required and flag.value == "":
+      sys.exit(f"error: --{flag.name}: expected a value, found ''; --help lists the flags")
   return arguments
 
 

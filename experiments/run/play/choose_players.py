@@ -153,6 +153,6 @@ def require_file(flag: str, path: str | None) -> None:
   if path is None:
     return
   if pathlib.Path(path).is_dir():
-    raise UserError(f"--{flag}: expected the path of a file, found the folder {path}; add a name")
+    raise UserError(f"--{flag}: expected the path of a file, found the folder {path!r}; add a name")
   if not pathlib.Path(path).parent.is_dir():
     raise UserError(f"--{flag}: folder {pathlib.Path(path).parent} does not exist")

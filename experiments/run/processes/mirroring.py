@@ -28,9 +28,11 @@ def place(path: str) -> Any:
   """Returns a path of etils.
 
   Raises:
-    MirrorError: this machine has no access to such places.
+    MirrorError: it is empty, or this machine has no access to such places.
   """
   from etils import epath
+  if not path:
+    raise MirrorError("expected gs://BUCKET/NAME or a folder, found ''.")
   try:
     found = epath.Path(path)
     found.exists()
@@ -62,6 +64,9 @@ def copy(source: Any, target: Any) -> int:
 
   Returns:
     The number of files that were copied.
+
+  Raises:
+    MirrorError: a folder of the target cannot be made.
   """
   copied = sum(_copy_file(path, target / path.relative_to(source)) for path in _files(source))
   for folder in _checkpoints(target):
@@ -92,11 +97,18 @@ def _checkpoints(folder: Any) -> Iterator[Any]:
 
 def _copy_file(path: Any, target: Any) -> int:
   """Copies a file if its copy is missing, partial or older; returns 1 if it did."""
-  with contextlib.suppress(FileNotFoundError):  # a checkpoint that was removed meanwhile
-    is_database = path.name.endswith(_DATABASE) and not str(path).startswith("gs://")
+  is_database = path.name.endswith(_DATABASE) and not str(path).startswith("gs://")
+  try:
     if target.exists() and not (_newer(path, target) if is_database else _changed(path, target)):
       return 0
+  except FileNotFoundError:  # of a checkpoint that was removed meanwhile
+    return 0
+  try:
     target.parent.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise MirrorError(f"{target.parent} cannot be made: {error.strerror or error}; choose another "
+                      "place.") from error
+  with contextlib.suppress(FileNotFoundError):  # likewise
     if is_database:
       _copy_database(path, target)
     else:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from starleague.common import disk
 from starleague.common.errors import FINAL_STATUS
 from starleague.experiments.run.processes.programs import Place, Process, Program, ThisMachine
 
@@ -300,7 +301,10 @@ class _Child:
   def describe_failure(self) -> str:
     """Returns the cause of death, the number of restarts, and the end of the log."""
     if self.status == FINAL_STATUS:
-      return f"process {self.process.name!r}: {' '.join(log_tail(self.process.log_path, 1))}"
+      line, folder = " ".join(log_tail(self.process.log_path, 1)), self.process.log_path.parent
+      if not line.startswith("error: ") and not disk.has_space(folder):  # nor for its last line
+        line = f"error: {disk.full(folder)}"
+      return f"process {self.process.name!r}: {line}"
     again = f" after {self.consecutive} restarts in a row" if self.consecutive else ""
     tail = "\n".join("  | " + line for line in log_tail(self.process.log_path)) or "  | (nothing)"
     return (f"process {self.process.name!r} {self.describe_end()}{again}; the end of its log "

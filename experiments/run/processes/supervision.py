@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import ml_collections
 
-from starleague.common import files, progress, results, run_files
+from starleague.common import disk, files, progress, results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
@@ -30,8 +30,10 @@ def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
   """Returns the directory of a run.
 
   Raises:
-    SettingsError: the run's name is not that of a directory.
+    SettingsError: the run's name is not that of a directory, or there is no directory of runs.
   """
+  if not runs_dir.strip():
+    raise settings.SettingsError(f"--runs_dir must name a directory, found {runs_dir!r}.")
   if not run.isprintable() or "/" in run or run.strip() in ("", ".", ".."):
     raise settings.SettingsError(f"--run must be a name without '/', found {run!r}.")
   return pathlib.Path(runs_dir) / run
@@ -186,10 +188,17 @@ def _reported(run_dir: pathlib.Path) -> Iterator[None]:
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   try:
     yield
-  finally:
-    if (run_dir / results.FILE_NAME).exists():
-      progress.write(run_dir, progress.Progress(progress.REPORT))
-      report_page.write_report(run_dir)
+  except BaseException:
+    with contextlib.suppress(disk.DiskFullError):  # the error says so already
+      _report(run_dir)
+    raise
+  _report(run_dir)
+
+
+def _report(run_dir: pathlib.Path) -> None:
+  if (run_dir / results.FILE_NAME).exists():
+    progress.write(run_dir, progress.Progress(progress.REPORT))
+    report_page.write_report(run_dir)
 
 
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bool,

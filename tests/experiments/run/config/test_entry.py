@@ -2,7 +2,9 @@
 
 import errno
 import logging
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import pytest
 from absl import logging as absl_logging
 from absl.testing import flagsaver
 
+from starleague.common import disk
 from starleague.common.errors import FINAL_STATUS, FinalError, UserError
 from starleague.experiments.run.config import entry
 
@@ -94,7 +97,6 @@ def test_help_is_printed_with_status_0(module, flag, most, words):
 
 @pytest.mark.parametrize("error, status", [
   (FinalError("the disk is full"), FINAL_STATUS), (UserError("the disk is full"), 1),
-  (OSError(errno.ENOSPC, "the disk is full"), FINAL_STATUS),
   (OSError(errno.ENOENT, "the disk is full"), 1)])
 def test_an_error_that_a_restart_would_meet_again_has_a_status_of_its_own(
     error, status, monkeypatch, capsys):
@@ -110,6 +112,57 @@ def test_an_error_that_a_restart_would_meet_again_has_a_status_of_its_own(
   assert text.startswith("error: ") and "the disk is full" in text and text.count("\n") <= 1
 
 
+@pytest.mark.parametrize("error, folder", [
+  (OSError(errno.ENOSPC, "No space left on device", "runs/mini/a.csv"), "runs/mini"),
+  (OSError(errno.EDQUOT, "Disk quota exceeded"), "."),
+  (ValueError("Orbax: No space left on device"), "."),
+  (disk.DiskFullError("/runs: no space left"), None)])
+def test_a_full_disk_is_one_line_with_its_folder(error, folder, monkeypatch, tmp_path, capsys):
+  def main():
+    raise error
+
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(sys, "argv", ["launch"])
+  with flagsaver.flagsaver(), pytest.raises(SystemExit) as ended:
+    entry.run(main)
+  assert ended.value.code == FINAL_STATUS
+  assert re.fullmatch("error: /runs: no space left\n" if folder is None else (
+    f"error: {(tmp_path / folder).resolve()}: no space left, \\d+ MB are free: free some space, "
+    "then start the same command again, which resumes\n"), capsys.readouterr().err)
+
+
+PRINTS = """
+import sys
+from starleague.experiments.run.config import entry
+
+def main():
+  for _ in range(1000):
+    print("a line of the log")
+  with open("/dev/full", "w") as file:
+    file.write("x")
+
+sys.argv = ["prints"]
+entry.run(main)
+"""
+
+
+def test_a_log_on_the_full_disk_keeps_the_status():
+  """The interpreter would end with status 120 if its output cannot be flushed."""
+  with open("/dev/full", "w") as full:  # a device whose disk is full
+    done = subprocess.run([sys.executable, "-c", PRINTS], cwd=ROOT, stdout=full, stderr=full,
+                          timeout=120, check=False)
+  assert done.returncode == FINAL_STATUS
+
+
+def test_a_full_disk_without_a_name_is_that_of_the_log(tmp_path):
+  with open(tmp_path / "learner.log", "w") as log:
+    done = subprocess.run([sys.executable, "-c", PRINTS], cwd=ROOT, stdout=log, stderr=log,
+                          timeout=120, check=False)
+  last = (tmp_path / "learner.log").read_text().splitlines()[-1]
+  assert done.returncode == FINAL_STATUS
+  assert last.startswith(f"error: {tmp_path}: no space left, "), last
+
+
 @pytest.mark.parametrize("error, text", [
   (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.npz"),
    "'a.npz': no such file or directory"),
@@ -118,3 +171,35 @@ def test_an_error_that_a_restart_would_meet_again_has_a_status_of_its_own(
   (OSError("two\nlines"), "two lines"), (KeyboardInterrupt(), "KeyboardInterrupt")])
 def test_the_systems_errors_are_sentences(error, text):
   assert entry.one_line(error) == text
+
+
+EMPTY_OR_NAN = """
+import sys
+from absl import flags
+from starleague.experiments.run.config import entry
+
+flags.DEFINE_string("file", None, "A file.")
+flags.DEFINE_string("other", "", "Another one.")
+flags.DEFINE_float("seconds", 1.0, "Seconds.", lower_bound=0)
+
+def main():
+  print("started")
+
+entry.run(main, required=["file"])
+"""
+
+
+@pytest.mark.parametrize("words, text", [
+  (["--file="], "error: --file: expected a value, found ''; --help lists the flags"),
+  (["--file=a", "--seconds=nan"],
+   "error: --seconds: expected a number, found nan; --help lists the flags"),
+  (["--file=a", "--seconds=inf", "--other="], None)])
+def test_empty_required_flags_and_nan_are_refused(words, text, tmp_path):
+  (tmp_path / "launch.py").write_text(EMPTY_OR_NAN)
+  done = subprocess.run([sys.executable, tmp_path / "launch.py", *words], cwd=ROOT,
+                        env={**os.environ, "PYTHONPATH": str(ROOT)},
+                        capture_output=True, text=True, timeout=120, check=False)
+  if text is None:
+    assert (done.returncode, done.stdout) == (0, "started\n"), done.stderr
+  else:
+    assert (done.returncode, done.stderr) == (1, text + "\n")

@@ -82,6 +82,18 @@ def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):
   assert names(tmp_path / "again") == names(tmp_path / "copy")
 
 
+def test_a_place_that_cannot_be_made_is_refused(run_dir, tmp_path):
+  write(tmp_path / "file")
+  for name, reason in (("file", "Not a directory|File exists"),
+                       ("/proc/none/x", "No such file or directory")):
+    target = tmp_path / name
+    with pytest.raises(mirroring.MirrorError, match=(
+        f"^{target}.* cannot be made: ({reason}); choose another place.$")):
+      mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(target)))
+  with pytest.raises(mirroring.MirrorError, match="expected gs://BUCKET/NAME or a folder, found"):
+    mirroring.place("")
+
+
 def test_a_bucket_out_of_reach(monkeypatch):
   def fail(path):
     raise ImportError("no gcsfs")

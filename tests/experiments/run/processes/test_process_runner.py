@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -103,6 +104,19 @@ def test_an_error_that_a_restart_would_meet_again_is_final(tmp_path):
     assert runner.restarts() == {"full": 0}
   assert str(failed.value) == (
     "process 'full': error: /runs/mini: no space is left on the disk")
+
+
+@pytest.mark.parametrize("printed", ["", "error"])
+def test_a_log_on_a_full_disk_does_not_hide_the_cause(tmp_path, monkeypatch, printed):
+  """The last line of the log is missing, or a part of it."""
+  child = python_process(
+    tmp_path, "full", f"print({printed!r}, end='')\nraise SystemExit({FINAL_STATUS})")
+  monkeypatch.setattr(process_runner.disk, "has_space", lambda folder: False)
+  with Runner([child]) as runner:
+    with pytest.raises(ProcessFailed) as failed:
+      runner.wait(["full"], timeout_seconds=20)
+  assert re.fullmatch(rf"process 'full': error: {child.log_path.parent}: no space left, \d+ MB are "
+                      "free: free some space, then .*", str(failed.value))
 
 
 def test_backoff_doubles_to_its_limit_and_resets_after_a_recovery(tmp_path):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from starleague.common import results, run_files
+from starleague.common import disk, results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
@@ -65,4 +65,16 @@ def test_a_run_that_is_running_is_refused_until_its_program_dies(tmp_path):
         raise AssertionError
     other.kill()
   with supervision.only_one(tmp_path):
+    pass
+
+
+def test_a_report_that_a_full_disk_prevents_does_not_hide_the_runs_error(tmp_path, monkeypatch):
+  def full(*arguments):
+    raise disk.full(tmp_path)
+
+  results.append(tmp_path / "results.csv", [results.Row(1.0, 1, "loss/a", 0.5)])
+  monkeypatch.setattr(supervision.report_page, "write_report", full)
+  with pytest.raises(ValueError, match="the learner"), supervision._reported(tmp_path):
+    raise ValueError("the learner")
+  with pytest.raises(disk.DiskFullError), supervision._reported(tmp_path):
     pass

@@ -90,7 +90,8 @@ def action_rates(rates: Mapping[str, Sequence[Rate]]) -> Figure:
       {**edge, "y": _rounded(row.actions[2] for row in rows), "fill": "tonexty",
        "fillcolor": plots.faint(COLOURS[race], 0.15)},
       {"type": "scatter", "mode": "lines", "name": race, "x": minutes,
-       "y": _rounded(row.actions[1] for row in rows), "line": {"width": 2, "color": COLOURS[race], "dash": _DASHES[race]},
+       "y": _rounded(row.actions[1] for row in rows),
+       "line": {"width": 2, "color": COLOURS[race], "dash": _DASHES[race]},
        "customdata": [row.players for row in rows],
        "hovertemplate": f"{race} <b>%{{y:.0f}}</b> actions a minute, %{{customdata}} players"
                         "<extra></extra>"}]

@@ -44,7 +44,8 @@ def render(name: str, rows: summary.Inputs) -> str:
     body.append("<p class='empty'>No file was read.</p>")
   body.append(_refusals(rows.refused))
   return pages.fill(TEMPLATE, {
-    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, body)), "PLOTLY": pages.plotly_elements()})
+    "TITLE": html.escape(name), "BODY": "\n".join(filter(None, body)),
+    "PLOTLY": pages.plotly_elements()})
 
 
 def _tiles(rows: summary.Inputs) -> list[tuple[str, str, str]]:

@@ -11,12 +11,12 @@ from starleague.environments.skirmish.games import replays
 from starleague.experiments import watch
 from starleague.viewers.watch import page as watch_page
 from tests.experiments.launch import launch
+from tests.viewers import games
 
 
 @pytest.fixture(scope="module")
 def replay():
-  pair = (replays.scripted_player("rusher"), replays.scripted_player("builder"))
-  return replays.record(pair, seed=3, max_steps=150)
+  return games.record()
 
 
 @pytest.fixture(scope="module")

@@ -1,35 +1,11 @@
 """The client: what it refuses, unreachable servers and those of another version."""
 
-
 import pytest
 
-from starleague.league import messages, players, server
+from starleague.league import messages
 from starleague.league.client import GrpcTransport, LeagueClient, LeagueUnavailableError
-from starleague.league.coordinator import Coordinator
 from starleague.league.players import LeagueError
-from starleague.league.service import Service
-from tests.league.leagues import free_port
-
-MAIN = "zerg-main-0"
-
-
-@pytest.fixture
-def league(tmp_path):
-  opened = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]))
-  yield opened
-  opened.close()
-
-
-@pytest.fixture
-def serving(league):
-  started = server.Server(league)
-  yield started
-  started.stop()
-
-
-@pytest.fixture
-def client(league):
-  return LeagueClient(Service(league), "actor")
+from tests.league.leagues import MAIN, free_port
 
 
 def test_a_client_refuses_a_wrong_request_before_it_is_sent(client):

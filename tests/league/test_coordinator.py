@@ -19,13 +19,6 @@ from starleague.league.reporting import GamesReport, PlayedGame
 from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
-@pytest.fixture
-def league(tmp_path):
-  opened = start(tmp_path / "league.sqlite")
-  yield opened
-  opened.close()
-
-
 def test_a_main_agent_that_beats_the_past_gets_a_snapshot_and_continues(league):
   assert league.report(result(1, MAIN, FIRST), steps=99) is None  # too early
   order = league.report(result(2, MAIN, FIRST), steps=150)

@@ -10,13 +10,6 @@ from starleague.league.players import Player
 from tests.league.leagues import EXPLOITER, FIRST, HUNTER, MAIN, result, start
 
 
-@pytest.fixture
-def league(tmp_path):
-  opened = start(tmp_path / "league.sqlite")
-  yield opened
-  opened.close()
-
-
 def test_the_timeout_orders_a_snapshot_of_a_losing_player(league):
   assert league.report(result(1, MAIN, FIRST, LOSS), steps=200) is None
   order = league.report(result(2, MAIN, FIRST, DRAW), steps=201)

@@ -24,29 +24,15 @@ from starleague.league.league_file import open_league_file
 from starleague.league.payoff import WIN
 from starleague.league.players import LeagueError
 from starleague.league.reporting import GamesReport, PlayedGame
-from tests.league.leagues import free_port
+from tests.league.leagues import EXPLOITER, MAIN, free_port
 from tests.processes import start_together
 
-MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
 KILLS, CLIENTS = 20, 3
 
 
 @pytest.fixture
-def league(tmp_path):
-  opened = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]))
-  yield opened
-  opened.close()
-
-
-@pytest.fixture
-def serving(league):
-  started = server.Server(league)
-  yield started
-  started.stop()
-
-
-@pytest.fixture
 def client(serving):
+  """A client over the network."""
   connected = LeagueClient(GrpcTransport(serving.address, deadline_s=20.0), "actor")
   yield connected
   connected.close()
@@ -62,7 +48,7 @@ def test_matches_and_results_over_the_network(league, client):
 
 
 def test_a_refusal_is_one_line_at_the_client(client):
-  with pytest.raises(LeagueError, match="^The league in .* has no player 'nobody' among its 5.$"):
+  with pytest.raises(LeagueError, match="^The league in .* has no player 'nobody' among its 4.$"):
     client.matches("nobody")
 
 

@@ -4,29 +4,10 @@ import json
 
 import pytest
 
-from starleague.league import players
-from starleague.league.client import LeagueClient
-from starleague.league.coordinator import Coordinator
 from starleague.league.payoff import WIN, GameResult
 from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 from starleague.league.service import Service
-
-MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
-
-
-@pytest.fixture
-def league(tmp_path):
-  rules = players.pseudocode_rules(minimum_steps=100, timeout_steps=200)
-  opened = Coordinator(tmp_path / "league.sqlite", players.initial_players(["zerg"]),
-                       snapshot_rules=rules)
-  yield opened
-  opened.close()
-
-
-@pytest.fixture
-def client(league):
-  """A client whose transport is the service itself, as a Ray actor's would be."""
-  return LeagueClient(Service(league), "actor")
+from tests.league.leagues import EXPLOITER, FIRST, MAIN
 
 
 def test_a_whole_league_through_messages(league, client):

@@ -5,7 +5,7 @@ import dataclasses
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -53,31 +53,37 @@ def delay(seed: int, number: int) -> int:
 
 
 @contextlib.contextmanager
-def serving(model: Model, slots: int, wait_s: float = 0.01,
-            on_records: Any = None) -> Iterator[Listener]:
-  """Serves in a thread; raises its error at the end."""
-  listener = Listener(CONFIG, slots)
-  service = Service(model, Batcher(SIZES, wait_s), listener, CONFIG, on_records)
+def repeating(step: Callable[[], object], listener: Listener) -> Iterator[None]:
+  """Repeats a step in a thread until the end; raises its error there."""
   stop, errors = threading.Event(), []
 
   def run() -> None:
     try:
       while not stop.is_set():
-        service.run_once()
+        step()
     except Exception as error:
       errors.append(error)
 
   thread = threading.Thread(target=run)
   thread.start()
   try:
-    yield listener
+    yield
   finally:
     stop.set()
     listener.wake()
     thread.join()
-    service.close()
-    listener.close()
   assert not errors, errors
+
+
+@contextlib.contextmanager
+def serving(model: Model, slots: int, wait_s: float = 0.01,
+            on_records: Any = None) -> Iterator[Listener]:
+  """Serves in a thread; raises its error at the end."""
+  listener = Listener(CONFIG, slots)
+  service = Service(model, Batcher(SIZES, wait_s), listener, CONFIG, on_records)
+  with contextlib.closing(listener), contextlib.closing(service), \
+      repeating(service.run_once, listener):
+    yield listener
 
 
 def connect(listener, slots=2, deadline_s=60.0):

@@ -1,7 +1,6 @@
 """A game's end of the transport: deadlines, the service's end, requests left open."""
 
 import contextlib
-import threading
 
 import pytest
 
@@ -13,6 +12,7 @@ from tests.actor.inference.serving import (
   delay,
   header,
   make_step,
+  repeating,
   serving,
 )
 
@@ -44,21 +44,9 @@ def test_a_client_that_leaves_with_open_requests_disturbs_nobody(model):
 @contextlib.contextmanager
 def silent():
   """A listener that gives slots and never answers."""
-  listener, stop = Listener(CONFIG, 2), threading.Event()
-
-  def run():
-    while not stop.is_set():
-      listener.poll(1.0)
-
-  thread = threading.Thread(target=run)
-  thread.start()
-  try:
+  with contextlib.closing(Listener(CONFIG, 2)) as listener, \
+      repeating(lambda: listener.poll(1.0), listener):
     yield listener
-  finally:
-    stop.set()
-    listener.wake()
-    thread.join()
-    listener.close()
 
 
 def test_an_answer_is_waited_for_until_the_deadline():

@@ -4,14 +4,8 @@ import jax
 import numpy as np
 
 from starleague.environments.skirmish.rules.tables import constants
-from tests.environments.skirmish.default_games import LOCAL, RACES, TIER, TYPES, S, host, start
-
-TERRAN, PROTOSS, ZERG = RACES
-HOME = (-16.0, -16.0)
-UNIT = S  # the first slot of a unit
-BUNKER = TIER.unarmed  # the first slot of a structure that shoots
-GEYSER = 4  # the first base's resources: four patches and a geyser
-GEYSER_PLACE = TIER.patches[GEYSER]
+from tests.environments.skirmish.default_games import LOCAL, TYPES, S, host, start
+from tests.environments.skirmish.places import TERRAN
 
 
 def scene(game, mine=TERRAN, theirs=TERRAN, ground=0, workers=False):

@@ -5,15 +5,14 @@ import pytest
 from starleague.environments.skirmish.games import replays
 from starleague.viewers.watch import frames as watch_frames
 from starleague.viewers.watch import page as watch_page
+from tests.viewers import games
 from tests.viewers.games import RULES
 from tests.viewers.pages import data_of, unpack
 
 
 @pytest.fixture(scope="session")
 def replay():
-  """Long enough for a first structure and a first fighter of each player."""
-  pair = (replays.scripted_player("rusher"), replays.scripted_player("builder"))
-  return replays.record(pair, seed=3, max_steps=150)
+  return games.record()
 
 
 @pytest.fixture(scope="session")

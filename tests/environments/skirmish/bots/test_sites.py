@@ -7,7 +7,7 @@ import numpy as np
 from starleague.environments.skirmish.bots import sites, views
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish.mini_games import BARRACKS, HALL, RULES
-from tests.environments.skirmish.scenes import GEYSER, TERRAN
+from tests.environments.skirmish.places import GEYSER, TERRAN
 from tests.environments.skirmish.states import first, on_device
 
 

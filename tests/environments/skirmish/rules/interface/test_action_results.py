@@ -10,18 +10,8 @@ from starleague.environments.skirmish.rules.interface import action_results
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as games
 from tests.environments.skirmish.default_games import LOCAL, TIER, UPGRADE, give, host
-from tests.environments.skirmish.scenes import (
-  BUNKER,
-  GEYSER_PLACE,
-  HOME,
-  TERRAN,
-  UNIT,
-  ZERG,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import BUNKER, GAS_PLACE, HOME, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import put, run, same, scene
 
 RESULTS = dict(error_pb2.ActionResult.items())
 OWN, ENEMY, RESOURCE = constants.OWN, constants.ENEMY, constants.RESOURCE
@@ -56,7 +46,7 @@ def _terran(default_game):
   """A base with a reason for each action result."""
   state = scene(default_game, TERRAN)
   put(state, 1, "Barracks", (-8.0, -16.0))
-  put(state, 2, "Refinery", GEYSER_PLACE)
+  put(state, 2, "Refinery", GAS_PLACE)
   put(state, 3, "OrbitalCommand", (-8.0, -8.0))
   put(state, 4, "SupplyDepot", (0.0, -16.0))
   state.unfinished[:, 0, 4] = 100

@@ -8,7 +8,8 @@ from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.constants import ATTACK
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, give
-from tests.environments.skirmish.scenes import UNIT, put, run, same, scene
+from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first, on_device
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from starleague.environments.skirmish.rules.interface import perception
 from tests.environments.skirmish import mini_games as mini
-from tests.environments.skirmish.scenes import UNIT, put, run, same, scene
+from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first, on_device
 
 

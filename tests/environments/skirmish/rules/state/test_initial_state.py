@@ -5,7 +5,7 @@ import numpy as np
 from starleague.agent import types
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish.mini_games import HALL, RULES, SCV, S
-from tests.environments.skirmish.scenes import PROTOSS, TERRAN, ZERG
+from tests.environments.skirmish.places import PROTOSS, TERRAN, ZERG
 from tests.environments.skirmish.states import first
 
 

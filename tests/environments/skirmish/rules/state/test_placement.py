@@ -9,19 +9,8 @@ from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, give, host
-from tests.environments.skirmish.scenes import (
-  GEYSER,
-  GEYSER_PLACE,
-  HOME,
-  PROTOSS,
-  TERRAN,
-  UNIT,
-  ZERG,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import GAS_PLACE, GEYSER, HOME, PROTOSS, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first, on_device
 
 
@@ -39,7 +28,7 @@ def test_zerg_builds_on_creep_and_gas_structures_on_geysers(default_game):
   gas = give(state, "Build_Extractor_unit", slots=[UNIT], target=GEYSER, kind=constants.RESOURCE)
   found = run(default_game, gas)
   same(found.orders.verb[:, 0, 0], constants.BUILD)
-  same(found.orders.x[:, 0, 0], GEYSER_PLACE[0])
+  same(found.orders.x[:, 0, 0], GAS_PLACE[0])
   patch = give(state, "Build_Extractor_unit", slots=[UNIT], target=1, kind=constants.RESOURCE)
   found = run(default_game, patch)  # 4.9 from the geyser: too far
   same(found.orders.verb[:, 0, 0], constants.IDLE)

@@ -6,7 +6,7 @@ from starleague.environments.skirmish.rules.state import queries
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish.mini_games import BARRACKS, HALL, LOCAL, RULES, SCV, N, R, S
-from tests.environments.skirmish.scenes import GEYSER, TERRAN
+from tests.environments.skirmish.places import GEYSER, TERRAN
 from tests.environments.skirmish.states import first
 
 

@@ -7,7 +7,8 @@ from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.state import supply
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import TYPES, UPGRADE, give, host
-from tests.environments.skirmish.scenes import UNIT, put, run, same, scene
+from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first
 
 

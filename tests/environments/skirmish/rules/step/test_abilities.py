@@ -5,17 +5,8 @@ import pytest
 
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import LOCAL, TIER, UPGRADE, S, give
-from tests.environments.skirmish.scenes import (
-  HOME,
-  PROTOSS,
-  UNIT,
-  ZERG,
-  close,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import HOME, PROTOSS, UNIT, ZERG
+from tests.environments.skirmish.scenes import close, put, run, same, scene
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 

@@ -8,19 +8,16 @@ from starleague.environments.skirmish.rules.step import accounting
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, give
-from tests.environments.skirmish.scenes import (
+from tests.environments.skirmish.places import (
   BUNKER,
+  GAS_PLACE,
   GEYSER,
-  GEYSER_PLACE,
   HOME,
   PROTOSS,
   TERRAN,
   UNIT,
-  put,
-  run,
-  same,
-  scene,
 )
+from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first
 
 
@@ -28,7 +25,7 @@ from tests.environments.skirmish.states import first
 def test_the_build_order_excludes_workers_and_supply(default_game):
   for race, worker, name, gas, aim in (
       (TERRAN, "SCV", "SupplyDepot", "Refinery_pt",
-       {"x": GEYSER_PLACE[0], "y": GEYSER_PLACE[1]}),
+       {"x": GAS_PLACE[0], "y": GAS_PLACE[1]}),
       (PROTOSS, "Probe", "Pylon", "Assimilator_unit",
        {"target": GEYSER, "kind": constants.RESOURCE})):
     state = scene(default_game, race)
@@ -36,7 +33,7 @@ def test_the_build_order_excludes_workers_and_supply(default_game):
     state.queue[:, 0, 0, 0], state.timers[:, 0, 0, 0] = LOCAL[worker], 8
     put(state, UNIT, worker, (-12.0, -10.5))
     state = run(default_game, give(state, f"Build_{name}_pt", slots=[UNIT], x=-12.0, y=-10.5))
-    put(state, UNIT + 1, worker, np.add(GEYSER_PLACE, (0.0, 2.0)))
+    put(state, UNIT + 1, worker, np.add(GAS_PLACE, (0.0, 2.0)))
     state = run(default_game, give(state, f"Build_{gas}", slots=[UNIT + 1], **aim))
     gas = gas.split("_")[0]
     same(state.kind[:, 0, 1:3], [LOCAL[name], LOCAL[gas]])

@@ -6,18 +6,8 @@ import pytest
 
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import LOCAL, TYPES, UPGRADE, give
-from tests.environments.skirmish.scenes import (
-  BUNKER,
-  PROTOSS,
-  TERRAN,
-  UNIT,
-  ZERG,
-  close,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import BUNKER, PROTOSS, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import close, put, run, same, scene
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 

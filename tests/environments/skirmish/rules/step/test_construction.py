@@ -6,17 +6,8 @@ import pytest
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TYPES, S, give
-from tests.environments.skirmish.scenes import (
-  PROTOSS,
-  TERRAN,
-  UNIT,
-  ZERG,
-  close,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import PROTOSS, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import close, put, run, same, scene
 
 
 def test_building_has_its_price_and_time_and_takes_one_worker(game):

@@ -6,20 +6,8 @@ import pytest
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import TIER, S, give, host
-from tests.environments.skirmish.scenes import (
-  GEYSER,
-  GEYSER_PLACE,
-  HOME,
-  PROTOSS,
-  TERRAN,
-  UNIT,
-  ZERG,
-  close,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import GAS_PLACE, GEYSER, HOME, PROTOSS, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import close, put, run, same, scene
 
 pytestmark = pytest.mark.slow  # the default tier takes a minute to compile
 PATCH = TIER.patches[0]
@@ -33,11 +21,11 @@ def test_gas_loads_are_four_and_three_workers_saturate_a_geyser(default_game, ra
   state = scene(default_game, race)
   names = {TERRAN: ("Refinery", "SCV"), PROTOSS: ("Assimilator", "Probe"),
            ZERG: ("Extractor", "Drone")}[race]
-  put(state, 1, names[0], GEYSER_PLACE)
+  put(state, 1, names[0], GAS_PLACE)
   crews = [1, 2, 3, 4, 6]
   for g, count in enumerate(crews):
     for i in range(count):
-      put(state, UNIT + i, names[1], np.add(GEYSER_PLACE, (0.0, 1.2)), games=g,
+      put(state, UNIT + i, names[1], np.add(GAS_PLACE, (0.0, 1.2)), games=g,
           verb=constants.GATHER, target=GEYSER)
   state = run(default_game, state, 60)
   # A trip takes 40 loops, 5 steps. More than three workers share the income of three.
@@ -50,13 +38,13 @@ def test_gas_loads_are_four_and_three_workers_saturate_a_geyser(default_game, ra
 
 def test_gas_needs_an_own_finished_gas_structure(default_game):
   state = scene(default_game, TERRAN, PROTOSS)
-  put(state, UNIT, "SCV", np.add(GEYSER_PLACE, (0.0, 1.2)), verb=constants.GATHER, target=GEYSER)
+  put(state, UNIT, "SCV", np.add(GAS_PLACE, (0.0, 1.2)), verb=constants.GATHER, target=GEYSER)
   for g, player in ((1, 0), (2, 1)):
-    put(state, 1, ("Refinery", "Assimilator")[player], GEYSER_PLACE, player=player, games=g)
+    put(state, 1, ("Refinery", "Assimilator")[player], GAS_PLACE, player=player, games=g)
   state.unfinished[1, 0, 1] = 4000
   state = run(default_game, state, 1)
   # The workers mine the nearest mineral patch instead.
-  square = ((np.array(TIER.patches)[:GEYSER] - np.add(GEYSER_PLACE, (0.0, 1.2))) ** 2).sum(-1)
+  square = ((np.array(TIER.patches)[:GEYSER] - np.add(GAS_PLACE, (0.0, 1.2))) ** 2).sum(-1)
   same(state.orders.target[:3, 0, 0], square.argmin())
   same(run(default_game, state, 30).vespene[:3, 0], 0)
 
@@ -101,7 +89,7 @@ def test_loads_go_to_the_nearest_finished_own_town_hall(default_game):
 def test_workers_keep_their_load_through_other_orders(default_game):
   """Moved away, then sent to another patch or a geyser: the load is paid first."""
   state = scene(default_game)
-  put(state, 1, "Refinery", GEYSER_PLACE)
+  put(state, 1, "Refinery", GAS_PLACE)
   put(state, UNIT, "SCV", BESIDE, verb=constants.GATHER, target=0)
   state.cargo[:, 0, 0] = 5
   moved = run(default_game, give(state, "Move_pt", slots=[UNIT], x=0.0, y=0.0), 4)

@@ -8,7 +8,8 @@ from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import GAMES, RULES, TIER, S, host, start
-from tests.environments.skirmish.scenes import HOME, UNIT, put, run, scene
+from tests.environments.skirmish.places import HOME, UNIT
+from tests.environments.skirmish.scenes import put, run, scene
 from tests.environments.skirmish.states import first, on_device
 
 

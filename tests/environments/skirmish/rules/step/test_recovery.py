@@ -6,17 +6,8 @@ import pytest
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import GAMES, give, host
-from tests.environments.skirmish.scenes import (
-  PROTOSS,
-  TERRAN,
-  UNIT,
-  ZERG,
-  close,
-  put,
-  run,
-  same,
-  scene,
-)
+from tests.environments.skirmish.places import PROTOSS, TERRAN, UNIT, ZERG
+from tests.environments.skirmish.scenes import close, put, run, same, scene
 
 
 @pytest.mark.slow

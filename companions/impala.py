@@ -25,9 +25,11 @@ from starleague.companions.system import (
   Losses,
   System,
   Unroll,
+  require_one_agent,
   transitions,
 )
 from starleague.companions.tasks.task import Task
+from starleague.data.trees import Tree
 from starleague.learner import losses
 
 VTRACE, ONE_STEP, EPSILON, NONE = CORRECTIONS = ("vtrace", "one_step", "epsilon", "none")
@@ -85,16 +87,30 @@ def initial_state(config: Config) -> Callable[[], Any]:
 def features(config: Config, task: Task, inputs: Inputs, state: Any) -> tuple[jax.Array, Any]:
   """Applies torso and optional LSTM: [T, n] features, and the states after each step."""
   x = networks.observe(inputs.observation, config.torso, config.size, task.symbols)
+  return remember(config, task, inputs, x, state)
+
+
+def remember(config: Config, task: Task, inputs: Inputs, x: jax.Array,
+             state: Any) -> tuple[jax.Array, Any]:
+  """Applies the LSTM to features [T, n] and the last action and reward, if there is one."""
   if not config.lstm:
     return x, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(x), *leaf.shape)), state)
   x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
   return networks.lstm(x, inputs.first, state, config.lstm)
 
 
-def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:
-  """Makes the network: features, policy and value."""
+def make_network(config: Config, task: Task, inputs: Inputs,
+                 encode: Callable[..., tuple[jax.Array, Any]] = features) -> networks.Network:
+  """Makes the network: features, policy and value.
+
+  Args:
+    config: choices.
+    task: that is played.
+    inputs: specs of unbatched inputs.
+    encode: (config, task, Inputs [T, ...], state) -> features [T, n], states [T, ...].
+  """
   def forward(inputs: Inputs, state: Any) -> tuple[Outputs, Any]:
-    x, states = features(config, task, inputs, state)
+    x, states = encode(config, task, inputs, state)
     logits = linear.Linear(
       task.num_actions, w_init=hk.initializers.VarianceScaling(0.01), name="policy")(x)
     return Outputs(logits, linear.Linear(1, name="value")(x)[:, 0]), states
@@ -109,27 +125,38 @@ class Behaviour(NamedTuple):
 
 
 def make(config: Config, task: Task, inputs: Inputs) -> System:
-  """Makes the system for a task of one agent."""
+  """Makes the system for a task of one agent.
+
+  Raises:
+    UserError: several agents act in the task.
+  """
+  require_one_agent(task, "impala")
   network = make_network(config, task, inputs)
 
-  def act(params, key: Array, inputs: Inputs, state, copy: Array) -> Acted:
+  def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
+    del key
+    outputs, _ = networks.unroll_batch(
+      network, params, unroll.steps.inputs, unroll.initial_state)
+    return actor_critic_loss(config, outputs, unroll, fixed)[0]
+
+  return System("impala", network.init, network.initial_state, make_act(network), loss)
+
+
+def make_act(network: networks.Network) -> Callable[..., Acted]:
+  """Returns `System.act` of a network with `Outputs`: a sample of the policy."""
+  def act(params: Tree, key: Array, inputs: Inputs, state: Any, copy: Array) -> Acted:
     del copy  # the policy explores by itself, in evaluation too
     outputs, state = networks.step(network, params, inputs, state)
     action = distributions.sample(key, outputs.logits)
     log_prob = distributions.categorical_log_prob(outputs.logits, action)
     return Acted(action, Behaviour(log_prob), state)
 
-  def loss(params, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
-    del key
-    outputs, _ = networks.unroll_batch(
-      network, params, unroll.steps.inputs, unroll.initial_state)
-    return actor_critic_loss(config, outputs, unroll, fixed)[0]
-
-  return System("impala", network.init, network.initial_state, act, loss)
+  return act
 
 
 def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: Fixed,
-                      scale: Array | float = 1.0) -> tuple[Losses, Array]:
+                      scale: Array | float = 1.0,
+                      weight: Array | float = 1.0) -> tuple[Losses, Array]:
   """Computes IMPALA's loss: policy gradient, value and entropy, by the chosen correction.
 
   Args:
@@ -138,6 +165,7 @@ def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: F
     unroll: a batch.
     fixed: `hyperparameters` may hold `entropy_cost`, which precedes the config's.
     scale: [T, B] or a number, by which advantages and value errors are divided (PopArt's sigma).
+    weight: [B] or a number, of the unrolls in the means.
 
   Returns:
     The losses, and the targets of the values [T, B].
@@ -158,9 +186,9 @@ def actor_critic_loss(config: Config, outputs: Outputs, unroll: Unroll, fixed: F
     advantage *= jnp.minimum(1.0, ratio)
   if config.correction == EPSILON:
     log_prob = jnp.log(jnp.exp(log_prob) + EPSILON_LOG)
-  policy = losses.policy_gradient_loss(log_prob, advantage / scale).mean()
-  value = 0.5 * jnp.square((targets - values[:-1]) / scale).mean()
-  entropy = losses.action_entropy(logits).mean()
+  policy = (weight * losses.policy_gradient_loss(log_prob, advantage / scale)).mean()
+  value = 0.5 * (weight * jnp.square((targets - values[:-1]) / scale)).mean()
+  entropy = (weight * losses.action_entropy(logits)).mean()
   cost = fixed.hyperparameters.get("entropy_cost", config.entropy_cost)
   total = policy + config.baseline_cost * value - cost * entropy
   return Losses(total, {

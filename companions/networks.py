@@ -35,13 +35,13 @@ class Network(NamedTuple):
   unroll: Callable[..., tuple[Any, Any]]
 
 
-def make_network(inputs: Inputs, forward: Callable[[Inputs, Any], tuple[Any, Any]],
+def make_network(inputs: Any, forward: Callable[[Any, Any], tuple[Any, Any]],
                  initial_state: Callable[[], Any]) -> Network:
   """Makes a network of a function within a Haiku transform.
 
   Args:
-    inputs: specs of unbatched inputs.
-    forward: (Inputs [T, ...], state) -> (outputs [T, ...], states [T, ...]).
+    inputs: specs of unbatched inputs, `Inputs` or a system's own.
+    forward: (inputs [T, ...], state) -> (outputs [T, ...], states [T, ...]).
     initial_state: the state at the start.
   """
   transformed: Any = hk.without_apply_rng(hk.transform(forward))
@@ -53,13 +53,13 @@ def make_network(inputs: Inputs, forward: Callable[[Inputs, Any], tuple[Any, Any
   return Network(init, initial_state, transformed.apply)
 
 
-def step(network: Network, params: Any, inputs: Inputs, state: Any) -> tuple[Any, Any]:
+def step(network: Network, params: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
   """Applies a network to one step of one copy; returns its output and the state after it."""
   found = network.unroll(params, jax.tree.map(lambda x: jnp.asarray(x)[None], inputs), state)
   return jax.tree.map(lambda x: x[0], found)
 
 
-def unroll_batch(network: Network, params: Any, inputs: Inputs, state: Any) -> tuple[Any, Any]:
+def unroll_batch(network: Network, params: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
   """Applies a network to a batch: inputs [T, B, ...], state [B, ...] -> outputs [T, B, ...]."""
   return jax.vmap(network.unroll, in_axes=(None, 1, 0), out_axes=1)(params, inputs, state)
 

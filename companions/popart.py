@@ -10,11 +10,19 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions, linear
+from starleague.agent import linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
 from starleague.companions import impala, networks
-from starleague.companions.system import Acted, Fixed, Inputs, Losses, System, Unroll
+from starleague.companions.system import (
+  Acted,
+  Fixed,
+  Inputs,
+  Losses,
+  System,
+  Unroll,
+  require_one_agent,
+)
 from starleague.companions.tasks.joined import JoinedObservation
 from starleague.companions.tasks.task import Task
 from starleague.data.trees import Tree
@@ -82,18 +90,16 @@ def observed(observation: Any) -> tuple[Any, Array]:
 
 def make(config: Config, task: Task, inputs: Inputs) -> System:
   """Makes the system for one task or several joined ones."""
+  require_one_agent(task, "popart")
   network = make_network(config, task, inputs)
+  act_on_seen = impala.make_act(network)
 
   def init(key: Array) -> Tree:
     return network.init(key) | {"popart": losses.popart_init(num_tasks(task))._asdict()}
 
   def act(params: Tree, key: Array, inputs: Inputs, state: Any, copy: Array) -> Acted:
-    del copy  # the policy explores by itself, in evaluation too
     seen = inputs._replace(observation=observed(inputs.observation)[0])
-    outputs, state = networks.step(network, _weights(params), seen, state)
-    action = distributions.sample(key, outputs.logits)
-    log_prob = distributions.categorical_log_prob(outputs.logits, action)
-    return Acted(action, impala.Behaviour(log_prob), state)
+    return act_on_seen(_weights(params), key, seen, state, copy)
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key

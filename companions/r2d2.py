@@ -23,6 +23,7 @@ from starleague.companions.system import (
   Losses,
   System,
   Unroll,
+  require_one_agent,
   transitions,
 )
 from starleague.companions.tasks.task import Task
@@ -106,8 +107,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
   Raises:
     UserError: several agents act in the task.
   """
-  if task.action_shape:
-    raise UserError(f"task {task.name!r}: {task.action_shape[0]} agents act in it, r2d2 is one")
+  require_one_agent(task, "r2d2")
   network = make_network(config, task, inputs)
 
   def act(params: Tree, key: Array, inputs: Inputs, state: Any, copy: Array) -> Acted:

@@ -6,11 +6,20 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from starleague.common.errors import UserError
-from starleague.companions import impala, popart, r2d2
+from starleague.companions import (
+  coma,
+  impala,
+  policy_distillation,
+  popart,
+  r2d2,
+  relational,
+  self_imitation,
+)
 from starleague.companions.system import Inputs, System
 from starleague.companions.tasks.task import Task
 
-_MODULES: tuple[ModuleType, ...] = (impala, popart, r2d2)
+_MODULES: tuple[ModuleType, ...] = (
+  impala, popart, r2d2, coma, self_imitation, policy_distillation, relational)
 
 
 class Entry(NamedTuple):

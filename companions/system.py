@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent.types import Array
+from starleague.common.errors import UserError
 from starleague.companions.tasks.task import Task
 from starleague.data import wire
 from starleague.data.trees import Tree
@@ -97,6 +98,12 @@ def inputs_spec(task: Task) -> Inputs:
   return Inputs(
     task.observation, jax.ShapeDtypeStruct(task.action_shape, np.int32),
     jax.ShapeDtypeStruct((), np.float32), jax.ShapeDtypeStruct((), np.bool_))
+
+
+def require_one_agent(task: Task, system: str) -> None:
+  """Raises UserError if several agents act in a task."""
+  if task.action_shape:
+    raise UserError(f"task {task.name!r}: {task.action_shape[0]} agents act in it, {system} is one")
 
 
 def step_format(system: System, task: Task) -> wire.StepFormat:

@@ -1,0 +1,229 @@
+"""Policy distillation: one small student of several teachers' action values.
+
+Source: Rusu et al. 2016, "Policy distillation".
+"""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from starleague.agent import distributions, linear
+from starleague.agent.types import Array
+from starleague.common import run_files
+from starleague.common.errors import UserError
+from starleague.companions import networks, r2d2
+from starleague.companions.popart import num_tasks, observed
+from starleague.companions.system import (
+  GREEDY,
+  Acted,
+  Fixed,
+  Inputs,
+  Losses,
+  System,
+  Unroll,
+  inputs_spec,
+  require_one_agent,
+)
+from starleague.companions.tasks import registry as tasks
+from starleague.companions.tasks.task import Task
+from starleague.data import checkpoints
+from starleague.data.trees import Tree
+from starleague.learner import losses
+
+KINDS = ("nll", "mse", "kl")
+OPTIONS = {
+  "task": "minatar-breakout", "steps": 1_000_000, "copies": 48, "table": "uniform",
+  "replay_size": 5_000, "min_replay": 100, "samples_per_item": 2.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """The choices of policy distillation.
+
+  Attributes:
+    teachers: runs of r2d2, their directories with commas between them: one for each joined task.
+    kind: of the loss: "nll", "mse" or "kl".
+    temperature: of the teacher's action values, of the loss "kl".
+    torso: "shallow", "deep" or "dense"; see `networks.observe`.
+    size: units of the student's last layer.
+    lstm: units of the student's LSTM.
+    epsilon: probability of a random action while a teacher plays.
+  """
+
+  teachers: str = ""
+  kind: str = "kl"
+  temperature: float = 0.01
+  torso: str = networks.SHALLOW
+  size: int = 32
+  lstm: int = 32
+  epsilon: float = 0.05
+
+  def __post_init__(self) -> None:
+    if self.kind not in KINDS:
+      raise UserError(f"policy_distillation.kind: found {self.kind!r}, expected one of "
+                      f"{', '.join(KINDS)}")
+    if self.temperature <= 0.0:
+      raise UserError(f"policy_distillation.temperature: found {self.temperature}, expected a "
+                      "number above 0")
+
+
+class Teacher(NamedTuple):
+  """A trained R2D2 agent."""
+
+  network: networks.Network
+  params: Tree
+  task: Task
+
+
+class Behaviour(NamedTuple):
+  """What is recorded of a teacher."""
+
+  values: Array  # [num_actions] float32, of its actions; NEGATIVE beyond those of its task
+
+
+def load_teacher(folder: str) -> Teacher:
+  """Loads the newest checkpoint of a run of r2d2.
+
+  Raises:
+    UserError: there is no such run, or it is one of another system.
+    CheckpointDamagedError: its checkpoints are damaged.
+  """
+  path = pathlib.Path(folder)
+  try:
+    found = json.loads((path / run_files.CONFIG).read_text(encoding="utf-8"))
+    system, name, choices = found["system"], found["task"], found.get("r2d2")
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise UserError(f"policy_distillation.teachers: {folder!r} is no run of a companion system: "
+                    f"expected its {run_files.CONFIG}; {type(error).__name__}") from None
+  if system != "r2d2":
+    raise UserError(f"policy_distillation.teachers: {folder!r} is a run of {system}, expected r2d2")
+  task = tasks.make_task(name, 1)
+  network = r2d2.make_network(r2d2.Config(**choices), task, inputs_spec(task))
+  return Teacher(network, checkpoints.load_params(path / run_files.CHECKPOINTS), task)
+
+
+def load_teachers(config: Config, task: Task) -> list[Teacher]:
+  """Loads the teachers of a task.
+
+  Raises:
+    UserError: there is not one for each joined task, or one learnt another task.
+  """
+  folders = [folder for folder in config.teachers.split(",") if folder]
+  names = [name for name, _ in task.parts] or [task.name]
+  if len(folders) != len(names):
+    raise UserError(f"policy_distillation.teachers: found {len(folders)} runs, expected "
+                    f"{len(names)}, one for each of {', '.join(names)}")
+  teachers = [load_teacher(folder) for folder in folders]
+  for folder, teacher, name in zip(folders, teachers, names, strict=True):
+    if teacher.task.name.partition(":")[0] != name.partition(":")[0]:
+      raise UserError(f"policy_distillation.teachers: {folder!r} learnt {teacher.task.name!r}, "
+                      f"expected a teacher of {name!r}")
+  return teachers
+
+
+def make_student(config: Config, task: Task, inputs: Inputs) -> networks.Network:
+  """Makes the student: a head for each task on shared layers, [T, N, num_actions]."""
+  def forward(inputs: Inputs, state: Any) -> tuple[jax.Array, Any]:
+    x = networks.observe(inputs.observation, config.torso, config.size, task.symbols)
+    x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
+    x, states = networks.lstm(x, inputs.first, state, config.lstm)
+    heads = linear.Linear(num_tasks(task) * task.num_actions, name="heads")(x)
+    return heads.reshape(len(x), num_tasks(task), task.num_actions), states
+
+  seen = inputs._replace(observation=observed(inputs.observation)[0])
+  return networks.make_network(seen, forward, lambda: networks.lstm_state(config.lstm))
+
+
+def as_seen_by(teacher: Teacher, observation: Array) -> Array:
+  """Returns a joined observation in the shape of a teacher's task."""
+  spec, = jax.tree.leaves(teacher.task.observation)
+  return observation[tuple(map(slice, spec.shape))]
+
+
+def teach(teachers: list[Teacher], params: Tree, inputs: Inputs, number: Array, states: Any,
+          num_actions: int) -> tuple[jax.Array, Any]:
+  """Returns the action values of a copy's teacher, [num_actions], and the states of all teachers.
+
+  Every teacher computes; under vmap a choice would compute all of them too.
+  """
+  found, after = [], []
+  for index, (teacher, state) in enumerate(zip(teachers, states, strict=True)):
+    seen = inputs._replace(observation=as_seen_by(teacher, inputs.observation))
+    seen = seen._replace(last_action=jnp.minimum(seen.last_action, teacher.task.num_actions - 1))
+    q, state = networks.step(teacher.network, params[f"teacher_{index}"], seen, state)
+    found.append(jnp.pad(q, (0, num_actions - len(q)), constant_values=distributions.NEGATIVE))
+    after.append(state)
+  return jnp.stack(found)[number], tuple(after)
+
+
+def make(config: Config, task: Task, inputs: Inputs) -> System:
+  """Makes the system: teachers play, the student learns their values of the recorded steps.
+
+  The teachers' parameters are part of the system's, without gradient.
+
+  Raises:
+    UserError: the teachers do not fit the task.
+  """
+  require_one_agent(task, "policy_distillation")
+  teachers, student = load_teachers(config, task), make_student(config, task, inputs)
+
+  def init(key: Array) -> Tree:
+    return {"student": student.init(key)} | {
+      f"teacher_{index}": teacher.params for index, teacher in enumerate(teachers)}
+
+  def initial_state() -> Any:
+    return student.initial_state(), tuple(t.network.initial_state() for t in teachers)
+
+  def act(params: Tree, key: Array, inputs: Inputs, state: Any, copy: Array) -> Acted:
+    observation, number = observed_one(inputs.observation)
+    seen = inputs._replace(observation=observation)
+    heads, own = networks.step(student, params["student"], seen, state[0])
+    values, others = teach(teachers, params, seen, number, state[1], task.num_actions)
+    explore_key, action_key = jax.random.split(key)
+    limits = jnp.array([teacher.task.num_actions for teacher in teachers])
+    explores = jax.random.bernoulli(explore_key, config.epsilon)
+    random = jax.random.randint(action_key, (), 0, limits[number])
+    taught = jnp.where(explores, random, jnp.argmax(values))
+    legal = jnp.arange(task.num_actions) < limits[number]
+    played = jnp.argmax(jnp.where(legal, heads[number], distributions.NEGATIVE))
+    action = jnp.where(copy == GREEDY, played, taught).astype(jnp.int32)
+    return Acted(action, Behaviour(values), (own, others))
+
+  def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
+    del key, fixed
+    observation, number = observed(unroll.steps.inputs.observation)
+    heads, _ = networks.unroll_batch(
+      student, params["student"], unroll.steps.inputs._replace(observation=observation),
+      unroll.initial_state[0])
+    return distillation_losses(config, heads, unroll.steps.behaviour.values, number)
+
+  return System("policy_distillation", init, initial_state, act, loss)
+
+
+def observed_one(observation: Any) -> tuple[Any, Array]:
+  """Returns what the networks observe of an unbatched observation, and the index of the task."""
+  batched = jax.tree.map(lambda x: x[None, None], observation)
+  return jax.tree.map(lambda x: x[0, 0], observed(batched))
+
+
+def distillation_losses(config: Config, heads: Array, values: Array, number: Array) -> Losses:
+  """Computes the distillation loss of a batch.
+
+  Args:
+    config: choices.
+    heads: [T + 1, B, N, num_actions], of the student.
+    values: [T + 1, B, num_actions], of the teachers, NEGATIVE beyond a task's actions.
+    number: [T + 1, B] int32, index of the task.
+  """
+  legal = jnp.asarray(values) > distributions.NEGATIVE / 2
+  padded = jnp.where(legal[:, :, None, :], heads, distributions.NEGATIVE)
+  loss = losses.multi_task_distillation_loss(
+    values, padded, number, config.kind, config.temperature).mean()
+  chosen = jnp.take_along_axis(padded, number[..., None, None], axis=2)[:, :, 0]
+  agreement = (chosen.argmax(-1) == jnp.asarray(values).argmax(-1)).mean()
+  return Losses(loss, {"loss/distillation": loss, "update/agreement": agreement},
+                jnp.ones(number.shape[1]))

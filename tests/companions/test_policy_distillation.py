@@ -1,0 +1,137 @@
+"""Policy distillation: teachers play, losses by hand, students agree with their teachers."""
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.agent import distributions
+from starleague.common import run_files
+from starleague.common.errors import UserError
+from starleague.companions import networks, policy_distillation, r2d2, training
+from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions.tasks import registry as tasks
+from starleague.data.checkpoints import save_params
+from tests.companions import learning
+
+NAMES = ("minatar-breakout", "minatar-asterix")
+TEACHER = r2d2.Config(size=16, lstm=8)
+T, COPIES = 3, 4
+
+
+@pytest.fixture(scope="module")
+def teachers(tmp_path_factory):
+  """Directories of two runs of r2d2 with random parameters."""
+  folders = []
+  for seed, name in enumerate(NAMES):
+    folder = tmp_path_factory.mktemp("teacher")
+    task = tasks.make_task(name, 1)
+    params = r2d2.make(TEACHER, task, inputs_spec(task)).init(jax.random.key(seed))
+    identity = training.Identity("r2d2", name, dataclasses.asdict(TEACHER))
+    save_params(folder / run_files.CHECKPOINTS / "000000000001", params, identity, step=1)
+    (folder / run_files.CONFIG).write_text(json.dumps(
+      {"system": "r2d2", "task": name, "r2d2": dataclasses.asdict(TEACHER)}))
+    folders.append(str(folder))
+  return folders
+
+
+@pytest.fixture(scope="module")
+def made(teachers):
+  """Task, config, system, parameters and a batch of unrolls."""
+  task = tasks.make_task("+".join(NAMES), COPIES)
+  config = policy_distillation.Config(
+    teachers=",".join(teachers), size=8, lstm=8, epsilon=0.0, temperature=0.1)
+  system = policy_distillation.make(config, task, inputs_spec(task))
+  params = system.init(jax.random.key(9))
+  return task, config, system, params, learning.played(system, task, params, T)
+
+
+def test_each_copy_is_played_by_its_teacher(made):
+  task, config, _, params, unroll = made
+  for index, teacher in enumerate(policy_distillation.load_teachers(config, task)):
+    rows = slice(2 * index, 2 * index + 2)
+    inputs = jax.tree.map(lambda x, rows=rows: x[:, rows], unroll.steps.inputs)
+    inputs = inputs._replace(observation=policy_distillation.as_seen_by(
+      teacher, jnp.moveaxis(inputs.observation.observation, (0, 1), (-2, -1))))
+    inputs = inputs._replace(observation=jnp.moveaxis(inputs.observation, (-2, -1), (0, 1)))
+    state = jax.tree.map(lambda x, rows=rows: x[rows], unroll.initial_state[1][index])
+    q, _ = networks.unroll_batch(teacher.network, teacher.params, inputs, state)
+    actions = teacher.task.num_actions
+    np.testing.assert_allclose(
+      unroll.steps.behaviour.values[:, rows, :actions], q, atol=1e-5)
+    assert (unroll.steps.behaviour.values[:, rows, actions:] == distributions.NEGATIVE).all()
+    np.testing.assert_array_equal(unroll.steps.action[:, rows], q.argmax(-1))
+
+
+@pytest.mark.parametrize("kind", policy_distillation.KINDS)
+def test_losses_by_hand(kind):
+  config = policy_distillation.Config(kind=kind, temperature=0.5)
+  random = np.random.default_rng(0)
+  heads = random.normal(size=(2, 2, 2, 3)).astype(np.float32)
+  values = random.normal(size=(2, 2, 3)).astype(np.float32)
+  values[0, 0, 2] = distributions.NEGATIVE  # the task has two actions
+  number = np.array([[1, 0], [0, 1]])
+  found = policy_distillation.distillation_losses(
+    config, jnp.asarray(heads), jnp.asarray(values), jnp.asarray(number))
+  expected = []
+  for t in range(2):
+    for b in range(2):
+      actions = 2 if (t, b) == (0, 0) else 3
+      q = values[t, b, :actions].astype(float)
+      s = heads[t, b, number[t, b], :actions].astype(float)
+      log_s = s - np.log(np.exp(s).sum())
+      p = np.exp(q / 0.5) / np.exp(q / 0.5).sum()
+      expected.append({"nll": -log_s[q.argmax()], "mse": ((q - s) ** 2).sum(),
+                       "kl": (p * (np.log(p) - log_s)).sum()}[kind])
+  np.testing.assert_allclose(found.loss, np.mean(expected), rtol=1e-5)
+
+
+def test_only_the_student_learns(made):
+  _, _, system, params, unroll = made
+  gradient = jax.grad(
+    lambda p: system.loss(p, jax.random.key(0), unroll, Fixed({}, ())).loss)(params)
+  for name, part in gradient.items():
+    assert any(leaf.any() for leaf in jax.tree.leaves(part)) == (name == "student")
+
+
+@pytest.mark.slow
+def test_a_student_agrees_with_its_teacher(teachers, tmp_path):
+  task = tasks.make_task(NAMES[0], 16)
+  config = policy_distillation.Config(teachers=teachers[0], kind="nll", size=16, lstm=8)
+  learning.learn(
+    "policy_distillation", tmp_path, config, task, task=NAMES[0], copies=16, steps=16 * 10 * 80,
+    unroll_length=10, batch_size=16, table="uniform", replay_size=500, min_replay=16,
+    samples_per_item=4.0, learning_rate=3e-3, evaluation_episodes=1)
+  from starleague.common import results
+  rows = results.by_tag(results.read(tmp_path / results.FILE_NAME))["update/agreement"]
+  assert rows[-1].value > rows[0].value + 0.2 and rows[-1].value > 0.7
+
+
+def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
+  def make(names, task="minatar-breakout"):
+    made = tasks.make_task(task, 2)
+    policy_distillation.make(
+      policy_distillation.Config(teachers=names), made, inputs_spec(made))
+
+  for names, task, message in (
+      ("", "minatar-breakout", "found 0 runs, expected 1, one for each of minatar-breakout"),
+      (teachers[0], "+".join(NAMES), "found 1 runs, expected 2"),
+      (teachers[1], "minatar-breakout", "learnt 'minatar-asterix', expected a teacher of"),
+      (str(tmp_path), "minatar-breakout", "is no run of a companion system: expected its config")):
+    with pytest.raises(UserError) as error:
+      make(names, task)
+    assert message in str(error.value)
+  (tmp_path / run_files.CONFIG).write_text('{"system": "impala", "task": "minatar-breakout"}')
+  with pytest.raises(UserError, match="is a run of impala, expected r2d2"):
+    make(str(tmp_path))
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"kind": "js"}, "policy_distillation.kind: found 'js', expected one of nll, mse, kl"),
+  ({"temperature": 0.0}, "policy_distillation.temperature: found 0.0, expected a number above 0")])
+def test_impossible_choices_are_refused(changes, message):
+  with pytest.raises(UserError, match=message):
+    policy_distillation.Config(**changes)

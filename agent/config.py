@@ -1,4 +1,4 @@
-"""Sizes and options of the agent, and the presets `full`, `medium` and `mini`.
+"""Sizes and options of the agent, and the presets `full`, `medium`, `small` and `mini`.
 
 `full` is the published agent (Vinyals et al. 2019, detailed architecture). The others are the same
 code with smaller numbers. Derive a custom size from a preset:
@@ -150,6 +150,13 @@ def mini() -> AgentConfig:
     baseline_size=32, baseline_blocks=1, unit_mask="capable", function_mask="available")
 
 
+def small() -> AgentConfig:
+  """Returns a small agent for three races and three maps on two cores: 0.6 M parameters."""
+  return dataclasses.replace(
+    mini(), name="small", max_entities=168, max_selected=12, entity_size=48, entity_hidden=96,
+    spatial_size=48, core_size=96, head_size=48, baseline_size=48)
+
+
 def medium() -> AgentConfig:
   """Returns a medium agent for three races and three maps on a workstation: 1.9 M parameters."""
   return AgentConfig(
@@ -169,7 +176,8 @@ def medium() -> AgentConfig:
     baseline_size=64, baseline_blocks=4, unit_mask="capable", function_mask="available")
 
 
-_PRESETS: dict[str, Callable[[], AgentConfig]] = {"full": full, "medium": medium, "mini": mini}
+_PRESETS: dict[str, Callable[[], AgentConfig]] = {
+  "full": full, "medium": medium, "mini": mini, "small": small}
 
 
 def preset(name: str) -> AgentConfig:

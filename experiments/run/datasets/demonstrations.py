@@ -39,7 +39,8 @@ class Sizes(NamedTuple):
   iterations: int
 
 
-SIZES = {"mini": Sizes("mini", 64, 32, 32), "medium": Sizes("default", 64, 32, 32)}
+SIZES = {"mini": Sizes("mini", 64, 32, 32), "small": Sizes("default", 64, 32, 32),
+         "medium": Sizes("default", 64, 32, 32)}
 
 
 class Demonstrators(NamedTuple):

@@ -24,5 +24,5 @@ def test_command_of_another_preset():
 def test_preset_without_config_file():
   config = settings.complete({})
   config.preset = "full"
-  with pytest.raises(UserError, match="expected mini or medium, found 'full'"):
+  with pytest.raises(UserError, match="expected mini or small or medium, found 'full'"):
     pretrained.command_of(config)

@@ -150,7 +150,7 @@ def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
     f"error: {tmp_path} exists: a recording is written once; choose another name.\n")
 
 
-@pytest.mark.parametrize("preset", ["mini", "medium"])
+@pytest.mark.parametrize("preset", ["mini", "small", "medium"])
 def test_a_run_from_random_weights_has_its_own_values(preset):
   path = pathlib.Path(mini.__file__).with_name(f"{preset}.py")
   imitation, random = (

@@ -2,6 +2,8 @@
 
 import contextlib
 import difflib
+import io
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -39,7 +41,10 @@ def _gymnasium() -> ModuleType:
 
 
 def _jaxmarl() -> ModuleType:
-  with contextlib.redirect_stdout(None):  # JaxMARL prints what it imports
+  # JaxMARL prints what it imports. Its part for brax, not used here, puts back the process's first
+  # stdout and stderr.
+  sys.modules.setdefault("jaxmarl.environments.mabrax", None)  # type: ignore[arg-type]
+  with contextlib.redirect_stdout(io.StringIO()):
     from starleague.companions.tasks import jaxmarl
   return jaxmarl
 

@@ -1,10 +1,7 @@
 """The parts of an actor: the agent, its opponents, and the games that they play."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import jax
 
 from starleague.actor import games as hosted
 from starleague.actor.rollout_types import ScriptedPlayer
@@ -47,12 +44,3 @@ class Parts(NamedTuple):
   compiled: CompiledGames | None = None
   hosted: HostedGames | None = None  # in place of `compiled`
   details: Any = None  # of the game; nothing but its own files reads them
-
-
-@functools.cache
-def parameter_shapes(policy: Policy) -> Any:
-  """Returns the tree of a policy's parameters, as jax.ShapeDtypeStruct.
-
-  Tracing the networks for it takes a CPU-second: once a process, not once a player of a league.
-  """
-  return jax.eval_shape(policy.init, jax.random.key(0))

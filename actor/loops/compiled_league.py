@@ -14,7 +14,7 @@ from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
 from starleague.actor.loops.options import ActorOptions, ActorProcess
 from starleague.actor.loops.weights import WeightSource
-from starleague.actor.parts import Parts, parameter_shapes
+from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data.reverb.writer import TrajectoryWriter
@@ -32,8 +32,8 @@ class StackedWeights:
       slots: number of slots.
       source: of the players' weights.
     """
-    self.stacked = jax.tree.map(lambda x: jax.numpy.zeros((slots, *x.shape), x.dtype),
-                                parameter_shapes(parts.policy))
+    shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    self.stacked = jax.tree.map(lambda x: jax.numpy.zeros((slots, *x.shape), x.dtype), shapes)
     self._held: list[tuple[str, int] | None] = [None] * slots  # player and version of each slot
     self._source = source
     self._put = jax.jit(

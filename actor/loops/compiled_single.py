@@ -14,7 +14,7 @@ from starleague.actor import rollouts
 from starleague.actor.loops import agent_results, compiled_loop, programs
 from starleague.actor.loops.options import ActorOptions, ActorProcess
 from starleague.actor.loops.weights import WeightSource
-from starleague.actor.parts import Parts, parameter_shapes
+from starleague.actor.parts import Parts
 from starleague.common import run_files
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.data.z.conditioning import Conditioning, Recent
@@ -57,7 +57,7 @@ class SingleCalls:
     """
     self.program = programs.make_single(parts, options)
     self._parts, self._options, self._weights = parts, options, weights
-    self._template = parameter_shapes(parts.policy)
+    self._template = jax.eval_shape(parts.policy.init, jax.random.key(0))
     self._writer = TrajectoryWriter(
       process.address, run_files.PLAYER, parts.config, options.unroll_length, 2 * options.games,
       deadline_s=options.timeout_s)

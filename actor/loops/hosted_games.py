@@ -10,7 +10,7 @@ import numpy as np
 
 from starleague.actor import game_processes, games, rollouts
 from starleague.actor.inference import Batcher, Listener, Model, Service
-from starleague.actor.parts import HostedGames, Parts, parameter_shapes
+from starleague.actor.parts import HostedGames, Parts
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.data.records import Records
@@ -65,8 +65,8 @@ class Hosting:
     slots = SLOTS * hosted.processes
     sizes = batch_sizes(min(hosted.inference_batch, slots))
     self.listener = Listener(parts.config, slots)
-    self.model = Model(
-      parts.policy, parts.config, slots, sizes, parameter_shapes(parts.policy), key)
+    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    self.model = Model(parts.policy, parts.config, slots, sizes, template, key)
     for player, found in params.items():
       self.model.set_params(player, found)
     self.service = Service(self.model, Batcher(sizes, hosted.wait_s), self.listener,

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from starleague.actor.parts import Parts, parameter_shapes
+import jax
+
+from starleague.actor.parts import Parts
 from starleague.agent.config import AgentConfig
 from starleague.common import errors
 from starleague.data import checkpoints
@@ -27,9 +29,9 @@ class Version(NamedTuple):
 def make_fetcher(parts: Parts, address: str, player: str, interval_s: float, deadline_s: float,
                  stop: threading.Event | None = None) -> ParameterFetcher:
   """Connects to the data server at host:port for a learning player's newest weights."""
+  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
   return ParameterFetcher(
-    address, player, parameter_shapes(parts.policy), interval_s=interval_s, deadline_s=deadline_s,
-    stop=stop)
+    address, player, template, interval_s=interval_s, deadline_s=deadline_s, stop=stop)
 
 
 def load_snapshot(config: AgentConfig, run: RunCopy, name: str) -> Any:

@@ -3,11 +3,8 @@
 import functools
 from multiprocessing.reduction import ForkingPickler
 
-import jax
-import jax.numpy as jnp
 import pytest
 
-from starleague.actor.parts import parameter_shapes
 from starleague.agent import types
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry, sc2
@@ -39,17 +36,3 @@ def test_hosted_games_can_be_sent_to_a_new_process():
   assert (found.processes, found.inference_batch, found.answer_s) == (3, 6, 100.0)
   assert [found.bot_race(bot) for bot in ("zerg:hard", "protoss:easy:rush")] == [
     types.RACES.index("zerg"), types.RACES.index("protoss")]
-
-
-def test_a_policy_is_traced_once_for_the_shapes_of_its_parameters():
-  traced = []
-
-  def init(key):
-    traced.append(key)
-    return {"w": jnp.zeros((2, 3), jnp.bfloat16)}
-
-  policy = make_parts("sc2").policy._replace(init=init)
-  for _ in range(3):
-    shapes = parameter_shapes(policy)
-    assert shapes == {"w": jax.ShapeDtypeStruct((2, 3), jnp.bfloat16)}
-  assert len(traced) == 1

@@ -76,6 +76,7 @@ class Counts(NamedTuple):
   steps: int = 0  # of all copies
   updates: int = 0
   seconds: float = 0.0  # of training
+  cpu_seconds: float = 0.0  # of training, of all cores
 
 
 def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
@@ -167,6 +168,7 @@ class _Run:
     self._hyperparameters = {
       name: np.full(devices, value, np.float32) for name, value in hyperparameters.items()}
     self._began = time.time() - self.counts.seconds
+    self._cpu_began = time.process_time() - self.counts.cpu_seconds
     self._saved_at = 0.0
     self._log = MetricsLog(
       run_dir, self._began, self.counts.updates,
@@ -194,7 +196,8 @@ class _Run:
   def advance(self, steps: int, stop: bool) -> None:
     """Counts steps, and saves a checkpoint if it is time."""
     self.counts = self.counts._replace(
-      steps=self.counts.steps + steps, seconds=time.time() - self._began)
+      steps=self.counts.steps + steps, seconds=time.time() - self._began,
+      cpu_seconds=time.process_time() - self._cpu_began)
     done = self.counts.steps >= self._options.steps or stop
     if done or time.time() - self._saved_at >= CHECKPOINT_INTERVAL_S:
       self._saved_at = time.time()

@@ -24,11 +24,10 @@ from starleague.experiments.run.progress import bar
 ARGUMENTS = (("NAME",),)
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
-for _name in ("runs_dir", "match_games", "exploiter_updates"):
+for _name in ("runs_dir", "seeds", "match_games", "exploiter_updates"):
   flags.declare_key_flag(_name)
 _IMITATOR = flags.DEFINE_string(
   "imitator", None, "Run whose imitator all arms start from. Default: each seed makes its own.")
-_SEEDS = flags.DEFINE_list("seeds", None, "Seeds. Default: the ablation's.")
 _UPDATES = flags.DEFINE_integer(
   "updates", None, "Updates of reinforcement learning of each run. Default: the ablation's.",
   lower_bound=1)
@@ -46,11 +45,8 @@ def chosen(name: str) -> Ablation:
   if name not in ABLATIONS:
     raise UserError(f"ablation {name!r} does not exist; expected one of {', '.join(ABLATIONS)}")
   found = ABLATIONS[name]
-  seeds = found.seeds if _SEEDS.value is None else _SEEDS.value
-  if not seeds or any(not str(seed).isdecimal() for seed in seeds):
-    raise UserError(f"--seeds must be integers, as 0,1,2, found {','.join(map(str, seeds))!r}")
   found = found._replace(
-    seeds=tuple(dict.fromkeys(map(int, seeds))), updates=_UPDATES.value or found.updates,
+    seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
     games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games,
     exploiter_updates=run_flags.EXPLOITER_UPDATES.value or found.exploiter_updates)
   if found.games % 2 or found.match_games % 2:

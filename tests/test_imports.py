@@ -49,7 +49,7 @@ FLOORS = {
     "experiments/run/games/", "experiments/run/config/", "experiments/run/parts/",
     "experiments/run/progress/", "experiments/run/evaluation/",
     "experiments/run/processes/", "experiments/run/datasets/", "experiments/run/ablation/",
-    "experiments/run/play/"),
+    "experiments/run/companions/", "experiments/run/play/"),
 }
 # Heavy packages, and where alone they are imported.
 HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),

@@ -5,10 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_WIDTH, _LABEL, _VALUE = 510, 200, 124  # of a panel, its labels and its values, pixels
-_TITLE, _ROW, _GAP = 30, 26, 18  # heights, pixels
-_COLOUR, _INK, _GREY = "#2563eb", "#0f172a", "#64748b"
-_FONT = 'font-family="system-ui, Segoe UI, DejaVu Sans, sans-serif"'
+from starleague.viewers import plots, svg
+
+_LABEL, _VALUE = 200, 124  # widths of labels and values, pixels
+_TITLE, _ROW = 30, 26  # heights, pixels
+_COLOUR = plots.COLOURS[0]
 
 
 class Bar(NamedTuple):
@@ -48,27 +49,19 @@ def _range(panel: Panel) -> tuple[float, float]:
   return low, high if high > low else low + 1.0
 
 
-def svg(panels: Sequence[Panel], columns: int = 2) -> str:
-  """Returns panels of horizontal bars as an SVG picture.
-
-  Args:
-    panels: in reading order.
-    columns: panels side by side.
-  """
-  rows = [panels[i:i + columns] for i in range(0, len(panels), columns)]
-  parts, top = [], _GAP
-  for row in rows:
-    parts += [_panel(panel, _GAP + i * (_WIDTH + _GAP), top) for i, panel in enumerate(row)]
-    top += _TITLE + _ROW * max(len(panel.bars) for panel in row) + _GAP
-  width = _GAP + min(columns, len(panels)) * (_WIDTH + _GAP)
-  return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" '
-          f'height="{top}" {_FONT} font-size="12" fill="{_INK}">\n'
-          f'<rect width="100%" height="100%" fill="white"/>\n{"".join(parts)}</svg>\n')
+def picture(panels: Sequence[Panel], columns: int = 2) -> str:
+  """Returns panels of horizontal bars as an SVG picture; see `svg.picture`."""
+  return svg.picture([drawing(panel) for panel in panels], columns)
 
 
-def _panel(panel: Panel, left: float, top: float) -> str:
+def drawing(panel: Panel) -> svg.Drawing:
+  """Returns a panel of horizontal bars."""
+  return svg.Drawing(_elements(panel), _TITLE + _ROW * len(panel.bars))
+
+
+def _elements(panel: Panel) -> str:
   low, high = _range(panel)
-  room = _WIDTH - _LABEL - _VALUE
+  room = svg.WIDTH - _LABEL - _VALUE
 
   def place(value: float) -> float:
     return _LABEL + room * (min(max(value, low), high) - low) / (high - low)
@@ -84,12 +77,12 @@ def _panel(panel: Panel, left: float, top: float) -> str:
                    f'height="16" fill="{_COLOUR}" fill-opacity="0.55"/>')
       if math.isfinite(bar.low) and math.isfinite(bar.high):
         parts.append(f'<path d="M{place(bar.low):.1f} {middle:.1f}H{place(bar.high):.1f}" '
-                     f'stroke="{_INK}" stroke-width="1.5"/>')
+                     f'stroke="{svg.INK}" stroke-width="1.5"/>')
     parts += [f'<circle cx="{place(x):.1f}" cy="{middle:.1f}" r="2.5" fill="white" '
-              f'stroke="{_INK}"/>' for x in bar.points if math.isfinite(x)]
-    parts.append(f'<text x="{_WIDTH - _VALUE + 10}" y="{middle + 4:.1f}" fill="{_GREY}" '
+              f'stroke="{svg.INK}"/>' for x in bar.points if math.isfinite(x)]
+    parts.append(f'<text x="{svg.WIDTH - _VALUE + 10}" y="{middle + 4:.1f}" fill="{svg.GREY}" '
                  f'font-size="11">{text(bar, panel.digits)}</text>')
-  return f'<g transform="translate({left} {top})">{"".join(parts)}</g>\n'
+  return "".join(parts)
 
 
 def plot(panel: Panel) -> dict[str, Any]:
@@ -106,11 +99,11 @@ def plot(panel: Panel) -> dict[str, Any]:
        "y": [bar.label for bar in shown], "marker": {"color": _COLOUR, "opacity": 0.55},
        "text": [text(bar, panel.digits) for bar in shown], "textposition": "none",
        "hovertemplate": "%{y}: %{text}<extra></extra>",
-       "error_x": {"type": "data", "symmetric": False, "color": _INK,
+       "error_x": {"type": "data", "symmetric": False, "color": svg.INK,
                    "array": [reach(bar, bar.high) for bar in shown],
                    "arrayminus": [reach(bar, bar.low) for bar in shown]}},
       {"type": "scatter", "mode": "markers", "x": [x for x, _ in dots],
        "y": [label for _, label in dots], "hovertemplate": "one seed: %{x}<extra></extra>",
-       "marker": {"color": "white", "line": {"color": _INK, "width": 1.5}, "size": 7}}],
+       "marker": {"color": "white", "line": {"color": svg.INK, "width": 1.5}, "size": 7}}],
     "layout": {"title": {"text": panel.title, "font": {"size": 14}}, "showlegend": False,
                "height": 130 + 34 * len(panel.bars), "margin": {"l": 200, "r": 20, "t": 40}}}

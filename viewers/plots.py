@@ -4,7 +4,7 @@ Plots are plain data instead of plotly's classes, which take a second to import.
 """
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 Figure = dict[str, Any]  # data and layout, the arguments of Plotly.newPlot
@@ -57,6 +57,21 @@ def faint(colour: str, opacity: float) -> str:
 def plain(label: str) -> str:
   """Escapes a label for hover texts, in which plotly reads markup and %{...}."""
   return label.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")
+
+
+def rounded(value: float) -> float:
+  """Returns six digits of a number: a fifth of a page's size less."""
+  return float(f"{value:.6g}")
+
+
+def band(x: Sequence[float], low: Sequence[float], high: Sequence[float],
+         colour: str) -> list[dict[str, Any]]:
+  """Returns the area between two curves."""
+  edge = {"type": "scatter", "mode": "lines", "x": list(x), "line": {"width": 0},
+          "hoverinfo": "skip", "showlegend": False}
+  return [{**edge, "y": [rounded(value) for value in low]},
+          {**edge, "y": [rounded(value) for value in high], "fill": "tonexty",
+           "fillcolor": faint(colour, 0.15)}]
 
 
 def alternative(title: str, figure: Figure) -> str:

@@ -8,7 +8,6 @@ commit.
 """
 
 import pathlib
-import subprocess
 import time
 
 import ml_collections
@@ -16,6 +15,7 @@ from absl import flags
 
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained
+from starleague.common import provenance
 from starleague.common.errors import UserError
 from starleague.experiments.configs import medium, mini, small
 from starleague.experiments.run.config import entry, settings
@@ -57,12 +57,10 @@ def _commit() -> str:
   """Returns the commit of the source tree; raises UserError outside a repository."""
   if _COMMIT.value:
     return _COMMIT.value
-  found = subprocess.run(
-    ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False,
-    cwd=pathlib.Path(__file__).parent)
-  if found.returncode:
+  found = provenance.commit()
+  if found is None:
     raise UserError("--commit: this is no git repository; give the commit that trained the run")
-  return found.stdout.strip()
+  return found
 
 
 def main() -> None:

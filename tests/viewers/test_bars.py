@@ -15,7 +15,7 @@ PANEL = bars.Panel("A & B", (
 
 
 def test_the_picture_draws_to_scale():
-  text = bars.svg([PANEL, PANEL, PANEL])
+  text = bars.picture([PANEL, PANEL, PANEL])
   root = ElementTree.fromstring(text)
   name = {"svg": "http://www.w3.org/2000/svg"}
   groups = root.findall("svg:g", name)
@@ -45,4 +45,4 @@ def test_a_plot_has_the_values_from_the_bottom_up():
 
 
 def test_a_panel_of_zeros_can_be_drawn():
-  assert "width=\"0.0\"" in bars.svg([bars.Panel("zeros", (bars.Bar("a", 0.0, 0.0, 0.0, ()),))])
+  assert "width=\"0.0\"" in bars.picture([bars.Panel("zeros", (bars.Bar("a", 0.0, 0.0, 0.0, ()),))])

@@ -34,3 +34,9 @@ def test_a_plot_has_a_text_that_stands_for_it():
 def test_legends_stand_below_the_names_of_the_axis():
   """A place relative to the axes would be over them in low plots."""
   assert plots.LEGEND_BELOW["yref"] == "container" and plots.layout(100)["font"]["size"] == 12
+
+
+def test_a_band_is_the_area_between_its_bounds():
+  low, high = plots.band([0, 1], [0.1234567, -1.0], [2.0, 3.0], "#ff8000")
+  assert (low["y"], high["y"], low["x"]) == ([0.123457, -1.0], [2.0, 3.0], [0, 1])
+  assert high["fill"] == "tonexty" and high["fillcolor"] == "rgba(255,128,0,0.15)"

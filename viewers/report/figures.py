@@ -83,11 +83,11 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   The score of the initial weights is a line over the whole width.
   """
   data: list[dict[str, Any]] = []
-  ends = [_round(time.begin), _round(time.end)]
+  ends = [plots.rounded(time.begin), plots.rounded(time.end)]
   if initial and math.isfinite(initial[-1].value):
     level = initial[-1]
     if level.low is not None and level.high is not None:
-      data += _band(ends, [level.low] * 2, [level.high] * 2, INITIAL)
+      data += plots.band(ends, [level.low] * 2, [level.high] * 2, INITIAL)
     data.append({
       "type": "scatter", "mode": "lines", "x": ends, "y": [level.value] * 2,
       "name": "initial weights",
@@ -96,10 +96,10 @@ def score(evaluation: Sequence[Row], training: Sequence[Row], initial: Sequence[
   for rows, colour, label, width in ((training, TRAINING, "training", 1.5),
                                      (evaluation, EVALUATION, "evaluation", 2.5)):
     rows = _every(rows)
-    bounded = [row for row in rows if row.low is not None]
+    bounded: list[Any] = [row for row in rows if row.low is not None]
     if bounded:
-      data += _band([_round(row.seconds / time.seconds) for row in bounded],
-                    [row.low for row in bounded], [row.high for row in bounded], colour)
+      data += plots.band([plots.rounded(row.seconds / time.seconds) for row in bounded],
+                         [row.low for row in bounded], [row.high for row in bounded], colour)
     if rows:
       x, y, updates = _columns(rows, time)
       line = _line(x, y, updates, label, Style(colour), time, True)
@@ -152,7 +152,8 @@ def running_mean(values: Sequence[float | None], window: int) -> list[float | No
   end = np.minimum(places + window // 2 + 1, len(y))
   number = counts[end] - counts[begin]
   means = (sums[end] - sums[begin]) / np.maximum(number, 1)
-  return [_round(mean) if n else None for mean, n in zip(means.tolist(), number, strict=True)]
+  return [plots.rounded(mean) if n else None
+          for mean, n in zip(means.tolist(), number, strict=True)]
 
 
 def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
@@ -163,7 +164,7 @@ def _thin(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
   thin = []
   for part in np.array_split(np.arange(len(rows)), MAX_POINTS):
     values = [y[i] for i in part if y[i] is not None]
-    mean = _round(sum(values) / len(values)) if values else None
+    mean = plots.rounded(sum(values) / len(values)) if values else None
     thin.append((x[part[len(part) // 2]], mean, updates[part[len(part) // 2]]))
   return tuple(list(column) for column in zip(*thin, strict=True))  # type: ignore[return-value]
 
@@ -176,13 +177,9 @@ def _every(rows: Sequence[Row]) -> list[Row]:
 
 def _columns(rows: Sequence[Row], time: TimeAxis) -> tuple[list, list, list]:
   """Returns times, values and updates; None, a gap in the curve, for values that are not finite."""
-  x = [_round(row.seconds / time.seconds) for row in rows]
-  y = [_round(row.value) if math.isfinite(row.value) else None for row in rows]
+  x = [plots.rounded(row.seconds / time.seconds) for row in rows]
+  y = [plots.rounded(row.value) if math.isfinite(row.value) else None for row in rows]
   return x, y, [row.update for row in rows]
-
-
-def _round(value: float) -> float:
-  return float(f"{value:.6g}")  # saves a fifth of the page's size
 
 
 def _line(x: list, y: list, updates: list, label: str, style: Style, time: TimeAxis,
@@ -197,20 +194,11 @@ def _line(x: list, y: list, updates: list, label: str, style: Style, time: TimeA
                       "update %{customdata:,}<extra></extra>")}
 
 
-def _band(x: list, low: list, high: list, colour: str) -> list[dict[str, Any]]:
-  """Returns the area between two curves."""
-  edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0}, "hoverinfo": "skip",
-          "showlegend": False}
-  return [{**edge, "y": [_round(value) for value in low]},
-          {**edge, "y": [_round(value) for value in high], "fill": "tonexty",
-           "fillcolor": plots.faint(colour, 0.15)}]
-
-
 def _layout(time: TimeAxis, height: int) -> dict[str, Any]:
   layout = plots.layout(height)
   margin = 0.02 * (time.end - time.begin)
   layout["xaxis"] |= {
     "ticksuffix": f" {time.unit}", "nticks": 6,
-    "range": [_round(max(time.begin - margin, 0)), _round(time.end + margin)]}
+    "range": [plots.rounded(max(time.begin - margin, 0)), plots.rounded(time.end + margin)]}
   layout["yaxis"] |= {"nticks": 6, "exponentformat": "e"}
   return {**layout, "legend": plots.LEGEND_BELOW}

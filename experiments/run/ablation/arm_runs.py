@@ -1,7 +1,7 @@
 """The runs of an ablation: each arm and seed is one of `train` or `league`, in a child process."""
 
+import functools
 import pathlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -151,14 +151,17 @@ def train(runs: Sequence[Run], imitator: pathlib.Path | None, report: Report) ->
       _begin(run, runs, imitator)
       child = programs.Process(
         run.path.name, command(run), {}, run.path / "logs" / "train.log")
-      with process_runner.Runner([child], deadline_seconds=DEADLINE_S) as runner:
-        while runner.poll()[child.name] is not process_runner.State.FINISHED:
-          now = progress.read(run.path)
-          report(before + run.updates, f"{run.path.name} {now.phase} {now.detail}".rstrip())
-          time.sleep(POLL_S)
+      process_runner.run_to_end(
+        child, functools.partial(_show, run, before, report), DEADLINE_S, POLL_S)
       if not run.finished:
         raise UserError(
           f"{run.path} ended after {run.updates} updates, expected "
           f"{run.config.learner.updates}; raise config key 'seconds', or see its logs")
     before += run.config.learner.updates
     report(before, run.path.name)
+
+
+def _show(run: Run, before: int, report: Report) -> None:
+  """Reports the updates and the activity of a run, after those of the runs before it."""
+  now = progress.read(run.path)
+  report(before + run.updates, f"{run.path.name} {now.phase} {now.detail}".rstrip())

@@ -3,7 +3,7 @@
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,17 @@ from starleague.experiments.configs.ablations import Ablation
 from starleague.experiments.run.ablation import figures
 from starleague.experiments.run.ablation.arm_runs import Run
 from starleague.experiments.run.ablation.games import AblationGames
-from starleague.experiments.run.evaluation import estimates, evaluating
+from starleague.experiments.run.evaluation import evaluating
+from starleague.experiments.run.evaluation.measures import (
+  Measure,
+  differences,
+  panel,
+  step_table,
+  table,
+)
 from starleague.viewers import bars, pages
 
 NAME = "ablation"  # of the files, in the ablation's folder
-
-
-class Measure(NamedTuple):
-  """One figure of every kind of agent."""
-
-  title: str
-  digits: int  # decimals that are printed
-  values: dict[str, tuple[float, ...]]  # of each seed, by kind; infinite: not reached
 
 
 def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> list[Measure]:
@@ -78,30 +77,10 @@ def _learning(ablation: Ablation, runs: Sequence[Run]) -> list[Measure]:
           Measure("thousand steps learnt to a score of 50%", 0, steps)]
 
 
-def panel(measure: Measure, titles: Mapping[str, str]) -> bars.Panel:
-  """Returns a measure as a panel of bars: means over the seeds with 95% t intervals."""
-  shown = []
-  for kind, values in measure.values.items():
-    reached = np.isfinite(values).all()
-    mean = estimates.mean(values) if reached else evaluating.Measured(*[float("inf")] * 3)
-    shown.append(bars.Bar(titles[kind], *mean, points=values))
-  return bars.Panel(measure.title, tuple(shown), measure.digits)
-
-
 def titles_of(games: AblationGames) -> dict[str, str]:
   """Returns the title of each kind of agent."""
   return {entrant.kind: entrant.run.arm.title + (", z shown" if entrant.shows_z else "")
           for entrant in games.entrants}
-
-
-def table(panels: Sequence[bars.Panel]) -> list[str]:
-  """Returns panels as lines of Markdown, a row for each bar of the first one."""
-  cells = {bar.label: [""] * len(panels) for bar in panels[0].bars}
-  for column, shown in enumerate(panels):
-    for bar in shown.bars:
-      cells[bar.label][column] = bars.text(bar, shown.digits)
-  return [f"| | {' | '.join(shown.title for shown in panels)} |", f"|---|{'---|' * len(panels)}",
-          *(f"| {label} | {' | '.join(row)} |" for label, row in cells.items())]
 
 
 def steps(found: Sequence[Measure], kinds: Sequence[str]) -> list[list[Any]]:
@@ -112,23 +91,9 @@ def steps(found: Sequence[Measure], kinds: Sequence[str]) -> list[list[Any]]:
     kinds: in the order of the arms.
 
   Returns:
-    Rows of (title of the measure, kind, kind before, *estimates.Difference). Welch's test over
-    the seeds.
+    Rows of `differences`.
   """
-  return [[measure.title, kind, before, *estimates.difference(
-    measure.values[kind], measure.values[before])]
-    for measure in found for before, kind in zip(kinds, kinds[1:], strict=False)
-    if {before, kind} <= set(measure.values) and len(measure.values[kind]) > 1
-    and np.isfinite((*measure.values[kind], *measure.values[before])).all()]
-
-
-def step_table(rows: Sequence[Sequence[Any]], titles: Mapping[str, str]) -> list[str]:
-  """Returns differences as lines of Markdown."""
-  lines = ["| step | measure | difference | p |", "|---|---|---|---|"]
-  for title, kind, before, value, low, high, p_value in rows:
-    lines.append(f"| {titles[before]} -> {titles[kind]} | {title} | {value:+.3g} "
-                 f"({low:+.3g} to {high:+.3g}) | {p_value:.2g} |")
-  return lines
+  return differences(found, list(zip(kinds, kinds[1:], strict=False)))
 
 
 def write(ablation: Ablation, runs: Sequence[Run], games: AblationGames,
@@ -161,7 +126,7 @@ def write(ablation: Ablation, runs: Sequence[Run], games: AblationGames,
   page = pages.charts_page(
     ablation.title, about, [pages.Charts("", [bars.plot(shown) for shown in panels])])
   for suffix, text in ((".json", json.dumps(document, indent=1)), (".html", page),
-                       (".md", "\n".join([*lines, "", about, ""])), (".svg", bars.svg(panels))):
+                       (".md", "\n".join([*lines, "", about, ""])), (".svg", bars.picture(panels))):
     with files.replacing(folder / f"{NAME}{suffix}") as file:
       file.write(text)
   return lines

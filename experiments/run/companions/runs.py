@@ -4,9 +4,11 @@ import dataclasses
 import json
 import pathlib
 import threading
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
-from starleague.common import files, run_files
+from starleague.common import files, progress, provenance, run_files
 from starleague.common.errors import UserError
 from starleague.companions import evaluation, training
 from starleague.companions.system import inputs_spec
@@ -17,17 +19,66 @@ from starleague.viewers.report import page
 
 # Options that a resumed run may change.
 _MAY_CHANGE = {"steps", "evaluation_episodes"}
+OUTCOME = "outcome.json"  # of a finished run
+_REPORT_INTERVAL_S = 1.0
 
 
-def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
-  """Writes the config of a new run, or checks that of a resumed one.
+class Outcome(NamedTuple):
+  """The result of a finished run and its provenance."""
+
+  evaluation: dict[str, evaluation.Evaluation]  # by part of the task, as `evaluate` returns it
+  steps: int
+  updates: int
+  seconds: float  # of training
+  cpu_seconds: float  # of training, of all cores
+  commit: str | None
+  date: str  # of the end, as 2026-11-24
+  machine: str
+
+
+def read_outcome(run_dir: pathlib.Path) -> Outcome | None:
+  """Returns the outcome of a run; None if it has not finished.
+
+  Raises:
+    UserError: the file is damaged.
+  """
+  path = run_dir / OUTCOME
+  if not path.exists():
+    return None
+  try:
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Outcome(**{**values, "evaluation": {
+      name: evaluation.Evaluation(**part) for name, part in values["evaluation"].items()}})
+  except (ValueError, TypeError, KeyError, AttributeError) as error:
+    raise UserError(f"{path}: not the outcome of a run: {error}; remove it, and the run is "
+                    "evaluated again") from None
+
+
+def json_of(outcome: Outcome) -> dict[str, object]:
+  """Returns an outcome as JSON values."""
+  return {**outcome._asdict(), "evaluation": {
+    name: part._asdict() for name, part in outcome.evaluation.items()}}
+
+
+def write_outcome(run_dir: pathlib.Path, outcome: Outcome) -> None:
+  """Writes the outcome of a run."""
+  with files.replacing(run_dir / OUTCOME) as file:
+    json.dump(json_of(outcome), file, indent=2)
+
+
+def values_of(chosen: Chosen) -> dict[str, object]:
+  """Returns the complete config of a run, as JSON values."""
+  return {"system": chosen.entry.name, **dataclasses.asdict(chosen.options),
+          chosen.entry.name: dataclasses.asdict(chosen.config)}
+
+
+def check(chosen: Chosen, run_dir: pathlib.Path) -> None:
+  """Checks the config of a run that may be resumed.
 
   Raises:
     UserError: the directory holds a run of another kind, another system or other values.
   """
-  path = run_dir / run_files.CONFIG
-  values = {"system": chosen.entry.name, **dataclasses.asdict(chosen.options),
-            chosen.entry.name: dataclasses.asdict(chosen.config)}
+  path, values = run_dir / run_files.CONFIG, values_of(chosen)
   if path.exists():
     try:
       found = json.loads(path.read_text(encoding="utf-8"))
@@ -41,8 +92,13 @@ def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
       if key not in _MAY_CHANGE and found.get(key) != values[key]:
         raise UserError(f"{path}: {key}: found {found.get(key)!r}, expected {values[key]!r}; "
                         "resume the run with its own values, or choose another --run")
-  with files.replacing(path) as file:
-    json.dump(values, file, indent=2)
+
+
+def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
+  """Writes the config of a new run, or checks that of a resumed one; see `check`."""
+  check(chosen, run_dir)
+  with files.replacing(run_dir / run_files.CONFIG) as file:
+    json.dump(values_of(chosen), file, indent=2)
 
 
 def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
@@ -66,10 +122,29 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   with supervision.only_one(run_dir):
     prepare(chosen, run_dir)
     trained = training.train(system, task, chosen.options, dataclasses.asdict(chosen.config),
-                             run_dir, stop, report)
+                             run_dir, stop, _Reports(run_dir, chosen.options.steps, report))
     if stop.is_set():
       return None
     found = evaluation.evaluate(system, task, trained.params, chosen.options)
     evaluation.record(run_dir, found, trained.counts.seconds, trained.counts.updates)
     page.write_report(run_dir)
+    write_outcome(run_dir, Outcome(
+      found, **trained.counts._asdict(), commit=provenance.commit(),
+      date=time.strftime("%Y-%m-%d", time.gmtime()), machine=provenance.machine()))
     return found
+
+
+class _Reports:
+  """Passes reports on, and writes them as the run's progress, about once a second."""
+
+  def __init__(self, run_dir: pathlib.Path, steps: int, report: Callable[[int, str], object]):
+    self._run_dir, self._steps, self._report = run_dir, steps, report
+    self._written = 0.0
+
+  def __call__(self, steps: int, text: str) -> None:
+    self._report(steps, text)
+    now = time.monotonic()
+    if now - self._written >= _REPORT_INTERVAL_S or steps >= self._steps:
+      self._written = now
+      progress.write(self._run_dir, progress.Progress(
+        progress.TRAINING, steps, self._steps, "steps", text))

@@ -40,9 +40,11 @@ class SystemFlags(NamedTuple):
     Raises:
       UserError: the system does not exist, a key belongs to another system, or a value is invalid.
     """
-    entry = registry.find(name)
-    given = {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
-    return choose(entry, given)
+    return choose(registry.find(name), self.given())
+
+  def given(self) -> dict[str, Any]:
+    """Returns the values of the command line, by key."""
+    return {key: flag.value for key, flag in self.overrides.items() if flag.value is not None}
 
 
 def choose(entry: registry.Entry, given: Mapping[str, Any]) -> Chosen:

@@ -2,9 +2,12 @@
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TypeVar
 
 from absl import flags
+
+from starleague.common.errors import UserError
 
 MAX_SEED = 2**31 - 1
 T = TypeVar("T")
@@ -23,6 +26,19 @@ def is_address(text: str | None) -> bool:
     return True
   found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", text)
   return found is not None and 1 <= int(found[2]) <= 65535
+
+
+def seeds(default: Sequence[int]) -> tuple[int, ...]:
+  """Returns the values of --seeds, each once; `default` if it is not given.
+
+  Raises:
+    UserError: a value is no seed, or there is none.
+  """
+  if SEEDS.value is None:
+    return tuple(default)
+  if not SEEDS.value or any(not seed.isdecimal() for seed in SEEDS.value):
+    raise UserError(f"--seeds must be integers, as 0,1,2, found {','.join(SEEDS.value)!r}")
+  return tuple(dict.fromkeys(map(int, SEEDS.value)))
 
 
 RUN = flags.DEFINE_string("run", "mini", "Name of the run: its directory in --runs_dir.")
@@ -60,6 +76,7 @@ ORIGIN = flags.DEFINE_float(
   "Default: now.")
 SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of the games.", lower_bound=0, upper_bound=MAX_SEED)
+SEEDS = flags.DEFINE_list("seeds", None, "Seeds, as 0,1,2. Default: those of the experiment.")
 TIER = flags.DEFINE_string(
   "tier", None, "Tier of the game: mini, default or large. Default: the run's tier where its agent "
   "plays, else the first tier that has the named players.")

@@ -231,6 +231,25 @@ class Runner:
       child.start(self._place, self.addresses(), now)
 
 
+def run_to_end(process: Process, show: Callable[[], object], deadline_seconds: float,
+               interval_seconds: float) -> None:
+  """Runs a process on this machine until it has finished with status 0.
+
+  Args:
+    process: the program.
+    show: called at intervals while it runs.
+    deadline_seconds: between SIGTERM and SIGKILL, where `show` raises.
+    interval_seconds: between two calls.
+
+  Raises:
+    ProcessFailed: it died with no restart left; the message quotes its log.
+  """
+  with Runner([process], deadline_seconds=deadline_seconds) as runner:
+    while runner.poll()[process.name] is not State.FINISHED:
+      show()
+      time.sleep(interval_seconds)
+
+
 class _Child:
   """One process, its state and its restarts."""
 

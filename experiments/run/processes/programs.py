@@ -7,6 +7,7 @@ with it, except where the parent was killed by SIGKILL: then the program must en
 Linux only.
 """
 
+import contextlib
 import enum
 import os
 import pathlib
@@ -150,6 +151,7 @@ class LocalProgram:
       self._popen = subprocess.Popen(
         [*launcher, *argv], env=env, stdin=subprocess.DEVNULL, stdout=log,
         stderr=subprocess.STDOUT, start_new_session=True)
+    _keep_priority(self._popen.pid)
 
   @property
   def pid(self) -> int:
@@ -174,6 +176,18 @@ class LocalProgram:
     """Kills the group and reaps the program; returns its exit status."""
     self.signal(signal.SIGKILL)
     return self._popen.wait()
+
+
+def _keep_priority(pid: int) -> None:
+  """Gives the session of a child the scheduling priority of this one.
+
+  Linux shares cores among sessions first (sched_autogroup): a new session would start with the
+  default priority, whatever that of its parent.
+  """
+  with contextlib.suppress(OSError):  # no such kernel, or the child has ended
+    own = pathlib.Path("/proc/self/autogroup").read_text(encoding="ascii").split()[-1]
+    if own != "0":
+      pathlib.Path(f"/proc/{pid}/autogroup").write_text(own, encoding="ascii")
 
 
 def _spelt(word: Word, addresses: Mapping[str, str], host: str,

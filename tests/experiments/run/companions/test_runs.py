@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from starleague.common import results, run_files
+from starleague.common import progress, provenance, results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import registry
 from starleague.companions.tasks.task import TaskError
@@ -41,6 +41,27 @@ def test_a_finished_run_is_only_evaluated(finished):
   seen = []
   again = runs.execute(chosen(), folder, threading.Event(), lambda steps, text: seen.append(steps))
   assert seen == [] and again == found
+
+
+def test_the_outcome_names_the_work_and_the_provenance(finished):
+  folder, found = finished
+  outcome = runs.read_outcome(folder)
+  assert outcome.evaluation == found and outcome.steps == 4096
+  # 16 copies complete 16 unrolls a round of 128 steps, the learner's batch; 32 rounds act, the
+  # unrolls of the last are not learnt, and a bootstrap step comes with the next round.
+  assert outcome.updates == 30
+  assert 0 < outcome.cpu_seconds and 0 < outcome.seconds
+  assert outcome.commit == provenance.commit() and outcome.machine == provenance.machine()
+  now = progress.read(folder)
+  assert (now.phase, now.done, now.total, now.unit) == ("training", 4096, 4096, "steps")
+
+
+def test_a_damaged_outcome_is_named(tmp_path):
+  assert runs.read_outcome(tmp_path) is None
+  for text in ("{", "[]", '{"steps": 1}'):
+    (tmp_path / runs.OUTCOME).write_text(text)
+    with pytest.raises(UserError, match="not the outcome of a run: .*; remove it"):
+      runs.read_outcome(tmp_path)
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -4,6 +4,7 @@ import types as modules
 
 import pytest
 
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import flags
 
 
@@ -24,3 +25,14 @@ def test_a_required_flag_has_a_value():
   assert flags.given(modules.SimpleNamespace(value="runs/mini", name="run_dir")) == "runs/mini"
   with pytest.raises(AssertionError, match="--run_dir is not among the required flags"):
     flags.given(modules.SimpleNamespace(value=None, name="run_dir"))
+
+
+def test_seeds_are_integers_each_once(monkeypatch):
+  def seeds(words):
+    monkeypatch.setattr(flags, "SEEDS", modules.SimpleNamespace(value=words))
+    return flags.seeds((7, 8))
+
+  assert seeds(None) == (7, 8) and seeds(["4", "2", "4"]) == (4, 2)
+  for words, found in (([], "''"), (["1", "x"], "'1,x'"), (["-1"], "'-1'")):
+    with pytest.raises(UserError, match=f"--seeds must be integers, as 0,1,2, found {found}"):
+      seeds(words)

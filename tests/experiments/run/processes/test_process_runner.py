@@ -347,3 +347,30 @@ def test_log_tail_reads_only_the_end(tmp_path):
   assert process_runner.log_tail(log, lines=2) == ["line 99998", "line 99999"]
   assert len(process_runner.log_tail(log, lines=10**6, max_bytes=100)) == 10
   assert process_runner.log_tail(tmp_path / "none.log") == []
+
+
+def test_a_program_runs_to_its_end_while_progress_is_shown(tmp_path):
+  shown = []
+  process = python_process(tmp_path, "short", "import time; time.sleep(0.3); print('done')")
+  process_runner.run_to_end(process, lambda: shown.append(1), 5.0, 0.01)
+  assert log_of(process) == "done\n" and len(shown) > 2
+  broken = python_process(tmp_path, "broken", "raise SystemExit(3)")
+  with pytest.raises(process_runner.ProcessFailed, match="'broken' exited with status 3"):
+    process_runner.run_to_end(broken, lambda: None, 5.0, 0.01)
+
+
+def test_an_error_while_progress_is_shown_ends_the_program(tmp_path):
+  process = python_process(tmp_path, "sleeper", """
+    import os, time
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+  """)
+
+  def show():
+    if log_of(process):
+      raise KeyboardInterrupt
+
+  with pytest.raises(KeyboardInterrupt):
+    process_runner.run_to_end(process, show, 5.0, 0.01)
+  with pytest.raises(ProcessLookupError):
+    os.kill(int(log_of(process)), 0)

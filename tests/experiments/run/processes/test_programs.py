@@ -3,6 +3,8 @@
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -128,3 +130,21 @@ def test_a_gang_is_restarted_as_a_whole():
 def test_a_peer_must_listen():
   with pytest.raises(ValueError, match=r"'client': its peers \['server'\] must be processes that"):
     Runner([_scripted("server"), _scripted("client", Address("server"))])
+
+
+_PARENT = """
+import pathlib, sys
+from starleague.experiments.run.processes import process_runner, programs
+pathlib.Path("/proc/self/autogroup").write_text("7")
+child = programs.Process("child", [sys.executable, "-I", "-S", "-c",
+  "import time; time.sleep(0.5); print(open('/proc/self/autogroup').read())"], {},
+  pathlib.Path(sys.argv[1]))
+process_runner.run_to_end(child, lambda: None, 5.0, 0.05)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/autogroup"), reason="a kernel without sessions")
+def test_a_child_has_the_priority_of_its_parents_session(tmp_path):
+  log = tmp_path / "log"
+  subprocess.run([sys.executable, "-c", _PARENT, str(log)], check=True, start_new_session=True)
+  assert log.read_text().split()[-2:] == ["nice", "7"]

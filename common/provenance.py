@@ -1,0 +1,30 @@
+"""Provenance of results: the commit of the source tree, and the machine."""
+
+import os
+import pathlib
+import platform
+import subprocess
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_CPUS = pathlib.Path("/proc/cpuinfo")
+
+
+def commit(folder: pathlib.Path = _ROOT) -> str | None:
+  """Returns the first 12 digits of a repository's commit; None outside a repository."""
+  try:
+    found = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True,
+                           text=True, check=False, cwd=folder)
+  except FileNotFoundError:  # no git
+    return None
+  return None if found.returncode else found.stdout.strip()
+
+
+def machine(cpus: pathlib.Path = _CPUS) -> str:
+  """Returns this machine's processor and the number of cores that this process may use."""
+  name = platform.machine()
+  if cpus.is_file():
+    for line in cpus.read_text(encoding="utf-8", errors="replace").splitlines():
+      if line.startswith("model name"):
+        name = line.partition(":")[2].strip()
+        break
+  return f"{name}, {len(os.sched_getaffinity(0))} cores"

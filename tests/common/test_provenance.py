@@ -1,0 +1,29 @@
+"""Provenance names the commit and the machine; both are there without git too."""
+
+import os
+import subprocess
+
+from starleague.common import provenance
+
+
+def test_the_commit_is_that_of_the_folder(tmp_path):
+  assert provenance.commit(tmp_path) is None
+  git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+  subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
+  subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
+  head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True,
+                        text=True).stdout
+  assert provenance.commit(tmp_path) == head[:12]
+
+
+def test_without_git_there_is_no_commit(tmp_path, monkeypatch):
+  monkeypatch.setenv("PATH", str(tmp_path))
+  assert provenance.commit(tmp_path) is None
+
+
+def test_the_machine_is_its_processor_and_cores(tmp_path):
+  cores = len(os.sched_getaffinity(0))
+  cpus = tmp_path / "cpuinfo"
+  cpus.write_text("processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nmodel name\t: B\n")
+  assert provenance.machine(cpus) == f"A CPU @ 2 GHz, {cores} cores"
+  assert provenance.machine(tmp_path / "none").endswith(f", {cores} cores")

@@ -1,0 +1,139 @@
+"""The runs of a study: their values, command lines, and their training in turn."""
+
+import json
+import sys
+
+import pytest
+from absl import flags
+
+from starleague.common.errors import UserError
+from starleague.companions import registry
+from starleague.experiments.configs.studies import STUDIES, Arm
+from starleague.experiments.run.companions import runs, studies, system_flags
+from starleague.experiments.run.processes import process_runner
+from tests.experiments.run import small_studies
+
+# In the place of `companion`: writes an outcome of so many steps.
+_TRAIN = """
+import json, pathlib, sys
+path, text = pathlib.Path(sys.argv[1]), sys.argv[2]
+path.mkdir(parents=True, exist_ok=True)
+(path / "outcome.json").write_text(text)
+"""
+
+
+@pytest.fixture
+def train(monkeypatch):
+  """Replaces the child processes; returns the names of the runs that were started."""
+  started = []
+
+  def command(run):
+    started.append(run.path.name)
+    steps = 2048 if run.arm.name == "plain" or started.count(run.path.name) > 1 else 1024
+    outcome = runs.json_of(small_studies.outcome(1.0, steps))
+    return (sys.executable, "-c", _TRAIN, str(run.path), json.dumps(outcome))
+
+  monkeypatch.setattr(studies, "command", command)
+  monkeypatch.setattr(studies, "POLL_S", 0.01)
+  return started
+
+
+def test_arms_precede_the_command_line_which_precedes_the_study(tmp_path):
+  found = small_studies.make_runs(tmp_path, **{
+    "learning_rate": 5e-3, "copies": 32, "impala.size": 8})
+  assert [run.path.name for run in found] == ["plain_3", "none_3", "plain_5", "none_5"]
+  assert [run.chosen.options.seed for run in found] == [3, 3, 5, 5]
+  assert [run.chosen.options.learning_rate for run in found[:2]] == [5e-3, 2e-3]
+  assert {(run.chosen.options.copies, run.chosen.options.unroll_length, run.chosen.config.size)
+          for run in found} == {(32, 8, 8)}
+  assert [run.chosen.config.correction for run in found[:2]] == ["vtrace", "none"]
+
+
+@pytest.mark.parametrize("given, message", [
+  ({"seed": 1}, "--set.seed: a study has several seeds; choose them by --seeds"),
+  ({"r2d2.size": 1}, "--set.r2d2.size: the study trains impala; expected a key of it"),
+  ({"stepz": 1}, "config key 'stepz' is no key of the system 'impala'"),
+  ({"steps": 0}, "steps: found 0, expected a number above 0")])
+def test_wrong_values_are_refused(given, message, tmp_path):
+  with pytest.raises(UserError) as error:
+    small_studies.make_runs(tmp_path, **given)
+  assert message in str(error.value)
+
+
+def test_a_folder_with_another_run_is_refused_before_any_work(tmp_path):
+  found = small_studies.make_runs(tmp_path)
+  small_studies.finish(found[3], 1.0)
+  with pytest.raises(UserError, match="none_5/config.json: copies: found 16, expected 32"):
+    small_studies.make_runs(tmp_path, copies=32)
+
+
+def test_arms_are_selected_by_name_in_the_order_of_the_study():
+  study = small_studies.STUDY
+  assert studies.select(study, None) == study
+  assert [arm.name for arm in studies.select(study, ["none", "plain"]).arms] == ["plain", "none"]
+  assert [arm.name for arm in studies.select(study, ["none"]).arms] == ["none"]
+  with pytest.raises(UserError, match="--arms: 'all' is no arm; expected some of plain, none"):
+    studies.select(study, ["all"])
+  with pytest.raises(UserError, match="--arms: found none; expected some of plain, none"):
+    studies.select(study, [])
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_the_command_line_of_a_run_gives_its_values(study, tmp_path):
+  for run in studies.make_runs(study, {"min_replay": 7}, tmp_path):
+    words, name = studies.command(run), run.chosen.entry.name
+    start = ["-m", "starleague.experiments.companion", name, "--run", run.path.name, "--runs_dir",
+             str(tmp_path)]
+    assert list(words[1:1 + len(start)]) == start
+    found, defined = flags.FlagValues(), {}
+    for key, value in studies._flat(system_flags.choose(registry.find(name), {})).items():
+      defined[key] = system_flags._DEFINE[type(value)](
+        f"set.{key}", None, "", flag_values=found)
+    found(["companion", *(word for word in words if str(word).startswith("--set."))])
+    given = {key: flag.value for key, flag in defined.items() if flag.value is not None}
+    assert system_flags.choose(run.chosen.entry, given) == run.chosen
+    assert run.chosen.options.min_replay == 7
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_arms_of_a_study_have_names_of_their_own(study):
+  names = [arm.name for arm in study.arms]
+  assert len(set(names)) == len(names) > 1 and len({arm.title for arm in study.arms}) == len(names)
+
+
+def test_keys_of_a_system_reach_its_arms_only(tmp_path, monkeypatch):
+  entry = registry.find("impala")
+  monkeypatch.setattr(registry, "systems", lambda: {
+    "impala": entry, "twin": entry._replace(name="twin")})
+  study = small_studies.STUDY._replace(arms=(Arm("one", "1"), Arm("two", "2", system="twin")))
+  found = studies.make_runs(study, {"impala.size": 8, "twin.size": 9}, tmp_path)
+  assert [run.chosen.config.size for run in found[:2]] == [8, 9]
+  assert [studies.command(run)[3] for run in found[:2]] == ["impala", "twin"]
+
+
+def test_runs_are_trained_in_turn_and_finished_ones_skipped(tmp_path, train):
+  found = small_studies.make_runs(tmp_path)
+  small_studies.finish(found[0], 1.0)
+  reported, finished = [], []
+  arguments = (lambda *report: reported.append(report), lambda: finished.append(len(train)))
+  with pytest.raises(UserError, match="none_3 ended without an evaluation; see its logs"):
+    studies.train(found, *arguments)
+  assert train == ["none_3"] and finished == []  # too few steps
+  studies.train(found[:3], *arguments)
+  assert train == ["none_3", "none_3", "plain_5"] and finished == [2, 3]
+  assert reported[-1] == (3 * 2048, "plain_5")
+
+
+def test_more_steps_resume_a_finished_run(tmp_path):
+  run = small_studies.make_runs(tmp_path)[0]
+  small_studies.finish(run, 1.0)
+  assert run.finished
+  assert not small_studies.make_runs(tmp_path, steps=4096)[0].finished
+
+
+def test_a_run_that_dies_is_reported_with_its_log(tmp_path, monkeypatch):
+  monkeypatch.setattr(studies, "command", lambda run: (
+    sys.executable, "-c", "import sys; sys.exit('no room')"))
+  with pytest.raises(process_runner.ProcessFailed, match=(
+      "'plain_3' exited with status 1(.|\n)*no room")):
+    studies.train(small_studies.make_runs(tmp_path), lambda *report: None, lambda: None)

@@ -140,9 +140,7 @@ class ServerMatch:
 
   def _advance(self) -> None:
     """Plays up to the lowest loop that participants have asked for."""
-    waiting = [target for player, target in self._targets.items() if player not in self._left]
-    target = min(waiting) if waiting else self.loop
-    self._play(target)
+    self._play(min(self._targets.values()))
 
   def _play(self, target: int) -> None:
     """Plays up to a game loop, or to the end of the game."""
@@ -336,7 +334,4 @@ class ServerMatch:
     async with self._changed:
       if self.game.winner < 0:
         self._left.add(player)
-      else:
-        self._targets.pop(player, None)
-      self._advance()
       self._changed.notify_all()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.protocol import debug_pb, raw_pb, sc_pb
 from starleague.environments.sc2.server.sessions.session import Session
 
 SCV, COMMAND_CENTER, BARRACKS, MINERALS = 45, 18, 21, 341
@@ -68,3 +68,15 @@ def command(ability: int, *tags: int, **target) -> sc_pb.RequestAction:
   """The request of a raw command."""
   return sc_pb.RequestAction(actions=[sc_pb.Action(action_raw=raw_pb.ActionRaw(
     unit_command=raw_pb.ActionRawUnitCommand(ability_id=ability, unit_tags=tags, **target)))])
+
+
+async def win(session: Session) -> bytes:
+  """Plays a game to its natural end; returns its file."""
+  await start(session)
+  await ask(session, debug=sc_pb.RequestDebug(debug=[{"game_state": debug_pb.show_map}]))
+  seen = await step(session)
+  enemies = [unit.tag for unit in seen.observation.raw_data.units if unit.alliance == raw_pb.Enemy]
+  await ask(session, debug=sc_pb.RequestDebug(debug=[{"kill_unit": {"tag": enemies}}]))
+  last = await step(session, 16)
+  assert [result.result for result in last.player_result] == [sc_pb.Victory, sc_pb.Defeat]
+  return (await ask(session, save_replay=sc_pb.RequestSaveReplay())).save_replay.data

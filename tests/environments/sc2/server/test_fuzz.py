@@ -43,9 +43,21 @@ def _check(session, data, answer):
   return response
 
 
+async def _replay(session, draw, game):
+  """Starts the replay of a whole game, and often plays it to its natural end."""
+  await play.ask(session, start_replay=sc_pb.RequestStartReplay(
+    replay_data=game, observed_player_id=draw.randrange(3), options=play.interface()))
+  if draw.random() < 0.7:
+    await play.ask(session, step=sc_pb.RequestStep(count=1000))
+    assert session.status == sc_pb.ended
+
+
 async def fuzz(count, seed):
   """Sends messages; returns how many of each way of making were answered, and with what."""
   draw, tally = random.Random(seed), collections.Counter()
+  recorder = Session(wait_seconds=0.01)
+  game = await play.win(recorder)
+  await recorder.drop()
   session = Session(wait_seconds=0.01)
   await play.start(session)
   for _ in range(count):
@@ -53,6 +65,9 @@ async def fuzz(count, seed):
       session = Session(wait_seconds=0.01)
     if session.status in (sc_pb.launched, sc_pb.ended) and draw.random() < 0.1:
       await play.start(session)  # most messages meet a game
+    if draw.random() < 0.01:
+      await _replay(session, draw, game)
+      tally["replays"] += 1
     way, data = _message(draw)
     response = _check(session, data, await session.answer(data))
     tally[way, "error" if response.error else "answer"] += 1
@@ -65,7 +80,7 @@ async def fuzz(count, seed):
 def test_no_message_ends_the_server(count):
   tally = asyncio.run(fuzz(count, seed=count))
   print(dict(tally))
-  assert sum(tally.values()) == count
+  assert tally.pop("replays") > 0 and sum(tally.values()) == count
   for way in ("bytes", "damaged", "filled"):
     assert tally[way, "error"] > 0
   assert tally["filled", "answer"] > count / 10

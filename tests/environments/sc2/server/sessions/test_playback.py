@@ -54,6 +54,12 @@ def game():
   return play.run(script)
 
 
+@pytest.fixture(scope="module")
+def whole_game():
+  """The file of a game that its participant wins."""
+  return play.run(play.win)
+
+
 def replay(data, player, options=None, **fields):
   return sc_pb.RequestStartReplay(
     replay_data=data, observed_player_id=player, options=options or play.interface(), **fields)
@@ -130,3 +136,29 @@ def test_other_files_give_the_games_error(request_, error):
   answer, status = play.run(script)
   assert sc_pb.ResponseStartReplay.Error.Name(answer.error) == error
   assert status == sc_pb.launched
+
+
+@pytest.mark.parametrize("kind", ["leave_game", "quit", "start_replay", "create_game"])
+def test_a_replay_at_its_natural_end_is_left(whole_game, kind):
+  """The game has a winner: the match ends by itself, not by the end of the recording."""
+  async def script(session):
+    await play.ask(session, start_replay=replay(whole_game, 1))
+    await play.ask(session, step=sc_pb.RequestStep(count=1000))
+    last = await play.ask(session, observation=sc_pb.RequestObservation())
+    request = sc_pb.Request()
+    getattr(request, kind).SetInParent()
+    if kind == "start_replay":
+      request.start_replay.CopyFrom(replay(whole_game, 2))
+    if kind == "create_game":
+      request.create_game.local_map.map_path = "SkirmishMiniOpen"
+      request.create_game.player_setup.add(type=sc_pb.Participant)
+    return last, await session.respond(request)
+
+  last, answer = play.run(script)
+  assert last.status == sc_pb.ended
+  assert [result.result for result in last.observation.player_result] == [
+    sc_pb.Victory, sc_pb.Defeat]
+  assert list(answer.error) == [] and answer.WhichOneof("response") == kind
+  assert answer.status == {"leave_game": sc_pb.launched, "quit": sc_pb.quit,
+                           "start_replay": sc_pb.in_replay,
+                           "create_game": sc_pb.init_game}[kind]

@@ -21,6 +21,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
   parser.add_argument("-listen", default="127.0.0.1", help="address")
   parser.add_argument("-port", type=int, default=5000, help="of the websocket")
   parser.add_argument("-dataDir", default="", help="the installation, with a folder Maps")
+  parser.add_argument("-idleSeconds", type=float, default=300.0,
+                      help="to the end of a server without clients; 0: it never ends")
   parser.add_argument("-verbose", action="store_true", help="logs requests")
   return parser.parse_known_args(arguments)[0]
 
@@ -60,7 +62,7 @@ def main() -> None:
   if folder is not None and not (folder / "Maps").is_dir():
     folder = None
   try:
-    asyncio.run(connection.run(flags.listen, flags.port, folder))
+    asyncio.run(connection.run(flags.listen, flags.port, folder, flags.idleSeconds))
   except OSError as error:
     sys.exit(f"sc2 server: cannot listen on {flags.listen}:{flags.port}: {error}")
 

@@ -1,12 +1,15 @@
 """The link between the processes of a game with two participants.
 
 The process that got `create_game` hosts the game and listens at `server_ports.game_port`. The other
-one connects to it and forwards its client's requests: frames of four bytes of length and a Request
-or a Response. The real game's processes use these ports too, with a protocol of their own.
+one connects to it and forwards its client's requests. A frame is a number, a length, and a Request
+or a Response; a response has the number of its request. A request that waits for the other
+participant does not delay later ones. The real game's processes use these ports too, with a
+protocol of their own.
 """
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import struct
 import time
@@ -21,7 +24,7 @@ FORWARDED = ("game_info", "observation", "action", "step", "query", "debug", "sa
 ANSWER_SECONDS = 180.0
 _RETRY_SECONDS = 0.2
 _MOST_BYTES = 1 << 26
-_LENGTH = struct.Struct("!I")
+_HEADER = struct.Struct("!II")  # number, length
 
 Answer = Callable[[sc_pb.Request], Awaitable[sc_pb.Response]]
 
@@ -30,20 +33,23 @@ class LinkError(Exception):
   """The link between the processes is broken."""
 
 
-async def _read(reader: asyncio.StreamReader) -> bytes:
-  (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+_ENDS = (asyncio.IncompleteReadError, OSError, DecodeError, LinkError)  # of a link, or damage
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+  number, length = _HEADER.unpack(await reader.readexactly(_HEADER.size))
   if length > _MOST_BYTES:
     raise LinkError(f"a frame of {length} bytes: at most {_MOST_BYTES} are expected")
-  return await reader.readexactly(length)
+  return number, await reader.readexactly(length)
 
 
-async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
-  writer.write(_LENGTH.pack(len(data)) + data)
+async def _write(writer: asyncio.StreamWriter, number: int, data: bytes) -> None:
+  writer.write(_HEADER.pack(number, len(data)) + data)
   await writer.drain()
 
 
 class HostEnd:
-  """The host's end: accepts guests and answers their requests one after another."""
+  """The host's end: accepts guests and answers their requests."""
 
   def __init__(self) -> None:
     """Makes a host that does not listen yet."""
@@ -66,15 +72,19 @@ class HostEnd:
     async def serve(reader, writer):
       answer, gone = welcome()
       self._writers.add(writer)
+      answers: set[asyncio.Task] = set()
       try:
         while True:
-          request = sc_pb.Request()
-          request.ParseFromString(await _read(reader))
-          response = await answer(request)
-          await _write(writer, response.SerializeToString())
-      except (asyncio.IncompleteReadError, ConnectionError, DecodeError, LinkError) as error:
+          number, data = await _read(reader)
+          task = asyncio.create_task(
+            _answer(answer, writer, number, sc_pb.Request.FromString(data)))
+          answers.add(task)
+          task.add_done_callback(answers.discard)
+      except _ENDS as error:
         logging.info("guest=left reason=%s", type(error).__name__)
       finally:
+        for task in answers:
+          task.cancel()
         self._writers.discard(writer)
         writer.close()
         await gone()
@@ -91,12 +101,28 @@ class HostEnd:
         writer.close()
 
 
+async def _answer(answer: Answer, writer: asyncio.StreamWriter, number: int,
+                  request: sc_pb.Request) -> None:
+  """Answers a guest's request; an error of ours ends the link."""
+  try:
+    await _write(writer, number, (await answer(request)).SerializeToString())
+  except OSError:
+    logging.info("guest=left before its answer")
+  except Exception:
+    logging.exception("guest's request=%s failed", request.WhichOneof("request"))
+    writer.close()
+
+
 class GuestEnd:
   """The guest's end: forwards requests to the host."""
 
   def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
-    """Wraps a connection."""
-    self._reader, self._writer = reader, writer
+    """Wraps a connection; called in a running event loop."""
+    self._writer = writer
+    self._numbers = itertools.count()
+    self._waiting: dict[int, asyncio.Future[bytes | None]] = {}  # None: no answer will come
+    self._ended = "closed"  # why no more answers come
+    self._reading = asyncio.create_task(self._read_answers(reader))
 
   @classmethod
   async def connect(cls, address: str, port: int, seconds: float) -> "GuestEnd":
@@ -114,22 +140,45 @@ class GuestEnd:
           raise LinkError(f"no host of a game at {address}:{port}: {error}") from error
         await asyncio.sleep(_RETRY_SECONDS)
 
+  async def _read_answers(self, reader: asyncio.StreamReader) -> None:
+    """Gives each answer to the request that waits for it, until the link ends."""
+    try:
+      while True:
+        number, data = await _read(reader)
+        if number in self._waiting and not self._waiting[number].done():
+          self._waiting[number].set_result(data)
+    except _ENDS as error:
+      self._ended = type(error).__name__
+    finally:
+      for waiting in self._waiting.values():
+        if not waiting.done():
+          waiting.set_result(None)
+
   async def ask(self, request: sc_pb.Request) -> sc_pb.Response:
-    """Returns the host's answer.
+    """Returns the host's answer. Requests may overlap.
 
     Raises:
       LinkError: the host is gone or does not answer in time.
     """
-    response = sc_pb.Response()
+    number = next(self._numbers) % (1 << 32)
+    waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
     try:
-      await _write(self._writer, request.SerializeToString())
-      response.ParseFromString(await asyncio.wait_for(_read(self._reader), ANSWER_SECONDS))
-    except (OSError, asyncio.IncompleteReadError, TimeoutError, DecodeError) as error:
+      if self._reading.done():
+        waiting.set_result(None)
+      else:
+        await _write(self._writer, number, request.SerializeToString())
+      data = await asyncio.wait_for(waiting, ANSWER_SECONDS)
+      if data is None:
+        raise LinkError(f"the host of the game is gone: {self._ended}")
+      return sc_pb.Response.FromString(data)
+    except (OSError, TimeoutError, DecodeError) as error:
       raise LinkError(f"the host of the game is gone: {type(error).__name__}") from error
-    return response
+    finally:
+      del self._waiting[number]
 
   async def close(self) -> None:
     """Ends the link."""
+    self._reading.cancel()
     self._writer.close()
     with contextlib.suppress(OSError):
       await self._writer.wait_closed()

@@ -17,6 +17,13 @@ from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.game import battlefields
 from starleague.environments.sc2.server.game.version import BUILD, DATA_VERSION, VERSION
 from starleague.environments.sc2.server.sessions import link, recordings
+from starleague.environments.sc2.server.sessions.guest import GuestGame
+from starleague.environments.sc2.server.sessions.join_checks import (
+  Join,
+  join_problem,
+  participants,
+  resolution_problem,
+)
 from starleague.environments.sc2.server.sessions.match import (
   WAIT_SECONDS,
   MatchSetup,
@@ -28,16 +35,15 @@ from starleague.environments.sc2.server.sessions.playback import Playback
 from starleague.environments.sc2.server.sessions.setups import SetupError, draw_races, make_setup
 from starleague.environments.sc2.server.views.seats import ServerSeat
 
-MOST_RESOLUTION = 1024  # of a feature layer's sides
 _NO_GAME = (sc_pb.launched, sc_pb.init_game)
 _PLAYED = (sc_pb.in_game, sc_pb.in_replay, sc_pb.ended)
-_ALWAYS = ("ping", "available_maps", "save_map", "quit", "create_game", "start_replay",
-           "replay_info")
 _IN_GAME = (*link.FORWARDED, "restart_game", "leave_game")
+# Requests that start or end games: one at a time. Others are answered while one of them, or a step,
+# waits for another participant.
+_EXCLUSIVE = ("create_game", "join_game", "start_replay", "restart_game", "leave_game", "quit")
 _UNSUPPORTED = ("obs_action", "map_command", "quick_save", "quick_load")
 
 Handler = Callable[[Any], Awaitable[sc_pb.Response]]
-Join = sc_pb.ResponseJoinGame
 
 
 class Session:
@@ -64,14 +70,16 @@ class Session:
     self._match: ServerMatch | None = None
     self._player = 0
     self._host = link.HostEnd()
-    self._guest: link.GuestEnd | None = None
-    self._lock = asyncio.Lock()  # one request at a time, as in the game
+    self._guest: GuestGame | None = None
+    self._client: object = None  # the connection that has joined the game
+    self._lock = asyncio.Lock()  # of `_EXCLUSIVE` requests
 
-  async def answer(self, data: bytes) -> bytes:
+  async def answer(self, data: bytes, client: object = None) -> bytes:
     """Answers a request.
 
     Args:
       data: a serialised Request; anything else gets an error.
+      client: identifies the connection, for `client_left`.
     """
     request = sc_pb.Request()
     try:
@@ -79,19 +87,27 @@ class Session:
     except DecodeError as error:
       return sc_pb.Response(error=[f"Could not parse the request: {error}"],
                             status=self.status).SerializeToString()
-    async with self._lock:
+    kind = request.WhichOneof("request")
+    async with self._lock if kind in _EXCLUSIVE else contextlib.nullcontext():
+      if kind == "join_game" and self.status in _NO_GAME:
+        self._client = client
       return (await self.respond(request)).SerializeToString()
+
+  async def client_left(self, client: object) -> None:
+    """Leaves a game of two participants whose client has closed its connection: a defeat."""
+    async with self._lock:
+      if client is self._client:
+        self._client = None
+        if self._guest is not None or (
+            self._setup is not None and len(participants(self._setup)) > 1):
+          await self.drop(keep_guests=True)
 
   async def respond(self, request: sc_pb.Request) -> sc_pb.Response:
     """Answers a parsed request; errors become part of the response."""
     kind = request.WhichOneof("request")
     try:
       response = await self._dispatch(kind, request)
-    except link.LinkError as error:
-      response = sc_pb.Response(error=[str(error)])
-      await self._close_guest()  # without a farewell, which would wait for an answer again
-      await self.drop()
-    except Refused as error:
+    except (link.LinkError, Refused) as error:
       response = sc_pb.Response(error=[str(error)])
     except Exception as error:  # the server outlives every request
       logging.exception("request=%s failed", kind)
@@ -115,33 +131,38 @@ class Session:
     if kind == "join_game" and self.status not in _NO_GAME:
       raise Refused("Already in a game")
     if kind in link.FORWARDED and self._guest is not None:
-      response = await self._guest.ask(request)
-      self.status = response.status
-      return response
+      return await self._forward(self._guest, request)
     if kind in link.FORWARDED and self._match is not None:
       return await self._match.answer(self._player, request)
     handler: Handler = getattr(self, f"_{kind}")
     return await handler(getattr(request, kind))
 
-  async def _close_guest(self) -> None:
-    guest, self._guest = self._guest, None
-    if guest is not None:
-      await guest.close()
+  async def _forward(self, guest: GuestGame, request: sc_pb.Request) -> sc_pb.Response:
+    """Answers a guest's request. Another connection may leave the game meanwhile."""
+    try:
+      response = await guest.answer(request)
+    except link.LinkError:
+      async with self._lock:
+        if self._guest is guest:
+          await self.drop()
+      raise
+    if self._guest is guest:
+      self.status = guest.status
+    return response
 
   async def drop(self, keep_guests: bool = False) -> None:
     """Leaves the game and closes all links; `keep_guests` lets guests read their result."""
+    self.status = sc_pb.launched
     match, self._match = self._match, None
     if match is not None:
       await match.leave(self._player)
       match.close()
-    if self._guest is not None:
-      with contextlib.suppress(link.LinkError):  # the host has left already
-        await self._guest.ask(sc_pb.Request(leave_game=sc_pb.RequestLeaveGame()))
-      await self._close_guest()
+    guest, self._guest = self._guest, None
+    if guest is not None:
+      await guest.leave()
     await self._host.close(keep_guests)
     self._setup, self._seats, self._races = None, {}, {}
     self._joined = asyncio.Event()
-    self.status = sc_pb.launched
 
   # Without a game.
 
@@ -176,7 +197,7 @@ class Session:
       return sc_pb.Response(start_replay=error(error=error.MissingReplay))
     if not request.HasField("options"):
       return sc_pb.Response(start_replay=error(error=error.MissingOptions))
-    problem = _resolution_problem(request.options)
+    problem = resolution_problem(request.options)
     try:
       if problem is not None:
         raise ValueError(problem)
@@ -217,14 +238,14 @@ class Session:
   async def _join_game(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
     if self._setup is None and not request.server_ports.game_port:
       raise Refused("No game to join: create one, or name the host's server_ports")
-    problem = _join_problem(request, self._setup)
+    problem = join_problem(request, self._setup)
     if problem is not None:
       return sc_pb.Response(join_game=problem)
     if self._setup is None:
       return await self._join_as_guest(request)
     if request.HasField("observed_player_id"):
       return self._watch(self._setup, request)
-    seats = _participants(self._setup)
+    seats = participants(self._setup)
     self._player = seats[0]
     self._seat(self._player, request)
     if len(seats) > 1:
@@ -278,7 +299,8 @@ class Session:
     if response.error or response.join_game.HasField("error"):
       await guest.close()
       return response
-    self._guest, self.status = guest, sc_pb.in_game
+    self._guest = GuestGame(guest, response.join_game.player_id)
+    self.status = sc_pb.in_game
     return response
 
   def _welcome(self) -> tuple[link.Answer, Callable[[], Awaitable[None]]]:
@@ -316,7 +338,7 @@ class Session:
   async def _admit(self, request: sc_pb.RequestJoinGame,
                    admitted: list[tuple[int, ServerMatch]]) -> sc_pb.Response:
     """Gives a guest the second seat."""
-    seats = _participants(self._setup) if self._setup else []
+    seats = participants(self._setup) if self._setup else []
     free = [seat for seat in seats if seat not in self._seats]
     if not free:
       return sc_pb.Response(join_game=Join(error=Join.GameFull))
@@ -337,6 +359,7 @@ class Session:
       return sc_pb.Response(restart_game=sc_pb.ResponseRestartGame(
         error=sc_pb.ResponseRestartGame.LaunchError,
         error_details="only a game of one participant can be restarted"))
+    await match.leave(self._player)  # wakes requests that wait for a game loop
     match.close()
     self._setup = setup._replace(seed=(setup.seed + 1) % 2 ** 31)
     old = self._seats[self._player]
@@ -348,46 +371,3 @@ class Session:
 
 def _internal_error(error: Exception) -> sc_pb.Response:
   return sc_pb.Response(error=[f"Internal error: {type(error).__name__}: {error}"])
-
-
-def _participants(setup: MatchSetup) -> list[int]:
-  return [player for player, info in enumerate(setup.players) if info.type == sc_pb.Participant]
-
-
-def _resolution_problem(options: sc_pb.InterfaceOptions) -> str | None:
-  """Returns the error in the resolutions of an interface, or None."""
-  for camera in (options.feature_layer, options.render):
-    sizes = (camera.resolution, camera.minimap_resolution)
-    if any(not 0 <= side <= MOST_RESOLUTION for size in sizes for side in (size.x, size.y)):
-      return f"resolution: expected 0 to {MOST_RESOLUTION}"
-  return None
-
-
-def _join_problem(request: sc_pb.RequestJoinGame, setup: MatchSetup | None) -> Join | None:
-  """Returns the error of a client that cannot join, or None."""
-  watches = request.HasField("observed_player_id")
-  if not watches and not request.HasField("race"):
-    return Join(error=Join.MissingParticipation, error_details="race: expected one, found none")
-  problem = _resolution_problem(request.options)
-  if problem is not None:
-    return Join(error=Join.OtherError, error_details=problem)
-  if watches:
-    return _watch_problem(request, setup)
-  if setup is not None and not _participants(setup):
-    return Join(error=Join.GameFull, error_details="the game has room for an observer only")
-  needs_ports = setup is None or len(_participants(setup)) > 1
-  if needs_ports and not 0 < request.server_ports.game_port < 2 ** 16:
-    return Join(error=Join.MissingPorts, error_details="server_ports.game_port: expected a port")
-  return None
-
-
-def _watch_problem(request: sc_pb.RequestJoinGame, setup: MatchSetup | None) -> Join | None:
-  """Returns the error of a client that cannot observe, or None."""
-  if setup is None or _participants(setup):
-    return Join(error=Join.FeatureUnsupported,
-                error_details="observers watch games of computer players only")
-  if not 0 <= request.observed_player_id <= len(setup.players):
-    return Join(
-      error=Join.InvalidObservedPlayerId,
-      error_details=f"expected 0 to {len(setup.players)}, found {request.observed_player_id}")
-  return None

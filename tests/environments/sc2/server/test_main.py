@@ -3,6 +3,7 @@
 import pytest
 
 from starleague.environments.sc2.server import __main__ as program
+from starleague.environments.sc2.server.sessions import connection
 
 
 @pytest.mark.parametrize("arguments, found", [
@@ -16,3 +17,9 @@ from starleague.environments.sc2.server import __main__ as program
 def test_flags_of_the_game_are_taken(arguments, found):
   flags = program.parse(arguments)
   assert (flags.listen, flags.port, flags.dataDir, flags.verbose) == found
+
+
+@pytest.mark.parametrize("arguments, seconds", [
+  ([], connection.IDLE_SECONDS), (["-idleSeconds", "0"], 0), (["-idleSeconds", "7.5"], 7.5)])
+def test_a_server_without_clients_has_a_time(arguments, seconds):
+  assert program.parse(arguments).idleSeconds == seconds

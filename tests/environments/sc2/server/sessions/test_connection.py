@@ -1,12 +1,20 @@
-"""The end of a server whose client waits."""
+"""Clients that wait, vanish or come late, and the end of a server."""
 
 import asyncio
+import time
 
 import portpicker
+import pytest
+from websockets.asyncio import client
+from websockets.exceptions import ConnectionClosed
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.sessions import connection
 from starleague.environments.sc2.server.sessions.session import Session
+from tests.environments.sc2.server import play
+
+PARTICIPANT = sc_pb.PlayerSetup(type=sc_pb.Participant)
+DEADLINE = 30.0  # s: far below the 120 s for another participant
 
 
 class Client:
@@ -18,6 +26,9 @@ class Client:
   async def recv(self, decode):
     return self.requests.pop(0).SerializeToString()
 
+  async def wait_closed(self):
+    await asyncio.Event().wait()
+
   async def send(self, data):
     self.answers.append(sc_pb.Response.FromString(data))
 
@@ -26,7 +37,7 @@ def test_a_server_ends_while_a_client_waits_for_a_participant():
   participant = sc_pb.PlayerSetup(type=sc_pb.Participant)
   join = sc_pb.RequestJoinGame(race=1)
   join.server_ports.game_port = join.server_ports.base_port = portpicker.pick_unused_port()
-  client = Client(
+  waiting = Client(
     sc_pb.Request(create_game=sc_pb.RequestCreateGame(
       local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
       player_setup=[participant, participant])),
@@ -34,7 +45,7 @@ def test_a_server_ends_while_a_client_waits_for_a_participant():
 
   async def script():
     session = Session(wait_seconds=600)
-    talk = asyncio.create_task(connection._talk(session, client))
+    talk = asyncio.create_task(connection._talk(session, waiting))
     await asyncio.sleep(0.2)
     waited = not talk.done()
     session.quits.set()
@@ -43,4 +54,174 @@ def test_a_server_ends_while_a_client_waits_for_a_participant():
     return waited
 
   assert asyncio.run(script())
-  assert [answer.WhichOneof("response") for answer in client.answers] == ["create_game"]
+  assert [answer.WhichOneof("response") for answer in waiting.answers] == ["create_game"]
+
+
+class Remote:
+  """A client of a server, over its websocket."""
+
+  def __init__(self, websocket):
+    self.websocket = websocket
+
+  async def ask(self, **request):
+    await self.websocket.send(sc_pb.Request(**request).SerializeToString())
+    response = sc_pb.Response.FromString(await asyncio.wait_for(self.websocket.recv(), DEADLINE))
+    assert not response.error, response.error
+    return response
+
+  def vanish(self):
+    """Closes the connection without a farewell."""
+    self.websocket.transport.abort()
+
+
+async def connect(port):
+  for _ in range(200):
+    try:
+      return Remote(await client.connect(f"ws://127.0.0.1:{port}/sc2api", max_size=None))
+    except OSError:
+      await asyncio.sleep(0.05)
+  raise AssertionError("the server does not listen")
+
+
+async def two_players():
+  """Two servers, and the clients of a game of two participants."""
+  ports = [portpicker.pick_unused_port() for _ in range(3)]
+  servers = [asyncio.create_task(connection.run("127.0.0.1", port, None)) for port in ports[:2]]
+  host, guest = [await connect(port) for port in ports[:2]]
+  await host.ask(create_game=sc_pb.RequestCreateGame(
+    local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), player_setup=[PARTICIPANT] * 2))
+  join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+  join.server_ports.game_port = join.server_ports.base_port = ports[2]
+  await asyncio.gather(host.ask(join_game=join), guest.ask(join_game=join))
+  for one in (host, guest):
+    await one.ask(observation=sc_pb.RequestObservation())
+  return servers, ports, host, guest
+
+
+async def end(servers):
+  for server in servers:
+    server.cancel()
+  await asyncio.wait(servers)
+
+
+@pytest.mark.parametrize("waits", ["host", "guest"])
+def test_a_client_that_vanishes_has_lost_at_once(waits):
+  async def script():
+    servers, _, host, guest = await two_players()
+    one, other = (host, guest) if waits == "host" else (guest, host)
+    step = asyncio.create_task(one.ask(step=sc_pb.RequestStep(count=8)))
+    await asyncio.sleep(0.1)
+    waited = not step.done()
+    other.vanish()
+    status = (await step).status
+    last = (await one.ask(observation=sc_pb.RequestObservation())).observation
+    left = (await one.ask(leave_game=sc_pb.RequestLeaveGame())).status
+    await end(servers)
+    return waited, status, [result.result for result in last.player_result], left
+
+  waited, status, results, left = asyncio.run(script())
+  assert waited and status == sc_pb.ended and left == sc_pb.launched
+  assert results == ([sc_pb.Victory, sc_pb.Defeat] if waits == "host" else
+                     [sc_pb.Defeat, sc_pb.Victory])
+
+
+def test_a_guest_whose_hosts_process_ends_has_won():
+  async def script():
+    servers, _, host, guest = await two_players()
+    await host.ask(quit=sc_pb.RequestQuit())
+    await asyncio.wait(servers[:1], timeout=DEADLINE)
+    step = await guest.ask(step=sc_pb.RequestStep(count=8))
+    last = (await guest.ask(observation=sc_pb.RequestObservation())).observation
+    await end(servers)
+    return step, last
+
+  step, last = asyncio.run(script())
+  assert step.status == sc_pb.ended
+  assert [result.result for result in last.player_result] == [sc_pb.Defeat, sc_pb.Victory]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_other_connections_are_answered_while_a_step_waits(number):
+  """The host's and the guest's."""
+  async def script():
+    servers, ports, *players = await two_players()
+    step = asyncio.create_task(players[number].ask(step=sc_pb.RequestStep(count=8)))
+    other = await connect(ports[number])
+    ping = await other.ask(ping=sc_pb.RequestPing())
+    seen = await other.ask(observation=sc_pb.RequestObservation())
+    other.vanish()  # it is no player
+    await asyncio.sleep(0.1)
+    waits = not step.done()
+    await players[1 - number].ask(step=sc_pb.RequestStep(count=8))
+    loop = (await step).step.simulation_loop
+    await end(servers)
+    return ping, seen, waits, loop
+
+  ping, seen, waits, loop = asyncio.run(script())
+  assert ping.ping.data_build == 75689 and ping.status == seen.status == sc_pb.in_game
+  assert seen.observation.observation.game_loop == 0 and waits and loop == 8
+
+
+def test_a_participant_that_vanishes_while_it_joins_frees_the_server():
+  async def script():
+    port = portpicker.pick_unused_port()
+    server = asyncio.create_task(connection.run("127.0.0.1", port, None))
+    first, other = await connect(port), await connect(port)
+    await first.ask(create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), player_setup=[PARTICIPANT] * 2))
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = join.server_ports.base_port = portpicker.pick_unused_port()
+    joining = asyncio.create_task(first.ask(join_game=join))
+    await asyncio.sleep(0.1)
+    first.vanish()
+    with pytest.raises(ConnectionClosed):
+      await joining
+    while (await other.ask(ping=sc_pb.RequestPing())).status != sc_pb.launched:
+      await asyncio.sleep(0.05)
+    await other.ask(create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), player_setup=[PARTICIPANT]))
+    joined = await other.ask(join_game=sc_pb.RequestJoinGame(race=1))
+    await end([server])
+    return joined
+
+  assert asyncio.run(script()).status == sc_pb.in_game
+
+
+def test_a_game_of_one_participant_outlives_its_connection():
+  async def script():
+    port = portpicker.pick_unused_port()
+    server = asyncio.create_task(connection.run("127.0.0.1", port, None))
+    first = await connect(port)
+    await first.ask(create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), player_setup=[PARTICIPANT]))
+    await first.ask(join_game=sc_pb.RequestJoinGame(race=1))
+    first.vanish()
+    again = await connect(port)
+    found = await again.ask(step=sc_pb.RequestStep(count=8))
+    await end([server])
+    return found
+
+  found = asyncio.run(script())
+  assert found.status == sc_pb.in_game and found.step.simulation_loop == 8
+
+
+def test_a_server_ends_some_time_after_its_last_client_has_left():
+  async def script():
+    port = portpicker.pick_unused_port()
+    server = asyncio.create_task(connection.run("127.0.0.1", port, None, idle_seconds=0.4))
+    await asyncio.sleep(0.8)  # before the first client it waits
+    first, second = await connect(port), await connect(port)
+    first.vanish()
+    await asyncio.sleep(0.8)  # there is another
+    second.vanish()
+    await asyncio.sleep(0.1)
+    third = await connect(port)  # in time
+    await asyncio.sleep(0.8)
+    served = not server.done() and (await third.ask(ping=sc_pb.RequestPing())).status
+    await third.websocket.close()
+    start = time.monotonic()
+    await asyncio.wait_for(server, DEADLINE)
+    return served, time.monotonic() - start
+
+  served, seconds = asyncio.run(script())
+  assert served == sc_pb.launched and seconds >= 0.3

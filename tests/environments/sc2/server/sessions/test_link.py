@@ -1,10 +1,13 @@
 """Two sessions play one game: one hosts it, the other forwards its requests."""
 
 import asyncio
+import struct
 
 import portpicker
+import pytest
 
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.sessions import link
 from starleague.environments.sc2.server.sessions.session import Session
 from tests.environments.sc2.server import play
 
@@ -137,3 +140,104 @@ def test_waiting_has_an_end():
   assert "no host of a game at 127.0.0.1" in nobody.error[0]
   assert "another player did not step" in stuck.error[0]
   assert "the host of the game is gone" in gone.error[0] and gone.status == sc_pb.launched
+
+
+async def _connected(answer, gone=None):
+  """A host end with this answer, and a guest end."""
+  async def nothing():
+    pass
+
+  host, port = link.HostEnd(), portpicker.pick_unused_port()
+  await host.listen("127.0.0.1", port, lambda: (answer, gone or nothing))
+  return host, await link.GuestEnd.connect("127.0.0.1", port, 5)
+
+
+def test_a_request_that_waits_does_not_delay_later_ones():
+  async def script():
+    released, order = asyncio.Event(), []
+
+    async def answer(request):
+      if request.HasField("step"):
+        await released.wait()
+      order.append(request.id)
+      return sc_pb.Response(id=request.id)
+
+    host, guest = await _connected(answer)
+    waiting = asyncio.create_task(guest.ask(sc_pb.Request(id=1, step=sc_pb.RequestStep())))
+    fast = [(await guest.ask(sc_pb.Request(id=number, data=sc_pb.RequestData()))).id
+            for number in (2, 3)]
+    waited = not waiting.done()
+    released.set()
+    slow = (await waiting).id
+    await guest.close()
+    await host.close()
+    return fast, waited, slow, order
+
+  assert asyncio.run(script()) == ([2, 3], True, 1, [2, 3, 1])
+
+
+@pytest.mark.parametrize("closes", ["guest", "host"])
+def test_the_end_of_a_link_ends_requests_that_wait(closes):
+  async def script():
+    left = asyncio.Event()
+
+    async def answer(request):
+      await asyncio.Event().wait()
+
+    async def gone():
+      left.set()
+
+    host, guest = await _connected(answer, gone)
+    waiting = asyncio.create_task(guest.ask(sc_pb.Request(step=sc_pb.RequestStep())))
+    await asyncio.sleep(0.05)
+    await {"guest": guest, "host": host}[closes].close()
+    errors = []
+    for request in (waiting, guest.ask(sc_pb.Request(step=sc_pb.RequestStep()))):
+      with pytest.raises(link.LinkError) as found:
+        await asyncio.wait_for(request, 5)
+      errors.append(str(found.value))
+    await asyncio.wait_for(left.wait(), 5)
+    await guest.close()
+    await host.close()
+    return errors
+
+  reason = {"guest": "closed", "host": "IncompleteReadError"}[closes]
+  assert asyncio.run(script()) == [f"the host of the game is gone: {reason}"] * 2
+
+
+def test_damaged_frames_end_the_link():
+  async def script(frame):
+    left = asyncio.Event()
+
+    async def gone():
+      left.set()
+
+    host, port = link.HostEnd(), portpicker.pick_unused_port()
+    await host.listen("127.0.0.1", port, lambda: (None, gone))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame)
+    ended = await asyncio.wait_for(reader.read(), 5)
+    await asyncio.wait_for(left.wait(), 5)
+    writer.close()
+    await host.close()
+    return ended
+
+  too_long = struct.pack("!II", 0, 2 ** 31)
+  no_request = struct.pack("!II", 0, 3) + b"\x07\xff\xff"
+  for frame in (too_long, no_request):
+    assert asyncio.run(script(frame)) == b""
+
+
+def test_an_error_of_the_host_ends_the_link(caplog):
+  async def script():
+    async def answer(request):
+      raise ZeroDivisionError("an error of ours")
+
+    host, guest = await _connected(answer)
+    with pytest.raises(link.LinkError, match="the host of the game is gone"):
+      await asyncio.wait_for(guest.ask(sc_pb.Request(step=sc_pb.RequestStep())), 5)
+    await guest.close()
+    await host.close()
+
+  asyncio.run(script())
+  assert "guest's request=step failed" in caplog.text

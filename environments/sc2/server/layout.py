@@ -9,6 +9,7 @@ It holds `Versions/Base75689/SC2_x64`, a script that starts the server with this
 import argparse
 import os
 import pathlib
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -16,12 +17,13 @@ from collections.abc import Iterable
 import starleague
 from starleague.common import files
 from starleague.environments.sc2.server.game import battlefields
-from starleague.environments.sc2.server.game.battlefields import SUFFIX, Battlefield
+from starleague.environments.sc2.server.game.battlefields import SUFFIX, Battlefield, MapError
 from starleague.environments.sc2.server.game.version import BUILD
 
 # Maps that examples of python-sc2 name.
 EXAMPLE_MAPS = (
-  "AbyssalReefLE", "AcropolisLE", "AutomatonLE", "BelShirVestigeLE", "BerlingradAIE",
+  "(2)CatalystLE", "Abyssal Reef LE", "AbyssalReefLE", "AcropolisLE", "AutomatonLE",
+  "BelShirVestigeLE", "BerlingradAIE",
   "CatalystLE", "DarknessSanctuaryLE", "DiscoBloodbathLE", "EphemeronLE", "GoldenWallLE",
   "HardwireAIE", "IceandChromeLE", "InsideAndOutAIE", "KairosJunctionLE", "LightshadeLE",
   "NewRepugnancyLE", "OdysseyLE", "OxideLE", "PillarsofGoldLE", "PortAleksanderLE",
@@ -33,16 +35,29 @@ def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:
 
   Args:
     names: of more maps, directly below `Maps/`.
+
+  Raises:
+    MapError: a name has a folder.
   """
   from pysc2 import maps as pysc2_maps
 
-  found = battlefields.stand_ins()
-  for name, kind in pysc2_maps.get_maps().items():
-    if (kind.players or 0) >= 2 and kind.filename:
-      found.setdefault(kind().path.replace(os.sep, "/"), battlefields.stand_in(name))
-  for name in (*EXAMPLE_MAPS, *names):
-    found[f"{name}{SUFFIX}"] = battlefields.stand_in(name)
-  return found
+  ladder = [kind().path.replace(os.sep, "/") for kind in pysc2_maps.get_maps().values()
+            if (kind.players or 0) >= 2 and kind.filename]
+  more = [f"{_checked(name)}{SUFFIX}" for name in (*EXAMPLE_MAPS, *names)]
+  return battlefields.stand_ins() | {
+    path: battlefields.stand_in(path) for path in (*ladder, *more)}
+
+
+def _checked(name: str) -> str:
+  """Returns a map's name without the suffix of its file.
+
+  Raises:
+    MapError: the name is no file's name, so that the file would lie in another folder.
+  """
+  stem = re.sub(rf"{re.escape(SUFFIX)}$", "", name, flags=re.IGNORECASE)
+  if stem in ("", ".", "..") or re.search(r"[/\\\0]", stem):
+    raise MapError(f'map: expected a name without a folder, such as "AcropolisLE", found {name!r}')
+  return stem
 
 
 def script() -> str:
@@ -60,13 +75,17 @@ def make_layout(folder: pathlib.Path, names: Iterable[str] = ()) -> pathlib.Path
   Args:
     folder: for SC2PATH.
     names: of more maps.
+
+  Raises:
+    MapError: a name has a folder; nothing is written.
   """
+  battlefields_by_path = maps(names)
   folder = folder.expanduser().resolve()
   program = folder / "Versions" / f"Base{BUILD}" / "SC2_x64"
   with files.replacing(program) as file:
     file.write(script())
   program.chmod(0o755)
-  for path, battlefield in maps(names).items():
+  for path, battlefield in battlefields_by_path.items():
     with files.replacing(folder / "Maps" / path, "wb") as file:
       file.write(battlefields.encode(battlefield))
   return folder
@@ -78,7 +97,11 @@ def main() -> None:
   parser.add_argument("folder", type=pathlib.Path)
   parser.add_argument("--map", action="append", default=[], help="name of one more map")
   flags = parser.parse_args()
-  print(f"export SC2PATH={shlex.quote(str(make_layout(flags.folder, flags.map)))}")
+  try:
+    folder = make_layout(flags.folder, flags.map)
+  except MapError as error:
+    sys.exit(f"error: {error}")
+  print(f"export SC2PATH={shlex.quote(str(folder))}")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ and some of them the bytes. Names that pysc2 and python-sc2 know, such as
 """
 
 import dataclasses
+import functools
 import json
 import pathlib
+import re
 import zlib
 
 from starleague.common.errors import UserError
@@ -76,10 +78,26 @@ def decode(data: bytes) -> Battlefield:
 
 
 def stand_in(name: str) -> Battlefield:
-  """Returns the battlefield that represents another game's map; the name alone decides it."""
-  maps = map_names("large")
-  stem = pathlib.PurePath(name).stem.lower()
-  return Battlefield("large", maps[zlib.crc32(stem.encode()) % len(maps)])
+  """Returns the battlefield of a map's name: a fixed one, or one of `large` by the name.
+
+  Folder, spelling and edition make no difference: "(2)CatalystLE", "Catalyst LE" and
+  "Ladder2018Season2/CatalystLE.SC2Map" are one map.
+  """
+  key, maps = _key(name), map_names("large")
+  drawn = Battlefield("large", maps[zlib.crc32(f"{key}le".encode()) % len(maps)])
+  return _fixed().get(key, drawn)
+
+
+def _key(name: str) -> str:
+  """Returns a map's letters and digits, without folder, number of players and edition."""
+  stem = re.sub(r"\.sc2map$", "", name.replace("\\", "/").rpartition("/")[2], flags=re.IGNORECASE)
+  stem = re.sub(r"^\(\d+\)|[\W_]+", "", stem)
+  return re.sub(r"(?<=.)([Ll][Ee]|TE)$", "", stem).casefold()
+
+
+@functools.cache
+def _fixed() -> dict[str, Battlefield]:
+  return {_key(path): battlefield for path, battlefield in stand_ins().items()}
 
 
 def own_maps() -> dict[str, Battlefield]:
@@ -138,9 +156,7 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
       data = file.read(_MOST_BYTES + 1)
   if not name and not data:
     raise MapError("map: expected a name or the bytes of a map, found neither")
-  known = {pathlib.PurePath(path).stem: field for path, field in stand_ins().items()}
   try:
     return decode(data)
   except MapError:
-    stem = pathlib.PurePath(name).stem
-    return known.get(stem) or stand_in(name)
+    return stand_in(name)

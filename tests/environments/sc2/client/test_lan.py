@@ -154,10 +154,13 @@ def test_an_agent_joins_the_game_of_pysc2s_host(tmp_path, monkeypatch):
       state = env.advance(env.act(state, both, env.due(state)))
     assert loops == [5 * number for number in range(12)]
     assert int(observation.home_race) == int(observation.away_race) == 1
-    _end(host)
-    with pytest.raises(processes.GameError):
-      for _ in range(100):
-        state = env.advance(env.act(state, both, env.due(state)))
+    assert not env.outcome(state).over
+    _end(host)  # a host that vanishes has lost
+    for _ in range(100):
+      state = env.advance(env.act(state, both, env.due(state)))
+      if env.outcome(state).over:
+        break
+    assert env.outcome(state).over and env.outcome(state).reward.tolist() == [1, -1]
   finally:
     _end(host)
     if games is not None:

@@ -54,3 +54,30 @@ def test_a_layout_can_be_written_again(folder):
   before = sorted(os.listdir(folder / "Maps"))
   layout.make_layout(folder, ["MyMapLE"])
   assert sorted(os.listdir(folder / "Maps")) == before
+
+
+def test_no_name_stands_for_two_maps():
+  found = {}
+  for path, battlefield in layout.maps(["Simple64", "Thunderbird LE", "MyMap.SC2Map"]).items():
+    stem = path.rpartition("/")[2].removesuffix(".SC2Map").replace(" ", "").lower()
+    found.setdefault(stem.removesuffix("le"), set()).add(battlefield)
+  assert "mymap" in found and "thunderbird" in found
+  assert {stem: maps for stem, maps in found.items() if len(maps) > 1} == {}
+
+
+@pytest.mark.parametrize("name", [
+  "../../x", "/tmp/x", "..", "", ".SC2Map", "a/b", "a\\b", "a\0b", "../x.SC2Map"])
+def test_names_outside_the_folder_are_refused(tmp_path, name):
+  with pytest.raises(battlefields.MapError) as found:
+    layout.make_layout(tmp_path / "game", [name])
+  assert str(found.value) == (
+    f'map: expected a name without a folder, such as "AcropolisLE", found {name!r}')
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_refuses_with_one_line(tmp_path, monkeypatch):
+  monkeypatch.setattr("sys.argv", ["layout", str(tmp_path / "game"), "--map", "../../x"])
+  with pytest.raises(SystemExit) as found:
+    layout.main()
+  assert str(found.value).startswith("error: map: expected a name without a folder")
+  assert list(tmp_path.iterdir()) == []

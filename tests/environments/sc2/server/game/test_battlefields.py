@@ -58,3 +58,27 @@ def test_stand_ins_depend_on_the_name_alone():
   maps = {battlefields.stand_in(f"Map{i}LE").map for i in range(30)}
   assert maps == {"open", "ramps", "river"}
   assert battlefields.stand_in("a/AcropolisLE.SC2Map") == battlefields.stand_in("acropolisle")
+
+
+@pytest.mark.parametrize("spellings", [
+  ("(2)CatalystLE", "Catalyst LE", "Catalyst", "Ladder2018Season2/CatalystLE.SC2Map",
+   "catalystle.sc2map", "Ladder2018Season2\\CatalystLE.SC2Map"),
+  ("Bel'Shir Vestige LE", "BelShirVestigeLE", "BelShirVestige"),
+  ("16-BitLE", "16Bit", "16-Bit LE"), ("Newkirk Precinct TE", "NewkirkPrecinct"),
+  ("Para Site LE", "ParaSite", "ParaSiteLE"), ("Simple64", "Melee/Simple64.SC2Map", "simple 64"),
+  ("SkirmishMiniOpen", "Skirmish/SkirmishMiniOpen.SC2Map", "skirmish mini open")])
+def test_one_name_is_one_map_in_any_folder_and_spelling(spellings):
+  assert len({battlefields.stand_in(name) for name in spellings}) == 1
+  assert len({battlefields.find(name, b"", None) for name in spellings}) == 1
+
+
+@pytest.mark.parametrize("name, expected", [
+  ("AcropolisLE", "open"), ("ThunderbirdLE", "ramps"), ("AutomatonLE", "river")])
+def test_ladder_maps_keep_their_battlefield(name, expected):
+  assert battlefields.stand_in(name) == Battlefield("large", expected)
+
+
+def test_names_of_other_scripts_are_maps_too():
+  names = ("\u4e00", "\u4e8c", "\u4e09", "\u56db", "le")
+  maps = {battlefields.stand_in(name).map for name in names}
+  assert len(maps) > 1

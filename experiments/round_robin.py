@@ -8,7 +8,6 @@ Each pair of entrants plays from both sides, on all maps, in each mirror match o
 writes them as `round_robin.csv` and as a page, `round_robin.html`.
 """
 
-import pathlib
 import time
 
 import numpy as np
@@ -26,7 +25,8 @@ for _name in ("seed", "tier"):
   flags.declare_key_flag(_name)
 _ENTRANTS = flags.DEFINE_list("entrants", list(plans.STRATEGIES), "Scripted players.")
 _GAMES = flags.DEFINE_integer(
-  "games_a_kind", 2, "Games per pair, races, map and side.", lower_bound=1)
+  "games_a_kind", 2, "Games per pair, races, map and side.", lower_bound=1,
+  upper_bound=10_000)
 _CROSS = flags.DEFINE_boolean("cross", False, "Different races instead of mirror matches.")
 _OUTPUT = flags.DEFINE_string(
   "tables_folder", "runs/round_robin", "Folder for the table and the page.")
@@ -57,14 +57,16 @@ def make_fixtures(tier: str, names: list[str]) -> tournament.Fixture:
 
 
 def main() -> None:
-  tier, names, seed = run_flags.TIER.value or "default", _ENTRANTS.value, run_flags.SEED.value
+  names, seed = _ENTRANTS.value, run_flags.SEED.value
+  tier = "default" if run_flags.TIER.value is None else run_flags.TIER.value
   if tier not in tiers.TIERS:
-    raise UserError(f"--tier: expected one of {', '.join(tiers.TIERS)}, found {tier}")
+    raise UserError(f"--tier: expected one of {', '.join(tiers.TIERS)}, found {tier!r}")
   try:
     players = scripts.indices_of(names, tier)
   except ValueError as error:
     raise UserError(f"--entrants: {error}") from error
   fixtures = make_fixtures(tier, names)
+  output = run_flags.make_folder(_OUTPUT)
   begin = time.perf_counter()
   outcomes = tournament.play(fixtures._replace(players=players[fixtures.players]), seed, tier=tier)
   seconds = time.perf_counter() - begin
@@ -79,7 +81,6 @@ def main() -> None:
     print("\n".join(standings.race_lines(fixtures, outcomes)), end="\n\n")
   print(f"games={len(outcomes.winner)} draws={np.mean(outcomes.winner == 2):.2f} "
         f"game_loops={outcomes.loops.mean():.0f} seconds={seconds:.0f}")
-  output = pathlib.Path(_OUTPUT.value)
   for name, text in (("round_robin.csv", standings.table_csv(tables)),
                      ("round_robin.html", standings.page(tables))):
     with files.replacing(output / name) as file:

@@ -103,6 +103,9 @@ def read_game_data(path: pathlib.Path):
   try:
     with opener(path, "rb") as file:
       data = sc_pb.ResponseData.FromString(file.read())
+  except OSError as error:
+    raise GameDataError(f"{path}: expected a serialised ResponseData, found no file that can be "
+                        f"read: {error.strerror or error}") from error
   except Exception as error:  # protobuf's own classes differ between its versions
     raise GameDataError(f"{path}: expected a serialised ResponseData, found: {error}") from error
   if not data.abilities or not data.units or not data.upgrades:

@@ -3,10 +3,11 @@
 import csv
 
 import numpy as np
+import pytest
 
 from starleague.environments.skirmish.bots import tournament
 from starleague.experiments import round_robin
-from tests.experiments.launch import launch
+from tests.experiments.launch import launch, refusal
 
 
 def test_tables_are_printed_and_written(tmp_path, monkeypatch, capsys):
@@ -24,3 +25,18 @@ def test_tables_are_printed_and_written(tmp_path, monkeypatch, capsys):
   rows = list(csv.DictReader((tmp_path / "tables" / "round_robin.csv").open()))
   assert {"races": "All", "row": "L0", "column": "L1", "games": "18", "points": "18"} in rows
   assert "Round robin" in (tmp_path / "tables" / "round_robin.html").read_text()
+
+
+@pytest.mark.parametrize(("words", "message"), [
+  (["--tables_folder="], "--tables_folder: expected a folder, found ''"),
+  (["--tables_folder=file"], "--tables_folder: file cannot be made: File exists"),
+  (["--tables_folder=/proc/none/x"],
+   "--tables_folder: /proc/none/x cannot be made: No such file or directory"),
+  (["--tier="], "--tier: expected one of mini, default, large, found ''"),
+  ([f"--games_a_kind={10 ** 30}"], "flag --games_a_kind=1"),
+])
+def test_wrong_command_lines_are_refused_before_the_games(words, message, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(tournament, "play", lambda *_, **__: pytest.fail("played"))
+  (tmp_path / "file").write_text("")
+  assert refusal(round_robin, *words).startswith(f"error: {message}")

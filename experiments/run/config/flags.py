@@ -1,6 +1,7 @@
 """Flags that several launch files share, defined once: launch files may import one another."""
 
 import math
+import pathlib
 import re
 from collections.abc import Sequence
 from typing import TypeVar
@@ -18,6 +19,22 @@ def given(flag: "flags.FlagHolder[T | None]") -> T:
   value = flag.value
   assert value is not None, f"--{flag.name} is not among the required flags"
   return value
+
+
+def make_folder(flag: flags.FlagHolder[str]) -> pathlib.Path:
+  """Makes the folder that a flag names, before work whose result it holds.
+
+  Raises:
+    UserError: it cannot be made.
+  """
+  if not flag.value:
+    raise UserError(f"--{flag.name}: expected a folder, found ''")
+  path = pathlib.Path(flag.value)
+  try:
+    path.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise UserError(f"--{flag.name}: {path} cannot be made: {error.strerror}") from error
+  return path
 
 
 def is_address(text: str | None) -> bool:

@@ -38,6 +38,10 @@ def test_game_data_that_is_none(tmp_path):
   (tmp_path / "a.pb").write_bytes(b"\xff\xff")
   with pytest.raises(replay_tables.GameDataError, match="expected a serialised ResponseData"):
     replay_tables.read_game_data(tmp_path / "a.pb")
+  for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "c", "No such file or directory")):
+    with pytest.raises(replay_tables.GameDataError, match=(
+        f"^{path}: expected a serialised ResponseData, found no file that can be read: {reason}$")):
+      replay_tables.read_game_data(path)
   (tmp_path / "b.pb").write_bytes(b"")
   with pytest.raises(replay_tables.GameDataError, match="expected abilities"):
     replay_tables.read_game_data(tmp_path / "b.pb")

@@ -176,6 +176,10 @@ def test_saving_and_loading(library, tmp_path):
   library.save(path)  # overwrites itself
   loaded = StatisticsLibrary.load(path)
   assert os.listdir(path.parent) == ["z.npz"]
+  with np.load(path) as file:  # files that were written before must still load
+    assert set(file.files) == {
+      "format", "vocabulary", "maps", "map_index", "home_race", "away_race", "side",
+      "build_order", "build_order_xy", "units", "effects", "upgrades"}
   assert loaded.maps == library.maps
   for a, b in zip(jax.tree.leaves((loaded.z, loaded.map_index, loaded.home_race,
                                    loaded.away_race, loaded.side)),

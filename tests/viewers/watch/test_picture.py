@@ -51,6 +51,20 @@ def test_the_players_start_in_opposite_corners(scene, made):
   np.testing.assert_allclose(np.add(*centres), (SIZE, SIZE), atol=6)
 
 
+def test_things_are_those_of_their_step(replay, scene, made):
+  """Kinds, places and construction of the last step, by player and slot."""
+  step, found = replay.steps, picture._things(scene, replay.steps)
+  at = tuple(np.argwhere(made.kind[step] > 0).T)
+  assert len(found) == len(at[0]) > (made.kind[0] > 0).sum()
+  assert [(thing.player, thing.kind) for thing in found] == [
+    *zip(at[0], made.kind[step][at], strict=True)]
+  np.testing.assert_allclose([(thing.x, thing.y) for thing in found], np.stack(
+    [made.x[step][at], made.y[step][at]], axis=1) / watch_frames.PLACES * scene.size)
+  begun = np.argwhere((made.built > 0) & (made.built < 100))[0]
+  building = [thing.built for thing in picture._things(scene, int(begun[0]))]
+  assert min(building) == made.built[tuple(begun)] / 100
+
+
 @pytest.mark.parametrize("view", [1, 2])
 def test_a_view_hides_the_opponent(replay, made, view):
   """At the start no player sees the other: its things and its corner's ground are dark."""

@@ -38,7 +38,7 @@ def sample(distribution: Gaussian, noise: Array) -> jax.Array:
   return distribution.mean + jnp.exp(distribution.log_std) * noise
 
 
-def kl(q: Gaussian, p: Gaussian) -> jax.Array:
+def kl(q: Gaussian, p: Gaussian) -> Array:
   """Computes KL(q || p) in nats: [...], summed over the vector."""
   ratio = jnp.square(jnp.exp(q.log_std - p.log_std))
   distance = jnp.square((q.mean - p.mean) * jnp.exp(-p.log_std))

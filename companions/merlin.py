@@ -135,7 +135,7 @@ def initial_state(config: Config) -> MerlinState:
     jnp.zeros(config.reads * 2 * config.latent), empty_memory(config))
 
 
-def read(memory: Memory, keys: Array, strengths: Array) -> tuple[jax.Array, jax.Array]:
+def read(memory: Memory, keys: Array, strengths: Array) -> tuple[Array, Array]:
   """Reads by content: `w_i = softmax(beta_i cos(k_i, M_j))`, `M^T w_i`; empty rows have weight 0.
 
   Args:
@@ -146,7 +146,7 @@ def read(memory: Memory, keys: Array, strengths: Array) -> tuple[jax.Array, jax.
   Returns:
     Reads [K, 2 z], zeros from an empty memory, and weights [K, N].
   """
-  def normalised(x: Array) -> jax.Array:
+  def normalised(x: Array) -> Array:
     return x * jax.lax.rsqrt(jnp.sum(jnp.square(x), axis=-1, keepdims=True) + 1e-6)
 
   similarity = normalised(keys) @ normalised(memory.rows).T
@@ -182,11 +182,11 @@ def write(memory: Memory, z: Array, weights: Array, retroaction: float) -> Memor
 def _cell(config: Config, x: Array, state: blocks.LSTMState,
           name: str) -> tuple[jax.Array, blocks.LSTMState]:
   """Applies an LSTM to one step."""
-  output, states = blocks.LayerNormLSTM(config.lstm, name=name)(x[None], jnp.ones(1), state)
+  output, states = blocks.LayerNormLSTM(config.lstm, name=name)(jnp.asarray(x)[None], jnp.ones(1), state)
   return output[0], jax.tree.map(lambda leaf: leaf[0], states)
 
 
-def _reader(memory: Memory, hidden: Array, count: int, name: str) -> tuple[jax.Array, jax.Array]:
+def _reader(memory: Memory, hidden: Array, count: int, name: str) -> tuple[Array, Array]:
   """Reads with keys and strengths of a hidden state: [count 2 z], weights [count, N]."""
   width = memory.rows.shape[1]
   made = linear.Linear(count * (width + 1), name=name)(hidden).reshape(count, width + 1)
@@ -240,7 +240,7 @@ def _reconstruction(config: Config, z: Array, targets: _Targets) -> jax.Array:
 
 
 def _predict(config: Config, x: Array, noise: Array, targets: _Targets,
-             state: MerlinState) -> tuple[jax.Array, jax.Array, jax.Array, MerlinState, jax.Array]:
+             state: MerlinState) -> tuple[jax.Array, jax.Array, Array, MerlinState, Array]:
   """Applies the predictor to a step: z, reconstruction, KL, state without the write, weights."""
   before = jnp.concatenate([state.predictor.hidden, state.read])
   prior = latent.gaussian(_hidden(before, config.size, "prior_hidden"), config.latent, "prior")

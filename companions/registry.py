@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from starleague.common.errors import UserError
 from starleague.companions import (
   coma,
+  ftw,
   impala,
+  merlin,
   policy_distillation,
   popart,
   r2d2,
@@ -19,7 +21,7 @@ from starleague.companions.system import Inputs, System
 from starleague.companions.tasks.task import Task
 
 _MODULES: tuple[ModuleType, ...] = (
-  impala, popart, r2d2, coma, self_imitation, policy_distillation, relational)
+  impala, popart, ftw, r2d2, merlin, coma, self_imitation, policy_distillation, relational)
 
 
 class Entry(NamedTuple):

@@ -93,7 +93,8 @@ def test_the_policy_gradient_does_not_reach_the_predictor(made):
                          kl_cost=0.0, return_cost=0.0)
   task = make_catch(COPIES)
   alone = merlin.make(config, task, inputs_spec(task))
-  gradient = jax.grad(lambda p: alone.loss(p, jax.random.key(0), unroll, Fixed({}, ())).loss)(params)
+  gradient = jax.grad(
+    lambda p: alone.loss(p, jax.random.key(0), unroll, Fixed({}, ())).loss)(params)
   touched = {name.split("/")[0] for name, module in gradient.items()
              if any(np.abs(leaf).max() > 0 for leaf in module.values())}
   assert touched == {"policy_lstm", "policy_keys", "policy_hidden", "policy"}

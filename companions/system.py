@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
   inputs: Inputs
   action: Array  # [*action_shape] int32
-  behaviour: Any  # of the policy that acted: log-probs, say; the tree that `System.act` returns
+  behaviour: Any  # of the policy that acted, as log-probs: a tree without dicts, of `System.act`
   reward: Any  # array [] float32, of the action
   discount: Any  # array [] float32, 0 where the action ended the episode, else 1
 

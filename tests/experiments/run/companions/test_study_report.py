@@ -71,8 +71,9 @@ def test_all_files_are_written(every, tmp_path):
   assert [(run["arm"], run["seed"], run["values"]) for run in document["runs"]] == [
     ("plain", 3, [1.0]), ("none", 3, [-2.0]), ("plain", 5, [3.0])]
   assert document["runs"][0].items() >= {
-    "evaluation": {"": {"mean": 1.0, "low": 0.0, "high": 2.0, "episodes": 16}}, "steps": 2048, "updates": 30, "seconds": 60.0, "cpu_seconds": 90.0,
-    "commit": "abc", "date": "2026-11-24", "machine": "a machine"}.items()
+    "evaluation": {"": {"mean": 1.0, "low": 0.0, "high": 2.0, "episodes": 16}},
+    "steps": 2048, "updates": 30, "seconds": 60.0, "cpu_seconds": 90.0, "commit": "abc",
+    "date": "2026-11-24", "machine": "a machine"}.items()
   assert document["arms"]["none"]["config"]["impala"]["correction"] == "none"
   assert document["curves"][0]["plain"]["mean"][-1] == 2.0
   assert document["curves"][0]["none"]["low"] == [None] * 60  # one seed

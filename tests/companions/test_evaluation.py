@@ -1,0 +1,82 @@
+"""Evaluations count equally many episodes of every copy, whole ones, by part of the task."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.common import results
+from starleague.companions import evaluation
+from starleague.companions.evaluation import Evaluation
+from starleague.companions.options import RunOptions
+from starleague.companions.system import GREEDY, NO_STATE, Acted, System
+from starleague.companions.tasks.task import Task, TimeStep
+
+
+def make_task(lengths, **changes):
+  """Copy i has episodes of `lengths[i]` steps; a step's reward is the action."""
+  lengths = jnp.array(lengths)
+  copies = len(lengths)
+
+  def reset(keys):
+    return jnp.zeros(copies, jnp.int32), TimeStep(
+      jnp.zeros((copies, 1)), jnp.zeros(copies), jnp.ones(copies), jnp.ones(copies, bool))
+
+  def step(state, keys, action):
+    ended = state + 1 >= lengths
+    return jnp.where(ended, 0, state + 1), TimeStep(
+      jnp.zeros((copies, 1)), action.astype(jnp.float32), 1.0 - ended, ended)
+
+  return Task("lengths", copies, jax.ShapeDtypeStruct((1,), np.float32), 3, (), reset, step,
+              **changes)
+
+
+def make_system():
+  """Acts with 2 where it is greedy, else with 1."""
+  def act(params, key, inputs, state, copy):
+    return Acted(jnp.where(copy == GREEDY, 2, 1).astype(jnp.int32), (), state)
+
+  return System("two", lambda key: {}, lambda: jax.tree.map(lambda x: jnp.zeros(x.shape), NO_STATE),
+                act, lambda *_: None)
+
+
+def options(episodes, copies):
+  return RunOptions("lengths", copies=copies, evaluation_episodes=episodes)
+
+
+def test_every_copy_counts_with_the_same_number_of_episodes():
+  """Returns of 2 and 20: the first ones to end would have a mean near 2."""
+  found = evaluation.evaluate(make_system(), make_task([1, 10]), {}, options(5, 2))
+  # Three of each copy: mean 11, standard deviation 9.859, error 1.96 * 9.859 / sqrt(6).
+  assert found[""].mean == pytest.approx(11.0) and found[""].episodes == 6
+  assert found[""].high - 11.0 == pytest.approx(7.8889, abs=1e-3)
+  assert 11.0 - found[""].low == pytest.approx(7.8889, abs=1e-3)
+
+
+def test_an_episode_without_end_counts_with_its_return_so_far(monkeypatch):
+  monkeypatch.setattr(evaluation, "EVALUATION_STEPS", 200)
+  found = evaluation.evaluate(make_system(), make_task([150, 10**6]), {}, options(4, 2))
+  # The first copy: 300, and 100 of the running episode. The second: 400 of its only one, twice.
+  assert found[""] == Evaluation(pytest.approx(300.0), pytest.approx(300 - 138.59, abs=0.1),
+                                 pytest.approx(300 + 138.59, abs=0.1), 4)
+
+
+def test_the_parts_of_a_task_are_evaluated_apart():
+  task = make_task([2, 2, 5], parts=(("short", 2), ("long", 1)))
+  found = evaluation.evaluate(make_system(), task, {}, options(3, 3))
+  assert {name: (part.mean, part.episodes) for name, part in found.items()} == {
+    "/short": (4.0, 6), "/long": (10.0, 3)}
+  assert found["/long"].low == found["/long"].high == 10.0
+
+
+def test_a_single_episode_has_no_interval():
+  found = evaluation.evaluate(make_system(), make_task([3]), {}, options(1, 1))
+  assert found == {"": Evaluation(6.0, 6.0, 6.0, 1)}
+
+
+def test_evaluations_are_recorded_by_part(tmp_path):
+  evaluation.record(tmp_path, {"/a": Evaluation(1.0, 0.5, 1.5, 9), "": Evaluation(2, 2, 2, 1)},
+                    12.0, 34)
+  assert results.read(tmp_path / results.FILE_NAME) == [
+    results.Row(12.0, 34, "return/evaluation/a", 1.0, 0.5, 1.5),
+    results.Row(12.0, 34, "return/evaluation", 2.0, 2.0, 2.0)]

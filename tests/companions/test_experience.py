@@ -1,0 +1,120 @@
+"""The tables of a run: order, shares, the replay ratio and priorities, on numbered steps."""
+
+import contextlib
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.companions import experience
+from starleague.companions.options import RunOptions
+from starleague.companions.system import Inputs, Step
+from starleague.data import wire
+from starleague.data.records import Records
+
+LENGTH, COPIES = 2, 4
+_SCALAR = jax.ShapeDtypeStruct((), np.float32)
+FORM = wire.StepFormat(
+  Step(Inputs(_SCALAR, jax.ShapeDtypeStruct((), np.int32), _SCALAR,
+              jax.ShapeDtypeStruct((), np.bool_)),
+       jax.ShapeDtypeStruct((), np.int32), (), _SCALAR, _SCALAR),
+  (jax.ShapeDtypeStruct((1,), np.float32),))
+
+
+def records(begin, count):
+  """Steps of all copies; the observation is 100 * copy + time, the state the time."""
+  shape = (count, COPIES)
+  time = np.broadcast_to(np.arange(begin, begin + count)[:, None], shape)
+  number = (100 * np.arange(COPIES) + time).astype(np.float32)
+  zero, flag = np.zeros(shape, np.float32), np.zeros(shape, bool)
+  step = Step(Inputs(number, zero.astype(np.int32), zero, flag), zero.astype(np.int32), (), zero,
+              zero)
+  return Records(np.broadcast_to(np.arange(COPIES), shape), flag, flag, wire.pack_steps(step),
+                 (time[..., None].astype(np.float32),))
+
+
+@pytest.fixture
+def open_tables():
+  """Returns a function that opens the tables of some options."""
+  with contextlib.ExitStack() as stack:
+    yield lambda **options: experience.Experience(
+      FORM, RunOptions("numbers", unroll_length=LENGTH, copies=COPIES, **options), stack,
+      threading.Event())
+
+
+def starts(batch):
+  """The first observation of each unroll of a batch, after checking that the others follow it."""
+  unroll = experience.unpack(batch, FORM)
+  observation = np.asarray(unroll.steps.inputs.observation)
+  np.testing.assert_array_equal(
+    observation, observation[0] + np.arange(LENGTH + 1)[:, None])
+  np.testing.assert_array_equal(np.asarray(unroll.initial_state[0])[:, 0], observation[0] % 100)
+  return observation[0].astype(int).tolist()
+
+
+def test_a_queue_gives_every_unroll_once_in_order(open_tables):
+  tables = open_tables(batch_size=4)
+  tables.write(records(0, LENGTH))
+  assert list(tables.batches()) == []  # the bootstrap step comes with the next steps
+  tables.write(records(LENGTH, 2 * LENGTH))
+  batches = list(tables.batches())
+  assert [sorted(starts(batch)) for batch in batches] == [[0, 100, 200, 300], [2, 102, 202, 302]]
+  assert not any(batch.replayed.any() for batch in batches)
+  assert list(tables.batches()) == []
+
+
+def test_unrolls_overlap_where_the_period_is_shorter(open_tables):
+  tables = open_tables(batch_size=8, period=1)
+  tables.write(records(0, 4))
+  batches = list(tables.batches())
+  assert [sorted(starts(batch)) for batch in batches] == [[0, 1, 100, 101, 200, 201, 300, 301]]
+
+
+def test_a_share_of_a_batch_is_replayed(open_tables):
+  tables = open_tables(batch_size=4, replay_share=0.5, replay_size=4, min_replay=4)
+  tables.write(records(0, 1 + LENGTH))
+  # The 4 unrolls of which the replay needs 4 before it gives one: credit for the last of them.
+  assert list(tables.batches()) == []
+  tables.write(records(1 + LENGTH, 2 * LENGTH))
+  batches = list(tables.batches())
+  assert len(batches) == 4  # 1 + 8 unrolls of credit, 2 fresh ones a batch
+  fresh = [start for batch in batches for start in starts(batch)[:2]]
+  assert sorted(fresh) == [0, 2, 100, 102, 200, 202, 300, 302]
+  for batch in batches:
+    np.testing.assert_array_equal(batch.replayed, [False, False, True, True])
+    assert {start % 100 for start in starts(batch)[2:]} <= {0, 2, 4}
+
+
+@pytest.mark.parametrize("ratio, expected", [(1.0, 2), (2.0, 4), (0.5, 1)])
+def test_the_replay_ratio_is_exact(open_tables, ratio, expected):
+  tables = open_tables(batch_size=4, table="uniform", samples_per_item=ratio, replay_size=100)
+  tables.write(records(0, 1 + 2 * LENGTH))
+  batches = list(tables.batches())
+  assert len(batches) == expected
+  assert all(start in {100 * copy + time for copy in range(COPIES) for time in (0, 2)}
+             for batch in batches for start in starts(batch))
+
+
+def test_a_table_with_replay_waits_for_its_least_size(open_tables):
+  tables = open_tables(batch_size=2, table="uniform", min_replay=7, replay_size=100)
+  tables.write(records(0, 1 + LENGTH))
+  assert list(tables.batches()) == []
+  tables.write(records(1 + LENGTH, LENGTH))
+  assert len(list(tables.batches())) == 1  # the seventh and the eighth unroll
+
+
+def test_priorities_decide_what_is_drawn(open_tables):
+  """An unroll of priority 0 is never drawn again, once its priority has reached the table."""
+  tables = open_tables(batch_size=16, table="prioritised", samples_per_item=640.0, exponent=1.0,
+                       replay_size=100, min_replay=COPIES)
+  tables.write(records(0, 1 + LENGTH))
+  tables.write(records(1 + LENGTH, 1))
+  seen = []
+  for batch in tables.batches():
+    found = np.array(starts(batch))
+    seen.append(found)
+    tables.learnt((found == found.max()).astype(np.float32)[None])
+  assert len(seen) == 640 / 16  # the credit of the fourth unroll: those before it had to wait
+  assert len(set(seen[0].tolist())) > 1
+  assert all(set(drawn.tolist()) == {300} for drawn in seen[-10:])

@@ -23,6 +23,7 @@ HIDDEN_OR_GENERATED = {"build", "dist", "runs", "requirements"}
 MIRRORED = {
   "actor",
   "common",
+  "companions",
   "agent",
   "data",
   "environments",

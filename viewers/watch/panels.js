@@ -1,13 +1,15 @@
 "use strict";
 // The panels beside the map: figures, upgrades, build orders, actions, army curve, legend.
 
-const INK = ["#2563eb", "#d97706"], CLASS = ["one", "two"];
+const INK = ["#2563eb", "#b45309"], CLASS = ["one", "two"];
 const RACES = {terran: "Terran", protoss: "Protoss", zerg: "Zerg"};
 const hasGas = game.geysers.includes(true);
 const CARDS = [["minerals", "minerals"], ["vespene", "vespene"], ["supply", "food_used"],
-               ["workers", "workers"], ["army", "army"], ["destroyed", "destroyed"],
+               ["workers", "workers"], ["army units", "army"], ["cost destroyed", "destroyed"],
                ["mined", "mined"], ["mined gas", "mined_vespene"]]
   .filter(([, key]) => hasGas || !key.includes("vespene"));
+const NOTES = {destroyed: "minerals and vespene that the destroyed units and structures cost",
+               mined: "minerals", mined_vespene: "vespene", food_used: "used / provided"};
 const cells = [{}, {}], builds = [[], []], upgrades = [], logRows = [];
 
 function thousands(value) {
@@ -21,6 +23,7 @@ function makePlayer(name, player) {
   const list = element("dl");
   for (const [label, key] of CARDS) {
     const pair = element("div");
+    pair.title = NOTES[key] || "";
     cells[player][key] = element("dd");
     pair.append(element("dt", "", label), cells[player][key]);
     list.append(pair);
@@ -134,9 +137,9 @@ function drawCurve() {
     context.globalAlpha = 1;
   }
   context.fillStyle = "#64748b";
-  context.font = `11px ${FONT}`;
+  context.font = `12px ${FONT}`;
   context.textBaseline = "top";
-  context.fillText("army", pad, 0);
+  context.fillText(`army units, 0 to ${most}`, pad, 0);
   context.fillStyle = "#334155";
   context.fillRect(at(now) - 0.75, 0, 1.5, height);
 }

@@ -90,10 +90,11 @@ function fromAddress() {  // pauses at #t=SECONDS&view=0..2; false without a tim
 function listen() {
   $("scrub").addEventListener("input", () => go(+$("scrub").value));
   $("play").addEventListener("click", () => setPlaying(!playing));
-  $("map").addEventListener("pointermove", event => {
-    pointer = {x: event.offsetX, y: event.offsetY};
-    if (!playing) drawMap();
-  });
+  for (const kind of ["pointermove", "pointerdown"])  // a tap moves no pointer
+    $("map").addEventListener(kind, event => {
+      pointer = {x: event.offsetX, y: event.offsetY};
+      if (!playing) drawMap();
+    });
   $("map").addEventListener("pointerleave", () => { pointer = null; drawMap(); });
   document.addEventListener("keydown", pressed);
   window.addEventListener("resize", show);

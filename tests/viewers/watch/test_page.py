@@ -53,11 +53,24 @@ def test_figures_of_a_player_wrap_on_narrow_screens(page):
   assert ".pair { grid-template-columns: minmax(0, 1fr)" in narrow
 
 
+def test_long_names_leave_the_race_in_sight(page):
+  """An ellipsis cut the race off beside names such as "pretrained medium"."""
+  name, = re.findall(r"\.player \.name \{(.*?)\}", page, re.DOTALL)
+  assert "flex-wrap: wrap" in name and "ellipsis" not in name and "nowrap" not in name
+
+
+def test_figures_name_their_units(page):
+  assert '["army units", "army"], ["cost destroyed", "destroyed"]' in page
+  assert "army units, 0 to ${most}" in page
+
+
 @pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_page_fits_the_screen_in_a_browser(page, width, tmp_path):
-  overflows, text = measure(page, width, tmp_path)
+def test_page_fits_the_screen_in_a_browser(replay, states, width, tmp_path):
+  names = ("pretrained medium", "macro_three_quarters")
+  page = watch_page.render_page(replay._replace(players=names), states)
+  overflows, text = measure(page, width, tmp_path, boxes="html, .card, dl div, .name")
   assert overflows == 0
   assert "cannot show the game" not in text and "player 1, Terran" in text
   assert "Train SCV" in text  # the log of actions

@@ -12,6 +12,7 @@ const SMART = commands.find(({label}) => label === "Smart");
 let frame = null, before = new Map(), arrived = 0, facing = new Map();
 let selected = [], groups = {}, aiming = null, queue = false, repeat = 1, deaths = [], flashes = [];
 let pointer = null, drag = null, messageUntil = 0;
+let tapCommands = false, slack = 0;  // of a finger: its taps are right clicks; its width
 
 async function post(path, body) {
   const answer = await fetch(path, {method: "POST", body: JSON.stringify(body),
@@ -88,7 +89,8 @@ function near(x, y, wanted) {  // the row at a position, or null
   let best = null, least = 1;
   for (const row of frame.rows) {
     if (!wanted(row)) continue;
-    const radius = Math.max(0.8, isResource(row) ? 1.1 : typeOf(row).radius) / mapSize;
+    const radius = Math.max(slack, Math.max(0.8, isResource(row) ? 1.1 : typeOf(row).radius)
+                            / mapSize);
     const far = Math.hypot(row.x - x, row.y - y) / radius;
     // Units take precedence over structures: they are smaller.
     const rank = isResource(row) || typeOf(row).structure ? far : far * 0.5;

@@ -37,7 +37,7 @@ function showPanels() {
   $("upgrades").replaceChildren(...frame.upgrades.map(name => element("span", "chip", name)));
   if (frame.over || frame.paused) {
     $("banner").replaceChildren(frame.over || "Paused", element("small", "", frame.over
-      ? `at ${frame.clock}; the replay is saved` : "press space to resume"));
+      ? `at ${frame.clock}; the replay is saved` : "space or the button resumes"));
   }
   $("banner").hidden = !(frame.over || frame.paused);
   showSelected();

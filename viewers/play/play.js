@@ -1,6 +1,8 @@
 "use strict";
 // The human player's input: selection, orders, hot keys; and the connection to the server.
 
+const FINGER = 16;  // pixels around a tap in which a unit counts as hit
+
 let lastClick = {time: 0, tag: 0};
 
 function select(tags) {
@@ -44,8 +46,14 @@ function pressedMap(event) {
   if (!frame || frame.over) return;
   event.preventDefault();
   const at = place(event), x = at.x / at.size, y = at.y / at.size;
+  const touches = event.pointerType === "touch";
   pointer = at;
-  if (event.button === 2) {
+  slack = touches ? FINGER / at.size : 0;
+  if (touches) showTouch();
+  if (touches && tapCommands && !aiming) {
+    if (selected.length) aimAt(SMART, x, y, false);
+    else say("select units first");
+  } else if (event.button === 2) {
     if (aiming) aiming = null;
     else if (selected.length) aimAt(SMART, x, y, event.shiftKey);
     showCommands();
@@ -87,6 +95,17 @@ function releasedMap(event) {
   select(event.shiftKey ? [...selected, ...tags] : tags);
 }
 
+const selectArmy = () => select(own().filter(row => typeOf(row).fighter && !typeOf(row).structure)
+  .map(({tag}) => tag));
+const selectIdle = () => select(own().filter(row => typeOf(row).worker && !row.orders.length)
+  .map(({tag}) => tag));
+
+function cancel() {
+  aiming = null;
+  post("/control", {drop: true});
+  showCommands();
+}
+
 function setSpeed(i) {
   post("/control", {speed: SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, i))]});
 }
@@ -97,12 +116,9 @@ function pressedKey(event) {
   const at = SPEEDS.indexOf(frame.speed);
   const actions = {
     " ": () => post("/control", {paused: !frame.paused}),
-    escape: () => { aiming = null; post("/control", {drop: true}); },
+    escape: cancel,
     "+": () => setSpeed(at + 1), "=": () => setSpeed(at + 1), "-": () => setSpeed(at - 1),
-    q: () => select(own().filter(row => typeOf(row).fighter && !typeOf(row).structure)
-      .map(({tag}) => tag)),
-    w: () => select(own().filter(row => typeOf(row).worker && !row.orders.length)
-      .map(({tag}) => tag)),
+    q: selectArmy, w: selectIdle,
     z: () => { repeat = repeat % 3 + 1; }};
   if (digit) {
     if (event.ctrlKey) groups[digit[1]] = selected.slice();
@@ -120,7 +136,24 @@ function pressedKey(event) {
   showCommands();
 }
 
+const markTap = choice($("tap"), ["selects", "commands"], i => setTap(i === 1));
+
+function setTap(commands) {  // what a finger's tap on the map does
+  tapCommands = commands;
+  markTap(Number(commands));
+}
+
+function showTouch() {  // the buttons in place of the right mouse button and of keys
+  $("touch").hidden = $("touchhelp").hidden = false;
+  document.body.classList.add("touch");
+}
+
 function makeButtons() {
+  setTap(false);
+  if (matchMedia("(pointer: coarse)").matches) showTouch();
+  $("army").onclick = selectArmy;
+  $("workers").onclick = selectIdle;
+  $("cancel").onclick = cancel;
   $("title").append(element("b", "", `you (${setup.race})`), " vs ",
                     element("i", "", setup.names[1]));
   $("repeats").title = "repeat: units trained by one order";
@@ -151,6 +184,7 @@ makeButtons();
 $("map").addEventListener("pointerdown", pressedMap);
 $("map").addEventListener("pointermove", movedMap);
 $("map").addEventListener("pointerup", releasedMap);
+$("map").addEventListener("pointercancel", () => { drag = null; });
 $("map").addEventListener("pointerleave", () => { if (!drag) pointer = null; });
 $("map").addEventListener("contextmenu", event => event.preventDefault());
 document.addEventListener("keydown", pressedKey);

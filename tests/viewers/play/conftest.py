@@ -34,7 +34,7 @@ class Client:
   """The page's requests, without a browser."""
 
   def __init__(self, served):
-    self.address = served.server_address
+    self.server, self.address = served, served.server_address
     self.frame = None
 
   def ask(self, method, path, body=None, **headers):

@@ -1,6 +1,7 @@
 """The page and its requests."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -82,3 +83,57 @@ def test_browser_shows_the_game(served, tmp_path):
   threading.Timer(6.0, played.leave).start()
   dom = dump(f"http://127.0.0.1:{client.address[1]}/", tmp_path / "profile", budget=30_000)
   assert "You left the game" in dom and "select units to see their orders" in dom
+
+
+# Taps on the own town hall, then on minerals with taps as commands; into the title: the selection,
+# whether the buttons of touch screens are shown, and whether the order's target is the minerals.
+_TAPS = """<script>
+const sent = [], send = window.fetch;
+window.fetch = (path, options) => {
+  if (path === "/order") sent.push(JSON.parse(options.body));
+  return send(path, options);
+};
+function tap({x, y}) {
+  const box = $("map").getBoundingClientRect();
+  for (const kind of ["pointerdown", "pointerup"])
+    $("map").dispatchEvent(new PointerEvent(kind, {
+      pointerType: "touch", pointerId: 1, button: 0, bubbles: true,
+      clientX: box.left + x * box.width, clientY: box.top + y * box.height}));
+}
+const waiting = setInterval(() => {
+  if (!frame) return;
+  clearInterval(waiting);
+  const hall = own().find(row => typeOf(row).structure);
+  const patch = frame.rows.find(row => row.type === MINERALS);
+  const hidden = [$("touch").hidden];
+  tap(hall);
+  hidden.push($("touch").hidden);
+  const chosen = selected.slice();
+  tap(patch);
+  const none = selected.length;  // a tap that selects, on nothing of one's own
+  tap(hall);
+  $("tap").children[1].click();
+  tap(patch);
+  document.title = "found=" + JSON.stringify([
+    hidden, chosen.map(tag => tag === hall.tag), none, selected.length,
+    sent.map(({target}) => target === patch.tag)]);
+}, 50);
+</script></body>"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_taps_select_and_command(served, tmp_path):
+  played, client = served
+  client.server.page = client.server.page.replace(b"</body>", _TAPS.encode())
+  threading.Timer(6.0, played.leave).start()
+  dom = dump(f"http://127.0.0.1:{client.address[1]}/", tmp_path / "profile", budget=30_000)
+  found = json.loads(re.search(r"<title>found=(.*?)</title>", dom)[1])
+  assert found == [[True, False], [True], 0, 1, [True]]
+
+
+def test_page_has_a_route_for_fingers(begun):
+  page = server.render_page(view.page_setup(RULES, begun[1], ("me", "L5")))
+  assert re.search(r"#map \{ touch-action: none;", page)  # a drag selects, it does not scroll
+  for control in ("tap", "army", "workers", "cancel"):
+    assert f'id="{control}"' in page

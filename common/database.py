@@ -23,7 +23,7 @@ _LAYOUT = "layout"  # the table of components and their versions
 
 
 class DatabaseFileError(UserError, ValueError):
-  """A file is not a database, is damaged, or has other tables than expected."""
+  """A file is not a database, is damaged, or has other tables or values than expected."""
 
 
 class Database:

@@ -12,7 +12,8 @@ import sqlite3
 from absl import flags
 
 from starleague.common import stopping
-from starleague.common.errors import UserError
+from starleague.common.database import DatabaseFileError
+from starleague.common.errors import FinalError, UserError
 from starleague.experiments.run.config import compositions, entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.league import coordinator, matchmaking, players, server
@@ -54,6 +55,8 @@ def main() -> None:
       path, initial, snapshot_rules=rules,
       match_rules=matchmaking.SCHEMES[_MATCHMAKING.value], seed=run_flags.SEED.value,
       options=options)
+  except DatabaseFileError as error:  # a league need not start its coordinator again
+    raise FinalError(str(error)) from error
   except sqlite3.Error as error:
     raise UserError(f"{path} cannot be opened: {error}") from error
   try:

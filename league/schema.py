@@ -158,11 +158,17 @@ def _versions(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def readable_version(path: str | os.PathLike, component: str) -> int:
-  """Returns the version under which a reader opens a file: an older one has the same columns."""
+  """Returns the version under which a reader opens a file: an older one has the same columns.
+
+  Raises:
+    DatabaseFileError: a table or column is missing, or a value is invalid.
+  """
   path, versions = pathlib.Path(path), {}
   if path.is_file():
     with _opened(path, "ro") as connection:
       versions = _versions(connection)
+      for table in TABLES[component] if component in versions else ():
+        _check(connection, path, table)
   return versions.get(component, VERSIONS[component])
 
 

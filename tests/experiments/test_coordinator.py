@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from starleague.common.errors import FINAL_STATUS
 from starleague.league import GrpcTransport, LeagueClient, open_league_file
 
 MAIN = "zerg-main-0"
@@ -36,17 +37,19 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
   assert open_league_file(path).assignments() == assigned
 
 
-@pytest.mark.parametrize("arguments, message", [
-  ([], "error: flag --league_file=None"),
-  (["--league_file={}/league.sqlite"], "league.sqlite has no players: give a --composition"),
-  (["--league_file={}/text"], "text is not a SQLite database, or is damaged"),
-  (["--league_file={}/league.sqlite", "--composition=zerg:0:1:1"], "no main agent"),
+@pytest.mark.parametrize("arguments, status, message", [
+  ([], 1, "error: flag --league_file=None"),
+  (["--league_file="], 1, "error: --league_file: expected a value, found ''"),
+  (["--league_file={}/league.sqlite"], 1, "league.sqlite has no players: give a --composition"),
+  (["--league_file={}/league.sqlite", "--lease_s=nan"], 1, "--lease_s: expected a number"),
+  (["--league_file={}/text"], FINAL_STATUS, "text is not a SQLite database, or is damaged"),
+  (["--league_file={}/league.sqlite", "--composition=zerg:0:1:1"], 1, "no main agent"),
 ])
-def test_wrong_input_gets_one_line(tmp_path, arguments, message):
+def test_wrong_input_gets_one_line(tmp_path, arguments, status, message):
   (tmp_path / "text").write_text("notes " * 500)
   process = start(*(each.format(tmp_path) for each in arguments))
   out, error = process.communicate(timeout=60)
-  assert process.returncode == 1 and out == ""
+  assert process.returncode == status and out == ""
   assert message.lower() in error.lower() and len(error.splitlines()) == 1
 
 

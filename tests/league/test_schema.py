@@ -126,11 +126,17 @@ def test_edited_content_is_refused_in_one_line(tmp_path, older, statement, messa
   if older:
     make_older(path)
   edit(path, statement)
-  with pytest.raises(DatabaseFileError) as error:
-    start(path)
-  text = str(error.value)
-  assert text.startswith(f"{path}: table ") and message in text and "\n" not in text
-  assert text.endswith("Restore the file from a mirror, or correct it.")
+
+  def read(path):
+    open_league_file(path)
+    Payoff(path, read_only=True)
+
+  for opening in (start, read):
+    with pytest.raises(DatabaseFileError) as error:
+      opening(path)
+    text = str(error.value)
+    assert text.startswith(f"{path}: table ") and message in text and "\n" not in text
+    assert text.endswith("Restore the file from a mirror, or correct it.")
 
 
 def test_an_older_file_opens_with_all_its_rows_and_gets_constraints(tmp_path):

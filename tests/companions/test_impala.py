@@ -1,4 +1,4 @@
-"""IMPALA: each correction against numpy; acting and learning agree on the ratio; Catch is learnt."""
+"""IMPALA: corrections against numpy; acting and learning agree on the ratio; Catch is learnt."""
 
 import dataclasses
 

@@ -12,7 +12,7 @@ from starleague.viewers.plots import Figure, Style
 
 MAX_POINTS = 600  # of a curve; a panel is narrower in pixels
 SMOOTHED_FROM = 60  # points from which a running mean is drawn over the curve
-EVALUATION, TRAINING, INITIAL = "#2563eb", "#d97706", "#94a3b8"
+EVALUATION, TRAINING, INITIAL = "#2563eb", "#d97706", "#64748b"
 
 
 class TimeAxis(NamedTuple):

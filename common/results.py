@@ -206,7 +206,7 @@ def _parse_line(line: str, path: pathlib.Path, number: int) -> Row:
   try:
     return _parse(line)
   except ValueError as error:
-    raise ResultsError(f"{path}:{number}: {error}; found {line!r}") from None
+    raise ResultsError(f"{path}:{number}: {error}; found {line!r:.200}") from None
 
 
 def _check_header(start: str, path: str | os.PathLike[str]) -> None:

@@ -187,3 +187,12 @@ def test_last_seconds(tmp_path):
   results.append(path, [Row(5.0, 2, "a/b", 2.0), Row(3.0, 1, "a/b", 2.0)])
   assert results.last_seconds(path) == 5.0
   assert [row.seconds for row in results.by_tag(results.read(path))["a/b"]] == [3.0, 5.0]
+
+
+def test_a_message_shows_the_beginning_of_a_long_line(tmp_path):
+  path = tmp_path / "results.csv"
+  path.write_text(results.HEADER + "\n" + "\0" * 10_000 + "\n")
+  with pytest.raises(results.ResultsError) as error:
+    results.read(path)
+  assert str(error.value).startswith(f"{path}:2: expected 6 fields ") and len(str(error.value)) < (
+    300 + len(str(path)))

@@ -6,7 +6,7 @@ idle decisions.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,11 @@ from starleague.environments.skirmish.rules.state.arrays import Array
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 LEAST_MMR, MOST_MMR = 2000, 7000  # of demonstrators
+# Part of the way from the weakest to the strongest skill, by MMR. Those of `default` were measured:
+# steps of Elo are equal, docs/skirmish.md has them.
+_MINI_PARTS = {mmr: (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
+               for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000)}
+_PARTS = {2000: 0.0, 3000: 0.11, 4000: 0.19, 5000: 0.285, 6000: 0.45, 7000: 1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,18 +51,18 @@ class Script:
   drawn: bool = False  # draws one of the tier's strategies for each game
 
 
-def _demonstrator_skill(mmr: int) -> Skill:
-  """The skill of a demonstrator, interpolated between the weakest and the strongest."""
-  part = (mmr - LEAST_MMR) / (MOST_MMR - LEAST_MMR)
+def _demonstrator_skill(mmr: int, part: float) -> Skill:
+  """The skill of a demonstrator, a part of the way from the weakest to the strongest."""
+  lacks = 1.0 - part
   return Skill(
-    delays=(round(96 * 0.125 ** part), round(124 * 0.125 ** part)), noise=2.5 - 1.5 * part,
-    mistakes=0.4 * (1 - part), abilities=mmr >= 4000, mmr=mmr, jitter=1.0 - 0.6 * part)
+    delays=(round(96 * 0.125 ** part), round(124 * 0.125 ** part)), noise=1.0 + 1.5 * lacks,
+    mistakes=0.4 * lacks, abilities=part >= 0.4, mmr=mmr, jitter=0.4 + 0.6 * lacks)
 
 
-def _demonstrators(races: Iterable[str]) -> tuple[Script, ...]:
+def _demonstrators(races: Iterable[str], parts: Mapping[int, float]) -> tuple[Script, ...]:
   return tuple(
-    Script(f"demo_{mmr}", dict.fromkeys(races, plans.IDLE), _demonstrator_skill(mmr), drawn=True)
-    for mmr in range(LEAST_MMR, MOST_MMR + 1, 1000))
+    Script(f"demo_{mmr}", dict.fromkeys(races, plans.IDLE), _demonstrator_skill(mmr, part),
+           drawn=True) for mmr, part in parts.items())
 
 
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
@@ -66,7 +71,7 @@ _MINI = (
   Script("rusher", {"Terran": plans.RUSHER}, _MINI_SKILL),
   Script("builder", {"Terran": plans.BUILDER}, _MINI_SKILL),
   Script("random_player", {"Terran": plans.IDLE}, _MINI_SKILL, random=True),
-  *_demonstrators(("Terran",)),
+  *_demonstrators(("Terran",), _MINI_PARTS),
   *(Script(name, {"Terran": plan}, _MINI_SKILL) for name, plan in plans.MINI_STRATEGIES.items()),
 )
 
@@ -100,7 +105,8 @@ _ALL_RACES = (
   *(Script(f"{name}{suffix}", by_race, skill)
     for suffix, skill in (("", FULL), ("_half", HALF), ("_quarter", QUARTER))
     for name, by_race in plans.STRATEGIES.items()),
-  *_demonstrators(constants.RACES),
+  *_demonstrators(constants.RACES, _PARTS),
+  *(Script(f"safe_{name}", by_race, FULL) for name, by_race in plans.SAFE.items()),
 )
 
 
@@ -144,7 +150,8 @@ def indices_of(names: Sequence[str], tier: str) -> np.ndarray:
 
 def strategies_of(tier: str) -> tuple[int, ...]:
   """Returns the indices of the scripts that demonstrators draw from."""
-  chosen = plans.MINI_STRATEGIES if tier == "mini" else plans.STRATEGIES
+  safe = [f"safe_{name}" if name in plans.SAFE else name for name in plans.STRATEGIES]
+  chosen = plans.MINI_STRATEGIES if tier == "mini" else safe
   return tuple(names_of(tier).index(name) for name in chosen)
 
 

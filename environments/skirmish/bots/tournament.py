@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
 STEPS_PER_CALL = 64  # environment steps of a call of the compiled program
+_UNDER_WAY = -1  # as `winner`
 
 
 class Fixture(NamedTuple):
@@ -37,6 +38,7 @@ class Outcomes(NamedTuple):
 class _Program(NamedTuple):
   start: Callable  # (keys, fixtures) -> states
   run: Callable  # (states, fixtures, keys) -> (states, keys), STEPS_PER_CALL steps later
+  replace: Callable  # (states, new states, which [N] bool) -> states
 
 
 @functools.cache
@@ -65,35 +67,52 @@ def _program(game: GameConfig) -> _Program:
 
     return jax.lax.fori_loop(0, STEPS_PER_CALL, body, (states, keys))
 
-  return _Program(jax.jit(jax.vmap(start)), jax.jit(run, donate_argnums=0))
+  def replace(states, new, which):
+    return jax.tree.map(
+      lambda a, b: jnp.where(which.reshape(-1, *[1] * (a.ndim - 1)), b, a), states, new)
+
+  return _Program(jax.jit(jax.vmap(start)), jax.jit(run, donate_argnums=0),
+                  jax.jit(replace, donate_argnums=0))
 
 
 def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48) -> Outcomes:
   """Plays games to their ends, `batch` at a time in one compiled program.
 
+  A game that is over makes room for the next one.
+
   Args:
     fixtures: N games.
     seed: of the games and of the players' noise.
     tier: of the rules and the scripted players.
-    batch: games played at once. Games that do not count fill up the last batch.
+    batch: games played at once. Games that do not count fill up the batch.
 
   Returns:
     The outcomes, in the order of the fixtures.
   """
   program, total = _program(GAME_CONFIGS[tier]), len(fixtures.map_index)
-  winner, loops = np.zeros(total, np.int32), np.zeros(total, np.int32)
+  found = Outcomes(np.full(total, _UNDER_WAY, np.int32), np.zeros(total, np.int32))
   keys = jax.random.split(jax.random.key(seed), (2, -(-total // batch) * batch))
-  for first in range(0, total, batch):
-    indices = np.arange(first, first + batch) % total
-    part = jax.tree.map(lambda values, at=indices: jnp.asarray(values[at]), fixtures)
-    start_keys, noise = keys[:, first:first + batch]
-    states = program.start(start_keys, part)
-    while bool((states.winner < 0).any()):
-      states, noise = program.run(states, part, noise)
-    count = min(batch, total - first)
-    winner[first:first + count] = np.asarray(states.winner)[:count]
-    loops[first:first + count] = np.asarray(states.loop)[:count]
-  return Outcomes(winner, loops)
+  playing, begun = np.arange(batch) % total, min(batch, total)
+
+  def start() -> tuple[Any, Fixture]:
+    part = jax.tree.map(lambda values: jnp.asarray(values[playing]), fixtures)
+    return program.start(keys[0, playing], part), part
+
+  (states, part), noise = start(), keys[1, playing]
+  while (found.winner == _UNDER_WAY).any():
+    states, noise = program.run(states, part, noise)
+    over = np.flatnonzero(np.asarray(states.winner) != _UNDER_WAY)
+    found.winner[playing[over]] = np.asarray(states.winner)[over]
+    found.loops[playing[over]] = np.asarray(states.loop)[over]
+    over = over[:total - begun]
+    if len(over):
+      playing[over] = np.arange(begun, begun + len(over))
+      begun += len(over)
+      which = jnp.zeros(batch, bool).at[over].set(True)
+      new, part = start()
+      states = program.replace(states, new, which)
+      noise = jnp.where(which, keys[1, playing], noise)
+  return found
 
 
 def round_robin(count: int, races: Sequence[tuple[int, int]], maps: Sequence[int],

@@ -12,7 +12,6 @@ from tests.environments.skirmish.default_games import RULES, host
 
 EVERY = scripts.parameters(RULES)
 NAMES = scripts.names_of("default")
-DEMO = NAMES.index("demo_4000")
 GAMES = 600
 
 
@@ -35,7 +34,7 @@ def test_scripts_do_not_vary():
 
 @pytest.mark.parametrize("race", range(3))
 def test_a_demonstrator_varies_one_of_the_strategies(race):
-  found = variations("demo_4000", race)
+  found = variations("demo_6000", race)
   plans = [sorted(EVERY.building[i, race].tolist()) for i in scripts.strategies_of("default")]
   kinds = [sorted(row) for row in found.building.tolist()]
   which = np.array([plans.index(row) for row in kinds])  # swaps change the order only
@@ -68,7 +67,25 @@ def test_stronger_demonstrators_vary_less_and_act_faster():
   assert (np.diff(EVERY.jitter[rows]) < 0).all() and (np.diff(EVERY.mistakes[rows]) < 0).all()
   assert (np.diff(EVERY.delays[rows], axis=0) < 0).all() and (np.diff(EVERY.noise[rows]) < 0).all()
   assert EVERY.delays[rows[0]].tolist() == [96, 124] and EVERY.delays[rows[-1]].tolist() == [12, 16]
-  assert EVERY.mistakes[rows[-1]] == 0 and EVERY.abilities[rows].tolist() == [0, 0, 1, 1, 1, 1]
+  assert EVERY.mistakes[rows[-1]] == 0 and EVERY.abilities[rows].tolist() == [0, 0, 0, 0, 1, 1]
+
+
+def test_demonstrators_of_mini_have_even_steps_of_skill():
+  names = scripts.names_of("mini")
+  skills = [scripts.scripts_of("mini")[names.index(f"demo_{mmr}")].skill
+            for mmr in range(2000, 7001, 1000)]
+  assert [skill.delays for skill in skills] == [
+    (96, 124), (63, 82), (42, 54), (28, 36), (18, 23), (12, 16)]
+  mistakes = [skill.mistakes for skill in skills]
+  np.testing.assert_allclose(mistakes, np.linspace(0.4, 0, 6), atol=1e-7)
+  np.testing.assert_allclose([skill.jitter for skill in skills], np.linspace(1, 0.4, 6))
+  np.testing.assert_allclose([skill.noise for skill in skills], np.linspace(2.5, 1, 6))
+  assert [skill.abilities for skill in skills] == [False] * 2 + [True] * 4
+
+
+def test_demonstrators_draw_the_safe_form_of_a_strategy_where_there_is_one():
+  assert [NAMES[i] for i in scripts.strategies_of("default")] == [
+    "rush", "safe_timing", "defence", "safe_macro", "safe_siege", "safe_air"]
 
 
 @pytest.mark.slow

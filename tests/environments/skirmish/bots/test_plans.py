@@ -8,7 +8,8 @@ from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import default_games, mini_games
 
 DEFAULT = [(name, race, plan) for name, strategy in {
-  "economy": plans.ECONOMY, "weak": plans.WEAK, **plans.STRATEGIES}.items()
+  "economy": plans.ECONOMY, "weak": plans.WEAK, **plans.STRATEGIES,
+  **{f"safe_{name}": by_race for name, by_race in plans.SAFE.items()}}.items()
   for race, plan in strategy.items()]
 MINI = [("idle", "Terran", plans.IDLE), ("passive", "Terran", plans.PASSIVE),
         ("rusher", "Terran", plans.RUSHER), ("builder", "Terran", plans.BUILDER),
@@ -40,7 +41,7 @@ def test_plans_name_what_their_race_has(rules, plan, race):
 
 
 def test_every_strategy_has_a_plan_for_each_race():
-  for name, strategy in plans.STRATEGIES.items():
+  for name, strategy in (*plans.STRATEGIES.items(), *plans.SAFE.items()):
     assert tuple(strategy) == constants.RACES, name
     assert all(plan.attack < plans.NEVER for plan in strategy.values())
   assert all(plan.attack == plans.NEVER for plan in plans.ECONOMY.values())

@@ -113,7 +113,7 @@ def _cell(x: Array, state: blocks.LSTMState, size: int,
 
 
 def _cores(config: Config, x: Array, noise: Array, tau: Array, state: FtwState,
-           ) -> tuple[jax.Array, latent.Gaussian, latent.Gaussian, FtwState]:
+           ) -> tuple[Array, latent.Gaussian, latent.Gaussian, FtwState]:
   """Applies both cores to a step: the sample, posterior, prior, the state after it."""
   _, slow = _cell(state.fast.hidden, state.slow, config.lstm, "slow")
   ticks = (state.age % jnp.round(tau) == 0.0) & config.hierarchy

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from starleague.agent import linear
@@ -33,7 +32,7 @@ def gaussian(x: Array, size: int, name: str, base: Gaussian | None = None) -> Ga
   return Gaussian(mean, jnp.clip(log_std, _LEAST, _MOST))
 
 
-def sample(distribution: Gaussian, noise: Array) -> jax.Array:
+def sample(distribution: Gaussian, noise: Array) -> Array:
   """Returns the sample that standard normal noise stands for."""
   return distribution.mean + jnp.exp(distribution.log_std) * noise
 

@@ -182,7 +182,8 @@ def write(memory: Memory, z: Array, weights: Array, retroaction: float) -> Memor
 def _cell(config: Config, x: Array, state: blocks.LSTMState,
           name: str) -> tuple[jax.Array, blocks.LSTMState]:
   """Applies an LSTM to one step."""
-  output, states = blocks.LayerNormLSTM(config.lstm, name=name)(jnp.asarray(x)[None], jnp.ones(1), state)
+  output, states = blocks.LayerNormLSTM(config.lstm, name=name)(
+    jnp.asarray(x)[None], jnp.ones(1), state)
   return output[0], jax.tree.map(lambda leaf: leaf[0], states)
 
 
@@ -240,7 +241,7 @@ def _reconstruction(config: Config, z: Array, targets: _Targets) -> jax.Array:
 
 
 def _predict(config: Config, x: Array, noise: Array, targets: _Targets,
-             state: MerlinState) -> tuple[jax.Array, jax.Array, Array, MerlinState, Array]:
+             state: MerlinState) -> tuple[Array, jax.Array, Array, MerlinState, Array]:
   """Applies the predictor to a step: z, reconstruction, KL, state without the write, weights."""
   before = jnp.concatenate([state.predictor.hidden, state.read])
   prior = latent.gaussian(_hidden(before, config.size, "prior_hidden"), config.latent, "prior")

@@ -16,7 +16,7 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -115,7 +115,8 @@ _first_copy = jax.jit(lambda tree: jax.tree.map(lambda x: x[0] + 0, tree))  # of
 
 def train(system: System, task: Task, options: RunOptions, config: Mapping[str, Any],
           run_dir: pathlib.Path, stop: threading.Event, report: Report,
-          hyperparameters: Mapping[str, float] | None = None) -> Trained:
+          hyperparameters: Mapping[str, float] | None = None,
+          after_round: Callable[["Run", Sequence[float]], object] | None = None) -> Trained:
   """Trains a system, resumed from the newest checkpoint where there is one.
 
   Args:
@@ -126,7 +127,8 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     run_dir: gets checkpoints, TensorBoard files and results.
     stop: ends the training when set, after a checkpoint.
     report: called once a round.
-    hyperparameters: of the loss that change without compiling again; see `Fixed`.
+    hyperparameters: those that change without compiling again; see `Run.tune`.
+    after_round: called after each round with the run and the returns of its latest episodes.
 
   Returns:
     The parameters, and the counts of the whole run.
@@ -139,21 +141,28 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     learner = make_learner(system, task, options)
     saved = checkpoints.Checkpoints(
       run_dir / run_files.CHECKPOINTS, Identity(system.name, task.name, dict(config)), KEEP_LAST)
-    run = _Run(learner, saved, run_dir, system, hyperparameters or {})
+    run = Run(learner, saved, run_dir, system, hyperparameters or {})
     if run.counts.steps < options.steps:
       _learn(run, acting.make_acting(system, task, options.iterations), task,
-             experience.Experience(learner.form, options, stack, stop), stop, report)
+             experience.Experience(learner.form, options, stack, stop), stop, report,
+             after_round or (lambda run, returns: None))
     run.close()
     return Trained(update.unreplicate(run.state.params), run.counts)
 
 
-class _Run:
-  """The state of a run, its checkpoints and its log."""
+class Run:
+  """The state of a run, its checkpoints and its log.
+
+  Attributes:
+    options: of the run.
+    counts: its progress.
+    state: the replicated training state.
+  """
 
   def __init__(self, learner: Learner, saved: checkpoints.Checkpoints, run_dir: pathlib.Path,
                system: System, hyperparameters: Mapping[str, float]):
-    self._options, self._saved, self._learner = learner.options, saved, learner
-    key = jax.random.fold_in(jax.random.key(self._options.seed), _LEARNING_SEED)
+    self.options, self._saved, self._learner = learner.options, saved, learner
+    key = jax.random.fold_in(jax.random.key(self.options.seed), _LEARNING_SEED)
     with compiling.without_collection():
       params = jax.tree.map(np.asarray, system.init(key))
     state = train_state.initial_state(params, learner.optimizer, key)
@@ -162,24 +171,62 @@ class _Run:
     if restored is not None:
       state, self.counts = restored.state, Counts(**restored.extra)
       logging.info("restored steps=%d updates=%d", self.counts.steps, self.counts.updates)
-    self.state = learner.update.replicate(state)
-    self._target = _copy(self.state.params) if self._options.target_period else ()
-    devices = len(learner.update.local_devices)
-    self._hyperparameters = {
-      name: np.full(devices, value, np.float32) for name, value in hyperparameters.items()}
+    self._place(state)
+    self.tune(hyperparameters)
     self._began = time.time() - self.counts.seconds
     self._cpu_began = time.process_time() - self.counts.cpu_seconds
     self._saved_at = 0.0
     self._log = MetricsLog(
       run_dir, self._began, self.counts.updates,
-      self._options.batch_size * self._options.unroll_length, LOG_INTERVAL_S)
+      self.options.batch_size * self.options.unroll_length, LOG_INTERVAL_S)
     self._guard = guard.Guard(
       run_dir / "diagnosis", MAX_SKIPPED,
       readable=jax.vmap(functools.partial(experience.unpack, form=learner.form)))
 
+  def _place(self, state: train_state.TrainState) -> None:
+    self.state = self._learner.update.replicate(state)
+    self._target = _copy(self.state.params) if self.options.target_period else ()
+
+  def tune(self, hyperparameters: Mapping[str, float]) -> None:
+    """Changes hyperparameters from the next update on, without compiling again.
+
+    "learning_rate" and those that the loss reads from `Fixed`; a name in the part "schedule" of the
+    parameters changes there.
+    """
+    state = update.unreplicate(self.state)
+    schedule = dict(state.params.get("schedule", {}))
+    changed = {name: np.float32(hyperparameters[name]) for name in schedule
+               if name in hyperparameters}
+    if changed:
+      self._place(state._replace(params={**state.params, "schedule": {**schedule, **changed}}))
+    devices = len(self._learner.update.local_devices)
+    self._hyperparameters = {
+      name: np.full(devices, value, np.float32) for name, value in hyperparameters.items()
+      if name not in schedule}
+
+  def load(self, checkpoint: pathlib.Path) -> None:
+    """Continues with the weights and the optimizer's state of another run of the same system.
+
+    The run's own key and counts go on.
+
+    Raises:
+      FileNotFoundError: the other run has removed the checkpoint.
+    """
+    own = update.unreplicate(self.state)
+    others = checkpoints.Checkpoints(checkpoint.parent, self._saved.config, KEEP_LAST)
+    found = others.restore(own, int(checkpoint.name))
+    assert found is not None
+    self._place(found.state._replace(key=own.key, step=own.step))
+
+  def save(self) -> pathlib.Path:
+    """Saves a checkpoint; returns its path."""
+    self._saved_at = time.time()
+    return self._saved.save(
+      self.counts.updates, update.unreplicate(self.state), self.counts._asdict())
+
   def learn(self, batch: experience.Batch) -> tuple[Mapping[str, jax.Array], jax.Array]:
     """Makes an update; returns its metrics and the priorities of the batch, on the device."""
-    options = self._options
+    options = self.options
     done = min(1.0, self.counts.steps / options.steps)
     rate = options.learning_rate * (1.0 - (1.0 - options.final_rate) * done)
     rate = float(self._hyperparameters.get("learning_rate", [rate])[0])
@@ -198,11 +245,9 @@ class _Run:
     self.counts = self.counts._replace(
       steps=self.counts.steps + steps, seconds=time.time() - self._began,
       cpu_seconds=time.process_time() - self._cpu_began)
-    done = self.counts.steps >= self._options.steps or stop
+    done = self.counts.steps >= self.options.steps or stop
     if done or time.time() - self._saved_at >= CHECKPOINT_INTERVAL_S:
-      self._saved_at = time.time()
-      self._saved.save(
-        self.counts.updates, update.unreplicate(self.state), self.counts._asdict())
+      self.save()
 
   def log(self, metrics: Mapping[str, jax.Array], episodes: "_Episodes",
           waiting: prefetch.Waiting) -> None:
@@ -235,6 +280,10 @@ class _Episodes:
       self._recent[name] += zip(
         returns[:, copies][chosen].tolist(), lengths[:, copies][chosen].tolist(), strict=True)
 
+  def returns(self) -> list[float]:
+    """Returns the returns of the latest episodes of all parts, oldest first for each part."""
+    return [found for recent in self._recent.values() for found, _ in recent]
+
   def rate(self, steps: int) -> float:
     """Returns the steps per second since the last call."""
     now, (then, before) = time.time(), self._before
@@ -251,10 +300,11 @@ class _Episodes:
     return found
 
 
-def _learn(run: _Run, actor: acting.Acting, task: Task, tables: experience.Experience,
-           stop: threading.Event, report: Report) -> None:
+def _learn(run: Run, actor: acting.Acting, task: Task, tables: experience.Experience,
+           stop: threading.Event, report: Report,
+           after_round: Callable[[Run, Sequence[float]], object]) -> None:
   """Acts and learns until the steps are done or `stop` is set."""
-  options = run._options
+  options = run.options
   with compiling.without_collection():
     # The key counts the steps: a resumed run does not repeat its episodes.
     key = jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED)
@@ -277,6 +327,7 @@ def _learn(run: _Run, actor: acting.Acting, task: Task, tables: experience.Exper
           run.counts.updates, waited, time.monotonic() - began))
     previous = records, ended
     run.advance(options.steps_per_iteration, stop.is_set())
+    after_round(run, episodes.returns())
     report(run.counts.steps, " ".join(
       f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()
       if tag.startswith("return")))

@@ -79,7 +79,7 @@ class Checkpoints:
       raise CheckpointDamagedError(
         f"{self.directory}: expected a folder of checkpoints, found a file; move it away"
       ) from error
-    self._config, self._keep_last, self._keep_every = config, keep_last, keep_every
+    self.config, self._keep_last, self._keep_every = config, keep_last, keep_every
     self._skipped: dict[int, str] = {}  # prefix of each checkpoint that cannot be used, by step
 
   def steps(self) -> list[int]:
@@ -114,7 +114,7 @@ class Checkpoints:
     trees = {"params": state.params, "state": state._replace(params=())}
     final = self.directory / f"{step:012d}"
     # Under the name `.replaced-...`, `_find` still finds the old one until the new one is in place.
-    manifest = checkpoint_manifest.describe(self._config, step, extra)
+    manifest = checkpoint_manifest.describe(self.config, step, extra)
     with _disk_full_named(self.directory, step):
       arrays.write(final, trees, manifest, aside=self.directory / f".replaced-{final.name}")
     self._prune()
@@ -151,7 +151,7 @@ class Checkpoints:
 
   def _restore(self, path: Path, template: Any, step: int) -> Restored:
     checkpoint_manifest.check_step(path, step)
-    manifest = checkpoint_manifest.check(path, self._config)
+    manifest = checkpoint_manifest.check(path, self.config)
     trees = {"params": template.params, "state": template._replace(params=())}
     leaves = {name: manifest["leaves"].get(name, {}) for name in trees}
     for name, tree in trees.items():

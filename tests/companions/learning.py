@@ -18,7 +18,7 @@ from tests.companions.catch import make_catch
 def learn(name, folder, config, task=None, **options):
   """Trains a system on Catch, or on another task; returns its mean return by part."""
   entry = registry.find(name)
-  chosen = RunOptions(**{"task": "catch", "seed": 1, **options})
+  chosen = RunOptions(**{"task": "catch" if task is None else task.name, "seed": 1, **options})
   task = make_catch(chosen.copies) if task is None else task
   system = entry.make(config, task, inputs_spec(task))
   trained = training.train(system, task, chosen, dataclasses.asdict(config), folder,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from starleague.agent import distributions
-from starleague.common import run_files
+from starleague.common import results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import networks, policy_distillation, r2d2, training
 from starleague.companions.system import Fixed, inputs_spec
@@ -102,10 +102,9 @@ def test_a_student_agrees_with_its_teacher(teachers, tmp_path):
   task = tasks.make_task(NAMES[0], 16)
   config = policy_distillation.Config(teachers=teachers[0], kind="nll", size=16, lstm=8)
   learning.learn(
-    "policy_distillation", tmp_path, config, task, task=NAMES[0], copies=16, steps=16 * 10 * 80,
+    "policy_distillation", tmp_path, config, task, copies=16, steps=16 * 10 * 80,
     unroll_length=10, batch_size=16, table="uniform", replay_size=500, min_replay=16,
     samples_per_item=4.0, learning_rate=3e-3, evaluation_episodes=1)
-  from starleague.common import results
   rows = results.by_tag(results.read(tmp_path / results.FILE_NAME))["update/agreement"]
   assert rows[-1].value > rows[0].value + 0.2 and rows[-1].value > 0.7
 

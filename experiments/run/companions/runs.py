@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from starleague.common import files, progress, provenance, run_files
 from starleague.common.errors import UserError
-from starleague.companions import evaluation, training
+from starleague.companions import evaluation, pbt, training
 from starleague.companions.system import inputs_spec
 from starleague.companions.tasks import registry as tasks
 from starleague.experiments.run.companions.system_flags import Chosen
@@ -102,7 +102,8 @@ def prepare(chosen: Chosen, run_dir: pathlib.Path) -> None:
 
 
 def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
-            report: Callable[[int, str], object]) -> dict[str, evaluation.Evaluation] | None:
+            report: Callable[[int, str], object],
+            worker: pbt.Worker | None = None) -> dict[str, evaluation.Evaluation] | None:
   """Trains a system, evaluates it and writes its report; resumes where it was stopped.
 
   Args:
@@ -110,6 +111,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     run_dir: of the run.
     stop: ends the training when set, after a checkpoint.
     report: called once a round with the steps done and figures in a few words.
+    worker: of a member of a population, which the run is; None: it stands alone.
 
   Returns:
     The evaluation by part of the task; None if the run was stopped.
@@ -121,8 +123,11 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
   with supervision.only_one(run_dir):
     prepare(chosen, run_dir)
+    if worker is not None:
+      worker.discard_later(run_dir)
     trained = training.train(system, task, chosen.options, dataclasses.asdict(chosen.config),
-                             run_dir, stop, _Reports(run_dir, chosen.options.steps, report))
+                             run_dir, stop, _Reports(run_dir, chosen.options.steps, report),
+                             worker.member.hyperparameters if worker else None, worker)
     if stop.is_set():
       return None
     found = evaluation.evaluate(system, task, trained.params, chosen.options)

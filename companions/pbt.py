@@ -1,0 +1,110 @@
+"""Population-based training of a companion system: what the worker of a member does.
+
+The rules are in `learner.evolution`, the members' records in `learner.population`. A worker is a
+run of the system that reports its returns, and continues with a better member's weights where a
+decision says so.
+
+Source: Jaderberg et al. 2017, "Population Based Training of Neural Networks".
+"""
+
+import pathlib
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from starleague.common import run_files
+from starleague.common.errors import UserError
+from starleague.companions.training import Run
+from starleague.learner.evolution import LINEAR, LOG, Range
+from starleague.learner.population import Population
+
+EVALUATIONS = 10  # latest training episodes that a report holds (section 4.1)
+
+
+class Worker:
+  """The worker of a member, called after each round of its run."""
+
+  def __init__(self, population: Population, name: str, seed: int, number: int, interval: int,
+               copies: bool):
+    """Joins the population.
+
+    Args:
+      population: shared by all workers.
+      name: of the member.
+      seed: of the population.
+      number: of the member.
+      interval: steps between two reports.
+      copies: whether decisions are asked for; without them the population is a random search.
+    """
+    self._population, self._seed, self._number = population, seed, number
+    self._interval, self._copies = interval, copies
+    self.member = population.join(self._rng(0), name)
+    self._reported = self.member.step
+
+  def _rng(self, step: int) -> np.random.Generator:
+    """Returns a generator that is the same after a restart at this step."""
+    return np.random.default_rng([self._seed, self._number, step])
+
+  def discard_later(self, run_dir: pathlib.Path) -> None:
+    """Removes checkpoints that the population does not know of: a kill left them."""
+    known = -1 if self.member.checkpoint is None else int(self.member.checkpoint.name)
+    folder = run_dir / run_files.CHECKPOINTS
+    for path in folder.iterdir() if folder.is_dir() else ():
+      if path.name.isdigit() and int(path.name) > known:
+        shutil.rmtree(path)
+
+  def __call__(self, run: Run, returns: Sequence[float]) -> None:
+    """Reports and decides if the interval is over."""
+    steps = run.counts.steps
+    ended = steps >= run.options.steps
+    if not returns or (steps - self._reported < self._interval and not ended):
+      return
+    self._reported = steps
+    name = self.member.name
+    self._population.report(name, steps, returns[-EVALUATIONS:], run.save())
+    exploit = self._population.decide(self._rng(steps), name) if (
+      self._copies and not ended) else None
+    if exploit is None:
+      return
+    try:
+      run.load(exploit.checkpoint)
+    except FileNotFoundError:
+      logging.info("member %s: the checkpoint of %s is gone; it continues", name, exploit.source)
+      return
+    run.tune(exploit.hyperparameters)
+    # A step of its own: were the process killed now, the population would know the former one.
+    run.counts = run.counts._replace(updates=run.counts.updates + 1)
+    self.member = self._population.adopt(name, exploit, run.save())
+    logging.info("member %s copies %s: %s", name, exploit.source, exploit.hyperparameters)
+
+
+def ranges_of(texts: Sequence[str], tunable: Mapping[str, Any]) -> dict[str, Range]:
+  """Returns the ranges of hyperparameters from texts NAME=LOW:HIGH, or NAME=LOW:HIGH:linear.
+
+  Args:
+    texts: of a command line.
+    tunable: the names that a system's run can change.
+
+  Raises:
+    UserError: a text is no range, or its name cannot be tuned.
+  """
+  found = {}
+  for text in texts:
+    name, _, bounds = text.partition("=")
+    low, _, rest = bounds.partition(":")
+    high, _, scale = rest.partition(":")
+    try:
+      found[name] = Range(float(low), float(high), scale or LOG)
+    except ValueError:
+      raise UserError(f"range {text!r}: expected NAME=LOW:HIGH, as learning_rate=1e-4:1e-2, or "
+                      "NAME=LOW:HIGH:linear") from None
+    if name not in tunable:
+      raise UserError(f"range {text!r}: {name!r} cannot be tuned; expected one of "
+                      f"{', '.join(tunable)}")
+    if found[name].scale not in (LOG, LINEAR) or not found[name].low < found[name].high or (
+        found[name].scale == LOG and found[name].low <= 0.0):
+      raise UserError(f"range {text!r}: expected LOW below HIGH, above 0 without ':linear'")
+  return found

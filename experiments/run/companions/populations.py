@@ -1,0 +1,145 @@
+"""A population of runs of one companion system: members in processes of their own, and the result.
+
+A member that dies is started again, and continues from its last report.
+"""
+
+import dataclasses
+import json
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from starleague.common import files, progress
+from starleague.common.errors import UserError
+from starleague.companions import pbt
+from starleague.experiments.run.companions import runs
+from starleague.experiments.run.companions.system_flags import Chosen
+from starleague.experiments.run.processes import graph, process_runner, programs
+from starleague.learner import evolution
+from starleague.learner.population import Population
+
+FILE, RESULT = "population.sqlite", "population.json"
+SELECTIONS = {"t": evolution.t_selection, "truncation": evolution.truncation_selection}
+EXPLORATIONS: dict[str, evolution.Explore] = {
+  "perturb": evolution.perturb, "resample": evolution.resample}
+RANDOM_SEARCH = "none"  # in place of a selection: members never copy
+RESTARTS = 5  # in a row
+MOST_MEMBERS = 1000
+DEADLINE_S, POLL_S = 30.0, 0.5
+LOSS_COSTS = {"entropy_cost", "kl_cost", "prior_cost", "tau"}  # read from `Fixed`, or a schedule
+
+
+class Sizes(NamedTuple):
+  """The choices of a population."""
+
+  members: int
+  interval: int  # steps between two reports
+  selection: str  # of SELECTIONS, or RANDOM_SEARCH
+  exploration: str  # of EXPLORATIONS
+
+
+def member_name(number: int) -> str:
+  """Returns the name of a member, which is its directory's too."""
+  return f"m{number}"
+
+
+def tunable(chosen: Chosen) -> dict[str, Any]:
+  """Returns the hyperparameters of a run that may change without compiling, with their values."""
+  costs = {name: getattr(chosen.config, name) for name in sorted(LOSS_COSTS)
+           if hasattr(chosen.config, name)}
+  return {"learning_rate": chosen.options.learning_rate, **costs}
+
+
+def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
+                    ranges: Sequence[str]) -> Population:
+  """Opens the file of a population, or creates it.
+
+  Raises:
+    UserError: a range or a choice is invalid, or the file holds another population.
+  """
+  select = SELECTIONS.get(sizes.selection, evolution.t_selection)
+  try:
+    return Population(
+      folder / FILE, chosen.entry.name, pbt.ranges_of(ranges, tunable(chosen)), sizes.interval,
+      select, EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
+  except ValueError as error:
+    raise UserError(str(error)) from None
+
+
+def work(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str], number: int,
+         stop: threading.Event, report: Callable[[int, str], object]) -> None:
+  """Trains one member, in a process of its own."""
+  population = open_population(folder, chosen, sizes, ranges)
+  options = chosen.options
+  worker = pbt.Worker(population, member_name(number), options.seed, number, sizes.interval,
+                      sizes.selection != RANDOM_SEARCH)
+  own = chosen._replace(
+    options=dataclasses.replace(options, seed=options.seed * MOST_MEMBERS + number))
+  runs.execute(own, folder / member_name(number), stop, report, worker)
+
+
+def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str],
+            argv: Sequence[str], report: Callable[[int, str], object]) -> dict[str, Any]:
+  """Trains all members at the same time and returns the result; resumes where it was stopped.
+
+  Args:
+    folder: of the population.
+    chosen: the members' system and options.
+    sizes: of the population.
+    ranges: of the hyperparameters.
+    argv: command line of a member, without its number.
+    report: called about twice a second with the steps of all members.
+
+  Returns:
+    Evaluations by member, best first; the best one's schedule of hyperparameters, and its lineage.
+
+  Raises:
+    ProcessFailed: a member died more often than it may be restarted.
+    UserError: a choice is invalid.
+  """
+  open_population(folder, chosen, sizes, ranges).close()
+  names = [member_name(number) for number in range(sizes.members)]
+  processes = [programs.Process(
+    name, (programs.Placeholder.PYTHON, *argv, "--member", str(number)),
+    graph.environment(folder), folder / "logs" / f"{name}.log", restarts=RESTARTS)
+    for number, name in enumerate(names)]
+
+  with process_runner.Runner(processes, deadline_seconds=DEADLINE_S) as runner:
+    while set(runner.poll().values()) != {process_runner.State.FINISHED}:
+      deaths = sum(runner.restarts().values())
+      report(int(sum(progress.read(folder / name).done for name in names)),
+             f"restarts={deaths}" if deaths else "")
+      time.sleep(POLL_S)
+  found = result(open_population(folder, chosen, sizes, ranges), folder, names)
+  with files.replacing(folder / RESULT) as file:
+    json.dump(found, file, indent=2)
+  return found
+
+
+def result(population: Population, folder: pathlib.Path,
+           names: Sequence[str]) -> dict[str, Any]:
+  """Returns the scores of the members and the schedule of the best one."""
+  scores = {}
+  for name in names:
+    outcome = runs.read_outcome(folder / name)
+    assert outcome is not None, f"{folder / name} has finished without an outcome"
+    scores[name] = float(np.mean([part.mean for part in outcome.evaluation.values()]))
+  ranking = dict(sorted(scores.items(), key=lambda item: -item[1]))
+  history = population.history()
+  best = next(iter(ranking))
+  schedule: list[Mapping[str, Any]] = []
+  name, until = best, float("inf")
+  # The schedule of the best member is its own since it last copied, before that its source's.
+  while True:
+    own = [change for change in history if change.member == name and change.step <= until]
+    last = own[-1]
+    schedule.insert(0, {"member": name, "step": last.step, **last.hyperparameters})
+    if last.source is None:
+      break
+    name, until = last.source, last.step
+  return {"scores": ranking, "best": best, "schedule": schedule,
+          "copies": sum(change.source is not None for change in history)}

@@ -1,0 +1,125 @@
+"""Population-based training: ranges, copies of weights and hyperparameters, resumed members."""
+
+import dataclasses
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+from starleague.common import run_files
+from starleague.common.errors import UserError
+from starleague.companions import impala, pbt, training
+from starleague.companions.options import RunOptions
+from starleague.companions.system import inputs_spec
+from starleague.data.checkpoints import load_params
+from starleague.learner.evolution import LINEAR, Range, truncation_selection
+from starleague.learner.population import Population
+from tests.companions.catch import make_catch
+
+CONFIG = impala.Config(torso="dense", size=8)
+ROUND = 8 * 4
+RANGES = {"learning_rate": Range(1e-4, 1e-2), "entropy_cost": Range(1e-4, 1e-1)}
+
+
+def open_population(folder):
+  return Population(folder / "population.sqlite", "impala", RANGES, 2 * ROUND,
+                    truncation_selection)
+
+
+def train(folder, number, rounds, population, stop=None, returns=None):
+  """Trains a member; `returns` replaces the returns of its episodes."""
+  options = RunOptions(task="catch", seed=number, steps=ROUND * rounds, copies=8, unroll_length=4,
+                       batch_size=8)
+  task = make_catch(8)
+  system = impala.make(CONFIG, task, inputs_spec(task))
+  worker = pbt.Worker(population, f"m{number}", 0, number, 2 * ROUND, copies=True)
+  run_dir = folder / f"m{number}"
+  worker.discard_later(run_dir)
+  seen = []
+
+  def after_round(run, found):
+    seen.append(run.counts.steps)
+    worker(run, found if returns is None else returns)
+
+  trained = training.train(system, task, options, dataclasses.asdict(CONFIG), run_dir,
+                           stop or threading.Event(), lambda *_: None,
+                           worker.member.hyperparameters, after_round)
+  return trained, worker, seen
+
+
+@pytest.fixture(scope="module")
+def populated(tmp_path_factory):
+  """A good member that trained first, and one with bad returns."""
+  folder = tmp_path_factory.mktemp("population")
+  population = open_population(folder)
+  good, good_worker, _ = train(folder, 0, 4, population, returns=[1.0] * 10)
+  bad, bad_worker, seen = train(folder, 1, 2, population, returns=[-1.0] * 10)
+  return folder, population, good_worker, bad_worker, seen
+
+
+def test_a_worse_member_copies_a_better_one_when_it_is_ready(populated):
+  folder, population, good, bad, _ = populated
+  # The last report of a run decides nothing: the bad member ended before it could copy.
+  assert bad.member.hyperparameters == population.members()[1].hyperparameters
+  trained, worker, _ = train(folder, 1, 6, population, returns=[-1.0] * 10)
+  changes = [change for change in population.history() if change.source is not None]
+  assert [(change.member, change.source) for change in changes[:1]] == [("m1", "m0")]
+  before = good.member.hyperparameters
+  for name, value in changes[0].hyperparameters.items():
+    low, high, _ = RANGES[name]
+    assert value in (pytest.approx(np.clip(before[name] * factor, low, high))
+                     for factor in (0.8, 1.2))
+  assert worker.member.hyperparameters == changes[-1].hyperparameters
+
+
+def test_copied_weights_are_those_of_the_source(populated, tmp_path):
+  folder, population, good, *_ = populated
+  task = make_catch(8)
+  system = impala.make(CONFIG, task, inputs_spec(task))
+  options = RunOptions(task="catch", seed=5, steps=ROUND, copies=8, unroll_length=4, batch_size=8)
+  source = population.members()[0].checkpoint
+  found = []
+
+  def after_round(run, returns):
+    key = jax.random.key_data(training.update.unreplicate(run.state.key))
+    run.load(source)
+    run.tune({"learning_rate": 1e-3})
+    after = training.update.unreplicate(run.state)
+    found.append((key, jax.random.key_data(after.key), after))
+
+  training.train(system, task, options, dataclasses.asdict(CONFIG), tmp_path, threading.Event(),
+                 lambda *_: None, {}, after_round)
+  key, key_after, state = found[0]
+  np.testing.assert_array_equal(key, key_after)
+  assert state.step == 0  # its own count
+  jax.tree.map(np.testing.assert_array_equal, state.params, load_params(source))
+
+
+def test_checkpoints_that_the_population_does_not_know_are_discarded(tmp_path):
+  population = open_population(tmp_path)
+  train(tmp_path, 0, 2, population, returns=[0.0])
+  checkpoints = tmp_path / "m0" / run_files.CHECKPOINTS
+  known = sorted(path.name for path in checkpoints.iterdir())
+  (checkpoints / "000000099999").mkdir()
+  worker = pbt.Worker(population, "m0", 0, 0, ROUND, copies=True)
+  worker.discard_later(tmp_path / "m0")
+  assert sorted(path.name for path in checkpoints.iterdir()) == known
+  assert worker.member.step == 2 * ROUND
+
+
+@pytest.mark.parametrize("text, message", [
+  ("learning_rate", "expected NAME=LOW:HIGH"), ("learning_rate=1:b", "expected NAME=LOW:HIGH"),
+  ("size=1:2", "'size' cannot be tuned; expected one of learning_rate, tau"),
+  ("tau=5:2:linear", "expected LOW below HIGH"), ("tau=0:2", "above 0 without ':linear'"),
+  ("tau=1:2:square", "expected LOW below HIGH")])
+def test_wrong_ranges_are_refused(text, message):
+  with pytest.raises(UserError) as error:
+    pbt.ranges_of([text], {"learning_rate": 1e-3, "tau": 5})
+  assert message in str(error.value)
+
+
+def test_ranges_of_a_command_line():
+  assert pbt.ranges_of(["learning_rate=1e-4:1e-2", "tau=5:20:linear"], {
+    "learning_rate": 1e-3, "tau": 5}) == {
+      "learning_rate": Range(1e-4, 1e-2), "tau": Range(5.0, 20.0, LINEAR)}

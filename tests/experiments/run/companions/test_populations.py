@@ -1,0 +1,80 @@
+"""A population trains in processes, survives a killed member, and tells the schedule it found."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from starleague.common.errors import UserError
+from starleague.companions import registry
+from starleague.experiments.run.companions import populations, system_flags
+
+SIZES = populations.Sizes(2, 1000, "truncation", "perturb")
+
+
+def chosen(**values):
+  return system_flags.choose(registry.find("impala"), {"task": "bsuite-catch", **values})
+
+
+def test_what_a_run_can_tune():
+  assert set(populations.tunable(chosen())) == {"learning_rate", "entropy_cost"}
+  ftw = system_flags.choose(registry.find("ftw"), {})
+  assert set(populations.tunable(ftw)) == {
+    "learning_rate", "entropy_cost", "kl_cost", "prior_cost", "tau"}
+
+
+def test_another_population_is_refused(tmp_path):
+  populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-4:1e-2"]).close()
+  with pytest.raises(UserError, match="expected for the hyperparameter 'learning_rate'"):
+    populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-3:1e-2"])
+
+
+@pytest.mark.slow
+def test_a_killed_member_comes_back(tmp_path):
+  command = [
+    sys.executable, "-m", "starleague.experiments.population", "impala", "--runs_dir",
+    str(tmp_path), "--members=2", "--interval=3000", "--set.task=bsuite-catch",
+    "--set.steps=40000", "--set.copies=16", "--set.unroll_length=8", "--set.batch_size=16",
+    "--set.evaluation_episodes=16", "--set.impala.size=16"]
+  folder = tmp_path / "impala_population"
+  program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+  try:
+    killed = False
+    end = time.monotonic() + 550
+    while program.poll() is None and time.monotonic() < end:
+      time.sleep(0.5)
+      if not killed and reports(folder) >= 2:
+        kill_member(program.pid, 1)
+        killed = True
+    output = program.communicate(timeout=10)[0]
+  finally:
+    program.kill()
+  assert killed and program.returncode == 0, output
+  result = json.loads((folder / populations.RESULT).read_text())
+  assert set(result["scores"]) == {"m0", "m1"}
+  assert result["schedule"][-1]["member"] == result["best"]
+  with sqlite3.connect(folder / populations.FILE) as file:
+    assert file.execute("SELECT incarnation FROM members WHERE name = 'm1'").fetchone()[0] >= 2
+    assert [row[0] for row in file.execute("SELECT step FROM members")] == [40064, 40064]
+
+
+def reports(folder):
+  try:
+    with sqlite3.connect(f"file:{folder / populations.FILE}?mode=ro", uri=True) as file:
+      return file.execute("SELECT reports FROM population").fetchone()[0]
+  except (sqlite3.Error, TypeError):
+    return 0
+
+
+def kill_member(parent, number):
+  """Kills the process of a member, a descendant of the parent."""
+  found = subprocess.run(["pgrep", "-f", f"experiments.population.*--member {number}$"],
+                         capture_output=True, text=True).stdout.split()
+  for pid in map(int, found):
+    if pid != parent:
+      os.kill(pid, signal.SIGKILL)

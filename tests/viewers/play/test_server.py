@@ -104,7 +104,9 @@ const waiting = setInterval(() => {
   if (!frame) return;
   clearInterval(waiting);
   const hall = own().find(row => typeOf(row).structure);
-  const patch = frame.rows.find(row => row.type === MINERALS);
+  const apart = row => Math.hypot(row.x - hall.x, row.y - hall.y);
+  const patch = frame.rows.filter(row => row.type === MINERALS)
+    .reduce((a, b) => apart(a) > apart(b) ? a : b);  // far from workers, which a tap would hit
   const hidden = [$("touch").hidden];
   tap(hall);
   hidden.push($("touch").hidden);

@@ -2,6 +2,7 @@
 
   python -m benchmarks.catch
   python -m benchmarks.catch --actors 2 4 8 --rounds 5
+  python -m benchmarks.catch --pong --copies 16 --seconds 30
 
 Both train: acting, queues and updates run together, on this machine. Equal are the environment, the
 network (layers of 128 and 64, of the example), the unroll length and the batch. Ours acts in many
@@ -60,12 +61,11 @@ def make_system(task: Task) -> System:
   return System("impala", network.init, network.initial_state, act, loss)
 
 
-def ours(options: argparse.Namespace) -> tuple[float, float]:
-  """Returns frames per second, and per second of CPU time."""
+def measure(system: System, task: Task, options: argparse.Namespace) -> tuple[float, float]:
+  """Trains for a while; returns steps per second, and per second of CPU time."""
   run = RunOptions(
-    "bsuite-catch", steps=10**9, copies=options.copies, unroll_length=options.unroll_length,
+    task.name, steps=10**9, copies=task.copies, unroll_length=options.unroll_length,
     batch_size=options.batch_size)
-  task = registry.make_task(run.task, run.copies)
   stop, marks = threading.Event(), []
 
   def report(steps: int, text: str) -> None:
@@ -75,9 +75,28 @@ def ours(options: argparse.Namespace) -> tuple[float, float]:
       stop.set()
 
   with tempfile.TemporaryDirectory() as folder:
-    training.train(make_system(task), task, run, {}, pathlib.Path(folder), stop, report)
+    training.train(system, task, run, {}, pathlib.Path(folder), stop, report)
   (before, began, cpu), (after, ended, cpu_ended) = marks[WARM_UP_ROUNDS], marks[-1]
   return (after - before) / (ended - began), (after - before) / (cpu_ended - cpu)
+
+
+def catch(options: argparse.Namespace) -> tuple[float, float]:
+  """Measures ours on Catch, with the example's network."""
+  task = registry.make_task("bsuite-catch", options.copies)
+  return measure(make_system(task), task, options)
+
+
+def pong(options: argparse.Namespace) -> None:
+  """Measures ours on Atari's Pong, four frames a step, with the shallow network."""
+  found = []
+  for number in range(options.rounds):
+    task = registry.make_task("ale-Pong", options.copies)
+    system = impala.make(impala.Config(), task, inputs_spec(task))
+    found.append([4 * rate for rate in measure(system, task, options)])
+    print(f"round {number + 1}, Pong: {found[-1][0]:,.0f} frames/s, {found[-1][1]:,.0f} per "
+          "CPU-second", flush=True)
+  wall, cpu = np.median(found, axis=0)
+  print(f"medians: Pong {wall:,.0f} frames/s, {cpu:,.0f} per CPU-second")
 
 
 def main() -> None:
@@ -88,8 +107,12 @@ def main() -> None:
   parser.add_argument("--actors", type=int, nargs="+", default=[2, 4], help="threads of the peer")
   parser.add_argument("--unroll_length", type=int, default=20)
   parser.add_argument("--batch_size", type=int, default=32)
+  parser.add_argument("--pong", action="store_true", help="measure ours on Atari's Pong instead")
   options = parser.parse_args()
-  kinds = {"ours": lambda: ours(options)} | {
+  if options.pong:
+    pong(options)
+    return
+  kinds = {"ours": lambda: catch(options)} | {
     f"peer, {actors} actors": lambda actors=actors: Peer(
       actors, options.unroll_length, options.batch_size).measure(WARM_UP_UPDATES, options.seconds)
     for actors in options.actors}

@@ -119,6 +119,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   Raises:
     UserError: another program runs it, the run is of another system, or the task is unknown.
   """
+  commit = provenance.commit()  # of the code that runs: the tree may move on during the run
   task = tasks.make_task(chosen.options.task, chosen.options.copies, chosen.options.seed)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
   with supervision.only_one(run_dir):
@@ -134,7 +135,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     evaluation.record(run_dir, found, trained.counts.seconds, trained.counts.updates)
     page.write_report(run_dir)
     write_outcome(run_dir, Outcome(
-      found, **trained.counts._asdict(), commit=provenance.commit(),
+      found, **trained.counts._asdict(), commit=commit,
       date=time.strftime("%Y-%m-%d", time.gmtime()), machine=provenance.machine()))
     return found
 

@@ -7,7 +7,7 @@ import pytest
 
 from starleague.common import progress, provenance, results, run_files
 from starleague.common.errors import UserError
-from starleague.companions import registry
+from starleague.companions import registry, training
 from starleague.companions.tasks.task import TaskError
 from starleague.experiments.run.companions import runs, system_flags
 
@@ -54,6 +54,21 @@ def test_the_outcome_names_the_work_and_the_provenance(finished):
   assert outcome.commit == provenance.commit() and outcome.machine == provenance.machine()
   now = progress.read(folder)
   assert (now.phase, now.done, now.total, now.unit) == ("training", 4096, 4096, "steps")
+
+
+def test_the_commit_is_that_of_the_start(tmp_path, monkeypatch):
+  commits = iter(["first", "second"])
+  monkeypatch.setattr(provenance, "commit", lambda: next(commits))
+
+  def train(*arguments):
+    assert next(commits) == "second"
+    return training.Trained({}, training.Counts(8, 1, 1.0, 1.0))
+
+  monkeypatch.setattr(runs.training, "train", train)
+  monkeypatch.setattr(runs.evaluation, "evaluate", lambda *arguments: {
+    "": runs.evaluation.Evaluation(0.0, 0.0, 0.0, 1)})
+  assert runs.execute(chosen(), tmp_path, threading.Event(), lambda *_: None) is not None
+  assert runs.read_outcome(tmp_path).commit == "first"
 
 
 def test_a_damaged_outcome_is_named(tmp_path):

@@ -8,7 +8,7 @@ import json
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from starleague.experiments.run.companions import runs
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import graph, process_runner, programs
 from starleague.learner import evolution
-from starleague.learner.population import Population
+from starleague.learner.population import Change, Population
 
 FILE, RESULT = "population.sqlite", "population.json"
 SELECTIONS = {"t": evolution.t_selection, "truncation": evolution.truncation_selection}
@@ -131,15 +131,23 @@ def result(population: Population, folder: pathlib.Path,
   ranking = dict(sorted(scores.items(), key=lambda item: -item[1]))
   history = population.history()
   best = next(iter(ranking))
-  schedule: list[Mapping[str, Any]] = []
-  name, until = best, float("inf")
-  # The schedule of the best member is its own since it last copied, before that its source's.
-  while True:
-    own = [change for change in history if change.member == name and change.step <= until]
-    last = own[-1]
-    schedule.insert(0, {"member": name, "step": last.step, **last.hyperparameters})
-    if last.source is None:
-      break
-    name, until = last.source, last.step
-  return {"scores": ranking, "best": best, "schedule": schedule,
+  return {"scores": ranking, "best": best, "schedule": schedule(history, best),
           "copies": sum(change.source is not None for change in history)}
+
+
+def schedule(history: Sequence[Change], name: str) -> list[dict[str, Any]]:
+  """Returns the hyperparameters that led to a member's weights, oldest first.
+
+  They are the member's own since it last copied, before that those of the member that it copied.
+
+  Args:
+    history: changes of a population, oldest first.
+    name: of the member.
+  """
+  found: list[dict[str, Any]] = []
+  before: str | None = name
+  for change in reversed(history):
+    if change.member == before:
+      found.insert(0, {"member": before, "step": change.step, **change.hyperparameters})
+      before = change.source
+  return found

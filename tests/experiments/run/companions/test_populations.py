@@ -13,6 +13,7 @@ import pytest
 from starleague.common.errors import UserError
 from starleague.companions import registry
 from starleague.experiments.run.companions import populations, system_flags
+from starleague.learner.population import Change
 
 SIZES = populations.Sizes(2, 1000, "truncation", "perturb")
 
@@ -32,6 +33,16 @@ def test_another_population_is_refused(tmp_path):
   populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-4:1e-2"]).close()
   with pytest.raises(UserError, match="expected for the hyperparameter 'learning_rate'"):
     populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-3:1e-2"])
+
+
+def test_a_schedule_follows_the_copied_weights():
+  changes = [Change("m0", 0, None, {"rate": 1.0}), Change("m1", 0, None, {"rate": 2.0}),
+             Change("m0", 10, "m1", {"rate": 3.0}), Change("m1", 10, "m0", {"rate": 4.0}),
+             Change("m0", 20, "m1", {"rate": 5.0})]
+  assert populations.schedule(changes, "m0") == [
+    {"member": "m1", "step": 0, "rate": 2.0}, {"member": "m0", "step": 10, "rate": 3.0},
+    {"member": "m1", "step": 10, "rate": 4.0}, {"member": "m0", "step": 20, "rate": 5.0}]
+  assert populations.schedule(changes[:2], "m1") == [{"member": "m1", "step": 0, "rate": 2.0}]
 
 
 @pytest.mark.slow

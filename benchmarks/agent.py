@@ -2,7 +2,7 @@
 
   python -m benchmarks.agent                # 2 sequences of 8 steps, as on a CPU
   python -m benchmarks.agent --init         # CPU seconds of init in a fresh process
-  python -m benchmarks.agent --peer PYTHON  # in turn with benchmarks/torch_agent.py, one core
+  python -m benchmarks.agent --peer PYTHON  # in turn with benchmarks/peers/torch_agent.py, one core
   python -m benchmarks.agent --sequences 32 --unroll_length 64 --dtype bfloat16   # on a GPU
 
 Acting for one player is the baseline of acting for a batch, and the forward pass that of the whole
@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import agent_peer
+from benchmarks.peers import agent as agent_peer
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types

@@ -6,7 +6,7 @@
 
 Both train: acting, queues and updates run together, on this machine. Equal are the environment, the
 network (layers of 128 and 64, of the example), the unroll length and the batch. Ours acts in many
-copies with one batched inference a step and writes to Reverb; the peer (benchmarks/catch_peer.py)
+copies with one batched inference a step and writes to Reverb; the peer (benchmarks/peers/catch.py)
 acts in threads, one step and one environment at a time. Rounds alternate; medians are printed. The
 peer's best number of threads counts. Compilation is not measured. The peer's frames include the
 step from the end of an episode to the next one, a tenth of all.
@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.catch_peer import LAYERS, Peer
+from benchmarks.peers.catch import LAYERS, Peer
 from starleague.agent import distributions
 from starleague.companions import impala, networks, training
 from starleague.companions.options import RunOptions

@@ -55,9 +55,83 @@ _WITH_REPLAY = _CORRECTIONS + tuple(
   Arm(f"{arm.name}_replay", f"{arm.title}, replay", {**arm.overrides, **_REPLAY})
   for arm in _CORRECTIONS)
 
+_GAMES = ("minatar-breakout", "minatar-asterix:scale=10", "minatar-freeway:scale=100",
+          "minatar-space_invaders:scale=1000")
+_DELAY = 24  # steps between the context and the question: longer than a replayed unroll
+
+
+def _critics(task: str, title: str, **overrides: Any) -> Study:
+  """Foerster et al. 2018, Figure 3: the counterfactual baseline against two other critics."""
+  return Study(
+    f"Critics of cooperating agents (Foerster et al. 2018), {title}",
+    tuple(Arm(critic, title, {"coma.critic": critic}) for critic, title in (
+      ("coma", "COMA"), ("central", "central V"), ("independent", "independent actor-critic"))),
+    "coma", {"task": task, **overrides})
+
+
+def _self_imitation(task: str, title: str, **overrides: Any) -> Study:
+  """Oh et al. 2018: A2C with self-imitation against A2C, at equal steps of the task."""
+  alone = {"self_imitation.imitate": False, "replay_share": 0.0, "batch_size": 16}
+  return Study(
+    f"Self-imitation (Oh et al. 2018), {title}",
+    (Arm("imitation", "A2C + SIL"), Arm("alone", "A2C", alone)), "self_imitation",
+    {"task": task, **overrides})
+
+
+def _relations(task: str, title: str, **overrides: Any) -> Study:
+  """Zambaldi et al. 2018: attention between cells against convolutions only."""
+  return Study(
+    f"Relations between cells (Zambaldi et al. 2018), {title}",
+    tuple(Arm(name, name, {"relational.relations": name}) for name in (
+      "attention", "convolution")), "relational", {"task": task, **overrides})
+
+
 STUDIES = {
   "impala_corrections_breakout": _corrections("breakout", "MinAtar Breakout", _WITH_REPLAY),
   "impala_corrections_asterix": _corrections("asterix", "MinAtar Asterix", _WITH_REPLAY),
   "impala_lag_breakout": _corrections(
     "breakout", f"MinAtar Breakout, acting {_LAG} updates late", _CORRECTIONS, lag=_LAG),
+  "popart_minatar": Study(
+    "Values of four games with reward scales 1 to 1000 (Hessel et al. 2019)",
+    tuple(Arm(values, title, {"popart.values": values}) for values, title in (
+      ("popart", "PopArt"), ("plain", "without normalisation"), ("clipped", "clipped rewards"))),
+    "popart", {"task": "+".join(_GAMES), "steps": 6_000_000, "learning_rate": 3e-3},
+    metrics=tuple(Metric(f"return/evaluation/{game}", f"return, {game}", f"return/train/{game}")
+                  for game in _GAMES)),
+  "r2d2_states": Study(
+    "States of replayed sequences (Kapturowski et al. 2019, section 3)",
+    (Arm("burn_in", "stored state and burn-in"),
+     Arm("stored", "stored state", {"r2d2.burn_in": 0, "unroll_length": 10}),
+     Arm("zero", "zero state",
+         {"r2d2.burn_in": 0, "unroll_length": 10, "r2d2.stored_state": False})),
+    "r2d2", {"task": f"bsuite-memory_len:length={_DELAY}", "steps": 1_000_000, "unroll_length": 20,
+             "period": 10, "r2d2.burn_in": 10, "r2d2.torso": "dense"}),
+  "r2d2_breakout": Study(
+    "R2D2 and IMPALA at equal frames, MinAtar Breakout (Kapturowski et al. 2019)",
+    (Arm("r2d2", "R2D2", system="r2d2"),
+     Arm("impala", "IMPALA", {"learning_rate": 3e-3}, system="impala")),
+    overrides={"task": "minatar-breakout", "steps": 1_500_000}),
+  "ftw_memory": Study(
+    "Two time scales, a memory task (Jaderberg et al. 2019)",
+    (Arm("ftw", "FTW", system="ftw"),
+     Arm("fast", "fast core only", {"ftw.hierarchy": False}, system="ftw"),
+     Arm("lstm", "one LSTM", {"impala.lstm": 96}, system="impala")),
+    overrides={"task": "xminigrid-MemoryS16", "steps": 3_000_000, "unroll_length": 40}),
+  "merlin_recall": Study(
+    "Memory of latent states, a recall task (Wayne et al. 2018)",
+    (Arm("merlin", "MERLIN", system="merlin"),
+     Arm("without", "without memory", {"merlin.memory": False}, system="merlin"),
+     Arm("lstm", "one LSTM", {"impala.lstm": 128, "impala.torso": "dense"}, system="impala")),
+    overrides={"task": "popgym-AutoencodeEasy", "steps": 1_500_000, "copies": 16,
+               "unroll_length": 20, "batch_size": 16}),
+  "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
+  "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
+                              **{"coma.torso": "shallow"}),
+  "self_imitation_deep_sea_10": _self_imitation("bsuite-deep_sea:size=10", "deep_sea, N = 10"),
+  "self_imitation_deep_sea_14": _self_imitation(
+    "bsuite-deep_sea:size=14", "deep_sea, N = 14", unroll_length=28, period=14),
+  "self_imitation_doorkey": _self_imitation(
+    "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=4_000_000, unroll_length=64, period=32),
+  "relational_boxworld": _relations("boxworld:length=2", "Box-World, solutions up to 2"),
+  "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp"),
 }

@@ -18,7 +18,7 @@ import numpy as np
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import latent, networks
+from starleague.companions import latent, memory, networks
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -82,21 +82,13 @@ class Config:
         raise UserError(f"merlin.{name}: found {getattr(self, name)}, expected at least 1")
 
 
-class Memory(NamedTuple):
-  """The memory of an episode."""
-
-  rows: Array  # [N, 2 z] float32: z at the time of the write, and what followed it
-  usage: Array  # [N] float32: sum of the weights of reads; 1 more from the write; 0: empty
-  retroactive: Array  # [N] float32: weights of retroactive writes, v_ret
-
-
 class MerlinState(NamedTuple):
   """The state of both parts."""
 
   predictor: blocks.LSTMState
   policy: blocks.LSTMState
   read: Array  # [K 2 z] float32, the predictor's last reads
-  memory: Memory
+  memory: memory.Memory
 
 
 class MerlinInputs(NamedTuple):
@@ -122,61 +114,11 @@ class Behaviour(NamedTuple):
   noise: Array  # [z] float32
 
 
-def empty_memory(config: Config) -> Memory:
-  """Returns a memory without content."""
-  return Memory(jnp.zeros((config.rows, 2 * config.latent)), jnp.zeros(config.rows),
-                jnp.zeros(config.rows))
-
-
 def initial_state(config: Config) -> MerlinState:
   """Returns the state at the start of an episode."""
   return MerlinState(
     networks.lstm_state(config.lstm), networks.lstm_state(config.lstm),
-    jnp.zeros(config.reads * 2 * config.latent), empty_memory(config))
-
-
-def read(memory: Memory, keys: Array, strengths: Array) -> tuple[Array, Array]:
-  """Reads by content: `w_i = softmax(beta_i cos(k_i, M_j))`, `M^T w_i`; empty rows have weight 0.
-
-  Args:
-    memory: to read.
-    keys: [K, 2 z].
-    strengths: [K], positive.
-
-  Returns:
-    Reads [K, 2 z], zeros from an empty memory, and weights [K, N].
-  """
-  def normalised(x: Array) -> Array:
-    return x * jax.lax.rsqrt(jnp.sum(jnp.square(x), axis=-1, keepdims=True) + 1e-6)
-
-  similarity = normalised(keys) @ normalised(memory.rows).T
-  written = memory.usage > 0.0
-  logits = jnp.where(written, strengths[:, None] * similarity, distributions.NEGATIVE)
-  weights = jnp.where(written, jax.nn.softmax(logits, axis=-1), 0.0)
-  return weights @ memory.rows, weights
-
-
-def write(memory: Memory, z: Array, weights: Array, retroaction: float) -> Memory:
-  """Writes a latent state into the least used row, and retroactively into the rows before it.
-
-  `v_ret <- gamma v_ret + (1 - gamma) v_wr`, `M <- M + v_wr [z, 0] + v_ret [0, z]`, with v_ret of
-  the writes before this one. The row that is written anew loses its content first.
-
-  Args:
-    memory: to write.
-    z: [z] float32.
-    weights: [K, N] of the reads at this step, which count as usage.
-    retroaction: gamma.
-  """
-  usage = memory.usage + weights.sum(axis=0)
-  row = jax.nn.one_hot(jnp.argmin(usage), len(usage))
-  kept = 1.0 - row
-  retroactive = memory.retroactive * kept
-  nothing = jnp.zeros_like(z)
-  rows = (memory.rows * kept[:, None] + jnp.outer(row, jnp.concatenate([z, nothing]))
-          + jnp.outer(retroactive, jnp.concatenate([nothing, z])))
-  return Memory(rows, usage * kept + row,
-                retroaction * retroactive + (1.0 - retroaction) * row)
+    jnp.zeros(config.reads * 2 * config.latent), memory.empty(config.rows, config.latent))
 
 
 def _cell(config: Config, x: Array, state: blocks.LSTMState,
@@ -187,11 +129,12 @@ def _cell(config: Config, x: Array, state: blocks.LSTMState,
   return output[0], jax.tree.map(lambda leaf: leaf[0], states)
 
 
-def _reader(memory: Memory, hidden: Array, count: int, name: str) -> tuple[Array, Array]:
+def _reader(content: memory.Memory, hidden: Array, count: int,
+            name: str) -> tuple[Array, Array]:
   """Reads with keys and strengths of a hidden state: [count 2 z], weights [count, N]."""
-  width = memory.rows.shape[1]
+  width = content.rows.shape[1]
   made = linear.Linear(count * (width + 1), name=name)(hidden).reshape(count, width + 1)
-  found, weights = read(memory, made[:, :-1], 1.0 + jax.nn.softplus(made[:, -1]))
+  found, weights = memory.read(content, made[:, :-1], 1.0 + jax.nn.softplus(made[:, -1]))
   return found.reshape(count * width), weights
 
 
@@ -260,9 +203,9 @@ def _predict(config: Config, x: Array, noise: Array, targets: _Targets,
 def _act(config: Config, num_actions: int, z: Array, state: MerlinState,
          ) -> tuple[jax.Array, jax.Array, blocks.LSTMState]:
   """Applies the policy to a step: logits, the predicted return, its state."""
-  seen, memory = jax.lax.stop_gradient((jnp.concatenate([z, state.read]), state.memory))
+  seen, content = jax.lax.stop_gradient((jnp.concatenate([z, state.read]), state.memory))
   hidden, policy = _cell(config, seen, state.policy, "policy_lstm")
-  found, _ = _reader(memory, hidden, 1, "policy_keys")
+  found, _ = _reader(content, hidden, 1, "policy_keys")
   if not config.memory:
     found = jnp.zeros_like(found)
   x = _hidden(jnp.concatenate([hidden, found, seen]), config.size, "policy_hidden")
@@ -287,8 +230,8 @@ def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network
                            initial_state(config), state)
       z, reconstruction, kl, state, weights = _predict(config, x, noise, targets, state)
       logits, value, policy = _act(config, task.num_actions, z, state)
-      memory = write(state.memory, z, weights, config.retroaction)
-      state = state._replace(policy=policy, memory=memory)
+      written = memory.write(state.memory, z, weights, config.retroaction)
+      state = state._replace(policy=policy, memory=written)
       return state, (Outputs(logits, value, reconstruction, kl), state)
 
     return hk.scan(step, state, (x, seen.noise, targets, jnp.asarray(seen.inputs.first)))[1]

@@ -80,7 +80,7 @@ CASES = {
     (["--entrants", "L0,L0"], "--entrants: expected two or more different names, found L0,L0"),
     (["--entrants", "L0,L1", "--apart", "2"], "--apart: expected less than 2, the number of "
      "entrants, found 2"),
-    (["--tier", "huge"], "--tier: expected one of mini, default, large, found huge"),
+    (["--tier", "huge"], "--tier: expected one of mini, default, large, found 'huge'"),
     (["--tier", "mini", "--entrants", "rusher,builder", "--cross"],
      "--cross: tier mini has one race only"),
     (["--games_a_kind", "0"], "flag --games_a_kind=0: .*" + HELP),

@@ -36,7 +36,8 @@ _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _COMPILER_OPTIONS = {"xla_cpu_max_isa": "SSE4_2"} if _IS_X86 else {}
 compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
 # Renamed fields with the names that hashes contain: older replays stay valid.
-_HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops"}
+_HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops",
+                 "z": "statistics"}
 
 
 class Program(NamedTuple):

@@ -174,7 +174,7 @@ REMOVED = object()
   ("schema", 1, "another schema: expected 2, found 1"),
   ("schema", "2", "key 'schema': expected int, found '2'"),
   ("preset", REMOVED, "expected the key 'preset'"),
-  ("preset", "small", "preset: .*'small'"),
+  ("preset", "huge", "preset: .*'huge'"),
   ("preset", 3, "key 'preset': expected str, found 3"),
   ("preset", ["mini"], r"key 'preset': expected str, found \['mini'\]"),
   ("preset", "medium", "its trajectories differ from recording.json: field .* found .*, expected"),

@@ -12,6 +12,7 @@ from starleague.environments.sc2 import protocol
 
 _IMPORTS = """
 import random
+import starleague.environments  # Haiku imports Flax where it is installed, which draws a number
 state = random.getstate()
 from starleague.environments.sc2 import protocol
 assert random.getstate() == state

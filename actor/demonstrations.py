@@ -51,8 +51,8 @@ class Plan(NamedTuple):
   looks_at: jax.Array  # [.., 2] int32: step at which a waiting player decides again
 
 
-class _Setup(NamedTuple):
-  """What the program of demonstrations is made of."""
+class Setup(NamedTuple):
+  """The parts of a program in which scripted players decide."""
 
   environment: base.Environment
   scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
@@ -70,7 +70,7 @@ def initial_plan(games: int, max_selected: int) -> Plan:
               planned=jnp.zeros((games, 2), bool), since=nothing - 1, looks_at=nothing)
 
 
-def _look(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
+def _look(setup: Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
           advanced: jax.Array) -> Plan:
   """Returns the plans after the players that are due have decided; see `rollouts.Decider`."""
   due = jax.vmap(setup.environment.due)(game)
@@ -120,7 +120,7 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     Records have log-probabilities and core states of zero.
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = _Setup(environment, script, scripted_player, loops_per_step, config.chunk)
+  setup = Setup(environment, script, scripted_player, loops_per_step, config.chunk)
 
   def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StepOutput:
     del params, keys, game, pairing, observation

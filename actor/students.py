@@ -55,16 +55,6 @@ class StudentOutput(NamedTuple):
   label: types.Action  # recorded
 
 
-class _Setup(NamedTuple):
-  """What the program is made of."""
-
-  environment: base.Environment
-  scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
-  scripted_player: rollouts.ScriptedPlayer
-  loops_per_step: int
-  chunk: int  # players that decide in one vectorised operation
-
-
 class _Times(NamedTuple):
   """The time of a look, [games, 2] each; steps are those of the environment."""
 
@@ -108,7 +98,7 @@ def prepare(state: rollouts.RolloutState, share: float,
   return state._replace(plan=plan)
 
 
-def _look(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
+def _look(setup: demonstrations.Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
           advanced: jax.Array) -> Plan:
   """Returns the plans after the scripted players have looked; see `rollouts.Decider`."""
   turn_key, key = jax.random.split(key)
@@ -138,8 +128,8 @@ def _look(setup: _Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Ar
   return _planned(setup, plan._replace(step=step, own=own), times, action, new & looks, looks)
 
 
-def _planned(setup: _Setup, plan: Plan, times: _Times, action: types.Action, new: jax.Array,
-             looks: jax.Array) -> Plan:
+def _planned(setup: demonstrations.Setup, plan: Plan, times: _Times, action: types.Action,
+             new: jax.Array, looks: jax.Array) -> Plan:
   """Returns the plans of players, some of which have looked.
 
   Args:
@@ -218,7 +208,7 @@ def make_students(environment: base.Environment, policy: Policy,
     have log-probabilities of zero; those of player 0 have the delay of the label before.
   """
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = _Setup(environment, script, scripted_player, loops_per_step, config.chunk)
+  setup = demonstrations.Setup(environment, script, scripted_player, loops_per_step, config.chunk)
 
   def plays(pairing: jax.Array) -> jax.Array:
     return jnp.ones((*pairing.shape, 2), bool)

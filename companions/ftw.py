@@ -106,20 +106,15 @@ def scale_gradient(x: jax.Array, factor: float) -> jax.Array:
   return factor * x + (1.0 - factor) * jax.lax.stop_gradient(x)
 
 
-def _cell(x: Array, state: blocks.LSTMState, size: int,
-          name: str) -> tuple[jax.Array, blocks.LSTMState]:
-  output, states = blocks.LayerNormLSTM(size, name=name)(jnp.asarray(x)[None], jnp.ones(1), state)
-  return output[0], jax.tree.map(lambda leaf: leaf[0], states)
-
-
 def _cores(config: Config, x: Array, noise: Array, tau: Array, state: FtwState,
            ) -> tuple[Array, latent.Gaussian, latent.Gaussian, FtwState]:
   """Applies both cores to a step: the sample, posterior, prior, the state after it."""
-  _, slow = _cell(state.fast.hidden, state.slow, config.lstm, "slow")
+  _, slow = networks.lstm_step(state.fast.hidden, state.slow, config.lstm, "slow")
   ticks = (state.age % jnp.round(tau) == 0.0) & config.hierarchy
   slow = jax.tree.map(lambda new, old: jnp.where(ticks, new, old), slow, state.slow)
   above = scale_gradient(slow.hidden, config.slow_gradient)
-  fast_output, fast = _cell(jnp.concatenate([x, above]), state.fast, config.lstm, "fast")
+  fast_output, fast = networks.lstm_step(
+    jnp.concatenate([x, above]), state.fast, config.lstm, "fast")
   prior = latent.gaussian(slow.hidden, config.latent, "prior")
   if not config.hierarchy:
     prior = jax.tree.map(jnp.zeros_like, prior)

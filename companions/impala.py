@@ -130,8 +130,18 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
   Raises:
     UserError: several agents act in the task.
   """
-  require_one_agent(task, "impala")
-  network = make_network(config, task, inputs)
+  return make_system("impala", config, task, inputs, features)
+
+
+def make_system(name: str, config: Config, task: Task, inputs: Inputs,
+                encode: Callable[..., tuple[jax.Array, Any]]) -> System:
+  """Makes an actor-critic whose observations another function encodes; see `make_network`.
+
+  Raises:
+    UserError: several agents act in the task.
+  """
+  require_one_agent(task, name)
+  network = make_network(config, task, inputs, encode)
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key
@@ -139,7 +149,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
       network, params, unroll.steps.inputs, unroll.initial_state)
     return actor_critic_loss(config, outputs, unroll, fixed)[0]
 
-  return System("impala", network.init, network.initial_state, make_act(network), loss)
+  return System(name, network.init, network.initial_state, make_act(network), loss)
 
 
 def make_act(network: networks.Network) -> Callable[..., Acted]:

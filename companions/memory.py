@@ -50,7 +50,7 @@ def write(memory: Memory, z: Array, weights: Array, retroaction: float) -> Memor
   """Writes a latent state into the least used row, and retroactively into the rows before it.
 
   `v_ret <- gamma v_ret + (1 - gamma) v_wr`, `M <- M + v_wr [z, 0] + v_ret [0, z]`, with v_ret of
-  the writes before this one. The row that is written anew loses its content first.
+  the writes before this one. A reused row loses its old content first.
 
   Args:
     memory: to write.

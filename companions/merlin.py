@@ -121,14 +121,6 @@ def initial_state(config: Config) -> MerlinState:
     jnp.zeros(config.reads * 2 * config.latent), memory.empty(config.rows, config.latent))
 
 
-def _cell(config: Config, x: Array, state: blocks.LSTMState,
-          name: str) -> tuple[jax.Array, blocks.LSTMState]:
-  """Applies an LSTM to one step."""
-  output, states = blocks.LayerNormLSTM(config.lstm, name=name)(
-    jnp.asarray(x)[None], jnp.ones(1), state)
-  return output[0], jax.tree.map(lambda leaf: leaf[0], states)
-
-
 def _reader(content: memory.Memory, hidden: Array, count: int,
             name: str) -> tuple[Array, Array]:
   """Reads with keys and strengths of a hidden state: [count 2 z], weights [count, N]."""
@@ -191,8 +183,8 @@ def _predict(config: Config, x: Array, noise: Array, targets: _Targets,
   corrected = _hidden(jnp.concatenate([x, before]), config.size, "posterior_hidden")
   posterior = latent.gaussian(corrected, config.latent, "posterior", prior)
   z = latent.sample(posterior, noise)
-  hidden, predictor = _cell(
-    config, jnp.concatenate([z, targets.action, state.read]), state.predictor, "predictor")
+  hidden, predictor = networks.lstm_step(
+    jnp.concatenate([z, targets.action, state.read]), state.predictor, config.lstm, "predictor")
   found, weights = _reader(state.memory, hidden, config.reads, "keys")
   if not config.memory:
     found = jnp.zeros_like(found)
@@ -204,7 +196,7 @@ def _act(config: Config, num_actions: int, z: Array, state: MerlinState,
          ) -> tuple[jax.Array, jax.Array, blocks.LSTMState]:
   """Applies the policy to a step: logits, the predicted return, its state."""
   seen, content = jax.lax.stop_gradient((jnp.concatenate([z, state.read]), state.memory))
-  hidden, policy = _cell(config, seen, state.policy, "policy_lstm")
+  hidden, policy = networks.lstm_step(seen, state.policy, config.lstm, "policy_lstm")
   found, _ = _reader(content, hidden, 1, "policy_keys")
   if not config.memory:
     found = jnp.zeros_like(found)

@@ -160,6 +160,14 @@ def lstm_state(size: int) -> blocks.LSTMState:
   return blocks.LSTMState(jnp.zeros(size), jnp.zeros(size))
 
 
+def lstm_step(x: Array, state: blocks.LSTMState, size: int,
+              name: str) -> tuple[jax.Array, blocks.LSTMState]:
+  """Applies the layer of `lstm` to one step, [C], for cores that scan over time themselves."""
+  output, states = blocks.LayerNormLSTM(size, name=name)(
+    jnp.asarray(x)[None], jnp.ones(1), state)
+  return output[0], jax.tree.map(lambda leaf: leaf[0], states)
+
+
 def lstm(x: Array, first: Array, state: blocks.LSTMState, size: int,
          name: str = "lstm") -> tuple[jax.Array, blocks.LSTMState]:
   """Applies an LSTM with layer norm, the agent's, that starts again with each episode.

@@ -12,12 +12,10 @@ import jax
 import jax.numpy as jnp
 
 from starleague.agent import blocks, linear
-from starleague.agent.types import Array
 from starleague.common.errors import UserError
 from starleague.companions import impala, networks
-from starleague.companions.system import Fixed, Inputs, Losses, System, Unroll, require_one_agent
+from starleague.companions.system import Inputs, System, require_one_agent
 from starleague.companions.tasks.task import Task
-from starleague.data.trees import Tree
 
 ATTENTION, CONVOLUTION = RELATIONS = ("attention", "convolution")
 OPTIONS = {"task": "boxworld:length=2", "steps": 3_000_000, "unroll_length": 40}
@@ -103,12 +101,4 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
   if len(leaves) != 1 or leaves[0].ndim != (2 if len(task.symbols) == 1 else 3):
     raise UserError(f"task {task.name!r}: found observations of shapes "
                     f"{[list(leaf.shape) for leaf in leaves]}; relational expects one map")
-  network = impala.make_network(config, task, inputs, features)
-
-  def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
-    del key
-    outputs, _ = networks.unroll_batch(
-      network, params, unroll.steps.inputs, unroll.initial_state)
-    return impala.actor_critic_loss(config, outputs, unroll, fixed)[0]
-
-  return System("relational", network.init, network.initial_state, impala.make_act(network), loss)
+  return impala.make_system("relational", config, task, inputs, features)

@@ -67,7 +67,7 @@ class Config:
 
 
 class AgentInputs(NamedTuple):
-  """What one agent's policy observes, unbatched; arrays or their specs."""
+  """Inputs of one agent's policy, unbatched; arrays or their specs."""
 
   observation: Any  # its own
   last_action: Any  # [] int32, its own
@@ -76,7 +76,7 @@ class AgentInputs(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-  """What is recorded of the policies that acted."""
+  """Record of the acting policies."""
 
   log_prob: Array  # [agents] float32
 
@@ -117,7 +117,7 @@ def make_actor(config: Config, task: Task, inputs: Inputs) -> networks.Network:
 
 
 def critic_inputs(config: Config, task: Task, unroll: Unroll) -> jax.Array:
-  """Returns what the critic observes for each agent, [agents, T + 1, B, n] float32.
+  """Returns the critic's inputs for each agent, [agents, T + 1, B, n] float32.
 
   "coma": all observations, the actions of the other agents and the agent's index; "central": all
   observations; "independent": the agent's own observation and its index.

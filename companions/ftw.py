@@ -72,7 +72,7 @@ class FtwState(NamedTuple):
 
 
 class FtwInputs(NamedTuple):
-  """What the network observes, unbatched; arrays or their specs."""
+  """Inputs of the network, unbatched; arrays or their specs."""
 
   inputs: Inputs
   noise: Any  # [latent] float32, standard normal, of the posterior sample
@@ -88,7 +88,7 @@ class Outputs(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-  """What is recorded of the policy that acted."""
+  """Record of the acting policy."""
 
   log_prob: Array  # [] float32
   noise: Array  # [latent] float32

@@ -119,7 +119,7 @@ def make_network(config: Config, task: Task, inputs: Inputs,
 
 
 class Behaviour(NamedTuple):
-  """What is recorded of the policy that acted."""
+  """Record of the acting policy."""
 
   log_prob: Array  # [] float32, of the action
 

@@ -1,7 +1,7 @@
 """MERLIN: memory, reinforcement learning and inference network.
 
-A predictor reads and writes a memory of its latent states, and learns to reconstruct what it
-observes. A policy reads the same memory; its gradient does not reach the predictor.
+A predictor reads and writes a memory of its latent states, and learns to reconstruct its
+observations. A policy reads the same memory; its gradient does not reach the predictor.
 
 Source: Wayne et al. 2018, "Unsupervised predictive memory in a goal-directed agent".
 """
@@ -57,7 +57,7 @@ class Config:
     reconstruction_cost: weight of the reconstructed observation, action and reward.
     kl_cost: weight of KL(posterior || prior).
     return_cost: weight of the predicted return.
-    memory: whether memory is read; without it, what remains is two LSTMs and the losses.
+    memory: whether memory is read; without it, two LSTMs and the losses remain.
   """
 
   torso: str = networks.DENSE
@@ -92,7 +92,7 @@ class MerlinState(NamedTuple):
 
 
 class MerlinInputs(NamedTuple):
-  """What the network observes, unbatched; arrays or their specs."""
+  """Inputs of the network, unbatched; arrays or their specs."""
 
   inputs: Inputs
   noise: Any  # [z] float32, standard normal, of the posterior sample
@@ -108,7 +108,7 @@ class Outputs(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-  """What is recorded of the policy that acted."""
+  """Record of the acting policy."""
 
   log_prob: Array  # [] float32
   noise: Array  # [z] float32
@@ -135,7 +135,7 @@ def _hidden(x: Array, size: int, name: str) -> jax.Array:
 
 
 class _Targets(NamedTuple):
-  """What the predictor reconstructs at a step."""
+  """Reconstruction targets of a step."""
 
   binary: Array  # [n] float32, 0 or 1
   numbers: Array  # [m] float32

@@ -1,4 +1,4 @@
-"""Population-based training of a companion system: what the worker of a member does.
+"""Population-based training of a companion system: the worker of a member.
 
 The rules are in `learner.evolution`, the members' records in `learner.population`. A worker is a
 run of the system that reports its returns, and continues with a better member's weights where a
@@ -37,7 +37,7 @@ class Worker:
       seed: of the population.
       number: of the member.
       interval: steps between two reports.
-      copies: whether decisions are asked for; without them the population is a random search.
+      copies: whether the member may copy others; if none may, the population is a random search.
     """
     self._population, self._seed, self._number = population, seed, number
     self._interval, self._copies = interval, copies

@@ -80,7 +80,7 @@ class Teacher(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-  """What is recorded of a teacher."""
+  """Record of a teacher."""
 
   values: Array  # [num_actions] float32, of its actions; NEGATIVE beyond those of its task
 

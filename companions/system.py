@@ -1,4 +1,4 @@
-"""What a companion system is: pure functions that act and learn, and the steps that they record."""
+"""Companion systems as pure functions that act and learn, and the steps that they record."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ NO_STATE = (jax.ShapeDtypeStruct((0,), np.float32),)  # the core state of a feed
 
 
 class Inputs(NamedTuple):
-  """What a policy observes at a step, unbatched; arrays or their specs."""
+  """Inputs of a policy at a step, unbatched; arrays or their specs."""
 
   observation: Any  # as the task gives it
   last_action: Any  # array [*action_shape] int32; 0 at the first step of an episode

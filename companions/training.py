@@ -47,7 +47,7 @@ Report = Callable[[int, str], object]  # (steps done, figures in a few words)
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-  """What the checkpoints of a run belong to."""
+  """System, task and config of a run's checkpoints."""
 
   name: str  # of the system
   task: str

@@ -12,7 +12,7 @@ from starleague.companions.tasks.task import Task, TaskError, TimeStep
 
 
 class JoinedObservation(NamedTuple):
-  """What a copy of one of several tasks observes."""
+  """Observation of a copy of a joined task."""
 
   observation: Any  # padded with zeros to the largest size of each axis
   task: Any  # [] int32, index of the copy's task

@@ -12,7 +12,7 @@ from starleague.common.errors import UserError
 
 
 class TimeStep(NamedTuple):
-  """What n copies of an environment give after a reset or a step, [n, ...].
+  """Results of a reset or a step of n copies of an environment, [n, ...].
 
   A step that ends an episode gives the reward of the end, discount 0, and the first observation of
   the next episode. Episodes that a time limit ends have discount 0 too.

@@ -29,7 +29,7 @@ _TYPES = {"step": int, "preset": str, "config": dict, "vocabulary": str, "extra"
 
 
 class Described(Protocol):
-  """What checkpoints belong to: an AgentConfig, or the description of another system.
+  """The owner of checkpoints: an AgentConfig, or the description of another system.
 
   A frozen dataclass of JSON values.
   """

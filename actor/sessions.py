@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-_GROUP = "/proc/self/autogroup"  # where the kernel groups sessions: Linux's sched_autogroup
+# Where the kernel groups sessions: sched_autogroup of Linux. The file is absent where it groups
+# none, empty for a session outside its groups.
+_GROUP = "/proc/{process}/autogroup"
 
 
 def lower_priority(niceness: int) -> None:
@@ -21,30 +23,32 @@ def lower_priority(niceness: int) -> None:
     niceness: 0 to 19, of the group; added to the process's own.
   """
   os.nice(niceness)
-  _set_group(niceness)
+  set_priority(niceness)
 
 
-def _set_group(niceness: int) -> None:
-  with contextlib.suppress(OSError), open(_GROUP, "w") as group:
+def set_priority(niceness: int, process: int | str = "self") -> None:
+  """Sets the niceness of a process's session, where the kernel groups it.
+
+  Args:
+    niceness: -20 to 19, of the group.
+    process: id of a process of the session.
+  """
+  with contextlib.suppress(OSError), open(_GROUP.format(process=process), "w") as group:
     group.write(str(niceness))
 
 
 def priority() -> int:
-  """Returns the niceness of this process's session; 0 where the kernel groups none.
-
-  There the file is absent, or empty: a kernel may group some of its sessions only.
-  """
-  with contextlib.suppress(OSError), open(_GROUP) as group:
+  """Returns the niceness of this process's session; 0 where the kernel does not group it."""
+  with contextlib.suppress(OSError), open(_GROUP.format(process="self")) as group:
     words = group.read().split()
     return int(words[-1]) if words else 0
   return 0
 
 
 def lead(target: Callable[..., object], *arguments: Any) -> None:
-  """Calls a main function as the leader of a new session, with the niceness of the old one.
-  """
+  """Calls a main function as the leader of a new session, with the niceness of the old one."""
   niceness = priority()
   os.setsid()
   if niceness:
-    _set_group(niceness)
+    set_priority(niceness)
   target(*arguments)

@@ -35,7 +35,7 @@ def test_a_session_starts_with_the_priority_of_the_one_before():
                                             ("/autogroup-112 nice 12\n", 12)])
 def test_the_priority_of_a_session_is_read_where_the_kernel_groups_it(tmp_path, monkeypatch, text,
                                                                       expected):
-  monkeypatch.setattr(sessions, "_GROUP", str(tmp_path / "autogroup"))
+  monkeypatch.setattr(sessions, "_GROUP", str(tmp_path / "{process}-group"))
   assert sessions.priority() == 0  # no such file
-  (tmp_path / "autogroup").write_text(text)
+  (tmp_path / "self-group").write_text(text)
   assert sessions.priority() == expected

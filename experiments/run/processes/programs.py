@@ -7,7 +7,6 @@ with it, except where the parent was killed by SIGKILL: then the program must en
 Linux only.
 """
 
-import contextlib
 import enum
 import os
 import pathlib
@@ -20,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import portpicker
+
+from starleague.actor import sessions
 
 LOCALHOST = "127.0.0.1"
 # The first program of a child: it requests SIGKILL on its parent's death, then executes the real
@@ -184,10 +185,9 @@ def _keep_priority(pid: int) -> None:
   Linux shares cores among sessions first (sched_autogroup): a new session would start with the
   default priority, whatever that of its parent.
   """
-  with contextlib.suppress(OSError):  # no such kernel, or the child has ended
-    own = pathlib.Path("/proc/self/autogroup").read_text(encoding="ascii").split()[-1]
-    if own != "0":
-      pathlib.Path(f"/proc/{pid}/autogroup").write_text(own, encoding="ascii")
+  niceness = sessions.priority()
+  if niceness:
+    sessions.set_priority(niceness, pid)
 
 
 def _spelt(word: Word, addresses: Mapping[str, str], host: str,

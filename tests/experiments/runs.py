@@ -50,9 +50,15 @@ def output_of(process: subprocess.Popen) -> str:
   return output
 
 
-def kill(run_dir: pathlib.Path, module: str) -> None:
-  """Sends SIGKILL to the processes of a launch file in a run, once there are any."""
-  for pid in wait_for(lambda: pids_of(run_dir, module), module):
+def kill(run: subprocess.Popen, run_dir: pathlib.Path, module: str) -> None:
+  """Sends SIGKILL to the processes of a launch file, once the run has started any."""
+
+  def found() -> list[int]:
+    pids = pids_of(run_dir, module)
+    assert pids or run.poll() is None, f"the run ended before its {module}:\n{run.stdout.read()}"
+    return pids
+
+  for pid in wait_for(found, module):
     os.kill(pid, signal.SIGKILL)
 
 

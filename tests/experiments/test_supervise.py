@@ -32,7 +32,7 @@ def test_a_killed_imitator_resumes_and_the_best_snapshot_goes_on(dataset, tmp_pa
                *(f"--config.imitation.{setting}" for setting in SETTINGS)) as started:
     wait_for(lambda: saved_steps(run_dir / run_files.IMITATION) or started.poll() is not None,
              "checkpoint")
-    kill(run_dir, "imitate")
+    kill(started, run_dir, "imitate")
     before = saved_steps(run_dir / run_files.IMITATION)[-1]
     output_of(started)
   log = (run_dir / "logs" / "imitator.log").read_text()

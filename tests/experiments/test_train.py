@@ -50,7 +50,7 @@ def finished(runs_dir):
   folder = run_dir / run_files.CHECKPOINTS
   with running("train", *words(runs_dir)) as started:
     wait_for(lambda: saved_steps(folder) or started.poll() is not None, "checkpoint")
-    kill(run_dir, "learner")
+    kill(started, run_dir, "learner")
     before = saved_steps(folder)[-1]
     output_of(started)
   return run_dir, before

@@ -187,7 +187,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
       loss=found.loss + costs["kl_cost"] * kl + costs["prior_cost"] * prior_kl,
       metrics={**found.metrics, "loss/kl": kl, "loss/prior_kl": prior_kl})
 
-  return System("ftw", init, network.initial_state, act, loss)
+  return System("ftw", init, network.initial_state, act, loss, learnt=_weights)
 
 
 def _weights(params: Tree) -> Tree:

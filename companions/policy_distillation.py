@@ -201,7 +201,8 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
       unroll.initial_state[0])
     return distillation_losses(config, heads, unroll.steps.behaviour.values, number)
 
-  return System("policy_distillation", init, initial_state, act, loss)
+  return System("policy_distillation", init, initial_state, act, loss,
+                learnt=lambda params: params["student"])
 
 
 def observed_one(observation: Any) -> tuple[Any, Array]:

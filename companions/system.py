@@ -83,6 +83,7 @@ class System(NamedTuple):
     loss: (params, key, Unroll of a batch, Fixed) -> Losses.
     finish: (params after the optimizer, summary [B, ...] of the loss) -> params, equal on all
       devices; see `learner.update`. None: no change.
+    learnt: params -> the part of them that learns, for the size of the network.
   """
 
   name: str
@@ -91,6 +92,12 @@ class System(NamedTuple):
   act: Callable[..., Acted]
   loss: Callable[..., Losses]
   finish: Callable[[Tree, Any], Tree] | None = None
+  learnt: Callable[[Tree], Any] = lambda params: params
+
+
+def size(system: System, params: Tree) -> int:
+  """Returns the number of parameters that learn."""
+  return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(system.learnt(params)))
 
 
 def inputs_spec(task: Task) -> Inputs:

@@ -6,6 +6,7 @@ sequence of boxes leads from the loose key to the gem; all other boxes are on br
 """
 
 import colorsys
+import functools
 from typing import NamedTuple
 
 import jax
@@ -16,21 +17,14 @@ from starleague.agent.types import Array
 from starleague.companions.tasks.pure import Copy, make_pure_task
 from starleague.companions.tasks.task import Task, TaskError
 
-SIZE = 14  # rows and columns, walls included
+SIZE = 14  # rows and columns of the paper's room, walls included
 COLOURS = 20  # of keys and locks
 FLOOR, WALL, AGENT, GEM = range(4)
 FIRST_COLOUR = 4
 NUM_SYMBOLS = FIRST_COLOUR + COLOURS
 MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # up, down, left, right
-MOST_BOXES = 15  # that fit into a room, the loose key among them
 TASKS = {"": {"length": 4, "shortest": 1, "branches": 4, "fewest": 0, "branch_length": 1,
-              "limit": 120, "rgb": False}}
-
-# Contents stand in rows 2 to 11 and columns 2 to 10: a box has free cells on all sides, so that no
-# arrangement cuts the room into two.
-_PLACES = np.array([(row, column) for row in range(2, 12) for column in range(2, 11)], np.int32)
-# Places that hold MOST_BOXES boxes, for when a random arrangement leaves no room.
-_LATTICE = np.flatnonzero((_PLACES[:, 0] % 2 == 0) & (_PLACES[:, 1] % 3 == 2))
+              "size": SIZE, "limit": 120, "rgb": False}}
 _TRIES = 50
 
 
@@ -40,13 +34,14 @@ class Rules(NamedTuple):
   length: tuple[int, int]  # boxes to open
   branches: tuple[int, int]
   branch_length: int  # boxes of a branch
+  size: int = SIZE  # rows and columns of the room
 
 
 class Level(NamedTuple):
   """A room during an episode; cells are `FLOOR`, `WALL`, `GEM` or `FIRST_COLOUR` + colour."""
 
-  cells: Array  # [SIZE, SIZE] uint8, without the agent
-  wrong: Array  # [SIZE, SIZE] bool: locks of branches
+  cells: Array  # [size, size] uint8, without the agent
+  wrong: Array  # [size, size] bool: locks of branches
   agent: Array  # [2] int32, row and column
   key: Array  # [] uint8, the cell of the key that is held; FLOOR: none
 
@@ -81,28 +76,44 @@ def _draw_boxes(key: Array, rules: Rules) -> _Boxes:
                       solution, branch)
 
 
-def _place(key: Array, used: Array) -> tuple[Array, Array]:
+@functools.cache
+def places_of(size: int) -> np.ndarray:
+  """Returns the rows and columns [N, 2] where contents of boxes may stand.
+
+  A box has free cells on all sides, so that no arrangement cuts the room into two.
+  """
+  return np.array([(row, column) for row in range(2, size - 2) for column in range(2, size - 3)],
+                  np.int32).reshape(-1, 2)
+
+
+def lattice_of(size: int) -> np.ndarray:
+  """Returns indices of places that hold the most boxes of a room, for full rooms."""
+  places = places_of(size)
+  return np.flatnonzero((places[:, 0] % 2 == 0) & (places[:, 1] % 3 == 2))
+
+
+def _place(key: Array, used: Array, all_places: np.ndarray) -> tuple[Array, Array]:
   """Places boxes one after the other, uniformly where there is room.
 
   Returns:
-    Indices of `_PLACES` [M], and whether all boxes that are used found room.
+    Indices of places [M], and whether all boxes that are used found room.
   """
   def place(free, inputs):
     key, used = inputs
     place = jnp.argmax(jnp.where(free, jax.random.uniform(key, free.shape), -1.0))
-    distance = jnp.abs(_PLACES - jnp.asarray(_PLACES)[place])
+    distance = jnp.abs(all_places - jnp.asarray(all_places)[place])
     taken = used & (distance[:, 0] <= 1) & (distance[:, 1] <= 2)
     return free & ~taken, (place, free.any() | ~used)
 
-  _, (places, fits) = jax.lax.scan(place, jnp.ones(len(_PLACES), bool),
+  _, (places, fits) = jax.lax.scan(place, jnp.ones(len(all_places), bool),
                                    (jax.random.split(key, used.shape[0]), used))
   return places, fits.all()
 
 
-def _arrange(key: Array, used: Array) -> Array:
-  """Indices of `_PLACES` [M] of boxes that do not touch; a regular lattice after `_TRIES`."""
+def _arrange(key: Array, used: Array, size: int) -> Array:
+  """Indices of places [M] of boxes that do not touch; a regular lattice after `_TRIES`."""
   lattice_key, key = jax.random.split(key)
-  lattice = jax.random.permutation(lattice_key, _LATTICE)[:used.shape[0]]
+  lattice = jax.random.permutation(lattice_key, lattice_of(size))[:used.shape[0]]
 
   def again(carry):
     tries, _, fits = carry
@@ -110,7 +121,7 @@ def _arrange(key: Array, used: Array) -> Array:
 
   def attempt(carry):
     tries, _, _ = carry
-    return tries + 1, *_place(jax.random.fold_in(key, tries), used)
+    return tries + 1, *_place(jax.random.fold_in(key, tries), used, places_of(size))
 
   _, places, fits = jax.lax.while_loop(again, attempt, (0, lattice, jnp.array(False)))
   return jnp.where(fits, places, lattice)
@@ -120,12 +131,13 @@ def draw_level(key: Array, rules: Rules) -> Level:
   """Draws a level. Each can be solved, by one sequence of boxes."""
   boxes_key, places_key, agent_key = jax.random.split(key, 3)
   boxes = _draw_boxes(boxes_key, rules)
-  row, column = jnp.asarray(_PLACES)[_arrange(places_key, boxes.used)].T
-  row = jnp.where(boxes.used, row, SIZE)  # outside: dropped
-  walls = np.pad(np.full((SIZE - 2, SIZE - 2), FLOOR, np.uint8), 1, constant_values=WALL)
+  size = rules.size
+  row, column = jnp.asarray(places_of(size))[_arrange(places_key, boxes.used, size)].T
+  row = jnp.where(boxes.used, row, size)  # outside: dropped
+  walls = np.pad(np.full((size - 2, size - 2), FLOOR, np.uint8), 1, constant_values=WALL)
   cells = jnp.asarray(walls).at[row, column].set(boxes.content, mode="drop")
   cells = cells.at[row, column + 1].set(boxes.lock, mode="drop")
-  wrong = jnp.zeros((SIZE, SIZE), bool).at[row, column + 1].set(boxes.wrong, mode="drop")
+  wrong = jnp.zeros((size, size), bool).at[row, column + 1].set(boxes.wrong, mode="drop")
   place = jnp.argmax(jnp.where(cells == FLOOR, jax.random.uniform(agent_key, cells.shape), -1.0))
   agent = jnp.stack(jnp.unravel_index(place, cells.shape)).astype(jnp.int32)
   return Level(cells, wrong, agent, jnp.uint8(FLOOR))
@@ -156,7 +168,7 @@ def step_level(level: Level, action: Array) -> tuple[Level, Array, Array]:
 
 
 def observe_symbols(level: Level) -> Array:
-  """Cells [SIZE, SIZE] uint8 with the agent; the key that is held is at the top left."""
+  """Cells [size, size] uint8 with the agent; the key that is held is at the top left."""
   row, column = level.agent
   cells = jnp.asarray(level.cells).at[row, column].set(AGENT)
   return cells.at[0, 0].set(jnp.where(level.key == FLOOR, WALL, level.key))
@@ -170,7 +182,8 @@ def palette() -> np.ndarray:
 
 
 def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest: int,
-         branches: int, fewest: int, branch_length: int, limit: int, rgb: bool) -> Task:
+         branches: int, fewest: int, branch_length: int, size: int, limit: int,
+         rgb: bool) -> Task:
   """Makes Box-World.
 
   Args:
@@ -183,8 +196,9 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
     branches: most branches.
     fewest: fewest branches.
     branch_length: boxes of a branch.
+    size: rows and columns of the room, walls included.
     limit: steps of an episode; 0: none.
-    rgb: whether to observe colours [SIZE, SIZE, 3] in place of symbols [SIZE, SIZE].
+    rgb: whether to observe colours [size, size, 3] in place of symbols [size, size].
 
   Raises:
     TaskError: an empty range, or more boxes than a room holds.
@@ -193,11 +207,11 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
   if shortest > length or fewest > branches:
     raise TaskError(f"task {name!r}: the range of shortest={shortest} to length={length}, or of "
                     f"fewest={fewest} to branches={branches}, is empty")
-  boxes = 1 + length + branches * branch_length
-  if boxes > MOST_BOXES:
+  boxes, most = 1 + length + branches * branch_length, len(lattice_of(size))
+  if boxes > most:
     raise TaskError(f"task {name!r}: a level may have {boxes} boxes, the loose key among them; a "
-                    f"room holds {MOST_BOXES}: lower length, branches or branch_length")
-  rules = Rules((shortest, length), (fewest, branches), branch_length)
+                    f"room of size={size} holds {most}: lower length, branches or branch_length")
+  rules = Rules((shortest, length), (fewest, branches), branch_length, size)
 
   def observe(level):
     symbols = observe_symbols(level)

@@ -13,6 +13,7 @@ from starleague.companions.system import (
   System,
   Unroll,
   inputs_spec,
+  size,
   step_format,
   transitions,
 )
@@ -43,6 +44,12 @@ def test_the_form_of_steps_is_that_of_the_task_and_the_record():
   assert form.state[0].shape == (0,)
   packed = wire.pack_steps(jax.tree.map(lambda x: np.ones((2, *x.shape), x.dtype), form.step))
   np.testing.assert_array_equal(wire.unpack_steps(packed, form).behaviour[0], np.ones((2, 3)))
+
+
+def test_the_size_counts_the_parameters_that_learn():
+  system, params = make_system(), {"a": {"w": np.ones((2, 3))}, "fixed": {"w": np.ones(4)}}
+  assert size(system, params) == 10
+  assert size(system._replace(learnt=lambda params: params["a"]), params) == 6
 
 
 def test_a_record_that_the_wire_does_not_carry_is_refused():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from starleague.common import files, progress, provenance, run_files
 from starleague.common.errors import UserError
 from starleague.companions import evaluation, pbt, training
-from starleague.companions.system import inputs_spec
+from starleague.companions.system import inputs_spec, size
 from starleague.companions.tasks import registry as tasks
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import supervision
@@ -34,6 +34,7 @@ class Outcome(NamedTuple):
   commit: str | None
   date: str  # of the end, as 2026-11-24
   machine: str
+  parameters: int = 0  # that learn; 0 in files of earlier versions
 
 
 def read_outcome(run_dir: pathlib.Path) -> Outcome | None:
@@ -136,7 +137,8 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     page.write_report(run_dir)
     write_outcome(run_dir, Outcome(
       found, **trained.counts._asdict(), commit=commit,
-      date=time.strftime("%Y-%m-%d", time.gmtime()), machine=provenance.machine()))
+      date=time.strftime("%Y-%m-%d", time.gmtime()), machine=provenance.machine(),
+      parameters=size(system, trained.params)))
     return found
 
 

@@ -112,6 +112,8 @@ def table(study: Study, found: Sequence[Finished]) -> list[str]:
   sizes = {"million steps": lambda each: each.outcome.steps / 1e6,
            "thousand updates": lambda each: each.outcome.updates / 1e3,
            "CPU minutes": lambda each: each.outcome.cpu_seconds / 60}
+  if all(each.outcome.parameters for each in found):
+    sizes["thousand parameters"] = lambda each: each.outcome.parameters / 1e3
   means = [by_arm(study, found, value) for value in sizes.values()]
   head = [cell for measure in shown for cell in (measure.title, "of each seed")]
   rows = [f"| | {' | '.join([*head, *sizes])} |", f"|---|{'---|' * (len(head) + len(sizes))}"]

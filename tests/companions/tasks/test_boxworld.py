@@ -101,7 +101,8 @@ def solve(symbols):
   contents = [(int(row), int(column)) for row, column in np.argwhere(is_item)
               if not is_item[row, column - 1]]
   boxes = {place: (symbols[place], symbols[place[0], place[1] + 1]) for place in contents}
-  loose = [place for place, (_, lock) in boxes.items() if lock == FLOOR]
+  # The agent may stand on the right of the loose key.
+  loose = [place for place, (_, lock) in boxes.items() if lock < FIRST_COLOUR]
   assert len(loose) == 1
 
   def order(place, closed):
@@ -118,7 +119,7 @@ def solve(symbols):
   grid, agent, actions = np.array(symbols), tuple(map(int, np.argwhere(symbols == 2)[0])), []
   for place in taken:
     lock = (place[0], place[1] + 1)
-    for goal in ([lock] if boxes[place][1] != FLOOR else []) + [place]:
+    for goal in ([lock] if boxes[place][1] >= FIRST_COLOUR else []) + [place]:
       actions += path_to(grid, agent, goal)
       grid[goal] = FLOOR
       agent = goal
@@ -144,7 +145,8 @@ def walk(level, actions):
 
 @pytest.mark.parametrize("rules", [
   boxworld.Rules((1, 4), (0, 4), 1), boxworld.Rules((3, 3), (2, 2), 3),
-  boxworld.Rules((14, 14), (0, 0), 1), boxworld.Rules((1, 1), (0, 13), 1)])
+  boxworld.Rules((14, 14), (0, 0), 1), boxworld.Rules((1, 1), (0, 13), 1),
+  boxworld.Rules((1, 3), (0, 2), 1, size=9)])
 def test_every_level_is_solved_by_a_search(rules):
   lengths = []
   for level in levels(rules, 60):
@@ -172,14 +174,16 @@ def test_boxes_do_not_touch_and_numbers_are_as_asked():
 
 
 def test_a_full_room_falls_back_to_a_lattice():
-  places, fits = boxworld._place(jax.random.key(0), jnp.ones(16, bool))
+  room = boxworld.places_of(SIZE)
+  _, fits = boxworld._place(jax.random.key(0), jnp.ones(16, bool), room)
   assert not fits
-  arranged = np.array([jax.jit(boxworld._arrange)(key, jnp.ones(15, bool))
+  arrange = jax.jit(functools.partial(boxworld._arrange, size=SIZE))
+  arranged = np.array([arrange(key, jnp.ones(15, bool))
                        for key in jax.random.split(jax.random.key(1), 5)])
   for row in arranged:
-    distance = np.abs(boxworld._PLACES[row][:, None] - boxworld._PLACES[row][None])
+    distance = np.abs(room[row][:, None] - room[row][None])
     assert ((distance[..., 0] > 1) | (distance[..., 1] > 2) | np.eye(15, dtype=bool)).all()
-  assert len(boxworld._LATTICE) == boxworld.MOST_BOXES == 15
+  assert [len(boxworld.lattice_of(size)) for size in (4, 6, 9, SIZE)] == [0, 1, 6, 15]
 
 
 def test_the_task_keeps_to_the_interface():
@@ -223,8 +227,12 @@ def test_colours():
 
 @pytest.mark.parametrize("parameters, message", [
   ("shortest=5", r"the range of shortest=5 to length=4, or of fewest=0 to branches=4, is empty"),
-  ("length=12", r"a level may have 17 boxes, the loose key among them; a room holds 15: lower "
-                "length, branches or branch_length")])
+  ("length=12", r"a level may have 17 boxes, the loose key among them; a room of size=14 "
+                "holds 15: lower length, branches or branch_length"),
+  ("size=9", r"a level may have 9 boxes, the loose key among them; a room of size=9 holds 6: lower "
+             "length, branches or branch_length"),
+  ("size=1", r"a level may have 9 boxes, the loose key among them; a room of size=1 holds 0: lower "
+             "length, branches or branch_length")])
 def test_levels_that_cannot_be_are_refused(parameters, message):
   with pytest.raises(TaskError, match=f"^task 'boxworld:{parameters}': {message}$"):
     make_task(f"boxworld:{parameters}", copies=1)

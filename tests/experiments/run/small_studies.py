@@ -29,7 +29,7 @@ def finish(run, value, curve=((100, 0.0), (200, 1.0))):
 
 def outcome(value, steps):
   return runs.Outcome({"": Evaluation(value, value - 1, value + 1, 16)}, steps, 30, 60.0, 90.0,
-                      "abc", "2026-11-24", "a machine")
+                      "abc", "2026-11-24", "a machine", 4321)
 
 
 def make_runs(folder, **given):

@@ -51,6 +51,8 @@ def test_the_outcome_names_the_work_and_the_provenance(finished):
   # unrolls of the last are not learnt, and a bootstrap step comes with the next round.
   assert outcome.updates == 30
   assert 0 < outcome.cpu_seconds and 0 < outcome.seconds
+  # Catch's map of 10 x 5 cells in two layers of 16, 3 actions, a value.
+  assert outcome.parameters == 50 * 16 + 16 + 16 * 16 + 16 + 16 * 3 + 3 + 16 + 1
   assert outcome.commit == provenance.commit() and outcome.machine == provenance.machine()
   now = progress.read(folder)
   assert (now.phase, now.done, now.total, now.unit) == ("training", 4096, 4096, "steps")

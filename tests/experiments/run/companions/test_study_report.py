@@ -49,10 +49,11 @@ def test_the_table_has_means_and_seeds(every, tmp_path):
   lines = study_report.write(small_studies.STUDY, every, tmp_path)
   rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:6]]
   assert rows[0] == ["", "return of the evaluation", "of each seed", "million steps",
-                     "thousand updates", "CPU minutes"]
+                     "thousand updates", "CPU minutes", "thousand parameters"]
   # Mean 2, standard error 1 of two seeds.
-  assert rows[2] == ["V-trace", "2.0 (-10.7 to 14.7)", "1.0, 3.0", "0.00", "0.03", "1.50"]
-  assert rows[3] == ["<no> correction", "-2.0", "-2.0", "0.00", "0.03", "1.50"]
+  assert rows[2] == ["V-trace", "2.0 (-10.7 to 14.7)", "1.0, 3.0", "0.00", "0.03", "1.50",
+                     "4.32"]
+  assert rows[3] == ["<no> correction", "-2.0", "-2.0", "0.00", "0.03", "1.50", "4.32"]
   assert lines[6:] == [""]  # nothing can be tested with one seed
 
 

@@ -69,13 +69,16 @@ def _critics(task: str, title: str, **overrides: Any) -> Study:
     "coma", {"task": task, **overrides})
 
 
+_EPISODES = 10_000  # of deep_sea, as in bsuite
+
+
 def _self_imitation(task: str, title: str, **overrides: Any) -> Study:
   """Oh et al. 2018: A2C with self-imitation against A2C, at equal steps of the task."""
   alone = {"self_imitation.imitate": False, "replay_share": 0.0, "batch_size": 16}
   return Study(
     f"Self-imitation (Oh et al. 2018), {title}",
     (Arm("imitation", "A2C + SIL"), Arm("alone", "A2C", alone)), "self_imitation",
-    {"task": task, **overrides})
+    {"task": task, **overrides}, seeds=(0, 1, 2, 3, 4))
 
 
 def _relations(task: str, title: str, **overrides: Any) -> Study:
@@ -131,9 +134,11 @@ STUDIES = {
   "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
   "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
                               **{"coma.torso": "shallow"}),
-  "self_imitation_deep_sea_10": _self_imitation("bsuite-deep_sea:size=10", "deep_sea, N = 10"),
+  "self_imitation_deep_sea_10": _self_imitation(
+    "bsuite-deep_sea:size=10", "deep_sea, N = 10", steps=10 * _EPISODES),
   "self_imitation_deep_sea_14": _self_imitation(
-    "bsuite-deep_sea:size=14", "deep_sea, N = 14", unroll_length=28, period=14),
+    "bsuite-deep_sea:size=14", "deep_sea, N = 14", steps=14 * _EPISODES, unroll_length=28,
+    period=14),
   "self_imitation_doorkey": _self_imitation(
     "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=4_000_000, unroll_length=64, period=32),
   "relational_boxworld": _relations("boxworld:length=2", "Box-World, solutions up to 2"),

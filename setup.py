@@ -42,6 +42,7 @@ EXTRAS = {
   # Environments of the companion systems; flax and pandas stop where JAX 0.7.1 and numpy 1.26 do.
   "companions": ["ale-py>=0.12", "bsuite>=0.3.6", "flax<0.12.1", "jaxmarl>=0.2", "pandas<3",
                  "pgx>=2.6", "popgym>=1.0.7", "xminigrid>=0.9.3"],
+  "adapters": ["gymnasium>=1.0", "pettingzoo>=1.25"],  # Skirmish for other libraries
   "gif": ["pillow>=10.1"],
   "dashboard": ["dash>=4.0"],
   "launch": ["ray>=2.50"],

@@ -34,7 +34,8 @@ FLOORS = {
     "environments/skirmish/rules/state/", "environments/skirmish/rules/interface/",
     "environments/skirmish/rules/step/", "environments/skirmish/rules/",
     "environments/skirmish/bots/", "environments/skirmish/games/",
-    "environments/skirmish/__init__.py", "environments/sc2/protocol.py",
+    "environments/skirmish/adapters/", "environments/skirmish/__init__.py",
+    "environments/sc2/protocol.py",
     "environments/sc2/converter/", "environments/sc2/client/",
     "environments/sc2/server/game/",
     "environments/sc2/server/views/", "environments/sc2/server/sessions/", "environments/sc2/"),
@@ -58,7 +59,8 @@ HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "pgx": ("companions/tasks/minatar.py",), "bsuite": ("companions/tasks/bsuite.py",),
          "xminigrid": ("companions/tasks/minigrid.py",), "popgym": ("companions/tasks/popgym.py",),
          "jaxmarl": ("companions/tasks/jaxmarl.py",), "ale_py": ("companions/tasks/atari.py",),
-         "gymnasium": ("companions/tasks/gymnasium.py",),
+         "gymnasium": ("companions/tasks/gymnasium.py", "environments/skirmish/adapters/"),
+         "pettingzoo": ("environments/skirmish/adapters/pettingzoo.py",),
          "ray": ("experiments/run/processes/cluster.py",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
@@ -230,6 +232,7 @@ def test_no_module_is_loaded_under_two_names():
   (["starleague.agent", "starleague.learner.losses"], set(HEAVY)),
   (["starleague.actor.rewards", "starleague.data"], set(HEAVY)),
   (["starleague.companions.tasks.registry", "starleague.companions.tasks.host"], set(HEAVY)),
+  (["starleague.environments.skirmish.adapters"], set(HEAVY)),
   (["starleague.league"], set(HEAVY) | {"jax", "haiku", "starleague.agent", "starleague.learner",
                                    "starleague.actor", "starleague.experiments"}),
 ])
@@ -264,6 +267,8 @@ PUBLIC = {
     "StatisticsLibrary": None},
   "starleague.environments": {"make_environment": ("name",)},
   "starleague.environments.skirmish": {"make_skirmish": ("tier",), "SkirmishEnvironment": None},
+  "starleague.environments.skirmish.adapters": {
+    "make_gymnasium": ("opponent",), "make_pettingzoo": ("tier",)},
 }
 
 

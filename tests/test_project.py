@@ -57,8 +57,8 @@ def test_lock_was_compiled_from_its_inputs(lock):
   assert names <= lock.keys()
 
 
-@pytest.mark.parametrize("extra", ["core", "data", "sc2", "companions", "gif", "dashboard",
-                                   "launch", "test", "dev"])
+@pytest.mark.parametrize("extra", ["core", "data", "sc2", "companions", "adapters",
+                                   "gif", "dashboard", "launch", "test", "dev"])
 def test_ranges_allow_what_the_lock_pins(distribution, lock, extra):
   wanted = distribution.install_requires if extra == "core" else distribution.extras_require[extra]
   assert wanted

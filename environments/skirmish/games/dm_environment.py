@@ -178,6 +178,11 @@ class SkirmishEnvironment(dm_env.Environment):
     self._live: live.LiveGame | None = None
     self._over = True
 
+  @property
+  def playing(self) -> bool:
+    """Whether a game is under way: `step` plays it on, and otherwise starts the next one."""
+    return self._live is not None and not self._over
+
   def reset(self) -> dm_env.TimeStep:
     """Starts the next game."""
     rng = np.random.default_rng([self._seed, self._games])
@@ -200,7 +205,7 @@ class SkirmishEnvironment(dm_env.Environment):
       TypeError: the action is no Action of integers.
       ValueError: an argument has a wrong shape or is out of its range.
     """
-    if self._over or self._live is None:
+    if self._live is None or not self.playing:
       return self.reset()
     game, mine, other = self._live, self._player, 1 - self._player
     checked = check_action(action, self._actions)

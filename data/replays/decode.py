@@ -11,12 +11,19 @@ from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.agent.build_order import IN_BUILD_ORDER
 from starleague.agent.coordinates import to_grid
+from starleague.common import mpq
 from starleague.data.replays import commands, names, participants, protocol, tracker
-from starleague.data.replays.archive import Archive
 from starleague.data.replays.participants import Participant
 from starleague.data.replays.readers import ProtocolError, Value
 from starleague.data.replays.records import BuildRow, CommandRow, Decoded, GameRow, PlayerRow
-from starleague.data.replays.refusals import DAMAGED, UNSUPPORTED, Refusal
+from starleague.data.replays.refusals import (
+  DAMAGED,
+  NOT_A_REPLAY,
+  SKIRMISH,
+  TOO_LARGE,
+  UNSUPPORTED,
+  Refusal,
+)
 
 UPGRADED = "upgraded"  # kind of a completed upgrade, beside those of `tracker`
 _KEY_LOOPS = 2000  # the beginning of a game, which distinguishes it
@@ -27,6 +34,9 @@ _EFFECTS = frozenset(v.EFFECT_FUNCTIONS.tolist())
 # What damaged bytes raise where they decode to values of other types.
 _MALFORMED = (ProtocolError, KeyError, TypeError, ValueError, IndexError, AttributeError,
               OverflowError, RecursionError, StopIteration)
+
+
+_REASONS = {mpq.NO_ARCHIVE: NOT_A_REPLAY, mpq.DAMAGED: DAMAGED, mpq.TOO_LARGE: TOO_LARGE}
 
 
 class _Files(NamedTuple):
@@ -65,7 +75,13 @@ def decode(data: bytes, file: str) -> Decoded:
   Raises:
     Refusal: the file is no replay of a melee game of two players, or cannot be decoded; says why.
   """
-  archive = Archive(data)
+  try:
+    return _decode(mpq.Archive(data), data, file)
+  except mpq.ArchiveError as error:
+    raise Refusal(_REASONS[error.reason], str(error)) from error
+
+
+def _decode(archive: mpq.Archive, data: bytes, file: str) -> Decoded:
   try:
     header = protocol.header(archive.header)
     version, loops = header["m_version"], header["m_elapsedGameLoops"]
@@ -73,6 +89,8 @@ def decode(data: bytes, file: str) -> Decoded:
     number = ".".join(str(version[f"m_{part}"]) for part in ("major", "minor", "revision", "build"))
   except _MALFORMED as error:
     raise Refusal(DAMAGED, f"the header cannot be decoded: {error}") from error
+  if archive.read(mpq.RECORDING) is not None:
+    raise Refusal(SKIRMISH, _skirmish_game(archive, build, loops))
   files = _decode_files(archive, build, number)
   try:
     players = participants.read(files.details, files.lobby, files.tracked)
@@ -81,7 +99,7 @@ def decode(data: bytes, file: str) -> Decoded:
     raise Refusal(DAMAGED, f"the game cannot be read: {type(error).__name__} {error}") from error
 
 
-def _decode_files(archive: Archive, build: int, number: str) -> _Files:
+def _decode_files(archive: mpq.Archive, build: int, number: str) -> _Files:
   """Decodes the files by the protocol of the build, or of the nearest that fits.
 
   Commands are given up if only their stream is damaged: the tracker's events count more.
@@ -112,6 +130,18 @@ def _decode_files(archive: Archive, build: int, number: str) -> _Files:
   exact = build in protocol.builds()
   raise Refusal(DAMAGED if exact else UNSUPPORTED,
                 f"version {number} (build {build}) cannot be decoded: {first}")
+
+
+def _skirmish_game(archive: mpq.Archive, build: int, loops: int) -> str:
+  """Returns the map, the players and the length of a game of Skirmish."""
+  try:
+    details = protocol.details(protocol.tables(protocol.nearest_builds(build)[0]),
+                               archive.read("replay.details") or b"")
+    players = [f"{protocol.text(player['m_name'])} ({protocol.text(player['m_race'])})"
+               for player in details["m_playerList"]]
+    return f"{protocol.text(details['m_title'])}: {' against '.join(players)}, {loops} game loops"
+  except _MALFORMED as error:
+    raise Refusal(DAMAGED, f"replay.details cannot be decoded: {error}") from error
 
 
 def _check_map(lobby: protocol.Lobby) -> None:

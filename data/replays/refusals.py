@@ -8,6 +8,7 @@ UNSUPPORTED = "unsupported version"
 NO_TRACKER = "no tracker events"
 NOT_ONE_ON_ONE = "not 1v1"
 NOT_MELEE = "not melee"
+SKIRMISH = "a game of Skirmish"
 DUPLICATE = "duplicate"
 # Of the supervision of decoders; a resumed run tries such a file again.
 TIME_LIMIT = "time limit"
@@ -16,7 +17,7 @@ DECODER_DIED = "decoder died"
 UNREADABLE = "unreadable"
 PASSING = (TIME_LIMIT, MEMORY_LIMIT, DECODER_DIED, UNREADABLE)
 REASONS = (NOT_A_REPLAY, DAMAGED, TOO_LARGE, UNSUPPORTED, NO_TRACKER, NOT_ONE_ON_ONE, NOT_MELEE,
-           DUPLICATE, *PASSING)
+           SKIRMISH, DUPLICATE, *PASSING)
 
 
 class Refusal(Exception):

@@ -3,8 +3,11 @@
   python -m starleague.environments.sc2.run pysc2.bin.agent --map Simple64 --norender
 
 `python -m pysc2.bin.agent` fails on Python 3.11, because pysc2 4.0.0 was written for older ones.
+Its programs for replays fail on any Python: the package `pysc2.lib.replay` hides their module
+`pysc2/lib/replay.py`.
 """
 
+import pathlib
 import runpy
 import sys
 
@@ -26,6 +29,7 @@ def run(module: str, arguments: list[str]) -> None:
   Raises:
     UserError: there is no such module.
   """
+  _repair_replay()
   sys.argv[:] = [module, *arguments]
   try:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -34,6 +38,13 @@ def run(module: str, arguments: list[str]) -> None:
       raise
     raise UserError(f"module: expected one that can be run, such as pysc2.bin.agent, "
                     f"found {module!r}: {error}") from error
+
+
+def _repair_replay() -> None:
+  """Gives the package `pysc2.lib.replay` the function of the module that it hides."""
+  from pysc2.lib import replay
+  hidden = pathlib.Path(replay.__path__[0]).with_suffix(".py")
+  replay.get_replay_version = runpy.run_path(str(hidden))["get_replay_version"]
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from starleague.common.mpq import Archive
 from starleague.data.replays import protocol
-from starleague.data.replays.archive import Archive
 from starleague.data.replays.readers import ProtocolError
 from tests.data.replays import encoding, games
 from tests.data.replays.games import REAL, Game, needs_real

@@ -2,8 +2,8 @@
 
 import pytest
 
+from starleague.common.mpq import Archive
 from starleague.data.replays import protocol, selection
-from starleague.data.replays.archive import Archive
 from starleague.data.replays.protocol import Event
 from starleague.data.replays.readers import BitReader
 from tests.data.replays import encoding

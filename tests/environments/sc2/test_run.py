@@ -10,6 +10,8 @@ from starleague.environments.sc2 import run
 
 _PROGRAM = """
 import sys
+from pysc2.lib import replay
+print(replay.get_replay_version.__code__.co_filename.endswith("lib/replay.py"))
 print(__name__, sys.argv[1:], sys.modules["__main__"].__dict__ is globals())
 """
 
@@ -19,7 +21,7 @@ def test_a_module_runs_as_the_main_program_with_its_arguments(tmp_path, monkeypa
   monkeypatch.syspath_prepend(tmp_path)
   monkeypatch.setattr(sys, "argv", ["run", "a_program_of_pysc2", "--map", "Flat32"])
   run.main()
-  assert capsys.readouterr().out == "__main__ ['--map', 'Flat32'] True\n"
+  assert capsys.readouterr().out == "True\n__main__ ['--map', 'Flat32'] True\n"
 
 
 @pytest.mark.parametrize("module", ["no_such_module", "json.no_such_program", "./agent.py", ""])

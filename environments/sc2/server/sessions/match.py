@@ -327,7 +327,8 @@ class ServerMatch:
       "battlefield": dataclasses.asdict(self.setup.battlefield), "loops": self.loop,
       "players": [base64.b64encode(info.SerializeToString()).decode()
                   for info in self.player_info()],
-      "results": [int(result.result) for result in self.results()]}, self._entries)
+      "results": [int(result.result) for result in self.results()]}, self._entries,
+      self.game.world.size)
 
   async def leave(self, player: int) -> None:
     """Takes a participant out of the game; during the game it loses."""

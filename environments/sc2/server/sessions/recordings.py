@@ -1,7 +1,8 @@
 """Files of played games, as `save_replay` returns them.
 
-A file is gzip of JSON lines: the settings and the result, then the participants' requests with
-their game loops. It is no replay of StarCraft II; `replay_info` reads it, `playback` plays it.
+A file is an MPQ archive, as a .SC2Replay of the game. Its file `mpq.RECORDING` is gzip of JSON
+lines: the settings and the result, then the participants' requests with their game loops.
+`replay_info` reads it, `playback` plays it. Other tools read the files of `replay_files`.
 """
 
 import base64
@@ -14,7 +15,9 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.sessions import replay_files
 
 SCHEMA = 2
 _MOST_BYTES = 1 << 24  # of the settings, unpacked
@@ -29,8 +32,23 @@ class Recording(NamedTuple):
   entries: list[Entry]
 
 
-def encode(settings: dict[str, Any], entries: list[Entry]) -> bytes:
+def encode(settings: dict[str, Any], entries: list[Entry], map_size: int) -> bytes:
   """Returns the bytes of a game's file.
+
+  Args:
+    settings: see `record`.
+    entries: see `record`.
+    map_size: side of the map, in cells.
+  """
+  game = replay_files.PlayedGame(
+    settings["map"], map_size, settings["loops"], settings["seed"], _players(settings),
+    settings["results"])
+  return mpq.make_archive({mpq.RECORDING: record(settings, entries),
+                           **replay_files.make_files(game)}, replay_files.header(game))
+
+
+def record(settings: dict[str, Any], entries: list[Entry]) -> bytes:
+  """Returns the bytes of a recording, a part of a game's file.
 
   Args:
     settings: JSON values; `players` are serialised PlayerInfo and `results` numbers of Result.
@@ -52,14 +70,18 @@ def decode(data: bytes, entries: bool = True) -> Recording:
     ValueError: the bytes are no such file, or one of another version.
   """
   try:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+    recorded = mpq.Archive(data).read(mpq.RECORDING)
+    if recorded is None:
+      raise ValueError(f"an archive without {mpq.RECORDING}: no game of Skirmish")
+    with gzip.GzipFile(fileobj=io.BytesIO(recorded)) as file:
       settings = json.loads(file.readline(_MOST_BYTES))
       lines = file.read(_MOST_ALL).splitlines() if entries else []
     if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
       raise ValueError(f"schema: expected {SCHEMA}")
     return Recording(settings, [(int(loop), int(player), base64.b64decode(text))
                                 for loop, player, text in map(json.loads, lines)])
-  except (OSError, EOFError, TypeError, zlib.error, RecursionError) as error:
+  except (mpq.ArchiveError, OSError, EOFError, TypeError, zlib.error,
+          RecursionError) as error:
     raise ValueError(f"no file of a game: {error}") from error
 
 
@@ -95,11 +117,14 @@ def replay_info(request: sc_pb.RequestReplayInfo) -> sc_pb.ResponseReplayInfo:
     return error(error=error.ParsingError, error_details=str(problem))
 
 
+def _players(settings: dict[str, Any]) -> list[sc_pb.PlayerInfo]:
+  return [sc_pb.PlayerInfo.FromString(base64.b64decode(text)) for text in settings["players"]]
+
+
 def _info(settings: dict[str, Any]) -> sc_pb.ResponseReplayInfo:
   players = []
-  for i, text in enumerate(settings["players"]):
-    extra = sc_pb.PlayerInfoExtra(
-      player_info=sc_pb.PlayerInfo.FromString(base64.b64decode(text)))
+  for i, info in enumerate(_players(settings)):
+    extra = sc_pb.PlayerInfoExtra(player_info=info)
     if i < len(settings["results"]):
       extra.player_result.player_id = i + 1
       extra.player_result.result = settings["results"][i]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from starleague.common import mpq
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from starleague.environments.sc2.server.sessions import recordings
 from tests.environments.sc2.server import play
@@ -117,14 +118,19 @@ def test_a_replay_takes_no_commands(game):
                          for kind in ("action", "debug", "save_replay")]
 
 
+def archive(settings, entries):
+  """An archive that holds a recording alone."""
+  return mpq.make_archive({mpq.RECORDING: recordings.record(settings, entries)})
+
+
 @pytest.mark.parametrize("request_, error", [
   (sc_pb.RequestStartReplay(), "MissingReplay"),
   (sc_pb.RequestStartReplay(replay_data=b"MPQ"), "MissingOptions"),
   (replay(b"MPQ", 1), "InvalidReplayData"),
-  (replay(recordings.encode({"players": []}, []), 0), "InvalidReplayData"),
-  (replay(recordings.encode({"players": []}, [("x", 0, b"")]), 0), "InvalidReplayData"),
-  (replay(recordings.encode({"players": ["", ""]}, []), 3), "InvalidObservedPlayerId"),
-  (replay(recordings.encode({"players": [""], "loops": 9, "results": []}, [(3, 1, b"")]), 0),
+  (replay(archive({"players": []}, []), 0), "InvalidReplayData"),
+  (replay(archive({"players": []}, [("x", 0, b"")]), 0), "InvalidReplayData"),
+  (replay(archive({"players": ["", ""]}, []), 3), "InvalidObservedPlayerId"),
+  (replay(archive({"players": [""], "loops": 9, "results": []}, [(3, 1, b"")]), 0),
    "InvalidReplayData"),
   (sc_pb.RequestStartReplay(replay_path="/nowhere", options=play.interface()),
    "InvalidReplayPath"),

@@ -1,19 +1,14 @@
-"""MPQ archives: what is read, and every kind of damage in one line."""
+"""Damaged replays: every kind of damage is named in one line."""
 
-import bz2
 import random
 import struct
 import zlib
 
-import mpyq
 import pytest
 
-from starleague.data.replays import archive, decode, refusals
+from starleague.data.replays import decode, refusals
 from tests.data.replays import encoding
-from tests.data.replays.games import REAL, Game, needs_real
-
-TEXT = bytes(range(256)) * 100  # six sectors and a rest
-NOISE = random.Random(0).randbytes(20_000)
+from tests.data.replays.games import Game
 
 
 def reason(data):
@@ -23,34 +18,6 @@ def reason(data):
   assert error.value.reason in refusals.REASONS
   assert "\n" not in str(error.value) and len(str(error.value)) < 300
   return error.value.reason
-
-
-@pytest.mark.parametrize("content", [
-  b"x", TEXT, NOISE, bytes(encoding.SECTOR),
-  (0x81000200, b"\x02" + zlib.compress(TEXT), len(TEXT)),
-  (0x81000200, b"\x10" + bz2.compress(TEXT), len(TEXT)),
-  (0x81000000, TEXT, len(TEXT))])
-def test_files_of_archives(content, tmp_path):
-  """The reader agrees with mpyq on sectors, single units, zlib, bzip2 and stored bytes."""
-  data = encoding.archive({"a": b"other", "b": content}, b"header")
-  found = archive.Archive(data)
-  expected = content[1] if content == (0x81000000, TEXT, len(TEXT)) else (
-    TEXT if isinstance(content, tuple) else content)
-  assert found.header == b"header" and found.read("a") == b"other"
-  assert found.read("b") == expected and found.read("c") is None
-  if content is NOISE:
-    return  # mpyq takes a sector that is stored as it is for a compressed one
-  (tmp_path / "a.mpq").write_bytes(data)
-  assert mpyq.MPQArchive(str(tmp_path / "a.mpq"), listfile=False).read_file("b") == expected
-
-
-@needs_real
-def test_real_archives_agree_with_mpyq():
-  path = REAL / "di-star" / "replay_4.10.3.SC2Replay"
-  found, reference = archive.Archive(path.read_bytes()), mpyq.MPQArchive(str(path))
-  for name in reference.files:
-    if not name.endswith(b"battlelobby"):
-      assert found.read(name.decode()) == (reference.read_file(name) or None), name
 
 
 @pytest.mark.parametrize("data", [

@@ -124,13 +124,13 @@ STUDIES = {
     overrides={"task": "bsuite-memory_len:length=30", "steps": 600_000, "copies": 32,
                "unroll_length": 62, "batch_size": 16}),
   "merlin_recall": Study(
-    "Memory of latent states, recall of a bit (Wayne et al. 2018)",
+    "Memory of latent states, one bit over 30 steps and unrolls of 10 (Wayne et al. 2018)",
     (Arm("merlin", "MERLIN", system="merlin"),
      Arm("without", "without memory", {"merlin.memory": False}, system="merlin"),
      Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 96},
          system="impala")),
-    overrides={"task": "bsuite-memory_size:length=10,bits=5", "steps": 500_000, "copies": 16,
-               "unroll_length": 22, "batch_size": 16, "learning_rate": 1e-3, "merlin.rows": 16}),
+    overrides={"task": "bsuite-memory_len:length=30", "steps": 300_000, "copies": 32,
+               "unroll_length": 10, "batch_size": 16, "learning_rate": 1e-3}),
   "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
   "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
                               **{"coma.torso": "shallow"}),
@@ -141,6 +141,8 @@ STUDIES = {
     period=14),
   "self_imitation_doorkey": _self_imitation(
     "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=4_000_000, unroll_length=64, period=32),
-  "relational_boxworld": _relations("boxworld:length=2", "Box-World, solutions up to 2"),
+  "relational_boxworld": _relations(
+    "boxworld:size=9,length=2,branches=1,limit=80", "Box-World, solutions of 1 or 2 boxes",
+    steps=200_000, unroll_length=20, batch_size=16, **{"relational.entropy_cost": 0.05}),
   "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp"),
 }

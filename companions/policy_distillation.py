@@ -101,8 +101,13 @@ def load_teacher(folder: str) -> Teacher:
                     f"expected its {run_files.CONFIG}; {type(error).__name__}") from None
   if system != "r2d2":
     raise UserError(f"policy_distillation.teachers: {folder!r} is a run of {system}, expected r2d2")
+  try:
+    made = r2d2.Config(**choices)
+  except TypeError as error:
+    raise UserError(f"policy_distillation.teachers: {folder!r} has another version's choices of "
+                    f"r2d2: {error}; train the teacher again") from None
   task = tasks.make_task(name, 1)
-  network = r2d2.make_network(r2d2.Config(**choices), task, inputs_spec(task))
+  network = r2d2.make_network(made, task, inputs_spec(task))
   return Teacher(network, checkpoints.load_params(path / run_files.CHECKPOINTS), task)
 
 

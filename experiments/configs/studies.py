@@ -57,6 +57,7 @@ _WITH_REPLAY = _CORRECTIONS + tuple(
 
 _GAMES = ("minatar-breakout", "minatar-asterix:scale=10", "minatar-freeway:scale=100",
           "minatar-space_invaders:scale=1000")
+_BIT_DELAY = 30  # steps that FTW and MERLIN must remember a bit for; an episode has one more
 _DELAY = 24  # steps between the context and the question: longer than a replayed unroll
 
 
@@ -117,19 +118,17 @@ STUDIES = {
   "ftw_memory": Study(
     "Two time scales, one bit over 30 steps (Jaderberg et al. 2019)",
     (Arm("ftw", "FTW", {"ftw.torso": "dense", "ftw.size": 64}, system="ftw"),
-     Arm("fast", "fast core only", {"ftw.torso": "dense", "ftw.size": 64, "ftw.hierarchy": False},
-         system="ftw"),
-     Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 122},
+     Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 123},
          system="impala")),
-    overrides={"task": "bsuite-memory_len:length=30", "steps": 600_000, "copies": 32,
-               "unroll_length": 62, "batch_size": 16}),
+    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 400_000, "copies": 32,
+               "unroll_length": 2 * (_BIT_DELAY + 1), "batch_size": 8}),
   "merlin_recall": Study(
     "Memory of latent states, one bit over 30 steps and unrolls of 10 (Wayne et al. 2018)",
     (Arm("merlin", "MERLIN", system="merlin"),
      Arm("without", "without memory", {"merlin.memory": False}, system="merlin"),
-     Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 96},
+     Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 145},
          system="impala")),
-    overrides={"task": "bsuite-memory_len:length=30", "steps": 300_000, "copies": 32,
+    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 300_000, "copies": 32,
                "unroll_length": 10, "batch_size": 16, "learning_rate": 1e-3}),
   "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
   "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",

@@ -126,6 +126,10 @@ def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
   (tmp_path / run_files.CONFIG).write_text('{"system": "impala", "task": "minatar-breakout"}')
   with pytest.raises(UserError, match="is a run of impala, expected r2d2"):
     make(str(tmp_path))
+  (tmp_path / run_files.CONFIG).write_text(
+    '{"system": "r2d2", "task": "minatar-breakout", "r2d2": {"gru": 8}}')
+  with pytest.raises(UserError, match="another version's choices of r2d2: .*'gru'; train the"):
+    make(str(tmp_path))
 
 
 @pytest.mark.parametrize("changes, message", [

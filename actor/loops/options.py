@@ -24,7 +24,7 @@ class ActorOptions:
   Attributes:
     seed: of the run.
     unroll_length: T of the trajectories.
-    niceness: 0 to 19; actors leave the processor to the learner.
+    niceness: 0 to 19, priority of actors against all other programs of the machine.
     games: concurrent games of the process.
     inference_batch: rows inferred at once.
     iterations: inference batches in one call of the compiled program.

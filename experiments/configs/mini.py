@@ -53,7 +53,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "actor": {
       "processes": 1,  # number of actors
       "threads": 1,  # threads of XLA in one process; 0: one per core
-      "niceness": 10,  # priority, 0 to 19: actors leave the processor to the learner
+      "niceness": 0,  # priority, 0 to 19: of actors, against all other programs of the machine
       "games": 128,  # concurrent games of one process
       "inference_batch": 64,  # rows inferred at once, at most twice the games
       "iterations": 32,  # inference batches in one call of the compiled program

@@ -47,6 +47,7 @@ class Config:
     torso: "shallow", "deep" or "dense"; see `networks.observe`.
     size: units of the torso's last layer and of the duelling heads.
     lstm: units of the LSTM.
+    context: whether the network sees the last action and reward, beside the observation.
     discount: of a step.
     stored_state: whether an unroll starts from the state that was recorded with it, instead of
       zeros.
@@ -60,6 +61,7 @@ class Config:
   torso: str = networks.SHALLOW
   size: int = 128
   lstm: int = 128
+  context: bool = True
   discount: float = 0.997
   stored_state: bool = True
   burn_in: int = 10
@@ -79,7 +81,8 @@ def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network
   """Makes the network of action values: torso, LSTM, duelling heads."""
   def forward(inputs: Inputs, state: Any) -> tuple[jax.Array, Any]:
     x = networks.observe(inputs.observation, config.torso, config.size, task.symbols)
-    x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
+    if config.context:
+      x = jnp.concatenate([x, networks.context(inputs, task.num_actions)], axis=-1)
     x, states = networks.lstm(x, inputs.first, state, config.lstm)
     return duel(x, config.size, task.num_actions), states
 

@@ -13,12 +13,14 @@ class Arm(NamedTuple):
   title: str  # in tables and figures
   overrides: Overrides = {}
   system: str = ""  # that is trained; "": that of the study
+  population: Mapping[str, Any] = {}  # flags of `population`, which trains; empty: `companion`
 
 
 class Metric(NamedTuple):
   """What is compared: tags in the results of a run."""
 
-  tag: str = "return/evaluation"  # whose last value counts; of a part: "return/evaluation/PART"
+  # Whose last value counts; of a part: "return/evaluation/PART". "": the mean of the curve.
+  tag: str = "return/evaluation"
   title: str = "return of the evaluation"
   curve: str = "return/train"  # drawn over the steps
   curve_title: str = "return of training episodes"
@@ -48,7 +50,7 @@ def _corrections(game: str, title: str, arms: tuple[Arm, ...], **overrides: Any)
   """Espeholt et al. 2018, section 5.2.2 and Table 2: V-trace against simpler corrections."""
   return Study(
     f"Off-policy corrections of IMPALA (Espeholt et al. 2018, Table 2), {title}", arms, "impala",
-    {"task": f"minatar-{game}", "steps": 4_000_000, "learning_rate": 3e-3, **overrides})
+    {"task": f"minatar-{game}", "steps": 500_000, "learning_rate": 3e-3, **overrides})
 
 
 _WITH_REPLAY = _CORRECTIONS + tuple(
@@ -58,6 +60,8 @@ _WITH_REPLAY = _CORRECTIONS + tuple(
 _GAMES = ("minatar-breakout", "minatar-asterix:scale=10", "minatar-freeway:scale=100",
           "minatar-space_invaders:scale=1000")
 _BIT_DELAY = 30  # steps that FTW and MERLIN must remember a bit for; an episode has one more
+_SEARCH = {"members": 5, "interval": 30_000,
+           "ranges": "learning_rate=1e-4:1e-2,entropy_cost=1e-4:1e-1"}
 _DELAY = 24  # steps between the context and the question: longer than a replayed unroll
 
 
@@ -68,6 +72,18 @@ def _critics(task: str, title: str, **overrides: Any) -> Study:
     tuple(Arm(critic, title, {"coma.critic": critic}) for critic, title in (
       ("coma", "COMA"), ("central", "central V"), ("independent", "independent actor-critic"))),
     "coma", {"task": task, **overrides})
+
+
+_VALUES = tuple(Arm(values, title, {"popart.values": values}) for values, title in (
+  ("popart", "PopArt"), ("plain", "without normalisation"), ("clipped", "clipped rewards")))
+
+
+def _scaled_cartpole(scale: float) -> Study:
+  """Hessel et al. 2019: one task, with rewards of an unusual size."""
+  return Study(
+    f"Values of Cartpole with rewards of {scale:g} (Hessel et al. 2019)", _VALUES, "popart",
+    {"task": f"bsuite-cartpole_scale:scale={scale}", "steps": 150_000, "popart.torso": "dense",
+     "popart.size": 64}, metrics=(Metric(digits=2 if scale < 1 else 0),))
 
 
 _EPISODES = 10_000  # of deep_sea, as in bsuite
@@ -97,24 +113,37 @@ STUDIES = {
     "breakout", f"MinAtar Breakout, acting {_LAG} updates late", _CORRECTIONS, lag=_LAG),
   "popart_minatar": Study(
     "Values of four games with reward scales 1 to 1000 (Hessel et al. 2019)",
-    tuple(Arm(values, title, {"popart.values": values}) for values, title in (
-      ("popart", "PopArt"), ("plain", "without normalisation"), ("clipped", "clipped rewards"))),
-    "popart", {"task": "+".join(_GAMES), "steps": 6_000_000, "learning_rate": 3e-3},
+    _VALUES, "popart", {"task": "+".join(_GAMES), "steps": 600_000, "evaluation_episodes": 32,
+                        "popart.step_size": 3e-3},
     metrics=tuple(Metric(f"return/evaluation/{game}", f"return, {game}", f"return/train/{game}")
                   for game in _GAMES)),
+  "popart_cartpole_small": _scaled_cartpole(0.001),
+  "popart_cartpole_large": _scaled_cartpole(1000.0),
+  "population_asterix": Study(
+    "Population-based training and random search, MinAtar Asterix (Jaderberg et al. 2017)",
+    (Arm("population", "population", population={**_SEARCH, "selection": "truncation"}),
+     Arm("random", "random search", population={**_SEARCH, "selection": "none"})),
+    "impala", {"task": "minatar-asterix", "steps": 300_000},
+    metrics=(Metric(title="return of the best member", curve="return/train/best",
+                    curve_title="return of the best member in training"),
+             Metric("return/evaluation/mean", "mean return of the members", "return/train/mean",
+                    "mean return of the members in training"))),
   "r2d2_states": Study(
     "States of replayed sequences (Kapturowski et al. 2019, section 3)",
     (Arm("burn_in", "stored state and burn-in"),
      Arm("stored", "stored state", {"r2d2.burn_in": 0, "unroll_length": 10}),
      Arm("zero", "zero state",
          {"r2d2.burn_in": 0, "unroll_length": 10, "r2d2.stored_state": False})),
-    "r2d2", {"task": f"bsuite-memory_len:length={_DELAY}", "steps": 1_000_000, "unroll_length": 20,
-             "period": 10, "r2d2.burn_in": 10, "r2d2.torso": "dense"}),
+    "r2d2", {"task": f"bsuite-memory_len:length={_DELAY}", "steps": 100_000, "unroll_length": 15,
+             "period": 5, "samples_per_item": 1.0, "r2d2.burn_in": 5, "r2d2.torso": "dense",
+             "r2d2.size": 64, "r2d2.lstm": 64,
+             "r2d2.context": False},  # else the last action stores the answer outside the LSTM
+    metrics=(Metric("", "mean return in training"), Metric())),
   "r2d2_breakout": Study(
     "R2D2 and IMPALA at equal frames, MinAtar Breakout (Kapturowski et al. 2019)",
     (Arm("r2d2", "R2D2", system="r2d2"),
      Arm("impala", "IMPALA", {"learning_rate": 3e-3}, system="impala")),
-    overrides={"task": "minatar-breakout", "steps": 1_500_000}),
+    overrides={"task": "minatar-breakout", "steps": 500_000}),
   "ftw_memory": Study(
     "Two time scales, one bit over 30 steps (Jaderberg et al. 2019)",
     (Arm("ftw", "FTW", {"ftw.torso": "dense", "ftw.size": 64}, system="ftw"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starleague.common import results, run_files
-from starleague.companions import evaluation, impala, training
+from starleague.companions import acting, evaluation, impala, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
 from starleague.data.checkpoints import CheckpointMismatchError, Checkpoints
@@ -89,3 +89,31 @@ def test_replay_and_lag_train_too(tmp_path):
   # Half of a batch is fresh: 16 unrolls of the queue make an update. 64 come in a round.
   assert trained.counts.updates > 2 * 2 * 3
   assert np.isfinite(trained.params["policy"]["w"]).all()
+
+
+def test_the_lag_counts_updates(tmp_path, monkeypatch):
+  acted, learnt = [], []
+  make, learn = acting.make_acting, training.Run.learn
+
+  def make_recorded(*arguments):
+    made = make(*arguments)
+
+    def act(params, state):
+      acted.append((len(learnt), np.asarray(params["policy"]["w"])))
+      return made.run(params, state)
+
+    return made._replace(run=act)
+
+  def learn_recorded(self, batch):
+    found = learn(self, batch)
+    learnt.append(np.asarray(self.state.params["policy"]["w"][0]))
+    return found
+
+  monkeypatch.setattr(acting, "make_acting", make_recorded)
+  monkeypatch.setattr(training.Run, "learn", learn_recorded)
+  run(tmp_path, dataclasses.replace(OPTIONS, steps=64 * 16 * 8, lag=3))
+  assert [count for count, _ in acted] == [0, 0, 0, 2, 4, 6, 8, 10]
+  for count, weights in acted:
+    expected = learnt[count - 4] if count > 3 else acted[0][1]
+    np.testing.assert_array_equal(weights, expected)
+  assert not np.array_equal(learnt[0], learnt[1])

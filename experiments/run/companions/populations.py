@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from starleague.common import files, progress
+from starleague.common import files, progress, results
 from starleague.common.errors import UserError
 from starleague.companions import pbt
 from starleague.experiments.run.companions import runs
@@ -23,6 +23,7 @@ from starleague.learner import evolution
 from starleague.learner.population import Change, Population
 
 FILE, RESULT = "population.sqlite", "population.json"
+_POINTS = 60  # of a curve
 SELECTIONS = {"t": evolution.t_selection, "truncation": evolution.truncation_selection}
 EXPLORATIONS: dict[str, evolution.Explore] = {
   "perturb": evolution.perturb, "resample": evolution.resample}
@@ -110,29 +111,74 @@ def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence
 
   with process_runner.Runner(processes, deadline_seconds=DEADLINE_S) as runner:
     while set(runner.poll().values()) != {process_runner.State.FINISHED}:
-      deaths = sum(runner.restarts().values())
-      report(int(sum(progress.read(folder / name).done for name in names)),
-             f"restarts={deaths}" if deaths else "")
+      _show(runner, folder, names, sizes.members * chosen.options.steps, report)
       time.sleep(POLL_S)
   found = result(open_population(folder, chosen, sizes, ranges), folder, names)
   with files.replacing(folder / RESULT) as file:
     json.dump(found, file, indent=2)
+  runs.write_outcome(folder, outcome(folder, names, found["best"]))
   return found
+
+
+def _show(runner: process_runner.Runner, folder: pathlib.Path, names: Sequence[str], steps: int,
+          report: Callable[[int, str], object]) -> None:
+  """Reports the progress of all members, and writes it."""
+  deaths = sum(runner.restarts().values())
+  done = sum(progress.read(folder / name).done for name in names)
+  text = f"restarts={deaths}" if deaths else ""
+  progress.write(folder, progress.Progress(progress.TRAINING, done, steps, "steps", text))
+  report(int(done), text)
+
+
+def outcome(folder: pathlib.Path, names: Sequence[str], best: str) -> runs.Outcome:
+  """Returns the outcome of a population: the best member's evaluation, and the sums of all."""
+  members = [_outcome(folder / name) for name in names]
+  return _outcome(folder / best)._replace(
+    steps=sum(member.steps for member in members),
+    updates=sum(member.updates for member in members),
+    seconds=max(member.seconds for member in members),
+    cpu_seconds=sum(member.cpu_seconds for member in members))
+
+
+def figures(folder: pathlib.Path) -> dict[str, float]:
+  """Returns the evaluation of the best member and the mean of all members', by tag."""
+  scores = json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"].values()
+  return {"return/evaluation": max(scores),
+          "return/evaluation/mean": float(np.mean(list(scores)))}
+
+
+def curve_of(folder: pathlib.Path, tag: str) -> tuple[np.ndarray, np.ndarray]:
+  """Returns training returns of the members over the steps of one, [N] each.
+
+  Args:
+    folder: of the population.
+    tag: "return/train/best" or "return/train/mean", of all members at each step.
+  """
+  names = json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"]
+  curves = [runs.curve_of(results.read(folder / name / results.FILE_NAME), "return/train")
+            for name in names]
+  steps = np.linspace(max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves),
+                      _POINTS)
+  values = np.stack([np.interp(steps, *curve) for curve in curves])
+  return steps, values.max(axis=0) if tag.endswith("/best") else values.mean(axis=0)
 
 
 def result(population: Population, folder: pathlib.Path,
            names: Sequence[str]) -> dict[str, Any]:
   """Returns the scores of the members and the schedule of the best one."""
-  scores = {}
-  for name in names:
-    outcome = runs.read_outcome(folder / name)
-    assert outcome is not None, f"{folder / name} has finished without an outcome"
-    scores[name] = float(np.mean([part.mean for part in outcome.evaluation.values()]))
+  scores = {name: float(np.mean([
+    part.mean for part in _outcome(folder / name).evaluation.values()])) for name in names}
   ranking = dict(sorted(scores.items(), key=lambda item: -item[1]))
   history = population.history()
   best = next(iter(ranking))
   return {"scores": ranking, "best": best, "schedule": schedule(history, best),
           "copies": sum(change.source is not None for change in history)}
+
+
+def _outcome(run_dir: pathlib.Path) -> runs.Outcome:
+  found = runs.read_outcome(run_dir)
+  assert found is not None, f"{run_dir} has finished without an outcome"
+  return found
 
 
 def schedule(history: Sequence[Change], name: str) -> list[dict[str, Any]]:

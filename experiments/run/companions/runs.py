@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from starleague.common import files, progress, provenance, run_files
+import numpy as np
+
+from starleague.common import files, progress, provenance, results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import evaluation, pbt, training
 from starleague.companions.system import inputs_spec, size
@@ -140,6 +143,23 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
       date=time.strftime("%Y-%m-%d", time.gmtime()), machine=provenance.machine(),
       parameters=size(system, trained.params)))
     return found
+
+
+def curve_of(rows: Sequence[results.Row], tag: str) -> tuple[np.ndarray, np.ndarray]:
+  """Returns the values of a tag over the steps of the task, [N] each.
+
+  Where a run was killed and resumed, steps that it took twice count with their last values.
+  """
+  steps: dict[tuple[float, int], float] = {}
+  found: dict[float, float] = {}
+  for row in rows:
+    at = row.seconds, row.update
+    if row.tag == "total/steps":
+      steps[at] = row.value
+      found = {step: value for step, value in found.items() if step < row.value}
+    elif row.tag == tag and at in steps and math.isfinite(row.value):
+      found[steps[at]] = row.value
+  return np.array(list(found)), np.array(list(found.values()))
 
 
 class _Reports:

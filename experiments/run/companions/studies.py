@@ -83,12 +83,14 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
 
 
 def command(run: Run) -> tuple[programs.Word, ...]:
-  """Returns the command line that trains and evaluates a run."""
+  """Returns the command line that trains and evaluates a run, or a population of runs."""
   name = run.chosen.entry.name
   defaults = _flat(system_flags.choose(run.chosen.entry, {}))
   changed = {key: value for key, value in _flat(run.chosen).items() if value != defaults[key]}
   return graph.module(
-    "companion", name, "--run", run.path.name, "--runs_dir", str(run.path.parent),
+    "population" if run.arm.population else "companion", name, "--run", run.path.name,
+    "--runs_dir", str(run.path.parent),
+    *(f"--{key}={value}" for key, value in run.arm.population.items()),
     *(f"--set.{key}={value}" for key, value in changed.items()))
 
 
@@ -127,7 +129,10 @@ def train(every: Sequence[Run], report: Report, finished: Callable[[], object]) 
 
 
 def _show(run: Run, before: int, report: Report) -> None:
-  """Reports the steps of a run, after those of the runs before it."""
-  now = progress.read(run.path)
-  report(before + min(int(now.done), run.chosen.options.steps),
+  """Reports the steps of a run, after those of the runs before it.
+
+  A population counts as one run: its progress is that of its members together.
+  """
+  now, steps = progress.read(run.path), run.chosen.options.steps
+  report(before + min(int(now.done / now.total * steps), steps) if now.total else before,
          f"{run.path.name} {now.detail}".rstrip())

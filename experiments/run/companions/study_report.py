@@ -1,5 +1,6 @@
 """The files of a study: JSON, a table, a picture and a page, of the runs that have finished."""
 
+import functools
 import json
 import math
 import pathlib
@@ -11,6 +12,7 @@ import numpy as np
 from starleague.common import files, results
 from starleague.common.errors import UserError
 from starleague.experiments.configs.studies import Study
+from starleague.experiments.run.companions import populations
 from starleague.experiments.run.companions import runs as companion_runs
 from starleague.experiments.run.companions.runs import Outcome
 from starleague.experiments.run.companions.studies import Run
@@ -39,35 +41,33 @@ def read(study: Study, every: Sequence[Run]) -> list[Finished]:
   found = []
   for run in every:
     if run.finished:
-      outcome, path = companion_runs.read_outcome(run.path), run.path / results.FILE_NAME
+      outcome = companion_runs.read_outcome(run.path)
       assert outcome is not None
-      rows = results.read(path)
-      last = {row.tag: row.value for row in rows}
+      if run.arm.population:
+        path = run.path / populations.RESULT
+        last, curve = populations.figures(run.path), functools.partial(
+          populations.curve_of, run.path)
+      else:
+        path = run.path / results.FILE_NAME
+        rows = results.read(path)
+        last = {row.tag: row.value for row in rows}
+        curve = functools.partial(companion_runs.curve_of, rows)
+      curves = tuple(curve(metric.curve) for metric in study.metrics)
       for metric in study.metrics:
-        if metric.tag not in last:
+        if metric.tag and metric.tag not in last:
           raise UserError(f"{path}: no {metric.tag!r}, a metric of the study; found "
                           f"{', '.join(sorted(last))}")
-      found.append(Finished(
-        run, outcome, tuple(last[metric.tag] for metric in study.metrics),
-        tuple(curve_of(rows, metric.curve) for metric in study.metrics)))
+      found.append(Finished(run, outcome, tuple(
+        last[metric.tag] if metric.tag else _mean_over_steps(*drawn)
+        for metric, drawn in zip(study.metrics, curves, strict=True)), curves))
   return found
 
 
-def curve_of(rows: Sequence[results.Row], tag: str) -> tuple[np.ndarray, np.ndarray]:
-  """Returns the values of a tag over the steps of the task, [N] each.
-
-  Where a run was killed and resumed, steps that it took twice count with their last values.
-  """
-  steps: dict[tuple[float, int], float] = {}
-  found: dict[float, float] = {}
-  for row in rows:
-    at = row.seconds, row.update
-    if row.tag == "total/steps":
-      steps[at] = row.value
-      found = {step: value for step, value in found.items() if step < row.value}
-    elif row.tag == tag and at in steps and math.isfinite(row.value):
-      found[steps[at]] = row.value
-  return np.array(list(found)), np.array(list(found.values()))
+def _mean_over_steps(steps: np.ndarray, values: np.ndarray) -> float:
+  """Returns the mean of a curve: the log has more points where the machine was slow."""
+  if len(steps) < 2:
+    return float("inf")  # not reached
+  return float(np.trapz(values, steps) / (steps[-1] - steps[0]))
 
 
 def mean_curve(label: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> lines.Curve | None:

@@ -1,9 +1,11 @@
 """A small study of IMPALA on Catch, and its finished runs without training."""
 
-from starleague.common import results
+import json
+
+from starleague.common import files, results
 from starleague.companions.evaluation import Evaluation
 from starleague.experiments.configs.studies import Arm, Metric, Study
-from starleague.experiments.run.companions import runs, studies
+from starleague.experiments.run.companions import populations, runs, studies
 
 STUDY = Study(
   title="Small & fast", system="impala", seeds=(3, 5), metrics=(Metric(digits=1),),
@@ -25,6 +27,17 @@ def finish(run, value, curve=((100, 0.0), (200, 1.0))):
     *rows, results.Row(60.0, 30, "return/evaluation", value, value - 1, value + 1)])
   runs.prepare(run.chosen, run.path)
   runs.write_outcome(run.path, outcome(value, run.chosen.options.steps))
+
+
+def finish_population(run, scores, curve):
+  """Writes the results of a population: the first member has the curve, the others return 0."""
+  names = [f"m{number}" for number in range(len(scores))]
+  for number, (name, score) in enumerate(zip(names, scores, strict=True)):
+    member = run._replace(path=run.path / name)
+    finish(member, score, curve if number == 0 else [(steps, 0.0) for steps, _ in curve])
+  with files.replacing(run.path / populations.RESULT) as file:
+    json.dump({"scores": dict(zip(names, scores, strict=True))}, file)
+  runs.write_outcome(run.path, populations.outcome(run.path, names, names[0]))
 
 
 def outcome(value, steps):

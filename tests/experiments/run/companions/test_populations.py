@@ -10,10 +10,12 @@ import time
 
 import pytest
 
+from starleague.common import progress
 from starleague.common.errors import UserError
 from starleague.companions import registry
-from starleague.experiments.run.companions import populations, system_flags
+from starleague.experiments.run.companions import populations, runs, system_flags
 from starleague.learner.population import Change
+from tests.experiments.run import small_studies
 
 SIZES = populations.Sizes(2, 1000, "truncation", "perturb")
 
@@ -45,6 +47,16 @@ def test_a_schedule_follows_the_copied_weights():
   assert populations.schedule(changes[:2], "m1") == [{"member": "m1", "step": 0, "rate": 2.0}]
 
 
+def test_an_outcome_has_the_best_evaluation_and_the_work_of_all(tmp_path):
+  for number, score in enumerate((1.0, 5.0)):
+    found = small_studies.outcome(score, 2048)._replace(seconds=60.0 + number)
+    (tmp_path / f"m{number}").mkdir()
+    runs.write_outcome(tmp_path / f"m{number}", found)
+  found = populations.outcome(tmp_path, ["m0", "m1"], "m1")
+  assert (found.evaluation[""].mean, found.steps, found.updates) == (5.0, 4096, 60)
+  assert (found.seconds, found.cpu_seconds, found.commit) == (61.0, 180.0, "abc")
+
+
 @pytest.mark.slow
 def test_a_killed_member_comes_back(tmp_path):
   command = [
@@ -69,6 +81,10 @@ def test_a_killed_member_comes_back(tmp_path):
   result = json.loads((folder / populations.RESULT).read_text())
   assert set(result["scores"]) == {"m0", "m1"}
   assert result["schedule"][-1]["member"] == result["best"]
+  outcome = runs.read_outcome(folder)
+  assert outcome.steps == 2 * 40064
+  assert outcome.evaluation[""].mean == populations.figures(folder)["return/evaluation"]
+  assert progress.read(folder).total == 2 * 40000
   with sqlite3.connect(folder / populations.FILE) as file:
     assert file.execute("SELECT incarnation FROM members WHERE name = 'm1'").fetchone()[0] >= 2
     assert [row[0] for row in file.execute("SELECT step FROM members")] == [40064, 40064]

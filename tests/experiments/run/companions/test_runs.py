@@ -1,12 +1,15 @@
 """A run of a companion system trains, evaluates, reports, resumes, and refuses other runs."""
 
 import json
+import math
 import threading
 
+import numpy as np
 import pytest
 
 from starleague.common import progress, provenance, results, run_files
 from starleague.common.errors import UserError
+from starleague.common.results import Row
 from starleague.companions import registry, training
 from starleague.companions.tasks.task import TaskError
 from starleague.experiments.run.companions import runs, system_flags
@@ -56,6 +59,18 @@ def test_the_outcome_names_the_work_and_the_provenance(finished):
   assert outcome.commit == provenance.commit() and outcome.machine == provenance.machine()
   now = progress.read(folder)
   assert (now.phase, now.done, now.total, now.unit) == ("training", 4096, 4096, "steps")
+
+
+def test_curves_count_repeated_steps_once():
+  rows = [Row(0, 0, "total/steps", 10), Row(0, 0, "return/train", 1.0),
+          Row(5, 1, "total/steps", 20), Row(5, 1, "return/train", 2.0),
+          Row(9, 2, "total/steps", 30), Row(9, 2, "return/train", math.nan),
+          # Killed, and resumed from step 10.
+          Row(6, 1, "total/steps", 15), Row(6, 1, "return/train", 5.0),
+          Row(8, 2, "loss/value", 3.0)]
+  steps, values = runs.curve_of(rows, "return/train")
+  np.testing.assert_array_equal(steps, [10, 15])
+  np.testing.assert_array_equal(values, [1.0, 5.0])
 
 
 def test_the_commit_is_that_of_the_start(tmp_path, monkeypatch):

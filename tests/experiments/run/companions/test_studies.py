@@ -82,8 +82,9 @@ def test_arms_are_selected_by_name_in_the_order_of_the_study():
 def test_the_command_line_of_a_run_gives_its_values(study, tmp_path):
   for run in studies.make_runs(study, {"min_replay": 7}, tmp_path):
     words, name = studies.command(run), run.chosen.entry.name
-    start = ["-m", "starleague.experiments.companion", name, "--run", run.path.name, "--runs_dir",
-             str(tmp_path)]
+    program = "population" if run.arm.population else "companion"
+    start = ["-m", f"starleague.experiments.{program}", name, "--run", run.path.name, "--runs_dir",
+             str(tmp_path), *(f"--{key}={value}" for key, value in run.arm.population.items())]
     assert list(words[1:1 + len(start)]) == start
     found, defined = flags.FlagValues(), {}
     for key, value in studies._flat(system_flags.choose(registry.find(name), {})).items():

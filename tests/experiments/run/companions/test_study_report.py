@@ -1,15 +1,13 @@
 """The files of a study whose runs have known results."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.common.results import Row
-from starleague.experiments.configs.studies import Metric
-from starleague.experiments.run.companions import study_report
+from starleague.experiments.configs.studies import Arm, Metric
+from starleague.experiments.run.companions import studies, study_report
 from tests.experiments.run import small_studies
 from tests.viewers.pages import check_self_contained, plots_of
 
@@ -21,18 +19,6 @@ def every(tmp_path):
   for run, value in zip(runs, (1.0, -2.0, 3.0), strict=False):
     small_studies.finish(run, value, ((100, 0.0), (200, value)))
   return runs
-
-
-def test_curves_count_repeated_steps_once():
-  rows = [Row(0, 0, "total/steps", 10), Row(0, 0, "return/train", 1.0),
-          Row(5, 1, "total/steps", 20), Row(5, 1, "return/train", 2.0),
-          Row(9, 2, "total/steps", 30), Row(9, 2, "return/train", math.nan),
-          # Killed, and resumed from step 10.
-          Row(6, 1, "total/steps", 15), Row(6, 1, "return/train", 5.0),
-          Row(8, 2, "loss/value", 3.0)]
-  steps, values = study_report.curve_of(rows, "return/train")
-  np.testing.assert_array_equal(steps, [10, 15])
-  np.testing.assert_array_equal(values, [1.0, 5.0])
 
 
 def test_a_mean_curve_covers_the_steps_of_all_seeds():
@@ -94,13 +80,31 @@ def test_a_metric_that_no_run_has_is_named(every, tmp_path):
     study_report.write(study, every, tmp_path)
 
 
+def test_a_population_is_reported_by_its_members(tmp_path):
+  study = small_studies.STUDY._replace(
+    arms=(Arm("pbt", "population", population={"members": 2, "selection": "truncation"}),),
+    metrics=(Metric(curve="return/train/best", digits=1),
+             Metric("return/evaluation/mean", "mean", "return/train/mean", digits=2)))
+  every = studies.make_runs(study, {}, tmp_path)
+  for run, best in zip(every, (2.0, 4.0), strict=True):
+    small_studies.finish_population(run, (best, 1.0), ((100, 0.0), (200, best)))
+  lines = study_report.write(study, every, tmp_path)
+  cells = [cell.strip() for cell in lines[4].strip("|").split("|")]
+  assert cells[:5] == ["population", "3.0 (-9.7 to 15.7)", "2.0, 4.0", "2.00 (-4.35 to 8.35)",
+                       "1.50, 2.50"]
+  curves = json.loads((tmp_path / "study.json").read_text())["curves"]
+  assert [curve["pbt"]["mean"][-1] for curve in curves] == [3.0, 1.5]
+
+
 def test_each_metric_has_columns_and_panels(every, tmp_path):
   study = small_studies.STUDY._replace(metrics=(
-    Metric(digits=1), Metric("total/steps", "steps", "loss/value", "loss", 0)))
+    Metric(digits=1), Metric("total/steps", "steps", "loss/value", "loss", 0),
+    Metric("", "mean", digits=2)))
   lines = study_report.write(study, every, tmp_path)
   rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:6]]
   assert rows[0][:5] == ["", "return of the evaluation", "of each seed", "steps", "of each seed"]
   assert rows[2][3:5] == ["200 (200 to 200)", "200, 200"]
-  assert len(plots_of((tmp_path / "study.html").read_text())) == 4
+  assert rows[2][6] == "0.50, 1.50"  # the middle of lines from 0 to 1 and 3
+  assert len(plots_of((tmp_path / "study.html").read_text())) == 6
   document = json.loads((tmp_path / "study.json").read_text())
-  assert document["runs"][0]["values"] == [1.0, 200.0] and document["curves"][1] == {}
+  assert document["runs"][0]["values"] == [1.0, 200.0, 0.5] and document["curves"][1] == {}

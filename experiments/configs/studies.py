@@ -50,7 +50,7 @@ def _corrections(game: str, title: str, arms: tuple[Arm, ...], **overrides: Any)
   """Espeholt et al. 2018, section 5.2.2 and Table 2: V-trace against simpler corrections."""
   return Study(
     f"Off-policy corrections of IMPALA (Espeholt et al. 2018, Table 2), {title}", arms, "impala",
-    {"task": f"minatar-{game}", "steps": 500_000, "learning_rate": 3e-3, **overrides})
+    {"task": f"minatar-{game}", "steps": 300_000, "learning_rate": 3e-3, **overrides})
 
 
 _WITH_REPLAY = _CORRECTIONS + tuple(
@@ -113,7 +113,7 @@ STUDIES = {
     "breakout", f"MinAtar Breakout, acting {_LAG} updates late", _CORRECTIONS, lag=_LAG),
   "popart_minatar": Study(
     "Values of four games with reward scales 1 to 1000 (Hessel et al. 2019)",
-    _VALUES, "popart", {"task": "+".join(_GAMES), "steps": 600_000, "evaluation_episodes": 32,
+    _VALUES, "popart", {"task": "+".join(_GAMES), "steps": 400_000, "evaluation_episodes": 32,
                         "popart.step_size": 3e-3},
     metrics=tuple(Metric(f"return/evaluation/{game}", f"return, {game}", f"return/train/{game}")
                   for game in _GAMES)),

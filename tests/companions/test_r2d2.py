@@ -47,7 +47,8 @@ def test_the_last_action_and_reward_are_seen_with_context_only(made, context):
   task, inputs = make_catch(COPIES), made[-1].steps.inputs
   network = r2d2.make_network(dataclasses.replace(CONFIG, context=context), task, inputs_spec(task))
   params = network.init(jax.random.key(0))
-  changed = inputs._replace(last_action=1 - inputs.last_action % 2, last_reward=inputs.last_reward + 1)
+  changed = inputs._replace(
+    last_action=1 - inputs.last_action % 2, last_reward=inputs.last_reward + 1)
   start = made[-1].initial_state
   q, other = (networks.unroll_batch(network, params, each, start)[0] for each in (inputs, changed))
   assert (np.abs(q - other).max() > 1e-3) == context

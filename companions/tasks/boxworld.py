@@ -210,7 +210,8 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
   boxes, most = 1 + length + branches * branch_length, len(lattice_of(size))
   if boxes > most:
     raise TaskError(f"task {name!r}: a level may have {boxes} boxes, the loose key among them; a "
-                    f"room of size={size} holds {most}: lower length, branches or branch_length")
+                    f"room of size={size} holds {most}: lower length, branches or branch_length, "
+                    "or raise size")
   rules = Rules((shortest, length), (fewest, branches), branch_length, size)
 
   def observe(level):

@@ -228,11 +228,11 @@ def test_colours():
 @pytest.mark.parametrize("parameters, message", [
   ("shortest=5", r"the range of shortest=5 to length=4, or of fewest=0 to branches=4, is empty"),
   ("length=12", r"a level may have 17 boxes, the loose key among them; a room of size=14 "
-                "holds 15: lower length, branches or branch_length"),
+                "holds 15: lower length, branches or branch_length, or raise size"),
   ("size=9", r"a level may have 9 boxes, the loose key among them; a room of size=9 holds 6: lower "
-             "length, branches or branch_length"),
+             "length, branches or branch_length, or raise size"),
   ("size=1", r"a level may have 9 boxes, the loose key among them; a room of size=1 holds 0: lower "
-             "length, branches or branch_length")])
+             "length, branches or branch_length, or raise size")])
 def test_levels_that_cannot_be_are_refused(parameters, message):
   with pytest.raises(TaskError, match=f"^task 'boxworld:{parameters}': {message}$"):
     make_task(f"boxworld:{parameters}", copies=1)

@@ -68,7 +68,8 @@ class Game:
     """
     self.battlefield, self.bots, self.seed = battlefield, dict(bots or {}), seed
     self.rules = engine.rules_of(battlefield.tier)
-    self.world = world.make_world(self.rules, battlefield.map_index)
+    self.world = world.make_world(
+      self.rules, battlefield.map_index, battlefield.realistic)
     self._programs = engine.make_programs(battlefield.tier)
     agent = ScriptedBot(0)
     seats = [self.bots.get(player, agent) for player in range(2)]

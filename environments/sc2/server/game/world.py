@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb
+from starleague.environments.sc2.server.game import ramps
 from starleague.environments.skirmish.rules.interface import planes
 from starleague.environments.skirmish.rules.tables import maps, tables
 
@@ -25,6 +26,7 @@ _LOWEST, _HEIGHT_RANGE = -16.0, 32.0  # world heights of the height map's values
 
 
 SHOWN_PATCH, SHOWN_GEYSER = 7.0, 7.75  # distances from the base on realistic maps, map units
+_SHOWN_START = 0.5  # of a starting town hall on realistic maps: towards the middle, in x and y
 
 
 class World(NamedTuple):
@@ -61,16 +63,24 @@ class World(NamedTuple):
 
 
 @functools.cache
-def make_world(rules: tables.Rules, map_index: int) -> World:
-  """Makes the ground of a map. Both players' frames agree, as the maps are symmetric."""
+def make_world(rules: tables.Rules, map_index: int, realistic: bool = False) -> World:
+  """Makes the ground of a map. Both players' frames agree, as the maps are symmetric.
+
+  Args:
+    rules: of the tier.
+    map_index: of the map.
+    realistic: whether ramps have the real game's shape, on maps with room for them.
+  """
   size = int(rules.tier.map_size)
   if rules.terrain is None:
     flat = np.ones((size, size), bool)
     return World(size, flat, flat, np.full((size, size), planes.HEIGHT, np.uint8))
   terrain = rules.terrain
-  passable, buildable, high = (
-    table[map_index][::-1] for table in (terrain.passable, terrain.buildable, terrain.high))
-  return World(size, passable, buildable, np.where(high, maps.HIGH, maps.LOW).astype(np.uint8))
+  passable, buildable = terrain.passable[map_index], terrain.buildable[map_index]
+  height = np.where(terrain.high[map_index], maps.HIGH, maps.LOW).astype(np.uint8)
+  if realistic and size == ramps.SIDE:
+    passable, buildable, height = ramps.carve(passable, buildable, height)
+  return World(size, passable[::-1], buildable[::-1], height[::-1])
 
 
 @functools.cache
@@ -88,6 +98,18 @@ def shown_resources(rules: tables.Rules, realistic: bool) -> np.ndarray:
   base = homes[:, np.argmin(apart, axis=1)]
   wanted = np.where(rules.tier.geysers, SHOWN_GEYSER, SHOWN_PATCH)
   return (base + (places - base) * wanted / apart.min(axis=1)).astype(np.float32)
+
+
+def shown_start(rules: tables.Rules, realistic: bool) -> np.ndarray:
+  """Returns where the starting town hall of player 0 is shown, in Skirmish: [2] float32.
+
+  The real game's town halls stand in the middle of a cell, where clients compute the bases. The
+  town hall of player 1 is opposite.
+  """
+  home = np.array(rules.tier.home, np.float32)
+  if not realistic or rules.terrain is None:
+    return home
+  return home - np.float32(_SHOWN_START) * np.sign(home)
 
 
 def image(values: np.ndarray) -> common_pb.ImageData:

@@ -4,7 +4,7 @@ import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb
 from starleague.environments.sc2.server.game.game import Game
-from starleague.environments.sc2.server.game.world import image, shown_resources
+from starleague.environments.sc2.server.game.world import image, shown_resources, shown_start
 from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.tables.constants import PATCH_RADIUS
 
@@ -16,7 +16,7 @@ def start_raw(game: Game, player: int) -> raw_pb.StartRaw:
   """
   ground, size = game.world, game.world.size
   free = ~_under_resources(game)
-  home = np.array(game.rules.tier.home, np.float32) * game.state.side[1 - player]
+  home = shown_start(game.rules, game.battlefield.realistic) * game.state.side[1 - player]
   x, y = ground.to_world(home[0], home[1])
   return raw_pb.StartRaw(
     map_size=common_pb.Size2DI(x=size, y=size), pathing_grid=image(ground.passable & free),

@@ -13,7 +13,11 @@ from starleague.environments.sc2.protocol import common_pb, raw_pb
 from starleague.environments.sc2.server.game import catalogue, roster
 from starleague.environments.sc2.server.game.client_commands import resource_places
 from starleague.environments.sc2.server.game.game import Frame, Game
-from starleague.environments.sc2.server.game.world import FLYING_HEIGHT, shown_resources
+from starleague.environments.sc2.server.game.world import (
+  FLYING_HEIGHT,
+  shown_resources,
+  shown_start,
+)
 from starleague.environments.skirmish.rules.state.state import Orders
 from starleague.environments.skirmish.rules.tables import constants
 
@@ -161,7 +165,7 @@ def _add(rows: list[dict[str, Any]], where: np.ndarray, **columns: Sequence[Any]
 def _points(view: View, kind: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[common_pb.Point]:
   """Returns the world positions of units of local types [k] at places [k] of Skirmish."""
   types = view.game.rules.types
-  for i in np.flatnonzero(types.gas[kind]):
+  for i in np.flatnonzero(types.gas[kind] | _at_home(view, kind, x, y)):
     x[i], y[i] = _shown_place(view, kind[i], x[i], y[i])
   return [view.point(*place) for place in zip(
     x.tolist(), y.tolist(), types.flying[kind].tolist(), strict=True)]
@@ -273,13 +277,26 @@ def _shown_resources(view: View) -> np.ndarray:
 
 
 def _shown_place(view: View, kind: Any, x: Any, y: Any) -> tuple[Any, Any]:
-  """Returns the shown place of a unit in Skirmish: gas structures are on their shown geyser."""
+  """Returns the shown place of a unit in Skirmish.
+
+  Gas structures are on their shown geyser, structures at a starting position where that is shown.
+  """
+  if _at_home(view, kind, x, y):
+    home_x, home_y = shown_start(view.game.rules, view.game.battlefield.realistic)
+    return np.copysign(home_x, x), np.copysign(home_y, y)
   if not view.game.rules.types.gas[kind]:
     return x, y
   places = resource_places(view.game, view.player)
   nearest = int(np.argmin(np.hypot(places[0] - x, places[1] - y)))
   shown_x, shown_y = _shown_resources(view)[:, nearest]
   return shown_x, shown_y
+
+
+def _at_home(view: View, kind: Any, x: Any, y: Any) -> Any:
+  """Whether structures stand exactly at a starting position: bool, shaped like x."""
+  home_x, home_y = view.game.rules.tier.home
+  at_home = ((x == home_x) & (y == home_y)) | ((x == -home_x) & (y == -home_y))
+  return view.game.rules.types.structure[kind] & at_home
 
 
 def _larvae(view: View) -> Iterator[raw_pb.Unit]:

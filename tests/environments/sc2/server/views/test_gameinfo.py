@@ -1,10 +1,12 @@
 """The answer to `game_info`: grids, start locations, what is hidden of the opponent."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.game import game
+from starleague.environments.sc2.server.game import engine, game, world
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.views import gameinfo
 from starleague.environments.sc2.server.views.seats import ServerSeat
@@ -51,6 +53,19 @@ def test_each_player_gets_the_start_of_the_other(played):
   places = [gameinfo.start_raw(played, player).start_locations for player in (0, 1)]
   assert [[(place.x, place.y) for place in one] for one in places] == [
     [(18.5, 5.5)], [(5.5, 18.5)]]
+
+
+@pytest.mark.parametrize("realistic, place", [(False, (80, 16)), (True, (79.5, 16.5))])
+def test_realistic_maps_show_the_start_and_the_ramps_of_clients(realistic, place):
+  rules = engine.rules_of("large")
+  shown = SimpleNamespace(
+    rules=rules, world=world.make_world(rules, 1, realistic),
+    battlefield=Battlefield("large", "ramps", realistic),
+    state=SimpleNamespace(side=np.array([1, -1])))
+  start = gameinfo.start_raw(shown, 0)
+  assert [(one.x, one.y) for one in start.start_locations] == [place]
+  heights = set(np.frombuffer(start.terrain_height.data, np.uint8).tolist())
+  assert heights == ({96, 160} if not realistic else set(range(96, 161, 8)))
 
 
 def test_the_opponents_race_stays_hidden(played):

@@ -136,6 +136,24 @@ def test_larvae_are_units_on_realistic_maps(realistic):
   assert {(unit.unit_type, unit.owner, unit.health) for unit in found} == {(151, 1, 25)}
 
 
+@pytest.mark.parametrize("realistic, places", [
+  (False, [(16, 80), (80, 16), (15, 80)]), (True, [(16.5, 79.5), (79.5, 16.5), (15, 80)])])
+def test_starting_town_halls_are_shown_in_the_middle_of_a_cell(realistic, places):
+  """Where clients compute the base; structures elsewhere are shown where they are."""
+  rules = engine.rules_of("large")
+  played = SimpleNamespace(rules=rules, world=world.make_world(rules, 0, realistic),
+                           battlefield=SimpleNamespace(realistic=realistic))
+  kind = np.full(3, rules.types.local("Hatchery"))
+  x, y = np.array([-32, 32, -33], np.float32), np.array([-32, 32, -32], np.float32)
+  view = raw_units.View(played, None, 0, (), SCREEN)
+  assert [raw_units._shown_place(view, *one) for one in zip(kind, x, y, strict=True)] == [
+    (place[0] - 48, 48 - place[1]) for place in places]
+  found = raw_units._points(view, kind, x, y)
+  assert [(point.x, point.y) for point in found] == places
+  unit = rules.types.local("Drone")
+  assert raw_units._shown_place(view, unit, np.float32(-32), np.float32(-32)) == (-32, -32)
+
+
 def test_types_are_the_real_games_and_back(played):
   for kind, name in enumerate(played.rules.types.names[1:], 1):
     assert raw_units.local_type(played, raw_units.unit_type(played, kind)) == kind, name

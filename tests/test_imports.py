@@ -269,6 +269,7 @@ PUBLIC = {
   "starleague.environments.skirmish": {"make_skirmish": ("tier",), "SkirmishEnvironment": None},
   "starleague.environments.skirmish.adapters": {
     "make_gymnasium": ("opponent",), "make_pettingzoo": ("tier",)},
+  "starleague.environments.skirmish.adapters.pure": {"Duel": ("tier",), "Solo": ("opponents",)},
 }
 
 

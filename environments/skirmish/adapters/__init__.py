@@ -1,4 +1,4 @@
-"""Skirmish for other libraries: Gymnasium and PettingZoo (the extra `adapters`)."""
+"""Skirmish for other libraries: Gymnasium and PettingZoo (the extra `adapters`), and `pure`."""
 
 import contextlib
 from collections.abc import Iterator

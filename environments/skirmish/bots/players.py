@@ -50,8 +50,8 @@ def _enemy_near(view: View, x: Array, y: Array, radius: float,
   return jnp.any(enemy[:, None] & (square < radius ** 2), axis=0)
 
 
-def _threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
-  """Whether enemies are near an own structure, and the mean of their positions: [] each."""
+def find_threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
+  """Returns whether enemies are near an own structure, and their mean x and y: [] each."""
   s = rules.tier.structures
   square = squared_distance(
     view.x[:s], view.y[:s], view.enemy_x[:, None], view.enemy_y[:, None])
@@ -94,7 +94,7 @@ def _fight(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) 
   attacking = (view.verb == constants.ATTACK) | (view.verb == constants.ATTACK_UNIT)
   free = army & ~attacking
   slots = unit_slots(rules, first_slots(free, rules.max_selected))
-  threat, threat_x, threat_y = _threat(rules, view)
+  threat, threat_x, threat_y = find_threat(rules, view)
   target = _attack_target(rules, script, key, view)
   waiting, under_way = jnp.sum(free), jnp.sum(army & attacking)
   attacks = (waiting >= script.attack) | (
@@ -127,18 +127,26 @@ def _unit_abilities(rules: tables.Rules, view: View) -> list[tuple[str, Array]]:
   return found
 
 
-def _abilities(rules: tables.Rules, script: Parameters, view: View) -> list[Choice]:
-  """Commands to use abilities: stim, siege mode, larva injection, chrono boost and scan."""
+def abilities(rules: tables.Rules, allowed: Array | np.ndarray | bool,
+              view: View) -> dict[str, Choice]:
+  """Returns commands to use abilities where they help, by function.
+
+  They are stim, siege mode, larva injection, chrono boost and scan, as far as the tier has them.
+
+  Args:
+    rules: the game's constants.
+    allowed: [] bool; without it, none is wanted.
+    view: the game as the player knows it.
+  """
   s, local, cost = rules.tier.structures, rules.types.local, constants.ENERGY_COST
-  found = [
-    make_choice(rules, script.abilities, function,
-                first_slots(unit_slots(rules, units), rules.max_selected))
-    for function, units in _unit_abilities(rules, view)]
+  found = {
+    function: make_choice(rules, allowed, function,
+                          first_slots(unit_slots(rules, units), rules.max_selected))
+    for function, units in _unit_abilities(rules, view)}
 
   def add(function: str, slots: Array, x: Array | float = 0.0, y: Array | float = 0.0,
           target: Array | int = 0) -> None:
-    found.append(
-      make_choice(rules, script.abilities, function, first_slots(slots, 1), x, y, target))
+    found[function] = make_choice(rules, allowed, function, first_slots(slots, 1), x, y, target)
 
   if rules.has(constants.INJECT):
     waiting = look_up(rules.types.larvae, view.standing) & (view.injected == 0)
@@ -159,8 +167,8 @@ def _abilities(rules: tables.Rules, script: Parameters, view: View) -> list[Choi
   return found
 
 
-def _to_action(rules: tables.Rules, view: View, choice: Choice, delay: Array) -> types.Action:
-  """Converts a choice, whose units are slots, to an action, whose units are entity rows."""
+def to_action(rules: tables.Rules, view: View, choice: Choice, delay: Array) -> types.Action:
+  """Returns the action of a choice: its units are entity rows, the choice's are slots."""
   k, e, functions = rules.max_selected, rules.max_entities, rules.functions
   function = jnp.where(choice.wanted, choice.function, 0)
   picked = jnp.where(function > 0, choice.slots, False)
@@ -236,7 +244,7 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], view)
   if all_scripts.abilities.any():
-    choices += _abilities(rules, script, view)
+    choices += abilities(rules, script.abilities, view).values()
   choices += [
     spending.mine(rules, view), *spending.mine_gas(rules, view),
     spending.spend(rules, script, keys[1], view)]
@@ -248,7 +256,7 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
   random = _random_choice(rules, keys[2], view)
   chosen = jax.tree.map(lambda a, b: jnp.where(script.random, a, b), random, chosen)
   delay = jax.random.randint(keys[3], (), script.delays[0], script.delays[1] + 1)
-  return _to_action(rules, view, chosen, delay)
+  return to_action(rules, view, chosen, delay)
 
 
 def make_scripted(tier: str = "mini", *, max_entities: int = 64, map_size: int = 32,

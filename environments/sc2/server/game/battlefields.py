@@ -123,9 +123,10 @@ def melee_maps() -> dict[str, Battlefield]:
 
 
 def mini_game_maps() -> dict[str, Battlefield]:
-  """Returns stand-ins for DeepMind's mini games: one participant with Marines, at `mini`."""
+  """Returns stand-ins for mini games and arcade maps: one participant with Marines, at `mini`."""
   names = ("BuildMarines", "CollectMineralShards", "CollectMineralsAndGas", "DefeatRoaches",
-           "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon")
+           "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon",
+           "Marine Split Challenge", "Marine Split Challenge-LOTV")
   return {f"mini_games/{name}{SUFFIX}": Battlefield("mini", marines=8) for name in names}
 
 

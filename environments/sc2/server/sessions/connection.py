@@ -13,6 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.sessions.link import keep_alive
 from starleague.environments.sc2.server.sessions.session import Session
 
 IDLE_SECONDS = 300.0  # from the end of the last connection to the end of the server
@@ -89,6 +90,7 @@ async def run(address: str, port: int, data_folder: pathlib.Path | None,
 
   async def talk(connection: ServerConnection) -> None:
     timer.enter()
+    keep_alive(connection.transport)
     try:
       await _talk(session, connection)
     finally:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import socket
 import struct
 import time
 from collections.abc import Awaitable, Callable
@@ -24,6 +25,8 @@ FORWARDED = ("game_info", "observation", "action", "step", "query", "debug", "sa
 ANSWER_SECONDS = 180.0
 _RETRY_SECONDS = 0.2
 _MOST_BYTES = 1 << 26
+# Of a connection on which nothing arrives: seconds to the first probe, between probes, and probes.
+_KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 _HEADER = struct.Struct("!II")  # number, length
 
 Answer = Callable[[sc_pb.Request], Awaitable[sc_pb.Response]]
@@ -34,6 +37,14 @@ class LinkError(Exception):
 
 
 _ENDS = (asyncio.IncompleteReadError, OSError, DecodeError, LinkError)  # of a link, or damage
+
+
+def keep_alive(connection: asyncio.StreamWriter | asyncio.BaseTransport) -> None:
+  """Lets the system end a connection whose other end is gone without a word, within 25 s."""
+  found = connection.get_extra_info("socket")
+  found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+  for name, value in _KEEP_ALIVE:
+    found.setsockopt(socket.IPPROTO_TCP, name, value)
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
@@ -72,6 +83,7 @@ class HostEnd:
     async def serve(reader, writer):
       answer, gone = welcome()
       self._writers.add(writer)
+      keep_alive(writer)
       answers: set[asyncio.Task] = set()
       try:
         while True:
@@ -118,6 +130,7 @@ class GuestEnd:
 
   def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
     """Wraps a connection; called in a running event loop."""
+    keep_alive(writer)
     self._writer = writer
     self._numbers = itertools.count()
     self._waiting: dict[int, asyncio.Future[bytes | None]] = {}  # None: no answer will come

@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import logging
 import pathlib
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -41,9 +41,12 @@ _IN_GAME = (*link.FORWARDED, "restart_game", "leave_game")
 # Requests that start or end games: one at a time. Others are answered while one of them, or a step,
 # waits for another participant.
 _EXCLUSIVE = ("create_game", "join_game", "start_replay", "restart_game", "leave_game", "quit")
+# Of these, requests that end another client's wait for a participant. The others are refused then.
+_ENDS_JOIN = ("create_game", "start_replay", "quit")
 _UNSUPPORTED = ("obs_action", "map_command", "quick_save", "quick_load")
 
 Handler = Callable[[Any], Awaitable[sc_pb.Response]]
+T = TypeVar("T")
 
 
 class Session:
@@ -67,6 +70,7 @@ class Session:
     self._seats: dict[int, ServerSeat] = {}
     self._races: dict[int, int] = {}
     self._joined = asyncio.Event()
+    self._ends_join: asyncio.Event | None = None  # set: the client that joins waits no longer
     self._match: ServerMatch | None = None
     self._player = 0
     self._host = link.HostEnd()
@@ -88,8 +92,11 @@ class Session:
       return sc_pb.Response(error=[f"Could not parse the request: {error}"],
                             status=self.status).SerializeToString()
     kind = request.WhichOneof("request")
-    async with self._lock if kind in _EXCLUSIVE else contextlib.nullcontext():
-      if kind == "join_game" and self.status in _NO_GAME:
+    if self._ends_join is not None and kind in _ENDS_JOIN:
+      self._ends_join.set()
+    exclusive = _EXCLUSIVE if self._ends_join is None else _ENDS_JOIN
+    async with self._lock if kind in exclusive else contextlib.nullcontext():
+      if kind == "join_game" and self.status in _NO_GAME and self._ends_join is None:
         self._client = client
       return (await self.respond(request)).SerializeToString()
 
@@ -130,6 +137,8 @@ class Session:
       raise Refused("Not in a game")
     if kind == "join_game" and self.status not in _NO_GAME:
       raise Refused("Already in a game")
+    if kind == "join_game" and self._ends_join is not None:
+      raise Refused("Another client is joining a game")
     if kind in link.FORWARDED and self._guest is not None:
       return await self._forward(self._guest, request)
     if kind in link.FORWARDED and self._match is not None:
@@ -251,14 +260,32 @@ class Session:
     if len(seats) > 1:
       try:
         await self._host.listen(self._address, request.server_ports.game_port, self._welcome)
-        async with asyncio.timeout(self._wait_seconds):
-          await self._joined.wait()
-      except (OSError, TimeoutError) as error:
+        await self._unless_ended(asyncio.wait_for(self._joined.wait(), self._wait_seconds))
+      except (OSError, TimeoutError, Refused) as error:
         await self._host.close()
         return sc_pb.Response(join_game=Join(
           error=Join.NetworkError, error_details=f"no second participant: {error}"))
     self._start()
     return sc_pb.Response(join_game=Join(player_id=self._player + 1))
+
+  async def _unless_ended(self, waiting: Coroutine[Any, Any, T]) -> T:
+    """Waits for a participant's process, until another client's request ends that.
+
+    Raises:
+      Refused: another client's request has ended it.
+    """
+    task = asyncio.ensure_future(waiting)
+    ends = self._ends_join = asyncio.Event()
+    end = asyncio.ensure_future(ends.wait())
+    try:
+      await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
+      if not task.done():
+        raise Refused("another client's request has ended the wait")
+      return task.result()
+    finally:
+      self._ends_join = None
+      task.cancel()
+      end.cancel()
 
   def _watch(self, setup: MatchSetup, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
     """Starts a game of computer players for an observer."""
@@ -289,11 +316,11 @@ class Session:
 
   async def _join_as_guest(self, request: sc_pb.RequestJoinGame) -> sc_pb.Response:
     address = request.host_ip or "127.0.0.1"
-    guest = await link.GuestEnd.connect(
-      address, request.server_ports.game_port, self._wait_seconds)
+    guest = await self._unless_ended(link.GuestEnd.connect(
+      address, request.server_ports.game_port, self._wait_seconds))
     try:
-      response = await guest.ask(sc_pb.Request(join_game=request))
-    except link.LinkError:
+      response = await self._unless_ended(guest.ask(sc_pb.Request(join_game=request)))
+    except (link.LinkError, Refused):
       await guest.close()
       raise
     if response.error or response.join_game.HasField("error"):

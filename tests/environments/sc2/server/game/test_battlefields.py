@@ -78,6 +78,13 @@ def test_ladder_maps_keep_their_battlefield(name, expected):
   assert battlefields.stand_in(name) == Battlefield("large", expected)
 
 
+@pytest.mark.parametrize("name", [
+  "Marine Split Challenge", "MarineSplitChallenge.SC2Map", "Marine Split Challenge-LOTV",
+  "mini_games/MoveToBeacon"])
+def test_arcade_maps_have_one_participant_with_marines(name):
+  assert battlefields.stand_in(name) == Battlefield("mini", "open", marines=8)
+
+
 def test_names_of_other_scripts_are_maps_too():
   names = ("\u4e00", "\u4e8c", "\u4e09", "\u56db", "le")
   maps = {battlefields.stand_in(name).map for name in names}

@@ -139,6 +139,42 @@ def test_a_guest_whose_hosts_process_ends_has_won():
   assert [result.result for result in last.player_result] == [sc_pb.Defeat, sc_pb.Victory]
 
 
+@pytest.mark.parametrize("hosts", [True, False])
+@pytest.mark.parametrize("kind", ["create_game", "start_replay", "quit"])
+def test_other_connections_end_the_wait_of_a_client_that_joins(kind, hosts):
+  """They are answered at once, and a second client cannot join beside the first."""
+  async def script():
+    port = portpicker.pick_unused_port()
+    server = asyncio.create_task(connection.run("127.0.0.1", port, None))
+    first, other = await connect(port), await connect(port)
+    if hosts:
+      await first.ask(create_game=sc_pb.RequestCreateGame(
+        local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"), player_setup=[PARTICIPANT] * 2))
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = join.server_ports.base_port = portpicker.pick_unused_port()
+    await first.websocket.send(sc_pb.Request(join_game=join).SerializeToString())
+    await asyncio.sleep(0.3)
+    errors = []
+    for request in (sc_pb.Request(join_game=join), sc_pb.Request(leave_game={})):
+      await other.websocket.send(request.SerializeToString())
+      errors += sc_pb.Response.FromString(await asyncio.wait_for(other.websocket.recv(), 5)).error
+    request = sc_pb.Request()
+    getattr(request, kind).SetInParent()
+    await other.websocket.send(request.SerializeToString())
+    answer = sc_pb.Response.FromString(await asyncio.wait_for(other.websocket.recv(), 5))
+    if kind != "quit":
+      ended = sc_pb.Response.FromString(await asyncio.wait_for(first.websocket.recv(), 5))
+      errors.append(ended.join_game.error_details or ended.error[0])
+    await end([server])
+    return errors, answer.WhichOneof("response")
+
+  errors, answered = asyncio.run(script())
+  assert errors[:2] == ["Another client is joining a game", "Not in a game"]
+  assert answered == kind
+  assert [error.removeprefix("no second participant: ") for error in errors[2:]] == (
+    [] if kind == "quit" else ["another client's request has ended the wait"])
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_other_connections_are_answered_while_a_step_waits(number):
   """The host's and the guest's."""

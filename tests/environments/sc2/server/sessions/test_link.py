@@ -1,6 +1,7 @@
 """Two sessions play one game: one hosts it, the other forwards its requests."""
 
 import asyncio
+import socket
 import struct
 
 import portpicker
@@ -150,6 +151,26 @@ async def _connected(answer, gone=None):
   host, port = link.HostEnd(), portpicker.pick_unused_port()
   await host.listen("127.0.0.1", port, lambda: (answer, gone or nothing))
   return host, await link.GuestEnd.connect("127.0.0.1", port, 5)
+
+
+def test_the_system_probes_connections_on_which_nothing_arrives():
+  """A pulled cable ends them within 10 + 3 x 5 s."""
+  async def script():
+    async def serve(reader, writer):
+      writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    end = link.GuestEnd(reader, writer)
+    found = writer.get_extra_info("socket")
+    values = [found.getsockopt(level, name) for level, name in (
+      (socket.SOL_SOCKET, socket.SO_KEEPALIVE), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+      (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT))]
+    await end.close()
+    server.close()
+    return values
+
+  assert asyncio.run(script()) == [1, 10, 5, 3]
 
 
 def test_a_request_that_waits_does_not_delay_later_ones():

@@ -50,7 +50,7 @@ def _corrections(game: str, title: str, arms: tuple[Arm, ...], **overrides: Any)
   """Espeholt et al. 2018, section 5.2.2 and Table 2: V-trace against simpler corrections."""
   return Study(
     f"Off-policy corrections of IMPALA (Espeholt et al. 2018, Table 2), {title}", arms, "impala",
-    {"task": f"minatar-{game}", "steps": 300_000, "learning_rate": 3e-3, **overrides})
+    {"task": f"minatar-{game}", "steps": 200_000, "learning_rate": 3e-3, **overrides})
 
 
 _WITH_REPLAY = _CORRECTIONS + tuple(

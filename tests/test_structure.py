@@ -12,11 +12,13 @@ from tests.test_imports import FILES, ROOMS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_LAUNCH_LINES = 400, 60, 100, 99
+MOST_EXAMPLE_LINES = 200
 MOST_MODULES = 20  # in a folder
-CODE = sorted(FILES + [path.relative_to(ROOT).as_posix() for folder in ("tests", "benchmarks")
+CODE = sorted(FILES + [path.relative_to(ROOT).as_posix()
+                       for folder in ("tests", "benchmarks", "examples")
                        for path in (ROOT / folder).rglob("*.py")] + ["setup.py"])
 # Folders at the root that are no rooms; each is in the README's map too.
-OTHER_FOLDERS = {"tests", "docs", "benchmarks", "starleague"}
+OTHER_FOLDERS = {"tests", "docs", "benchmarks", "examples", "starleague"}
 HIDDEN_OR_GENERATED = {"build", "dist", "runs", "requirements"}
 # Folders whose modules, and those of the folders inside, have a test file each: the test of
 # ROOM/NAME.py is tests/ROOM/test_NAME.py. Launch files in experiments/ are wiring: runs test them.
@@ -73,6 +75,11 @@ def test_launch_files_are_thin(file):
   text = (ROOT / file).read_text()
   assert len(text.splitlines()) <= MOST_LAUNCH_LINES
   assert '__name__ == "__main__"' in text
+
+
+@pytest.mark.parametrize("file", [file for file in CODE if file.startswith("examples/")])
+def test_examples_are_short(file):
+  assert len((ROOT / file).read_text().splitlines()) <= MOST_EXAMPLE_LINES
 
 
 def test_no_folder_has_too_many_modules():

@@ -21,7 +21,9 @@ from starleague.common.database import Database
 from starleague.league import schema
 from starleague.league.counts import Counts, CountTable, mirrored
 
-WIN, DRAW, LOSS = 1, 0, -1
+WIN = 1
+DRAW = 0
+LOSS = -1
 DECAY = 0.99
 
 

@@ -2,7 +2,7 @@
 #
 #   make train ARGS="--config.seconds=300"   trains an agent on this machine and writes a report
 #   make league                       runs a league of main agents and exploiters on this machine
-#   make test                         the whole test suite, then the agent and losses on the newest JAX
+#   make test                         the whole test suite, then what needs no Reverb on the newest JAX
 #   make lint                         ruff and mypy
 
 SHELL := /bin/bash
@@ -14,6 +14,12 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 NEWEST := .venv-newest
+DOCS := .venv-docs
+# Everything else runs on later ones too: the newest that starts, on the path or among pyenv's.
+NEWEST_PYTHON ?= $(shell for version in 3.13 3.12; do \
+  for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+    "$$python" -c 'import ensurepip, sys, venv; print(sys.executable)' 2>/dev/null && exit; \
+  done; done; echo "$(PYTHON)")
 ARGS ?=
 # With this variable set, Python keeps no compiled modules: each start of a process takes 8 s longer.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,10 +27,11 @@ unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 SHARE := --dist loadfile --no-loadscope-reorder
 
-# What must run on any JAX of setup.py's range: the agent and the losses.
-NEWEST_TESTS := tests/agent tests/learner/losses
+# What must run on any Python and JAX of setup.py's ranges: the agent, the losses, and whatever
+# needs no Reverb.
+NEWEST_TESTS := tests/agent tests/learner/losses tests/test_portable.py
 
-.PHONY: help setup train league test test-fast test-full test-newest lint lock clean
+.PHONY: help setup train league test test-fast test-full test-newest lint docs notebooks lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -37,7 +44,7 @@ train: $(VENV)/.stamp  ## train an agent on this machine; ARGS="--help" tells th
 league: $(VENV)/.stamp  ## run a league on this machine; ARGS="--help" tells the options
 	$(VENV)/bin/python -m starleague.experiments.league --run league $(ARGS)
 
-test: test-full test-newest  ## the whole suite, then agent and losses on the newest JAX
+test: test-full test-newest  ## the whole suite, then test-newest
 
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
@@ -45,22 +52,32 @@ test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 test-full: $(VENV)/.stamp  ## the whole suite, slow tests included
 	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
-test-newest: $(NEWEST)/.stamp  ## agent and losses, on the newest JAX that setup.py allows
-	@$(NEWEST)/bin/python -c 'import jax, numpy; print("jax", jax.__version__, "numpy", numpy.__version__)'
-	$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) $(SHARE) $(NEWEST_TESTS)
+test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX
+	@$(NEWEST)/bin/python -c 'import sys, jax, numpy; print("python", sys.version.split()[0], \
+	  "jax", jax.__version__, "numpy", numpy.__version__)'
+	$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not slow" -n $(JOBS) $(SHARE) $(NEWEST_TESTS)
 
 lint: $(VENV)/.stamp  ## ruff and mypy
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-lock:  ## compile requirements.txt from requirements/ (needs uv)
+docs: $(DOCS)/.stamp  ## build the documentation's site from docs/ and docstrings into site/
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet $(ARGS)
+
+notebooks: $(VENV)/.stamp  ## run the notebooks of docs/notebooks, the league of ten minutes as the last
+	for notebook in losses weights dataset league; do \
+	  (time $(VENV)/bin/python docs/notebooks/$$notebook.py) || exit; done
+
+lock:  ## compile requirements.txt and requirements/docs.txt from requirements/ (needs uv)
 	uv pip compile --quiet --no-header --no-annotate --python 3.11 \
 	  --override requirements/override.txt requirements/requirements.in \
 	  | cat requirements/header.txt - > requirements.txt.new
 	mv requirements.txt.new requirements.txt
+	uv pip compile --quiet --no-header --no-annotate --python 3.11 requirements/docs.in \
+	  -o requirements/docs.txt
 
 clean:  ## remove the environments, caches and builds; runs/ stays
-	rm -rf $(VENV) $(NEWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) $(DOCS) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path "./runs/*" -prune -exec rm -rf {} +
 
 # What processes of runs and tests import.
@@ -81,7 +98,13 @@ $(VENV)/.stamp: requirements.txt setup.py pyproject.toml
 	touch $@
 
 $(NEWEST)/.stamp: setup.py pyproject.toml
-	test -x $(NEWEST)/bin/pip || "$(PYTHON)" -m venv $(NEWEST)
+	python="$(NEWEST_PYTHON)"; [[ "$$($(NEWEST)/bin/python -V 2>&1)" == "$$("$$python" -V)" ]] \
+	  || "$$python" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
-	  --upgrade-strategy eager -e ".[test]"
+	  --upgrade-strategy eager -e ".[test,games,replays]"
+	touch $@
+
+$(DOCS)/.stamp: requirements/docs.txt
+	test -x $(DOCS)/bin/pip || "$(PYTHON)" -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
 	touch $@

@@ -78,7 +78,7 @@ def _draws_are_prefixes(key: jax.Array) -> bool:
 def _create(key: jax.Array, requests: list[_Request]) -> Params:
   """Creates parameters in the order of their requests; each random one takes the next key."""
   keys = hk.PRNGSequence(key)
-  params: dict[str, dict[str, jax.Array]] = {}
+  params: dict[str, dict[str, np.ndarray | jax.Array]] = {}
   for module, name, shape, initialiser in requests:
     if initialiser in _CONSTANTS:
       value = _CONSTANTS[initialiser](shape, np.float32)
@@ -86,8 +86,9 @@ def _create(key: jax.Array, requests: list[_Request]) -> Params:
       value = _truncated_normal(next(keys), shape, initialiser)
     else:
       value = _run(initialiser, shape, next(keys))
-    params.setdefault(module, {})[name] = jnp.asarray(value)
-  return params
+    params.setdefault(module, {})[name] = value
+  # A transfer: since JAX 0.12 `jnp.asarray` compiles a program for each shape of a numpy array.
+  return jax.device_put(params)
 
 
 def _truncated_normal(key: jax.Array, shape: tuple[int, ...],

@@ -61,7 +61,7 @@ HEAVY = {"tensorflow": ("data/",), "reverb": ("data/",), "pyarrow": ("data/",),
          "jaxmarl": ("companions/tasks/jaxmarl.py",), "ale_py": ("companions/tasks/atari.py",),
          "gymnasium": ("companions/tasks/gymnasium.py", "environments/skirmish/adapters/"),
          "pettingzoo": ("environments/skirmish/adapters/pettingzoo.py",),
-         "ray": ("experiments/run/processes/cluster.py",)}
+         "ray": ("experiments/run/processes/cluster.py",), "wandb": ("learner/wandb_run.py",)}
 FILES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS
                for path in (ROOT / room).rglob("*.py"))
 IMPORTING_CALLS = {"import_module", "__import__", "find_spec"}

@@ -6,12 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
 import zipfile
 
 import pytest
 import setuptools
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import starleague
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ("actor", "agent", "common", "companions", "data", "environments", "experiments", "league",
@@ -72,8 +76,47 @@ def test_agent_and_losses_need_no_tensorflow(distribution):
   core = {Requirement(text).name for text in distribution.install_requires}
   assert not core & {"tensorflow", "tensorflow-cpu", "dm-reverb", "pysc2", "ray"}
   jax = next(Requirement(text) for text in distribution.install_requires if text.startswith("jax"))
-  assert [jax.specifier.contains(version) for version in ("0.7.0", "0.7.1", "0.10.2", "0.11")] == [
-    False, True, True, False]
+  assert [jax.specifier.contains(version) for version in ("0.7.0", "0.7.1", "0.12.0.1", "0.13")
+          ] == [False, True, True, False]
+
+
+def test_the_version_is_the_packages(distribution):
+  assert distribution.get_version() == starleague.__version__
+  assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", starleague.__version__)
+  changes = (ROOT / "CHANGELOG.md").read_text()
+  released = re.search(r"^## \[(\d+\.\d+\.\d+)\]", changes, re.MULTILINE)
+  if ".dev" not in starleague.__version__:
+    assert released and released[1] == starleague.__version__
+
+
+def test_links_of_the_published_description_lead_to_the_repository(distribution):
+  base = distribution.get_url()
+  targets = re.findall(r"\]\(([^)\s]+)\)", distribution.get_long_description())
+  assert f"{base}/blob/main/docs/results.md" in targets
+  assert f"{base}/raw/main/docs/images/report.png" in targets
+  assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+  assert {urllib.parse.urlsplit(target).netloc for target in targets} == {"github.com"}
+  assert distribution.metadata.project_urls.keys() == {
+    "Documentation", "Changes", "Source", "Issues"}
+  assert all(url.startswith(base) for url in distribution.metadata.project_urls.values())
+  citation = (ROOT / "CITATION.cff").read_text()
+  assert citation.startswith("cff-version: 1.2.0\n") and f"\nrepository-code: {base}\n" in citation
+
+
+def test_the_container_and_the_workflow_call_targets_of_make():
+  """They hold no commands of their own that could differ from those of a checkout."""
+  listed = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+  workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+  steps = [step["run"] for job in workflow["jobs"].values() for step in job["steps"]
+           if "run" in step]
+  called = [re.fullmatch(r"make ([a-z-]+)( [A-Z_]+=\S+)*", step) for step in steps]
+  assert all(called) and {call[1] for call in called} <= listed
+  assert {"lint", "test-fast", "test-full", "test-newest", "docs"} <= {call[1] for call in called}
+  versions = workflow["jobs"]["portable"]["strategy"]["matrix"]["python"]
+  assert versions == ["3.11", "3.12", "3.13"]
+  container = (ROOT / "Dockerfile").read_text()
+  assert re.search(r"^RUN make setup$", container, re.MULTILINE)
+  assert 'ENTRYPOINT ["make"]\nCMD ["train"]' in container
 
 
 def test_import_name_is_made_of_relative_links_to_the_rooms():
@@ -82,7 +125,7 @@ def test_import_name_is_made_of_relative_links_to_the_rooms():
     "this checkout has lost its links: git config core.symlinks true, then check out again")
   for room in ROOMS:
     assert os.readlink(entries[room]) == f"../{room}"
-  assert set(entries) - set(ROOMS) - {"__pycache__"} == {"__init__.py"}
+  assert set(entries) - set(ROOMS) - {"__pycache__"} == {"__init__.py", "py.typed"}
 
 
 def test_every_folder_of_code_is_a_package(distribution):
@@ -105,7 +148,33 @@ def test_make_sets_up_before_it_runs():
   test = commands("--assume-new=setup.py", "test")
   assert test.index(install) < test.index(".venv/bin/python -m pytest")
   assert re.search(
-    r"\.venv-newest/bin/python -m pytest .* tests/agent .*tests/learner/losses", test)
+    r"\.venv-newest/bin/python -m pytest .* tests/agent tests/learner/losses "
+    r"tests/test_portable\.py", test)
+
+
+def _newest(*settings):
+  """Returns the Python that `make test-newest` would use."""
+  done = subprocess.run(
+    ["make", "-n", "--assume-new=setup.py", "test-newest", *settings], cwd=ROOT, text=True,
+    capture_output=True, check=True, timeout=60, env={**os.environ, "HOME": "/nowhere"})
+  return re.search(r'python="([^"]+)"; ', done.stdout)[1]
+
+
+def test_the_newest_python_that_starts_is_used(tmp_path, monkeypatch):
+  """A link of pyenv to a version that is not chosen is on the path, and fails."""
+  def program(name, status):
+    path = tmp_path / name
+    path.write_text(f"#!/bin/sh\n[ {status} = 0 ] && echo {path}\nexit {status}\n")
+    path.chmod(0o755)
+    return str(path)
+
+  monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+  program("python3.13", 127), program("python3.12", 1)
+  assert _newest(f"PYTHON={sys.executable}") == sys.executable
+  later = program("python3.12", 0)
+  assert _newest() == later
+  newest = program("python3.13", 0)
+  assert _newest() == newest
 
 
 def test_make_alone_lists_the_targets():
@@ -142,7 +211,7 @@ def wheel(tmp_path_factory):
   folder = tmp_path_factory.mktemp("wheel")
   copy = folder / "checkout"
   shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(
-    ".*", "runs", "build", "dist", "*.egg-info", "__pycache__", "tests", "docs"))
+    ".*", "runs", "build", "dist", "*.egg-info", "__pycache__", "tests"))
   build = ("from setuptools import build_meta; import sys; "
            "print(getattr(build_meta, 'build_' + sys.argv[1])(sys.argv[2]))")
 
@@ -154,6 +223,8 @@ def wheel(tmp_path_factory):
 
   shutil.unpack_archive(run("sdist", copy), folder, filter="data")
   source, = (path for path in folder.glob("starleague-*") if path.is_dir())
+  pages = {path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*") if path.is_file()}
+  assert pages <= {path.relative_to(source) for path in (source / "docs").rglob("*")}
   return run("wheel", source)
 
 
@@ -163,10 +234,12 @@ def test_wheel_holds_all_code_and_data_and_nothing_else(wheel):
     names = {name for name in archive.namelist() if ".dist-info/" not in name}
     metadata = next(name for name in archive.namelist() if name.endswith("/METADATA"))
     text = archive.read(metadata).decode()
-  assert names == _sources() | {"starleague/__init__.py"}
+  assert names == _sources() | {"starleague/__init__.py", "starleague/py.typed"}
   assert "starleague/agent/data/functions.csv" in names
   assert "\nName: starleague\n" in text and "\nLicense-Expression: Apache-2.0\n" in text
   assert "\nRequires-Python: >=3.11\n" in text
+  assert "\nClassifier: Programming Language :: Python :: 3.13\n" in text
+  assert "\nProject-URL: Changes, https://" in text
 
 
 @pytest.mark.slow
@@ -176,10 +249,11 @@ def test_wheel_works_where_it_is_installed(wheel, tmp_path):
     [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
      "--no-index", "--no-compile", "--target", str(target), str(wheel)], check=True, timeout=120)
   code = """if True:
+    import starleague
     import starleague.agent as agent
     import starleague.agent.vocabulary as vocabulary
     from starleague.viewers.report import page
-    print(agent.__file__)
+    print(agent.__file__, starleague.__version__)
     print(len(vocabulary.FUNCTIONS.names), vocabulary.FUNCTIONS.names[0])
     print("No figures are recorded yet" in page.render_page("run", [], {}))
   """
@@ -188,4 +262,5 @@ def test_wheel_works_where_it_is_installed(wheel, tmp_path):
     env={**os.environ, "PYTHONPATH": str(target), "JAX_PLATFORMS": "cpu"})
   assert done.returncode == 0, done.stderr
   assert done.stdout.splitlines() == [
-    str(target / "starleague" / "agent" / "__init__.py"), "327 no_op", "True"]
+    f"{target / 'starleague' / 'agent' / '__init__.py'} {starleague.__version__}", "327 no_op",
+    "True"]

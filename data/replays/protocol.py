@@ -1,11 +1,11 @@
 """The files of a replay, decoded by s2protocol's tables of the game's builds."""
 
 import functools
+import importlib.util
+import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
-
-from s2protocol import versions
 
 from starleague.data.replays.readers import BitReader, ProtocolError, Value, VersionedReader
 
@@ -27,8 +27,21 @@ class Event(NamedTuple):
 @functools.cache
 def builds() -> tuple[int, ...]:
   """Returns the builds that have tables, in ascending order."""
-  return tuple(sorted(int(name.removeprefix("protocol").removesuffix(".py"))
-                      for name in versions.list_all()))
+  return tuple(sorted(int(path.stem.removeprefix("protocol"))
+                      for path in _folder().glob("protocol[0-9]*.py")))
+
+
+def _folder() -> pathlib.Path:
+  """Returns s2protocol's folder of tables. Its own loader needs `imp`, which Python 3.12 removed.
+
+  Raises:
+    ModuleNotFoundError: s2protocol is not installed.
+  """
+  found = importlib.util.find_spec("s2protocol")
+  if found is None or found.origin is None:
+    raise ModuleNotFoundError("StarCraft II replays: expected the package s2protocol, found none; "
+                              "pip install 'starleague[replays]'", name="s2protocol")
+  return pathlib.Path(found.origin).parent / "versions"
 
 
 def nearest_builds(build: int) -> list[int]:
@@ -43,7 +56,12 @@ def nearest_builds(build: int) -> list[int]:
 @functools.lru_cache(maxsize=8)
 def tables(build: int) -> ModuleType:
   """Returns s2protocol's module of a build that has one."""
-  return versions.build(build)
+  name = f"protocol{build:05d}"
+  spec = importlib.util.spec_from_file_location(name, _folder() / f"{name}.py")
+  assert spec is not None and spec.loader is not None  # the suffix is that of a source file
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
 
 
 def header(data: bytes) -> dict[str, Value]:

@@ -194,6 +194,7 @@ def _learner() -> dict:
     "publish_interval_s": 10.0,  # seconds between two publications of weights
     "checkpoint_interval_s": 60.0,  # seconds between two checkpoints
     "log_interval_s": 5.0,  # seconds between two records of metrics
+    "wandb": "",  # project of Weights & Biases that gets the metrics too; empty: none
     "keep_last": 3,  # newest checkpoints that are kept
     "keep_every": 0,  # updates between checkpoints that are kept for good; 0: none
     "max_skipped": 20,  # non-finite updates in a row that stop the run

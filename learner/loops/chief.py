@@ -41,7 +41,7 @@ class ChiefDuties:
     self._make_log = functools.partial(
       MetricsLog, process.run_dir, process.origin,
       steps_per_update=options.steps_per_update,
-      interval_s=self._options.log_interval_s)
+      interval_s=self._options.log_interval_s, project=self._options.wandb)
     self._log: MetricsLog | None = None
 
   def publish(self, state: train_state.TrainState, step: int) -> None:

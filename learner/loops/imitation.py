@@ -77,7 +77,7 @@ class Imitator:
     self._state = self._update.replicate(state)
     self._carry = self._update.place_carry(carry)
     self.log = MetricsLog(run_dir, origin, self._step, options.steps_per_update,
-                          options.log_interval_s, "imitation/")
+                          options.log_interval_s, "imitation/", options.wandb)
 
   def run(self, number: int, phase: Phase) -> bool:
     """Runs a phase from its beginning or from the position; returns whether it is complete."""

@@ -1,4 +1,4 @@
-"""The learner's metrics on disk: TensorBoard and the run's results."""
+"""The learner's metrics: TensorBoard, the run's results, Weights & Biases."""
 
 import pathlib
 import time
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import jax
 
 from starleague.common import results
-from starleague.learner import metrics, prefetch, terms
+from starleague.learner import metrics, prefetch, terms, wandb_run
 
 
 class MetricsLog:
-  """Writes metrics to TensorBoard and the run's results, at most every `interval_s` seconds."""
+  """Writes metrics to all their places, at most every `interval_s` seconds."""
 
   def __init__(self, run_dir: pathlib.Path, origin: float, step: int, steps_per_update: int,
-               interval_s: float, prefix: str = ""):
+               interval_s: float, prefix: str = "", project: str = ""):
     """Opens the files.
 
     Args:
@@ -24,8 +24,13 @@ class MetricsLog:
       steps_per_update: agent steps in a batch.
       interval_s: seconds between two records.
       prefix: of all tags, and the folder of the TensorBoard files: "" or a phase with a slash.
+      project: of Weights & Biases; empty: none.
+
+    Raises:
+      WandbError: the project's run cannot be started.
     """
     self._board = metrics.MetricsWriter(run_dir / "tensorboard" / prefix, resume_step=step + 1)
+    self._wandb = wandb_run.WandbRun(run_dir, project, prefix) if project else None
     self._path, self._origin, self._prefix = run_dir / results.FILE_NAME, origin, prefix
     self._steps_per_update, self._interval_s = steps_per_update, interval_s
     self._step = step
@@ -57,12 +62,16 @@ class MetricsLog:
              for name, value in scalars.items()}
     self._board.write(step, scalars)
     self._board.flush()
+    if self._wandb is not None:
+      self._wandb.write(step, named)
     results.append(self._path, [results.Row(time.time() - self._origin, step, name, value)
                                 for name, value in named.items()])
 
   def close(self) -> None:
-    """Closes the TensorBoard file."""
+    """Closes the TensorBoard file and ends the run of Weights & Biases."""
     self._board.close()
+    if self._wandb is not None:
+      self._wandb.close()
 
   def __enter__(self) -> "MetricsLog":
     return self

@@ -51,6 +51,7 @@ class ReinforcementOptions:
     publish_interval_s: between two publications of the parameters.
     checkpoint_interval_s: between two checkpoints.
     log_interval_s: between two records of metrics.
+    wandb: project of Weights & Biases that gets the metrics too; empty: none.
     keep_last: number of newest checkpoints that are kept.
     keep_every: checkpoints of each multiple of this many updates are kept as well; 0: no others.
     max_skipped: non-finite updates in a row that stop the run.
@@ -76,6 +77,7 @@ class ReinforcementOptions:
   publish_interval_s: float
   checkpoint_interval_s: float
   log_interval_s: float
+  wandb: str
   keep_last: int
   keep_every: int
   max_skipped: int
@@ -113,6 +115,7 @@ class ImitationOptions:
     evaluate_interval_s: between two evaluations on held-out games.
     checkpoint_interval_s: between two checkpoints.
     log_interval_s: between two records of metrics.
+    wandb: project of Weights & Biases that gets the metrics too; empty: none.
     keep_last: number of newest checkpoints that are kept.
     max_skipped: non-finite updates in a row that stop the run.
 
@@ -146,6 +149,7 @@ class ImitationOptions:
   evaluate_interval_s: float
   checkpoint_interval_s: float
   log_interval_s: float
+  wandb: str
   keep_last: int
   max_skipped: int
 

@@ -6,6 +6,7 @@ The keys of `RunOptions` have no prefix; those of a system's config have its nam
 
 import dataclasses
 import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -92,7 +93,8 @@ def described(owner: type) -> dict[str, str]:
   """
   found: dict[str, str] = {}
   for each in reversed(owner.__mro__):
-    section = (each.__doc__ or "").partition("Attributes:\n")[2]
-    entries = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", section, re.MULTILINE)
+    # Since Python 3.13 the compiler removes the indentation of docstrings, as `cleandoc` does.
+    section = inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^  (\w+): (.*(?:\n    .*)*)", section, re.MULTILINE)
     found |= {name: " ".join(text.split()) for name, text in entries}
   return found

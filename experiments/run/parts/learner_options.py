@@ -65,8 +65,9 @@ def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:
       keep_cumulative=imitation.keep_cumulative, carry_state=imitation.carry_state),
     preset=config.preset, tier=config.environment.tier, environment=config.environment.name,
     seed=config.seed, timeout_s=config.data.timeout_s,
-    log_interval_s=config.learner.log_interval_s, keep_last=config.learner.keep_last,
-    max_skipped=config.learner.max_skipped, **_by_name(imitation, ImitationOptions))
+    log_interval_s=config.learner.log_interval_s, wandb=config.learner.wandb,
+    keep_last=config.learner.keep_last, max_skipped=config.learner.max_skipped,
+    **_by_name(imitation, ImitationOptions))
 
 
 def rl_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:

@@ -12,6 +12,7 @@ from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
+from starleague.learner import wandb_run
 from starleague.viewers.report import page as report_page
 
 LOCK = ".running"  # in a run's directory, held by the program that supervises the run
@@ -23,7 +24,8 @@ DEADLINE_S = 60.0
 # Keys that may change when a run is resumed, beside those of the group `cluster`.
 _CHANGEABLE = (
   "seconds", "league.seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
-  "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games")
+  "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games",
+  "learner.wandb")
 
 
 def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:
@@ -69,7 +71,10 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   Raises:
     SettingsError: the run was started with another config, of which only durations and places may
       change, or it is a league and should not be, or the other way round.
+    WandbError: the config names a project of Weights & Biases, whose package is not installed.
   """
+  if config.learner.wandb:
+    wandb_run.load()
   if (run_dir / (run_files.CHECKPOINTS if league else run_files.LEARNERS)).exists():
     raise settings.SettingsError(
       f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "

@@ -1,5 +1,7 @@
 """The files of a replay by the tables of its build, against s2protocol's own decoders."""
 
+import importlib.util
+
 import pytest
 
 from starleague.common.mpq import Archive
@@ -94,3 +96,11 @@ def test_events_count_game_loops_from_the_start():
 def test_text_of_blobs():
   assert protocol.text("테".encode() + b"\xff!") == "테\ufffd!"
   assert protocol.text(b"abc", limit=2) == "ab" and protocol.text(None) == ""
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+  monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+  with pytest.raises(ModuleNotFoundError) as error:
+    protocol._folder()
+  assert str(error.value) == ("StarCraft II replays: expected the package s2protocol, found none; "
+                              "pip install 'starleague[replays]'")

@@ -1,6 +1,7 @@
 """Flags of companion systems: every key has a text, values reach the right dataclass."""
 
 import dataclasses
+import inspect
 
 import pytest
 
@@ -15,6 +16,13 @@ def test_every_key_is_described():
     texts = system_flags.described(owner)
     assert list(texts) == [field.name for field in dataclasses.fields(owner)]
     assert all(texts.values())
+
+
+def test_texts_do_not_depend_on_the_docstrings_indentation():
+  """Python 3.13 removes it."""
+  texts = system_flags.described(RunOptions)
+  stripped = type("Stripped", (), {"__doc__": inspect.cleandoc(RunOptions.__doc__)})
+  assert system_flags.described(stripped) == texts and texts
 
 
 def test_texts_of_several_lines_are_joined():

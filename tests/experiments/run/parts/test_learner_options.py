@@ -13,6 +13,8 @@ def other(key, value):
   """Returns another valid value of a key."""
   if isinstance(value, bool):
     return not value
+  if isinstance(value, str):
+    return f"{value}x"
   found = next(x for x in (value / 2, value * 2, 0.5, 3)
                if type(value)(x) != value and type(value)(x) in ranges.RANGES[key])
   return type(value)(found)

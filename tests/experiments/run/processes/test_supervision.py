@@ -11,6 +11,7 @@ from starleague.common import disk, results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
+from starleague.learner import wandb_run
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -25,6 +26,15 @@ def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
     supervision.prepare(config, tmp_path / "b", league=True)
   supervision.prepare(config, tmp_path / "a", league=True)
   assert settings.load(tmp_path / "a").to_dict() == config.to_dict()
+
+
+def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
+    tmp_path, monkeypatch):
+  monkeypatch.setitem(sys.modules, "wandb", None)
+  config = settings.complete({"learner": {"wandb": "project"}})
+  with pytest.raises(wandb_run.WandbError, match=r"; pip install 'starleague\[wandb\]'$"):
+    supervision.prepare(config, tmp_path / "run")
+  assert not (tmp_path / "run").exists()
 
 
 def test_deaths_are_printed_and_counted(tmp_path):

@@ -84,7 +84,7 @@ def _scaled_cartpole(scale: float) -> Study:
     f"Values of Cartpole with rewards of {scale:g} (Hessel et al. 2019)", _VALUES, "popart",
     {"task": f"bsuite-cartpole_scale:scale={scale}", "steps": 100_000, "copies": 16,
      "batch_size": 8, "learning_rate": 2e-3, "evaluation_episodes": 48, "popart.torso": "dense",
-     "popart.size": 64, "popart.step_size": 0.3}, metrics=(Metric(digits=2 if scale < 1 else 0),))
+     "popart.size": 64, "popart.step_size": 3e-3}, metrics=(Metric(digits=2 if scale < 1 else 0),))
 
 
 _EPISODES = 10_000  # of deep_sea, as in bsuite

@@ -27,6 +27,7 @@ _LISTED = 160  # characters of names in a message, about
 _NAMES = {np.dtype(code).str: np.dtype(code).name for code in "?bBhHiIlLefdFD"}
 _HEADER = re.compile(r"\{'descr': (?P<descr>.{1,200}), 'fortran_order': (?P<fortran>True|False), "
                      r"'shape': \((?P<shape>[0-9, -]{0,200})\),? *\}\s*")
+_ENTRY = b"PK\3\4"  # with which an entry of a zip file begins
 # What zipfile raises for damaged files.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError,
                ValueError, KeyError, IndexError, AttributeError, MemoryError, OverflowError)
@@ -76,6 +77,9 @@ def read(path: str | os.PathLike[str], specs: Mapping[str, Spec],
       raise ArraysError(_not_zip(path, file)) from error
     with archive:
       infos = _infos(path, archive, specs, others)
+      # Before any is read: later versions of zipfile blame the entry in front of a wrong place.
+      for name in specs:
+        _check_place(path, file, name, infos[name])
       members = {name: _member(path, archive, name, infos[name]) for name in specs}
       _check_headers(path, members, specs, most or {})
       found = {name: _data(path, archive, name, member) for name, member in members.items()}
@@ -157,6 +161,17 @@ def _infos(path: str | os.PathLike[str], archive: zipfile.ZipFile, specs: Mappin
     raise ArraysError(f"{path}: {_short(extra[0])}: expected no array of this name, only "
                       f"{_listed(specs)}, found {len(extra)} more")
   return infos
+
+
+def _check_place(path: str | os.PathLike[str], file: IO[bytes], name: str,
+                 info: zipfile.ZipInfo) -> None:
+  """Checks that an entry begins where the zip directory says."""
+  try:
+    file.seek(info.header_offset)
+    if file.read(len(_ENTRY)) != _ENTRY:
+      raise ValueError
+  except _UNREADABLE as error:
+    raise ArraysError(_damaged(path, name)) from error
 
 
 def _member(path: str | os.PathLike[str], archive: zipfile.ZipFile, name: str,

@@ -22,8 +22,9 @@ from tests.test_imports import FILES, after_importing, module_name
 pytestmark = pytest.mark.skipif(
   importlib.util.find_spec("tensorflow") is not None,
   reason="TensorFlow is installed: `make test-newest` runs these without it")
-# Modules that need an extra to be imported: StarCraft II's protocol, adapters, companions' tasks.
-EXTRA = ("environments/sc2/", "environments/skirmish/adapters/", *(
+# Modules that need an extra to be imported: StarCraft II's protocol, adapters, the dashboard,
+# companions' tasks.
+EXTRA = ("environments/sc2/", "environments/skirmish/adapters/", "viewers/league/live.py", *(
   f"companions/tasks/{name}.py"
   for name in ("atari", "bsuite", "gymnasium", "jaxmarl", "minatar", "minigrid", "popgym")))
 

@@ -15,6 +15,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -178,6 +179,8 @@ def make_trajectories(config: agent_config.AgentConfig, length: int,
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--preset", default="full")
+  parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=NUMBER",
+                      help="Other values of the preset's fields, as core_size=192.")
   parser.add_argument("--dtype", default="float32", choices=agent_config.DTYPES)
   parser.add_argument("--embedding", default="gather", choices=agent_config.ENTITY_EMBEDDINGS)
   parser.add_argument("--sequences", type=int, default=2)
@@ -194,10 +197,13 @@ def run(options: argparse.Namespace) -> None:
   """Measures the parts that the options name, on the first device."""
   if options.peer:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # for JAX's threads, and the peer's
-  config = dataclasses.replace(
-    agent_config.preset(options.preset), dtype=options.dtype, entity_embedding=options.embedding)
+  changes: dict[str, Any] = {
+    name: int(number) for name, number in (word.split("=") for word in options.set)}
+  config = dataclasses.replace(agent_config.preset(options.preset), dtype=options.dtype,
+                               entity_embedding=options.embedding, **changes)
   device = jax.devices()[0]
-  print(f"{options.preset} in {options.dtype} on {device.device_kind}, JAX {jax.__version__}")
+  print(f"{' '.join([options.preset, *options.set])} in {options.dtype} on {device.device_kind}, "
+        f"JAX {jax.__version__}")
   if options.init:
     initialising(config)
     return

@@ -1,10 +1,14 @@
 """Evaluation games of a run's trained agent, and of its initial weights, against scripted players.
 
   python -m starleague.experiments.evaluate --run_dir runs/mini
+  python -m starleague.experiments.evaluate --run_dir runs/small --races zerg,random
+  python -m starleague.experiments.evaluate --run_dir runs/imitator --imitated
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
-trained agent and `initial` for the weights that reinforcement learning started from.
+trained agent and `initial` for the weights that reinforcement learning started from. With --races,
+those of the agent and of its opponents, KIND has them too: `eval_zerg_random`. With --imitated, the
+run's imitator plays instead; its KIND is `imitation`.
 """
 
 import pathlib
@@ -18,8 +22,10 @@ from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import evaluating
 from starleague.experiments.run.games import registry
 
-for _name in ("run_dir", "games", "opponents", "origin", "seed"):
+for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
   flags.declare_key_flag(_name)
+_IMITATED = flags.DEFINE_boolean(
+  "imitated", False, "The run's imitator plays, in place of its initial and its trained agent.")
 
 
 def main() -> None:
@@ -32,13 +38,14 @@ def main() -> None:
   parts = registry.make_parts(config)
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
+  races = evaluating.race_indices(run_flags.RACES.value, parts)
   path = run_dir / results.FILE_NAME
   origin = run_flags.ORIGIN.value
   if origin is None:
     origin = time.time() - results.last_seconds(path)
   for found in evaluating.evaluate_run(
       registry.game_of(config).engine.make_evaluation, parts, run_dir, opponents, games,
-      run_flags.SEED.value):
+      run_flags.SEED.value, races, _IMITATED.value):
     results.append(path, evaluating.result_rows(
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():

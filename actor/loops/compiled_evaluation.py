@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from starleague.actor import evaluation
 from starleague.actor.loops.programs import compiled_games
 from starleague.actor.parts import Parts
 from starleague.data.z.conditioning import unconditional
+
+DRAWN = (-1, -1)  # races of both players, drawn for each game
 
 
 class Evaluation(Protocol):
@@ -34,7 +37,8 @@ def make_match(parts: Parts, games: int) -> evaluation.Evaluator:
     maps=len(parts.maps))
 
 
-def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: int) -> Evaluation:
+def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: int,
+                    races: tuple[int, int] = DRAWN) -> Evaluation:
   """Returns a function that plays an agent's games without z; its first call compiles.
 
   Args:
@@ -42,14 +46,18 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
     opponents: indices of the scripted players to meet.
     games: against each of them, even.
     seed: of the games.
+    races: of the agent and of its opponents, indices of types.RACES; -1: drawn for each game.
   """
   evaluator = make_evaluator(parts, opponents, games)
+  conditioning = unconditional(len(parts.maps), parts.mmr)
+  if races != DRAWN:
+    conditioning = conditioning._replace(
+      races=np.tile(np.array(races, np.int32), (1 + len(parts.opponents), 1)))
 
   def play(params: Any, on_games: Callable[[int], object] | None = None,
            ) -> dict[str, evaluation.Counts]:
     found = evaluation.evaluate(
-      evaluator, params, jax.random.key(seed), unconditional(len(parts.maps), parts.mmr),
-      on_games=on_games)
+      evaluator, params, jax.random.key(seed), conditioning, on_games=on_games)
     return {parts.opponents[i]: counts for i, counts in found.items()}
 
   return play

@@ -45,7 +45,8 @@ class Play(Protocol):
 class MakeEvaluation(Protocol):
   """Makes the evaluation games of an agent; see `compiled_evaluation.make_evaluation`."""
 
-  def __call__(self, parts: Parts, opponents: Sequence[int], games: int, seed: int) -> Evaluation:
+  def __call__(self, parts: Parts, opponents: Sequence[int], games: int, seed: int,
+               races: tuple[int, int] = ...) -> Evaluation:
     """Returns a function that plays them."""
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from starleague.actor import evaluation, game_processes
 from starleague.actor.games import GameRequest
 from starleague.actor.loops import hosted_games
-from starleague.actor.loops.compiled_evaluation import Evaluation
+from starleague.actor.loops.compiled_evaluation import DRAWN, Evaluation
 from starleague.actor.parts import Parts
 from starleague.data.z.conditioning import unconditional
 
 
-def make_evaluation(parts: Parts, opponents: Sequence[int], games: int,
-                    seed: int) -> Evaluation:
+def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: int,
+                    races: tuple[int, int] = DRAWN) -> Evaluation:
   """Returns a function that plays an agent's games; see `compiled_evaluation`.
 
   Void matches are played again.
@@ -26,14 +26,16 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int,
     opponents: indices of the bots to meet.
     games: against each of them, half from each side.
     seed: of the games.
+    races: of the agent, and any number: bots have the races of their names.
   """
+  own = None if races == DRAWN else races
   def play(params: Any, on_games: Callable[[int], object] | None = None,
            ) -> dict[str, evaluation.Counts]:
     rng = np.random.default_rng(seed)
     conditioning = unconditional(len(parts.maps), parts.mmr)
     waiting = collections.deque(
-      hosted_games.draw_request(parts, rng, parts.opponents[opponent], conditioning)._replace(
-        swap_sides=bool(game % 2))
+      hosted_games.draw_request(parts, rng, parts.opponents[opponent], conditioning,
+                                own)._replace(swap_sides=bool(game % 2))
       for game in range(games) for opponent in opponents)
     total, found = len(waiting), list[game_processes.Finished]()
 

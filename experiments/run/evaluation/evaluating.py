@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 from starleague import league
 from starleague.actor import evaluation
+from starleague.actor.loops.compiled_evaluation import DRAWN
 from starleague.actor.loops.engines import MakeEvaluation
 from starleague.actor.parts import Parts
+from starleague.agent import types
 from starleague.common import progress, results, run_files
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
+
+RANDOM = "random"  # a race that is drawn for each game
 
 
 class Measured(NamedTuple):
@@ -41,7 +45,9 @@ def points_of(found: Iterable[evaluation.Counts]) -> tuple[list[float], list[int
 class Evaluated(NamedTuple):
   """Results of one agent of a run."""
 
-  kind: str  # "initial": the weights that training starts from; "eval": the trained agent
+  # "initial": the weights that training starts from; "eval": the trained agent; "imitation". The
+  # races of both players follow where they are not drawn, as "eval_zerg_random".
+  kind: str
   update: int  # learner updates behind its weights
   counts: dict[str, evaluation.Counts]  # by opponent
 
@@ -60,8 +66,30 @@ def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int
   return [opponents.index(name) for name in names]
 
 
+def race_indices(names: Sequence[str], parts: Parts) -> tuple[int, int]:
+  """Returns the races of the agent and of its opponents, -1 where they are drawn.
+
+  Args:
+    names: of both.
+    parts: of the run.
+
+  Raises:
+    SettingsError: the run's games have no such race.
+  """
+  # Bots of a game outside JAX have the races of their names.
+  allowed = parts.races, () if parts.compiled is None else parts.opponent_races
+  known = [[RANDOM, *(types.RACES[race] for race in races)] for races in allowed]
+  if len(names) != 2 or any(name not in each for name, each in zip(names, known, strict=True)):
+    raise settings.SettingsError(
+      f"--races: expected {' or '.join(known[0])}, then {' or '.join(known[1])}, which the run's "
+      f"games have; found {','.join(names)!r}.")
+  first, second = (-1 if name == RANDOM else types.RACES.index(name) for name in names)
+  return first, second
+
+
 def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib.Path,
-                 opponents: Sequence[int], games: int, seed: int) -> Iterator[Evaluated]:
+                 opponents: Sequence[int], games: int, seed: int,
+                 races: tuple[int, int] = DRAWN, imitator: bool = False) -> Iterator[Evaluated]:
   """Plays the games of the initial weights, then those of the trained agent; writes the progress.
 
   Args:
@@ -71,22 +99,26 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     opponents: indices of the scripted players to meet.
     games: against each of them, even.
     seed: of the games.
+    races: of the agent and of its opponents; see `race_indices`.
+    imitator: the games of the run's imitator instead.
 
   Raises:
     CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
     FileNotFoundError: the run has no weights yet.
   """
-  play = make_evaluation(parts, opponents, games, seed)
+  play = make_evaluation(parts, opponents, games, seed, races)
   trained = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config).steps()
-  agents = (("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
-            ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0,
-             "trained agent"))
+  agents = [("imitation", run_dir / run_files.IMITATED, 0, "imitator")] if imitator else [
+    ("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
+    ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0, "trained agent")]
   played = len(opponents) * games
   for number, (kind, path, update, detail) in enumerate(agents):
     params = checkpoints.load_params(path, parts.config)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)
-    yield Evaluated(kind, update, play(params, report))
+    named = [RANDOM if race < 0 else types.RACES[race] for race in races]
+    yield Evaluated(kind if races == DRAWN else "_".join([kind, *named]), update,
+                    play(params, report))
 
 
 def _reporter(run_dir: pathlib.Path, before: int, total: int,

@@ -36,3 +36,22 @@ def test_hosted_games_are_refused():
     compiled_evaluation.make_evaluation(HOSTED, [0], 4, seed=0)
   with pytest.raises(UserError, match="played outside JAX"):
     compiled_evaluation.make_match(HOSTED, 4)
+
+
+@pytest.mark.parametrize("races, agents, opponents", [
+  ((2, -1), {2}, {1, 2, 3}), ((-1, 3), {1, 2, 3}, {3}), ((3, 1), {3}, {1}),
+  (compiled_evaluation.DRAWN, {1, 2, 3}, {1, 2, 3})])
+def test_races_are_fixed_or_drawn(monkeypatch, races, agents, opponents):
+  seen = []
+
+  def evaluate(evaluator, params, key, conditioning, on_games):
+    found = evaluation.play(evaluator, params, key, conditioning, on_games=on_games)
+    seen.append(found.race)
+    return evaluation.count(found)
+
+  monkeypatch.setattr(evaluation, "evaluate", evaluate)
+  parts = PARTS._replace(races=(1, 2, 3))
+  play = compiled_evaluation.make_evaluation(parts, [0, 1], 12, seed=3, races=races)
+  games = {name: counts.games for name, counts in play(np.float32(1)).items()}
+  assert games == dict.fromkeys(PARTS.opponents, 12)
+  assert [set(column) for column in seen[0].T] == [agents, opponents]

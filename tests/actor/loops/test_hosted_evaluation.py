@@ -59,3 +59,11 @@ def test_every_game_is_counted_once_and_void_ones_are_played_again(monkeypatch):
   assert len(hosting.requests) == 10 and hosting.resumed == 2 and hosting.closed
   sides = [request.swap_sides for request in hosting.requests if request.opponent == "zerg:easy"]
   assert sorted(sides) in ([False] * 3 + [True] * 2, [False] * 2 + [True] * 3)
+
+
+def test_the_agent_has_the_race_that_is_asked_for(monkeypatch):
+  monkeypatch.setattr(hosted_games, "Hosting", Hosting)
+  hosted_evaluation.make_evaluation(PARTS, [0], 6, seed=1, races=(2, -1))({})
+  assert {request.races[0] for request in Hosting.newest.requests} == {2}
+  hosted_evaluation.make_evaluation(PARTS, [0], 6, seed=1)({})
+  assert {request.races[0] for request in Hosting.newest.requests} == {1, 2}

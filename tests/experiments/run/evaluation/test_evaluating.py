@@ -1,7 +1,8 @@
 import pytest
 
 from starleague.actor.evaluation import Counts
-from starleague.common import results
+from starleague.actor.parts import CompiledGames, Parts
+from starleague.common import results, run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import evaluating
 
@@ -34,3 +35,60 @@ def test_an_opponent_that_the_run_does_not_have_raises():
   assert evaluating.opponent_indices(["b"], ["a", "b"]) == [1]
   with pytest.raises(settings.SettingsError, match="--opponents: 'c' is not an opponent.*a, b"):
     evaluating.opponent_indices(["c"], ["a", "b"])
+
+
+def skirmish_parts(races):
+  """Parts of a run whose games have these races."""
+  return Parts(
+    config=None, policy=None, opponents=("rusher",), races=races, opponent_races=races,
+    maps=(("open",),), mmr=7000, compiled=CompiledGames(None, None, 1.0))
+
+
+def test_races_are_those_of_the_runs_games():
+  parts = skirmish_parts(races=(1, 2, 3))
+  assert evaluating.race_indices(["random", "random"], parts) == (-1, -1)
+  assert evaluating.race_indices(["zerg", "random"], parts) == (2, -1)
+  assert evaluating.race_indices(["random", "protoss"], parts) == (-1, 3)
+  bots = parts._replace(compiled=None)  # a bot's name states its race
+  assert evaluating.race_indices(["zerg", "random"], bots) == (2, -1)
+
+
+@pytest.mark.parametrize("names, compiled", [
+  (["zerg", "random"], True), (["random", "zerg"], True), (["random"], True), ([""], True),
+  (["terran", "random", "random"], True), (["terran", "terran"], False)])
+def test_an_evaluation_without_games_of_a_race_is_one_line(names, compiled):
+  parts = skirmish_parts(races=(1,))
+  parts = parts if compiled else parts._replace(compiled=None)
+  others = "random or terran" if compiled else "random"
+  with pytest.raises(settings.SettingsError, match=(
+      f"^--races: expected random or terran, then {others}, which the run's games have; found "
+      f"'{','.join(names)}'.$")):
+    evaluating.race_indices(names, parts)
+
+
+def test_results_with_races_have_a_kind_of_their_own(tmp_path, monkeypatch):
+  asked = []
+
+  def make_evaluation(parts, opponents, games, seed, races):
+    asked.append(races)
+    return lambda params, report: {"rusher": COUNTS}
+
+  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
+  parts = skirmish_parts(races=(1, 2, 3))
+  for races, kinds in (((-1, -1), ["initial", "eval"]),
+                       ((2, -1), ["initial_zerg_random", "eval_zerg_random"])):
+    found = evaluating.evaluate_run(make_evaluation, parts, tmp_path, [0], 2, 0, races)
+    assert [one.kind for one in found] == kinds and asked[-1] == races
+
+
+def test_an_imitator_plays_alone(tmp_path, monkeypatch):
+  played = []
+
+  def make_evaluation(parts, opponents, games, seed, races):
+    return lambda params, report: played.append(params) or {"rusher": COUNTS}
+
+  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
+  found = list(evaluating.evaluate_run(
+    make_evaluation, skirmish_parts(races=(1,)), tmp_path, [0], 2, 0, imitator=True))
+  assert [one.kind for one in found] == ["imitation"] and played == [run_files.IMITATED]
+  assert found[0].counts == {"rusher": COUNTS}

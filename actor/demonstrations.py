@@ -25,7 +25,7 @@ from starleague.agent.policy import StepOutput
 from starleague.agent.vocabulary import Arguments
 from starleague.data.games import waits as waiting
 from starleague.data.z.conditioning import Conditioning
-from starleague.environments import base
+from starleague.environments import base, chunks
 
 
 class Player(NamedTuple):
@@ -87,7 +87,7 @@ def _look(setup: Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Arr
     return jax.vmap(setup.scripted_player)(
       scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
 
-  action = rows.unflatten(rows.update_chosen(
+  action = rows.unflatten(chunks.update_chosen(
     decide, decides.reshape(-1), rows.flatten(plan.action), setup.chunk))
   following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
   waits = decides & (action.function == waiting.NO_OP) & (since >= 0) & (

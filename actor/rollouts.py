@@ -37,7 +37,7 @@ from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.data.records import Records
 from starleague.data.z.conditioning import Conditioning
-from starleague.environments import base
+from starleague.environments import base, chunks
 
 
 class _Setup(NamedTuple):
@@ -149,7 +149,7 @@ def _advance_until_due(setup: _Setup, key: jax.Array,
                            played, script)
     # Finished games, where none replaces them, wait for ever.
     idle = ~waiting.any(axis=1) & ~jax.vmap(environment.outcome)(game).over
-    game = rows.update_chosen(
+    game = chunks.update_chosen(
       lambda _, chosen: jax.vmap(environment.advance)(chosen), idle, game, config.chunk)
     plan = decider.look(jax.random.fold_in(key, advances), game, plan, state.opponent, idle)
     return game, plan, pending(game, plan), advances + 1
@@ -184,7 +184,7 @@ def _act_scripted(setup: _Setup, scripted_player: ScriptedPlayer, key: jax.Array
     actions = jax.tree.map(lambda x: jnp.stack([x, x], axis=1), action)
     return jax.vmap(environment.act)(game, actions, due[game_index])
 
-  return rows.update_chosen(act, due.any(axis=1), game, setup.config.chunk)
+  return chunks.update_chosen(act, due.any(axis=1), game, setup.config.chunk)
 
 
 def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
@@ -262,7 +262,7 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
   opponents = jax.random.choice(
     opponent_key, probabilities.shape[0], (config.games,), p=probabilities).astype(jnp.int32)
   new, start = _draw_games(setup, game_key, opponents, conditioning)
-  environment = rows.update_chosen(
+  environment = chunks.update_chosen(
     lambda game, _: start(game), done, state.environment, config.restart_chunk)
   # All other fields are per game but the first, the key of the batch.
   state = RolloutState(state.key, (), *rows.select(done, new[2:], state[2:]))

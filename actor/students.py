@@ -25,7 +25,7 @@ from starleague.agent.policy import Policy
 from starleague.agent.vocabulary import Arguments
 from starleague.data.games import waits as waiting
 from starleague.data.z import conditioning
-from starleague.environments import base
+from starleague.environments import base, chunks
 
 STUDENT = 0  # the player whose states are labelled
 
@@ -123,7 +123,7 @@ def _look(setup: demonstrations.Setup, key: jax.Array, game: Any, plan: Plan, op
     return jax.vmap(setup.scripted_player)(
       scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
 
-  action = rows.unflatten(rows.update_chosen(
+  action = rows.unflatten(chunks.update_chosen(
     decide, looks.reshape(-1), rows.flatten(plan.action), setup.chunk))
   return _planned(setup, plan._replace(step=step, own=own), times, action, new & looks, looks)
 
@@ -174,7 +174,7 @@ def _make_decide(policy: Policy, chunk: int) -> Callable[..., StudentOutput]:
       return output.action, output.state
 
     # Games of teachers alone need no inference.
-    action, state = rows.update_chosen(
+    action, state = chunks.update_chosen(
       infer, student & (plan.share < 1), (label, core), chunk)
     taken = rows.select(plan.own[here], label, action)
     delay = jnp.where(student, plan.label_delay[here].astype(label.delay.dtype), label.delay)

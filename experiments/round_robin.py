@@ -5,7 +5,8 @@
 
 Each pair of entrants plays from both sides, on all maps, in each mirror match of races (with
 --cross in each pair of different races). Prints scores, ratings with 95% intervals and cycles, and
-writes them as `round_robin.csv` and as a page, `round_robin.html`.
+writes them as `round_robin.csv` and as a page, `round_robin.html`. `games.csv` has each game;
+started again, the command plays the missing ones only, in random order.
 """
 
 import time
@@ -14,11 +15,10 @@ import numpy as np
 from absl import flags
 
 from starleague.common import files
-from starleague.common.errors import UserError
-from starleague.environments.skirmish.bots import plans, scripts, tournament
-from starleague.environments.skirmish.rules.tables import maps, tiers
+from starleague.environments.skirmish.bots import plans, tournament
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.evaluation import round_robins
 from starleague.viewers import standings
 
 for _name in ("seed", "tier"):
@@ -29,57 +29,40 @@ _GAMES = flags.DEFINE_integer(
   upper_bound=10_000)
 _CROSS = flags.DEFINE_boolean("cross", False, "Different races instead of mirror matches.")
 _OUTPUT = flags.DEFINE_string(
-  "tables_folder", "runs/round_robin", "Folder for the table and the page.")
+  "tables_folder", "runs/round_robin", "Folder for the games, the table and the page.")
 _APART = flags.DEFINE_integer(
   "apart", None, "Only pairs this many places apart in --entrants: 2 plays each level of a ladder "
   "against the one two below.", lower_bound=1)
-
-
-def make_fixtures(tier: str, names: list[str]) -> tournament.Fixture:
-  """Returns the tournament's games; players are indices of `names`.
-
-  Raises:
-    UserError: too few or repeated entrants, or a tier without games of the kind asked for.
-  """
-  if len(names) < 2 or len(set(names)) < len(names):
-    raise UserError(f"--entrants: expected two or more different names, found {','.join(names)}")
-  races = tournament.race_pairs(tier, mirrors=not _CROSS.value)
-  if not races:
-    raise UserError(f"--cross: tier {tier} has one race only")
-  fixtures = tournament.round_robin(len(names), races, range(len(maps.NAMES)), _GAMES.value)
-  if _APART.value is None:
-    return fixtures
-  if _APART.value >= len(names):
-    raise UserError(f"--apart: expected less than {len(names)}, the number of entrants, found "
-                    f"{_APART.value}")
-  apart = fixtures.players[:, 1] - fixtures.players[:, 0]
-  return standings.select(fixtures, apart == _APART.value)
+_FOCUS = flags.DEFINE_list(
+  "focus", None, "Only pairs with at least one of these entrants. Default: all pairs.")
+_SECONDS = flags.DEFINE_float(
+  "play_seconds", None, "Duration of play; started again, the command goes on. Default: no limit.",
+  lower_bound=0.0)
 
 
 def main() -> None:
   names, seed = _ENTRANTS.value, run_flags.SEED.value
   tier = "default" if run_flags.TIER.value is None else run_flags.TIER.value
-  if tier not in tiers.TIERS:
-    raise UserError(f"--tier: expected one of {', '.join(tiers.TIERS)}, found {tier!r}")
-  try:
-    players = scripts.indices_of(names, tier)
-  except ValueError as error:
-    raise UserError(f"--entrants: {error}") from error
-  fixtures = make_fixtures(tier, names)
-  output = run_flags.make_folder(_OUTPUT)
-  begin = time.perf_counter()
-  outcomes = tournament.play(fixtures._replace(players=players[fixtures.players]), seed, tier=tier)
+  games = round_robins.make(
+    tier, names, _GAMES.value, cross=_CROSS.value, apart=_APART.value, focus=_FOCUS.value)
+  output, begin = run_flags.make_folder(_OUTPUT), time.perf_counter()
+  fixtures, outcomes = round_robins.play(games, seed, output / "games.csv", _SECONDS.value)
   seconds = time.perf_counter() - begin
-  tables = {"All": standings.standing(names, fixtures, outcomes, seed)}
+  parts = {"All": (fixtures, outcomes)}
   for pair in tournament.race_pairs(tier, mirrors=not _CROSS.value):
     of_races = (fixtures.races == pair).all(axis=1)
-    tables[standings.race_title(pair)] = standings.standing(
-      names, standings.select(fixtures, of_races), standings.select(outcomes, of_races), seed)
-  for title, table in tables.items():
-    print("\n".join(standings.lines(title, table)), end="\n\n")
+    if of_races.any():
+      parts[standings.race_title(pair)] = (
+        standings.select(fixtures, of_races), standings.select(outcomes, of_races))
+  tables = {}
+  for title, (played, found) in parts.items():
+    tables[title] = standings.standing(names, played, found, seed)
+    print("\n".join([*standings.lines(title, tables[title]), "",
+                     standings.opening_line(names, played, found)]), end="\n\n")
   if _CROSS.value:
     print("\n".join(standings.race_lines(fixtures, outcomes)), end="\n\n")
-  print(f"games={len(outcomes.winner)} draws={np.mean(outcomes.winner == 2):.2f} "
+  print(f"games={len(outcomes.winner)} of={len(games.fixtures.map_index)} "
+        f"draws={np.mean(outcomes.winner == 2):.2f} "
         f"game_loops={outcomes.loops.mean():.0f} seconds={seconds:.0f}")
   for name, text in (("round_robin.csv", standings.table_csv(tables)),
                      ("round_robin.html", standings.page(tables))):

@@ -30,7 +30,7 @@ ROOMS = {
 # A file is on the floor of the longest prefix.
 FLOORS = {
   "environments": (
-    "environments/base.py", "environments/skirmish/rules/tables/",
+    "environments/base.py", "environments/chunks.py", "environments/skirmish/rules/tables/",
     "environments/skirmish/rules/state/", "environments/skirmish/rules/interface/",
     "environments/skirmish/rules/step/", "environments/skirmish/rules/",
     "environments/skirmish/bots/", "environments/skirmish/games/",

@@ -10,6 +10,7 @@ import numpy as np
 
 from starleague import league
 from starleague.agent import types
+from starleague.data.z import openings
 from starleague.environments.skirmish.bots import tournament
 from starleague.viewers import pages
 
@@ -103,6 +104,15 @@ def race_lines(fixtures: tournament.Fixture, outcomes: tournament.Outcomes) -> l
       found.append(f"- {race_title((i, j))}: {100 * points[i, j] / games[i, j]:.0f}% "
                    f"[{100 * low:.0f}, {100 * high:.0f}] of {int(games[i, j])} games")
   return found
+
+
+def opening_line(names: Sequence[str], fixtures: tournament.Fixture,
+                 outcomes: tournament.Outcomes) -> str:
+  """Returns the entropy of each player's openings, in bits; players are indices of `names`."""
+  played = [outcomes.openings[fixtures.players == i] for i in range(len(names))]
+  return f"Entropy of the first {tournament.OPENING} units and buildings, bits: " + ", ".join(
+    f"{name} {openings.opening_entropy(built, tournament.OPENING):.1f}"
+    for name, built in zip(names, played, strict=True) if len(built)) + "."
 
 
 def race_title(races: tuple[int, int]) -> str:

@@ -22,7 +22,7 @@ def fixtures():
 def winners(fixtures, decide):
   """Returns outcomes whose winner is 0, 1 or 2, decided from the two players' indices."""
   winner = np.array([decide(*pair) for pair in fixtures.players], np.int32)
-  return tournament.Outcomes(winner, np.full(len(winner), 4000, np.int32))
+  return tournament.nothing_played(fixtures)._replace(winner=winner)
 
 
 def cyclic(a, b):
@@ -61,7 +61,19 @@ def test_page_and_table_hold_the_scores(fixtures):
 def test_race_lines_show_scores_with_intervals():
   races = np.array([[TERRAN, ZERG], [ZERG, TERRAN], [TERRAN, ZERG], [TERRAN, PROTOSS]])
   fixtures = tournament.Fixture(np.tile([[0, 1]], (4, 1)), races, np.zeros(4), np.zeros(4))
-  result = tournament.Outcomes(np.array([0, 0, 2, 1]), np.zeros(4))
+  result = tournament.nothing_played(fixtures)._replace(winner=np.array([0, 0, 2, 1]))
   assert standings.race_lines(fixtures, result)[2:] == [
     "- Terran against Zerg: 50% [13, 87] of 3 games",
     "- Terran against Protoss: 0% [0, 79] of 1 games"]
+
+
+def test_openings_of_both_sides_count(fixtures):
+  """Rock opens in two ways, as often; scissors differ in one of 24 games with each opponent."""
+  found = tournament.nothing_played(fixtures)
+  found.openings[fixtures.players == 0] = 1 + np.arange(48)[:, None] % 2
+  found.openings[np.flatnonzero(fixtures.players[:, 1] == 2)[[0, 24]], 1, 5] = 7
+  assert standings.opening_line(NAMES, fixtures, found) == (
+    "Entropy of the first 6 units and buildings, bits: rock 1.0, paper 0.0, scissors 0.2.")
+  one = standings.select(fixtures, fixtures.players[:, 1] == 1)
+  assert "rock 1.0, paper 0.0." in standings.opening_line(
+    NAMES, one, standings.select(found, fixtures.players[:, 1] == 1))

@@ -9,14 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types
-from starleague.environments import base
+from starleague.environments import base, chunks
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
 STEPS_PER_CALL = 64  # environment steps of a call of the compiled program
-_UNDER_WAY = -1  # as `winner`
+CHUNK = 8  # games whose players decide at once
+UNDER_WAY = -1  # as `winner`
+OPENING = 6  # units and buildings of an opening
 
 
 class Fixture(NamedTuple):
@@ -29,10 +31,11 @@ class Fixture(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-  """Outcomes of N games, [N] each."""
+  """Outcomes of N games, [N] each but for openings."""
 
-  winner: np.ndarray  # int32: 0, 1, or 2 for a draw
+  winner: np.ndarray  # int32: 0, 1, or 2 for a draw; UNDER_WAY of games that are not over
   loops: np.ndarray  # int32: length in game loops
+  openings: np.ndarray  # [N, 2, OPENING] int32: first entries of both build orders, 0 past the end
 
 
 class _Program(NamedTuple):
@@ -54,16 +57,27 @@ def _program(game: GameConfig) -> _Program:
       fixture.races, fixture.map_index, fixture.swap_sides, mmr=mmr[fixture.players],
       income=income[fixture.players]))
 
-  def step(state, fixture, key):
-    actions = jax.vmap(script, (0, 0, None, 0))(
-      fixture.players, jax.random.split(key, 2), state, jnp.arange(2))
-    return environment.advance(environment.act(state, actions, environment.due(state)))
+  def decide(fixtures, keys, states):
+    def one(fixture, key, state):
+      return jax.vmap(script, (0, 0, None, 0))(
+        fixture.players, jax.random.split(key, 2), state, jnp.arange(2))
+
+    return jax.vmap(one)(fixtures, keys, states)
+
+  def step(states, fixtures, keys):
+    due = jax.vmap(environment.due)(states)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype),
+                           jax.eval_shape(decide, fixtures, keys, states))
+    actions = chunks.update_chosen(
+      lambda game, _: decide(*jax.tree.map(lambda x: x[game], (fixtures, keys, states))),
+      due.any(axis=1), nothing, CHUNK)
+    return jax.vmap(environment.advance)(jax.vmap(environment.act)(states, actions, due))
 
   def run(states, fixtures, keys):
     def body(_, carry):
       states, keys = carry
       keys, now = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
-      return jax.vmap(step)(states, fixtures, now), keys
+      return step(states, fixtures, now), keys
 
     return jax.lax.fori_loop(0, STEPS_PER_CALL, body, (states, keys))
 
@@ -75,7 +89,16 @@ def _program(game: GameConfig) -> _Program:
                   jax.jit(replace, donate_argnums=0))
 
 
-def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48) -> Outcomes:
+def nothing_played(fixtures: Fixture) -> Outcomes:
+  """Returns the outcomes of games that have not begun."""
+  total = len(fixtures.map_index)
+  return Outcomes(np.full(total, UNDER_WAY, np.int32), np.zeros(total, np.int32),
+                  np.zeros((total, 2, OPENING), np.int32))
+
+
+def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48,
+         played: Outcomes | None = None,
+         report: Callable[[Outcomes], bool] = lambda found: True) -> Outcomes:
   """Plays games to their ends, `batch` at a time in one compiled program.
 
   A game that is over makes room for the next one.
@@ -85,28 +108,38 @@ def play(fixtures: Fixture, seed: int, *, tier: str = "default", batch: int = 48
     seed: of the games and of the players' noise.
     tier: of the rules and the scripted players.
     batch: games played at once. Games that do not count fill up the batch.
+    played: outcomes of an earlier call; only its games under way are played. None: all are.
+    report: called with the outcomes so far after each call of the program; returns whether to
+      play on.
 
   Returns:
     The outcomes, in the order of the fixtures.
   """
   program, total = _program(GAME_CONFIGS[tier]), len(fixtures.map_index)
-  found = Outcomes(np.full(total, _UNDER_WAY, np.int32), np.zeros(total, np.int32))
+  found = nothing_played(fixtures) if played is None else Outcomes(*map(np.array, played))
+  # In random order: a tournament that is stopped has played all pairs alike.
+  missing = np.random.default_rng(seed).permutation(np.flatnonzero(found.winner == UNDER_WAY))
+  if not len(missing):
+    return found
   keys = jax.random.split(jax.random.key(seed), (2, -(-total // batch) * batch))
-  playing, begun = np.arange(batch) % total, min(batch, total)
+  playing, begun = np.resize(missing, batch), min(batch, len(missing))
 
   def start() -> tuple[Any, Fixture]:
     part = jax.tree.map(lambda values: jnp.asarray(values[playing]), fixtures)
     return program.start(keys[0, playing], part), part
 
   (states, part), noise = start(), keys[1, playing]
-  while (found.winner == _UNDER_WAY).any():
+  while (found.winner == UNDER_WAY).any():
     states, noise = program.run(states, part, noise)
-    over = np.flatnonzero(np.asarray(states.winner) != _UNDER_WAY)
+    over = np.flatnonzero(np.asarray(states.winner) != UNDER_WAY)
     found.winner[playing[over]] = np.asarray(states.winner)[over]
     found.loops[playing[over]] = np.asarray(states.loop)[over]
-    over = over[:total - begun]
+    found.openings[playing[over]] = np.asarray(states.executed.build_order)[over, :, :OPENING]
+    if not report(found):
+      break
+    over = over[:len(missing) - begun]
     if len(over):
-      playing[over] = np.arange(begun, begun + len(over))
+      playing[over] = missing[begun:begun + len(over)]
       begun += len(over)
       which = jnp.zeros(batch, bool).at[over].set(True)
       new, part = start()

@@ -1,7 +1,6 @@
-"""The figures of an ablation: diversity, speed of learning and ratings, from games and results."""
+"""The figures of an ablation: speed of learning and ratings, from games and results."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,20 +18,6 @@ class Reached(NamedTuple):
 
   seconds: float  # since the first update
   updates: float
-
-
-def opening_entropy(build_orders: np.ndarray, length: int) -> float:
-  """Computes the Shannon entropy of openings, in bits: 0 to log2(N).
-
-  The estimate is that of the observed frequencies. It grows with N: compare equal numbers of games.
-
-  Args:
-    build_orders: [N, 20] unit types, 0 past the end.
-    length: entries of an opening.
-  """
-  openings = Counter(tuple(order[:length]) for order in build_orders.tolist())
-  share = np.array(list(openings.values())) / len(build_orders)
-  return abs(float((share * np.log2(share)).sum()))
 
 
 def time_to_score(rows: Sequence[results.Row], opponents: Sequence[str],

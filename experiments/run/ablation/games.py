@@ -14,10 +14,9 @@ from starleague.actor.evaluation import Counts
 from starleague.actor.loops import compiled_evaluation
 from starleague.agent import types
 from starleague.common import files
-from starleague.data.z import conditioning
+from starleague.data.z import conditioning, openings
 from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.configs.ablations import Ablation
-from starleague.experiments.run.ablation import figures
 from starleague.experiments.run.ablation.arm_runs import Run
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import evaluating, robustness
@@ -112,7 +111,7 @@ class MatchRunner:
     return {
       "counts": {self._parts.opponents[i]: list(counts)
                  for i, counts in evaluation.count(played).items()},
-      "entropy": figures.opening_entropy(
+      "entropy": openings.opening_entropy(
         played.executed.build_order[:, 0], self._ablation.opening)}
 
   def match(self, pair: tuple[Entrant, Entrant],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starleague.agent import types
+from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.bots import scripts, tournament
 
 TERRAN, ZERG, PROTOSS = (types.RACES.index(race) for race in ("terran", "zerg", "protoss"))
@@ -24,7 +24,7 @@ def test_each_pair_plays_from_both_sides_on_all_maps(fixtures):
 def test_points_are_wins_plus_half_the_draws():
   fixtures = tournament.Fixture(np.array([[0, 1]] * 4), np.ones((4, 2)), np.zeros(4), np.zeros(4))
   points, games = tournament.payoff(
-    fixtures, tournament.Outcomes(np.array([0, 0, 1, 2]), np.zeros(4)), 2)
+    fixtures, tournament.nothing_played(fixtures)._replace(winner=np.array([0, 0, 1, 2])), 2)
   np.testing.assert_array_equal(points, [[0, 2.5], [1.5, 0]])
   np.testing.assert_array_equal(games, [[0, 4], [4, 0]])
 
@@ -47,3 +47,32 @@ def test_games_are_played_to_their_ends_and_are_reproducible():
   assert (once.loops > 500).all() and (once.loops <= 4480).all()
   np.testing.assert_array_equal(once.loops, again.loops)
   assert len(set(once.loops)) > 1
+  np.testing.assert_array_equal(once.openings, again.openings)
+  barracks = vocabulary.UNIT_TYPES.names.index("Barracks")
+  np.testing.assert_array_equal(once.openings[:, 0, 0], barracks)  # what a rush begins with
+
+
+@pytest.mark.slow
+def test_games_under_way_alone_are_played():
+  names = scripts.indices_of(["rusher", "builder"], "mini")
+  fixtures = tournament.round_robin(2, [(TERRAN, TERRAN)], [0], 2)
+  fixtures = fixtures._replace(players=names[fixtures.players])
+  reported = []
+
+  def report(found):
+    reported.append((found.winner != tournament.UNDER_WAY).sum())
+    return True
+
+  once = tournament.play(fixtures, 3, tier="mini", batch=4, report=report)
+  assert reported == sorted(reported) and reported[-1] == 4
+  assert len(reported) == -(-once.loops.max() // (8 * tournament.STEPS_PER_CALL))
+  stopped = tournament.play(fixtures, 3, tier="mini", batch=4, report=lambda found: False)
+  np.testing.assert_array_equal(stopped.winner, -1)  # no game is over after one call
+  played = tournament.nothing_played(fixtures)
+  played.winner[:2], played.loops[:2] = 2, 7
+  rest = tournament.play(fixtures, 3, tier="mini", batch=4, played=played)
+  np.testing.assert_array_equal(rest.winner, [2, 2, *once.winner[2:]])
+  np.testing.assert_array_equal(rest.loops, [7, 7, *once.loops[2:]])
+  np.testing.assert_array_equal(played.winner, [2, 2, -1, -1])
+  again = tournament.play(fixtures, 4, tier="mini", played=rest)  # nothing is missing
+  np.testing.assert_array_equal(again.loops, rest.loops)

@@ -2,33 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from starleague import league
 from starleague.actor.evaluation import Counts
 from starleague.common.results import Row
 from starleague.experiments.run.ablation import figures
-
-
-def orders(*openings):
-  built = np.zeros((len(openings), 20), np.uint8)
-  for row, opening in enumerate(openings):
-    built[row, :len(opening)] = opening
-  return built
-
-
-@pytest.mark.parametrize("openings, length, bits", [
-  ([(1, 2, 3)] * 8, 5, 0.0),
-  ([(1, 2), (1, 3), (2, 2), (2, 3)], 2, 2.0),
-  ([(1, 2), (1, 3), (2, 2), (2, 3)], 1, 1.0),
-  ([(1, 2, 7), (1, 2, 8), (1, 2, 9), (4, 4, 4)], 2, 0.811278),  # 3 / 4 and 1 / 4
-  ([(1,), (1, 2), (), (2,)], 2, 2.0),  # shorter openings differ from longer ones
-])
-def test_entropy_of_openings(openings, length, bits):
-  found = figures.opening_entropy(orders(*openings), length)
-  assert found == pytest.approx(bits, abs=1e-6)
-  assert math.copysign(1, found) == 1
 
 
 def scores(seconds, update, **by_opponent):

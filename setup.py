@@ -45,7 +45,9 @@ EXTRAS = {
   "replays": ["pyarrow>=20.0", "s2protocol>=5.0.17"],
   # pip installs pys2clientprotocol after the s2clientprotocol that pysc2 declares, and so over it.
   # pysc2's later commits, never released, cannot start the game.
-  "sc2": ["pysc2==4.0.0", "pys2clientprotocol>=1.0.2", "websockets>=14.0"],
+  # flatbuffers is JAX's format of exported programs, which the server keeps.
+  "sc2": ["flatbuffers>=24.3.25", "pysc2==4.0.0", "pys2clientprotocol>=1.0.2",
+          "websockets>=14.0"],
   # Environments of the companion systems; flax and pandas stop where JAX 0.7.1 and numpy 1.26 do.
   "companions": ["ale-py>=0.12", "bsuite>=0.3.6", "flax<0.12.1", "jaxmarl>=0.2", "pandas<3",
                  "pgx>=2.6", "popgym>=1.0.7", "xminigrid>=0.9.3"],

@@ -46,6 +46,9 @@ def use_cache() -> None:
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    from starleague.environments.sc2.server.game import exported
+
+    exported.keep_in(pathlib.Path(folder) / "programs")
 
 
 def main() -> None:

@@ -121,8 +121,9 @@ def rules_digest(tier: str) -> str:
   functions = function_tables.make_functions(sizes, types_, products)
   upgrades = unit_tables.make_upgrades(sizes, types_)
   parts: list[Any] = [types_, types_.ground, types_.air, functions, products, upgrades]
-  if sizes.field_block:
-    parts.append(tables.make_terrain(sizes))
+  terrain = tables.make_terrain(sizes)
+  if terrain is not None:
+    parts.append(terrain)
   for part in parts:
     for field in dataclasses.fields(part):
       value = getattr(part, field.name)
@@ -130,6 +131,8 @@ def rules_digest(tier: str) -> str:
         digest.update(value.tobytes())
       elif not dataclasses.is_dataclass(value):
         digest.update(repr(value).encode())
+  if terrain is not None:
+    digest.update(terrain.fields.tobytes())
   return digest.hexdigest()[:16]
 
 

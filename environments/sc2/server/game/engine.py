@@ -16,8 +16,9 @@ import numpy as np
 from jax import lax
 
 from starleague.environments import base
+from starleague.environments.sc2.server.game import exported
+from starleague.environments.sc2.server.game.exported import Exported
 from starleague.environments.skirmish.bots import players
-from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.rules import environment
 from starleague.environments.skirmish.rules.interface import (
   availability,
@@ -115,6 +116,10 @@ class Bots(NamedTuple):
   noise: Any  # random key; equal ones give equal actions, those of `games.live.LiveGame`
 
 
+for _kind in (Track, Report, Bots):
+  exported.register(_kind)
+
+
 # (game, bots, state, steps played, count) -> (shown, pending, track). Plays `count` of at most
 # STEPS steps. `shown` is the state that players observe. `pending` has the commands of scripted
 # players that are due, too: the next step starts from it. `track` has the state after each step,
@@ -187,13 +192,14 @@ def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Ar
 
 @functools.cache
 def make_programs(tier: str) -> Programs:
-  """Returns the programs of a tier, compiled once."""
-  rules = rules_of(tier)
-  bind = functools.partial
+  """Returns the programs of a tier, compiled at their first call."""
+  def of_rules(function: Callable[..., Any]) -> Exported:
+    return Exported(f"{tier}-{function.__name__.strip('_')}",
+                    lambda: functools.partial(function, rules_of(tier)))
+
   return Programs(
-    reset=exact.compiled(_game(tier).reset), command=exact.compiled(bind(execute, rules)),
-    report=exact.compiled(bind(_report, rules)),
-    placeable=exact.compiled(bind(_placeable, rules)))
+    reset=Exported(f"{tier}-reset", lambda: _game(tier).reset), command=of_rules(execute),
+    report=of_rules(_report), placeable=of_rules(_placeable))
 
 
 @functools.cache
@@ -204,8 +210,11 @@ def make_advance(tier: str, scripted: bool) -> Advance:
     tier: name of the tier.
     scripted: whether a game has scripted players. Games without any compile no scripts.
   """
-  script = players.make_scripted(**game_config(tier)._asdict()) if scripted else None
-  return exact.compiled(functools.partial(_advance, _game(tier), script))
+  def make() -> Callable[..., Any]:
+    script = players.make_scripted(**game_config(tier)._asdict()) if scripted else None
+    return functools.partial(_advance, _game(tier), script)
+
+  return Exported(f"{tier}-advance{'-scripted' * scripted}", make)
 
 
 def _game(tier: str) -> base.Environment:

@@ -1,7 +1,9 @@
 """A game on the server: its state, its pending commands, its scripted players, its frames."""
 
 import functools
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent import futures
 from typing import NamedTuple
 
 import jax
@@ -90,7 +92,20 @@ class Game:
     self._note_tags(self._last, self._last.seen)
     self._facing = np.full(self._last.kind.shape, 1.5 * np.pi, np.float32)
     self._frame: Frame | None = None
-    self._pending = self._with_bots()
+    # The program of scripted players is the longest to compile, and the first observation does not
+    # need it: a thread begins.
+    self._noted, self._begun = self._state, _in_background(self._with_bots) if self.bots else None
+
+  @property
+  def _pending(self) -> State:
+    """The state that the next step starts from, with the commands so far."""
+    if self._begun is not None:
+      self._noted, self._begun = self._begun.result(), None
+    return self._noted
+
+  @_pending.setter
+  def _pending(self, state: State) -> None:
+    self._noted, self._begun = state, None
 
   @property
   def loop(self) -> int:
@@ -266,10 +281,8 @@ class Game:
     return first, second
 
   def _with_bots(self) -> State:
-    """Returns the state with the scripted players' next commands noted."""
-    if not self.bots:
-      return self._state
-    return self._advance(self._state, np.int32(self.steps), np.int32(0))[1]
+    """Returns the first state with the scripted players' commands noted."""
+    return self._advance(self._state, np.int32(0), np.int32(0))[1]
 
   def _turn(self, before: engine.Track, after: engine.Track) -> None:
     """Turns units in the direction of their last movement."""
@@ -279,3 +292,17 @@ class Game:
     dx, dy = (np.take_along_axis(values, last[None], axis=0)[0] for values in (dx, dy))
     self._facing = np.where(
       moved.any(axis=0), np.arctan2(dy, dx) % (2 * np.pi), self._facing).astype(np.float32)
+
+
+def _in_background(function: Callable[[], State]) -> futures.Future[State]:
+  """Calls a function in a thread that does not outlive the process."""
+  found: futures.Future[State] = futures.Future()
+
+  def run() -> None:
+    try:
+      found.set_result(function())
+    except BaseException as error:  # raised where the result is read
+      found.set_exception(error)
+
+  threading.Thread(target=run, daemon=True).start()
+  return found

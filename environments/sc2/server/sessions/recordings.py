@@ -92,15 +92,20 @@ class PathError(ValueError):
 def bytes_of(request: sc_pb.RequestReplayInfo | sc_pb.RequestStartReplay) -> bytes:
   """Returns the bytes of the replay that a request carries or names.
 
+  As with the game, a relative name may be that of a file in `~/Documents/StarCraft II/Replays`:
+  python-sc2 sends such names.
+
   Raises:
     PathError: its file cannot be read.
   """
   if not request.replay_path:
     return request.replay_data
   try:
-    with pathlib.Path(request.replay_path).open("rb") as file:
+    path = pathlib.Path(request.replay_path)
+    kept = pathlib.Path.home().joinpath("Documents", "StarCraft II", "Replays", path)
+    with (path if path.is_file() else kept).open("rb") as file:
       return file.read(_MOST_BYTES)
-  except (OSError, ValueError) as problem:
+  except (OSError, RuntimeError, ValueError) as problem:  # RuntimeError: there is no home
     raise PathError(str(problem)) from problem
 
 

@@ -1,11 +1,20 @@
 """The answer to `game_info`: map, players, interface."""
 
+import functools
+
 import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb
 from starleague.environments.sc2.server.game.game import Game
-from starleague.environments.sc2.server.game.world import image, shown_resources, shown_start
+from starleague.environments.sc2.server.game.world import (
+  World,
+  image,
+  make_world,
+  shown_resources,
+  shown_start,
+)
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import PATCH_RADIUS
 
 
@@ -14,23 +23,31 @@ def start_raw(game: Game, player: int) -> raw_pb.StartRaw:
 
   Resources block cells of the pathing grid and of the placement grid; structures do not.
   """
-  ground, size = game.world, game.world.size
-  free = ~_under_resources(game)
+  found = raw_pb.StartRaw()
+  found.CopyFrom(_ground(game.rules, game.battlefield.map_index, game.battlefield.realistic))
   home = shown_start(game.rules, game.battlefield.realistic) * game.state.side[1 - player]
-  x, y = ground.to_world(home[0], home[1])
+  x, y = game.world.to_world(home[0], home[1])
+  found.start_locations.add(x=float(x), y=float(y))
+  return found
+
+
+@functools.cache
+def _ground(rules: tables.Rules, map_index: int, realistic: bool) -> raw_pb.StartRaw:
+  """Returns the terrain alone. python-sc2 asks for it at every step, and it never changes."""
+  world = make_world(rules, map_index, realistic)
+  free, size = ~_under_resources(rules, world, realistic), world.size
   return raw_pb.StartRaw(
-    map_size=common_pb.Size2DI(x=size, y=size), pathing_grid=image(ground.passable & free),
-    terrain_height=image(ground.height), placement_grid=image(ground.buildable & free),
+    map_size=common_pb.Size2DI(x=size, y=size), pathing_grid=image(world.passable & free),
+    terrain_height=image(world.height), placement_grid=image(world.buildable & free),
     playable_area=common_pb.RectangleI(
-      p0=common_pb.PointI(x=0, y=0), p1=common_pb.PointI(x=size, y=size)),
-    start_locations=[common_pb.Point2D(x=float(x), y=float(y))])
+      p0=common_pb.PointI(x=0, y=0), p1=common_pb.PointI(x=size, y=size)))
 
 
-def _under_resources(game: Game) -> np.ndarray:
+def _under_resources(rules: tables.Rules, world: World, realistic: bool) -> np.ndarray:
   """Cells under the resources that a map starts with: [G, G] bool, rows upwards."""
-  half = shown_resources(game.rules, game.battlefield.realistic)
-  x, y = game.world.to_world(*np.concatenate([half, -half], axis=1))
-  middles = np.arange(game.world.size) + 0.5
+  half = shown_resources(rules, realistic)
+  x, y = world.to_world(*np.concatenate([half, -half], axis=1))
+  middles = np.arange(world.size) + 0.5
   square = (middles - x[:, None, None]) ** 2 + (middles[:, None] - y[:, None, None]) ** 2
   return (square <= PATCH_RADIUS ** 2).any(axis=0)
 

@@ -114,7 +114,7 @@ def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarr
     np.minimum(place, g - 1).astype(int) for place in (start, end))
   if not passable[row, column] or not passable[end_row, end_column]:
     return 0.0
-  field = terrain.fields[map_index, (end_row // block) * (g // block) + end_column // block]
+  field = terrain.field(map_index, (end_row // block) * (g // block) + end_column // block)
   length = 0.0
   for _ in range(g * g):
     if abs(end_column - column) < block and abs(end_row - row) < block:

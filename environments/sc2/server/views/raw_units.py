@@ -3,6 +3,7 @@
 Their order is that of Skirmish's entity rows.
 """
 
+import functools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,11 +16,12 @@ from starleague.environments.sc2.server.game.client_commands import resource_pla
 from starleague.environments.sc2.server.game.game import Frame, Game
 from starleague.environments.sc2.server.game.world import (
   FLYING_HEIGHT,
+  make_world,
   shown_resources,
   shown_start,
 )
 from starleague.environments.skirmish.rules.state.state import Orders
-from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 NEUTRAL_OWNER = 16
 MINERALS, GEYSER = 341, 342
@@ -253,21 +255,36 @@ def _queue_orders(view: View, slot: int) -> Iterator[raw_pb.UnitOrder]:
 
 
 def _resources(view: View) -> Iterator[raw_pb.Unit]:
-  game, player = view.game, view.player
-  contents, tier = view.frame.state.memory.patches[player], game.rules.tier
-  tags, places = roster.resource_tags(game.rules, player), _shown_resources(view)
-  for i in np.flatnonzero(contents > 0):
-    gas = tier.geysers[i % len(tier.geysers)]
-    position = view.point(*places[:, i])
-    unit = raw_pb.Unit(
-      display_type=raw_pb.Visible, alliance=raw_pb.Neutral, tag=int(tags[i]),
-      unit_type=GEYSER if gas else MINERALS, owner=NEUTRAL_OWNER, pos=position,
-      radius=_GEYSER_RADIUS if gas else _PATCH_RADIUS, build_progress=1.0,
-      cloak=raw_pb.NotCloaked, is_on_screen=view.shown(position), is_blip=False,
-      is_powered=False, is_active=False, is_flying=False, is_burrowed=False,
-      is_hallucination=False, is_selected=int(tags[i]) in view.selected)
-    setattr(unit, "vespene_contents" if gas else "mineral_contents", int(contents[i]))
+  game, player, state = view.game, view.player, view.frame.state
+  field, contents = game.battlefield, state.memory.patches[player]
+  full = _full_resources(
+    game.rules, field.map_index, field.realistic, player, float(state.side[player]))
+  for i in np.flatnonzero(contents > 0).tolist():
+    unit = raw_pb.Unit()
+    unit.CopyFrom(full[i])
+    unit.is_on_screen, unit.is_selected = view.shown(unit.pos), unit.tag in view.selected
+    setattr(unit, "vespene_contents" if unit.unit_type == GEYSER else "mineral_contents",
+            int(contents[i]))
     yield unit
+
+
+@functools.cache
+def _full_resources(rules: tables.Rules, map_index: int, realistic: bool, player: int,
+                    side: float) -> list[raw_pb.Unit]:
+  """Returns a map's resources in a player's order, without the fields that change."""
+  world, half = make_world(rules, map_index, realistic), shown_resources(rules, realistic)
+  tags, units = roster.resource_tags(rules, player).tolist(), []
+  x, y = world.to_world(*np.concatenate([half, -half], axis=1) * side)
+  for tag, gas, *place in zip(tags, np.tile(rules.tier.geysers, 2).tolist(), x.tolist(),
+                              y.tolist(), strict=True):
+    units.append(raw_pb.Unit(
+      display_type=raw_pb.Visible, alliance=raw_pb.Neutral, tag=tag,
+      unit_type=GEYSER if gas else MINERALS, owner=NEUTRAL_OWNER,
+      pos=common_pb.Point(x=place[0], y=place[1], z=world.ground_below(*place)),
+      radius=_GEYSER_RADIUS if gas else _PATCH_RADIUS, build_progress=1.0,
+      cloak=raw_pb.NotCloaked, is_blip=False, is_powered=False, is_active=False,
+      is_flying=False, is_burrowed=False, is_hallucination=False))
+  return units
 
 
 def _shown_resources(view: View) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Observations of the API, as a participant sees them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,18 @@ _PYLON_RADIUS = 6.5
 _MOST_PANEL_UNITS = 500
 
 
+class Scene(NamedTuple):
+  """The parts of an observation that a frame, the selection and the camera decide."""
+
+  key: tuple[Any, ...]  # what decided them; the frame is first
+  view: View
+  units: dict[int, raw_pb.Unit]  # by tag
+  effects: list[raw_pb.Effect]
+  common: sc_pb.PlayerCommon
+  score: score_pb.Score
+  raw: raw_pb.ObservationRaw | None  # without events; None: the participant did not ask for it
+
+
 def observe(game: Game, seat: ServerSeat, loop: int,
             reveal: bool = False) -> sc_pb.ResponseObservation:
   """Returns a participant's observation, without the result of the game.
@@ -39,31 +51,43 @@ def observe(game: Game, seat: ServerSeat, loop: int,
     loop: game loops played; the state is that of the last multiple of 8.
     reveal: whether there is no fog of war.
   """
-  view = interface_actions.make_view(game, seat)
-  if reveal:
-    view = view._replace(frame=revealed(view.frame))
-  listed = raw_units.make_units(view)
-  present = {unit.tag: unit for unit in listed}
-  seat.selected = [tag for tag in seat.selected if tag in present]
+  scene = _scene(game, seat, reveal)
+  seat.selected = [tag for tag in seat.selected if tag in scene.units]
   events = seat.look(loop)
   observation = sc_pb.Observation(
-    game_loop=loop, player_common=_player_common(view), alerts=sorted(
-      set(events.get("alert", []))),
-    abilities=_selected_abilities(game, seat), ui_data=_panels(seat, present, game))
+    game_loop=loop, player_common=scene.common, alerts=sorted(set(events.get("alert", []))),
+    abilities=_selected_abilities(game, seat), ui_data=_panels(seat, scene.units, game))
   if seat.options.score:
-    observation.score.CopyFrom(_score(view))
-  effects = list(_effects(view))
-  if seat.options.raw:
-    observation.raw_data.CopyFrom(raw_pb.ObservationRaw(
-      player=_raw_player(view, seat), units=listed, map_state=_map_state(view), effects=effects,
-      event=raw_pb.Event(dead_units=sorted(set(events.get("dead", []))))))
+    observation.score.CopyFrom(scene.score)
+  if scene.raw is not None:
+    observation.raw_data.CopyFrom(scene.raw)
+    observation.raw_data.event.dead_units.extend(sorted(set(events.get("dead", []))))
   if seat.options.HasField("feature_layer"):
+    listed = list(scene.units.values())
     observation.feature_layer_data.CopyFrom(spatial_pb.ObservationFeatureLayer(
-      renders=layers.screen(view, seat, listed, effects),
-      minimap_renders=layers.minimap(view, seat, listed)))
+      renders=layers.screen(scene.view, seat, listed, scene.effects),
+      minimap_renders=layers.minimap(scene.view, seat, listed)))
   return sc_pb.ResponseObservation(
     actions=events.get("action", []), action_errors=events.get("error", []),
     chat=events.get("chat", []), observation=observation)
+
+
+def _scene(game: Game, seat: ServerSeat, reveal: bool) -> Scene:
+  """Returns the scene of a seat; game loops between steps show the same one."""
+  view = interface_actions.make_view(game, seat)
+  key = view.frame, view.selected, view.screen, reveal
+  last = seat.scene
+  if last is not None and last.key[0] is view.frame and last.key[1:] == key[1:]:
+    return last
+  if reveal:
+    view = view._replace(frame=revealed(view.frame))
+  listed, effects = raw_units.make_units(view), list(_effects(view))
+  raw = raw_pb.ObservationRaw(
+    player=_raw_player(view, seat), units=listed, map_state=_map_state(view), effects=effects,
+  ) if seat.options.raw else None
+  seat.scene = Scene(key, view, {unit.tag: unit for unit in listed}, effects,
+                     _player_common(view), _score(view), raw)
+  return seat.scene
 
 
 def revealed(frame: Frame) -> Frame:

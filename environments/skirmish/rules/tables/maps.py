@@ -12,6 +12,7 @@ step.
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +43,45 @@ class Terrain:
   passable: np.ndarray  # [K, G, G] bool, on the ground
   buildable: np.ndarray  # [K, G, G] bool
   high: np.ndarray  # [K, G, G] bool: invisible from below
-  fields: np.ndarray  # [K, blocks, G, G] int8: an index of DIRECTIONS, STRAIGHT or UNREACHABLE
+
+  @functools.cached_property
+  def fields(self) -> np.ndarray:
+    """All flow fields, [K, blocks, G, G] int8; a server that loads its programs needs few."""
+    blocks = range((self.cells // self.block) ** 2)
+    return np.stack([np.stack([self.field(i, block) for block in blocks])
+                     for i in range(len(self.passable))])
+
+  def field(self, map_index: int, block: int) -> np.ndarray:
+    """The flow field of a block: [G, G] int8, an index of DIRECTIONS, STRAIGHT or UNREACHABLE."""
+    known = self._known.get((map_index, block))
+    if known is None:
+      known = self._known[map_index, block] = _field(self, map_index, block)
+    return known
+
+  @functools.cached_property
+  def _known(self) -> dict[tuple[int, int], np.ndarray]:
+    return {}
+
+  @functools.cached_property
+  def _ways(self) -> tuple["_Ways | None", ...]:
+    """The ways on each map, None where nothing is in the way."""
+    return tuple(None if cells.all() else _Ways.of(cells) for cells in self.passable)
+
+
+class _Ways(NamedTuple):
+  """What all flow fields of a map share."""
+
+  graph: sparse.csr_matrix  # of steps between neighbouring passable cells
+  roomy: np.ndarray  # [G, G] bool, cells whose neighbours are passable too
+  can_step: list[np.ndarray]  # by DIRECTIONS: [G, G] bool
+  cells: tuple[np.ndarray, np.ndarray]  # rows and columns of the passable cells
+
+  @classmethod
+  def of(cls, passable: np.ndarray) -> "_Ways":
+    """The ways on a map of passable cells, [G, G] bool."""
+    ys, xs = np.nonzero(passable)
+    return cls(_graph(passable), ~_spread(~passable),
+               [_can_step(passable, dx, dy) for dx, dy in DIRECTIONS], (ys, xs))
 
 
 def _middles(cells: int) -> list[np.ndarray]:
@@ -155,29 +194,23 @@ def _in_line(roomy: np.ndarray, goal: tuple[int, int]) -> np.ndarray:
   return free
 
 
-def _fields(passable: np.ndarray, block: int) -> np.ndarray:
-  """The flow field of each block of cells: [blocks, G, G] int8."""
-  g = len(passable)
-  count = g // block
-  if passable.all():
-    return np.full((count * count, g, g), STRAIGHT, np.int8)
-  graph, roomy = _graph(passable), ~_spread(~passable)
-  ys, xs = np.nonzero(passable)
-  fields = []
-  for row in range(count):
-    for column in range(count):
-      # The goal is the passable cell nearest to the block's middle.
-      middle = (row + 0.5) * block - 0.5, (column + 0.5) * block - 0.5
-      best = np.argmin((ys - middle[0]) ** 2 + (xs - middle[1]) ** 2)
-      goal = int(ys[best]), int(xs[best])
-      far = csgraph.dijkstra(graph, indices=goal[0] * g + goal[1]).reshape(g, g)
-      ways = np.stack([
-        np.where(_can_step(passable, dx, dy),
-                 _shifted(far, dx, dy, np.inf) + np.hypot(dx, dy), np.inf)
-        for dx, dy in DIRECTIONS])
-      field = np.where(np.isfinite(far), np.argmin(ways, axis=0), UNREACHABLE)
-      fields.append(np.where(_in_line(roomy, goal), STRAIGHT, field).astype(np.int8))
-  return np.stack(fields)
+def _field(terrain: Terrain, map_index: int, block: int) -> np.ndarray:
+  """The flow field of a block of cells: [G, G] int8."""
+  g, ways = terrain.cells, terrain._ways[map_index]
+  if ways is None:
+    return np.full((g, g), STRAIGHT, np.int8)
+  row, column = divmod(block, g // terrain.block)
+  # The goal is the passable cell nearest to the block's middle.
+  middle = (row + 0.5) * terrain.block - 0.5, (column + 0.5) * terrain.block - 0.5
+  ys, xs = ways.cells
+  best = np.argmin((ys - middle[0]) ** 2 + (xs - middle[1]) ** 2)
+  goal = int(ys[best]), int(xs[best])
+  far = csgraph.dijkstra(ways.graph, indices=goal[0] * g + goal[1]).reshape(g, g)
+  lengths = np.stack([
+    np.where(can_step, _shifted(far, dx, dy, np.inf) + np.hypot(dx, dy), np.inf)
+    for can_step, (dx, dy) in zip(ways.can_step, DIRECTIONS, strict=True)])
+  field = np.where(np.isfinite(far), np.argmin(lengths, axis=0), UNREACHABLE)
+  return np.where(_in_line(ways.roomy, goal), STRAIGHT, field).astype(np.int8)
 
 
 @functools.cache
@@ -195,8 +228,7 @@ def make_terrain(cells: int, block: int) -> Terrain:
   near_cliff = np.stack([~p | (_spread(h) & _spread(~h)) for p, h in zip(
     passable, high, strict=True)])
   return Terrain(
-    cells=cells, block=block, passable=passable, buildable=~near_cliff, high=high,
-    fields=np.stack([_fields(p, block) for p in passable]))
+    cells=cells, block=block, passable=passable, buildable=~near_cliff, high=high)
 
 
 def _spread(cells: np.ndarray) -> np.ndarray:

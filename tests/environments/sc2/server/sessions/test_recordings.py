@@ -56,3 +56,16 @@ def test_other_files_are_named(data, message):
 def test_other_files_give_the_games_error(request_, error):
   info = recordings.replay_info(request_)
   assert sc_pb.ResponseReplayInfo.Error.Name(info.error) == error
+
+
+def test_a_relative_name_may_be_in_the_games_folder(tmp_path, monkeypatch):
+  monkeypatch.setenv("HOME", str(tmp_path))
+  monkeypatch.chdir(tmp_path)
+  name, folder = "game.SC2Replay", tmp_path / "Documents" / "StarCraft II" / "Replays"
+  request = sc_pb.RequestReplayInfo(replay_path=name)
+  assert recordings.replay_info(request).error == sc_pb.ResponseReplayInfo.InvalidReplayPath
+  folder.mkdir(parents=True)
+  (folder / name).write_bytes(archive(SETTINGS))
+  assert recordings.replay_info(request).game_duration_loops == 2240
+  (tmp_path / name).write_bytes(archive(SETTINGS | {"loops": 8}))  # the working folder comes first
+  assert recordings.replay_info(request).game_duration_loops == 8

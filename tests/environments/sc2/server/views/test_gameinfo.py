@@ -55,6 +55,13 @@ def test_each_player_gets_the_start_of_the_other(played):
     [(18.5, 5.5)], [(5.5, 18.5)]]
 
 
+def test_the_ground_is_drawn_once(played, monkeypatch):
+  first = gameinfo.start_raw(played, 0)
+  monkeypatch.setattr(gameinfo, "image", None)  # drawing would raise
+  assert gameinfo.start_raw(played, 0) == first
+  assert len(gameinfo.start_raw(played, 1).start_locations) == 1
+
+
 @pytest.mark.parametrize("realistic, place", [(False, (80, 16)), (True, (79.5, 16.5))])
 def test_realistic_maps_show_the_start_and_the_ramps_of_clients(realistic, place):
   rules = engine.rules_of("large")

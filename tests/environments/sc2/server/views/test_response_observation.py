@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from starleague.agent import types
-from starleague.environments.sc2.protocol import raw_pb, sc_pb, ui_pb
+from starleague.environments.sc2.protocol import debug_pb, raw_pb, sc_pb, ui_pb
 from starleague.environments.sc2.server.game import engine, game
 from starleague.environments.sc2.server.game.battlefields import Battlefield
-from starleague.environments.sc2.server.views import response_observation
+from starleague.environments.sc2.server.views import raw_units, response_observation
 from starleague.environments.sc2.server.views.seats import ServerSeat
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, SCV
@@ -132,3 +132,30 @@ def test_panels_show_the_selection():
   assert [unit.unit_type for unit in several.ui_data.multi.units] == [SCV] * 3
   assert {ability.ability_id for ability in production.abilities} == {1}
   assert {23, 16} <= {ability.ability_id for ability in several.abilities}
+
+
+def test_units_are_drawn_once_a_step_camera_and_fog(monkeypatch):
+  drawn, real = [], raw_units.make_units
+
+  def counted(view):
+    drawn.append(view.frame.loop)
+    return real(view)
+
+  async def script(session):
+    await play.start(session, options=play.interface(16, 16))
+    monkeypatch.setattr(raw_units, "make_units", counted)
+    seen = [(await play.step(session, 2)).observation for _ in range(7)]  # game loops 2 to 14
+    assert [one.game_loop for one in seen] == [2, 4, 6, 8, 10, 12, 14] and drawn == [0, 8]
+    for field in ("raw_data", "score", "player_common", "feature_layer_data"):
+      assert getattr(seen[3], field) == getattr(seen[6], field)
+    camera = sc_pb.RequestAction()
+    camera.actions.add().action_raw.camera_move.center_world_space.x = 9
+    await play.ask(session, action=camera)
+    await play.step(session, 1)
+    assert drawn == [0, 8, 8]
+    await play.step(session, 1)
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"game_state": debug_pb.show_map}]))
+    await play.step(session, 1)
+    await play.step(session, 1)
+    assert drawn == [0, 8, 8, 16, 16]
+  play.run(script)

@@ -128,3 +128,13 @@ def test_ramp_homes_are_on_high_ground_and_ramps_are_not_buildable(tier, terrain
   columns = [c for c in range(cell(terrain, (maps.PLATEAU * scale - 0.5, 0.0))[1] + 1)
              if terrain.passable[1, row, c]]
   assert len(columns) == round(4 * scale)
+
+
+def test_a_single_field_is_that_of_all_fields():
+  terrain = maps.make_terrain.__wrapped__(48, 16)  # not cached: no field is known
+  assert terrain.fields.shape == (3, 9, 48, 48)
+  other = maps.make_terrain.__wrapped__(48, 16)
+  for k in range(3):
+    for block in (8, 0, 4):
+      np.testing.assert_array_equal(other.field(k, block), terrain.fields[k, block])
+  assert other.field(1, 4) is other.field(1, 4)

@@ -41,7 +41,7 @@ class UnrollOutput(NamedTuple):
 
 
 class Policy(NamedTuple):
-  """Five pure functions.
+  """Six pure functions.
 
   init(key) -> params, float32.
   initial_state() -> the core state at the start of a game.
@@ -50,6 +50,8 @@ class Policy(NamedTuple):
   unroll_batch(params, trajectories) -> UnrollOutput of steps [T + 1, B, ...] and initial states
     [B, ...]: logits and baselines [T + 1, B, ...], state [B, ...]. Equals `unroll` vmapped, and is
     faster.
+  step_with_values(params, key, observation, privileged, state) -> StepOutput of `step`, and the
+    five values [5] float32, in the order of types.REWARDS.
   """
 
   init: Callable[[jax.Array], Params]
@@ -57,6 +59,9 @@ class Policy(NamedTuple):
   step: Callable[[Params, jax.Array, types.Observation, types.CoreState], StepOutput]
   unroll: Callable[[Params, types.Trajectory], UnrollOutput]
   unroll_batch: Callable[[Params, types.Trajectory], UnrollOutput]
+  step_with_values: Callable[
+    [Params, jax.Array, types.Observation, types.Privileged, types.CoreState],
+    tuple[StepOutput, jax.Array]]
 
 
 class _Networks(NamedTuple):
@@ -83,7 +88,8 @@ def make_policy(config: AgentConfig) -> Policy:
     initial_state=functools.partial(core.initial_state, config),
     step=functools.partial(_step, networks),
     unroll=functools.partial(_unroll, unroll_batch),
-    unroll_batch=unroll_batch)
+    unroll_batch=unroll_batch,
+    step_with_values=functools.partial(_step_with_values, networks))
 
 
 def _transform(config: AgentConfig) -> tuple[Callable[[jax.Array], Params], _Networks]:
@@ -126,13 +132,27 @@ def _head_inputs(encoding: encoders.Encoding, core_output: jax.Array,
     observation=observation)
 
 
-def _step(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
-          state: types.CoreState) -> StepOutput:
+def _act(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
+         state: types.CoreState) -> tuple[StepOutput, jax.Array]:
+  """Returns the step's output, and the core's."""
   encoding = networks.encode(params, None, observation)
   output, states = networks.core(params, None, encoding.core_input[None], jnp.ones(1), state)
   inputs = _head_inputs(encoding, output[0], observation)
   action, log_prob, logits = networks.sample(params, None, key, inputs)
-  return StepOutput(action, log_prob, logits, jax.tree.map(lambda x: x[0], states))
+  step = StepOutput(action, log_prob, logits, jax.tree.map(lambda x: x[0], states))
+  return step, output[0]
+
+
+def _step(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
+          state: types.CoreState) -> StepOutput:
+  return _act(networks, params, key, observation, state)[0]
+
+
+def _step_with_values(networks: _Networks, params: Params, key: jax.Array,
+                      observation: types.Observation, privileged: types.Privileged,
+                      state: types.CoreState) -> tuple[StepOutput, jax.Array]:
+  step, core_output = _act(networks, params, key, observation, state)
+  return step, networks.baselines(params, None, core_output, observation, privileged)
 
 
 def _unroll_batch(config: AgentConfig, networks: _Networks, params: Params,

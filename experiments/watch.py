@@ -23,7 +23,7 @@ from starleague.viewers.watch import gif, page, summary, terminal
 
 ARGUMENTS = [("REPLAY",), ("PLAYER_1", "PLAYER_2")]
 
-for _name in ("run_dir", "seed", "tier", "races", "map"):
+for _name in ("run_dir", "seed", "tier", "races", "map", "z", "predictions"):
   flags.declare_key_flag(_name)
 _PLAY = flags.DEFINE_bool(
   "play", False, "Play a game first. The two arguments are then the players: scripted ones such as "
@@ -48,7 +48,7 @@ _VIEW = flags.DEFINE_integer(
 
 def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
   """Loads a replay and computes its states; refuses flags of a played game."""
-  for flag in (_SAVE, _SWAP_SIDES):
+  for flag in (_SAVE, _SWAP_SIDES, run_flags.Z, run_flags.PREDICTIONS):
     if flag.present:
       raise UserError(f"--{flag.name} needs --play: {path} is a recorded game")
   replay = replays.load(path)
@@ -64,7 +64,8 @@ def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
     choose_players.require_file(flag.name, flag.value)
   replay = choose_players.play(
     names, seed=run_flags.SEED.value, run_dir=run_flags.RUN_DIR.value, tier=run_flags.TIER.value,
-    races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value)
+    races=run_flags.RACES.value, map_name=run_flags.MAP.value, swap_sides=_SWAP_SIDES.value,
+    library=run_flags.Z.value, predictions=run_flags.PREDICTIONS.value)
   if _SAVE.value is not None:
     path = replays.save(_SAVE.value, replay)
     print(f"replay={path} kilobytes={path.stat().st_size / 1000:.1f} steps={replay.steps}",

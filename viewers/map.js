@@ -227,7 +227,8 @@ function drawScans(context, size, scale, scans) {
 }
 
 // Draws a scene {mapSize, terrain (or null), creep, patches, things, ghosts, shots, deaths, scans};
-// with fog of war also {cells, shade(row, column)}. Returns the canvas's width.
+// with fog of war also {cells, shade(row, column)}. `below` and `above`, if given, draw below and
+// above the units: (context, size). Returns the canvas's width.
 function drawScene(canvas, scene) {
   const [context, size] = sized(canvas), scale = size / scene.mapSize;
   drawGround(context, size, scene.mapSize, scene.terrain);
@@ -235,6 +236,7 @@ function drawScene(canvas, scene) {
   for (const {x, y, share, geyser} of scene.patches)
     (geyser ? geyserShape : patchShape)(context, x * size, y * size, scale, share);
   if (scene.shade) drawFog(context, size, scene.cells, scene.shade);
+  if (scene.below) scene.below(context, size);
   for (const {type, x, y, player} of scene.ghosts)
     structureShape(context, type, x * size, y * size, type.radius * scale, TEAM[player], 1, true);
   for (const thing of scene.things)
@@ -247,5 +249,6 @@ function drawScene(canvas, scene) {
   drawDeaths(context, size, scale, scene.deaths);
   drawScans(context, size, scale, scene.scans);
   for (const thing of scene.things) drawBars(context, size, scale, thing);
+  if (scene.above) scene.above(context, size);
   return size;
 }

@@ -112,6 +112,8 @@ def _league() -> dict:
     "evaluators": 1,  # processes that play evaluation games
     "evaluator_niceness": 19,  # priority, 0 to 19: evaluators leave the processor to the others
     "evaluation_games": 2,  # games of an evaluator's assignment
+    # Whether kept replays hold the predictions of agents, for their pages; Skirmish only.
+    "replay_predictions": False,
   }
 
 

@@ -35,7 +35,7 @@ def make_session(game: GameConfig, match_up: base.MatchUp, seed: int,
     speed: factor of real time.
   """
   match_up = live.with_controllers(match_up, (None, opponent))
-  seat = live.LivePlayer(opponent, game)
+  seat = live.LivePlayer(opponent, game, predictions=True)
   rehearsal = live.LiveGame(game, match_up, seed)
   nothing = play_orders.no_action(tables.make_rules(*game))
   for _ in range(2):
@@ -181,7 +181,7 @@ class Session:
     actions = {self._me: self._next_action()}
     if game.due[other]:
       actions[other] = self._opponent.act(game, other)
-    game.step(actions)
+    game.step(actions, {other: self._opponent.predictions})
     self._observation = live.observe(game, self._me)
     self._message = play_orders.refusal_text(self._observation) or self._message
 

@@ -16,7 +16,7 @@ from starleague.environments.skirmish.rules.state.queries import is_geyser
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import constants
 from starleague.viewers import catalog, pages
-from starleague.viewers.watch import frames, log, summary
+from starleague.viewers.watch import frames, log, predictions, summary, z
 
 TEMPLATE = pathlib.Path(__file__).with_name("watch.html")
 
@@ -74,6 +74,8 @@ def page_data(replay: Replay, states: State) -> dict[str, Any]:
     "geyserVespene": rules.tier.geyser_vespene, "terrain": frames.terrain(replay),
     "scanRadius": constants.SCAN_RADIUS * rules.tier.sight_scale,
     "creepRadius": constants.CREEP_RADIUS,
+    "z": z.z_entries(replay, states),
+    "predictions": predictions.page_predictions(replay, derived, pack),
     **{name: [list(line) for line in found] for name, found in lines.items()},
     "arrays": {name: pack(values) for name, values in arrays.items()}}
 

@@ -111,9 +111,27 @@ function showLog(step) {
   if (logged !== before) $("log").scrollTop = $("log").scrollHeight;
 }
 
+const CURVE_PAD = 8;
+
+function curvePlace(step, width) {  // of a step in a curve
+  return CURVE_PAD + (width - 2 * CURVE_PAD) * step / (game.steps || 1);
+}
+
+function stepAt(x, width) {  // inverts curvePlace
+  return (x - CURVE_PAD) / (width - 2 * CURVE_PAD) * game.steps;
+}
+
+function finishCurve(context, height, label, width) {  // its label, and a line at the present
+  context.fillStyle = "#64748b";
+  context.font = `12px ${FONT}`;
+  context.textBaseline = "top";
+  context.fillText(label, CURVE_PAD, 0);
+  context.fillStyle = "#334155";
+  context.fillRect(curvePlace(now, width) - 0.75, 0, 1.5, height);
+}
+
 function drawCurve() {
-  const [context, width, height] = sized($("curve")), pad = 8, total = game.steps || 1;
-  const at = step => pad + (width - 2 * pad) * step / total;
+  const [context, width, height] = sized($("curve")), at = step => curvePlace(step, width);
   const army = (player, step) =>
     arrays.figures[(2 * step + player) * game.figures.length + figure.army];
   let most = 1;
@@ -136,12 +154,7 @@ function drawCurve() {
     context.fill();
     context.globalAlpha = 1;
   }
-  context.fillStyle = "#64748b";
-  context.font = `12px ${FONT}`;
-  context.textBaseline = "top";
-  context.fillText(`army units, 0 to ${most}`, pad, 0);
-  context.fillStyle = "#334155";
-  context.fillRect(at(now) - 0.75, 0, 1.5, height);
+  finishCurve(context, height, `army units, 0 to ${most}`, width);
 }
 
 function makeLegend() {

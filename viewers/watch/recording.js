@@ -8,7 +8,7 @@ const BITS = {hurt: 1, seen: 2, fired: 4, stimmed: 8, boosted: 16, injected: 32,
               vespene: 128};  // of arrays.flags
 const figure = Object.fromEntries(game.figures.map((name, i) => [name, i]));
 
-let arrays, slots, structures, facing, explored, deaths;
+let arrays, predicted, slots, structures, facing, explored, deaths;
 
 async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), letter => letter.charCodeAt(0));
@@ -23,10 +23,15 @@ async function unpack(packed) {
   return values;
 }
 
+async function unpackAll(packed) {
+  const names = Object.keys(packed);
+  const found = await Promise.all(names.map(name => unpack(packed[name])));
+  return Object.fromEntries(names.map((name, i) => [name, found[i]]));
+}
+
 async function load() {
-  const names = Object.keys(game.arrays);
-  const found = await Promise.all(names.map(name => unpack(game.arrays[name])));
-  arrays = Object.fromEntries(names.map((name, i) => [name, found[i]]));
+  arrays = await unpackAll(game.arrays);
+  predicted = game.predictions && await unpackAll(game.predictions.arrays);
   slots = game.arrays.kind.shape[2];
   structures = game.arrays.built.shape[2];
   prepare();

@@ -21,7 +21,7 @@ function things(step, part) {  // structures and units, `part` of the way to the
       const moves = kind[j] === kind[i] && Math.hypot(dx, dy) < FAR * PLACES;
       const s = slot < structures ? (2 * step + player) * structures + slot : -1;
       found.push({
-        player, type: game.types[kind[i]], health: health[i], shield: arrays.shield[i],
+        player, slot, type: game.types[kind[i]], health: health[i], shield: arrays.shield[i],
         facing: facing[i], hurt: flags[i] & BITS.hurt, fired: flags[i] & BITS.fired,
         stimmed: flags[i] & BITS.stimmed, boosted: flags[i] & BITS.boosted,
         injected: flags[i] & BITS.injected, minerals: flags[i] & BITS.minerals,
@@ -39,7 +39,7 @@ function ghosts(step) {  // enemy structures that the view's player remembers
     const i = (2 * step + view - 1) * structures + slot, enemy = 2 - view;
     const seen = arrays.flags[(2 * step + enemy) * slots + slot] & BITS.seen;
     if (arrays.known_kind[i] && !seen)
-      found.push({type: game.types[arrays.known_kind[i]], player: enemy,
+      found.push({type: game.types[arrays.known_kind[i]], player: enemy, slot,
                   x: arrays.known_x[i] / PLACES, y: arrays.known_y[i] / PLACES});
   }
   return found;
@@ -68,9 +68,9 @@ function drawMap() {
     const word = first + row * words + (column >> 5), bit = 1 << (column & 31);
     return arrays.visible[word] & bit ? 0 : explored[word] & bit ? 1 : 2;
   };
-  const shown = things(step, now - step);
+  const shown = things(step, now - step), remembered = ghosts(step);
   const size = drawScene($("map"), {
-    mapSize: game.mapSize, things: shown, ghosts: ghosts(step), cells, shade: view ? shade : null,
+    mapSize: game.mapSize, things: shown, ghosts: remembered, cells, shade: view ? shade : null,
     terrain, shots: shotsIn(shown, game.mapSize), scans: scansOf(step),
     creep: shown.filter(({type, built}) => type.creep && built === 100)
       .map(({x, y}) => ({x, y, radius: game.creepRadius})),
@@ -78,7 +78,9 @@ function drawMap() {
       / (game.geysers[i] ? game.geyserVespene : game.patchMinerals)}))
       .filter(patch => patch.share > 0),
     deaths: deaths.map(death => ({...death, age: (now - death.t) / FADE}))
-      .filter(({age, player, seen}) => age > 0 && age < 1 && sees(player, seen))});
+      .filter(({age, player, seen}) => age > 0 && age < 1 && sees(player, seen)),
+    below: (context, size) => drawHeats(context, size, 1),
+    above: (context, size) => drawAbove(context, size, shown, remembered)});
   showTip(shown, size);
 }
 

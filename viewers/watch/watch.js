@@ -9,6 +9,7 @@ function show() {
   const step = Math.min(Math.floor(now), game.steps);
   drawMap();
   drawCurve();
+  drawValues();
   $("scrub").value = step;
   $("banner").hidden = now < game.steps;
   const time = clock(now);
@@ -17,6 +18,7 @@ function show() {
   shownStep = step;
   showFigures(step);
   showLog(step);
+  showPredictions(step);
 }
 
 const ICONS = {
@@ -71,7 +73,8 @@ function pressed(event) {
     Home: () => go(0), End: () => go(game.steps),
     ArrowUp: () => setSpeed(SPEEDS.indexOf(speed) + 1),
     ArrowDown: () => setSpeed(SPEEDS.indexOf(speed) - 1),
-    0: () => setView(0), 1: () => setView(1), 2: () => setView(2)};
+    0: () => setView(0), 1: () => setView(1), 2: () => setView(2),
+    h: () => toggleLayer(0), u: () => toggleLayer(1), c: () => toggleLayer(2)};
   if (!(event.key in actions)) return;
   event.preventDefault();
   actions[event.key]();
@@ -90,6 +93,10 @@ function fromAddress() {  // pauses at #t=SECONDS&view=0..2; false without a tim
 function listen() {
   $("scrub").addEventListener("input", () => go(+$("scrub").value));
   $("play").addEventListener("click", () => setPlaying(!playing));
+  for (const kind of ["pointerdown", "pointermove"])
+    $("value").addEventListener(kind, event => {
+      if (event.buttons) go(stepAt(event.offsetX, $("value").clientWidth));
+    });
   for (const kind of ["pointermove", "pointerdown"])  // a tap moves no pointer
     $("map").addEventListener(kind, event => {
       pointer = {x: event.offsetX, y: event.offsetY};
@@ -104,6 +111,7 @@ function listen() {
 async function main() {
   await load();
   makePanels();
+  makePredictions();
   $("clock").append(clock(0), element("span", "", ` of ${clock(game.steps)}`));
   $("scrub").max = game.steps;
   listen();

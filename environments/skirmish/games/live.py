@@ -13,10 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types
+from starleague.agent.predictions import Predictions
 from starleague.environments import base
 from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
+  Predicted,
   Replay,
   check_seed,
   hash_steps,
@@ -28,6 +30,11 @@ from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CO
 
 # (params, key, state, player, memory) -> (Action, memory), unbatched.
 Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]
+# The same with the predictions behind the action: -> (Action, memory, Predictions).
+Predict = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any, Predictions]]
+
+
+_NO_PREDICTIONS: Mapping[int, Predictions | None] = {}
 
 
 class Controller(NamedTuple):
@@ -39,6 +46,7 @@ class Controller(NamedTuple):
   memory: Any = ()  # before the first observation
   mmr: int = base.AGENT_MMR
   income: int = 100  # percent
+  predict: Predict | None = None  # the decisions of `decide` with predictions; None: it has none
 
 
 def with_controllers(match_up: base.MatchUp,
@@ -76,6 +84,7 @@ class LiveGame:
       self._update_status()
     self._actions, self._acts = exact.no_actions(game, STEPS_PER_HASH)
     self._taken: list[tuple] = []
+    self._predicted: list[tuple[int, Predictions]] = []  # by index of the action
     self._hashes = [exact.state_hash(self.state)]
 
   def _update_status(self) -> None:
@@ -86,11 +95,13 @@ class LiveGame:
     """Returns the random key of a player's noise at this step."""
     return jax.random.fold_in(jax.random.fold_in(self._noise, self.steps), player)
 
-  def step(self, actions: Mapping[int, types.Action]) -> None:
+  def step(self, actions: Mapping[int, types.Action],
+           predictions: Mapping[int, Predictions | None] = _NO_PREDICTIONS) -> None:
     """Plays one environment step.
 
     Args:
       actions: by player, of exactly the players that are due.
+      predictions: by player, those behind its action, for the replay.
 
     Raises:
       ValueError: the game is over, or the actions are not those of the players that are due.
@@ -104,6 +115,8 @@ class LiveGame:
     for player in sorted(actions):
       for values, value in zip(self._actions, actions[player], strict=True):
         values[0, player] = value
+      if (predicted := predictions.get(player)) is not None:
+        self._predicted.append((len(self._taken), predicted))
       self._taken.append((self.steps, player, *(v[0, player].copy() for v in self._actions)))
     with jax.default_device(self.device):
       self._track, self.state = self._program.run(
@@ -130,15 +143,39 @@ class LiveGame:
       game=self.game, match_up=jax.tree.map(np.asarray, self.match_up), seed=self.seed,
       players=names, steps=self.steps, winner=self.winner, step=np.array(step, np.int32),
       player=np.array(player, np.uint8), actions=types.Action(*actions), hashes=tuple(hashes),
-      rules=exact.rules_digest(self.game.tier), recorded_with=exact.recorded_with())
+      rules=exact.rules_digest(self.game.tier), recorded_with=exact.recorded_with(),
+      predicted=self._predictions())
+
+  def _predictions(self) -> Predicted | None:
+    """Returns the predictions so far; None if there are none."""
+    if not self._predicted:
+      return None
+    actions, found = zip(*self._predicted, strict=True)
+    return Predicted(np.array(actions, np.int32),
+                     jax.tree.map(lambda *values: np.stack(values), *jax.device_get(found)))
 
 
 class LivePlayer:
-  """A player in a live game: its controller, compiled, and its memory."""
+  """A player in a live game: its controller, compiled, and its memory.
 
-  def __init__(self, controller: Controller, game: GameConfig):
+  Attributes:
+    name: of the controller.
+    predictions: behind the latest action, JAX arrays; None if they are not computed.
+  """
+
+  def __init__(self, controller: Controller, game: GameConfig, predictions: bool = False):
+    """Starts before the first observation.
+
+    Args:
+      controller: made for `game`.
+      game: the arguments of the environment.
+      predictions: whether to compute the predictions of a controller that has some. They are
+        outputs of the program that acts.
+    """
     self.name, self._controller, self._memory = controller.name, controller, controller.memory
-    self._decide = _compiled(controller.decide, game.max_selected)
+    self.predictions: Predictions | None = None
+    decide = controller.predict if predictions and controller.predict else controller.decide
+    self._decide = _compiled(decide, game.max_selected)
 
   def reset(self) -> None:
     """Clears the memory, for a new game."""
@@ -152,26 +189,27 @@ class LivePlayer:
       player: the player that it controls, 0 or 1.
     """
     with jax.default_device(live.device):
-      action, self._memory = self._decide(
+      action, self._memory, *predictions = self._decide(
         self._controller.params, live.key(player), live.state, jnp.int32(player), self._memory)
+    self.predictions = predictions[0] if predictions else None
     return jax.tree.map(np.asarray, action)
 
 
 @functools.cache
-def _compiled(decide: Decide, max_selected: int) -> Any:
+def _compiled(decide: Decide | Predict, max_selected: int) -> Any:
   """Compiles the decisions of controllers; casts their actions to the dtypes of the spec."""
   spec = types.action_spec(max_selected)
 
   def cast(*arguments):
-    action, memory = decide(*arguments)
-    return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), action, spec), memory
+    action, *rest = decide(*arguments)
+    return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), action, spec), *rest
 
   return jax.jit(cast)
 
 
 def record(controllers: tuple[Controller, Controller], seed: int, *,
            game: GameConfig = DEFAULT_GAME_CONFIG, match_up: base.MatchUp | None = None,
-           max_steps: int | None = None,
+           max_steps: int | None = None, predictions: bool = False,
            on_step: Callable[[], object] = lambda: None) -> Replay:
   """Plays a game and returns its replay.
 
@@ -182,6 +220,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     match_up: of numpy arrays; `base.make_match_up()` if not given. MMR and income are the
       controllers'.
     max_steps: stops after this many environment steps; the tier's own limit if not given.
+    predictions: whether the replay holds the predictions of agents.
     on_step: called after each environment step.
 
   Raises:
@@ -189,12 +228,13 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
   """
   match_up = base.make_match_up() if match_up is None else match_up
   live = LiveGame(game, with_controllers(match_up, controllers), seed)
-  players = [LivePlayer(controller, game) for controller in controllers]
+  players = [LivePlayer(controller, game, predictions) for controller in controllers]
   limit = tiers.TIERS[game.tier].loop_limit // constants.LOOPS_PER_STEP + 1
   limit = limit if max_steps is None else min(max_steps, limit)
   while live.winner < 0 and live.steps < limit:
-    live.step({player: players[player].act(live, player)
-               for player in np.flatnonzero(live.due).tolist()})
+    due = np.flatnonzero(live.due).tolist()
+    live.step({player: players[player].act(live, player) for player in due},
+              {player: players[player].predictions for player in due})
     on_step()
   return live.replay((controllers[0].name, controllers[1].name))
 

@@ -2,6 +2,9 @@
 
 The array `manifest` is JSON and holds all scalars and names. `step`, `player` and `action.FIELD`
 hold the actions, one row each. `z.FIELD` hold both players' z. Nothing is pickled.
+
+Agents' predictions are an optional block: `predictions` in the manifest is its version, and
+`predictions.action` and `predictions.FIELD` are arrays of one row per action with predictions.
 """
 
 import json
@@ -11,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from starleague.agent import predictions as agent_predictions
 from starleague.agent import types, vocabulary
+from starleague.agent.predictions import Predictions
 from starleague.common import arrays, files
 from starleague.common.errors import UserError
 from starleague.environments import base
@@ -19,6 +24,7 @@ from starleague.environments.skirmish.rules.tables import constants, tables, tie
 from starleague.environments.skirmish.rules.tables.tables import GameConfig
 
 SCHEMA = 2
+PREDICTIONS_VERSION = 1
 STEPS_PER_HASH = 256
 UNFINISHED = -1
 MOST_INCOME = 1000  # percent
@@ -30,6 +36,13 @@ MOST_SEED = 2 ** 31 - 1
 
 class ReplayError(UserError, ValueError):
   """A replay cannot be used; the message states the values expected and found."""
+
+
+class Predicted(NamedTuple):
+  """The predictions behind P actions of a replay, numpy arrays."""
+
+  action: np.ndarray  # [P] int32, ascending: index of the action
+  predictions: Predictions  # [P, ...]
 
 
 class Replay(NamedTuple):
@@ -47,6 +60,7 @@ class Replay(NamedTuple):
   hashes: tuple[str, ...]  # SHA-256 of the state after each of `hash_steps(steps)`
   rules: str  # digest of the tier's constants
   recorded_with: str  # version of JAX and kind of CPU
+  predicted: Predicted | None = None  # None if none were recorded
 
 
 _HEAD = {"manifest": arrays.Spec(np.uint8, ("bytes",))}
@@ -55,6 +69,7 @@ _MANIFEST = {
   "schema": int, **GameConfig.__annotations__, "seed": int, "players": list, "races": list,
   "map_index": int, "swap_sides": bool, "mmr": list, "income": list, "steps": int, "winner": int,
   "hashes": list, "rules": str, "recorded_with": str}
+_PREDICTIONS = "predictions"  # key of the manifest, only with predictions
 
 
 def hash_steps(steps: int) -> tuple[int, ...]:
@@ -72,10 +87,15 @@ def save(path: str | os.PathLike[str], replay: Replay) -> pathlib.Path:
     "income": np.asarray(match_up.income).tolist(), "steps": replay.steps, "winner": replay.winner,
     "hashes": replay.hashes, "rules": replay.rules, "recorded_with": replay.recorded_with}
   arrays = {
-    "manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8),
     "step": replay.step, "player": replay.player,
     **{f"action.{name}": values for name, values in replay.actions._asdict().items()},
     **{f"z.{name}": values for name, values in match_up.z._asdict().items()}}
+  if replay.predicted is not None:
+    manifest[_PREDICTIONS] = PREDICTIONS_VERSION
+    arrays |= {f"{_PREDICTIONS}.action": replay.predicted.action, **{
+      f"{_PREDICTIONS}.{name}": values
+      for name, values in replay.predicted.predictions._asdict().items()}}
+  arrays["manifest"] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
   with files.replacing(path, "wb") as file:
     np.savez_compressed(file, **arrays)
   return path
@@ -93,7 +113,11 @@ def load(path: str | os.PathLike[str]) -> Replay:
     manifest = _manifest(path, head["manifest"])
     game = GameConfig(*(manifest[name] for name in GameConfig._fields))
     most = {"bytes": _MOST_MANIFEST, "actions": 2 * manifest["steps"]}
-    found = arrays.read(path, _specs(game, manifest["steps"]), most)
+    specs = _specs(game, manifest["steps"])
+    if _PREDICTIONS in manifest:
+      specs |= _prediction_specs(game, manifest["steps"])
+      most["predictions"] = most["actions"]
+    found = arrays.read(path, specs, most)
   except arrays.ArraysError as error:
     raise ReplayError(str(error)) from error
   replay = Replay(
@@ -106,8 +130,10 @@ def load(path: str | os.PathLike[str]) -> Replay:
     player=found["player"],
     actions=types.Action(*(found[f"action.{name}"] for name in types.Action._fields)),
     hashes=tuple(manifest["hashes"]), rules=manifest["rules"],
-    recorded_with=manifest["recorded_with"])
+    recorded_with=manifest["recorded_with"], predicted=_predicted(found))
   _check_actions(path, replay)
+  if replay.predicted is not None:
+    _check_predictions(path, len(replay.step), replay.predicted)
   return replay
 
 
@@ -135,7 +161,10 @@ def _manifest(path: Any, text: np.ndarray) -> dict[str, Any]:
   if not isinstance(manifest, dict):
     raise ReplayError(f"{path}: manifest: expected an object, found {type(manifest).__name__}")
   _expect(path, "schema", SCHEMA, manifest.get("schema"))
-  _expect(path, "keys of the manifest", sorted(_MANIFEST), sorted(manifest))
+  version = manifest.get(_PREDICTIONS, PREDICTIONS_VERSION)
+  _expect(path, f"type of {_PREDICTIONS}", "int", type(version).__name__)
+  _expect(path, f"version of {_PREDICTIONS}", PREDICTIONS_VERSION, version)
+  _expect(path, "keys of the manifest", sorted(_MANIFEST), sorted({*manifest} - {_PREDICTIONS}))
   for key, kind in _MANIFEST.items():
     _expect(path, f"type of {key}", kind.__name__, type(manifest[key]).__name__)
     for text in manifest[key] if kind is list else [manifest[key]]:
@@ -192,3 +221,44 @@ def _check_actions(path: Any, replay: Replay) -> None:
   """Checks that actions are in order, one per player and step."""
   if np.any(np.diff(2 * replay.step.astype(np.int64) + replay.player) <= 0):
     raise ReplayError(f"{path}: step: expected ascending steps, one action per player and step")
+
+
+def _prediction_specs(game: GameConfig, steps: int) -> dict[str, arrays.Spec]:
+  """Returns what the arrays of predictions must be."""
+  last = max(0, 2 * steps - 1)
+  specs = {f"{_PREDICTIONS}.action": arrays.Spec(np.int32, ("predictions",), 0, last)}
+  for (name, spec), (low, high) in zip(
+      agent_predictions.predictions_spec()._asdict().items(),
+      agent_predictions.bounds(game.max_entities, game.location_size), strict=True):
+    specs[f"{_PREDICTIONS}.{name}"] = arrays.Spec(
+      spec.dtype, ("predictions", *spec.shape), low, high)
+  return specs
+
+
+def _predicted(found: dict[str, np.ndarray]) -> Predicted | None:
+  """Returns the predictions among the arrays of a file."""
+  if f"{_PREDICTIONS}.action" not in found:
+    return None
+  return Predicted(found[f"{_PREDICTIONS}.action"], Predictions(
+    *(found[f"{_PREDICTIONS}.{name}"] for name in Predictions._fields)))
+
+
+def _check_predictions(path: Any, actions: int, predicted: Predicted) -> None:
+  """Checks that predictions belong to actions, and that their probabilities are some."""
+  indices = predicted.action
+  if np.any(np.diff(indices) <= 0) or np.any(indices[-1:] >= actions):
+    raise ReplayError(f"{path}: {_PREDICTIONS}.action: expected ascending indices of {actions} "
+                      f"actions, found {indices.tolist()!s:.80}")
+  for name, values in predicted.predictions._asdict().items():
+    if not name.endswith("_probs"):
+      continue
+    rising = np.argwhere(np.diff(values.astype(np.int64)) > 0)
+    if rising.size:
+      row, place = rising[0]
+      raise ReplayError(f"{path}: {_PREDICTIONS}.{name}[{row}, {place + 1}]: expected at most "
+                        f"{values[row, place]}, found {values[row, place + 1]}")
+    most = agent_predictions.PROBABILITY_SCALE + values.shape[1] / 2  # each is rounded
+    sums = values.sum(axis=1, dtype=np.int64)
+    if name != "unit_probs" and np.any(sums > most):  # those are of several picks
+      raise ReplayError(f"{path}: {_PREDICTIONS}.{name}: expected a sum of at most {most:.0f}, "
+                        f"found {sums.max()}")

@@ -17,13 +17,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from starleague.agent import types
+from starleague.agent import predictions, types
 from starleague.agent.policy import Policy
 from starleague.environments.base import AGENT_MMR, make_match_up
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.games.exact import state_hash
-from starleague.environments.skirmish.games.live import Controller, Decide, record
+from starleague.environments.skirmish.games.live import Controller, Decide, Predict, record
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
@@ -74,7 +74,8 @@ def policy_player(name: str, policy: Policy, params: Any,
     game: the arguments of the environment.
     mmr: of the agent, as its observations show it.
   """
-  return Controller(name, _policy_decide(policy, game), params, policy.initial_state(), mmr)
+  return Controller(name, _policy_decide(policy, game), params, policy.initial_state(), mmr,
+                    predict=_policy_predict(policy, game))
 
 
 @functools.cache
@@ -86,6 +87,20 @@ def _policy_decide(policy: Policy, game: GameConfig) -> Decide:
     observation, _ = environment.observe(state, player)
     output = policy.step(params, key, observation, memory)
     return output.action, output.state
+
+  return decide
+
+
+@functools.cache
+def _policy_predict(policy: Policy, game: GameConfig) -> Predict:
+  """Returns the decisions of `_policy_decide` with predictions: outputs of the same step."""
+  environment = skirmish.make_skirmish(**game._asdict())
+
+  def decide(params, key, state, player, memory):
+    observation, privileged = environment.observe(state, player)
+    output, values = policy.step_with_values(params, key, observation, privileged, memory)
+    winloss = values[types.REWARDS.index("winloss")]
+    return output.action, output.state, predictions.predict(output, winloss, observation)
 
   return decide
 

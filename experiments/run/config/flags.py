@@ -101,6 +101,12 @@ RACES = flags.DEFINE_list(
   "races", ["random", "random"],
   "Races of the players, as protoss,zerg; random: drawn from --seed.")
 MAP = flags.DEFINE_string("map", "random", "Map: open, ramps or river; random: drawn from --seed.")
+PREDICTIONS = flags.DEFINE_bool(
+  "predictions", True, "Whether the replay of a played game holds the predictions of agents, for "
+  "its page.")
+Z = flags.DEFINE_string(
+  "z", None, "Library of z, such as RUN_DIR/z.npz: players get the z of a game of the same map, "
+  "races and side, drawn from --seed. Default: agents play without z.")
 
 for _flag in (ADDRESS, PARAMETERS, LEAGUE):
   flags.register_validator(_flag, is_address, message="expected host:port")

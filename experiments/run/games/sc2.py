@@ -94,6 +94,9 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
       except setup_requests.GameSetupError as error:
         raise SettingsError(f"config key {key!r}: {error}.") from error
     check_known(key, texts, texts)
+  if config.league.replay_predictions:
+    raise SettingsError("config key 'league.replay_predictions' must be False in StarCraft II: its "
+                        "replays hold no predictions.")
   if config.actor.demonstrators:
     raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
   if config.actor.pseudo_probability and not config.actor.library and config.init != _IMITATION:

@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import ml_collections
@@ -24,8 +24,15 @@ from starleague.experiments.run.config.errors import SettingsError, check_known,
 from starleague.experiments.run.games.entry import Game
 
 
+class Details(NamedTuple):
+  """`Parts.details` of Skirmish."""
+
+  game: GameConfig  # sizes
+  predictions: bool  # whether the replays of evaluators hold the predictions of agents
+
+
 def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
-  """Returns the agent and its games; `details` are the sizes of the game, a GameConfig."""
+  """Returns the agent and its games; `details` are a `Details`."""
   tier = config.environment.tier
   game = game_config(tier, preset)
   opponents = tuple(config.environment.opponents.split(","))
@@ -42,12 +49,16 @@ def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
     mmr=config.environment.mmr,
     compiled=CompiledGames(skirmish.make_skirmish(**game._asdict()), scripted,
                            types.POSITION_GRID / tiers.TIERS[tier].map_size),
-    details=game)
+    details=Details(game, config.league.replay_predictions))
 
 
 def game_of(parts: Parts) -> GameConfig:
   """Returns the sizes of a run's game."""
-  assert isinstance(parts.details, GameConfig), "these are not the parts of a run in Skirmish"
+  return _details(parts).game
+
+
+def _details(parts: Parts) -> Details:
+  assert isinstance(parts.details, Details), "these are not the parts of a run in Skirmish"
   return parts.details
 
 
@@ -82,7 +93,8 @@ class SkirmishArena:
 
   def __init__(self, parts: Parts, random: np.random.Generator):
     """Takes the parts of the run and the random numbers of the games."""
-    self._parts, self._random, self._game = parts, random, game_of(parts)
+    self._parts, self._random = parts, random
+    self._game, self._predictions = _details(parts)
 
   def _controller(self, player: league.Player, params: Any) -> replays.Controller:
     if params is None:
@@ -100,7 +112,7 @@ class SkirmishArena:
         self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
       replay = replays.record(
         (first, second), int(self._random.integers(2**31)), game=self._game, match_up=match_up,
-        on_step=on_step)
+        predictions=self._predictions, on_step=on_step)
       result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
 
       def save(path: pathlib.Path) -> None:

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from starleague.agent import make_policy, pretrained
+from starleague.agent import make_policy, pretrained, types
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
+from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.environments import base
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment, replay_format, replays
@@ -135,13 +136,46 @@ def make_setting(game: GameConfig, seed: int, races: Sequence[str], map_name: st
 
 
 def play(names: tuple[str, str], *, seed: int, races: Sequence[str], map_name: str,
-         swap_sides: bool = False, run_dir: str | None = None,
-         tier: str | None = None) -> replays.Replay:
-  """Plays a game of two named players; see `choose` and `make_setting`."""
+         swap_sides: bool = False, run_dir: str | None = None, tier: str | None = None,
+         library: str | None = None, predictions: bool = False) -> replays.Replay:
+  """Plays a game of two named players; see `choose`, `make_setting` and `with_z`.
+
+  Args:
+    names: of the players.
+    seed, races, map_name, swap_sides: see `make_setting`.
+    run_dir, tier: see `choose`.
+    library: path of a library of z; None: the players get none.
+    predictions: whether the replay holds the predictions of agents.
+  """
   game, players = choose(names, run_dir=run_dir, tier=tier)
   setting = make_setting(game, seed, races, map_name, swap_sides)
+  if library is not None:
+    setting = with_z(setting, library)
   return replays.record((players[0], players[1]), setting.seed, game=game,
-                        match_up=setting.match_up)
+                        match_up=setting.match_up, predictions=predictions)
+
+
+def with_z(setting: Setting, path: str) -> Setting:
+  """Returns a setting in which each player has the z of a game like it, drawn from the seed.
+
+  Args:
+    setting: of a game.
+    path: of a library of z, with games of the setting's map, races and sides.
+
+  Raises:
+    UserError: the file is no library or is damaged, or has no game of the match-up; names it.
+  """
+  match_up, random = setting.match_up, np.random.default_rng((setting.seed, 1))
+  name = dm_environment.map_names(setting.game.tier)[int(match_up.map_index)]
+  home, away = map(int, match_up.races)
+  try:
+    library = StatisticsLibrary.load(path)
+    rows = [random.choice(library.rows(name, *races, player ^ int(match_up.swap_sides)))
+            for player, races in enumerate(((home, away), (away, home)))]
+  except KeyError as error:
+    raise UserError(f"{path}: {error.args[0]}") from error
+  z = types.Statistics(*(values[rows] for values in library.z))
+  return setting._replace(match_up=match_up._replace(z=z))
 
 
 def require_file(flag: str, path: str | None) -> None:

@@ -1,13 +1,15 @@
 """Live games: turns, controllers and rejected arguments."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from starleague.agent import types
+from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
+from tests.environments.skirmish.games.trees import assert_equal
 
 MINI = GAME_CONFIGS["mini"]
 
@@ -32,7 +34,7 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
     return StepOutput(action, None, None, state + 1)
 
   policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
-                  unroll_batch=None)
+                  unroll_batch=None, step_with_values=None)
   agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
   steps = iter(range(99))
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12,
@@ -43,6 +45,67 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
   assert replay.step[mine].tolist() == [0, 1, 3, 6, 10]
   assert replay.actions.location[mine].tolist() == [0, 8, 24, 48, 80]
   replays.resimulate(replay)
+
+
+def _predicting_policy():
+  """Builds at cell 9 with row 2, or does nothing, in turn; its value falls with every step."""
+  function = vocabulary.FUNCTIONS.index("Build_Barracks_pt")
+
+  def step(params, key, observation, state):
+    builds = state % 2 == 0
+    action = types.zeros(types.action_spec(8))
+    action = action._replace(
+      function=jnp.where(builds, function, 0).astype(jnp.int16), delay=jnp.int16(params),
+      units=jnp.full(8, 64, jnp.int16).at[0].set(jnp.where(builds, 2, 64).astype(jnp.int16)),
+      location=jnp.where(builds, 9, 0))
+    logits = vocabulary.Arguments(
+      function=jnp.full(vocabulary.NUM_FUNCTIONS, -1e9).at[jnp.array([0, function])].set(0.0),
+      delay=None, queued=None, repeat=None, units=jnp.full((8, 65), -1e9).at[0, 2].set(0.0),
+      target_unit=jnp.zeros(64), location=jnp.full(1024, -1e9).at[jnp.array([9, 10])].set(
+        jnp.log(jnp.array([3.0, 1.0]))))
+    return StepOutput(action, None, logits, state + 1)
+
+  def step_with_values(params, key, observation, privileged, state):
+    del privileged
+    value = 0.5 - 0.25 * state.astype(jnp.float32)
+    return step(params, key, observation, state), jnp.stack([value, *[jnp.float32(0)] * 4])
+
+  return Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
+                unroll_batch=None, step_with_values=step_with_values)
+
+
+def test_predictions_are_recorded_with_the_actions(tmp_path):
+  pair = (replays.scripted_player("passive"),
+          replays.policy_player("agent", _predicting_policy(), 2 * constants.LOOPS_PER_STEP))
+  plain, replay, again = (replays.record(pair, 0, max_steps=7, predictions=flag)
+                          for flag in (False, True, True))
+  assert plain.predicted is None
+  assert_equal(plain, replay._replace(predicted=None))  # the same game
+  made, actions = replay.predicted.predictions, replay.predicted.action
+  assert replay.player[actions].tolist() == [1] * 4
+  assert replay.step[actions].tolist() == [0, 2, 4, 6]
+  np.testing.assert_allclose(made.value / 32767, [0.5, 0.25, 0.0, -0.25], atol=1e-4)
+  build = vocabulary.FUNCTIONS.index("Build_Barracks_pt")
+  assert made.functions[:, :2].tolist() == [sorted([0, build])] * 4
+  assert made.function_probs[:, :3].tolist() == [[32768, 32768, 0]] * 4
+  assert made.cells[:, :3].tolist() == [[9, 10, 0], [0, 0, 0]] * 2
+  assert made.cell_probs[:, :3].tolist() == [[49151, 16384, 0], [0, 0, 0]] * 2
+  assert made.units[:, 0].tolist() == [2, 0, 2, 0] and not made.target_probs.any()
+  assert made.unit_probs[:, 0].tolist() == [65535, 0, 65535, 0]
+  assert made.camera.tolist() == [[0, 0, 256, 256]] * 4
+  paths = [replays.save(tmp_path / f"{i}.npz", each) for i, each in enumerate((replay, again))]
+  assert paths[0].read_bytes() == paths[1].read_bytes()
+  assert_equal(replays.load(paths[0]), replay)
+  replays.resimulate(replay)
+
+
+def test_players_without_predictions_have_none():
+  game = live.LiveGame(MINI, replays.make_match_up(), 0)
+  player = live.LivePlayer(replays.scripted_player("passive"), MINI, predictions=True)
+  action = player.act(game, 0)
+  assert player.predictions is None
+  game.step({0: action, 1: action}, {0: player.predictions})
+  assert game.replay(("a", "b")).predicted is None
 
 
 def test_unknown_players_and_seeds_are_rejected():

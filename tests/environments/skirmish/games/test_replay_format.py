@@ -125,3 +125,75 @@ def test_a_failed_save_keeps_the_old_file(replay, path, monkeypatch):
   with pytest.raises(ZeroDivisionError):
     replays.save(path, replay)
   assert path.read_bytes() == before and [p.name for p in path.parent.iterdir()] == ["game.npz"]
+
+
+def test_predictions_are_an_optional_block(replay, path, predicted_path):
+  with np.load(path) as file:
+    assert not [name for name in file if name.startswith("predictions")]
+    assert "predictions" not in json.loads(file["manifest"].tobytes())
+  assert replays.load(path).predicted is None
+  loaded = replays.load(predicted_path)
+  assert loaded.predicted.action.shape == (20,)
+  assert np.all(replay.player[loaded.predicted.action] == 1)
+  assert_equal(loaded._replace(predicted=None), replay)
+  second = replays.save(predicted_path.with_name("second.npz"), loaded)
+  assert second.read_bytes() == predicted_path.read_bytes()
+  states = replays.resimulate(loaded)
+  assert states.loop[-1] == 8 * replay.steps
+
+
+@pytest.mark.parametrize(("changes", "arrays", "message"), [
+  ({"predictions": 2}, {}, "version of predictions: expected 1, found 2$"),
+  ({"predictions": "1"}, {}, "type of predictions: expected int, found str$"),
+  ({"predictions": True}, {}, "type of predictions: expected int, found bool$"),
+  (None, {"predictions.value": None},
+   "predictions.value: expected an array of this name, found "),
+  (None, {"predictions.cells": np.zeros((20, 32), np.int16)},
+   r"predictions.cells: expected int32\[20, 32\] .*found int16\[20, 32\]$"),
+  (None, {"predictions.units": np.zeros((19, 8), np.int16)},
+   r"predictions.units: expected int16\[20, 8\] .*found int16\[19, 8\]$")])
+def test_predictions_of_another_format_are_rejected(predicted_path, changes, arrays, message):
+  rewrite(predicted_path, changes, **arrays)
+  with pytest.raises(replays.ReplayError, match=message) as raised:
+    replays.load(predicted_path)
+  assert str(raised.value).startswith(f"{predicted_path}: ")
+
+
+@pytest.mark.parametrize(("field", "place", "value", "message"), [
+  ("value", 3, -32768, r"value\[3\]: expected -32767 to 32767, found -32768$"),
+  ("functions", (3, 1), 327, r"functions\[3, 1\]: expected 0 to 326, found 327$"),
+  ("units", (3, 1), 64, r"units\[3, 1\]: expected 0 to 63, found 64$"),
+  ("targets", (3, 1), -1, r"targets\[3, 1\]: expected 0 to 63, found -1$"),
+  ("cells", (3, 1), 1024, r"cells\[3, 1\]: expected 0 to 1023, found 1024$"),
+  ("camera", (3, 1), 257, r"camera\[3, 1\]: expected 0 to 256, found 257$"),
+  ("unit_probs", (3, 7), 65535, r"unit_probs\[3, 7\]: expected at most \d+, found 65535$"),
+  ("function_probs", 3, 60000, r"function_probs: expected a sum of at most 65538, found 300000$"),
+  ("action", 0, -1, r"action\[0\]: expected 0 to \d+, found -1$"),
+  ("action", 1, 0, r"action: expected ascending indices of \d+ actions, found \["),
+  ("action", 19, 10 ** 6, r"action\[19\]: expected 0 to \d+, found 1000000$")])
+def test_invalid_predictions_are_rejected(predicted_path, field, place, value, message):
+  with np.load(predicted_path) as file:
+    values = file[f"predictions.{field}"]
+  values[place] = value
+  rewrite(predicted_path, **{f"predictions.{field}": values})
+  with pytest.raises(replays.ReplayError, match=f"predictions.{message}"):
+    replays.load(predicted_path)
+
+
+def test_arrays_of_predictions_without_their_version_are_rejected(predicted_path):
+  with np.load(predicted_path) as file:
+    manifest = json.loads(file["manifest"].tobytes())
+  del manifest["predictions"]
+  rewrite(predicted_path, manifest=np.frombuffer(json.dumps(manifest).encode(), np.uint8))
+  message = "predictions.action: expected no array of this name"
+  with pytest.raises(replays.ReplayError, match=message):
+    replays.load(predicted_path)
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_every_kind_of_damage_to_predictions_is_one_line(predicted_path, kind):
+  name = "predictions.units"
+  damage.KINDS[kind](predicted_path, name)
+  with pytest.raises(replays.ReplayError) as error:
+    replays.load(predicted_path)
+  damage.check_message(str(error.value), predicted_path, name if kind in damage.OF_ARRAYS else "")

@@ -42,21 +42,22 @@ def test_a_match_alternates_sides_and_has_the_first_players_result(
     winner, result, monkeypatch, tmp_path):
   recorded = []
 
-  def record(players, seed, *, game, match_up, on_step):
+  def record(players, seed, *, game, match_up, predictions, on_step):
     on_step()
-    recorded.append((players, seed, bool(match_up.swap_sides)))
+    recorded.append((players, seed, bool(match_up.swap_sides), predictions))
     return modules.SimpleNamespace(winner=winner, steps=10)
 
   monkeypatch.setattr(replays, "record", record)
   monkeypatch.setattr(replays, "scripted_player", lambda name, game: name)
   monkeypatch.setattr(replays, "policy_player", lambda name, policy, params, game, mmr: params)
   monkeypatch.setattr(replays, "save", lambda path, replay: path.write_text(f"{replay.steps}"))
-  arena = skirmish.SkirmishArena(
-    registry.make_parts(settings.complete({})), np.random.default_rng(0))
+  config = settings.complete({}, {"league.replay_predictions": True} if winner else {})
+  arena = skirmish.SkirmishArena(registry.make_parts(config), np.random.default_rng(0))
   steps, play = [], arena.match([MAIN, SCRIPT], ["weights", None])
   played = [play(game, lambda: steps.append(1)) for game in range(2)]
   assert [each.result for each in played] == [result] * 2 and len(steps) == 2
   assert [each[0] for each in recorded] == [("weights", "rusher")] * 2
   assert [each[2] for each in recorded] == [False, True] and recorded[0][1] != recorded[1][1]
+  assert [each[3] for each in recorded] == [bool(winner)] * 2  # off by default
   played[0].save(tmp_path / "kept.npz")
   assert (tmp_path / "kept.npz").read_text() == "10"

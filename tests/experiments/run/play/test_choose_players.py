@@ -3,10 +3,13 @@
 from types import SimpleNamespace
 
 import jax
+import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
+from starleague.agent import types
 from starleague.common.errors import UserError
+from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
 from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CONFIG, GAME_CONFIGS
 from starleague.experiments.run.play import choose_players
 
@@ -50,3 +53,20 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
                      "default, mini"):
     choose_players.choose(("pretrained", "L7"), tier="large")
+
+
+def test_players_get_the_z_of_a_game_like_theirs(tmp_path):
+  """Player 1 starts on side 1: its z is that of side 1, its opponent's that of side 0."""
+  terran, games = types.RACES.index("terran"), []
+  for side in range(2):
+    executed = types.zeros(types.statistics_spec())
+    executed.units[[3 + side]] = True
+    games.append(PlayedGame("open", terran, terran, side, executed))
+  path = tmp_path / "z.npz"
+  StatisticsLibrary.from_games(games).save(path)
+  setting = choose_players.make_setting(GAME_CONFIGS["mini"], 5, ("random", "random"), "open", True)
+  z = choose_players.with_z(setting, path).match_up.z
+  assert [np.flatnonzero(row).tolist() for row in z.units] == [[4], [3]]
+  StatisticsLibrary.from_games(games[:1]).save(path)
+  with pytest.raises(UserError, match=r"z\.npz: No z for map open, terran against terran, side 1"):
+    choose_players.with_z(setting, path)

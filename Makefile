@@ -31,7 +31,7 @@ SHARE := --dist loadfile --no-loadscope-reorder
 # needs no Reverb.
 NEWEST_TESTS := tests/agent tests/learner/losses tests/test_portable.py
 
-.PHONY: help setup train league test test-fast test-full test-newest lint docs notebooks lock clean
+.PHONY: help setup train league offline-data test test-fast test-full test-newest lint docs notebooks lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,13 @@ train: $(VENV)/.stamp  ## train an agent on this machine; ARGS="--help" tells th
 
 league: $(VENV)/.stamp  ## run a league on this machine; ARGS="--help" tells the options
 	$(VENV)/bin/python -m starleague.experiments.league --run league $(ARGS)
+
+# Name and games of each dataset.
+OFFLINE := s:200 m:600 l:1800
+
+offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into runs/offline_data
+	for size in $(OFFLINE); do $(VENV)/bin/python -m starleague.experiments.demonstrate \
+	  --dataset runs/offline_data/$${size%:*} --games $${size#*:} || exit; done
 
 test: test-full test-newest  ## the whole suite, then test-newest
 

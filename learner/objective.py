@@ -107,10 +107,10 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
                      "supervised agent's parameters, or set teacher_kl and function_kl to 0")
   check_batch(batch)
   logits, baselines = _unroll(policy, params, batch)
-  learnt = _learnt(batch.steps, logits, baselines)
-  terms, metrics = _value_term(weights, learnt)
+  learnt = learnt_inputs(batch.steps, logits, baselines)
+  terms, metrics = value_term(weights, learnt)
   if streams := _nonzero(weights.policy):
-    term, by_reward = _vtrace_term(weights, streams, learnt)
+    term, by_reward = vtrace_term(weights, streams, learnt)
     terms["policy"] = term
     metrics |= by_reward
   if streams := _nonzero(weights.upgo):
@@ -126,7 +126,7 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
       distributions.kl, jax.lax.stop_gradient(teacher_logits), logits, batch.steps.action)
     terms |= _teacher_terms(weights, divergence, learnt.used, batch.steps.observation)
     metrics |= over_used("kl", divergence, learnt.used)
-  metrics |= _ratio_metrics(weights, learnt)
+  metrics |= ratio_metrics(weights, learnt)
   metrics |= over_used(
     "illegal", learnt.log_prob < 0.5 * distributions.NEGATIVE, learnt.used)
   return reduce_terms(terms, metrics, learnt.weight)
@@ -135,7 +135,7 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
 # Terms of the RL objective.
 
 
-def _value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Metrics]:
+def value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Metrics]:
   """Computes TD(lambda) of every baseline with a cost, whether or not its reward is active."""
   streams = _nonzero(weights.baseline)
   if not streams:
@@ -155,7 +155,7 @@ def _value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Me
   return {"value": Term(errors, names)}, metrics
 
 
-def _vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple[Term, Metrics]:
+def vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple[Term, Metrics]:
   """Computes the V-trace policy gradient, with one ratio per group, and its parts by reward."""
   values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
 
@@ -205,7 +205,7 @@ def _teacher_terms(weights: RLWeights, divergence: Array, used: Array,
   }
 
 
-def _ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
+def ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
   """Computes means of the clipped importance ratios, and the fraction that is clipped."""
   clip, weight = weights.clip_pg_rho, learnt.weight[:, None]
   clipped = weighted_mean(learnt.ratio > clip, weight, (0, 2))
@@ -216,13 +216,23 @@ def _ratio_metrics(weights: RLWeights, learnt: Learnt) -> Metrics:
 # Inputs of the terms.
 
 
+def hide_opponent(trajectories: Trajectory) -> Trajectory:
+  """Returns trajectories of which the value functions see the player's own side only."""
+  steps = trajectories.steps
+  hidden = {name: jax.tree.map(jnp.zeros_like, value)
+            for name, value in steps.privileged._asdict().items() if name.startswith("opponent_")}
+  return trajectories._replace(
+    steps=steps._replace(privileged=steps.privileged._replace(**hidden)))
+
+
 def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Arguments, Array]:
   """Returns logits [T + 1, B, ...] and baselines [T + 1, B, 5] of a batch."""
   output = policy.unroll_batch(params, batch)
   return output.logits, output.baselines
 
 
-def _learnt(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
+def learnt_inputs(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
+  """Returns the inputs of the terms, from steps [T + 1, B, ...] and the learner's outputs."""
   log_prob = each_step(distributions.log_prob, logits, steps.action)
   behaviour = jnp.stack(steps.log_prob, axis=-1)[:-1]
   weight = steps.weight[:-1]

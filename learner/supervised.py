@@ -15,6 +15,7 @@ import numpy as np
 
 from starleague.agent import distributions, parameters
 from starleague.agent.config import AgentConfig
+from starleague.agent.policy import UnrollOutput
 from starleague.agent.types import Action, Array, CoreState, Statistics, Trajectory
 from starleague.agent.vocabulary import Arguments
 from starleague.data import wire
@@ -115,17 +116,22 @@ def sl_loss(policy: Unrollable, params: Any, batch: Trajectory, weights: SLWeigh
   """
   weights = weights or SLWeights()
   found = compare(policy, params, batch)
-  metrics = over_used("cross_entropy", found.cross_entropy, found.used)
-  metrics |= over_used("accuracy", found.correct, found.used)
-  metrics |= over_used("illegal", ~found.legal, found.used)
-  costs = np.array(weights.arguments, np.float32)
-  terms = {"cross_entropy": Term(jnp.sum(costs * found.cross_entropy, -1, keepdims=True), ())}
-  loss, metrics = reduce_terms(terms, metrics, found.weight)
+  term, metrics = cross_entropy_term(weights, found)
+  loss, metrics = reduce_terms({"cross_entropy": term}, metrics, found.weight)
   if weights.l2 > 0.0:
     penalty = weights.l2 * l2(params)
     loss += penalty
     metrics |= jax.lax.stop_gradient({"loss/l2": penalty, "loss/total": loss})
   return loss, (metrics, found.state)
+
+
+def cross_entropy_term(weights: SLWeights, found: Comparison) -> tuple[Term, Metrics]:
+  """Computes the cross-entropy of all used arguments, with costs, and the means without them."""
+  metrics = over_used("cross_entropy", found.cross_entropy, found.used)
+  metrics |= over_used("accuracy", found.correct, found.used)
+  metrics |= over_used("illegal", ~found.legal, found.used)
+  costs = np.array(weights.arguments, np.float32)
+  return Term(jnp.sum(costs * found.cross_entropy, -1, keepdims=True), ()), metrics
 
 
 def l2(params: Any) -> jax.Array:
@@ -151,7 +157,11 @@ def compare(policy: Unrollable, params: Any, batch: Trajectory) -> Comparison:
     ValueError: T is 0.
   """
   check_batch(batch)
-  output = policy.unroll_batch(params, batch)
+  return comparison(policy.unroll_batch(params, batch), batch)
+
+
+def comparison(output: UnrollOutput, batch: Trajectory) -> Comparison:
+  """Compares an unrolled policy's logits with the recorded actions; see `compare`."""
   action, weight = batch.steps.action, batch.steps.weight[:-1]
   log_prob = each_step(distributions.log_prob, output.logits, action)
   legal = each_step(distributions.is_legal, output.logits, action)

@@ -9,7 +9,7 @@ import pytest
 from starleague.common import results, run_files
 from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.environments.skirmish.games import replays
-from starleague.experiments import evaluate, imitate, play_skirmish, watch
+from starleague.experiments import evaluate, imitate, offline, play_skirmish, watch
 from starleague.experiments import replays as read_replays
 from starleague.experiments.run.config import settings
 from starleague.viewers.play import session
@@ -83,3 +83,10 @@ def test_an_agent_learns_from_a_dataset_and_is_evaluated(tmp_path, capsys):
   assert re.match(r"agent=initial update=0 opponent=rusher games=2 wins=\d draws=\d", initial)
   # Equal weights and seeds give equal games.
   assert trained.partition("opponent=")[2] == initial.partition("opponent=")[2]
+
+
+def test_an_agent_learns_offline(tmp_path):
+  data = imitated_games.write(tmp_path / "games", 4, 20)
+  assert launch(offline, "--runs_dir", tmp_path, "--run", "clone", "--dataset", data,
+                "--config.imitation.batch_size=8", "--config.offline.updates=1") is None
+  assert saved_steps(tmp_path / "clone" / run_files.CHECKPOINTS) == [1]

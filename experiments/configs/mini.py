@@ -87,6 +87,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "games": 800,  # recorded games
     },
     "imitation": _imitation(),
+    "offline": _offline(),
     "learner": _learner(),
     "evaluation": {
       "games": 200,  # against each scripted player, even
@@ -168,6 +169,24 @@ def _imitation() -> dict:
     "held_out": 0.02,  # share of games that measure and are not learnt
     "evaluate_interval_s": 60.0,  # seconds between two measurements on held-out games
     "checkpoint_interval_s": 60.0,  # seconds between two checkpoints
+  }
+
+
+def _offline() -> dict:
+  """Returns the values of offline learning; batches and optimizer are those of imitation."""
+  return {
+    # Method: cloning; winners, cloning of the players that won with `imitation.fine_tune_mmr`;
+    # actor_critic; or emphatic, an actor-critic with emphatic weights.
+    "method": "cloning",
+    # Run of the cloned behaviour policy, whose weights the method starts from. Empty: cloning
+    # starts from random weights.
+    "behaviour": "",
+    "ratios": "cloned",  # importance ratios: over the "cloned" policy, or "recorded" log-probs
+    "updates": 1000,  # updates of the run
+    "policy_cost": 1.0,  # cost of the V-trace policy gradient
+    "value_cost": 1.0,  # cost of the behaviour policy's win-loss value, in all methods
+    "kl_cost": 0.2,  # cost of the KL divergence from the behaviour policy
+    "emphatic_steps": 16,  # n of the emphatic weights
   }
 
 

@@ -47,7 +47,7 @@ class Saved(NamedTuple):
 
   params: Any
   train: train_state.TrainState  # without its parameters
-  carry: supervised.Carry  # [B, ...]
+  carry: Any  # [B, ...]
 
 
 class Best(NamedTuple):
@@ -76,17 +76,22 @@ def make_update(agent: LearningAgent, options: ImitationOptions,
   Raises:
     UserError: the devices do not divide a batch.
   """
+  check_batch_size(options)
+  loss = functools.partial(
+    supervised.imitation_loss, make_policy(agent), agent.config, options.objective)
+  return update.make_update(
+    loss, optimizer, accumulate=options.accumulate, batch_axes=supervised.BATCH_AXES,
+    carries=True)
+
+
+def check_batch_size(options: ImitationOptions) -> None:
+  """Raises UserError if the devices and their parts do not divide a batch."""
   parts_of_batch = jax.device_count() * options.accumulate
   if options.batch_size % parts_of_batch:
     raise UserError(
       f"config key 'imitation.batch_size' must be a multiple of {jax.device_count()} devices times "
       f"'imitation.accumulate' = {options.accumulate}, found "
       f"{options.batch_size}.")
-  loss = functools.partial(
-    supervised.imitation_loss, make_policy(agent), agent.config, options.objective)
-  return update.make_update(
-    loss, optimizer, accumulate=options.accumulate, batch_axes=supervised.BATCH_AXES,
-    carries=True)
 
 
 def learning_rate(phase: Phase, done: float, warm_up: float, final: float) -> float:
@@ -115,7 +120,7 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Pha
     "imitation", learnt, held_out, options.learning_rate, options.seconds,
     options.epochs)]
   if options.fine_tune_seconds or options.fine_tune_epochs:
-    best = _winners(options, data)
+    best = winners_of(options, data)
     phases.append(Phase(
       "fine-tuning", learnt[best[learnt]], held_out[best[held_out]],
       options.fine_tune_learning_rate, options.fine_tune_seconds,
@@ -133,11 +138,11 @@ def save_library(options: ImitationOptions, data: games.GamesDataset,
                  run_dir: pathlib.Path) -> None:
   """Writes the z of the winners of high MMR, for training games; not those that measure."""
   learnt, _ = games.split(data, options.held_out)
-  best = _winners(options, data)
+  best = winners_of(options, data)
   games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
 
 
-def _winners(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:
+def winners_of(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:
   """Returns whether each episode was won by a player of high MMR, [N] bool."""
   return (data.episodes.result > 0) & (data.episodes.mmr >= options.fine_tune_mmr)
 

@@ -8,8 +8,12 @@ from typing import Any, NamedTuple
 from starleague.agent.config import AgentConfig
 from starleague.agent.policy import Policy
 from starleague.common.errors import UserError
-from starleague.learner import supervised
+from starleague.learner import offline, supervised
 from starleague.learner.weights import RLWeights
+
+# Methods of offline reinforcement learning.
+CLONING, WINNERS, ACTOR_CRITIC, EMPHATIC = OFFLINE_METHODS = (
+  "cloning", "winners", "actor_critic", "emphatic")
 
 
 class LearningAgent(NamedTuple):
@@ -162,3 +166,22 @@ class ImitationOptions:
   def steps_per_update(self) -> int:
     """Agent steps in a batch."""
     return self.batch_size * self.unroll_length
+
+
+@dataclasses.dataclass(frozen=True)
+class OfflineOptions:
+  """Options of offline reinforcement learning.
+
+  Attributes:
+    objective: options of the offline objective.
+    imitation: batches, optimizer, the learning rate's course and intervals are those of imitation.
+    winners: only players that won with at least `imitation.fine_tune_mmr` are learnt.
+    learning_rate: after the warm-up.
+    updates: of the run.
+  """
+
+  objective: offline.Options
+  imitation: ImitationOptions
+  winners: bool
+  learning_rate: float
+  updates: int

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 from absl import logging
 
-from starleague.agent import parameters, types
+from starleague.agent import parameters
 from starleague.agent.config import AgentConfig
 from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
@@ -26,22 +26,13 @@ class Learner(NamedTuple):
   trained_seconds: float  # by earlier processes of the run
 
 
-def hide_opponent(trajectories: types.Trajectory) -> types.Trajectory:
-  """Returns trajectories of which the value functions see the player's own side only."""
-  steps = trajectories.steps
-  hidden = {name: jax.tree.map(jax.numpy.zeros_like, value)
-            for name, value in steps.privileged._asdict().items() if name.startswith("opponent_")}
-  return trajectories._replace(
-    steps=steps._replace(privileged=steps.privileged._replace(**hidden)))
-
-
 def make_loss(agent: LearningAgent, options: ReinforcementOptions) -> update.LossFn:
   """Returns the RL objective of a wire batch, which is unpacked on the device."""
   def loss(params, key, batch, teacher):
     del key  # the objective is deterministic
     trajectories = wire.unpack(batch, agent.config)
     if not options.opponent_values:
-      trajectories = hide_opponent(trajectories)
+      trajectories = objective.hide_opponent(trajectories)
     return objective.rl_loss(agent.policy, options.weights, params, teacher or None, trajectories)
 
   return loss

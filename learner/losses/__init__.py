@@ -16,6 +16,7 @@ from starleague.learner.losses.distillation import (
   multi_task_distillation_loss,
   policy_distillation_loss,
 )
+from starleague.learner.losses.emphatic import EmphaticState, emphatic_init, emphatic_weights
 from starleague.learner.losses.entropy import action_entropy, entropy_loss
 from starleague.learner.losses.popart import (
   PopArtState,
@@ -57,11 +58,11 @@ from starleague.learner.losses.vtrace import (
 )
 
 __all__ = [
-  "PopArtState", "action_entropy", "coma_advantages", "coma_loss", "discounted_returns",
-  "distillation_loss", "double_q_errors", "double_q_targets", "early_game", "entropy_loss",
-  "explained_variance", "illegal_labels", "joint_ratio", "masked_cross_entropy",
-  "multi_task_distillation_loss", "policy_distillation_loss", "policy_gradient_loss",
-  "popart_init", "popart_normalise", "popart_preserve", "popart_statistics",
+  "EmphaticState", "PopArtState", "action_entropy", "coma_advantages", "coma_loss",
+  "discounted_returns", "distillation_loss", "double_q_errors", "double_q_targets", "early_game",
+  "emphatic_init", "emphatic_weights", "entropy_loss", "explained_variance", "illegal_labels",
+  "joint_ratio", "masked_cross_entropy", "multi_task_distillation_loss", "policy_distillation_loss",
+  "policy_gradient_loss", "popart_init", "popart_normalise", "popart_preserve", "popart_statistics",
   "popart_unnormalise", "popart_update", "rescale_value", "self_imitation_loss",
   "self_imitation_priority", "sequence_priority", "supervised_loss", "td_lambda_loss",
   "td_lambda_returns", "unscale_value", "upgo_returns", "vtrace_advantages", "vtrace_targets",

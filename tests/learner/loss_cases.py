@@ -214,7 +214,7 @@ def vtrace_cases() -> list[Case]:
 
 
 def value_cases() -> list[Case]:
-  """UPGO, TD(lambda) and explained variance."""
+  """UPGO, TD(lambda), emphatic weights and explained variance."""
   def returns(v_tm1, v_t, r, g, lambda_):
     del v_tm1
     return losses.td_lambda_returns(v_t, r, g, lambda_)
@@ -231,6 +231,9 @@ def value_cases() -> list[Case]:
          with_lambda,
          lambda v_tm1, v_t, r, g, lambda_: jnp.square(
            rlax.td_lambda(v_tm1, r, g, v_t, lambda_)) / 2),
+    Case("emphatic_weights", lambda g, rho: losses.emphatic_weights(
+      g, rho, losses.emphatic_init(N))[0], lambda g, rho: twins.emphatic(g, rho, N),
+         lambda rng: trajectory(rng)[3:]),
     Case("explained_variance", losses.explained_variance, twins.explained_variance,
          lambda rng: (normal(rng, T), normal(rng, T), f32(mask(rng, T)))),
   ]

@@ -46,6 +46,16 @@ def upgo(v, bootstrap, r, g):
   return returns
 
 
+def emphatic(g, rho, n):
+  """Computes n-step emphatic weights [T] of a trajectory from the start of a game."""
+  decay = [float(x) * min(1.0, float(y)) for x, y in zip(g, rho, strict=True)]
+  weights = []
+  for t in range(len(decay)):
+    before = weights[t - n] if t >= n else 0.0
+    weights.append(1.0 + float(np.prod(decay[max(t - n, 0):t])) * before)
+  return np.array(weights)
+
+
 def log_softmax(logits):
   logits = np.asarray(logits, np.float64)
   shifted = logits - logits.max(-1, keepdims=True)

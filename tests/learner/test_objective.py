@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from starleague.agent import distributions, types, vocabulary
+from starleague.agent.config import mini
 from starleague.agent.vocabulary import Arguments
-from starleague.learner import RLWeights, rl_loss, sl_loss
+from starleague.learner import RLWeights, objective, rl_loss, sl_loss
 from tests.learner.objective_twins import (
   PARAMS,
   POLICY,
@@ -247,3 +248,18 @@ def test_batch_needs_two_steps_and_all_rewards():
   cut = batch._replace(steps=batch.steps._replace(reward=batch.steps.reward[..., :4]))
   with pytest.raises(AssertionError):
     rl_loss(POLICY, PUBLISHED, PARAMS, TEACHER, cut)
+
+
+def test_values_without_the_opponent_see_their_own_side_only():
+  trajectories = jax.tree.map(
+    lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini(), 2))
+  step, hidden = trajectories.steps, objective.hide_opponent(trajectories).steps
+  own = {"cumulative_score", "executed"}
+  for name, value in hidden.privileged._asdict().items():
+    for leaf, before in zip(jax.tree.leaves(value), jax.tree.leaves(
+        getattr(step.privileged, name)), strict=True):
+      np.testing.assert_array_equal(leaf, before if name in own else before * 0)
+      assert leaf.dtype == before.dtype
+  for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
+      step._replace(privileged=())), strict=True):
+    assert kept is before

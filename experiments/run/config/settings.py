@@ -18,11 +18,13 @@ from starleague.experiments.run.config.errors import SettingsError, check_known,
 from starleague.experiments.run.config.ranges import RANGES, Range
 from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
+from starleague.learner.loops.options import OFFLINE_METHODS
 
 CONFIG_FILE = run_files.CONFIG
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 # Weights that training starts from.
 IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
+CLONED, RECORDED = RATIOS = ("cloned", "recorded")  # importance ratios of offline learning
 
 
 def base(init: str | None = None, game: registry.Game | None = None) -> dict[str, Any]:
@@ -211,6 +213,11 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.league.matchmaking not in matchmaking.SCHEMES:
     raise SettingsError(f"config key 'league.matchmaking' must be one of "
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
+  for key, value, known in (("method", config.offline.method, OFFLINE_METHODS),
+                            ("ratios", config.offline.ratios, RATIOS)):
+    if value not in known:
+      raise SettingsError(f"config key 'offline.{key}' must be one of {', '.join(known)}, found "
+                          f"{value!r}.")
   check_known("actor.pseudo_rewards", split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
 
 

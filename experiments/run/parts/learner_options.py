@@ -10,13 +10,18 @@ from starleague.actor.parts import Parts
 from starleague.agent import pretrained, types
 from starleague.agent.vocabulary import Arguments
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.parts import saved_agents
-from starleague.learner import supervised, weights
+from starleague.learner import offline, supervised, weights
 from starleague.learner.loops.options import (
+  CLONING,
+  EMPHATIC,
+  WINNERS,
   ImitationOptions,
   LearningAgent,
+  OfflineOptions,
   ReinforcementOptions,
 )
 
@@ -45,6 +50,27 @@ def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> Learning
   return LearningAgent(parts.config, parts.policy, initial_params)
 
 
+def offline_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAgent:
+  """Returns the agent of offline learning; it starts from a clone, or cloning from random weights.
+
+  Raises:
+    UserError: the method needs a clone, and the config names none; or the run has no weights.
+  """
+  source = config.offline.behaviour
+  if not source and config.offline.method != CLONING:
+    raise UserError(f"config key 'offline.method' = {config.offline.method!r} needs a cloned "
+                    "behaviour policy: name a run of cloning in 'offline.behaviour'.")
+
+  def initial_params() -> Any:
+    if not source:
+      return saved_agents.initial_params(parts, config)
+    found = saved_agents.TRAINED if (pathlib.Path(source) / run_files.CHECKPOINTS).is_dir() else (
+      saved_agents.IMITATOR)
+    return saved_agents.load(parts, pathlib.Path(source), found)[0]
+
+  return LearningAgent(parts.config, parts.policy, initial_params)
+
+
 def reinforcement_options(config: ml_collections.ConfigDict) -> ReinforcementOptions:
   """Returns the options of reinforcement learning; those of `config.learner` by their names."""
   return ReinforcementOptions(
@@ -68,6 +94,30 @@ def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:
     log_interval_s=config.learner.log_interval_s, wandb=config.learner.wandb,
     keep_last=config.learner.keep_last, max_skipped=config.learner.max_skipped,
     **_by_name(imitation, ImitationOptions))
+
+
+def offline_options(config: ml_collections.ConfigDict) -> OfflineOptions:
+  """Returns the options of offline learning: those of its method."""
+  imitation, method = imitation_options(config), config.offline.method
+  clones = method in (CLONING, WINNERS)
+
+  def winloss(cost: float) -> tuple[float, ...]:
+    return cost, 0.0, 0.0, 0.0, 0.0
+
+  costs = weights.RLWeights(
+    policy=winloss(0.0 if clones else config.offline.policy_cost),
+    baseline=winloss(config.offline.value_cost), upgo=winloss(0.0), entropy=0.0,
+    teacher_kl=0.0 if clones else config.offline.kl_cost, function_kl=0.0,
+    td_lambda=config.learner.td_lambda, vtrace_lambda=config.learner.vtrace_lambda)
+  return OfflineOptions(
+    objective=offline.Options(
+      imitation.objective, costs, cloning=float(clones),
+      emphatic_steps=config.offline.emphatic_steps if method == EMPHATIC else 0,
+      recorded_ratios=config.offline.ratios == settings.RECORDED,
+      opponent_values=config.learner.opponent_values),
+    imitation=imitation, winners=method == WINNERS, updates=config.offline.updates,
+    learning_rate=(imitation.fine_tune_learning_rate if config.offline.behaviour
+                   else imitation.learning_rate))
 
 
 def rl_weights(config: ml_collections.ConfigDict) -> weights.RLWeights:

@@ -4,8 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.agent import pretrained, types
-from starleague.agent.config import mini as mini_agent
+from starleague.agent import pretrained
 from starleague.common import run_files
 from starleague.common.errors import FinalError
 from starleague.experiments.run.config import settings
@@ -19,21 +18,6 @@ from tests.learner.loops.options import reinforcement_options
 def test_the_learning_rate_falls_linearly(done, expected):
   options = reinforcement_options(learning_rate=8e-4, final_rate=0.25)
   assert reinforcement_setup.learning_rate(options, done) == pytest.approx(expected)
-
-
-def test_values_without_the_opponent_see_their_own_side_only():
-  trajectories = jax.tree.map(
-    lambda x: np.ones(x.shape, x.dtype), types.trajectory_spec(mini_agent(), 2))
-  step, hidden = trajectories.steps, reinforcement_setup.hide_opponent(trajectories).steps
-  own = {"cumulative_score", "executed"}
-  for name, value in hidden.privileged._asdict().items():
-    for leaf, before in zip(jax.tree.leaves(value), jax.tree.leaves(
-        getattr(step.privileged, name)), strict=True):
-      np.testing.assert_array_equal(leaf, before if name in own else before * 0)
-      assert leaf.dtype == before.dtype
-  for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
-      step._replace(privileged=())), strict=True):
-    assert kept is before
 
 
 def test_training_may_start_from_pretrained_weights(tmp_path):

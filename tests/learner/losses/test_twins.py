@@ -19,8 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 # rlax's inverse of the value rescaling cancels in float32; this project's form does not.
 RLAX_BOUNDS = {"unscale_value": 2e-3, "double_q_errors": 2e-3}
 # Types, parts of other functions, and functions that return masks.
-NOT_CASES = {"PopArtState", "popart_init", "popart_preserve", "popart_statistics",
-             "popart_unnormalise", "masked_cross_entropy", "illegal_labels"}
+NOT_CASES = {"EmphaticState", "emphatic_init", "PopArtState", "popart_init", "popart_preserve",
+             "popart_statistics", "popart_unnormalise", "masked_cross_entropy", "illegal_labels"}
 
 
 @functools.cache
@@ -61,7 +61,8 @@ def test_error_is_of_the_worst_entry():
 def test_page_lists_all_losses_and_cites_existing_tests():
   page = (ROOT / "docs" / "losses.md").read_text()
   for name in losses.__all__:
-    assert f"`{name}`" in page or name in ("PopArtState", "popart_init"), name
+    assert f"`{name}`" in page or name in (
+      "EmphaticState", "emphatic_init", "PopArtState", "popart_init"), name
   for case in loss_cases.CASES:
     name, _, what = case.name.partition(",")
     assert f"| `{name}`{',' * bool(what)}{what} | " in page, case.name

@@ -2,7 +2,9 @@
 
 import pytest
 
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import ranges, settings
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
 
 BASE = settings.flat(settings.complete({}).to_dict())
@@ -44,3 +46,42 @@ def test_streams_that_no_game_plays_for_have_no_weight():
   assert weights.function_kl == 0.1
   weights = learner_options.rl_weights(settings.complete({}, {"actor.pseudo_probability": 0.0}))
   assert weights.policy == (5.0, 0.0, 0.0, 0.0, 0.0) and weights.function_kl == 0.0
+
+
+OFFLINE = {"method": "emphatic", "behaviour": "runs/clone"}
+OFFLINE_CHANGES = {
+  "method": "cloning", "ratios": "recorded", "updates": 7, "policy_cost": 3.0, "value_cost": 3.0,
+  "kl_cost": 3.0, "emphatic_steps": 3, "behaviour": ""}
+
+
+@pytest.mark.parametrize("key", [key for key in BASE if key.startswith("offline.")])
+def test_every_key_of_offline_learning_changes_its_options(key):
+  name = key.partition(".")[2]
+  one, other = (learner_options.offline_options(settings.complete({"offline": OFFLINE | changes}))
+                for changes in ({}, {name: OFFLINE_CHANGES[name]}))
+  assert one != other
+
+
+@pytest.mark.parametrize("method, cloning, policy, kl, steps, winners", [
+  ("cloning", 1.0, 0.0, 0.0, 0, False), ("winners", 1.0, 0.0, 0.0, 0, True),
+  ("actor_critic", 0.0, 1.0, 0.2, 0, False), ("emphatic", 0.0, 1.0, 0.2, 16, False)])
+def test_each_method_of_offline_learning_has_its_terms(
+    method, cloning, policy, kl, steps, winners):
+  found = learner_options.offline_options(settings.complete({"offline": OFFLINE | {
+    "method": method}}))
+  costs = found.objective.rl
+  assert (found.objective.cloning, costs.policy, costs.teacher_kl, costs.baseline,
+          found.objective.emphatic_steps, found.winners) == (
+    cloning, (policy, 0, 0, 0, 0), kl, (1.0, 0, 0, 0, 0), steps, winners)
+  assert (costs.upgo, costs.entropy, costs.function_kl) == ((0, 0, 0, 0, 0), 0.0, 0.0)
+  assert found.learning_rate == 3e-4  # of fine-tuning, as it starts from a clone
+
+
+def test_methods_that_improve_need_a_clone(tmp_path):
+  for method in ("winners", "actor_critic", "emphatic"):
+    config = settings.complete({"offline": {"method": method}})
+    with pytest.raises(UserError, match="name a run of cloning in 'offline.behaviour'"):
+      learner_options.offline_agent(registry.make_parts(config), config)
+  config = settings.complete({"offline": {"method": "winners", "behaviour": str(tmp_path)}})
+  with pytest.raises(UserError, match="has no weights 'imitation'"):
+    learner_options.offline_agent(registry.make_parts(config), config).initial_params()

@@ -1,0 +1,122 @@
+"""Methods of offline reinforcement learning with equal updates: scores of games after learning.
+
+For each dataset and seed, a clone learns `--updates` updates. Each method then goes on from that
+clone for as many; cloning too. The agents play `--games` games against each opponent. Finished runs
+are skipped: the same command resumes the benchmark.
+
+    make offline-data
+    python -m benchmarks.offline --sizes s,m --seeds 0,1,2
+"""
+
+import argparse
+import json
+import pathlib
+import time
+from typing import Any
+
+import jax
+import ml_collections
+
+from starleague.actor import evaluation
+from starleague.actor.loops import compiled_evaluation
+from starleague.common import run_files
+from starleague.data import checkpoints
+from starleague.experiments.run.config import settings
+from starleague.experiments.run.evaluation import estimates, evaluating
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import learner_options
+from starleague.learner.loops import offline, offline_data
+from starleague.learner.loops.options import CLONING, OFFLINE_METHODS
+
+OPPONENTS = ("rusher", "builder", "demo_2000", "demo_4000", "demo_7000")
+CLONE = "clone"
+
+
+def config_of(arguments: argparse.Namespace, run: str, seed: int,
+              clone: pathlib.Path | None) -> ml_collections.ConfigDict:
+  """Returns the config of a method's run; without a clone, that of the clone."""
+  return settings.complete({
+    "seed": seed, "environment": {"opponents": ",".join(OPPONENTS)},
+    "offline": {"method": CLONING if clone is None else run, "updates": arguments.updates,
+                "behaviour": "" if clone is None else str(clone),
+                **json.loads(arguments.offline)}})
+
+
+def learn(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path) -> Any:
+  """Learns a run to its end, where it is not finished; returns its parameters."""
+  options = learner_options.offline_options(config)
+  agent = learner_options.offline_agent(registry.make_parts(config), config)
+  saved = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, agent.config)
+  if options.updates not in saved.steps():
+    data = offline_data.open_data(dataset, options)
+    if not offline.learn(agent, options, run_dir, data, time.time(), lambda step: None):
+      raise KeyboardInterrupt
+  return checkpoints.load_params(saved.directory, agent.config)
+
+
+def play(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+  """Returns the results of all runs, which OUT/results.json keeps."""
+  file = arguments.out / "results.json"
+  found = json.loads(file.read_text()) if file.exists() else []
+  done = {(row["size"], row["seed"], row["method"]) for row in found}
+  config = config_of(arguments, CLONE, 0, None)
+  evaluate = compiled_evaluation.make_evaluation(
+    registry.make_parts(config), range(len(OPPONENTS)), arguments.games, seed=0)
+  for seed in map(int, arguments.seeds.split(",")):
+    for size in arguments.sizes.split(","):
+      folder, dataset = arguments.out / f"{size}_{seed}", arguments.data / size
+      for run in (CLONE, *OFFLINE_METHODS):
+        if (size, seed, run) in done:
+          continue
+        begun = time.time()
+        clone = None if run == CLONE else folder / CLONE
+        params = learn(config_of(arguments, run, seed, clone), folder / run, dataset)
+        row = {"size": size, "seed": seed, "method": run, "seconds": time.time() - begun,
+               "counts": evaluate(params)}
+        print(json.dumps(row), flush=True)
+        found.append(row)
+        file.write_text(json.dumps(found))
+  return found
+
+
+def table(found: list[dict[str, Any]]) -> list[str]:
+  """Returns the mean scores over the seeds with 95% t intervals as lines of Markdown."""
+  def scores(size: str, run: str, opponent: str | None) -> list[float]:
+    names = OPPONENTS if opponent is None else (opponent,)
+    rows = [row for row in found if (row["size"], row["method"]) == (size, run)]
+    return [sum(evaluating.score_of(evaluation.Counts(*row["counts"][name])).value
+                for name in names) / len(names) for row in rows]
+
+  def cell(values: list[float]) -> str:
+    mean, low, high = (100.0 * x for x in estimates.mean(values))
+    return f"{mean:.1f}" + (f" ({low:.1f} to {high:.1f})" if len(values) > 1 else "")
+
+  columns = (*OPPONENTS, None)
+  lines = [f"| data | method | seeds | {' | '.join(OPPONENTS)} | mean |",
+           "|---|---|---|" + "---|" * len(columns)]
+  for size in sorted({row["size"] for row in found}, key="sml".find):
+    for run in (CLONE, *OFFLINE_METHODS):
+      if count := len(scores(size, run, None)):
+        cells = " | ".join(cell(scores(size, run, name)) for name in columns)
+        lines.append(f"| {size.upper()} | {run} | {count} | {cells} |")
+  return lines
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("runs/offline_data"))
+  parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/offline"))
+  parser.add_argument("--sizes", default="s,m,l", help="folders of --data")
+  parser.add_argument("--seeds", default="0,1,2")
+  parser.add_argument("--updates", type=int, default=400)
+  parser.add_argument("--games", type=int, default=200, help="against each opponent, even")
+  parser.add_argument("--offline", default="{}", help="changed keys of the config group, as JSON")
+  arguments = parser.parse_args()
+  arguments.out.mkdir(parents=True, exist_ok=True)
+  jax.config.update("jax_compilation_cache_dir", str((arguments.out / "compiled").absolute()))
+  print("\n".join(table(play(arguments))))
+
+
+if __name__ == "__main__":
+  main()

@@ -42,6 +42,7 @@ class RunOptions:
     eps: added to the root of the mean of squared gradients.
     max_norm: to which the gradient is clipped; 0: it is not.
     evaluation_episodes: at the end, at least.
+    evaluation_tasks: further tasks that the evaluation plays, `+` between their names.
   """
 
   task: str
@@ -68,6 +69,7 @@ class RunOptions:
   eps: float = 1e-5
   max_norm: float = 40.0
   evaluation_episodes: int = 100
+  evaluation_tasks: str = ""
 
   def __post_init__(self) -> None:
     """Checks the options against each other; UserError names the option."""

@@ -1,4 +1,4 @@
-"""Policy distillation: one small student of several teachers' action values.
+"""Policy distillation: one small student of several teachers' action values or logits.
 
 Source: Rusu et al. 2016, "Policy distillation".
 """
@@ -6,6 +6,7 @@ Source: Rusu et al. 2016, "Policy distillation".
 import dataclasses
 import json
 import pathlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,7 @@ from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.companions import networks, r2d2
+from starleague.companions import impala, networks, r2d2
 from starleague.companions.popart import num_tasks, observed
 from starleague.companions.system import (
   GREEDY,
@@ -35,6 +36,7 @@ from starleague.data.trees import Tree
 from starleague.learner import losses
 
 KINDS = ("nll", "mse", "kl")
+STUDENT, TEACHER = PLAYERS = ("student", "teacher")
 OPTIONS = {
   "task": "minatar-breakout", "steps": 1_000_000, "copies": 48, "table": "uniform",
   "replay_size": 5_000, "min_replay": 100, "samples_per_item": 2.0}
@@ -45,9 +47,11 @@ class Config:
   """The choices of policy distillation.
 
   Attributes:
-    teachers: runs of r2d2, their directories with commas between them: one for each joined task.
+    teachers: runs of r2d2 or impala, their directories with commas between them: one for each
+      joined task. Logits of impala take the place of action values.
     kind: of the loss: "nll", "mse" or "kl".
-    temperature: of the teacher's action values, of the loss "kl".
+    temperature: of the teacher's action values, of the loss "kl"; 1 keeps the policy of impala.
+    player: who plays the evaluation, without exploration: "student" or "teacher".
     torso: "shallow", "deep" or "dense"; see `networks.observe`.
     size: units of the student's last layer.
     lstm: units of the student's LSTM.
@@ -57,24 +61,26 @@ class Config:
   teachers: str = ""
   kind: str = "kl"
   temperature: float = 0.01
+  player: str = STUDENT
   torso: str = networks.SHALLOW
   size: int = 32
   lstm: int = 32
   epsilon: float = 0.05
 
   def __post_init__(self) -> None:
-    if self.kind not in KINDS:
-      raise UserError(f"policy_distillation.kind: found {self.kind!r}, expected one of "
-                      f"{', '.join(KINDS)}")
+    for name, known in (("kind", KINDS), ("player", PLAYERS)):
+      if getattr(self, name) not in known:
+        raise UserError(f"policy_distillation.{name}: found {getattr(self, name)!r}, expected one "
+                        f"of {', '.join(known)}")
     if self.temperature <= 0.0:
       raise UserError(f"policy_distillation.temperature: found {self.temperature}, expected a "
                       "number above 0")
 
 
 class Teacher(NamedTuple):
-  """A trained R2D2 agent."""
+  """A trained agent."""
 
-  network: networks.Network
+  network: networks.Network  # its outputs: action values or logits, [T, num_actions]
   params: Tree
   task: Task
 
@@ -85,8 +91,24 @@ class Behaviour(NamedTuple):
   values: Array  # [num_actions] float32, of its actions; NEGATIVE beyond those of its task
 
 
+def _logits(config: impala.Config, task: Task, inputs: Inputs) -> networks.Network:
+  """Makes IMPALA's network without its values."""
+  network = impala.make_network(config, task, inputs)
+
+  def unroll(params: Tree, inputs: Inputs, state: Any) -> tuple[Array, Any]:
+    outputs, states = network.unroll(params, inputs, state)
+    return outputs.logits, states
+
+  return network._replace(unroll=unroll)
+
+
+# Systems that may teach: their choices, and the network of action values or logits.
+_TEACHERS: dict[str, tuple[type, Callable[[Any, Task, Inputs], networks.Network]]] = {
+  "r2d2": (r2d2.Config, r2d2.make_network), "impala": (impala.Config, _logits)}
+
+
 def load_teacher(folder: str) -> Teacher:
-  """Loads the newest checkpoint of a run of r2d2.
+  """Loads the newest checkpoint of a run of a system that may teach.
 
   Raises:
     UserError: there is no such run, or it is one of another system.
@@ -95,19 +117,21 @@ def load_teacher(folder: str) -> Teacher:
   path = pathlib.Path(folder)
   try:
     found = json.loads((path / run_files.CONFIG).read_text(encoding="utf-8"))
-    system, name, choices = found["system"], found["task"], found.get("r2d2")
+    system, name, choices = found["system"], found["task"], found.get(found["system"])
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise UserError(f"policy_distillation.teachers: {folder!r} is no run of a companion system: "
                     f"expected its {run_files.CONFIG}; {type(error).__name__}") from None
-  if system != "r2d2":
-    raise UserError(f"policy_distillation.teachers: {folder!r} is a run of {system}, expected r2d2")
+  if system not in _TEACHERS:
+    raise UserError(f"policy_distillation.teachers: {folder!r} is a run of {system}, expected "
+                    f"{' or '.join(_TEACHERS)}")
+  config, make_network = _TEACHERS[system]
   try:
-    made = r2d2.Config(**choices)
+    made = config(**choices)
   except TypeError as error:
     raise UserError(f"policy_distillation.teachers: {folder!r} has another version's choices of "
-                    f"r2d2: {error}; train the teacher again") from None
+                    f"{system}: {error}; train the teacher again") from None
   task = tasks.make_task(name, 1)
-  network = r2d2.make_network(made, task, inputs_spec(task))
+  network = make_network(made, task, inputs_spec(task))
   return Teacher(network, checkpoints.load_params(path / run_files.CHECKPOINTS), task)
 
 
@@ -194,7 +218,8 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     random = jax.random.randint(action_key, (), 0, limits[number])
     taught = jnp.where(explores, random, jnp.argmax(values))
     legal = jnp.arange(task.num_actions) < limits[number]
-    played = jnp.argmax(jnp.where(legal, heads[number], distributions.NEGATIVE))
+    learnt = jnp.argmax(jnp.where(legal, heads[number], distributions.NEGATIVE))
+    played = learnt if config.player == STUDENT else jnp.argmax(values)
     action = jnp.where(copy == GREEDY, played, taught).astype(jnp.int32)
     return Acted(action, Behaviour(values), (own, others))
 

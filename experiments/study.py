@@ -4,8 +4,9 @@
   python -m starleague.experiments.study impala_corrections_breakout --arms vtrace,none --seeds 0
 
 `experiments/configs/studies.py` defines the studies. All files are written to RUNS_DIR/NAME: a run
-of `companion` for each arm and seed, and study.json, .md, .svg and .html, also after each run.
-Ctrl-C stops it cleanly; the same command resumes it.
+of `companion` for each arm and seed, one before them for each teacher that the arms learn from, and
+study.json, .md, .svg and .html, also after each run. Ctrl-C stops it cleanly; the same command
+resumes it.
 """
 
 import pathlib
@@ -46,9 +47,10 @@ def main(name: str) -> None:
   study = chosen(name)
   folder = pathlib.Path(run_flags.RUNS_DIR.value) / name
   runs = studies.make_runs(study, _CONFIG.given(), folder)
+  every = [*studies.make_teachers(study, folder), *runs]
   try:
-    with bar.Bar("study", sum(run.chosen.options.steps for run in runs), "steps") as shown:
-      studies.train(runs, shown.update, lambda: study_report.write(study, runs, folder))
+    with bar.Bar("study", sum(run.chosen.options.steps for run in every), "steps") as shown:
+      studies.train(every, shown.update, lambda: study_report.write(study, runs, folder))
   except process_runner.ProcessFailed as error:
     sys.exit(f"error: {error}")
   except KeyboardInterrupt:

@@ -21,10 +21,11 @@ SIZE = 14  # rows and columns of the paper's room, walls included
 COLOURS = 20  # of keys and locks
 FLOOR, WALL, AGENT, GEM = range(4)
 FIRST_COLOUR = 4
+GEM_REWARD = 10.0
 NUM_SYMBOLS = FIRST_COLOUR + COLOURS
 MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)  # up, down, left, right
 TASKS = {"": {"length": 4, "shortest": 1, "branches": 4, "fewest": 0, "branch_length": 1,
-              "size": SIZE, "limit": 120, "rgb": False}}
+              "size": SIZE, "limit": 120, "rgb": False, "sparse": False}}
 _TRIES = 50
 
 
@@ -160,7 +161,7 @@ def step_level(level: Level, action: Array) -> tuple[Level, Array, Array]:
   takes = (cell >= GEM) & ~is_lock & (right < FIRST_COLOUR)
   moves = opens | takes | (cell == FLOOR)
   gem, wrong = takes & (cell == GEM), opens & level.wrong[row, column]
-  reward = jnp.where(gem, 10.0, jnp.where(opens, jnp.where(wrong, -1.0, 1.0), 0.0))
+  reward = jnp.where(gem, GEM_REWARD, jnp.where(opens, jnp.where(wrong, -1.0, 1.0), 0.0))
   key = jnp.where(opens, FLOOR, jnp.where(takes & ~gem, cell, level.key)).astype(jnp.uint8)
   cells = jnp.asarray(level.cells).at[row, column].set(jnp.where(moves, FLOOR, cell))
   agent = jnp.where(moves, target, level.agent)
@@ -183,7 +184,7 @@ def palette() -> np.ndarray:
 
 def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest: int,
          branches: int, fewest: int, branch_length: int, size: int, limit: int,
-         rgb: bool) -> Task:
+         rgb: bool, sparse: bool) -> Task:
   """Makes Box-World.
 
   Args:
@@ -199,6 +200,7 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
     size: rows and columns of the room, walls included.
     limit: steps of an episode; 0: none.
     rgb: whether to observe colours [size, size, 3] in place of symbols [size, size].
+    sparse: whether the gem alone has a reward, 1; the mean return is then the solved share.
 
   Raises:
     TaskError: an empty range, or more boxes than a room holds.
@@ -218,7 +220,11 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
     symbols = observe_symbols(level)
     return jnp.asarray(palette())[symbols] if rgb else symbols
 
-  copy = Copy(lambda key: draw_level(key, rules), lambda level, key, action: step_level(
-    level, action), observe)
+  def step(level, key, action):
+    del key
+    level, reward, ended = step_level(level, action)
+    return level, jnp.where(reward == GEM_REWARD, 1.0, 0.0) if sparse else reward, ended
+
+  copy = Copy(lambda key: draw_level(key, rules), step, observe)
   return make_pure_task(name, copies, copy, len(MOVES), limit=limit, cheap_init=False,
                         symbols=() if rgb else (NUM_SYMBOLS,))

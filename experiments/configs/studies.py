@@ -35,6 +35,8 @@ class Study(NamedTuple):
   system: str = ""
   overrides: Overrides = {}  # of all arms
   seeds: tuple[int, ...] = (0, 1, 2)
+  teachers: tuple[Arm, ...] = ()  # trained first, once; the arms learn from them
+  teachers_key: str = ""  # of the arms, that gets the teachers' directories, commas between them
   metrics: tuple[Metric, ...] = (Metric(),)
 
 
@@ -87,6 +89,29 @@ def _scaled_cartpole(scale: float) -> Study:
      "popart.size": 64, "popart.step_size": 3e-3}, metrics=(Metric(digits=2 if scale < 1 else 0),))
 
 
+_TAUGHT = ("minatar-breakout", "minatar-space_invaders", "minatar-freeway")
+_TEACHER = {"learning_rate": 3e-3, "final_rate": 0.1}
+# A quarter of a teacher's parameters; the temperature keeps the teachers' policies.
+_STUDENT = {"policy_distillation.size": 20, "policy_distillation.lstm": 16,
+            "policy_distillation.temperature": 1.0, "samples_per_item": 4.0,
+            "learning_rate": 2e-3, "final_rate": 0.1}
+
+
+def _distillation(title: str, games: tuple[str, ...], **overrides: Any) -> Study:
+  """Rusu et al. 2016: a student for each loss, against its teachers in the same evaluation."""
+  return Study(
+    f"Losses of policy distillation (Rusu et al. 2016), {title}",
+    (Arm("teachers", "teachers", {"policy_distillation.player": "teacher", "steps": 10_000}),
+     *(Arm(kind, f"student, {kind.upper()}", {"policy_distillation.kind": kind})
+       for kind in ("nll", "mse", "kl"))), "policy_distillation",
+    {"task": "+".join(games), **_STUDENT, **overrides},
+    teachers=tuple(Arm(game.partition("-")[2], game, {"task": game, "steps": 500_000, **_TEACHER},
+                       system="impala") for game in games),
+    teachers_key="policy_distillation.teachers",
+    metrics=tuple(Metric(f"return/evaluation/{game}", f"return, {game}", f"return/train/{game}")
+                  for game in games) if len(games) > 1 else (Metric(),))
+
+
 _EPISODES = 10_000  # of deep_sea, as in bsuite
 
 
@@ -97,6 +122,11 @@ def _self_imitation(task: str, title: str, **overrides: Any) -> Study:
     f"Self-imitation (Oh et al. 2018), {title}",
     (Arm("imitation", "A2C + SIL"), Arm("alone", "A2C", alone)), "self_imitation",
     {"task": task, **overrides}, seeds=(0, 1, 2, 3, 4))
+
+
+_ROOM = "size=9,length=2,branches=1,limit=80"
+_SOLUTIONS = tuple(f"boxworld:{_ROOM},shortest={length},sparse=true".replace(
+  "length=2", f"length={length}") for length in (1, 2))
 
 
 def _relations(task: str, title: str, **overrides: Any) -> Study:
@@ -160,6 +190,10 @@ STUDIES = {
          system="impala")),
     overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 200_000, "copies": 32,
                "unroll_length": 10, "batch_size": 16, "learning_rate": 1e-3, "final_rate": 0.0}),
+  "policy_distillation_games": _distillation(
+    "one student of three teachers", _TAUGHT, steps=300_000, evaluation_episodes=32),
+  "policy_distillation_breakout": _distillation(
+    "MinAtar Breakout", _TAUGHT[:1], steps=100_000, evaluation_episodes=96),
   "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
   "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
                               **{"coma.torso": "shallow"}),
@@ -171,7 +205,10 @@ STUDIES = {
   "self_imitation_doorkey": _self_imitation(
     "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=4_000_000, unroll_length=64, period=32),
   "relational_boxworld": _relations(
-    "boxworld:size=9,length=2,branches=1,limit=80", "Box-World, solutions of 1 or 2 boxes",
-    steps=200_000, unroll_length=20, batch_size=16, **{"relational.entropy_cost": 0.05}),
+    f"boxworld:{_ROOM}", "Box-World, solutions of 1 or 2 boxes", steps=200_000, unroll_length=20,
+    batch_size=16, evaluation_tasks="+".join(_SOLUTIONS), **{"relational.entropy_cost": 0.05}
+  )._replace(metrics=(Metric(), *(
+    Metric(f"return/evaluation/{name}", f"solved share, {length} to open")
+    for length, name in enumerate(_SOLUTIONS, 1)))),
   "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp"),
 }

@@ -11,8 +11,8 @@ import pytest
 from starleague.agent import distributions
 from starleague.common import results, run_files
 from starleague.common.errors import UserError
-from starleague.companions import networks, policy_distillation, r2d2, training
-from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions import impala, networks, policy_distillation, r2d2, training
+from starleague.companions.system import GREEDY, Fixed, Inputs, inputs_spec
 from starleague.companions.tasks import registry as tasks
 from starleague.data.checkpoints import save_params
 from tests.companions import learning
@@ -22,18 +22,24 @@ TEACHER = r2d2.Config(size=16, lstm=8)
 T, COPIES = 3, 4
 
 
+def save_teacher(folder, seed, name, system, module, config):
+  """Writes a run with random parameters."""
+  task = tasks.make_task(name, 1)
+  params = module.make(config, task, inputs_spec(task)).init(jax.random.key(seed))
+  identity = training.Identity(system, name, dataclasses.asdict(config))
+  save_params(folder / run_files.CHECKPOINTS / "000000000001", params, identity, step=1)
+  (folder / run_files.CONFIG).write_text(json.dumps(
+    {"system": system, "task": name, system: dataclasses.asdict(config)}))
+  return params
+
+
 @pytest.fixture(scope="module")
 def teachers(tmp_path_factory):
   """Directories of two runs of r2d2 with random parameters."""
   folders = []
   for seed, name in enumerate(NAMES):
     folder = tmp_path_factory.mktemp("teacher")
-    task = tasks.make_task(name, 1)
-    params = r2d2.make(TEACHER, task, inputs_spec(task)).init(jax.random.key(seed))
-    identity = training.Identity("r2d2", name, dataclasses.asdict(TEACHER))
-    save_params(folder / run_files.CHECKPOINTS / "000000000001", params, identity, step=1)
-    (folder / run_files.CONFIG).write_text(json.dumps(
-      {"system": "r2d2", "task": name, "r2d2": dataclasses.asdict(TEACHER)}))
+    save_teacher(folder, seed, name, "r2d2", r2d2, TEACHER)
     folders.append(str(folder))
   return folders
 
@@ -64,6 +70,42 @@ def test_each_copy_is_played_by_its_teacher(made):
       unroll.steps.behaviour.values[:, rows, :actions], q, atol=1e-5)
     assert (unroll.steps.behaviour.values[:, rows, actions:] == distributions.NEGATIVE).all()
     np.testing.assert_array_equal(unroll.steps.action[:, rows], q.argmax(-1))
+
+
+def test_the_logits_of_impala_teach_as_action_values_do(tmp_path):
+  task, config = tasks.make_task(NAMES[0], COPIES), impala.Config(size=16)
+  taught = save_teacher(tmp_path, 3, NAMES[0], "impala", impala, config)
+  system = policy_distillation.make(
+    policy_distillation.Config(teachers=str(tmp_path), size=8, lstm=8, epsilon=0.0), task,
+    inputs_spec(task))
+  unroll = learning.played(system, task, system.init(jax.random.key(9)), T)
+  outputs, _ = networks.unroll_batch(
+    impala.make_network(config, task, inputs_spec(task)), taught, unroll.steps.inputs,
+    impala.initial_state(config)()[0][None].repeat(COPIES, 0))
+  np.testing.assert_allclose(unroll.steps.behaviour.values, outputs.logits, atol=1e-5)
+  np.testing.assert_array_equal(unroll.steps.action, outputs.logits.argmax(-1))
+
+
+def test_the_chosen_player_plays_the_evaluation(teachers):
+  task = tasks.make_task(NAMES[0], 1)
+  _, step = task.reset(jax.random.key(0)[None])
+  inputs = Inputs(step.observation[0], jnp.int32(0), jnp.float32(0), jnp.array(True))
+  played = {}
+  for player in policy_distillation.PLAYERS:
+    config = policy_distillation.Config(
+      teachers=teachers[0], size=8, lstm=8, epsilon=1.0, player=player)
+    system = policy_distillation.make(config, task, inputs_spec(task))
+    params = system.init(jax.random.key(1))
+    teacher = policy_distillation.load_teacher(teachers[0])
+    q, _ = networks.step(
+      teacher.network, teacher.params, inputs, teacher.network.initial_state())
+    best = int(q.argmax())
+    # The student prefers the next action, whatever it observes.
+    params["student"]["heads"]["w"] *= 0.0
+    params["student"]["heads"]["b"] = jax.nn.one_hot((best + 1) % 3, 3)
+    acted = system.act(params, jax.random.key(2), inputs, system.initial_state(), GREEDY)
+    played[player] = (int(acted.action) - best) % 3
+  assert played == {"student": 1, "teacher": 0}
 
 
 @pytest.mark.parametrize("kind", policy_distillation.KINDS)
@@ -123,8 +165,8 @@ def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
     with pytest.raises(UserError) as error:
       make(names, task)
     assert message in str(error.value)
-  (tmp_path / run_files.CONFIG).write_text('{"system": "impala", "task": "minatar-breakout"}')
-  with pytest.raises(UserError, match="is a run of impala, expected r2d2"):
+  (tmp_path / run_files.CONFIG).write_text('{"system": "coma", "task": "minatar-breakout"}')
+  with pytest.raises(UserError, match="is a run of coma, expected r2d2 or impala"):
     make(str(tmp_path))
   (tmp_path / run_files.CONFIG).write_text(
     '{"system": "r2d2", "task": "minatar-breakout", "r2d2": {"gru": 8}}')
@@ -134,6 +176,7 @@ def test_teachers_that_do_not_fit_are_refused(teachers, tmp_path):
 
 @pytest.mark.parametrize("changes, message", [
   ({"kind": "js"}, "policy_distillation.kind: found 'js', expected one of nll, mse, kl"),
+  ({"player": "both"}, "policy_distillation.player: found 'both', expected one of student, teach"),
   ({"temperature": 0.0}, "policy_distillation.temperature: found 0.0, expected a number above 0")])
 def test_impossible_choices_are_refused(changes, message):
   with pytest.raises(UserError, match=message):

@@ -14,14 +14,16 @@ import numpy as np
 from starleague.common import files, progress, provenance, results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import evaluation, pbt, training
+from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec, size
 from starleague.companions.tasks import registry as tasks
+from starleague.companions.tasks.task import Task
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import supervision
 from starleague.viewers.report import page
 
 # Options that a resumed run may change.
-_MAY_CHANGE = {"steps", "evaluation_episodes"}
+_MAY_CHANGE = {"steps", "evaluation_episodes", "evaluation_tasks"}
 OUTCOME = "outcome.json"  # of a finished run
 _REPORT_INTERVAL_S = 1.0
 
@@ -121,11 +123,12 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     The evaluation by part of the task; None if the run was stopped.
 
   Raises:
-    UserError: another program runs it, the run is of another system, or the task is unknown.
+    UserError: another program runs it, the run is of another system, or a task is unknown.
   """
   commit = provenance.commit()  # of the code that runs: the tree may move on during the run
   task = tasks.make_task(chosen.options.task, chosen.options.copies, chosen.options.seed)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
+  others = other_tasks(chosen.options, task)
   with supervision.only_one(run_dir):
     prepare(chosen, run_dir)
     if worker is not None:
@@ -136,6 +139,8 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     if stop.is_set():
       return None
     found = evaluation.evaluate(system, task, trained.params, chosen.options)
+    for name, other in others.items():
+      found[name] = evaluation.evaluate(system, other, trained.params, chosen.options)[""]
     evaluation.record(run_dir, found, trained.counts.seconds, trained.counts.updates)
     page.write_report(run_dir)
     write_outcome(run_dir, Outcome(
@@ -160,6 +165,24 @@ def curve_of(rows: Sequence[results.Row], tag: str) -> tuple[np.ndarray, np.ndar
     elif row.tag == tag and at in steps and math.isfinite(row.value):
       found[steps[at]] = row.value
   return np.array(list(found)), np.array(list(found.values()))
+
+
+def other_tasks(options: RunOptions, task: Task) -> dict[str, Task]:
+  """Returns the further tasks of the evaluation, by the names of their parts of it.
+
+  Raises:
+    UserError: a task is unknown, or a policy of `task` cannot play it.
+  """
+  found = {}
+  for name in filter(None, options.evaluation_tasks.split("+")):
+    other = tasks.make_task(name, options.copies, options.seed)
+    for what, here, there in (("observation", task.observation, other.observation),
+                              ("actions", task.num_actions, other.num_actions)):
+      if here != there:
+        raise UserError(f"evaluation_tasks: {name!r} has the {what} {there}, expected {here}, "
+                        f"as {task.name!r}")
+    found[f"/{name}"] = other
+  return found
 
 
 class _Reports:

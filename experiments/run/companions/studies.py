@@ -56,7 +56,7 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
   Args:
     study: its arms and seeds.
     given: values of the command line by key. They precede those of the study, not those of its
-      arms. Keys of a system reach the arms of that system.
+      arms or teachers. Keys of a system reach the arms of that system.
     folder: of the runs.
 
   Raises:
@@ -72,14 +72,30 @@ def make_runs(study: Study, given: Mapping[str, Any], folder: pathlib.Path) -> l
 
   def make(arm: Arm, seed: int) -> Run:
     entry = registry.find(arm.system or study.system)
-    own = {key: value for key, value in {**study.overrides, **given}.items()
+    own = {key: value for key, value in {**study.overrides, **taught, **given}.items()
            if "." not in key or key.partition(".")[0] == entry.name}
-    chosen = system_flags.choose(entry, {**own, **arm.overrides, "seed": seed})
-    path = folder / f"{arm.name}_{seed}"
-    runs.check(chosen, path)
-    return Run(arm, seed, chosen, path)
+    return _run(entry, arm, seed, {**own, **arm.overrides}, folder / f"{arm.name}_{seed}")
 
+  taught = {study.teachers_key: ",".join(str(run.path) for run in make_teachers(study, folder))
+            } if study.teachers else {}
   return [make(arm, seed) for seed in study.seeds for arm in study.arms]
+
+
+def make_teachers(study: Study, folder: pathlib.Path) -> list[Run]:
+  """Returns the runs of a study that its arms learn from: of seed 0, and of their own values.
+
+  Raises:
+    UserError: a value is invalid, or a folder holds another run.
+  """
+  return [_run(registry.find(teacher.system), teacher, 0, teacher.overrides,
+               folder / f"teacher_{teacher.name}") for teacher in study.teachers]
+
+
+def _run(entry: registry.Entry, arm: Arm, seed: int, values: Mapping[str, Any],
+         path: pathlib.Path) -> Run:
+  chosen = system_flags.choose(entry, {**values, "seed": seed})
+  runs.check(chosen, path)
+  return Run(arm, seed, chosen, path)
 
 
 def command(run: Run) -> tuple[programs.Word, ...]:

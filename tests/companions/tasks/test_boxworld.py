@@ -214,6 +214,16 @@ def test_an_episode_is_its_level_and_its_steps():
       level, age = draw(jax.random.split(played.keys[time + 1, 1])[1]), 0
 
 
+def test_sparse_rewards_count_solved_levels():
+  dense, sparse = (
+    episodes.play(make_task(f"boxworld:size=9,length=1,branches=1,limit=60{more}", copies=32), 400)
+    for more in ("", ",sparse=true"))
+  np.testing.assert_array_equal(dense.steps.first, sparse.steps.first)
+  np.testing.assert_array_equal(
+    sparse.steps.reward, (dense.steps.reward == 10.0).astype(np.float32))
+  assert sparse.steps.reward.sum() > 0 and (dense.steps.reward == 1.0).any()
+
+
 def test_colours():
   task = make_task("boxworld:rgb=true", copies=4)
   assert task.observation == jax.ShapeDtypeStruct((14, 14, 3), np.uint8) and task.symbols == ()

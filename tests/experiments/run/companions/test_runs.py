@@ -46,6 +46,25 @@ def test_a_finished_run_is_only_evaluated(finished):
   assert seen == [] and again == found
 
 
+def test_further_tasks_are_played_in_the_evaluation(finished):
+  folder, found = finished
+  name = "bsuite-catch:scale=3"
+  again = runs.execute(chosen(evaluation_tasks=name), folder, threading.Event(), lambda *_: None)
+  assert set(again) == {"", f"/{name}"} and again[""] == found[""]
+  assert again[f"/{name}"].mean == pytest.approx(3 * found[""].mean)
+  tags = results.by_tag(results.read(folder / results.FILE_NAME))
+  assert tags[f"return/evaluation/{name}"][-1].value == pytest.approx(3 * found[""].mean)
+  runs.write_outcome(folder, runs.read_outcome(folder)._replace(evaluation=found))
+
+
+def test_further_tasks_of_other_kinds_are_refused(tmp_path):
+  with pytest.raises(UserError, match="evaluation_tasks: 'bsuite-cartpole' has the observation .*, "
+                                      "expected .*, as 'bsuite-catch'"):
+    runs.execute(chosen(evaluation_tasks="bsuite-cartpole"), tmp_path / "run", threading.Event(),
+                 lambda *_: None)
+  assert not (tmp_path / "run").exists()
+
+
 def test_the_outcome_names_the_work_and_the_provenance(finished):
   folder, found = finished
   outcome = runs.read_outcome(folder)

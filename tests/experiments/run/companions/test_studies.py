@@ -99,6 +99,7 @@ def test_the_command_line_of_a_run_gives_its_values(study, tmp_path):
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
 def test_arms_of_a_study_have_names_of_their_own(study):
   names = [arm.name for arm in study.arms]
+  assert bool(study.teachers) == bool(study.teachers_key)
   assert len(set(names)) == len(names) > 1 and len({arm.title for arm in study.arms}) == len(names)
 
 
@@ -110,6 +111,26 @@ def test_keys_of_a_system_reach_its_arms_only(tmp_path, monkeypatch):
   found = studies.make_runs(study, {"impala.size": 8, "twin.size": 9}, tmp_path)
   assert [run.chosen.config.size for run in found[:2]] == [8, 9]
   assert [studies.command(run)[3] for run in found[:2]] == ["impala", "twin"]
+
+
+def test_the_arms_of_a_study_get_the_directories_of_its_teachers(tmp_path):
+  study = small_studies.STUDY._replace(
+    arms=(Arm("student", "1", {"copies": 8}, system="policy_distillation"), Arm("plain", "2")),
+    teachers=tuple(Arm(name, name, {"task": f"minatar-{name}", "steps": 512}, system="impala")
+                   for name in ("breakout", "asterix")),
+    teachers_key="policy_distillation.teachers", overrides={"task": "minatar-breakout"})
+  teachers = studies.make_teachers(study, tmp_path)
+  assert [(run.path.name, run.seed, run.chosen.options.task) for run in teachers] == [
+    ("teacher_breakout", 0, "minatar-breakout"), ("teacher_asterix", 0, "minatar-asterix")]
+  found = studies.make_runs(study, {"steps": 99, "impala.size": 8}, tmp_path)
+  assert [run.chosen.options.steps for run in teachers + found] == [512, 512, 99, 99, 99, 99]
+  assert found[0].chosen.config.teachers == f"{teachers[0].path},{teachers[1].path}"
+  assert [run.chosen.config.size for run in (teachers[0], found[1])] == [128, 8]
+  small_studies.finish(teachers[0], 1.0)
+  changed = study._replace(teachers=(study.teachers[0]._replace(
+    overrides={"task": "minatar-freeway"}),))
+  with pytest.raises(UserError, match="teacher_breakout/config.json: task: found 'minatar-break"):
+    studies.make_runs(changed, {}, tmp_path)
 
 
 def test_runs_are_trained_in_turn_and_finished_ones_skipped(tmp_path, train):

@@ -3,6 +3,7 @@
   python -m benchmarks.agent                # 2 sequences of 8 steps, as on a CPU
   python -m benchmarks.agent --init         # CPU seconds of init in a fresh process
   python -m benchmarks.agent --peer PYTHON  # in turn with benchmarks/peers/torch_agent.py, one core
+  python -m benchmarks.agent --peer PYTHON --neighbour --torch_compile   # with a busy memory
   python -m benchmarks.agent --sequences 32 --unroll_length 64 --dtype bfloat16   # on a GPU
 
 Acting for one player is the baseline of acting for a batch, and the forward pass that of the whole
@@ -21,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import neighbour
 from benchmarks.peers import agent as agent_peer
 from starleague import agent
 from starleague.agent import config as agent_config
@@ -147,7 +149,7 @@ def initialising(config: agent_config.AgentConfig) -> None:
 def comparing(config: agent_config.AgentConfig, params, python: str, options) -> None:
   """Measures acting, forward and backward in turn with the PyTorch agent, on one core."""
   length = options.unroll_length + 1
-  peer = agent_peer.Peer(python, config, length, options.sequences)
+  peer = agent_peer.Peer(python, config, length, options.sequences, options.torch_compile)
   ours = sum(x.size for x in jax.tree.leaves(params))
   print(f"parameters: {ours:,}, PyTorch {peer.parameters:,}")
   policy = agent.make_policy(config)
@@ -164,7 +166,8 @@ def comparing(config: agent_config.AgentConfig, params, python: str, options) ->
   for name, function in zip(agent_peer.ROUNDS, functions, strict=True):
     run = compiled(function, *arguments[name])
     jax.block_until_ready(run(*arguments[name]))
-    agent_peer.compare(peer, name, lambda run=run, name=name: run(*arguments[name]), options.rounds)
+    agent_peer.compare(peer, name, lambda run=run, name=name: run(*arguments[name]),
+                       options.rounds, run.cost_analysis()["bytes accessed"])
   peer.close()
 
 
@@ -190,13 +193,23 @@ def main() -> None:
   parser.add_argument("--rounds", type=int, default=5)
   parser.add_argument("--init", action="store_true", help="Measure the initialisation only.")
   parser.add_argument("--peer", help="A Python with torch; measures the PyTorch agent in turn.")
-  run(parser.parse_args())
+  parser.add_argument("--torch_compile", action="store_true", help="The peer by torch.compile too.")
+  parser.add_argument("--neighbour", action="store_true",
+                      help="With --peer: a process that streams memory on another core.")
+  options = parser.parse_args()
+  if options.peer:
+    first, *others = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {first})  # for JAX's threads, and the peer's
+    if options.neighbour:
+      if not others:
+        parser.error("--neighbour: needs a second core, found one")
+      with neighbour.streaming(others[0]):
+        return run(options)
+  run(options)
 
 
 def run(options: argparse.Namespace) -> None:
   """Measures the parts that the options name, on the first device."""
-  if options.peer:
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # for JAX's threads, and the peer's
   changes: dict[str, Any] = {
     name: int(number) for name, number in (word.split("=") for word in options.set)}
   config = dataclasses.replace(agent_config.preset(options.preset), dtype=options.dtype,

@@ -30,12 +30,12 @@ import numpy as np
 import psutil
 from PIL import Image
 
-from benchmarks import simulated_league
 from starleague.league.payoff import wilson_interval
 from starleague.viewers import pages
 from starleague.viewers.league import live, matrix, page, reading
 from starleague.viewers.league.facts import Facts
 from starleague.viewers.plots import Figure
+from tests.viewers.league import simulated_league
 
 _CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
              "--disable-background-networking", "--hide-scrollbars"]

@@ -77,15 +77,12 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
 
 
 @contextlib.contextmanager
-def full_table(parts: Parts, config) -> Iterator[str]:
-  """Yields the address of a data server with trajectories of an untrained agent."""
-  params = saved_agents.initial_params(parts, config)
-  trajectories = list(itertools.islice(
-    record.play(parts, config, params, 0), 8 * config.learner.batch_size))
+def served(trajectories: list[wire.Packed], preset: str, unroll_length: int) -> Iterator[str]:
+  """Yields the address of a data server in a process of its own; see `serve`."""
   context = multiprocessing.get_context("spawn")
   parent, child = context.Pipe()
   server = context.Process(
-    target=serve, args=(trajectories, config.preset, config.unroll_length, child), daemon=True)
+    target=serve, args=(trajectories, preset, unroll_length, child), daemon=True)
   server.start()
   if not parent.poll(120):
     raise TimeoutError("the data server did not start within 120 s")
@@ -93,6 +90,13 @@ def full_table(parts: Parts, config) -> Iterator[str]:
     yield f"localhost:{parent.recv()}"
   finally:
     server.terminate()
+
+
+def play(parts: Parts, config) -> list[wire.Packed]:
+  """Returns trajectories of an untrained agent, enough for eight batches."""
+  params = saved_agents.initial_params(parts, config)
+  return list(itertools.islice(
+    record.play(parts, config, params, 0), 8 * config.learner.batch_size))
 
 
 def measure_feeding(options: argparse.Namespace, parts, config, address: str) -> None:
@@ -212,7 +216,7 @@ def main() -> None:
   if "here" in options.parts:
     return measure_here(options, parts, config)
   if {"feeding", "dataset"} & set(options.parts):
-    with full_table(parts, config) as address:
+    with served(play(parts, config), config.preset, config.unroll_length) as address:
       if "dataset" in options.parts:
         measure_dataset(options, parts, config, address)
       if "feeding" in options.parts:

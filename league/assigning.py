@@ -9,15 +9,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from starleague.league import evaluation, matchmaking
+from starleague.league import matchmaking
+from starleague.league.evaluation import LeastKnownPairs
 from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
-from starleague.league.matchmaking import Match, MatchRules, Opponents
+from starleague.league.matchmaking import Draw, Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
 from starleague.league.players import LeagueError, Player
 
 _MATCH, _EVALUATION = 0, 2  # streams of random numbers; 1 is that of resets
 _BLOCK = 256  # matches whose draws are made at once
+_FIRST_DRAWS = 6  # of a match, as Python's numbers: few matches take more
 _MOST_REQUESTS = 4096  # whose answers are remembered
 
 
@@ -41,35 +43,48 @@ class Assigner:
     self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
     self._half_life_s = half_life_s
     self._scores, self._roster = payoff.table(), members.roster
-    self._opponents: dict[str, Opponents] = {}
+    self._makers: dict[str, Callable[[Draw], Match]] = {}  # by player
     self._number, self._start, self._issued = number, start, 0
     self._members = members
-    self._block, self._uniforms = -1, [[0.0]]
+    self._pairs: tuple[Sequence[Player], LeastKnownPairs] | None = None
+    self._make_draws(number + 1 - (number + 1) % _BLOCK)
     self._unwritten: list[Assignment] = []
     self._requests: dict[str, list[Assignment]] = {}
-    self._lock = threading.Lock()
+    self._lock, self._evaluating = threading.Lock(), threading.Lock()
 
-  def match(self, home: Player) -> Match:
+  def match(self, name: str) -> Match:
     """Returns the next match of a learning player."""
     with self._lock:
-      return self._match(home)
+      return self._match(name)
 
-  def _match(self, home: Player) -> Match:
-    roster = self._members.roster
-    if roster is not self._roster:
-      self._roster, self._opponents = roster, {}
-    opponents = self._opponents.get(home.name)
-    if opponents is None:
-      opponents = Opponents(home, roster, self._scores, self._rules)
-      self._opponents[home.name] = opponents
-    block, row = divmod(self._number + 1, _BLOCK)
-    if block != self._block:
-      generator = np.random.default_rng((self._seed, _MATCH, block))
-      self._uniforms = generator.random((_BLOCK, matchmaking.MOST_DRAWS)).tolist()
-      self._block = block
-    match = opponents.match(iter(self._uniforms[row]).__next__)
-    self._number += 1
+  def _match(self, name: str) -> Match:
+    make = self._makers.get(name) if self._members.roster is self._roster else None
+    if make is None:
+      make = self._make_maker(name)
+    number = self._number + 1
+    row = number % _BLOCK
+    if number - row != self._block:
+      self._make_draws(number - row)
+    try:
+      match = make(iter(self._first_draws[row]).__next__)
+    except StopIteration:
+      match = make(iter(self._draws[row].tolist()).__next__)
+    self._number = number
     return match
+
+  def _make_maker(self, name: str) -> Callable[[Draw], Match]:
+    home, roster = self._members.get(name), self._members.roster
+    if roster is not self._roster:
+      self._roster, self._makers = roster, {}
+    make = self._makers[name] = Opponents(home, roster, self._scores, self._rules).match
+    return make
+
+  def _make_draws(self, block: int) -> None:
+    """Makes the draws of matches `block` to `block` + _BLOCK - 1."""
+    generator = np.random.default_rng((self._seed, _MATCH, block // _BLOCK))
+    self._draws = generator.random((_BLOCK, matchmaking.MOST_DRAWS))
+    self._first_draws = self._draws[:, :_FIRST_DRAWS].tolist()
+    self._block = block
 
   def assign(self, home: Player, count: int, games: int, holder: str,
              request: str) -> list[Assignment]:
@@ -84,7 +99,7 @@ class Assigner:
     """
     def make() -> list[Assignment]:
       found = self._take(home.name, count, holder)
-      new = [self._match(home) for _ in range(count - len(found))]
+      new = [self._match(home.name) for _ in range(count - len(found))]
       return found + self._issue(new, games, holder)
     return self._once(request, make)
 
@@ -98,16 +113,21 @@ class Assigner:
   def evaluate(self, count: int, games: int, among: Sequence[str] | None, holder: str,
                request: str) -> list[Assignment]:
     """Returns assignments of the pairs known least; see `Coordinator.evaluation_matches`."""
-    if among is None:
-      names = [player.name for player in self._members.roster.players]
-      if len(names) < 2:  # the others are paused
+    everyone = among is None
+    candidates = self._members.roster.players if among is None else tuple(
+      self._members.get(name) for name in dict.fromkeys(among))
+    if len(candidates) < 2:
+      if everyone:  # the others are paused
         return []
-    else:
-      names = [self._members.get(name).name for name in dict.fromkeys(among)]
-    if len(names) < 2:
-      raise LeagueError(f"A match needs two players, found {names}.")
+      raise LeagueError("A match needs two players, found "
+                        f"{[player.name for player in candidates]}.")
     rng = np.random.default_rng((self._seed, _EVALUATION, self._number))
-    pairs = self._known_least(names, count, rng)  # without the lock: slow in a large league
+    with self._evaluating:  # not the other lock: the first choice is slow in a large league
+      known = self._pairs_of_all(candidates) if everyone else self._pairs_of(candidates)
+      pairs = known.choose(
+        count, ((each.home, each.away, each.games) for each in self._leases.evaluations()), rng)
+      swaps = rng.random(len(pairs)) < 0.5
+    pairs = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swaps, strict=True)]
     def make() -> list[Assignment]:
       self._number += 1
       found = [] if among else self._take(EVALUATION_POOL, count, holder)
@@ -115,25 +135,18 @@ class Assigner:
       return found + self._issue(new, games, holder)
     return self._once(request, make)
 
-  def _known_least(self, names: Sequence[str], count: int,
-                   rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Returns pairs of players, those known least first; see `evaluation.uncertainty`."""
-    first, second = np.triu_indices(len(names), 1)
-    number = {name: i for i, name in enumerate(names)}
-    pending = np.zeros((len(names), len(names)))
-    for each in self._leases.assignments():
-      i, j = number.get(each.home), number.get(each.away)
-      if each.branch == EVALUATION and i is not None and j is not None:
-        pending[min(i, j), max(i, j)] += each.games
-    learns = np.array([self._members.get(name).learns for name in names])
-    widths = evaluation.uncertainty(
-      self._payoff.count_matrix(names, names)[first, second],
-      self._payoff.ages(names, names)[first, second], learns[first] | learns[second],
-      pending[first, second], self._half_life_s)
-    chosen = evaluation.known_least(widths, count, rng)
-    pairs = [(names[first[i]], names[second[i]]) for i in chosen]
-    swaps = rng.random(len(pairs)) < 0.5
-    return [pair[::-1] if swap else pair for pair, swap in zip(pairs, swaps, strict=True)]
+  def _pairs_of(self, candidates: Sequence[Player]) -> LeastKnownPairs:
+    return LeastKnownPairs(self._scores, [player.name for player in candidates],
+                           [player.learns for player in candidates], self._half_life_s)
+
+  def _pairs_of_all(self, everyone: Sequence[Player]) -> LeastKnownPairs:
+    """Returns the pairs of all players, which are kept until one joins or leaves the league."""
+    changed = self._scores.take_changes()
+    if self._pairs is not None and self._pairs[0] is everyone:
+      self._pairs[1].recount(changed)
+    else:
+      self._pairs = everyone, self._pairs_of(everyone)
+    return self._pairs[1]
 
   def _once(self, request: str, make: Callable[[], list[Assignment]]) -> list[Assignment]:
     with self._lock:
@@ -149,8 +162,9 @@ class Assigner:
   def _issue(self, matches: Sequence[Match], games: int, holder: str) -> list[Assignment]:
     first = self._issued + 1
     self._issued += len(matches)
-    issued = [Assignment(f"{self._start}-{i}", match.home, match.away, match.branch,
-                         match.both_learn, games) for i, match in enumerate(matches, first)]
+    prefix = f"{self._start}-"
+    issued = [Assignment(prefix + str(i), home, away, branch, both_learn, games)
+              for i, (home, away, both_learn, branch) in enumerate(matches, first)]
     self._leases.issue(issued, holder)
     self._unwritten += issued
     return issued

@@ -160,7 +160,7 @@ class Coordinator:
 
   def get_match(self, name: str) -> Match:
     """Returns the next match of a learning player, without a lease; see `matchmaking.match`."""
-    return self._assigner.match(self.player(name))
+    return self._assigner.match(name)
 
   def matches(self, name: str, count: int = 1, games: int = 1, *, holder: str = "",
               request: str = "") -> list[Assignment]:

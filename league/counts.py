@@ -38,6 +38,20 @@ def mirrored(counts: Counts) -> Counts:
   return Counts(counts.games, counts.losses, counts.draws, counts.wins)
 
 
+class ScoreRow:
+  """The scores of one player, kept up to date: Python's lists are read one by one fastest.
+
+  Attributes:
+    scores: against each player, by its number.
+    changes: number of changes of the scores so far.
+  """
+
+  __slots__ = ("changes", "scores")
+
+  def __init__(self, scores: list[float]):
+    self.scores, self.changes = scores, 0
+
+
 class CountTable:
   """Counts of all pairs; both directions of a pair are stored.
 
@@ -51,6 +65,8 @@ class CountTable:
     self._scores = np.full((_FIRST_SIZE, _FIRST_SIZE), UNKNOWN_SCORE)
     self._times = np.zeros((_FIRST_SIZE, _FIRST_SIZE))  # of the latest change of each pair
     self._columns: dict[int, tuple[tuple[str, ...], np.ndarray]] = {}
+    self._rows: dict[int, ScoreRow] = {}
+    self._changed: set[tuple[int, int]] | None = None  # None: nobody has asked yet
     self._lock = threading.RLock()
 
   def _row(self, name: str) -> int:
@@ -68,6 +84,8 @@ class CountTable:
         self._counts = np.pad(self._counts, ((0, size), (0, size), (0, 0)))
         self._scores = np.pad(self._scores, (0, size), constant_values=UNKNOWN_SCORE)
         self._times = np.pad(self._times, (0, size))
+      for row in self._rows.values():
+        row.scores.append(UNKNOWN_SCORE)
       self._number[name] = number  # last: a reader that finds the number finds its row
       return number
 
@@ -88,6 +106,29 @@ class CountTable:
         found = self._columns[id(names)] = names, numbers
     return found[1]
 
+  def numbers(self, names: Sequence[str]) -> list[int]:
+    """Returns the numbers of players; they never change."""
+    return self._numbers(names).tolist()
+
+  def row(self, name: str) -> ScoreRow:
+    """Returns the scores of a player, which later changes reach too."""
+    with self._lock:
+      number = self._row(name)
+      found = self._rows.get(number)
+      if found is None:
+        found = ScoreRow(self._scores[number, :len(self._number)].tolist())
+        self._rows[number] = found
+      return found
+
+  def take_changes(self) -> set[tuple[int, int]]:
+    """Returns the numbers of the pairs that changed since the last call, for one caller.
+
+    The first call returns none.
+    """
+    with self._lock:
+      changed, self._changed = self._changed, set()
+      return changed or set()
+
   def put(self, pairs: Mapping[tuple[str, str], Counts]) -> None:
     """Stores the counts of pairs, in both directions."""
     with self._lock:
@@ -98,9 +139,18 @@ class CountTable:
     score = counts.score
     self._counts[i, j] = counts
     self._counts[j, i] = mirrored(counts)
-    self._scores[i, j] = score
-    self._scores[j, i] = 1.0 - score
     self._times[i, j] = self._times[j, i] = time.monotonic()
+    self._set_score(i, j, score)
+    self._set_score(j, i, 1.0 - score)
+    if self._changed is not None:
+      self._changed.add((i, j))
+
+  def _set_score(self, i: int, j: int, score: float) -> None:
+    self._scores[i, j] = score
+    row = self._rows.get(i)
+    if row is not None:
+      row.scores[j] = score
+      row.changes += 1  # last: a reader that finds the number finds the score
 
   def fill(self, first: Sequence[str], second: Sequence[str], counts: np.ndarray) -> None:
     """Stores the counts of many pairs at once.
@@ -118,6 +168,11 @@ class CountTable:
       self._scores[i, j] = scores
       self._scores[j, i] = 1.0 - scores
       self._times[i, j] = self._times[j, i] = time.monotonic()
+      for number, row in self._rows.items():
+        row.scores[:] = self._scores[number, :len(self._number)].tolist()
+        row.changes += 1
+      if self._changed is not None:
+        self._changed.update(zip(i.tolist(), j.tolist(), strict=True))
 
   def clear(self, name: str) -> None:
     """Deletes the counts of a player, in both directions."""
@@ -152,6 +207,10 @@ class CountTable:
     """Returns [N, M, 4] float64: the counts of each of `home` against each of `away`."""
     rows, columns = self._numbers(home), self._numbers(away)
     return self._counts[np.ix_(rows, columns)]
+
+  def of_pairs(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns [P, 4] counts and [P] ages of pairs, which are given by [P] numbers each."""
+    return self._counts[first, second], time.monotonic() - self._times[first, second]
 
   def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M] float64: seconds since each pair's counts last changed.

@@ -1,10 +1,11 @@
 """Evaluation: the pairs of players known least, and the notable games, whose replays are kept."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from starleague.league.counts import Counts
+from starleague.league.counts import Counts, CountTable
 from starleague.league.payoff import DRAW, WIN, wilson_bounds
 from starleague.league.players import LEARNING_KINDS, MAIN
 
@@ -51,6 +52,122 @@ def known_least(widths: np.ndarray, count: int, rng: np.random.Generator) -> np.
                    np.flatnonzero(np.abs(widths - least) <= _EQUAL))
   chosen = rng.permutation(equal)[:count - len(larger)]
   return np.concatenate([larger[np.argsort(-widths[larger])], chosen])
+
+
+class LeastKnownPairs:
+  """The pairs of some players by how little is known about them, kept up to date.
+
+  The width of a pair of frozen players changes with its games only, and is kept. The widths of the
+  pairs of learning players change with time: they are computed for each choice. A row has the pairs
+  of a player with those after it, learning players first. A choice looks at the largest width of
+  each row, then at the pairs of the rows that matter. One thread at a time may use it.
+  """
+
+  def __init__(self, table: CountTable, names: Sequence[str], learns: Sequence[bool],
+               half_life_s: float):
+    """Computes the widths of all pairs of frozen players.
+
+    Args:
+      table: counts.
+      names: [N] of the players, N >= 2.
+      learns: [N] whether each player learns.
+      half_life_s: see `uncertainty`.
+    """
+    learning = [name for name, flag in zip(names, learns, strict=True) if flag]
+    frozen = [name for name, flag in zip(names, learns, strict=True) if not flag]
+    self._names, self._learning = (*learning, *frozen), len(learning)
+    self._table, self._half_life_s = table, half_life_s
+    numbers = table.numbers(self._names)
+    self._numbers = np.array(numbers)
+    self._index = {name: i for i, name in enumerate(self._names)}
+    self._index_of_number = {number: i for i, number in enumerate(numbers)}
+    size = len(names)
+    self._pending: dict[tuple[int, int], int] = {}  # games that are played at present, by pair
+    self._pending_games = np.zeros((size, size))  # the same
+    self._widths = np.full((size, size), -1.0)  # -1: no pair of the row
+    self._largest = np.full(size, -1.0)  # of each row
+    self._ties = np.zeros(size, np.intp)  # number of widths of each row that equal its largest
+    self._changing = np.triu_indices(self._learning, 1, size)
+    first, second = np.triu_indices(len(frozen), 1)
+    self._compute(first + self._learning, second + self._learning)
+    self._rank(np.arange(self._learning, size))
+
+  def recount(self, pairs: Iterable[tuple[int, int]]) -> None:
+    """Computes the widths of pairs again whose counts have changed, given by `table`'s numbers."""
+    found = ((self._index_of_number.get(i), self._index_of_number.get(j)) for i, j in pairs)
+    self._update({(min(i, j), max(i, j)) for i, j in found if i is not None and j is not None})
+
+  def _update(self, pairs: Iterable[tuple[int, int]]) -> None:
+    """Computes the widths of those of some pairs, by index, whose players are both frozen."""
+    frozen = [(i, j) for i, j in pairs if self._learning <= i < j]
+    if frozen:
+      first, second = np.array(frozen).T
+      self._compute(first, second)
+      self._rank(np.unique(first))
+
+  def _compute(self, first: np.ndarray, second: np.ndarray) -> None:
+    """Computes the widths of pairs, [P] indices each, the lower one first."""
+    counts, ages = self._table.of_pairs(self._numbers[first], self._numbers[second])
+    self._widths[first, second] = uncertainty(
+      counts, ages, first < self._learning, self._pending_games[first, second], self._half_life_s)
+
+  def _rank(self, rows: np.ndarray) -> None:
+    widths = self._widths[rows]
+    self._largest[rows] = largest = widths.max(1)
+    self._ties[rows] = (widths >= largest[:, None] - _EQUAL).sum(1)
+
+  def choose(self, count: int, pending: Iterable[tuple[str, str, int]],
+             rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Returns the `count` pairs known least, those known least first; see `known_least`.
+
+    Args:
+      count: number of pairs; fewer are returned if there are fewer.
+      pending: games that evaluators play at present, as (home, away, number).
+      rng: chooses among equally known pairs.
+    """
+    self._count_pending(pending)
+    if self._learning:
+      self._compute(*self._changing)
+      self._rank(np.arange(self._learning))
+    rows = np.flatnonzero(self._largest >= self._largest.max() - _EQUAL)
+    ends = self._ties[rows].cumsum()
+    found = (self._choose_ties(rows, ends, count, rng) if count <= ends[-1]
+             else self._choose_any(count, rng))
+    return [(self._names[i], self._names[j]) for i, j in found]
+
+  def _count_pending(self, pending: Iterable[tuple[str, str, int]]) -> None:
+    games: dict[tuple[int, int], int] = {}
+    for home, away, number in pending:
+      i, j = self._index.get(home), self._index.get(away)
+      if i is not None and j is not None:
+        pair = min(i, j), max(i, j)
+        games[pair] = games.get(pair, 0) + number
+    changed = {pair for pair, _ in games.items() ^ self._pending.items()}
+    self._pending = games
+    for pair in changed:
+      self._pending_games[pair] = games.get(pair, 0)
+    self._update(changed)
+
+  def _choose_ties(self, rows: np.ndarray, ends: np.ndarray, count: int,
+                   rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Chooses among pairs that are all known least: in a young league most have no games."""
+    found = []
+    for number in rng.choice(ends[-1], count, replace=False):
+      at = ends.searchsorted(number, "right")
+      row = rows[at]
+      tied = np.flatnonzero(self._widths[row] >= self._largest[row] - _EQUAL)
+      found.append((int(row), int(tied[number - ends[at]])))  # counted from the end
+    return found
+
+  def _choose_any(self, count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Chooses from the rows that can have one of the `count` largest widths."""
+    kept = min(count, len(self._largest))
+    least = np.partition(self._largest, -kept)[-kept]
+    rows = np.flatnonzero(self._largest >= least - _EQUAL)
+    widths = self._widths[rows]
+    first, second = np.nonzero(widths >= 0)
+    chosen = known_least(widths[first, second], count, rng)
+    return [(int(rows[first[i]]), int(second[i])) for i in chosen]
 
 
 class NotableRules(NamedTuple):

@@ -7,7 +7,6 @@ it may still play the games. The first result of each game counts, whichever act
 """
 
 import collections
-import heapq
 import re
 import threading
 import time
@@ -60,14 +59,13 @@ def is_valid(assignment: Assignment) -> bool:
 class _Lease:
   """An assignment that is not finished, its holder and the end of its lease."""
 
-  __slots__ = ("assignment", "ends", "holder", "left", "queued", "was")
+  __slots__ = ("assignment", "ends", "holder", "left", "was")
 
-  def __init__(self, assignment: Assignment, left: int):
+  def __init__(self, assignment: Assignment, left: int, holder: str, ends: float):
     self.assignment, self.left = assignment, left
-    self.holder = ""  # the actor; empty: any actor may renew the lease
+    self.holder = holder  # the actor; empty: any actor may renew the lease
     self.was = ""  # the actor whose lease has ended; it may still play the games
-    self.ends: float | None = None  # None: available
-    self.queued = False  # whether the heap has it
+    self.ends: float | None = ends  # None: available
 
 
 class Leases:
@@ -89,7 +87,9 @@ class Leases:
     self.seconds = seconds
     self._clock, self._read, self._now = clock, clock(), 0.0
     self._leases: dict[str, _Lease] = {}
-    self._ends: list[tuple[float, str]] = []  # a heap; a renewed lease has an earlier end here
+    # Those that an actor holds. All leases have one length: the last one held ends last.
+    self._held: collections.OrderedDict[str, _Lease] = collections.OrderedDict()
+    self._evaluations: dict[str, Assignment] = {}  # those of evaluators
     self._available: dict[str, collections.deque[str]] = {}  # by pool, the oldest first
     self._lock = threading.RLock()
 
@@ -106,12 +106,13 @@ class Leases:
 
   def _hold(self, lease: _Lease, holder: str) -> None:
     lease.ends, lease.holder = self._now + self.seconds, holder
-    if not lease.queued:
-      heapq.heappush(self._ends, (lease.ends, lease.assignment.id))
-      lease.queued = True
+    identifier = lease.assignment.id
+    self._held[identifier] = lease
+    self._held.move_to_end(identifier)
 
   def _offer(self, lease: _Lease) -> None:
     lease.ends, lease.holder, lease.was = None, "", lease.holder
+    del self._held[lease.assignment.id]
     pool = lease.assignment.pool
     self._available.setdefault(pool, collections.deque()).append(lease.assignment.id)
 
@@ -119,28 +120,24 @@ class Leases:
     """Makes the assignments of ended leases available, and returns them."""
     with self._lock:
       now, ended = self._advance(), []
-      while self._ends and self._ends[0][0] <= now:
-        lease = self._leases.get(heapq.heappop(self._ends)[1])
-        if lease is None:  # finished
-          continue
-        lease.queued = False
-        if lease.ends is None:  # released
-          continue
-        if lease.ends > now:  # renewed
-          heapq.heappush(self._ends, (lease.ends, lease.assignment.id))
-          lease.queued = True
-        else:
-          self._offer(lease)
-          ended.append(lease.assignment)
+      while self._held:
+        lease = next(iter(self._held.values()))
+        if lease.ends is not None and lease.ends > now:
+          break
+        self._offer(lease)
+        ended.append(lease.assignment)
       return ended
 
   def issue(self, assignments: Iterable[Assignment], holder: str) -> None:
     """Adds new assignments that an actor holds from now on."""
+    leases, held = self._leases, self._held
     with self._lock:
-      self._advance()
+      ends = self._advance() + self.seconds
       for assignment in assignments:
-        lease = self._leases[assignment.id] = _Lease(assignment, assignment.games)
-        self._hold(lease, holder)
+        identifier, _, _, branch, _, games = assignment
+        leases[identifier] = held[identifier] = _Lease(assignment, games, holder, ends)
+        if branch == EVALUATION:
+          self._evaluations[identifier] = assignment
 
   def restore(self, assignment: Assignment, left: int, holder: str = "") -> None:
     """Adds an assignment from before a restart; a known one is left as it is.
@@ -152,9 +149,8 @@ class Leases:
     """
     with self._lock:
       if assignment.id not in self._leases:
-        self._advance()
-        lease = self._leases[assignment.id] = _Lease(assignment, left)
-        self._hold(lease, holder)
+        self.issue([assignment], holder)
+        self._leases[assignment.id].left = left
 
   def take(self, pool: str, count: int, holder: str) -> list[Assignment]:
     """Leases up to `count` available assignments of a pool to an actor, and returns them.
@@ -218,9 +214,16 @@ class Leases:
       if lease.left > 0:
         return False
       del self._leases[identifier]
+      self._held.pop(identifier, None)
+      self._evaluations.pop(identifier, None)
       return True
 
   def assignments(self) -> list[Assignment]:
     """Returns all assignments that are not finished, oldest first."""
     with self._lock:
       return [lease.assignment for lease in self._leases.values()]
+
+  def evaluations(self) -> list[Assignment]:
+    """Returns the assignments of evaluators that are not finished, oldest first."""
+    with self._lock:
+      return list(self._evaluations.values())

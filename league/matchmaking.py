@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from starleague.league import players as p
+from starleague.league.counts import ScoreRow
 from starleague.league.players import Player
 
 
@@ -29,14 +30,15 @@ _WEIGHTINGS = {
   "variance": _Weighting(lambda x: x * (1 - x), lambda x: x * (1 - x), 0.25),
   "linear": _Weighting(lambda x: 1 - x, lambda x: 1 - x, 1.0),
   # Uniform up to a score of 0.5.
-  "linear_capped": _Weighting(lambda x: np.minimum(0.5, 1 - x), lambda x: min(0.5, 1 - x), 0.5),
+  "linear_capped": _Weighting(
+    lambda x: np.minimum(0.5, 1 - x), lambda x: 0.5 if x < 0.5 else 1 - x, 0.5),
   # Fictitious self-play without priorities.
   "uniform": _Weighting(np.ones_like, lambda x: 1.0, 1.0),
 }
 WEIGHTINGS = tuple(_WEIGHTINGS)
 _NEGLIGIBLE = 1e-10
-ATTEMPTS = 16  # of a draw by rejection
-MOST_DRAWS = ATTEMPTS + 3  # uniform draws that one match takes at most
+ATTEMPTS = range(16)  # of a draw by rejection
+MOST_DRAWS = len(ATTEMPTS) + 3  # uniform draws that one match takes at most
 
 
 Draw = Callable[[], float]  # returns uniform draws from [0, 1)
@@ -50,13 +52,36 @@ class Random(Protocol):
 
 
 class Scores(Protocol):
-  """The part of a payoff that matchmaking needs."""
+  """The part of a payoff that a match needs."""
 
   def scores(self, home: str, away: Sequence[str]) -> np.ndarray:
     """Returns [N]: the score of `home` against each of `away`, 0.5 without games."""
 
-  def score(self, home: str, away: str) -> float:
-    """Returns the score of `home` against `away`, 0.5 without games."""
+
+class LiveScores(Protocol):
+  """The part of a table of counts that all matches of a player need."""
+
+  def numbers(self, names: Sequence[str]) -> list[int]:
+    """Returns the numbers of players; they never change."""
+
+  def row(self, name: str) -> ScoreRow:
+    """Returns the scores of a player, which later changes reach too."""
+
+
+class _FixedScores:
+  """The scores of one player as they are now."""
+
+  def __init__(self, home: Player, roster: "Roster", payoff: Scores):
+    names = [player.name for player in roster.players]
+    self._numbers = {name: number for number, name in enumerate(names)}
+    self._row = ScoreRow(np.asarray(payoff.scores(home.name, names)).tolist())
+
+  def numbers(self, names: Sequence[str]) -> list[int]:
+    return [self._numbers[name] for name in names]
+
+  def row(self, name: str) -> ScoreRow:
+    del name
+    return self._row
 
 
 class MatchRules(NamedTuple):
@@ -202,6 +227,26 @@ class Roster:
     return self._snapshots.get(name, ())
 
 
+class _Group(NamedTuple):
+  """Opponents that PFSP draws from."""
+
+  matches: list[Match]  # [N] with each of them
+  numbers: list[int]  # [N] of their scores
+  weighting: str
+  weight: Callable[[float], float]  # of one score
+  maximum: float  # of the weight
+  size: int  # N
+
+
+class _Live(NamedTuple):
+  """A live main agent as an opponent."""
+
+  match: Match
+  number: int  # of its score
+  past: _Group  # its snapshots, for a home player with a low score
+  forgotten: _Group  # the same, for verification
+
+
 class Opponents:
   """The opponents that a learning player may meet; valid until a player joins or leaves the league.
 
@@ -209,7 +254,7 @@ class Opponents:
     match: returns the next match; raises ValueError if it needs a main agent and there is none.
   """
 
-  def __init__(self, home: Player, roster: Roster, payoff: Scores,
+  def __init__(self, home: Player, roster: Roster, scores: LiveScores,
                rules: MatchRules = DEFAULT_RULES):
     """Takes the player, its league, the scores, and the shares and thresholds.
 
@@ -219,85 +264,116 @@ class Opponents:
     if not home.learns:
       raise ValueError(f"Player {home.name} is {home.kind}: it requests no matches and is only an "
                        f"opponent. Expected one of {p.LEARNING_KINDS}.")
-    self._home, self._roster, self._payoff, self._rules = home.name, roster, payoff, rules
-    self._past = roster.past(rules)
+    self._home, self._rules, self._table = home.name, rules, scores
+    self._pfsp_share = rules.pfsp_share
+    self._verified_share = rules.pfsp_share + rules.verification_share
+    self._row = scores.row(home.name)
+    self._scores = self._row.scores
+    is_main = home.kind == p.MAIN
+    self._past = self._group(
+      roster.past(rules), rules.past_weighting if is_main else "linear_capped", "pfsp")
+    self._exploiters = self._group(roster.exploiter_snapshots, "squared", "verification_exploiters")
+    self._lives = [self._live(name, roster, is_main) for name in roster.mains]
+    self._verified: dict[int, tuple[int, _Group | None, int]] = {}
     self.match: Callable[[Draw], Match] = {
       p.MAIN: self._main_agent_match, p.MAIN_EXPLOITER: self._main_exploiter_match,
       p.LEAGUE_EXPLOITER: self._league_exploiter_match}[home.kind]
+
+  def _group(self, names: tuple[str, ...], weighting: str, branch: str) -> _Group:
+    return _Group([Match(self._home, name, False, branch) for name in names],
+                  self._table.numbers(names), weighting, *_WEIGHTINGS[weighting][1:], len(names))
+
+  def _live(self, name: str, roster: Roster, is_main: bool) -> _Live:
+    branch, past = "self_play" if is_main else "exploit", roster.snapshots_of(name)
+    number, = self._table.numbers([name])
+    return _Live(Match(self._home, name, is_main, branch), number,
+                 self._group(past, "variance", f"{branch}_past"),
+                 self._group(past, "squared", "verification_forgotten"))
 
   def _main_agent_match(self, random: Draw) -> Match:
     """PFSP over the past (50%), verification (15%) or self-play (35%).
 
     In a league without a past, PFSP matches are self-play too.
     """
-    draw, rules = random(), self._rules
-    if draw < rules.pfsp_share and self._past:
-      return self._drawn(self._past, rules.past_weighting, "pfsp", random)
+    draw = random()
+    if draw < self._pfsp_share and self._past.size:
+      return self._drawn(self._past, self._past.size, random)
     opponent = self._live_main(random)
-    if rules.pfsp_share <= draw < rules.pfsp_share + rules.verification_share:
-      match = self._verification(opponent, random)
-      if match:
-        return match
-    return self._live_or_past(opponent, rules.self_play_score, True, "self_play", random)
+    if self._pfsp_share <= draw < self._verified_share:
+      group, size = self._verification(opponent)
+      if group:
+        return self._drawn(group, size, random)
+    if self._scores[opponent.number] > self._rules.self_play_score or not opponent.past.size:
+      return opponent.match
+    return self._drawn(opponent.past, opponent.past.size, random)
 
   def _main_exploiter_match(self, random: Draw) -> Match:
     """A live main agent, or its snapshots if it is too strong."""
     asked = random() < self._rules.exploiter_past_share
-    threshold = self._rules.exploiter_score if asked else -1.0
-    return self._live_or_past(self._live_main(random), threshold, False, "exploit", random)
+    opponent = self._live_main(random)
+    if (not asked or self._scores[opponent.number] > self._rules.exploiter_score
+        or not opponent.past.size):
+      return opponent.match
+    return self._drawn(opponent.past, opponent.past.size, random)
 
   def _league_exploiter_match(self, random: Draw) -> Match:
     """PFSP over the past, or a live main agent without a past."""
-    if not self._past:
-      return Match(self._home, self._live_main(random), False, "exploit")
-    return self._drawn(self._past, "linear_capped", "pfsp", random)
+    if not self._past.size:
+      return self._live_main(random).match
+    return self._drawn(self._past, self._past.size, random)
 
-  def _drawn(self, names: tuple[str, ...], weighting: str, branch: str, random: Draw) -> Match:
-    """Returns a match with one of several opponents, drawn by PFSP.
+  def _drawn(self, group: _Group, size: int, random: Draw) -> Match:
+    """Returns a match with one of the first `size` opponents of a group, drawn by PFSP.
 
     By rejection: an opponent drawn uniformly is accepted with its weight over the largest possible
     weight. That takes a few scores where the distribution needs all of them, and is as exact. If no
     opponent is accepted, most weights are small, and the distribution is computed.
     """
-    _, weight, maximum = _WEIGHTINGS[weighting]
-    home, size, score = self._home, len(names), self._payoff.score
-    for _ in range(ATTEMPTS):
+    matches, numbers, weighting, weight, maximum, _ = group
+    scores = self._scores
+    for _ in ATTEMPTS:
       position = random() * size
       index = int(position)
       # The fraction is uniform too, and independent of the index.
-      if (position - index) * maximum < weight(score(home, names[index])):
-        return Match(home, names[index], False, branch)
-    cumulative = _weights(self._payoff.scores(home, names), weighting).cumsum()
+      if (position - index) * maximum < weight(scores[numbers[index]]):
+        return matches[index]
+    cumulative = _weights(np.array(self._scores_of(group, size)), weighting).cumsum()
     # Rounding may lead to the total itself, which is past the last opponent.
-    index = min(int(cumulative.searchsorted(random() * cumulative[-1], "right")), size - 1)
-    return Match(home, names[index], False, branch)
+    return matches[min(int(cumulative.searchsorted(random() * cumulative[-1], "right")), size - 1)]
 
-  def _live_main(self, random: Draw) -> str:
+  def _scores_of(self, group: _Group, size: int) -> list[float]:
+    scores = self._scores
+    return [scores[number] for number in group.numbers[:size]]
+
+  def _live_main(self, random: Draw) -> _Live:
     """Returns a live main agent, drawn uniformly."""
-    mains = self._roster.mains
-    if not mains:
+    lives = self._lives
+    if not lives:
       raise ValueError(f"{self._home} has no opponent: the league has no main agent. Add one.")
-    return mains[int(random() * len(mains))]
+    return lives[int(random() * len(lives))]
 
-  def _live_or_past(self, opponent: str, threshold: float, both_learn: bool, branch: str,
-                    random: Draw) -> Match:
-    """Returns a match with the live opponent or, at a low score, with one of its snapshots."""
-    past = self._roster.snapshots_of(opponent)
-    if past and self._payoff.score(self._home, opponent) <= threshold:
-      return self._drawn(past, "variance", f"{branch}_past", random)
-    return Match(self._home, opponent, both_learn, branch)
+  def _verification(self, opponent: _Live) -> tuple[_Group | None, int]:
+    """Returns the group of a verification match and the number of its opponents.
 
-  def _verification(self, opponent: str, random: Draw) -> Match | None:
-    """Returns a verification match, or None: against main exploiters or forgotten opponents."""
-    exploiters = self._roster.exploiter_snapshots
-    if exploiters:
-      if self._payoff.scores(self._home, exploiters).min() < self._rules.exploited_score:
-        return self._drawn(exploiters, "squared", "verification_exploiters", random)
-    past = self._roster.snapshots_of(opponent)
-    kept = remove_monotonic_suffix(self._payoff.scores(self._home, past))
+    They are main exploiters or forgotten opponents; None stands for neither. The answer holds until
+    a score changes.
+    """
+    changes, number = self._row.changes, opponent.number
+    checked, group, size = self._verified.get(number, (-1, None, 0))
+    if checked != changes:
+      group, size = self._find_verification(opponent)
+      self._verified[number] = changes, group, size
+    return group, size
+
+  def _find_verification(self, opponent: _Live) -> tuple[_Group | None, int]:
+    exploiters, past = self._exploiters, opponent.forgotten
+    if exploiters.size:
+      if min(self._scores_of(exploiters, exploiters.size)) < self._rules.exploited_score:
+        return exploiters, exploiters.size
+    kept = remove_monotonic_suffix(self._scores_of(past, past.size))
     if kept.size and kept.min() < self._rules.forgotten_score:
-      return self._drawn(past[:kept.size], "squared", "verification_forgotten", random)
-    return None
+      return past, kept.size
+    return None, 0
 
 
 def match(home: Player, players: Sequence[Player], payoff: Scores, rng: Random,
@@ -314,4 +390,5 @@ def match(home: Player, players: Sequence[Player], payoff: Scores, rng: Random,
   Raises:
     ValueError: the player does not learn, or the league has no main agent.
   """
-  return Opponents(home, Roster(players), payoff, rules).match(rng.random)
+  roster = Roster(players)
+  return Opponents(home, roster, _FixedScores(home, roster, payoff), rules).match(rng.random)

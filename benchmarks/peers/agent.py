@@ -51,13 +51,15 @@ def _sizes(config: AgentConfig) -> dict:
 class Peer:
   """The PyTorch agent in a process of its own."""
 
-  def __init__(self, python: str, config: AgentConfig, length: int, sequences: int):
-    """Starts the agent and waits until it has run each kind of round once."""
+  def __init__(self, python: str, config: AgentConfig, length: int, sequences: int,
+               compiled: bool):
+    """Starts the agent, eager or also compiled, and waits until it has run each round once."""
+    self.kinds = ("eager", "compiled") if compiled else ("eager",)
     script = pathlib.Path(__file__).with_name("torch_agent.py")
     self._process = subprocess.Popen(
       [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     self._write({"config": dataclasses.asdict(config), "sizes": _sizes(config), "length": length,
-                 "sequences": sequences})
+                 "sequences": sequences, "kinds": self.kinds})
     self.parameters = int(self._read())
 
   def _write(self, line) -> None:
@@ -72,9 +74,9 @@ class Peer:
                          "above")
     return float(line)
 
-  def seconds(self, name: str) -> float:
+  def seconds(self, name: str, kind: str) -> float:
     """CPU seconds of one round."""
-    self._write(name)
+    self._write(f"{kind} {name}")
     return self._read()
 
   def close(self) -> None:
@@ -82,23 +84,34 @@ class Peer:
     self._process.communicate()
 
 
-def compare(peer: Peer, name: str, run: Callable, rounds: int) -> float:
-  """Runs both in turn; prints and returns the ratio of their median CPU seconds.
+def compare(peer: Peer, name: str, run: Callable, rounds: int, accessed: float) -> None:
+  """Runs both in turn; prints the ratios of their median CPU seconds.
 
   In each turn the second of two calls counts, as in training, where calls follow one another. The
   first one after a pause also pays for memory that a virtual machine has returned to its host.
+
+  Args:
+    peer: the PyTorch agent.
+    name: of the round.
+    run: the JAX program.
+    rounds: number of turns.
+    accessed: bytes that the JAX program reads and writes, by XLA's cost analysis.
   """
   def ours_once() -> float:
     begin = time.process_time()
     jax.block_until_ready(run())
     return time.process_time() - begin
 
-  ours, theirs = [], []
+  ours: list[float] = []
+  theirs: dict[str, list[float]] = {kind: [] for kind in peer.kinds}
   for _ in range(rounds):
     ours.append([ours_once() for _ in range(2)][-1])
-    theirs.append([peer.seconds(name) for _ in range(2)][-1])
-  ratio = float(np.median(theirs) / np.median(ours))
-  each = sorted(b / a for a, b in zip(ours, theirs, strict=True))
-  print(f"{name}: {np.median(ours):.3f} CPU-seconds, PyTorch {np.median(theirs):.3f}: ratio "
-        f"{ratio:.2f} ({each[0]:.2f} to {each[-1]:.2f} in {rounds} rounds)", flush=True)
-  return ratio
+    for kind, found in theirs.items():
+      found.append([peer.seconds(name, kind) for _ in range(2)][-1])
+  line = (f"{name}: {np.median(ours):.3f} CPU-seconds, {accessed / 1e9:.2f} GB accessed, "
+          f"{accessed / np.median(ours) / 1e9:.1f} GB a CPU-second")
+  for kind, found in theirs.items():
+    each = sorted(b / a for a, b in zip(ours, found, strict=True))
+    line += (f"; PyTorch {kind} {np.median(found):.3f}: ratio "
+             f"{np.median(found) / np.median(ours):.2f} ({each[0]:.2f} to {each[-1]:.2f})")
+  print(f"{line}, {rounds} rounds", flush=True)

@@ -1,14 +1,15 @@
 """A PyTorch agent of the same architecture and sizes, as a peer for benchmarks/agent.py.
 
-It is eager PyTorch in float32 on one thread, with batched operations throughout: no vmap, fused
-attention, embedding bags for the entity fields. It needs torch and NumPy only, and runs in an
+It is PyTorch in float32 on one thread, eager or by torch.compile, with batched operations
+throughout: no vmap, fused attention, embedding bags for the entity fields. It needs torch and NumPy only, and runs in an
 environment of its own, outside the lock:
 
   python -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
   python -m benchmarks.agent --peer /tmp/torch/bin/python
 
 benchmarks/agent.py starts it and sends the sizes as one line of JSON, then one line per round:
-"acting", "forward" or "forward and backward". Each reply is the CPU seconds of that round.
+"eager" or "compiled", and "acting", "forward" or "forward and backward". Each reply is the CPU
+seconds of that round.
 """
 
 import json
@@ -299,20 +300,26 @@ def main() -> None:
   one, many = observations(c, s, 1), observations(c, s, count)
   units = torch.arange(c.max_selected).expand(count, -1)
 
-  def acting():
-    with torch.inference_mode():
-      agent(one, 1)
+  def rounds_of(run):
+    def acting():
+      with torch.inference_mode():
+        run(one, 1)
 
-  def forward():
-    with torch.inference_mode():
-      agent(many, length, units)
+    def forward():
+      with torch.inference_mode():
+        run(many, length, units)
 
-  def backward():
-    agent.zero_grad()
-    sum(x.sum() for x in agent(many, length, units)).backward()
+    def backward():
+      agent.zero_grad()
+      sum(x.sum() for x in run(many, length, units)).backward()
 
-  rounds = {"acting": acting, "forward": forward, "forward and backward": backward}
-  for run in rounds.values():  # warm up
+    return {"acting": acting, "forward": forward, "forward and backward": backward}
+
+  rounds = {f"{kind} {name}": round_
+            for kind in received["kinds"]
+            for name, round_ in rounds_of(
+              agent if kind == "eager" else torch.compile(agent)).items()}
+  for run in rounds.values():  # warm up; compiles
     run()
   print(sum(x.numel() for x in agent.parameters()), flush=True)
   for line in sys.stdin:

@@ -9,9 +9,9 @@ import urllib.request
 
 import pytest
 
-from benchmarks import simulated_league
 from starleague.experiments import dashboard
 from tests.experiments.launch import launch
+from tests.viewers.league import simulated_league
 
 
 @pytest.fixture(scope="module")

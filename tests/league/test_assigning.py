@@ -180,6 +180,22 @@ def test_evaluators_share_the_pairs_and_inherit_those_of_dead_ones(league, clock
   assert {only[0].home, only[0].away} == {MAIN, FIRST} and only[0] not in pairs
 
 
+def test_evaluators_know_of_games_players_and_pauses(league):
+  """The pairs of all players are kept: results, a new player and a pause reach them."""
+  def pair():
+    assigned, = league.evaluation_matches(1, 50)
+    play(league, assigned, range(50))
+    return frozenset((assigned.home, assigned.away))
+  assert len({pair() for _ in range(6)}) == 6  # all pairs of 4 players
+  league.add_player(players.Player("script", players.SCRIPTED))
+  assert {frozenset(("script", other)) for other in (MAIN, EXPLOITER, HUNTER, FIRST)} == {
+    pair() for _ in range(4)}
+  league.pause(MAIN)
+  league.add_player(players.Player("second", players.SCRIPTED))
+  assert {frozenset(("second", other)) for other in (EXPLOITER, HUNTER, FIRST, "script")} == {
+    pair() for _ in range(4)}
+
+
 @pytest.mark.parametrize("call, message", [
   (lambda league: league.matches("nobody"), "no player 'nobody'"),
   (lambda league: league.matches(FIRST), f"{FIRST} is historical: it requests no matches"),

@@ -90,3 +90,46 @@ def test_threads_add_players_and_counts():
     thread.join(60)
   names = [f"{number}-{i}" for number in range(4) for i in range(60)]
   assert table.scores("all", names).tolist() == [0] * 240
+
+
+def test_a_row_follows_changes_growth_and_clearing():
+  table = CountTable()
+  table.put({("a", "b"): Counts(4, 2, 1, 1)})
+  row, (a, b) = table.row("a"), table.numbers(["a", "b"])
+  assert row.scores[b] == .625 and row.scores[a] == .5 and table.row("a") is row
+  changes = row.changes
+  table.put({("b", "c"): Counts(1, 1, 0, 0)})  # of other players
+  assert row.changes == changes and len(row.scores) == 3
+  for i in range(40):  # the arrays grow
+    table.put({(f"y{i}", "a"): Counts(1, 1, 0, 0)})
+  assert row.changes == changes + 40
+  names = ["b", "c", *(f"y{i}" for i in range(40))]
+  assert [row.scores[number] for number in table.numbers(names)] == [.625, .5] + 40 * [0]
+  table.fill(["c", "b"], ["a", "y0"], np.array([Counts(2, 2, 0, 0), Counts(1, 0, 0, 1)]))
+  assert row.scores[table.numbers(["c"])[0]] == 0 and row.changes > changes + 40
+  assert row.scores == table.scores("a", list(table._number)).tolist()
+  table.clear("a")
+  assert set(row.scores) == {.5}
+
+
+def test_changed_pairs_are_taken_once():
+  table = CountTable()
+  table.put({("a", "b"): Counts(1, 1, 0, 0)})
+  assert table.take_changes() == set()  # the first call begins to collect
+  table.put({("a", "b"): Counts(2, 2, 0, 0), ("c", "a"): Counts(1, 1, 0, 0)})
+  a, b, c = table.numbers("abc")
+  assert table.take_changes() == {(a, b), (c, a)}
+  assert table.take_changes() == set()
+  table.fill(["b"], ["c"], np.array([Counts(1, 0, 1, 0)]))
+  table.clear("a")
+  assert table.take_changes() == {(b, c), (a, b), (a, c)}
+
+
+def test_counts_and_ages_of_pairs(monkeypatch):
+  monkeypatch.setattr("time.monotonic", lambda: 10.0)
+  table = CountTable()
+  table.put({("a", "b"): Counts(4, 2, 1, 1)})
+  monkeypatch.setattr("time.monotonic", lambda: 12.0)
+  a, b = table.numbers("ab")
+  counts, ages = table.of_pairs(np.array([b, a]), np.array([a, b]))
+  assert counts.tolist() == [[4, 1, 1, 2], [4, 2, 1, 1]] and ages.tolist() == [2, 2]

@@ -1,11 +1,21 @@
 """The choice of evaluators: widths of intervals, ages, pending games; games worth keeping."""
 
+import collections
+import itertools
+
 import numpy as np
 import pytest
 
 from starleague.league import evaluation
-from starleague.league.counts import Counts
-from starleague.league.evaluation import FIRST_WIN, LONGEST, UPSET, History, NotableRules
+from starleague.league.counts import Counts, CountTable
+from starleague.league.evaluation import (
+  FIRST_WIN,
+  LONGEST,
+  UPSET,
+  History,
+  LeastKnownPairs,
+  NotableRules,
+)
 from starleague.league.payoff import DRAW, LOSS, WIN, wilson_interval
 
 
@@ -87,3 +97,66 @@ def test_the_threshold_of_upsets_is_an_option():
   history = History(Counts(10, 4, 0, 6), "historical", "historical", 500)
   assert evaluation.notable(WIN, 0, history) == ()
   assert evaluation.notable(WIN, 0, history, NotableRules(upset_score=.45)) == (UPSET,)
+
+
+def plain_widths(table, names, learns, pending, half_life_s):
+  """Returns {pair: width} of all pairs, computed at once."""
+  pairs = list(itertools.combinations(names, 2))
+  numbers = dict(zip(names, table.numbers(names), strict=True))
+  counts, ages = table.of_pairs(*np.array([(numbers[a], numbers[b]) for a, b in pairs]).T)
+  games = collections.Counter()
+  for home, away, number in pending:
+    games[frozenset((home, away))] += number
+  return dict(zip(pairs, evaluation.uncertainty(
+    counts, ages, np.array([learns[a] or learns[b] for a, b in pairs]),
+    np.array([games[frozenset(pair)] for pair in pairs], float), half_life_s).tolist(),
+    strict=True))
+
+
+@pytest.mark.parametrize("learning, frozen, meetings", [
+  (3, 9, 0), (3, 9, 30), (3, 9, 400), (0, 6, 40), (5, 0, 40), (1, 1, 3)])
+def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, meetings):
+  """After results, pending games and time, the chosen widths are the largest of all pairs."""
+  rng, clock = np.random.default_rng(meetings), [1e6]
+  monkeypatch.setattr("time.monotonic", lambda: clock[0])
+  names = [f"p{i}" for i in range(learning + frozen)]
+  learns = {name: bool(flag) for name, flag in zip(
+    names, rng.permutation(learning + frozen) < learning, strict=True)}
+  table = CountTable()
+
+  def play():
+    first, second = rng.choice(names, 2, replace=False)
+    wins, losses = rng.uniform(0, 40, 2)
+    table.put({(str(first), str(second)): Counts(wins + losses, wins, 0, losses)})
+
+  for _ in range(meetings):
+    play()
+  table.take_changes()
+  kept = LeastKnownPairs(table, names, list(learns.values()), 100.0)
+  for count in (1, 2, 1, 5, 40, 200) * 4:
+    clock[0] += float(rng.uniform(0, 60))
+    for _ in range(rng.integers(0, 4)):
+      play()
+    pending = [(*rng.choice(names, 2, replace=False).tolist(), int(rng.integers(1, 20)))
+               for _ in range(rng.integers(0, 4))]
+    kept.recount(table.take_changes())
+    found = kept.choose(count, pending, rng)
+    widths = plain_widths(table, names, learns, pending, 100.0)
+    expected = sorted(widths.values(), reverse=True)[:count]
+    chosen = [widths.get(pair) or widths[pair[::-1]] for pair in found]
+    np.testing.assert_allclose(chosen, expected, atol=1e-8)
+    assert len({frozenset(pair) for pair in found}) == len(found) == len(expected)
+
+
+def test_equally_known_pairs_are_equally_likely():
+  """Of 4 players two learn: the pairs without games are drawn uniformly, whoever learns."""
+  table = CountTable()
+  names = ["a", "b", "c", "d"]
+  table.put({("a", "b"): Counts(9, 4, 0, 5)})
+  kept = LeastKnownPairs(table, names, [False, True, False, True], 1e9)
+  rng = np.random.default_rng(0)
+  for count in (1, 3):
+    found = collections.Counter(frozenset(pair) for _ in range(1000)
+                                for pair in kept.choose(count, [], rng))
+    assert len(found) == 5 and frozenset("ab") not in found
+    np.testing.assert_allclose(np.array(list(found.values())) / 1000, count / 5, atol=.05)

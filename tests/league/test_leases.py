@@ -187,3 +187,29 @@ def test_a_lapsed_holder_gets_its_own_assignments_first_and_each_once(leases, cl
   assert names(leases.take("main", 5, "slow")) == ["1-3", "1-1"]
   assert leases.take("main", 5, "slow") == []
   assert leases.renew(["1-1", "1-2", "1-3"], "slow") == ["1-1", "1-2", "1-3"]
+
+
+def test_leases_end_in_the_order_of_their_renewal(leases, clock):
+  leases.issue([assignment(1), assignment(2), assignment(3)], "actor")
+  clock.seconds += 4
+  leases.renew(["1-2", "1-1"], "actor")
+  clock.seconds += 2
+  leases.issue([assignment(4)], "actor")
+  clock.seconds += 4
+  assert names(leases.expire()) == ["1-3"]
+  clock.seconds += 4
+  assert names(leases.expire()) == ["1-2", "1-1"]
+  clock.seconds += 2
+  assert names(leases.expire()) == ["1-4"] and leases.expire() == []
+  assert names(leases.take("main", 9, "second")) == ["1-3", "1-2", "1-1", "1-4"]
+
+
+def test_assignments_of_evaluators_are_listed_until_they_are_finished(leases):
+  mine, other = assignment(1, branch=EVALUATION), assignment(2, branch=EVALUATION)
+  leases.issue([mine, assignment(3)], "evaluator")
+  leases.restore(other, 1)
+  assert leases.evaluations() == [mine, other]
+  leases.release([mine.id], "evaluator")
+  assert leases.evaluations() == [mine, other]  # another evaluator will play it
+  assert leases.played(other.id, 1) and not leases.played(mine.id, 3)
+  assert leases.evaluations() == [mine]

@@ -1,12 +1,16 @@
 """PFSP, the suffix rule and the branches of each kind of player."""
 
+import collections
+
 import hypothesis
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import strategies as st
 
 from starleague.league import matchmaking
-from starleague.league.matchmaking import MatchRules
+from starleague.league.counts import Counts, CountTable
+from starleague.league.matchmaking import MatchRules, Opponents, Roster
 from starleague.league.players import HISTORICAL, Player, snapshot
 
 MAIN = Player("main", "main", "protoss")
@@ -247,3 +251,91 @@ def test_matches_are_within_the_league_and_repeat_with_their_seed(data):
   match = matchmaking.match(home, PLAYERS, rates, np.random.default_rng(seed))
   assert match.away in {player.name for player in PLAYERS}
   assert match == matchmaking.match(home, PLAYERS, rates, np.random.default_rng(seed))
+
+
+def plain_probabilities(home, players, scores):
+  """Returns (branch, away) -> probability, by the published rules with numpy, in full."""
+  found = collections.Counter()
+  def draw(share, names, weighting, branch):
+    rates = np.array([scores(name) for name in names])
+    for name, probability in zip(names, matchmaking.pfsp(rates, weighting), strict=True):
+      found[branch, name] += share * float(probability)
+  past = [player.name for player in players if player.kind == HISTORICAL]
+  if home.kind == "league_exploiter":
+    draw(1, past, "linear_capped", "pfsp")
+    return found
+  if home.kind == "main":
+    draw(.5, past, "squared", "pfsp")
+  mains = [player.name for player in players if player.kind == "main"]
+  exploiters = [player.name for player in players if player.parent_kind == "main_exploiter"]
+  for opponent in mains:
+    copies = [player.name for player in players if player.parent == opponent]
+    alone, threshold = (.35, .3) if home.kind == "main" else (1.0, .1)
+    if home.kind == "main":
+      kept = matchmaking.remove_monotonic_suffix([scores(name) for name in copies])
+      if min(map(scores, exploiters)) < .3:
+        draw(.15 / len(mains), exploiters, "squared", "verification_exploiters")
+      elif kept.size and kept.min() < .7:
+        draw(.15 / len(mains), copies[:kept.size], "squared", "verification_forgotten")
+      else:
+        alone = .5
+    branch = "self_play" if home.kind == "main" else "exploit"
+    if scores(opponent) > threshold:
+      found[branch, opponent] += alone / len(mains)
+    else:
+      draw(alone / len(mains), copies, "variance", f"{branch}_past")
+  return found
+
+
+def random_table(home, players, seed, lowest):
+  """Returns counts of a player's games with scores from `lowest` to 1."""
+  rng, table = np.random.default_rng(seed), CountTable()
+  for player in players:
+    if player != home:
+      wins = float(rng.uniform(lowest, 1))
+      table.put({(home.name, player.name): Counts(1, wins, 0, 1 - wins)})
+  return table
+
+
+MANY = [*LIVE, *(snapshot(player, i, i) for i in range(12) for player in LIVE)]
+
+
+@pytest.mark.parametrize("home", [MAIN, EXPLOITER, LEAGUE_EXPLOITER], ids=lambda p: p.kind)
+@pytest.mark.parametrize("seed, lowest", [(0, 0), (1, .25), (2, .35), (3, .75), (4, .97)])
+def test_matches_have_exactly_the_plain_probabilities(home, seed, lowest):
+  """A chi-squared test of 20,000 matches, before and after results, by opponent and rule."""
+  table = random_table(home, MANY, seed, lowest)
+  opponents = Opponents(home, Roster(MANY), table)
+  rng = np.random.default_rng(seed)
+  for change in ({}, {"rival": .05, "exploiter-0003": .1, "main-0005": .2, "hunter-0011": 0},
+                 {"rival": .9, "main-0000": 1, "exploiter-0003": .9}):
+    table.put({(home.name, name): Counts(1, wins, 0, 1 - wins) for name, wins in change.items()})
+    expected = plain_probabilities(home, MANY, lambda name: table.score(home.name, name))
+    assert sum(expected.values()) == pytest.approx(1)
+    matches = [opponents.match(rng.random) for _ in range(20_000)]
+    found = collections.Counter((match.branch, match.away) for match in matches)
+    assert found.keys() <= {key for key, share in expected.items() if share > 0}
+    keys = [key for key, share in expected.items() if 20_000 * share >= 5]
+    observed = [found[key] for key in keys]
+    observed.append(20_000 - sum(observed))
+    shares = [expected[key] for key in keys]
+    shares.append(max(1 - sum(shares), 0))
+    used = [i for i, share in enumerate(shares) if 20_000 * share > 1e-6]
+    if len(used) > 1:
+      total = sum(observed[i] for i in used)
+      wanted = np.array([shares[i] for i in used]) / sum(shares[i] for i in used) * total
+      assert scipy.stats.chisquare([observed[i] for i in used], wanted).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("home", [MAIN, EXPLOITER, LEAGUE_EXPLOITER], ids=lambda p: p.kind)
+def test_kept_opponents_make_the_matches_of_fresh_ones(home):
+  """The same draws give the same matches, whatever was kept before the latest result."""
+  table, rng = random_table(home, MANY, 5, 0), np.random.default_rng(5)
+  kept = Opponents(home, Roster(MANY), table)
+  for seed in range(300):
+    away = MANY[rng.integers(len(MANY))].name
+    if away != home.name:
+      wins = float(rng.uniform())
+      table.put({(home.name, away): Counts(1, wins, 0, 1 - wins)})
+    fresh = matchmaking.match(home, MANY, table, np.random.default_rng(seed))
+    assert kept.match(np.random.default_rng(seed).random) == fresh

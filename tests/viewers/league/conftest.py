@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import simulated_league
+from tests.viewers.league import simulated_league
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,13 @@ import sqlite3
 import numpy as np
 import pytest
 
-from benchmarks import simulated_league
 from starleague import league
 from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.common.results import Row
 from starleague.league.payoff import WIN
 from starleague.viewers.league import reading
+from tests.viewers.league import simulated_league
 
 
 @pytest.fixture(scope="module")

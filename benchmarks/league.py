@@ -153,8 +153,8 @@ def measure(served: league.Coordinator, plain: PlainLeague, members: list[league
   show(f"match of a request for {BATCH}, with leases", times["batch"], times["plain"], CALLS)
   pairs = [seconds(lambda: served.evaluation_matches(1, BATCH), time.thread_time)
            for _ in range(rounds + 1)]
-  print(f"an evaluator's request: {1e3 * statistics.median(pairs[1:]):.2f} ms; the first one, which "
-        f"computes all pairs, {1e3 * pairs[0]:.0f} ms")
+  print(f"an evaluator's request: {1e3 * statistics.median(pairs[1:]):.2f} ms; the first one, "
+        f"which computes all pairs, {1e3 * pairs[0]:.0f} ms")
   rate = RESULTS / statistics.median(times["rate"])
   print(f"results on disk, {RESULTS} in a report: {rate:,.0f}/s")
 

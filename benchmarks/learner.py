@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -73,7 +74,7 @@ def serve(trajectories: list[wire.Packed], preset: str, unroll_length: int, read
     writer.send(run_files.PLAYER, packed)
   writer.flush()
   ready.send(server.port)
-  server.wait()
+  signal.pause()  # serves until it is terminated
 
 
 @contextlib.contextmanager

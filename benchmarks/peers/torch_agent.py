@@ -1,8 +1,8 @@
 """A PyTorch agent of the same architecture and sizes, as a peer for benchmarks/agent.py.
 
 It is PyTorch in float32 on one thread, eager or by torch.compile, with batched operations
-throughout: no vmap, fused attention, embedding bags for the entity fields. It needs torch and NumPy only, and runs in an
-environment of its own, outside the lock:
+throughout: no vmap, fused attention, embedding bags for the entity fields. It needs torch and NumPy
+only, and runs in an environment of its own, outside the lock:
 
   python -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
   python -m benchmarks.agent --peer /tmp/torch/bin/python

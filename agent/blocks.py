@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
-from starleague.agent import linear
+from starleague.agent import attention, linear
 from starleague.agent.types import Array
 
 
@@ -172,8 +172,9 @@ class Transformer(hk.Module):
   """
 
   def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str,
-               remat: str = "none"):
+               remat: str = "none", method: str = "plain"):
     super().__init__(name=name)
+    self._attention = attention.fused if method == "fused" else attention.plain
     self._remat = remat
     self._layers = layers
     self._attention_heads = attention_heads
@@ -207,17 +208,8 @@ class Transformer(hk.Module):
   def _attend(self, x: jax.Array, mask: jax.Array, layer: int) -> jax.Array:
     heads, size = self._attention_heads, self._key_size
     projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
-    bias = jnp.where(mask, 0.0, -1e9)
-    attended = []
-    # One head at a time, each on its own columns: an axis of heads would cost transposes.
-    columns = jnp.split(projected, 3 * heads, axis=1)
-    for head in range(heads):
-      query, key, value = columns[head::heads]
-      logits = linear.matmul(query, key.T).astype(jnp.float32) / jnp.sqrt(float(size))
-      weights = jax.nn.softmax(logits + bias, axis=-1).astype(x.dtype)
-      attended.append(linear.matmul(weights, value))
-    side_by_side = jnp.concatenate(attended, axis=-1)
-    return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(side_by_side)
+    attended = self._attention(projected, mask, heads)
+    return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(attended)
 
 
 class LSTMState(NamedTuple):

@@ -14,12 +14,14 @@ DTYPES = ("float32", "bfloat16")
 UNIT_MASKS = ("existing", "own", "capable")
 FUNCTION_MASKS = ("none", "available")
 ENTITY_EMBEDDINGS = ("gather", "one_hot")
+ENTITY_ATTENTIONS = ("plain", "fused")
 TARGET_MASKS = ("existing", "on_screen")
 REMATS = ("none", "blocks", "parts")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 # Fields that do not change the meaning of parameters: stored ones may be used with other values.
-RUN_FIELDS = frozenset({"dtype", "remat", "entity_embedding", "temperature", "delay_temperature"})
+RUN_FIELDS = frozenset({
+  "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +106,9 @@ class AgentConfig:
   # function. "gather" uses look-ups and scatter-adds, for CPUs; "one_hot" uses matrix products, for
   # matrix units.
   entity_embedding: str = "gather"
+  # "plain": matrix products; "fused": the same function, on a TPU in a kernel that keeps each
+  # set's logits beside the matrix unit.
+  entity_attention: str = "plain"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
   # Rematerialisation in the backward pass. "none"; "blocks": each block of encoders, heads and
   # value functions; "parts": all encoders together, and all heads of a step together.
@@ -128,7 +133,7 @@ def full() -> AgentConfig:
     head_size=256, action_blocks=16, autoregressive_size=1024, key_size=32,
     function_embedding=256, location_channels=128, location_upsamples=(128, 64, 16, 1),
     baseline_size=256, baseline_blocks=16, target_mask="on_screen", entity_embedding="one_hot",
-    dtype="bfloat16")
+    entity_attention="fused", dtype="bfloat16")
 
 
 def mini() -> AgentConfig:
@@ -220,6 +225,7 @@ def validate(config: AgentConfig) -> None:
   _check_choice("function_mask", config.function_mask, FUNCTION_MASKS)
   _check_choice("target_mask", config.target_mask, TARGET_MASKS)
   _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
+  _check_choice("entity_attention", config.entity_attention, ENTITY_ATTENTIONS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
   _check_choice("dtype", config.dtype, DTYPES)
   _check_choice("remat", config.remat, REMATS)

@@ -186,6 +186,7 @@ def main() -> None:
                       help="Other values of the preset's fields, as core_size=192.")
   parser.add_argument("--dtype", default="float32", choices=agent_config.DTYPES)
   parser.add_argument("--embedding", default="gather", choices=agent_config.ENTITY_EMBEDDINGS)
+  parser.add_argument("--attention", default="plain", choices=agent_config.ENTITY_ATTENTIONS)
   parser.add_argument("--sequences", type=int, default=2)
   parser.add_argument("--unroll_length", type=int, default=8, help="Steps learnt of a sequence.")
   parser.add_argument("--accumulate", type=int, default=1, help="Parts of an update's batch.")
@@ -213,7 +214,8 @@ def run(options: argparse.Namespace) -> None:
   changes: dict[str, Any] = {
     name: int(number) for name, number in (word.split("=") for word in options.set)}
   config = dataclasses.replace(agent_config.preset(options.preset), dtype=options.dtype,
-                               entity_embedding=options.embedding, **changes)
+                               entity_embedding=options.embedding,
+                               entity_attention=options.attention, **changes)
   device = jax.devices()[0]
   print(f"{' '.join([options.preset, *options.set])} in {options.dtype} on {device.device_kind}, "
         f"JAX {jax.__version__}")

@@ -25,12 +25,14 @@ from typing import Any, NamedTuple
 os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_STDERR_LOG_LEVEL": "3"}
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax._src import tpu_custom_call
 from jax.experimental import topologies
 
 from starleague import agent
+from starleague.agent import attention, core, types
 from starleague.agent import config as agent_config
-from starleague.agent import core, types
 from starleague.learner import objective, train_state, update, weights
 
 
@@ -49,6 +51,10 @@ PEAKS = {
   "TPU v5 lite": Peak(197e12, 819e9, 16 * 2**30),
   "TPU v6 lite": Peak(918e12, 1640e9, 32 * 2**30),
 }
+# A TPU machine names the age of its libtpu, which decides the format of kernels. A topology does
+# not, and JAX would write a format that is newer than the libtpu of requirements/tpu.txt.
+LIBTPU = (2025, 8, 1)
+tpu_custom_call.is_cloud_tpu_older_than = lambda *date: LIBTPU < date
 TOPOLOGIES = ("v3:8x8", "v4:4x4x4", "v5e:4x4", "v6e:4x4")
 
 
@@ -78,7 +84,10 @@ def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
 
 
 def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> dict[str, Program]:
-  """Returns the programs: acting, unrolling without and with its gradient, and the update."""
+  """Returns the programs: acting, unrolling without and with its gradient, and the update.
+
+  "attention" is one layer of the entity transformer: its logits and sums, with their gradient.
+  """
   policy = agent.make_policy(config)
   batch, sequences, unroll_length = options.batch, options.sequences, options.unroll_length
   params = jax.eval_shape(policy.init, jax.random.key(0))
@@ -106,12 +115,24 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
     run = update.make_update(loss, optimizer, devices, options.accumulate)
     return run.lower(state, trajectories, params)
 
+  width = config.entity_attention_heads * config.entity_key_size
+  steps_of_sets = sequences * (unroll_length + 1)
+  projected = jax.ShapeDtypeStruct(
+    (steps_of_sets, config.max_entities, 3 * width), jnp.dtype(config.dtype))
+  mask = jax.ShapeDtypeStruct(projected.shape[:2], jnp.bool_)
+
+  def attended(projected, mask):
+    attend = attention.fused if config.entity_attention == "fused" else attention.plain
+    return jax.vmap(attend, (0, 0, None))(projected, mask, config.entity_attention_heads).sum()
+
   acting = jax.vmap(policy.step, (None, 0, 0, 0))
   steps = sequences * unroll_length
   return {
     "step": Program("step", batch, 1, on_one(
       acting, params, keys, batched(observation, batch), batched(state, batch))),
     "unroll": Program("unroll", steps, 1, on_one(total, params, trajectories)),
+    "attention": Program(
+      "attention", steps_of_sets, 1, on_one(jax.value_and_grad(attended), projected, mask)),
     "gradient": Program("gradient", steps, 1, on_one(jax.grad(total), params, trajectories)),
     "update": Program("update", steps, options.accumulate, lower_update)}
 
@@ -162,14 +183,16 @@ def main() -> None:
   parser.add_argument("--preset", default="full")
   parser.add_argument("--topologies", nargs="+", default=TOPOLOGIES)
   parser.add_argument("--programs", nargs="+", default=("step", "unroll", "gradient"),
-                      choices=("step", "unroll", "gradient", "update"))
+                      choices=("step", "unroll", "attention", "gradient", "update"))
   parser.add_argument("--batch", type=int, default=256, help="players that act at once")
   parser.add_argument("--sequences", type=int, default=4, help="trajectories per device")
   parser.add_argument("--unroll_length", type=int, default=64, help="T")
   parser.add_argument("--accumulate", type=int, default=1, help="parts of a device's share")
+  parser.add_argument("--attention", default="fused", choices=agent_config.ENTITY_ATTENTIONS)
   parser.add_argument("--remat", default="none", choices=agent_config.REMATS)
   options = parser.parse_args()
-  config = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat)
+  config = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat,
+                               entity_attention=options.attention)
   by_name = programs(config, options)
   for topology in options.topologies:
     devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices

@@ -36,6 +36,7 @@ def test_full_has_the_published_sizes():
   ("function_mask", "some", "function_mask must be one of"),
   ("pick_pooling", "mean", "pick_pooling must be one of"),
   ("entity_embedding", "sparse", "entity_embedding must be one of"),
+  ("entity_attention", "flash", "entity_attention must be one of"),
   ("dtype", "float16", "dtype must be one of"),
   ("remat", "some", "remat must be one of .*blocks"),
   ("target_mask", "near", "target_mask must be one of .*on_screen"),

@@ -86,19 +86,21 @@ def _fused_backward(heads: int, arguments: tuple[jax.Array, jax.Array],
 
 
 fused.defvjp(_fused_forward, _fused_backward)
+# By AgentConfig.entity_attention.
+METHODS: dict[str, Callable[[jax.Array, jax.Array, int], jax.Array]] = {
+  "plain": plain, "fused": fused}
 
 
 def _bias(mask: jax.Array) -> jax.Array:
   return jnp.where(mask, 0.0, _HIDDEN)[None]
 
 
-def _attend_kernel(projected: Memory, bias: Memory, output: Memory, *,
-                   heads: int) -> None:
+def _attend_kernel(projected: Memory, bias: Memory, output: Memory, *, heads: int) -> None:
   for head in range(heads):
-    query, key, value = (projected[:, columns] for columns in _columns(projected, head, heads))
+    columns = _columns(projected, head, heads)
+    query, key, value = (projected[:, part] for part in columns)
     weights = _weights(query, key, bias[...]).astype(value.dtype)
-    own, _, _ = _columns(projected, head, heads)
-    output[:, own] = _dot(weights, value, 1, 0).astype(output.dtype)
+    output[:, columns[0]] = _dot(weights, value, 1, 0).astype(output.dtype)
 
 
 def _gradient_kernel(projected: Memory, bias: Memory, gradient: Memory,
@@ -146,8 +148,8 @@ def _call(body: Callable[..., None], width: int, products: int, heads: int, inte
   rows, size = projected.shape[0], projected.shape[1] // (3 * heads)
   output = jax.ShapeDtypeStruct((rows, width), projected.dtype)
   arguments = (projected, *others)
-  moved = sum(x.size * x.dtype.itemsize for x in arguments)
-  moved += rows * width * projected.dtype.itemsize
+  moved = rows * width * projected.dtype.itemsize + sum(
+    x.size * x.dtype.itemsize for x in arguments)
   cost = pl.CostEstimate(flops=2 * products * heads * rows * rows * size, bytes_accessed=moved,
                          transcendentals=heads * rows * rows)
   return pl.pallas_call(functools.partial(body, heads=heads), out_shape=output,

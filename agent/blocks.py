@@ -174,7 +174,7 @@ class Transformer(hk.Module):
   def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str,
                remat: str = "none", method: str = "plain"):
     super().__init__(name=name)
-    self._attention = attention.fused if method == "fused" else attention.plain
+    self._attention = attention.METHODS[method]
     self._remat = remat
     self._layers = layers
     self._attention_heads = attention_heads

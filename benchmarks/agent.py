@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import neighbour
 from benchmarks.peers import agent as agent_peer
+from benchmarks.peers import neighbour
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types

@@ -19,7 +19,7 @@ import ml_collections
 
 from starleague.actor import evaluation
 from starleague.actor.loops import compiled_evaluation
-from starleague.common import run_files
+from starleague.common import files, run_files
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import estimates, evaluating
@@ -50,7 +50,7 @@ def learn(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pat
   if options.updates not in saved.steps():
     data = offline_data.open_data(dataset, options)
     if not offline.learn(agent, options, run_dir, data, time.time(), lambda step: None):
-      raise KeyboardInterrupt
+      raise SystemExit("stopped; the same command resumes the benchmark")
   return checkpoints.load_params(saved.directory, agent.config)
 
 
@@ -75,7 +75,8 @@ def play(arguments: argparse.Namespace) -> list[dict[str, Any]]:
                "counts": evaluate(params)}
         print(json.dumps(row), flush=True)
         found.append(row)
-        file.write_text(json.dumps(found))
+        with files.replacing(file) as written:
+          json.dump(found, written)
   return found
 
 

@@ -86,7 +86,7 @@ def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
 def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> dict[str, Program]:
   """Returns the programs: acting, unrolling without and with its gradient, and the update.
 
-  "attention" is one layer of the entity transformer: its logits and sums, with their gradient.
+  "attention" is one layer of the entity transformer: forward, with its gradient.
   """
   policy = agent.make_policy(config)
   batch, sequences, unroll_length = options.batch, options.sequences, options.unroll_length
@@ -116,13 +116,13 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
     return run.lower(state, trajectories, params)
 
   width = config.entity_attention_heads * config.entity_key_size
-  steps_of_sets = sequences * (unroll_length + 1)
+  sets = sequences * (unroll_length + 1)
   projected = jax.ShapeDtypeStruct(
-    (steps_of_sets, config.max_entities, 3 * width), jnp.dtype(config.dtype))
+    (sets, config.max_entities, 3 * width), jnp.dtype(config.dtype))
   mask = jax.ShapeDtypeStruct(projected.shape[:2], jnp.bool_)
 
   def attended(projected, mask):
-    attend = attention.fused if config.entity_attention == "fused" else attention.plain
+    attend = attention.METHODS[config.entity_attention]
     return jax.vmap(attend, (0, 0, None))(projected, mask, config.entity_attention_heads).sum()
 
   acting = jax.vmap(policy.step, (None, 0, 0, 0))
@@ -132,7 +132,7 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
       acting, params, keys, batched(observation, batch), batched(state, batch))),
     "unroll": Program("unroll", steps, 1, on_one(total, params, trajectories)),
     "attention": Program(
-      "attention", steps_of_sets, 1, on_one(jax.value_and_grad(attended), projected, mask)),
+      "attention", sets, 1, on_one(jax.value_and_grad(attended), projected, mask)),
     "gradient": Program("gradient", steps, 1, on_one(jax.grad(total), params, trajectories)),
     "update": Program("update", steps, options.accumulate, lower_update)}
 

@@ -6,9 +6,9 @@
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
-trained agent and `initial` for the weights that reinforcement learning started from. With --races,
-those of the agent and of its opponents, KIND has them too: `eval_zerg_random`. With --imitated, the
-run's imitator plays instead; its KIND is `imitation`.
+trained agent and `initial` for the weights that reinforcement learning started from. --races names
+the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
+--imitated, the run's imitator plays instead; its KIND is `imitation`.
 """
 
 import pathlib

@@ -36,7 +36,7 @@ _APART = flags.DEFINE_integer(
 _FOCUS = flags.DEFINE_list(
   "focus", None, "Only pairs with at least one of these entrants. Default: all pairs.")
 _SECONDS = flags.DEFINE_float(
-  "play_seconds", None, "Duration of play; started again, the command goes on. Default: no limit.",
+  "play_seconds", None, "Duration of play; the same command resumes. Default: no limit.",
   lower_bound=0.0)
 
 

@@ -29,6 +29,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
     races: of the agent, and any number: bots have the races of their names.
   """
   own = None if races == DRAWN else races
+
   def play(params: Any, on_games: Callable[[int], object] | None = None,
            ) -> dict[str, evaluation.Counts]:
     rng = np.random.default_rng(seed)

@@ -149,7 +149,7 @@ def test_kept_pairs_choose_as_all_pairs_do(monkeypatch, learning, frozen, meetin
 
 
 def test_equally_known_pairs_are_equally_likely():
-  """Of 4 players two learn: the pairs without games are drawn uniformly, whoever learns."""
+  """Pairs without games are drawn uniformly among learning and frozen players alike."""
   table = CountTable()
   names = ["a", "b", "c", "d"]
   table.put({("a", "b"): Counts(9, 4, 0, 5)})

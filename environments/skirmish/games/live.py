@@ -32,8 +32,6 @@ from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CO
 Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]
 # The same with the predictions behind the action: -> (Action, memory, Predictions).
 Predict = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any, Predictions]]
-
-
 _NO_PREDICTIONS: Mapping[int, Predictions | None] = {}
 
 

@@ -98,6 +98,6 @@ def play(games: RoundRobin, seed: int, path: pathlib.Path, seconds: float | None
   file.save(outcomes)
   over = outcomes.winner != tournament.UNDER_WAY
   if not over.any():
-    raise UserError("--play_seconds: expected time for a game, found "
-                    f"{seconds}; the same command goes on")
+    raise UserError(f"--play_seconds: expected time for a game, found {seconds}; the same "
+                    "command resumes")
   return standings.select(fixtures, over), standings.select(outcomes, over)

@@ -1,6 +1,6 @@
 """Agent steps/s of an actor whose batch mixes several players, against a batch of one player.
 
-  python -m benchmarks.players --players 4 16
+  python -m benchmarks.league.players --players 4 16
 
 All programs play the same games of policies against each other, in turn, with their records on the
 host. Three ways to infer rows of several players are compared: chunks of one player's rows, one

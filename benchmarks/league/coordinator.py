@@ -1,6 +1,6 @@
 """The coordinator against the loop over pairs that public leagues run for each match.
 
-    python -m benchmarks.league [--snapshots 900] [--rounds 20]
+    python -m benchmarks.league.coordinator [--snapshots 900] [--rounds 20]
 
 The plain league is the published pseudocode in its usual form: a dictionary of counters by (home,
 away), and a list of win rates for each match. It has no leases, and loses everything when it stops.

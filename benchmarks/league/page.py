@@ -1,7 +1,7 @@
 """The page of a simulated league: time until it is drawn, against the plain form of its heat map.
 
-    python -m benchmarks.league_page [--players 1000] [--rounds 3]
-    python -m benchmarks.league_page --screenshots docs/images [--replay game.npz]
+    python -m benchmarks.league.page [--players 1000] [--rounds 3]
+    python -m benchmarks.league.page --screenshots docs/images [--replay game.npz]
 
 Times run in a headless, fresh Chromium to the payoff matrix on the screen, live (Dash) and from the
 file: from the request, and from the end of loading the scripts (`drawing_s`), when the file begins

@@ -9,7 +9,8 @@ from starleague.agent.vocabulary import Arguments
 from starleague.common.results import Row
 
 Curves = Mapping[str, Sequence[Row]]
-IMITATION = "imitation/"  # prefix of the tags of imitation, which has times of its own
+# Prefixes of the tags of learning that has a section of its own.
+IMITATION, OFFLINE = "imitation/", "offline/"
 
 
 class Panel(NamedTuple):
@@ -84,7 +85,18 @@ _SHARED_OF_IMITATION = (
   _Shared("held_out/illegal", "Fraction of labels that the masks exclude, held-out games"),
   _Shared("used", "Fraction of steps that use the argument, learnt games"),
 )
-_ORDER = ("Losses", "Policy", "Values", "Imitation", "Updates", "Speed", "Games", "Openings",
+_SHARED_OF_OFFLINE = (
+  _Shared("accuracy", "Accuracy by argument"),
+  _Shared("cross_entropy", "Cross-entropy by argument, nats"),
+  _Shared("policy", "Policy-gradient loss by argument"),
+  _Shared("kl", "KL divergence from the behaviour policy by argument, nats"),
+  _Shared("clipped_fraction", "Fraction of clipped importance ratios by argument group"),
+  _Shared("ratio", "Mean of the clipped importance ratio by argument group"),
+  _Shared("illegal", "Fraction of recorded actions that the masks exclude, by argument"),
+  _Shared("used", "Fraction of steps that use the argument"),
+)
+_OWN = {"Imitation": (IMITATION, _SHARED_OF_IMITATION), "Offline": (OFFLINE, _SHARED_OF_OFFLINE)}
+_ORDER = ("Losses", "Policy", "Values", *_OWN, "Updates", "Speed", "Games", "Openings",
           "Deaths")
 _SECTIONS = {"loss": "Losses", "update": "Updates", "speed": "Speed"}
 TITLES = {
@@ -98,6 +110,12 @@ TITLES = {
   "loss/cross_entropy": "Cross-entropy loss",
   "loss/held_out": "Loss of held-out games",
   "loss/l2": "L2 loss",
+  "value/winloss": "Value loss of the win-loss value",
+  "explained_variance/winloss": "Explained variance of the win-loss returns",
+  "mean_value/winloss": "Mean prediction of the win-loss value",
+  "mean_reward/winloss": "Mean win-loss reward of a step",
+  "emphasis/mean": "Mean emphatic weight",
+  "loss/kl": "KL loss to the behaviour policy",
   "update/gradient_norm": "Norm of the gradient before clipping",
   "update/update_norm": "Norm of the parameters' change",
   "update/learning_rate": "Learning rate",
@@ -134,13 +152,14 @@ _ARGUMENTS = tuple(map(name_of, Arguments._fields))
 def sections(tags: Curves) -> list[Section]:
   """Returns the sections of curves, the most important first."""
   found: dict[str, list[Panel]] = {name: [] for name in _ORDER}
-  found["Imitation"] = _of_imitation(
-    {tag.removeprefix(IMITATION): rows for tag, rows in tags.items() if tag.startswith(IMITATION)})
-  left = _drawn({tag: rows for tag, rows in tags.items() if not tag.startswith(IMITATION)})
+  left = _drawn(tags)
+  for name, (prefix, shared) in _OWN.items():
+    own = [tag for tag in left if tag.startswith(prefix)]
+    found[name] = _of_own({tag.removeprefix(prefix): left.pop(tag) for tag in own}, shared)
   # Panels of chosen names take their tags first: policy by reward, then by argument.
-  shared = sorted((each for group in _SHARED.values() for each in group),
-                  key=lambda each: each.of is None)
-  taken = {each: _take(each, left) for each in shared}
+  kinds = sorted((each for group in _SHARED.values() for each in group),
+                 key=lambda each: each.of is None)
+  taken = {each: _take(each, left) for each in kinds}
   for name, group in _SHARED.items():
     found[name] += [Panel(each.title, taken[each]) for each in group if taken[each]]
   for tag, rows in _ordered(left):
@@ -159,10 +178,11 @@ def _ordered(tags: Curves) -> list[tuple[str, Sequence[Row]]]:
   return sorted(tags.items(), key=lambda item: _PLACES.get(item[0], len(_PLACES)))
 
 
-def _of_imitation(tags: Curves) -> list[Panel]:
+def _of_own(tags: Curves, shared: Sequence[_Shared]) -> list[Panel]:
+  """Returns the panels of tags without their prefix."""
   left = _drawn(tags)
   panels = [Panel(each.title, curves, share=each.title.startswith("Accuracy"))
-            for each in _SHARED_OF_IMITATION if (curves := _take(each, left))]
+            for each in shared if (curves := _take(each, left))]
   return panels + [_single(tag, rows) for tag, rows in _ordered(left)]
 
 

@@ -41,6 +41,23 @@ def test_means_over_used_arguments_share_a_panel_by_argument():
   assert [list(panel.curves) for panel in section.panels] == [arguments] * 3
 
 
+def test_offline_learning_has_a_section_whose_titles_differ():
+  section, = panels.sections(tags_of(*(
+    (seconds, f"offline/{tag}", seconds) for seconds in (1, 2) for tag in (
+      *(f"{kind}/{name}" for kind in ("accuracy", "cross_entropy", "kl", "policy")
+        for name in terms.ARGUMENTS), "loss/total", "loss/kl", "value/winloss", "mean_value/winloss",
+      "explained_variance/winloss", "mean_reward/winloss", "emphasis/mean", "total/steps_learnt"))))
+  assert section.title == "Offline"
+  titles = [panel.title for panel in section.panels]
+  assert titles == [
+    "Accuracy by argument", "Cross-entropy by argument, nats", "Policy-gradient loss by argument",
+    "KL divergence from the behaviour policy by argument, nats", "Total loss",
+    "Value loss of the win-loss value", "Explained variance of the win-loss returns",
+    "Mean prediction of the win-loss value", "Mean win-loss reward of a step",
+    "Mean emphatic weight", "KL loss to the behaviour policy"]
+  assert [panel.share for panel in section.panels] == [True] + [False] * 10
+
+
 def test_flat_lines_are_values_and_no_panels():
   section, = panels.sections(tags_of(
     (1, "update/skipped", 0), (2, "update/skipped", 0), (1, "update/consecutive_skipped", 0),

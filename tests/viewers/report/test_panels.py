@@ -45,7 +45,8 @@ def test_offline_learning_has_a_section_whose_titles_differ():
   section, = panels.sections(tags_of(*(
     (seconds, f"offline/{tag}", seconds) for seconds in (1, 2) for tag in (
       *(f"{kind}/{name}" for kind in ("accuracy", "cross_entropy", "kl", "policy")
-        for name in terms.ARGUMENTS), "loss/total", "loss/kl", "value/winloss", "mean_value/winloss",
+        for name in terms.ARGUMENTS), "loss/total", "loss/kl", "value/winloss",
+        "mean_value/winloss",
       "explained_variance/winloss", "mean_reward/winloss", "emphasis/mean", "total/steps_learnt"))))
   assert section.title == "Offline"
   titles = [panel.title for panel in section.panels]

@@ -61,6 +61,7 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
   copied = own["actor 0"] / run_files.PLAYERS
   wanted = [lambda: FIRST in met(head),
             lambda: any((copied / name).exists() for name in met(head)),
+            lambda: all(contents(node / run_files.INITIAL) for node in own.values()),
             lambda: rows(head, "SELECT 1 FROM replays WHERE path != ''")]
   end = time.monotonic() + DEADLINE_S
   with Runner(processes, deadline_seconds=60.0) as runner:

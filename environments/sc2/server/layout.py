@@ -22,9 +22,9 @@ from starleague.environments.sc2.server.game.version import BUILD
 
 # Maps that examples of python-sc2 name.
 EXAMPLE_MAPS = (
-  "(2)CatalystLE", "Abyssal Reef LE", "AbyssalReefLE", "AcropolisLE", "AutomatonLE",
-  "BelShirVestigeLE", "BerlingradAIE",
-  "CatalystLE", "DarknessSanctuaryLE", "DiscoBloodbathLE", "EphemeronLE", "GoldenWallLE",
+  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "AbyssalReefLE", "AcropolisLE",
+  "AutomatonLE", "BelShirVestigeLE", "BerlingradAIE", "CatalystLE", "DarknessSanctuaryLE",
+  "DiscoBloodbathLE", "EphemeronLE", "GoldenAura513AIE", "GoldenWallLE",
   "HardwireAIE", "IceandChromeLE", "InsideAndOutAIE", "KairosJunctionLE", "LightshadeLE",
   "NewRepugnancyLE", "OdysseyLE", "OxideLE", "PillarsofGoldLE", "PortAleksanderLE",
   "SequencerLE", "SubmarineLE", "ThunderbirdLE", "TritonLE", "WintersGateLE", "WorldofSleepersLE")

@@ -24,6 +24,25 @@ _LARVA_SIGHT = 5.0
 _FORMER = {144: ("PointDefenseDrone", 0), 169: ("HunterSeekerMissile", 0),
            1974: ("MassRecall_MothershipCore", 3686), 2162: ("PhotonOvercharge", 0),
            3749: ("RepairDrone", 0)}
+# Abilities that make types and upgrades whose name is not that of a general function.
+_MADE_BY = {
+  "SiegeTankSieged": 388, "VikingAssault": 403, "CommandCenterFlying": 417,
+  "BarracksTechLab": 421, "BarracksReactor": 422, "BarracksFlying": 452,
+  "FactoryTechLab": 454, "FactoryReactor": 455, "FactoryFlying": 485,
+  "StarportTechLab": 487, "StarportReactor": 488, "StarportFlying": 518,
+  "SupplyDepotLowered": 556, "Hellbat": 596, "BanelingBurrowed": 1374, "DroneBurrowed": 1378,
+  "HydraliskBurrowed": 1382, "RoachBurrowed": 1386, "ZerglingBurrowed": 1390,
+  "InfestedTerranBurrowed": 1394, "QueenBurrowed": 1433, "InfestorBurrowed": 1444,
+  "UltraliskBurrowed": 1512, "OrbitalCommandFlying": 1522, "WarpPrismPhasing": 1528,
+  "CreepTumorQueen": 1694, "SpineCrawlerUprooted": 1725, "SporeCrawlerUprooted": 1727,
+  "CreepTumor": 1733, "NydusCanal": 1768, "SwarmHostBurrowed": 2014, "WidowMineBurrowed": 2095,
+  "LurkerBurrowed": 2108, "RavagerBurrowed": 2340, "ObserverSurveillanceMode": 3741,
+  "OverseerOversightMode": 3743}
+_RESEARCHED_BY = {
+  "AnionPulseCrystals": 46, "TerranStructureArmor": 651, "LockOn": 769, "CloakingField": 790,
+  "CorvidReactor": 793, "HyperflightRotors": 799, "AdrenalGlands": 1252,
+  "CentrificalHooks": 1482, "WeaponRefit": 1532, "WarpGateResearch": 1568,
+  "ResonatingGlaives": 1594}
 
 
 def make_data(rules: tables.Rules, request: sc_pb.RequestData) -> sc_pb.ResponseData:
@@ -114,8 +133,8 @@ def _units(rules: tables.Rules) -> list[data_pb.UnitTypeData]:
       data.race, data.sight_range = common_pb.Zerg, _LARVA_SIGHT
     elif unit_id in rows:
       _describe(rules, data, rows[unit_id], 1 + list(rows).index(unit_id))
-    elif name in _creators():
-      data.ability_id = _creators()[name]
+    if not data.ability_id:
+      data.ability_id = _MADE_BY.get(name) or _creators().get(name, 0)
     found.append(data)
   return found
 
@@ -189,8 +208,8 @@ def _upgrades(rules: tables.Rules) -> list[data_pb.UpgradeData]:
       data.vespene_cost = int(rules.products.vespene[product])
       data.research_time = float(rules.products.loops[product])
       data.ability_id = catalogue.make_catalogue(rules).product_ability(product)
-    elif lines.get(upgrade_id, name) in _creators():
-      data.ability_id = _creators()[lines.get(upgrade_id, name)]
+    else:
+      data.ability_id = _RESEARCHED_BY.get(name) or _creators().get(lines.get(upgrade_id, name), 0)
     found.append(data)
   return found
 

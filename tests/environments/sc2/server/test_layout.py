@@ -35,6 +35,14 @@ def test_all_maps_can_be_read(folder):
   assert len([name for name in maps if name.startswith("Ladder")]) > 40
 
 
+@pytest.mark.parametrize("name", [
+  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "AcropolisLE", "GoldenAura513AIE",
+  "PillarsofGoldLE", "Melee/Flat64", "mini_games/Marine Split Challenge"])
+def test_maps_of_python_sc2s_examples_exist(folder, name):
+  found = battlefields.decode((folder / "Maps" / f"{name}.SC2Map").read_bytes())
+  assert found == battlefields.stand_in(name) and found.realistic
+
+
 def test_pysc2_finds_program_and_maps(folder, monkeypatch):
   from absl import flags
   from pysc2 import maps, run_configs

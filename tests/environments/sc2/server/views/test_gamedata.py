@@ -1,10 +1,15 @@
-"""The game's data against pysc2's functions and Skirmish's tables."""
+"""The game's data against pysc2's functions, the real game's data and Skirmish's tables."""
+
+import lzma
+
+import pytest
 
 from starleague.agent import vocabulary
 from starleague.environments.sc2 import protocol
 from starleague.environments.sc2.protocol import common_pb, data_pb, sc_pb
 from starleague.environments.sc2.server.game import engine
 from starleague.environments.sc2.server.views import gamedata
+from tests.environments.sc2 import recorded
 
 RULES = engine.rules_of("default")
 
@@ -64,6 +69,39 @@ def test_types_that_skirmish_lacks_have_a_name_and_the_ability_that_makes_them()
   assert (baneling.name, baneling.ability_id, baneling.mineral_cost) == ("Baneling", 80, 0)
   assert (larva.name, larva.race, larva.sight_range) == ("Larva", common_pb.Zerg, 5)
   assert patch.has_minerals and not patch.has_vespene and units[342].has_vespene
+
+
+@pytest.mark.parametrize(("name", "ability"), [
+  ("BarracksTechLab", 421), ("StarportTechLab", 487), ("StarportFlying", 518),
+  ("SupplyDepotLowered", 556), ("SiegeTankSieged", 388), ("Lair", 1216)])
+def test_modes_and_add_ons_name_the_ability_that_makes_them(name, ability):
+  units = {unit.name: unit.ability_id for unit in tables_of(unit_type_id=True).units}
+  assert units[name] == ability
+
+
+@pytest.mark.parametrize(("name", "ability"), [
+  ("WarpGateResearch", 1568), ("CloakingField", 790), ("AdrenalGlands", 1252), ("Burrow", 1225)])
+def test_upgrades_that_skirmish_lacks_name_their_research(name, ability):
+  upgrades = {upgrade.name: upgrade.ability_id for upgrade in tables_of(upgrade_id=True).upgrades}
+  assert upgrades[name] == ability
+
+
+@recorded.needs_data
+def test_makers_equal_those_of_the_real_game():
+  """python-sc2's bots look them up: without them `already_pending_upgrade` raises."""
+  known = {row.ability_id for row in tables_of(ability_id=True).abilities}
+  units = {unit.unit_id: unit for unit in tables_of(unit_type_id=True).units}
+  upgrades = {upgrade.upgrade_id: upgrade for upgrade in tables_of(upgrade_id=True).upgrades}
+  compared = set()
+  for path in (recorded.DATA / "protos" / "data").glob("*.xz"):
+    real = sc_pb.ResponseData.FromString(lzma.decompress(path.read_bytes()))
+    for ours, theirs in ((units, {unit.unit_id: unit for unit in real.units}),
+                         (upgrades, {upgrade.upgrade_id: upgrade for upgrade in real.upgrades})):
+      for i in ours.keys() & theirs.keys():
+        if theirs[i].ability_id in known - {0}:
+          assert ours[i].ability_id == theirs[i].ability_id, theirs[i].name
+          compared.add((i, theirs[i].name))
+  assert len(compared) > 200
 
 
 def test_abilities_state_their_target_and_general_ability():

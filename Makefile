@@ -2,7 +2,7 @@
 #
 #   make train ARGS="--config.seconds=300"   trains an agent on this machine and writes a report
 #   make league                       runs a league of main agents and exploiters on this machine
-#   make test                         the whole test suite, then what needs no Reverb on the newest JAX
+#   make test                         the whole test suite
 #   make lint                         ruff and mypy
 
 SHELL := /bin/bash
@@ -23,15 +23,15 @@ NEWEST_PYTHON ?= $(shell for version in 3.13 3.12; do \
 ARGS ?=
 # With this variable set, Python keeps no compiled modules: each start of a process takes 8 s longer.
 unexport PYTHONDONTWRITEBYTECODE
-# Processes that share the suite, a file at a time, long files not left for the end.
+# Processes that share the suite by the groups of tests/conftest.py, long files not left for the end.
 JOBS ?= 2
-SHARE := --dist loadfile --no-loadscope-reorder
+SHARE := --dist loadgroup --no-loadscope-reorder
 
 # What must run on any Python and JAX of setup.py's ranges: the agent, the losses, and whatever
 # needs no Reverb.
 NEWEST_TESTS := tests/agent tests/learner/losses tests/test_portable.py
 
-.PHONY: help setup train league offline-data test test-fast test-full test-newest lint docs notebooks lock clean
+.PHONY: help setup train league offline-data test test-fast test-newest lint docs notebooks lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -51,12 +51,10 @@ offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into run
 	for size in $(OFFLINE); do $(VENV)/bin/python -m starleague.experiments.demonstrate \
 	  --dataset runs/offline_data/$${size%:*} --games $${size#*:} || exit; done
 
-test: test-full test-newest  ## the whole suite, then test-newest
-
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
-test-full: $(VENV)/.stamp  ## the whole suite, slow tests included
+test: $(VENV)/.stamp  ## the whole suite, slow tests included
 	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX

@@ -23,6 +23,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
+import pytest  # noqa: E402
 
 jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
 
@@ -62,8 +63,16 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
            "learner/test_update_policy.py", "experiments/test_supervise.py")
 
 
+# Files of such a folder share programs and played games, which a process makes once.
+SHARING = ("environments/skirmish/rules",)
+
+
 def pytest_collection_modifyitems(items: list) -> None:
-  """Puts the tests of the longest files first."""
+  """Puts the tests of the longest files first; groups those that one process is to run."""
   folder = Path(__file__).parent
   place = {folder / name: number for number, name in enumerate(LONGEST)}
   items.sort(key=lambda item: place.get(item.path, len(place)))
+  for item in items:
+    name = item.path.relative_to(folder).as_posix()
+    group = next((shared for shared in SHARING if name.startswith(f"{shared}/")), name)
+    item.add_marker(pytest.mark.xdist_group(group))

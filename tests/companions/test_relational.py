@@ -53,9 +53,13 @@ def test_box_world_is_played_and_learnt_from():
   system = relational.make(CONFIG, task, inputs_spec(task))
   params = system.init(jax.random.key(0))
   unroll = learning.played(system, task, params, 4)
-  found = system.loss(params, jax.random.key(0), unroll, Fixed({}, ()))
-  gradient = jax.grad(
-    lambda p: system.loss(p, jax.random.key(0), unroll, Fixed({}, ())).loss)(params)
+
+  @jax.jit
+  def loss(params):
+    found = system.loss(params, jax.random.key(0), unroll, Fixed({}, ()))
+    return found.loss, found
+
+  (_, found), gradient = jax.value_and_grad(loss, has_aux=True)(params)
   assert np.isfinite(found.loss)
   assert all(np.abs(leaf).max() > 0 for name, module in gradient.items()
              if "attention" in name and "norm" not in name for leaf in module.values())

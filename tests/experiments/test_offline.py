@@ -41,9 +41,9 @@ def test_a_clone_is_resumed_and_improved(dataset, tmp_path):
   assert learn(tmp_path, "critic", dataset, "updates=3", "method=emphatic", "emphatic_steps=4",
                f"behaviour={clone}") is None
   critic = tmp_path / "critic"
+  start = params_of(critic, run_files.INITIAL)
   for (path, one), (_, other) in zip(
-      sorted(params_of(critic, run_files.INITIAL).items()),
-      sorted(params_of(clone, run_files.CHECKPOINTS).items()), strict=True):
+      sorted(start.items()), sorted(params_of(clone, run_files.CHECKPOINTS).items()), strict=True):
     for name in one:
       np.testing.assert_array_equal(one[name], other[name], err_msg=path)
   tags = results.by_tag(results.read(critic / results.FILE_NAME))
@@ -55,8 +55,9 @@ def test_a_clone_is_resumed_and_improved(dataset, tmp_path):
   assert first["offline/emphasis/mean"] == pytest.approx(2.5, abs=1e-3)
   assert tags["offline/loss/kl"][-1].value > 0.0
   assert "offline/loss/cross_entropy" not in tags
-  changed = [np.abs(x - params_of(critic, run_files.INITIAL)[module][name]).max() for module, leaf
-             in params_of(critic, run_files.CHECKPOINTS).items() for name, x in leaf.items()]
+  learnt = params_of(critic, run_files.CHECKPOINTS)
+  changed = [np.abs(x - start[module][name]).max() for module, leaf in learnt.items()
+             for name, x in leaf.items()]
   assert 0 < max(changed) < 0.01 and np.isfinite(changed).all()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from starleague.agent import distributions, make_policy, mini, types, vocabulary
 from starleague.learner import RLWeights, rl_loss
+from tests.learner.test_update_policy import random_params
 
 pytestmark = pytest.mark.slow  # compiles the policy's gradient
 
@@ -53,7 +54,7 @@ def random_batch(seed):
 
 def test_rl_loss_of_the_policy():
   policy = make_policy(CONFIG)
-  params, teacher = policy.init(jax.random.key(0)), policy.init(jax.random.key(1))
+  params, teacher = random_params(policy, 0), random_params(policy, 1)
   batch = random_batch(0)
   rows = [types.Trajectory(
     jax.tree.map(lambda x, b=b: x[:, b], batch.steps),

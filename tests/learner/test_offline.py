@@ -38,8 +38,9 @@ CLONING = offline.Options(rl=dataclasses.replace(COSTS, policy=NONE, teacher_kl=
 FIRST = np.ones(B, bool)
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None):
-  """Returns (loss, (terms, metrics, emphatic traces)) of the linear policy."""
+  """Returns (loss, (values of the terms, metrics, emphatic traces)) of the linear policy."""
   if emphasis is None:
     emphasis = jax.tree.map(lambda x: jnp.tile(x, (B, 1)),
                             losses.emphatic_init(max(options.emphatic_steps, 1)))
@@ -47,7 +48,7 @@ def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None):
   terms, metrics, emphasis = offline.offline_terms(
     options, POLICY.unroll_batch(params, batch), mu, batch, first, emphasis)
   loss, metrics = reduce_terms(terms, metrics, batch.steps.weight[:-1])
-  return loss, (terms, metrics, emphasis)
+  return loss, ({name: term.values for name, term in terms.items()}, metrics, emphasis)
 
 
 def twin_log_probs(params, batch):
@@ -73,7 +74,8 @@ def test_the_actor_critic_is_the_rl_objective_with_the_clone_as_actor_and_teache
   recorded = type(batch.steps.log_prob)(*(
     np.float32(np.concatenate([log_prob[..., i], last])) for i in range(len(ARGUMENTS))))
   with_recorded = batch._replace(steps=batch.steps._replace(log_prob=recorded))
-  expected, metrics = rl_loss(POLICY, COSTS, PARAMS, TEACHER, with_recorded)
+  expected, metrics = jax.jit(functools.partial(rl_loss, POLICY, COSTS))(
+    PARAMS, TEACHER, with_recorded)
   loss, (_, found, _) = loss_of(CRITIC, PARAMS, TEACHER, batch)
   np.testing.assert_allclose(loss, expected, rtol=1e-5)
   for name in ("value/winloss", "policy/function", "policy/location", "kl/function",
@@ -116,11 +118,11 @@ def test_emphatic_weights_multiply_the_policy_gradient_of_each_step():
   ratio = np.exp((twin_log_probs(PARAMS, batch)[0] - twin_log_probs(mu, batch)[0]).sum(-1))
   expected = np.stack([twins.emphatic(np.ones(T), ratio[:, b], 2) for b in range(B)], 1)
   assert expected[2:].max() > 1.1 and ratio.min() < 0.9 < 1.0 < ratio.max()
-  np.testing.assert_allclose(weighted[0]["policy"].values,
-                             expected[..., None] * plain[0]["policy"].values, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(weighted[0]["policy"], expected[..., None] * plain[0]["policy"],
+                             rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(weighted[1]["emphasis/mean"], expected.mean(), rtol=1e-5)
   for name in ("kl", "value"):  # only the policy gradient is weighted
-    np.testing.assert_array_equal(weighted[0][name].values, plain[0][name].values)
+    np.testing.assert_array_equal(weighted[0][name], plain[0][name])
   # The next chunk goes on, except in slots that start a game.
   _, (_, metrics, _) = loss_of(
     EMPHATIC, PARAMS, mu, batch, np.array([False, True]), weighted[2])

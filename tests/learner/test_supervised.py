@@ -110,7 +110,7 @@ def test_l2_is_on_weight_matrices_of_the_policy_alone():
     module, name = path[0].key, path[1].key
     trained = not module.startswith("baselines/") and x.ndim > 1
     np.testing.assert_array_equal(g, x if trained else np.zeros_like(x), f"{module} {name}")
-  assert jnp.isclose(supervised.l2(params), sum(
+  assert jnp.isclose(jax.jit(supervised.l2)(params), sum(
     0.5 * np.square(x).sum() for x, counts in zip(
       jax.tree.leaves(params), jax.tree.leaves(parameters.imitated_weight_mask(params)),
       strict=True) if counts), rtol=1e-5)

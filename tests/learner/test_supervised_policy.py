@@ -19,14 +19,6 @@ AGENT = policy.make_policy(MINI)
 T, B = 4, 2
 
 
-@pytest.fixture(autouse=True)
-def fast_compilation():
-  """Disables XLA's optimisations: compilation dominates the tests' time."""
-  jax.config.update("jax_disable_most_optimizations", True)
-  yield
-  jax.config.update("jax_disable_most_optimizations", False)
-
-
 def one_game(length):
   """Returns steps [length + 1, B] of one game per slot."""
   steps = random_batch(0, MINI, length, B).steps

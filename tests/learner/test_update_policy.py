@@ -25,14 +25,6 @@ def random_params(agent, seed):
     shapes)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def fast_compilation():
-  """Disables XLA's optimisations: compilation dominates the tests' time, and results stay equal."""
-  jax.config.update("jax_disable_most_optimizations", True)
-  yield
-  jax.config.update("jax_disable_most_optimizations", False)
-
-
 def rl_update(devices=8):
   """Returns the update of `mini` with the whole objective on the first devices."""
   agent, costs = policy.make_policy(MINI), weights.RLWeights()

@@ -46,11 +46,15 @@ def test_every_plan_is_built_on_every_map(monkeypatch):
   state = start(game)
   for step in range(STEPS):
     state = game.advance(game.act(state, choose(game, state, names, 1, step), game.due(state)))
-  state = host(state)
-  assert (state.winner < 0).all() and not state.score.killed_structures.any()
-  found = {
-    (name, race, MATCH_UPS[g][2]): missing(state.kind[g, p], name, race)
-    for g in range(GAMES) for p in range(2)
-    for name, race in [(STRATEGIES[strategies[g, p]], constants.RACES[state.race[g, p]])]}
+    if step % 100 < 99:
+      continue
+    seen = host(state)
+    found = {
+      (name, race, MATCH_UPS[g][2]): missing(seen.kind[g, p], name, race)
+      for g in range(GAMES) for p in range(2)
+      for name, race in [(STRATEGIES[strategies[g, p]], constants.RACES[seen.race[g, p]])]}
+    if not any(found.values()):
+      break
+  assert (seen.winner < 0).all() and not seen.score.killed_structures.any()
   assert len(found) == 54
   assert not {which: lack for which, lack in found.items() if lack}

@@ -67,6 +67,7 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
 SHARING = ("environments/skirmish/rules",)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list) -> None:
   """Puts the tests of the longest files first; groups those that one process is to run."""
   folder = Path(__file__).parent

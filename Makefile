@@ -23,9 +23,9 @@ NEWEST_PYTHON ?= $(shell for version in 3.13 3.12; do \
 ARGS ?=
 # With this variable set, Python keeps no compiled modules: each start of a process takes 8 s longer.
 unexport PYTHONDONTWRITEBYTECODE
-# Processes that share the suite by the groups of tests/conftest.py, long files not left for the end.
+# Processes that share the suite as tests/conftest.py schedules it, long files not left for the end.
 JOBS ?= 2
-SHARE := --dist loadgroup --no-loadscope-reorder
+SHARE := --dist loadfile --no-loadscope-reorder
 
 # What must run on any Python and JAX of setup.py's ranges: the agent, the losses, and whatever
 # needs no Reverb.

@@ -24,6 +24,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
+from xdist.scheduler import LoadFileScheduling  # noqa: E402
 
 jax.config.update("jax_platforms", "cpu")  # in case a plugin imported JAX first
 
@@ -64,16 +65,25 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
 
 
 # Files of such a folder share programs and played games, which a process makes once.
-SHARING = ("environments/skirmish/rules",)
+SHARING = ("tests/environments/skirmish/rules",)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list) -> None:
-  """Puts the tests of the longest files first; groups those that one process is to run."""
+  """Puts the tests of the longest files first."""
   folder = Path(__file__).parent
   place = {folder / name: number for number, name in enumerate(LONGEST)}
   items.sort(key=lambda item: place.get(item.path, len(place)))
-  for item in items:
-    name = item.path.relative_to(folder).as_posix()
-    group = next((shared for shared in SHARING if name.startswith(f"{shared}/")), name)
-    item.add_marker(pytest.mark.xdist_group(group))
+
+
+class Scheduling(LoadFileScheduling):
+  """Gives a process a file at a time, or a whole folder of SHARING."""
+
+  def _split_scope(self, nodeid: str) -> str:
+    file = super()._split_scope(nodeid)
+    return next((folder for folder in SHARING if file.startswith(f"{folder}/")), file)
+
+
+@pytest.hookimpl(optionalhook=True)  # plain pytest has no such hook
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+  """Returns the schedule of the processes that share the suite."""
+  return Scheduling(config, log)

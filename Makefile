@@ -2,7 +2,7 @@
 #
 #   make train ARGS="--config.seconds=300"   trains an agent on this machine and writes a report
 #   make league                       runs a league of main agents and exploiters on this machine
-#   make test                         the whole test suite
+#   make test                         the test suite
 #   make lint                         ruff and mypy
 
 SHELL := /bin/bash
@@ -31,7 +31,7 @@ SHARE := --dist loadfile --no-loadscope-reorder
 # needs no Reverb.
 NEWEST_TESTS := tests/agent tests/learner/losses tests/test_portable.py
 
-.PHONY: help setup train league offline-data test test-fast test-newest lint docs notebooks lock clean
+.PHONY: help setup train league offline-data test test-fast test-all test-newest lint docs notebooks lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -54,7 +54,10 @@ offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into run
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
-test: $(VENV)/.stamp  ## the whole suite, slow tests included
+test: $(VENV)/.stamp  ## the suite, slow tests included, without the few of test-all
+	$(VENV)/bin/python -m pytest -q -m "not nightly" --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
+
+test-all: $(VENV)/.stamp  ## the whole suite, with whole runs whose parts other tests cover
 	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX

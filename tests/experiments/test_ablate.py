@@ -32,6 +32,7 @@ def small(monkeypatch):
     monkeypatch.setenv(name, value)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_ablation_trains_plays_and_draws(small, tmp_path):
   dataset = imitated_games.write(tmp_path / "games", 8, 20)

@@ -44,6 +44,7 @@ def steps_of(folder):
   return json.loads(path.read_text())["done"] if path.exists() else 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_killed_study_resumes(small, tmp_path):
   words = ["small", f"--runs_dir={tmp_path}", "--set.steps=20000", "--seeds=3"]

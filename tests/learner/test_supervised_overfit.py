@@ -80,7 +80,8 @@ def main(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mini", "small_full"])
+@pytest.mark.parametrize("name", [
+  "mini", pytest.param("small_full", marks=pytest.mark.nightly)])
 def test_imitation_learns_64_decisions_by_heart(name):
   done = subprocess.run(
     [sys.executable, "-m", "tests.learner.test_supervised_overfit", name], cwd=ROOT,

@@ -65,6 +65,7 @@ def main() -> None:
     "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_published_agent_learns_a_step_on_a_cpu():
   done = subprocess.run(

@@ -23,7 +23,7 @@ NEWEST_PYTHON ?= $(shell for version in 3.13 3.12; do \
 ARGS ?=
 # With this variable set, Python keeps no compiled modules: each start of a process takes 8 s longer.
 unexport PYTHONDONTWRITEBYTECODE
-# Processes that share the suite as tests/conftest.py schedules it, long files not left for the end.
+# Processes that share the suite. tests/conftest.py says which files stay together and which come first.
 JOBS ?= 2
 SHARE := --dist loadfile --no-loadscope-reorder
 
@@ -54,10 +54,10 @@ offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into run
 test-fast: $(VENV)/.stamp  ## the suite without its slow tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" -n $(JOBS) $(SHARE) $(ARGS)
 
-test: $(VENV)/.stamp  ## the suite, slow tests included, without the few of test-all
+test: $(VENV)/.stamp  ## the suite, slow tests included
 	$(VENV)/bin/python -m pytest -q -m "not nightly" --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
-test-all: $(VENV)/.stamp  ## the whole suite, with whole runs whose parts other tests cover
+test-all: $(VENV)/.stamp  ## the suite and the longest runs
 	$(VENV)/bin/python -m pytest -q --durations=15 -n $(JOBS) $(SHARE) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp  ## what needs no Reverb, on the newest Python here and the newest JAX

@@ -64,7 +64,7 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
            "learner/test_update_policy.py", "experiments/test_supervise.py")
 
 
-# Files of such a folder share programs and played games, which a process makes once.
+# The files of such a folder use the same programs and games, so one process runs them all.
 SHARING = ("tests/environments/skirmish/rules",)
 
 

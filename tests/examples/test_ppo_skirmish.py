@@ -79,5 +79,6 @@ def test_a_run_of_seconds():
   assert min(jax.tree.leaves(moved)) > 0
   games = np.asarray(evaluate(jax.random.key(1), params))
   assert games.shape == (8,) and np.isin(games, (-1, 0, 1)).all()
+  np.testing.assert_array_equal(games, evaluate(jax.random.key(1), params))
   again = train(jax.random.key(0))[1]
   jax.tree.map(np.testing.assert_array_equal, params, again)

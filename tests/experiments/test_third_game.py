@@ -1,11 +1,11 @@
-"""A game that another package registers plays a league."""
+"""A game that another package registers trains, is evaluated and plays a league."""
 
 import sqlite3
 import sys
 
 import pytest
 
-from starleague.common import run_files
+from starleague.common import results, run_files
 from starleague.experiments import train
 from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, output_of, running, saved_steps
@@ -38,17 +38,39 @@ def test_a_game_that_is_not_registered_is_refused(tmp_path):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
-def test_it_plays_a_league(registered):
+def test_it_trains_and_is_evaluated(registered):
+  with running("train", *command(
+      registered, "--config.learner.updates=3", "--config.evaluation.games=4")) as process:
+    output_of(process)
+  run_dir = registered / "counting"
+  rows = results.by_tag(results.read(run_dir / results.FILE_NAME))
+  assert rows["score/eval/idle"][-1].update == 3
+  # No player queues more than the eager one.
+  assert rows["win_rate/eval/eager"][-1].value == 0.0
+  assert rows["score/eval/idle"][-1].value >= rows["score/eval/eager"][-1].value
+  assert (run_dir / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("composition, learners", [
+  ("terran:1:0:0", ["terran-main-0"]),
+  pytest.param("terran:1:1:0", ["terran-main-0", "terran-main_exploiter-0"],
+               marks=pytest.mark.nightly)])
+def test_it_plays_a_league(registered, composition, learners):
+  total = 3 * len(learners)
   with running("league", *command(
-      registered, "--config.init=pretrained", "--config.learner.updates=3",
-      "--config.league.composition=terran:1:0:0", "--config.league.places=2",
+      registered, "--config.init=pretrained", f"--config.learner.updates={total}",
+      f"--config.league.composition={composition}", "--config.league.places=2",
       "--config.league.chunk=8", "--config.league.games=4",
       "--config.league.snapshot_steps=256", "--config.league.timeout_steps=512")) as process:
     output_of(process)
   run_dir = registered / "counting"
   with sqlite3.connect(run_dir / run_files.LEAGUE) as connection:
-    homes = [home for home, in connection.execute("SELECT home FROM results")]
-  assert set(homes) == {"terran-main-0"} and len(homes) > 10
-  learner = run_files.learner_dir(run_dir, "terran-main-0")
-  assert saved_steps(learner / run_files.CHECKPOINTS)[-1] == 3
+    homes = {home for home, in connection.execute("SELECT DISTINCT home FROM results")}
+    played = connection.execute("SELECT COUNT(*) FROM results").fetchone()[0]
+  assert set(learners) <= homes and played > 10 * len(learners)
+  updates = [saved_steps(run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS)[-1]
+             for name in learners]
+  assert sum(updates) == total and min(updates) >= 1

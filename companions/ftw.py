@@ -8,6 +8,7 @@ population-based reinforcement learning" (FTW).
 """
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import haiku as hk
@@ -43,9 +44,10 @@ class Config(impala.Config):
     latent: size of the latent.
     tau: steps between two steps of the slow core.
     kl_cost: weight of KL(posterior || prior).
-    prior_cost: weight of KL(prior || standard normal).
+    prior_cost: weight of KL(prior || normal with mean 0).
+    sigma: standard deviation of that normal, which the prior corrects.
     slow_gradient: factor of the gradient that passes from the fast core into the slow one.
-    hierarchy: whether there is a slow core; without, the prior is the standard normal.
+    hierarchy: whether there is a slow core; without, the prior is that normal.
   """
 
   lstm: int = 64
@@ -53,6 +55,7 @@ class Config(impala.Config):
   tau: int = 10
   kl_cost: float = 1e-3
   prior_cost: float = 1e-4
+  sigma: float = 0.1
   slow_gradient: float = 0.1
   hierarchy: bool = True
 
@@ -61,6 +64,8 @@ class Config(impala.Config):
     for name in ("lstm", "latent", "tau"):
       if getattr(self, name) < 1:
         raise UserError(f"ftw.{name}: found {getattr(self, name)}, expected at least 1")
+    if not 0.0 < self.sigma < math.inf:
+      raise UserError(f"ftw.sigma: found {self.sigma}, expected a number above 0")
 
 
 class FtwState(NamedTuple):
@@ -84,7 +89,7 @@ class Outputs(NamedTuple):
 
   policy: impala.Outputs
   kl: Array  # [T], of the posterior from the prior, in nats
-  prior_kl: Array  # [T], of the prior from the standard normal
+  prior_kl: Array  # [T], of the prior from the normal with mean 0
 
 
 class Behaviour(NamedTuple):
@@ -115,9 +120,9 @@ def _cores(config: Config, x: Array, noise: Array, tau: Array, state: FtwState,
   above = scale_gradient(slow.hidden, config.slow_gradient)
   fast_output, fast = networks.lstm_step(
     jnp.concatenate([x, above]), state.fast, config.lstm, "fast")
-  prior = latent.gaussian(slow.hidden, config.latent, "prior")
-  if not config.hierarchy:
-    prior = jax.tree.map(jnp.zeros_like, prior)
+  prior = latent.normal(config.latent, config.sigma)
+  if config.hierarchy:
+    prior = latent.gaussian(slow.hidden, config.latent, "prior", prior)
   posterior = latent.gaussian(fast_output, config.latent, "posterior", prior)
   return (latent.sample(posterior, noise), posterior, prior,
           FtwState(fast, slow, state.age + 1.0))
@@ -134,8 +139,8 @@ def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network
       state = jax.tree.map(lambda new, old: jnp.where(first, new, old), initial_state(config),
                            state)
       z, posterior, prior, state = _cores(config, x, noise, tau, state)
-      standard = jax.tree.map(jnp.zeros_like, prior)
-      return state, (z, latent.kl(posterior, prior), latent.kl(prior, standard), state)
+      normal = latent.normal(config.latent, config.sigma)
+      return state, (z, latent.kl(posterior, prior), latent.kl(prior, normal), state)
 
     _, (z, kl, prior_kl, states) = hk.scan(
       step, state, (x, seen.noise, seen.tau, jnp.asarray(seen.inputs.first)))

@@ -1,5 +1,6 @@
 """Diagonal Gaussian latents of agents that predict, as MERLIN's and FTW's."""
 
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -15,6 +16,16 @@ class Gaussian(NamedTuple):
 
   mean: Array
   log_std: Array
+
+
+def normal(size: int, std: float = 1.0) -> Gaussian:
+  """Returns the distribution of [size] independent entries with mean 0.
+
+  Args:
+    size: of the vector.
+    std: standard deviation of its entries.
+  """
+  return Gaussian(jnp.zeros(size), jnp.full(size, math.log(std), jnp.float32))
 
 
 def gaussian(x: Array, size: int, name: str, base: Gaussian | None = None) -> Gaussian:

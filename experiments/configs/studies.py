@@ -61,6 +61,7 @@ _WITH_REPLAY = _CORRECTIONS + tuple(
 
 _GAMES = ("minatar-breakout", "minatar-asterix:scale=10", "minatar-freeway:scale=100",
           "minatar-space_invaders:scale=1000")
+_SMALL_FTW = {"ftw.torso": "dense", "ftw.size": 64}
 _BIT_DELAY = 30  # steps that FTW and MERLIN must remember a bit for; an episode has one more
 _SEARCH = {"members": 5, "interval": 30_000,
            "ranges": "learning_rate=1e-4:1e-2,entropy_cost=1e-4:1e-1"}
@@ -177,10 +178,12 @@ STUDIES = {
     overrides={"task": "minatar-breakout", "steps": 500_000}),
   "ftw_memory": Study(
     "Two time scales, one bit over 30 steps (Jaderberg et al. 2019)",
-    (Arm("ftw", "FTW", {"ftw.torso": "dense", "ftw.size": 64}, system="ftw"),
+    (Arm("ftw", "FTW", _SMALL_FTW, system="ftw"),
+     Arm("flat", "FTW without slow core", {**_SMALL_FTW, "ftw.hierarchy": False}, system="ftw"),
+     Arm("wide", "FTW, latents with noise of 1", {**_SMALL_FTW, "ftw.sigma": 1.0}, system="ftw"),
      Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 123},
          system="impala")),
-    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 400_000, "copies": 32,
+    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 600_000, "copies": 32,
                "unroll_length": 2 * (_BIT_DELAY + 1), "batch_size": 8}),
   "merlin_recall": Study(
     "Memory of latent states, one bit over 30 steps and unrolls of 10 (Wayne et al. 2018)",

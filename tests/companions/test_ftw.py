@@ -80,7 +80,7 @@ def test_a_scaled_gradient():
   assert value == 9.0 and gradient == pytest.approx(0.25 * 6.0)
 
 
-def test_without_hierarchy_the_prior_is_standard(made):
+def test_without_hierarchy_the_prior_is_the_normal(made):
   _, _, _, unroll = made
   task = make_catch(COPIES)
   config = dataclasses.replace(CONFIG, hierarchy=False)
@@ -109,3 +109,5 @@ def test_it_learns_catch(tmp_path):
 def test_impossible_choices_are_refused():
   with pytest.raises(UserError, match="ftw.tau: found 0, expected at least 1"):
     ftw.Config(tau=0)
+  with pytest.raises(UserError, match="ftw.sigma: found 0.0, expected a number above 0"):
+    ftw.Config(sigma=0.0)

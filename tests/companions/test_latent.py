@@ -44,3 +44,9 @@ def test_a_base_is_corrected():
   found = transformed.apply(params, jnp.ones(3))
   np.testing.assert_array_equal(found.mean, base.mean)
   np.testing.assert_array_equal(found.log_std, [0.5, -5.0])  # clipped
+
+
+def test_a_normal_is_the_base_of_others():
+  found = latent.normal(3, 0.1)
+  np.testing.assert_array_equal(found.mean, np.zeros(3))
+  np.testing.assert_allclose(latent.sample(found, jnp.ones(3)), 0.1, rtol=1e-6)

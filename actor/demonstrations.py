@@ -122,8 +122,9 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
   script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
   setup = Setup(environment, script, scripted_player, loops_per_step, config.chunk)
 
-  def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StepOutput:
-    del params, keys, game, pairing, observation
+  def decide(params, keys, game, player, pairing, observation, privileged, core,
+             plan: Plan) -> StepOutput:
+    del params, keys, game, pairing, observation, privileged
     action = jax.tree.map(lambda x: x[jnp.arange(len(player)), player], plan.action)
     zeros = Arguments(*[jnp.zeros(len(player))] * len(Arguments._fields))
     return StepOutput(action=action, log_prob=zeros, logits=zeros, state=core)

@@ -23,12 +23,23 @@ from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments import base
 
+WINLOSS = types.REWARDS.index("winloss")
+
 
 class Players(NamedTuple):
   """The loaded players: `params` of the rollouts of this file."""
 
   weights: Any  # parameters stacked by slot, [P, ...]
   pairs: types.Array  # [M, 2] int32: slots of player 0 and player 1 of each match of two policies
+
+
+class ValuedOutput(NamedTuple):
+  """Output of a step with its win-loss value; the other fields are those of `StepOutput`."""
+
+  action: types.Action
+  log_prob: types.Arguments
+  state: types.CoreState
+  value: types.Array  # [..] float32
 
 
 class Sizes(NamedTuple):
@@ -79,7 +90,7 @@ def slots_of(sizes: Sizes, pairs: types.Array, opponents: types.Array) -> jax.Ar
 def make_rollouts(environment: base.Environment, policy: Policy, config: rollouts.RolloutConfig,
                   sizes: Sizes, scripted_player: rollouts.ScriptedPlayer | None,
                   pack_step: Callable[[types.Step], Any] = lambda step: step, *,
-                  batched: bool = False) -> rollouts.Rollouts:
+                  batched: bool = False, valued: bool = False) -> rollouts.Rollouts:
   """Makes the compiled program that plays batches of games of several players.
 
   Args:
@@ -91,6 +102,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
     batched: infer all chunks in one batched product, for accelerators, instead of one after the
       other.
+    valued: compute the win-loss value of each decision, which `Conditioning.minimax` needs.
 
   Returns:
     Rollouts whose `params` are Players. `probabilities` [sizes.opponents] are those of a new game's
@@ -112,24 +124,31 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     slots = slots_of(sizes, players.pairs, opponents).reshape(-1)
     return rows.grouped(priority, slots, sizes.slots, sizes.chunk, size)
 
-  def decide(players: Players, keys, game, player, opponent, observation, core,
-             plan) -> StepOutput:
+  def step(params, key, observation, privileged, core) -> StepOutput | ValuedOutput:
+    if not valued:
+      return policy.step(params, key, observation, core)
+    output, values = policy.step_with_values(params, key, observation, privileged, core)
+    return ValuedOutput(output.action, output.log_prob, output.state, values[WINLOSS])
+
+  def decide(players: Players, keys, game, player, opponent, observation, privileged, core,
+             plan) -> StepOutput | ValuedOutput:
     del game, plan
     slots = slots_of(sizes, players.pairs, opponent)
     slot = jnp.take_along_axis(slots, player[:, None], axis=1).reshape(-1, sizes.chunk)[:, 0]
 
     def infer(chunk):
-      slot, keys, observation, core = chunk
+      slot, *inputs = chunk
       params = jax.tree.map(lambda x: x[slot], players.weights)
-      return jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
+      return jax.vmap(step, in_axes=(None, 0, 0, 0, 0))(params, *inputs)
 
     chunks = jax.tree.map(
-      lambda x: x.reshape(-1, sizes.chunk, *x.shape[1:]), (keys, observation, core))
+      lambda x: x.reshape(-1, sizes.chunk, *x.shape[1:]), (keys, observation, privileged, core))
     output = jax.vmap(infer)((slot, *chunks)) if batched else jax.lax.map(infer, (slot, *chunks))
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), output)
 
   decider = rollouts.Decider(
-    decide, policy.initial_state, plays, rollouts.agents_strength, choose_rows, script)
+    decide, policy.initial_state, plays, rollouts.agents_strength, choose_rows, script,
+    value=(lambda output: output.value) if valued else None)
   return rollouts.make_program(environment, decider, config, scripted_player, pack_step)
 
 

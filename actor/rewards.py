@@ -102,6 +102,26 @@ def winloss_reward(over: Array, result: Array, draw: float = 0.0) -> jax.Array:
   return jnp.where(over, value, 0.0).astype(jnp.float32)
 
 
+def minimax_reward(before: Array, now: Array, factor: Array | float) -> jax.Array:
+  """Computes the reward for a fall of the opponent's win-loss value.
+
+  The opponent's own value of the game is the player's loss (Bairamian et al. 2023, "Minimax
+  exploiter"). The reward is its decrease since the player's last observation. With a value of 0
+  before the first decision and at the end, a game's rewards sum to 0, so that the best policies
+  stay the best (Ng et al. 1999). The paper rewards minus the value itself.
+
+  Args:
+    before: [...] value of the opponent at the player's last observation.
+    now: [...] value at this one.
+    factor: of the reward; 0: none.
+
+  Returns:
+    [...] float32.
+  """
+  fall = jnp.asarray(before) - jnp.asarray(now)
+  return jnp.asarray(factor * fall, jnp.float32)
+
+
 def sample_active(key: jax.Array, probability: float = ACTIVE_PROBABILITY) -> jax.Array:
   """Samples the active pseudo-rewards independently: [4] bool, PSEUDO_REWARDS."""
   return jax.random.bernoulli(key, probability, (len(types.PSEUDO_REWARDS),))

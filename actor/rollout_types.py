@@ -20,8 +20,8 @@ COUNTED = -1  # opponent index of a finished game that is not replaced
 class Decider(NamedTuple):
   """Decides for the rows that are inferred and recorded; for a policy, see `make_rollouts`."""
 
-  # (params, keys, games, players, opponents, observations, cores, plans) -> StepOutput, or what has
-  # its fields; all have a leading axis of rows
+  # (params, keys, games, players, opponents, observations, privileged, cores, plans) -> StepOutput,
+  # or what has its fields; all have a leading axis of rows
   decide: Callable[..., Any]
   initial_state: Callable[[], types.CoreState]  # at the start of a game
   plays: Callable[[jax.Array], jax.Array]  # opponents [games] -> [games, 2] bool: its rows
@@ -40,6 +40,8 @@ class Decider(NamedTuple):
   ready: Callable[[Any], jax.Array] | None = None
   # output of `decide` -> the actions that records hold, where they are not those that are taken
   recorded: Callable[[Any], types.Action] = lambda output: output.action
+  # output of `decide` -> win-loss values [rows] for `Conditioning.minimax`; None: there are none
+  value: Callable[[Any], jax.Array] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +115,8 @@ class RolloutState(NamedTuple):
   first: jax.Array  # [games, 2] bool: the next observation is the first of its game
   flushed: jax.Array  # [games, 2] bool: the terminal observation has been recorded
   waited: jax.Array  # [games, 2] int32: iterations for which a due row has not been inferred
+  value: jax.Array  # [games, 2] float32: win-loss value at each row's last decision, 0 before
+  met: jax.Array  # [games, 2] float32: `value` of the opponent, at each row's last observation
 
 
 class Rollouts(NamedTuple):

@@ -60,6 +60,7 @@ class _Batch(NamedTuple):
   privileged: types.Privileged
   over: types.Array  # bool
   reward: jax.Array  # [.., 5] float32
+  met: jax.Array  # float32: win-loss value of the opponent; 0 at the end
   pseudo_active: jax.Array  # [.., 4] bool
 
   @property
@@ -116,7 +117,8 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     executed=jax.tree.map(jnp.zeros_like, z),
     race=race, side=side, map_index=map_index, pseudo_active=active, z=z,
     opponent=opponents, first=jnp.ones((games, 2), bool),
-    flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32))
+    flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32),
+    value=jnp.zeros((games, 2)), met=jnp.zeros((games, 2)))
   return state, start
 
 
@@ -187,7 +189,8 @@ def _act_scripted(setup: _Setup, scripted_player: ScriptedPlayer, key: jax.Array
   return chunks.update_chosen(act, due.any(axis=1), game, setup.config.chunk)
 
 
-def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array) -> _Batch:
+def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array,
+             conditioning: Conditioning) -> _Batch:
   """Observes `inference_batch` pending rows, chosen by the decider."""
   environment, config = setup.environment, setup.config
   priority = jnp.where(pending, 1 + state.waited, 0).reshape(-1)
@@ -201,7 +204,12 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
     winloss, before, privileged.executed, z, observation.game_loop, active)
-  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, active)
+  met = jnp.where(outcome.over, 0.0, state.value.reshape(-1)[row ^ 1])
+  if conditioning.minimax is not None:
+    factor = jnp.asarray(conditioning.minimax)[state.opponent].reshape(-1)[row]
+    reward = reward.at[:, 0].add(rewards.minimax_reward(
+      rows.gather(state.met, row), met, factor))
+  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, met, active)
 
 
 def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
@@ -212,7 +220,7 @@ def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
   plan = jax.tree.map(lambda x: x[batch.row // 2], state.plan)
   output = setup.decider.decide(
     params, jax.random.split(key, size), batch.game, batch.row % 2, state.opponent[batch.row // 2],
-    batch.observation, core, plan)
+    batch.observation, batch.privileged, core, plan)
   step = types.Step(
     observation=batch.observation, privileged=batch.privileged,
     action=setup.decider.recorded(output), log_prob=output.log_prob, reward=batch.reward,
@@ -239,6 +247,9 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
   blank = jax.tree.map(lambda x: jnp.zeros((games, 2, *x.shape[1:]), x.dtype), output.action)
   game = jax.vmap(setup.environment.act)(
     state.environment, put(blank, output.action), put(jnp.zeros((games, 2), bool), batch.acts))
+  if setup.decider.value is not None:
+    state = state._replace(value=put(state.value, setup.decider.value(output)),
+                           met=put(state.met, batch.met))
   return state._replace(
     environment=game, core=put(state.core, output.state),
     executed=put(executed, batch.privileged.executed),
@@ -285,7 +296,8 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
     Rollouts. `probabilities` [1 + scripted players] are those of a new game's opponents;
     `conditioning` has rows for all maps of the config.
   """
-  def decide(params, keys, game, player, opponent, observation, core, plan) -> StepOutput:
+  def decide(params, keys, game, player, opponent, observation, privileged, core,
+             plan) -> StepOutput:
     return jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
 
   def plays(opponent: jax.Array) -> jax.Array:
@@ -326,7 +338,7 @@ def make_program(environment: base.Environment, decider: Decider, config: Rollou
       key, advance_key, action_key, *new_keys = jax.random.split(state.key, 5)
       game, plan, pending = _advance_until_due(setup, advance_key, state)
       state = state._replace(key=key, environment=game, plan=plan)
-      batch = _observe(setup, params, state, pending)
+      batch = _observe(setup, params, state, pending, conditioning)
       output, records = _infer(setup, params, action_key, state, batch)
       state = _act(setup, state, pending, batch, output)
       state, results = _finish_games(setup, tuple(new_keys), state, probabilities, conditioning)

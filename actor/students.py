@@ -160,8 +160,9 @@ def _make_decide(policy: Policy, chunk: int) -> Callable[..., StudentOutput]:
   """Returns the function that takes decisions; see `rollouts.Decider`."""
   every = types.PSEUDO_REWARDS
 
-  def decide(params, keys, game, player, pairing, observation, core, plan: Plan) -> StudentOutput:
-    del game, pairing
+  def decide(params, keys, game, player, pairing, observation, privileged, core,
+             plan: Plan) -> StudentOutput:
+    del game, pairing, privileged
     here = jnp.arange(len(player)), player
     label = jax.tree.map(lambda x: x[here], plan.action)
     student = player == STUDENT

@@ -19,6 +19,7 @@ from starleague.agent import types
 from starleague.common import run_files
 from starleague.data.reverb.writer import TrajectoryWriter
 from starleague.data.z.conditioning import Conditioning
+from starleague.league import players as league_players
 
 
 class StackedWeights:
@@ -56,22 +57,28 @@ class StackedWeights:
 
 
 def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, members: Members,
-              probabilities: np.ndarray) -> Conditioning:
-  """Conditions games on their matches: races, and z for main agents and their snapshots.
+              probabilities: np.ndarray, minimax: float) -> Conditioning:
+  """Conditions games on their matches: races, z for main agents, rewards of exploiters.
 
   Args:
     conditioning: with the z to draw from.
     matches: loaded.
     members: the league's players.
-    probabilities: [4], that each part of z is active for a main agent.
+    probabilities: [4], that each part of z is active for a main agent or its snapshot.
+    minimax: factor of exploiters' reward for a fall of the opponent's value; 0: none.
   """
   def race(name: str) -> int:
     found = members(name).race
     return types.RACES.index(found) if found in types.RACES else match_slots.NOBODY
 
+  def reward(name: str) -> float:
+    return minimax * (members(name).kind in league_players.EXPLOITERS)
+
   return conditioning._replace(
-    active=matches.active(lambda name: active(probabilities, members(name))),
-    races=matches.races(race))
+    active=matches.by_player(
+      lambda name: active(probabilities, members(name)), np.zeros(len(probabilities), np.float32)),
+    races=matches.by_player(race, np.int32(match_slots.NOBODY)),
+    minimax=matches.by_player(reward, np.float32(0.0)) if minimax else None)
 
 
 class Assignments:
@@ -119,7 +126,7 @@ class LeagueCalls:
     self._slots = match_slots.MatchSlots(
       sizes, self._batch, learners, {name: number for number, name in enumerate(parts.opponents)})
     self._assignments = Assignments(client, self._slots, options.league_games)
-    self._active = options.active
+    self._active, self._minimax = options.active, options.exploiter_minimax
     self._conditioning = conditioning
     self._weights = StackedWeights(parts, sizes.slots, weights)
     self._writer = TrajectoryWriter(
@@ -142,7 +149,8 @@ class LeagueCalls:
     return opponents, self._conditioning
 
   def _condition(self) -> None:
-    self._conditioning = condition(self._conditioning, self._slots, self._members, self._active)
+    self._conditioning = condition(
+      self._conditioning, self._slots, self._members, self._active, self._minimax)
 
   def _call(self, weights: Any) -> compiled_loop.Call:
     loaded = players.Players(weights, self._slots.pairs)

@@ -9,7 +9,7 @@ prefer short ones.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -337,25 +337,14 @@ class MatchSlots:
     game = np.maximum(row, 0) // 2
     return np.where(row >= 0, names[opponent[iterations, game], row % 2], NOBODY)
 
-  def races(self, race: Callable[[str], int]) -> np.ndarray:
-    """Returns the race of each player by opponent index, [opponents, 2] int32; -1: drawn.
+  def by_player(self, value: Callable[[str], Any], empty: Any) -> np.ndarray:
+    """Returns a value of each player by opponent index, [opponents, 2, ...] of the shape of `empty`.
 
     Args:
-      race: index of types.RACES of a player's name, or -1.
+      value: of a player's name.
+      empty: where there is no match; it also decides the dtype.
     """
-    table = np.full((self._sizes.opponents, 2), NOBODY, np.int32)
+    table = np.broadcast_to(empty, (self._sizes.opponents, 2, *np.shape(empty))).copy()
     for index, match in self._matches.items():
-      table[index] = race(match.home), race(match.away)
-    return table
-
-  def active(self, probabilities: Callable[[str], np.ndarray]) -> np.ndarray:
-    """Returns the probability that each part of z is active, [opponents, 2, 4] float32.
-
-    Args:
-      probabilities: [4] for a player's name; zeros for players without z.
-    """
-    table = np.zeros((self._sizes.opponents, 2, 4), np.float32)
-    for index, match in self._matches.items():
-      for side, name in enumerate((match.home, match.away)):
-        table[index, side] = probabilities(name)
+      table[index] = [value(match.home), value(match.away)]
     return table

@@ -40,6 +40,7 @@ class ActorOptions:
     league_places: matches of two policies that there is room for, by learning player.
     league_games: of an assignment.
     league_chunk: rows inferred at once with the parameters of one player.
+    exploiter_minimax: factor of exploiters' reward for a fall of the opponent's win-loss value.
     lease_s: of an assignment.
     evaluation_games: of an evaluator's assignment.
     evaluator_niceness: 0 to 19.
@@ -62,6 +63,7 @@ class ActorOptions:
   league_places: int
   league_games: int
   league_chunk: int
+  exploiter_minimax: float
   lease_s: float
   evaluation_games: int
   evaluator_niceness: int

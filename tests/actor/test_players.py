@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -127,6 +128,42 @@ def test_slot_order_does_not_matter():
   assert (cores[:, 0] <= acted[:, 0]).all() and (cores[:, 1] % 100 == 0).all()
   assert (cores_swapped[:, 0] <= acted_swapped[:, 0]).all()
   assert (cores_swapped[:, 1] % 100 == 0).all()
+
+
+def test_the_opponents_fall_of_value_is_rewarded():
+  """The value of a decision is its number in the game, divided by 100, times the player's weight."""
+  def step_with_values(params, key, observation, privileged, core):
+    output = counting_policy().step(params, key, observation, core)
+    number = 1.0 + observation.player[0]
+    return output, jnp.zeros(len(types.REWARDS)).at[0].set(params * number / 100)
+
+  policy = counting_policy()._replace(step_with_values=step_with_values)
+  sizes = players.Sizes(slots=2, matches=1, scripts=0, chunk=1)
+  config = rollouts.RolloutConfig(games=3, inference_batch=4, iterations=200)
+  run = players.make_rollouts(clockwork(), policy, config, sizes, None, valued=True)
+  conditioning = NO_Z._replace(minimax=np.array([[0.0, 0.5]], np.float32))
+  state = run.init(jax.random.key(4), np.zeros(3, np.int32), conditioning)
+  _, records, _ = run.run(players.stack([np.float32(1), np.float32(2)], np.array([[0, 1]])), state,
+                          np.ones(1, np.float32), conditioning)
+  row, step, last = np.asarray(records.row), records.step, np.asarray(records.last)
+  value, met, total = np.zeros(6), np.zeros(6), np.zeros(6)
+  ended = 0
+  for iteration in range(len(row)):
+    for slot in np.flatnonzero(row[iteration] >= 0):
+      here, at = row[iteration, slot], (iteration, slot)
+      player, over = here % 2, bool(last[at])
+      now = 0.0 if over else value[here ^ 1]
+      expected = (1.0 - 2.0 * player) * over + (0.5 * (met[here] - now) if player else 0.0)
+      np.testing.assert_allclose(step.reward[at][0], expected, atol=1e-6)
+      met[here], total[here] = now, total[here] + float(step.reward[at][0])
+      if over:  # the rewards of a game sum to its result
+        np.testing.assert_allclose(total[here], 1.0 - 2.0 * player, atol=1e-5)
+        met[here], total[here], ended = 0.0, 0.0, ended + 1
+    for slot in np.flatnonzero(row[iteration] >= 0):  # after all observations of the iteration
+      here, at = row[iteration, slot], (iteration, slot)
+      number = 1.0 + np.asarray(step.observation.player[at][0])
+      value[here] = 0.0 if last[at] else (1 + here % 2) * number / 100
+  assert ended > 10
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -59,6 +59,7 @@ RANGES = {
   "league.places": Range(2, MAX_INT),
   "league.games": _COUNT,
   "league.chunk": _COUNT,
+  "league.exploiter_minimax": _COST,
   "league.evaluators": Range(0, MAX_INT),
   "league.evaluator_niceness": Range(0, 19),
   "league.evaluation_games": _COUNT,

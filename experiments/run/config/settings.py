@@ -9,6 +9,7 @@ from typing import Any
 
 import ml_collections
 
+from starleague.actor.loops import engines
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
 from starleague.common import files, run_files
@@ -156,6 +157,9 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(f"config key 'preset': {error}") from error
   game = registry.game_of(config)
   _check_choices(config)
+  if config.league.exploiter_minimax and game.engine != engines.COMPILED:
+    raise SettingsError(f"config key 'league.exploiter_minimax' must be 0 in {game.name}, found "
+                        f"{config.league.exploiter_minimax}: its games are played outside JAX.")
   game.check(config, preset)
   _check_sizes(config)
   _check_cluster(config)

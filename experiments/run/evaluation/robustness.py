@@ -30,7 +30,8 @@ OnGames = Callable[[int], object]  # called with the games that have ended
 
 
 def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
-               exploiters: int, updates: int) -> ml_collections.ConfigDict:
+               exploiters: int, updates: int,
+               minimax: float = 0.0) -> ml_collections.ConfigDict:
   """Returns the config of the league that exploits an agent.
 
   Args:
@@ -39,9 +40,11 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     league: whether the run is a league; the agent is its first main agent.
     exploiters: of each race that the agent plays.
     updates: of all exploiters together.
+    minimax: factor of exploiters' reward for a fall of the agent's value; 0: none.
 
   Raises:
-    SettingsError: the agent does not start from imitation, as exploiters do.
+    SettingsError: the agent does not start from imitation, as exploiters do, or its game cannot be
+      played with such a reward.
   """
   if config.init != settings.IMITATION:
     raise settings.SettingsError(
@@ -52,7 +55,8 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
   return settings.complete(config.to_dict(), {
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:1" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,
-    "league.seconds": _UNLIMITED, "learner.updates": updates})
+    "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
+    "learner.updates": updates})
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,

@@ -206,12 +206,16 @@ def test_steps_are_recorded_for_players_that_learn():
     matches.learning(np.array([2, 0, 1, 0])), [[0, -1], [0, 1], [1, -1], [0, 1]])
 
 
-def test_z_is_shown_to_some_players():
+def test_values_of_players_by_match():
   matches = make()
   matches.add(assignment(1, "rival", "main"))
-  found = matches.active(lambda name: np.full(4, 0.25 * (name == "main")))
+  found = matches.by_player(
+    lambda name: np.full(4, 0.25 * (name == "main")), np.zeros(4, np.float32))
   np.testing.assert_array_equal(found[0], [[0] * 4, [0.25] * 4])
-  assert not found[1:].any()
+  assert not found[1:].any() and found.dtype == np.float32
+  numbers = matches.by_player({"rival": 3, "main": 5}.get, np.int32(-1))
+  np.testing.assert_array_equal(numbers[0], [3, 5])
+  assert (numbers[1:] == -1).all() and numbers.dtype == np.int32
 
 
 def test_table_without_matches_or_slots():

@@ -93,8 +93,13 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     fixed = jnp.asarray(conditioning.races)[opponents]
     race = jnp.where(fixed < 0, race, fixed)
   map_index = jax.random.randint(keys[3], (games,), 0, config.maps)
-  choice = jax.random.randint(keys[0], (games, 2), 0, conditioning.rows.shape[-1])
-  row = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side, choice]
+  options = jnp.asarray(conditioning.rows)[map_index[:, None], race, race[:, ::-1], side]
+  if conditioning.goals is None:
+    choice = jax.random.randint(keys[0], (games, 2), 0, options.shape[-1])
+  else:
+    goal = jnp.asarray(conditioning.goal)[opponents][..., None]
+    choice = jax.random.categorical(keys[0], jnp.asarray(conditioning.goals)[goal, options])
+  row = jnp.take_along_axis(options, choice[..., None], axis=-1)[..., 0]
   z = jax.tree.map(lambda x: jnp.asarray(x)[row], conditioning.z)
   probabilities = jnp.asarray(conditioning.active)
   active = jax.random.bernoulli(

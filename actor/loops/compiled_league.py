@@ -1,5 +1,6 @@
 """The calls of a league's actor: matches of many players, by the coordinator's assignments."""
 
+import functools
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,14 @@ import numpy as np
 
 from starleague import league
 from starleague.actor import players, rollouts
-from starleague.actor.loops import compiled_loop, league_connection, match_slots, openings, programs
+from starleague.actor.loops import (
+  compiled_loop,
+  goals,
+  league_connection,
+  match_slots,
+  openings,
+  programs,
+)
 from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
 from starleague.actor.loops.options import ActorOptions, ActorProcess
@@ -57,7 +65,8 @@ class StackedWeights:
 
 
 def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, members: Members,
-              probabilities: np.ndarray, minimax: float) -> Conditioning:
+              probabilities: np.ndarray, minimax: float,
+              pursued: goals.Goals | None) -> Conditioning:
   """Conditions games on their matches: races, z for main agents, rewards of exploiters.
 
   Args:
@@ -66,6 +75,7 @@ def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, membe
     members: the league's players.
     probabilities: [4], that each part of z is active for a main agent or its snapshot.
     minimax: factor of exploiters' reward for a fall of the opponent's value; 0: none.
+    pursued: goals of exploiters, whose games show all parts of z in use; None: they have no z.
   """
   def race(name: str) -> int:
     found = members(name).race
@@ -74,9 +84,16 @@ def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, membe
   def reward(name: str) -> float:
     return minimax * (members(name).kind in league_players.EXPLOITERS)
 
+  def shown(name: str) -> np.ndarray:
+    if pursued is not None and pursued.number(name):
+      return np.sign(probabilities)
+    return active(probabilities, members(name))
+
+  if pursued is not None:
+    conditioning = conditioning._replace(
+      goals=pursued.weights, goal=matches.by_player(pursued.number, np.int32(0)))
   return conditioning._replace(
-    active=matches.by_player(
-      lambda name: active(probabilities, members(name)), np.zeros(len(probabilities), np.float32)),
+    active=matches.by_player(shown, np.zeros(len(probabilities), np.float32)),
     races=matches.by_player(race, np.int32(match_slots.NOBODY)),
     minimax=matches.by_player(reward, np.float32(0.0)) if minimax else None)
 
@@ -128,6 +145,11 @@ class LeagueCalls:
     self._assignments = Assignments(client, self._slots, options.league_games)
     self._active, self._minimax = options.active, options.exploiter_minimax
     self._conditioning = conditioning
+    self._goals = goals.Goals(
+      conditioning,
+      [name for name in learners if self._members(name).kind in league_players.EXPLOITERS],
+      functools.partial(run_files.learner_dir, process.run_dir),
+      str(process.number)) if options.exploiter_goals else None
     self._weights = StackedWeights(parts, sizes.slots, weights)
     self._writer = TrajectoryWriter(
       process.address, learners, parts.config, options.unroll_length, 2 * self._batch,
@@ -150,7 +172,7 @@ class LeagueCalls:
 
   def _condition(self) -> None:
     self._conditioning = condition(
-      self._conditioning, self._slots, self._members, self._active, self._minimax)
+      self._conditioning, self._slots, self._members, self._active, self._minimax, self._goals)
 
   def _call(self, weights: Any) -> compiled_loop.Call:
     loaded = players.Players(weights, self._slots.pairs)
@@ -173,6 +195,9 @@ class LeagueCalls:
     row = np.asarray(played.records.row)
     self._writer.write(played.records, self._slots.recorded(opponent, row))
     self._add_openings(played.results)
+    if self._goals is not None:
+      self._goals.add(*goals.finished(
+        played.results, self._slots.learners, self._slots.learning(opponent[over])))
     ended = self._slots.follow(over, opponent, np.asarray(played.results.reward),
                                np.asarray(played.after))
     self._slots.retire(played.number)

@@ -41,6 +41,7 @@ class ActorOptions:
     league_games: of an assignment.
     league_chunk: rows inferred at once with the parameters of one player.
     exploiter_minimax: factor of exploiters' reward for a fall of the opponent's win-loss value.
+    exploiter_goals: whether exploiters play for z that they draw by their scores.
     lease_s: of an assignment.
     evaluation_games: of an evaluator's assignment.
     evaluator_niceness: 0 to 19.
@@ -64,6 +65,7 @@ class ActorOptions:
   league_games: int
   league_chunk: int
   exploiter_minimax: float
+  exploiter_goals: bool
   lease_s: float
   evaluation_games: int
   evaluator_niceness: int

@@ -33,6 +33,10 @@ class Conditioning(NamedTuple):
   # [M, 2] float32: factor of the reward for a fall of the opponent's win-loss value, of each player
   # by opponent index; None: no such reward.
   minimax: types.Array | None = None
+  # [G, M] float32: logarithms of the weights by which z are drawn; None: uniformly. [opponents, 2]
+  # int32: the row of `goals` of each player by opponent index.
+  goals: types.Array | None = None
+  goal: types.Array | None = None
 
 
 def unconditional(maps: int, mmr: int) -> Conditioning:

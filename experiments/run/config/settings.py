@@ -157,9 +157,7 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(f"config key 'preset': {error}") from error
   game = registry.game_of(config)
   _check_choices(config)
-  if config.league.exploiter_minimax and game.engine != engines.COMPILED:
-    raise SettingsError(f"config key 'league.exploiter_minimax' must be 0 in {game.name}, found "
-                        f"{config.league.exploiter_minimax}: its games are played outside JAX.")
+  _check_exploiters(config, game.engine == engines.COMPILED)
   game.check(config, preset)
   _check_sizes(config)
   _check_cluster(config)
@@ -182,6 +180,18 @@ def _check_cluster(config: ml_collections.ConfigDict) -> None:
   if config.cluster.learners not in LEARNERS:
     raise SettingsError(f"config key 'cluster.learners' must be one of {', '.join(LEARNERS)}, "
                         f"found {config.cluster.learners!r}.")
+
+
+def _check_exploiters(config: ml_collections.ConfigDict, compiled: bool) -> None:
+  """Checks the options of a league's exploiters; `compiled`: games are played inside JAX."""
+  for key in ("exploiter_minimax", "exploiter_goals"):
+    if config.league[key] and not compiled:
+      raise SettingsError(f"config key 'league.{key}' must be {type(config.league[key])()} in "
+                          f"{config.environment.name}, whose games are played outside JAX; found "
+                          f"{config.league[key]}.")
+  if config.league.exploiter_goals and not config.actor.pseudo_probability:
+    raise SettingsError("config key 'actor.pseudo_probability' must be above 0 if "
+                        "'league.exploiter_goals' is true: without it a run has no z.")
 
 
 def _check_sizes(config: ml_collections.ConfigDict) -> None:

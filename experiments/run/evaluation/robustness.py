@@ -10,17 +10,18 @@ from typing import Any
 
 import jax
 import ml_collections
+import numpy as np
 
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
-from starleague.actor.loops import weights
+from starleague.actor.loops import goals, weights
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.run.config import compositions, settings
-from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts import saved_agents, z_source
 from starleague.league import players
 from starleague.league.run_copy import RunCopy
 
@@ -31,7 +32,7 @@ OnGames = Callable[[int], object]  # called with the games that have ended
 
 def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
                exploiters: int, updates: int,
-               minimax: float = 0.0) -> ml_collections.ConfigDict:
+               minimax: float = 0.0, pursue: bool = False) -> ml_collections.ConfigDict:
   """Returns the config of the league that exploits an agent.
 
   Args:
@@ -41,6 +42,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     exploiters: of each race that the agent plays.
     updates: of all exploiters together.
     minimax: factor of exploiters' reward for a fall of the agent's value; 0: none.
+    pursue: whether exploiters play for z that they draw by their scores.
 
   Raises:
     SettingsError: the agent does not start from imitation, as exploiters do, or its game cannot be
@@ -56,7 +58,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:1" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
-    "learner.updates": updates})
+    "league.exploiter_goals": pursue, "learner.updates": updates})
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,
@@ -119,7 +121,8 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
   """Plays exploiters against their frozen agent; see `play_past`.
 
   Args:
-    match, parts, key, conditioning, on_games: see `play_past`.
+    match, parts, key, on_games: see `play_past`.
+    conditioning: of both; exploiters with goals have z of their own.
     config: from `exploiting`.
     run_dir: of the league that exploits the agent.
 
@@ -129,10 +132,25 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
   found = _players(config)
   frozen = next(player.name for player in found if not player.learns)
   agent = weights.load_snapshot(parts.config, RunCopy(run_dir), frozen)
+  names = [player.name for player in found if player.learns]
+  pursued = ({name: _pursuing(parts, config, run_dir, name) for name in names}
+             if config.league.exploiter_goals else {})
   return _play(match, {
-    player.name: (checkpoints.load_params(
-      run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config), agent)
-    for player in found if player.learns}, key, conditioning, on_games)
+    name: (checkpoints.load_params(
+      run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS, parts.config), agent)
+    for name in names}, key, conditioning, on_games, pursued)
+
+
+def _pursuing(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
+              name: str) -> Conditioning:
+  """Returns the conditioning of an exploiter that draws its goals by its training games."""
+  found = z_source.of_games(parts, config, run_dir)
+  assert found is not None, "exploiters start from an imitator, whose games gave z"
+  weights = goals.learnt(found, run_files.learner_dir(run_dir, name))
+  shown = np.sign(found.active)
+  return found._replace(
+    active=np.stack([shown, np.zeros_like(shown)]),
+    goals=np.stack([np.zeros_like(weights), weights]), goal=np.array([[1, 0]], np.int32))
 
 
 def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
@@ -140,12 +158,17 @@ def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
 
 
 def _play(match: evaluation.Evaluator, pairs: Mapping[str, tuple[Any, Any]], key: jax.Array,
-          conditioning: Conditioning, on_games: OnGames | None) -> dict[str, Counts]:
-  """Plays pairs of weights; returns the counts of the first of each pair."""
+          conditioning: Conditioning, on_games: OnGames | None,
+          others: Mapping[str, Conditioning] | None = None) -> dict[str, Counts]:
+  """Plays pairs of weights; returns the counts of the first of each pair.
+
+  `others` are the conditioning of pairs that have one of their own, by name.
+  """
   found, ended = {}, 0
   for name, pair in pairs.items():
     report = None if on_games is None else lambda done, before=ended: on_games(before + done)
-    played = evaluation.play(match, evaluation.pair(*pair), key, conditioning, on_games=report)
+    played = evaluation.play(match, evaluation.pair(*pair), key,
+                             (others or {}).get(name, conditioning), on_games=report)
     [found[name]] = evaluation.count(played).values()
     ended += found[name].games
   return found

@@ -27,5 +27,6 @@ def actor_options(config: ml_collections.ConfigDict) -> ActorOptions:
                         for name in filter(None, actor.demonstrators.split(","))),
     active=active_probabilities(config), pseudo_scale=actor.pseudo_scale,
     league_places=league.places, league_games=league.games, league_chunk=league.chunk,
-    exploiter_minimax=league.exploiter_minimax, lease_s=league.lease_s, evaluation_games=league.evaluation_games,
+    exploiter_minimax=league.exploiter_minimax, exploiter_goals=league.exploiter_goals,
+    lease_s=league.lease_s, evaluation_games=league.evaluation_games,
     evaluator_niceness=league.evaluator_niceness)

@@ -66,7 +66,7 @@ def test_main_agents_and_their_snapshots_play_with_z_and_all_with_their_race():
   matches.add(league.Assignment("1-8", "main", "rusher", "pfsp", False, 4))
   client.known = [*client.known, PAST]  # a snapshot that was made later
   active = np.float32([0.5, 0.25, 0.0, 0.0])
-  found = compiled_league.condition(unconditional(1, 6000), matches, members, active, 0.0)
+  found = compiled_league.condition(unconditional(1, 6000), matches, members, active, 0.0, None)
   np.testing.assert_array_equal(found.active[0], [active, active])
   scripted = SIZES.scripted_match(0, 0)
   np.testing.assert_array_equal(found.active[scripted], [active, np.zeros(4)])
@@ -81,7 +81,7 @@ def test_exploiters_alone_are_rewarded_for_the_opponents_loss_of_value():
   client, matches = Client(), make_slots()
   members = league_connection.Members(client)
   matches.add(league.Assignment("1-1", "rival", "main", "exploit", True, 4))
-  found = compiled_league.condition(unconditional(1, 6000), matches, members, np.zeros(4), 0.5)
+  found = compiled_league.condition(unconditional(1, 6000), matches, members, np.zeros(4), 0.5, None)
   np.testing.assert_array_equal(found.minimax[0], [0.5, 0.0])
   assert not found.minimax[1:].any()
 

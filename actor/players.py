@@ -11,6 +11,7 @@ recompilation. The rows that an iteration infers are grouped by slot into chunks
 one inference with the weights of its slot.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -112,6 +113,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     ValueError: a size is not positive, or `chunk` does not divide `inference_batch`.
   """
   _check(config, sizes, scripted_player is not None)
+  step = functools.partial(_valued_step if valued else _step, policy)
 
   def plays(opponent: jax.Array) -> jax.Array:
     return jnp.stack([jnp.ones_like(opponent, bool), opponent < sizes.matches], axis=1)
@@ -123,12 +125,6 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
                   size: int) -> tuple[jax.Array, jax.Array]:
     slots = slots_of(sizes, players.pairs, opponents).reshape(-1)
     return rows.grouped(priority, slots, sizes.slots, sizes.chunk, size)
-
-  def step(params, key, observation, privileged, core) -> StepOutput | ValuedOutput:
-    if not valued:
-      return policy.step(params, key, observation, core)
-    output, values = policy.step_with_values(params, key, observation, privileged, core)
-    return ValuedOutput(output.action, output.log_prob, output.state, values[WINLOSS])
 
   def decide(players: Players, keys, game, player, opponent, observation, privileged, core,
              plan) -> StepOutput | ValuedOutput:
@@ -150,6 +146,18 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: rollout
     decide, policy.initial_state, plays, rollouts.agents_strength, choose_rows, script,
     value=(lambda output: output.value) if valued else None)
   return rollouts.make_program(environment, decider, config, scripted_player, pack_step)
+
+
+def _step(policy: Policy, params: Any, key: jax.Array, observation: types.Observation,
+          privileged: types.Privileged, core: types.CoreState) -> StepOutput:
+  del privileged
+  return policy.step(params, key, observation, core)
+
+
+def _valued_step(policy: Policy, params: Any, key: jax.Array, observation: types.Observation,
+                 privileged: types.Privileged, core: types.CoreState) -> ValuedOutput:
+  output, values = policy.step_with_values(params, key, observation, privileged, core)
+  return ValuedOutput(output.action, output.log_prob, output.state, values[WINLOSS])
 
 
 def _check(config: rollouts.RolloutConfig, sizes: Sizes, scripted: bool) -> None:

@@ -9,15 +9,8 @@ import jax
 import numpy as np
 
 from starleague import league
-from starleague.actor import players, rollouts
-from starleague.actor.loops import (
-  compiled_loop,
-  goals,
-  league_connection,
-  match_slots,
-  openings,
-  programs,
-)
+from starleague.actor import goals, players, rollouts
+from starleague.actor.loops import compiled_loop, league_connection, match_slots, openings, programs
 from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
 from starleague.actor.loops.options import ActorOptions, ActorProcess

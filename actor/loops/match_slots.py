@@ -338,11 +338,11 @@ class MatchSlots:
     return np.where(row >= 0, names[opponent[iterations, game], row % 2], NOBODY)
 
   def by_player(self, value: Callable[[str], Any], empty: Any) -> np.ndarray:
-    """Returns a value of each player by opponent index, [opponents, 2, ...] of the shape of `empty`.
+    """Returns a value of each player by opponent index, [opponents, 2, ...].
 
     Args:
       value: of a player's name.
-      empty: where there is no match; it also decides the dtype.
+      empty: where there is no match; values have its shape and dtype.
     """
     table = np.broadcast_to(empty, (self._sizes.opponents, 2, *np.shape(empty))).copy()
     for index, match in self._matches.items():

@@ -131,7 +131,7 @@ def test_slot_order_does_not_matter():
 
 
 def test_the_opponents_fall_of_value_is_rewarded():
-  """The value of a decision is its number in the game, divided by 100, times the player's weight."""
+  """The value of a decision is its number in the game times the player's weight, over 100."""
   def step_with_values(params, key, observation, privileged, core):
     output = counting_policy().step(params, key, observation, core)
     number = 1.0 + observation.player[0]

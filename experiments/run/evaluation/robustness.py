@@ -12,9 +12,9 @@ import jax
 import ml_collections
 import numpy as np
 
-from starleague.actor import evaluation
+from starleague.actor import evaluation, goals
 from starleague.actor.evaluation import Counts
-from starleague.actor.loops import goals, weights
+from starleague.actor.loops import weights
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files

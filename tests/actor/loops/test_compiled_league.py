@@ -81,7 +81,8 @@ def test_exploiters_alone_are_rewarded_for_the_opponents_loss_of_value():
   client, matches = Client(), make_slots()
   members = league_connection.Members(client)
   matches.add(league.Assignment("1-1", "rival", "main", "exploit", True, 4))
-  found = compiled_league.condition(unconditional(1, 6000), matches, members, np.zeros(4), 0.5, None)
+  found = compiled_league.condition(
+    unconditional(1, 6000), matches, members, np.zeros(4), 0.5, None)
   np.testing.assert_array_equal(found.minimax[0], [0.5, 0.0])
   assert not found.minimax[1:].any()
 

@@ -4,8 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.actor import rollouts
-from starleague.actor.loops import goals
+from starleague.actor import goals, rollouts
 from starleague.agent import types
 from starleague.common.arrays import ArraysError
 from tests.actor.builders import make_conditioning

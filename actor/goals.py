@@ -152,7 +152,7 @@ def finished(results: rollouts.Results, learners: Sequence[str], learning: np.nd
   Args:
     results: of the call, numpy arrays.
     learners: names of the learning players.
-    learning: [N, 2] int, index of `learners` of both players of the N games that are over; negative:
+    learning: [N, 2] int, index of `learners` of both players of the N games that are over; below 0:
       none.
   """
   over = results.over

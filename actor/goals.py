@@ -145,7 +145,7 @@ class Goals:
                                 for name in self._exploiters)])
 
 
-def finished(results: rollouts.Results, learners: Sequence[str], learning: np.ndarray,
+def ended_games(results: rollouts.Results, learners: Sequence[str], learning: np.ndarray,
              ) -> tuple[list[str | None], types.Statistics, np.ndarray]:
   """Returns the arguments of `Goals.add` for the finished games of a call.
 

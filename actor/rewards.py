@@ -122,6 +122,30 @@ def minimax_reward(before: Array, now: Array, factor: Array | float) -> jax.Arra
   return jnp.asarray(factor * fall, jnp.float32)
 
 
+def objective_reward(before: Array, now: Array, rival_before: Array, rival_now: Array,
+                     objective: Array) -> jax.Array:
+  """Computes the reward of a personal objective: for units built, and for the opponent's losses.
+
+  A unit that changes its type counts as a loss of the old one and as a new one. Source: the reward
+  of the first AlphaStar's league, for building units of a type (DeepMind 2019, "AlphaStar:
+  mastering the real-time strategy game StarCraft II").
+
+  Args:
+    before, now: [types] integer, own units at the player's last observation and at this one.
+    rival_before, rival_now: [types] integer, units of the opponent.
+    objective: [2, types] rewards for one unit, built and lost by the opponent.
+
+  Returns:
+    [] float32.
+  """
+  def risen(smaller: Array, larger: Array) -> jax.Array:
+    change = jnp.asarray(larger, jnp.int32) - jnp.asarray(smaller, jnp.int32)
+    return jnp.maximum(change, 0).astype(jnp.float32)
+
+  built, lost = jnp.asarray(objective, jnp.float32)
+  return built @ risen(before, now) + lost @ risen(rival_now, rival_before)
+
+
 def sample_active(key: jax.Array, probability: float = ACTIVE_PROBABILITY) -> jax.Array:
   """Samples the active pseudo-rewards independently: [4] bool, PSEUDO_REWARDS."""
   return jax.random.bernoulli(key, probability, (len(types.PSEUDO_REWARDS),))

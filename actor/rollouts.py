@@ -35,6 +35,7 @@ from starleague.actor.rollout_types import (
 )
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
+from starleague.agent.vocabulary import NUM_UNIT_TYPES
 from starleague.data.records import Records
 from starleague.data.z.conditioning import Conditioning
 from starleague.environments import base, chunks
@@ -61,6 +62,7 @@ class _Batch(NamedTuple):
   over: types.Array  # bool
   reward: jax.Array  # [.., 5] float32
   met: jax.Array  # float32: win-loss value of the opponent; 0 at the end
+  units: Any  # as `RolloutState.units`
   pseudo_active: jax.Array  # [.., 4] bool
 
   @property
@@ -123,7 +125,9 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     race=race, side=side, map_index=map_index, pseudo_active=active, z=z,
     opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32),
-    value=jnp.zeros((games, 2)), met=jnp.zeros((games, 2)))
+    value=jnp.zeros((games, 2)), met=jnp.zeros((games, 2)),
+    units=() if conditioning.objectives is None else jnp.zeros(
+      (games, 2, 2, NUM_UNIT_TYPES), jnp.uint8))
   return state, start
 
 
@@ -210,11 +214,28 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
     winloss, before, privileged.executed, z, observation.game_loop, active)
   met = jnp.where(outcome.over, 0.0, state.value.reshape(-1)[row ^ 1])
+  units = () if conditioning.objectives is None else jnp.stack(
+    [observation.unit_counts, privileged.opponent_unit_counts], axis=1)
+  personal = _personal_rewards(state, conditioning, row, met, units)
+  return _Batch(row, filled, game, observation, privileged, outcome.over,
+                reward.at[:, 0].add(personal), met, units, active)
+
+
+def _personal_rewards(state: RolloutState, conditioning: Conditioning, row: jax.Array,
+                      met: jax.Array, units: Any) -> jax.Array:
+  """Returns the rewards beside the result that the conditioning gives some players, [len(row)]."""
+  total = jnp.zeros(len(row))
   if conditioning.minimax is not None:
     factor = jnp.asarray(conditioning.minimax)[state.opponent].reshape(-1)[row]
-    reward = reward.at[:, 0].add(rewards.minimax_reward(
-      rows.gather(state.met, row), met, factor))
-  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, met, active)
+    total += rewards.minimax_reward(rows.gather(state.met, row), met, factor)
+  if conditioning.objectives is not None:
+    number = jnp.asarray(conditioning.objective)[state.opponent].reshape(-1)[row]
+    before, first = rows.gather((state.units, state.first), row)
+    found = jax.vmap(rewards.objective_reward)(
+      before[:, 0], units[:, 0], before[:, 1], units[:, 1],
+      jnp.asarray(conditioning.objectives)[number])
+    total += jnp.where(first, 0.0, found)  # units of the start are not built
+  return total
 
 
 def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,
@@ -259,7 +280,8 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
     environment=game, core=put(state.core, output.state),
     executed=put(executed, batch.privileged.executed),
     first=put(state.first, jnp.zeros_like(batch.filled)), flushed=put(state.flushed, batch.last),
-    waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros(row.shape, jnp.int32)))
+    waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros(row.shape, jnp.int32)),
+    units=put(state.units, batch.units))
 
 
 def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: RolloutState,

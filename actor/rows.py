@@ -15,7 +15,10 @@ def gather(tree: Any, row: jax.Array) -> Any:
 
 def scatter(tree: Any, row: jax.Array, where: types.Array, values: Any) -> Any:
   """Returns a tree [games, 2, ...] with new values [len(row), ...] in the rows with `where`."""
-  count = 2 * jax.tree.leaves(tree)[0].shape[0]
+  leaves = jax.tree.leaves(tree)
+  if not leaves:
+    return tree
+  count = 2 * leaves[0].shape[0]
   # A write out of bounds is dropped.
   index = jnp.where(where, row, count)
   return unflatten(jax.tree.map(

@@ -14,7 +14,7 @@ from absl import flags
 from starleague.common import stopping
 from starleague.common.database import DatabaseFileError
 from starleague.common.errors import FinalError, UserError
-from starleague.experiments.run.config import compositions, entry
+from starleague.experiments.run.config import compositions, entry, objectives
 from starleague.experiments.run.config import flags as run_flags
 from starleague.league import coordinator, matchmaking, players, server
 
@@ -39,6 +39,8 @@ _LEASE_S = flags.DEFINE_float(
 _MATCHMAKING = flags.DEFINE_enum(
   "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
   "published mixture; fsp, the league's past uniformly; self_play, live main agents.")
+_OWN = flags.DEFINE_string(
+  "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 
 
 def main() -> None:
@@ -48,13 +50,16 @@ def main() -> None:
     initial = compositions.parse(_COMPOSITION.value or [])
   except UserError as error:
     raise UserError(f"--composition: {error}") from error
+  mains = [player.name for player in initial if player.kind == players.MAIN]
+  own = objectives.parse_matchmaking(_OWN.value, mains)
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:
     league = coordinator.Coordinator(
       path, initial, snapshot_rules=rules,
-      match_rules=matchmaking.SCHEMES[_MATCHMAKING.value], seed=run_flags.SEED.value,
-      options=options)
+      match_rules=matchmaking.SCHEMES[_MATCHMAKING.value],
+      own_rules={name: matchmaking.SCHEMES[scheme] for name, scheme in own.items()},
+      seed=run_flags.SEED.value, options=options)
   except DatabaseFileError as error:  # a league need not start its coordinator again
     raise FinalError(str(error)) from error
   except sqlite3.Error as error:

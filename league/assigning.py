@@ -5,7 +5,7 @@ events give the same matches, also after a restart.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -26,8 +26,9 @@ _MOST_REQUESTS = 4096  # whose answers are remembered
 class Assigner:
   """Makes matches and leases them. Threads may share it."""
 
-  def __init__(self, payoff: Payoff, members: Members, leases: Leases, rules: MatchRules, seed: int,
-               half_life_s: float, number: int, start: int):
+  def __init__(self, payoff: Payoff, members: Members, leases: Leases, rules: MatchRules,
+               own_rules: Mapping[str, MatchRules], seed: int, half_life_s: float, number: int,
+               start: int):
     """Takes the parts of the league.
 
     Args:
@@ -35,13 +36,14 @@ class Assigner:
       members: the players.
       leases: of the assignments.
       rules: of matchmaking.
+      own_rules: of matchmaking, of players that differ, by name.
       seed: of the matches.
       half_life_s: of the results of a player that learns; see `evaluation.uncertainty`.
       number: of the last match.
       start: number of this start of the coordinator; part of the ids of assignments.
     """
     self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
-    self._half_life_s = half_life_s
+    self._half_life_s, self._own_rules = half_life_s, dict(own_rules)
     self._scores, self._roster = payoff.table(), members.roster
     self._makers: dict[str, Callable[[Draw], Match]] = {}  # by player
     self._number, self._start, self._issued = number, start, 0
@@ -76,7 +78,8 @@ class Assigner:
     home, roster = self._members.get(name), self._members.roster
     if roster is not self._roster:
       self._roster, self._makers = roster, {}
-    make = self._makers[name] = Opponents(home, roster, self._scores, self._rules).match
+    make = self._makers[name] = Opponents(
+      home, roster, self._scores, self._own_rules.get(name, self._rules)).match
     return make
 
   def _make_draws(self, block: int) -> None:

@@ -9,7 +9,7 @@ import fcntl
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from starleague.league import evaluation, league_file, matchmaking, players
@@ -62,6 +62,7 @@ class Coordinator:
   def __init__(self, path: str | os.PathLike, initial: Iterable[Player] = (), *,
                snapshot_rules: SnapshotRules | None = None,
                match_rules: MatchRules = matchmaking.DEFAULT_RULES,
+               own_rules: Mapping[str, MatchRules] | None = None,
                clear_on_reset: bool = True, seed: int = 0, decay: float = DECAY,
                options: Options = DEFAULT_OPTIONS, clock: Callable[[], float] = time.monotonic):
     """Opens a league, or starts a new one.
@@ -71,6 +72,7 @@ class Coordinator:
       initial: its players at the start; existing ones stay unchanged.
       snapshot_rules: of snapshots and resets; the pseudocode's by default.
       match_rules: shares and thresholds of matchmaking.
+      own_rules: those of players that differ, by name; None: there are none.
       clear_on_reset: whether a reset also deletes the player's scores. The pseudocode keeps them,
         though they belong to the former policy.
       seed: of matches and resets. The same seed and events give the same league, independent of
@@ -92,9 +94,9 @@ class Coordinator:
       raise
     self._orders = Orders(self.payoff, self._members, snapshot_rules or players.pseudocode_rules(),
                           seed, clear_on_reset)
-    self._assigner = Assigner(self.payoff, self._members, self.leases, match_rules, seed,
-                              options.half_life_s, self._file.counter(MATCHES),
-                              self._count_start())
+    self._assigner = Assigner(
+      self.payoff, self._members, self.leases, match_rules, own_rules or {}, seed,
+      options.half_life_s, self._file.counter(MATCHES), self._count_start())
     self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
                             options.notable)
     for assignment in self._file.assignments():

@@ -2,14 +2,15 @@
 
 import functools
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from starleague import league
-from starleague.actor import goals, players, rollouts
+from starleague.actor import players, rollouts
+from starleague.actor.goals import Goals, ended_games
 from starleague.actor.loops import compiled_loop, league_connection, match_slots, openings, programs
 from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
@@ -57,38 +58,58 @@ class StackedWeights:
     return self.stacked
 
 
+class Personal(NamedTuple):
+  """What games are like for some players only.
+
+  Attributes:
+    active: [4], probability that each part of z is active for a main agent or its snapshot.
+    minimax: factor of exploiters' reward for a fall of the opponent's value; 0: none.
+    goals: of exploiters, whose games show all parts of z in use; None: they have no z.
+    objectives: rewards for units by player, [2, types]; see `Conditioning.objectives`.
+  """
+
+  active: np.ndarray
+  minimax: float = 0.0
+  goals: Goals | None = None
+  objectives: Mapping[str, np.ndarray] = {}
+
+
 def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, members: Members,
-              probabilities: np.ndarray, minimax: float,
-              pursued: goals.Goals | None) -> Conditioning:
-  """Conditions games on their matches: races, z for main agents, rewards of exploiters.
+              personal: Personal) -> Conditioning:
+  """Conditions games on their matches: races, z, and rewards of their players.
 
   Args:
     conditioning: with the z to draw from.
     matches: loaded.
     members: the league's players.
-    probabilities: [4], that each part of z is active for a main agent or its snapshot.
-    minimax: factor of exploiters' reward for a fall of the opponent's value; 0: none.
-    pursued: goals of exploiters, whose games show all parts of z in use; None: they have no z.
+    personal: what differs between players.
   """
   def race(name: str) -> int:
     found = members(name).race
     return types.RACES.index(found) if found in types.RACES else match_slots.NOBODY
 
   def reward(name: str) -> float:
-    return minimax * (members(name).kind in league_players.EXPLOITERS)
+    return personal.minimax * (members(name).kind in league_players.EXPLOITERS)
 
   def shown(name: str) -> np.ndarray:
-    if pursued is not None and pursued.number(name):
-      return np.sign(probabilities)
-    return active(probabilities, members(name))
+    if personal.goals is not None and personal.goals.number(name):
+      return np.sign(personal.active)
+    return active(personal.active, members(name))
 
-  if pursued is not None:
+  if personal.goals is not None:
     conditioning = conditioning._replace(
-      goals=pursued.weights, goal=matches.by_player(pursued.number, np.int32(0)))
+      goals=personal.goals.weights,
+      goal=matches.by_player(personal.goals.number, np.int32(0)))
+  if personal.objectives:
+    names, tables = list(personal.objectives), list(personal.objectives.values())
+    conditioning = conditioning._replace(
+      objectives=np.stack([np.zeros_like(tables[0]), *tables]),
+      objective=matches.by_player(
+        lambda name: 1 + names.index(name) if name in names else 0, np.int32(0)))
   return conditioning._replace(
-    active=matches.by_player(shown, np.zeros(len(probabilities), np.float32)),
+    active=matches.by_player(shown, np.zeros(len(personal.active), np.float32)),
     races=matches.by_player(race, np.int32(match_slots.NOBODY)),
-    minimax=matches.by_player(reward, np.float32(0.0)) if minimax else None)
+    minimax=matches.by_player(reward, np.float32(0.0)) if personal.minimax else None)
 
 
 class Assignments:
@@ -136,13 +157,12 @@ class LeagueCalls:
     self._slots = match_slots.MatchSlots(
       sizes, self._batch, learners, {name: number for number, name in enumerate(parts.opponents)})
     self._assignments = Assignments(client, self._slots, options.league_games)
-    self._active, self._minimax = options.active, options.exploiter_minimax
     self._conditioning = conditioning
-    self._goals = goals.Goals(
+    self._personal = Personal(options.active, options.exploiter_minimax, Goals(
       conditioning,
       [name for name in learners if self._members(name).kind in league_players.EXPLOITERS],
       functools.partial(run_files.learner_dir, process.run_dir),
-      str(process.number)) if options.exploiter_goals else None
+      str(process.number)) if options.exploiter_goals else None, options.objectives)
     self._weights = StackedWeights(parts, sizes.slots, weights)
     self._writer = TrajectoryWriter(
       process.address, learners, parts.config, options.unroll_length, 2 * self._batch,
@@ -165,7 +185,7 @@ class LeagueCalls:
 
   def _condition(self) -> None:
     self._conditioning = condition(
-      self._conditioning, self._slots, self._members, self._active, self._minimax, self._goals)
+      self._conditioning, self._slots, self._members, self._personal)
 
   def _call(self, weights: Any) -> compiled_loop.Call:
     loaded = players.Players(weights, self._slots.pairs)
@@ -188,8 +208,8 @@ class LeagueCalls:
     row = np.asarray(played.records.row)
     self._writer.write(played.records, self._slots.recorded(opponent, row))
     self._add_openings(played.results)
-    if self._goals is not None:
-      self._goals.add(*goals.finished(
+    if self._personal.goals is not None:
+      self._personal.goals.add(*ended_games(
         played.results, self._slots.learners, self._slots.learning(opponent[over])))
     ended = self._slots.follow(over, opponent, np.asarray(played.results.reward),
                                np.asarray(played.after))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ class ActorOptions:
     league_chunk: rows inferred at once with the parameters of one player.
     exploiter_minimax: factor of exploiters' reward for a fall of the opponent's win-loss value.
     exploiter_goals: whether exploiters play for z that they draw by their scores.
+    objectives: rewards for units of a league's players, by name; see `Conditioning.objectives`.
     lease_s: of an assignment.
     evaluation_games: of an evaluator's assignment.
     evaluator_niceness: 0 to 19.
@@ -66,6 +68,7 @@ class ActorOptions:
   league_chunk: int
   exploiter_minimax: float
   exploiter_goals: bool
+  objectives: Mapping[str, np.ndarray]
   lease_s: float
   evaluation_games: int
   evaluator_niceness: int

@@ -37,6 +37,10 @@ class Conditioning(NamedTuple):
   # int32: the row of `goals` of each player by opponent index.
   goals: types.Array | None = None
   goal: types.Array | None = None
+  # [O, 2, types] float32: rewards for each unit that a player built, and that its opponent lost;
+  # None: none. [opponents, 2] int32: the row of `objectives` of each player by opponent index.
+  objectives: types.Array | None = None
+  objective: types.Array | None = None
 
 
 def unconditional(maps: int, mmr: int) -> Conditioning:

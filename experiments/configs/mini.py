@@ -104,6 +104,11 @@ def _league() -> dict:
     # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see
     # starleague.league.matchmaking.
     "matchmaking": "pfsp",
+    # Schemes of main agents that differ, as terran-main-1=self_play,terran-main-2=fsp.
+    "own_matchmaking": "",
+    # Rewards of players for units that they build or that their opponent loses, as
+    # terran-main-0=built.Marine:0.01+lost.SCV:0.02,terran-main-1=built.SiegeTank:0.1.
+    "objectives": "",
     "snapshot_steps": 3e4,  # agent steps between two snapshots of a player, at least
     "timeout_steps": 6e4,  # agent steps after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player

@@ -111,7 +111,7 @@ def test_finished_games_of_both_players():
   z = jax.tree.map(lambda x: np.stack([[[x[1], x[2]]] * 2, [[x[3], x[4]]] * 2]), STORE.z)
   reward = np.array([[[1, -1], [0, 0]], [[0, 0], [-1, 1]]], np.float32)
   results = rollouts.Results(*[None] * 8)._replace(over=over, z=z, reward=reward)
-  names, found, points = goals.finished(results, ["main", "rival"], np.array([[1, -1], [-1, 0]]))
+  names, found, points = goals.ended_games(results, ["main", "rival"], np.array([[1, -1], [-1, 0]]))
   assert names == ["rival", None, None, "main"]
   np.testing.assert_array_equal(found.build_order, STORE.z.build_order[[1, 2, 3, 4]])
   np.testing.assert_array_equal(points, [1, -1, -1, 1])

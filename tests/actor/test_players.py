@@ -166,6 +166,41 @@ def test_the_opponents_fall_of_value_is_rewarded():
   assert ended > 10
 
 
+def test_units_built_and_lost_are_rewarded():
+  """A player has as many units of a type as it acted, and the opponent sees them fall from 200."""
+  made = clockwork()
+
+  def observe(state, player):
+    observation, privileged = made.observe(state, player)
+    own = jnp.zeros(256, jnp.uint8).at[7].set(state.acted[player].astype(jnp.uint8))
+    rival = jnp.zeros(256, jnp.uint8).at[9].set(200 - state.acted[1 - player].astype(jnp.uint8))
+    return (observation._replace(unit_counts=own),
+            privileged._replace(opponent_unit_counts=rival))
+
+  sizes = players.Sizes(slots=2, matches=1, scripts=0, chunk=1)
+  config = rollouts.RolloutConfig(games=3, inference_batch=4, iterations=200)
+  run = players.make_rollouts(
+    made._replace(observe=observe), counting_policy(), config, sizes, None)
+  objectives = np.zeros((2, 2, 256), np.float32)
+  objectives[1, 0, 7], objectives[1, 1, 9] = 0.25, 0.5
+  conditioning = NO_Z._replace(objectives=objectives, objective=np.array([[0, 1]], np.int32))
+  state = run.init(jax.random.key(4), np.zeros(3, np.int32), conditioning)
+  _, records, _ = run.run(players.stack([np.float32(1), np.float32(1)], np.array([[0, 1]])), state,
+                          np.ones(1, np.float32), conditioning)
+  row, first, last = (np.asarray(x) for x in (records.row, records.first, records.last))
+  before, checked = np.zeros((6, 2), int), 0
+  for at in zip(*np.nonzero(row >= 0), strict=True):
+    here, observation = row[at], records.step
+    now = np.array([observation.observation.unit_counts[at][7],
+                    observation.privileged.opponent_unit_counts[at][9]], int)
+    rise, fall = np.maximum(0, [now[0] - before[here][0], before[here][1] - now[1]])
+    expected = 0.0 if first[at] or here % 2 == 0 else 0.25 * rise + 0.5 * fall
+    expected += (1.0 - 2.0 * (here % 2)) * last[at]
+    np.testing.assert_allclose(records.step.reward[at][0], expected, atol=1e-6)
+    before[here], checked = now, checked + (expected != 0)
+  assert checked > 100
+
+
 @pytest.mark.parametrize("changes, message", [
   ({"slots": 0}, "sizes.slots must be at least 1, found 0"),
   ({"chunk": 4}, "sizes.chunk must divide inference_batch 6, found 4"),

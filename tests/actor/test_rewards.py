@@ -249,3 +249,19 @@ def test_the_policy_observes_active_parts_only(row, shown):
     assert value.dtype == spec.dtype and value.shape == spec.shape
     expected = getattr(z, name) if name in shown else np.zeros(spec.shape)
     np.testing.assert_array_equal(value, expected)
+
+
+def test_objectives_reward_units_built_and_losses_of_the_opponent():
+  objective = np.zeros((2, 4), np.float32)
+  objective[0, 1], objective[0, 2], objective[1, 3] = 0.5, -1.0, 0.25
+  before, now = np.uint8([9, 1, 5, 0]), np.uint8([0, 4, 6, 0])
+  rival_before, rival_now = np.uint8([0, 0, 7, 5]), np.uint8([0, 9, 7, 3])
+  found = rewards.objective_reward(before, now, rival_before, rival_now, objective)
+  np.testing.assert_allclose(found, 3 * 0.5 - 1.0 + 2 * 0.25)
+  # Losses of one's own, and new units of the opponent, give nothing.
+  assert rewards.objective_reward(now, before, rival_now, rival_before, objective) == 0.0
+
+
+def test_a_fall_of_the_opponents_value_is_rewarded():
+  np.testing.assert_allclose(rewards.minimax_reward(
+    np.float32([0.5, -0.5]), np.float32([-0.25, 0.0]), np.float32([2.0, 1.0])), [1.5, -0.5])

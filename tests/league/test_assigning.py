@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from starleague.league import players
+from starleague.league import matchmaking, players
 from starleague.league.coordinator import Coordinator, Options
 from starleague.league.leases import EVALUATION, Assignment
 from starleague.league.payoff import LOSS, WIN
@@ -54,6 +54,16 @@ def test_assignments_are_the_matches_of_the_same_seed(tmp_path):
   assert [(each.home, each.away, each.both_learn, each.branch) for each in [first, *others]] == [
     tuple(match) for match in matches]
   assert len({match.branch for match in matches}) > 1
+
+
+def test_a_main_agent_may_have_rules_of_its_own(tmp_path):
+  pair = players.initial_players(["zerg"], 2, 0, 0)
+  other = "zerg-main-1"
+  with_rules = Coordinator(tmp_path / "1.sqlite", pair, own_rules={
+    other: matchmaking.SCHEMES["fsp"]})
+  own, usual = ([with_rules.get_match(name).branch for _ in range(60)] for name in (other, MAIN))
+  assert set(own) == {"pfsp"} and "self_play" in usual  # the past alone
+  with_rules.close()
 
 
 def test_a_dead_actors_match_is_given_to_the_next_actor_of_the_player(league, clock):

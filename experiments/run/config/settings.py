@@ -157,7 +157,7 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise SettingsError(f"config key 'preset': {error}") from error
   game = registry.game_of(config)
   _check_choices(config)
-  _check_exploiters(config, game.engine == engines.COMPILED)
+  _check_personal(config, game.engine == engines.COMPILED)
   game.check(config, preset)
   _check_sizes(config)
   _check_cluster(config)
@@ -182,11 +182,11 @@ def _check_cluster(config: ml_collections.ConfigDict) -> None:
                         f"found {config.cluster.learners!r}.")
 
 
-def _check_exploiters(config: ml_collections.ConfigDict, compiled: bool) -> None:
-  """Checks the options of a league's exploiters; `compiled`: games are played inside JAX."""
-  for key in ("exploiter_minimax", "exploiter_goals"):
+def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:
+  """Checks what differs between a league's players; `compiled`: games are played inside JAX."""
+  for key in ("exploiter_minimax", "exploiter_goals", "objectives"):
     if config.league[key] and not compiled:
-      raise SettingsError(f"config key 'league.{key}' must be {type(config.league[key])()} in "
+      raise SettingsError(f"config key 'league.{key}' must be {type(config.league[key])()!r} in "
                           f"{config.environment.name}, whose games are played outside JAX; found "
                           f"{config.league[key]}.")
   if config.league.exploiter_goals and not config.actor.pseudo_probability:

@@ -5,6 +5,7 @@ import numpy as np
 
 from starleague.actor.loops.options import ActorOptions
 from starleague.agent import types
+from starleague.experiments.run.config import objectives
 
 
 def active_probabilities(config: ml_collections.ConfigDict) -> np.ndarray:
@@ -28,5 +29,6 @@ def actor_options(config: ml_collections.ConfigDict) -> ActorOptions:
     active=active_probabilities(config), pseudo_scale=actor.pseudo_scale,
     league_places=league.places, league_games=league.games, league_chunk=league.chunk,
     exploiter_minimax=league.exploiter_minimax, exploiter_goals=league.exploiter_goals,
+    objectives=objectives.of_league(config),
     lease_s=league.lease_s, evaluation_games=league.evaluation_games,
     evaluator_niceness=league.evaluator_niceness)

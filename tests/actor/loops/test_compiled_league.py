@@ -66,7 +66,8 @@ def test_main_agents_and_their_snapshots_play_with_z_and_all_with_their_race():
   matches.add(league.Assignment("1-8", "main", "rusher", "pfsp", False, 4))
   client.known = [*client.known, PAST]  # a snapshot that was made later
   active = np.float32([0.5, 0.25, 0.0, 0.0])
-  found = compiled_league.condition(unconditional(1, 6000), matches, members, active, 0.0, None)
+  found = compiled_league.condition(
+    unconditional(1, 6000), matches, members, compiled_league.Personal(active))
   np.testing.assert_array_equal(found.active[0], [active, active])
   scripted = SIZES.scripted_match(0, 0)
   np.testing.assert_array_equal(found.active[scripted], [active, np.zeros(4)])
@@ -82,9 +83,43 @@ def test_exploiters_alone_are_rewarded_for_the_opponents_loss_of_value():
   members = league_connection.Members(client)
   matches.add(league.Assignment("1-1", "rival", "main", "exploit", True, 4))
   found = compiled_league.condition(
-    unconditional(1, 6000), matches, members, np.zeros(4), 0.5, None)
+    unconditional(1, 6000), matches, members, compiled_league.Personal(np.zeros(4), minimax=0.5))
   np.testing.assert_array_equal(found.minimax[0], [0.5, 0.0])
-  assert not found.minimax[1:].any()
+  assert not found.minimax[1:].any() and found.objectives is None
+
+
+def test_objectives_are_those_of_their_players():
+  client, matches = Client(), make_slots()
+  members = league_connection.Members(client)
+  matches.add(league.Assignment("1-1", "rival", "main", "exploit", True, 4))
+  tables = {name: np.full((2, 256), value, np.float32)
+            for name, value in (("other", 3.0), ("main", 5.0))}
+  found = compiled_league.condition(
+    unconditional(1, 6000), matches, members,
+    compiled_league.Personal(np.zeros(4), objectives=tables))
+  np.testing.assert_array_equal(found.objectives[:, 0, 0], [0.0, 3.0, 5.0])
+  np.testing.assert_array_equal(found.objective[0], [0, 2])
+  assert not found.objective[1:].any()
+
+
+class Pursued:
+  """Goals of the rival."""
+
+  weights = np.zeros((2, 1), np.float32)
+
+  def number(self, name):
+    return int(name == "rival")
+
+
+def test_exploiters_with_goals_play_with_all_parts_of_z():
+  client, matches = Client(), make_slots()
+  members = league_connection.Members(client)
+  matches.add(league.Assignment("1-1", "rival", "main", "exploit", True, 4))
+  active = np.float32([0.25, 0.25, 0.0, 0.0])
+  found = compiled_league.condition(
+    unconditional(1, 6000), matches, members, compiled_league.Personal(active, goals=Pursued()))
+  np.testing.assert_array_equal(found.active[0], [[1, 1, 0, 0], active])
+  np.testing.assert_array_equal(found.goal[0], [1, 0])
 
 
 def test_games_are_reported_by_assignment_without_surplus_ones(monkeypatch):

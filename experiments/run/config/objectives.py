@@ -1,0 +1,94 @@
+"""Personal objectives and matchmaking of a league's players, by the text of config keys."""
+
+from collections.abc import Mapping, Sequence
+
+import ml_collections
+import numpy as np
+
+from starleague.agent import vocabulary
+from starleague.common.errors import UserError
+from starleague.experiments.run.config import compositions
+from starleague.league import matchmaking, players
+
+BUILT, LOST = EVENTS = ("built", "lost")  # units of the player, and of its opponent
+FORM = "PLAYER=EVENT.TYPE:REWARD[+EVENT.TYPE:REWARD...]"
+
+
+def parse_objectives(text: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+  """Returns the rewards of players for units, [2, types] float32: built, lost by the opponent.
+
+  Args:
+    text: entries in `FORM`, separated by commas; empty: none.
+    names: of the players that may have objectives.
+
+  Raises:
+    UserError: an entry has another form, or names an unknown player, event or type.
+  """
+  found = {}
+  for name, value in _entries(text, names, FORM).items():
+    table = found[name] = np.zeros((len(EVENTS), vocabulary.NUM_UNIT_TYPES), np.float32)
+    for part in value.split("+"):
+      what, _, reward = part.partition(":")
+      event, _, unit = what.partition(".")
+      try:
+        row, column, number = EVENTS.index(event), vocabulary.UNIT_TYPES.index(unit), float(reward)
+      except (KeyError, ValueError):
+        row = column = number = -1
+      if column < 1 or not np.isfinite(number):
+        raise UserError(f"the objective of {name} has {part!r}, expected EVENT.TYPE:REWARD with an "
+                        f"event of {', '.join(EVENTS)}, a unit type such as Marine, and a number")
+      table[row, column] = number
+  return found
+
+
+def parse_matchmaking(text: str, names: Sequence[str]) -> dict[str, str]:
+  """Returns the matchmaking schemes of main agents that have one of their own.
+
+  Args:
+    text: entries PLAYER=SCHEME, separated by commas; empty: none.
+    names: of the main agents.
+
+  Raises:
+    UserError: an entry has another form, or names an unknown player or scheme.
+  """
+  found = _entries(text, names, "PLAYER=SCHEME")
+  for name, scheme in found.items():
+    if scheme not in matchmaking.SCHEMES:
+      raise UserError(f"the matchmaking of {name} is {scheme!r}, expected one of "
+                      f"{', '.join(matchmaking.SCHEMES)}")
+  return found
+
+
+def of_league(config: ml_collections.ConfigDict) -> Mapping[str, np.ndarray]:
+  """Returns the objectives of a league's players. Raises UserError as `parse_objectives`."""
+  return parse_objectives(config.league.objectives, compositions.learners(config))
+
+
+def check(league: ml_collections.ConfigDict, composition: Sequence[players.Player]) -> None:
+  """Checks the objectives and the own matchmaking of a league's players.
+
+  Raises:
+    UserError: names the key, and what is wrong.
+  """
+  learners = [player.name for player in composition if player.learns]
+  mains = [player.name for player in composition if player.kind == players.MAIN]
+  for key, parse, names in (("objectives", parse_objectives, learners),
+                            ("own_matchmaking", parse_matchmaking, mains)):
+    try:
+      parse(league[key], names)
+    except UserError as error:
+      raise UserError(f"config key 'league.{key}': {error}.") from error
+
+
+def _entries(text: str, names: Sequence[str], form: str) -> dict[str, str]:
+  """Returns the values of comma-separated entries NAME=VALUE."""
+  found: dict[str, str] = {}
+  for entry in filter(None, text.split(",")):
+    name, equals, value = entry.partition("=")
+    if not equals or not value or name in found:
+      raise UserError(f"expected one entry {form} a player, found {entry!r}")
+    if name not in names:
+      raise UserError(f"there is no player {name!r} that could have it, expected one of "
+                      f"{', '.join(names)}")
+    found[name] = value
+  return found

@@ -183,7 +183,7 @@ STUDIES = {
      Arm("wide", "FTW, latents with noise of 1", {**_SMALL_FTW, "ftw.sigma": 1.0}, system="ftw"),
      Arm("lstm", "one LSTM", {"impala.torso": "dense", "impala.size": 64, "impala.lstm": 123},
          system="impala")),
-    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 400_000, "copies": 32,
+    overrides={"task": f"bsuite-memory_len:length={_BIT_DELAY}", "steps": 700_000, "copies": 32,
                "unroll_length": 2 * (_BIT_DELAY + 1), "batch_size": 8}),
   "merlin_recall": Study(
     "Memory of latent states, one bit over 30 steps and unrolls of 10 (Wayne et al. 2018)",

@@ -1,0 +1,24 @@
+"""Wrong command lines of the play of strategies."""
+
+import pytest
+
+from starleague.experiments import strategies
+from starleague.experiments.run.config import settings
+from tests.experiments.launch import launch
+
+WORDS = ("--run_dir=run", "--dataset=data")
+
+
+@pytest.mark.parametrize("words, message", [
+  (["--match_games=3"], "--match_games must be even (half from each side), found 3."),
+  (["--strategies=rush"], "--strategies: expected two or more different names, found rush"),
+  (["--strategies=rush,rush"], "two or more different names, found rush,rush"),
+  (["--mirror_race=zerg"], "--mirror_race: expected one of terran, those of the run's games, found "
+                           "zerg"),
+  ([], "data"),
+])
+def test_wrong_command_lines(words, message, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  settings.save(settings.complete({}), tmp_path / "run")
+  error = launch(strategies, *WORDS, *words)
+  assert message in error and error.startswith("error: ") and "\n" not in error

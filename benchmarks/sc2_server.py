@@ -10,6 +10,7 @@ them fills it. Run from the repository's root, with the extra `sc2`.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -30,8 +31,8 @@ _DEADLINE_S = 600.0  # of a request: the first step may compile
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-class Server:
-  """A server process and its client."""
+class Server(contextlib.ExitStack):
+  """A server process and its client, both closed at the end of the context."""
 
   def __init__(self, cache: str | None):
     """Starts the process and connects.
@@ -42,17 +43,24 @@ class Server:
     Raises:
       TimeoutError: it does not listen in time.
     """
+    super().__init__()
     port = portpicker.pick_unused_port()
     self.begun = time.perf_counter()
     self._process = subprocess.Popen(
       [sys.executable, "-m", "starleague.environments.sc2.server", "-port", str(port)],
       env=os.environ | ({} if cache is None else {_CACHE: cache}))
-    self._websocket = self._connect(port)
+    self.callback(self._end)
+    try:
+      self._websocket = self._connect(port)
+    except BaseException:
+      self.close()
+      raise
 
   def _connect(self, port: int) -> Any:
     while time.perf_counter() - self.begun < _DEADLINE_S:
       try:
-        return client.connect(f"ws://127.0.0.1:{port}/sc2api", max_size=None, compression=None)
+        return self.enter_context(client.connect(
+          f"ws://127.0.0.1:{port}/sc2api", max_size=None, compression=None))
       except (OSError, WebSocketException):
         time.sleep(0.05)
     raise TimeoutError(f"the server does not listen within {_DEADLINE_S:.0f} s")
@@ -75,9 +83,7 @@ class Server:
       fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK, time.perf_counter() - self.begun
 
-  def close(self) -> None:
-    """Ends the process."""
-    self._websocket.close()
+  def _end(self) -> None:
     self._process.terminate()
     self._process.wait(30)
 
@@ -104,16 +110,14 @@ def play(server: Server, map_name: str, loops: int) -> dict[str, float]:
   played = loops // _STEP * _STEP
   return {"observation_cpu_s": observed[0], "observation_s": observed[1],
           "step_cpu_s": before[0], "step_s": before[1],
-          "loops_per_cpu_s": played / cpu, "loops_per_s": played / wall}
+          # CPU time has a resolution of a tick: a short play may have taken none.
+          "loops_per_cpu_s": played / max(cpu, 1 / _TICK), "loops_per_s": played / wall}
 
 
 def measure(map_name: str, loops: int, cache: str | None) -> dict[str, float]:
   """Returns the figures of one round."""
-  server = Server(cache)
-  try:
+  with Server(cache) as server:
     return play(server, map_name, loops)
-  finally:
-    server.close()
 
 
 def main() -> None:

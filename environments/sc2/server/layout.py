@@ -22,12 +22,12 @@ from starleague.environments.sc2.server.game.version import BUILD
 
 # Maps that examples of python-sc2 name.
 EXAMPLE_MAPS = (
-  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "AbyssalReefLE", "AcropolisLE",
-  "AutomatonLE", "BelShirVestigeLE", "BerlingradAIE", "CatalystLE", "DarknessSanctuaryLE",
-  "DiscoBloodbathLE", "EphemeronLE", "GoldenAura513AIE", "GoldenWallLE",
+  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "AbyssalReefLE", "Acropolis",
+  "AcropolisLE", "AutomatonLE", "BelShirVestigeLE", "BerlingradAIE", "CatalystLE",
+  "DarknessSanctuaryLE", "DiscoBloodbathLE", "EphemeronLE", "GoldenAura513AIE", "GoldenWallLE",
   "HardwireAIE", "IceandChromeLE", "InsideAndOutAIE", "KairosJunctionLE", "LightshadeLE",
-  "NewRepugnancyLE", "OdysseyLE", "OxideLE", "PillarsofGoldLE", "PortAleksanderLE",
-  "SequencerLE", "SubmarineLE", "ThunderbirdLE", "TritonLE", "WintersGateLE", "WorldofSleepersLE")
+  "NewRepugnancyLE", "OdysseyLE", "OxideLE", "PillarsofGoldLE", "PortAleksanderLE", "SequencerLE",
+  "SubmarineLE", "ThunderbirdLE", "TritonLE", "WintersGateLE", "WorldofSleepersLE")
 
 
 def maps(names: Iterable[str] = ()) -> dict[str, Battlefield]:

@@ -123,11 +123,14 @@ def melee_maps() -> dict[str, Battlefield]:
 
 
 def mini_game_maps() -> dict[str, Battlefield]:
-  """Returns stand-ins for mini games and arcade maps: one participant with Marines, at `mini`."""
-  names = ("BuildMarines", "CollectMineralShards", "CollectMineralsAndGas", "DefeatRoaches",
-           "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon",
-           "Marine Split Challenge", "Marine Split Challenge-LOTV")
-  return {f"mini_games/{name}{SUFFIX}": Battlefield("mini", marines=8) for name in names}
+  """Returns stand-ins for mini games and arcade maps: one participant with Marines."""
+  mini_games = ("BuildMarines", "CollectMineralShards", "CollectMineralsAndGas", "DefeatRoaches",
+                "DefeatZerglingsAndBanelings", "FindAndDefeatZerglings", "MoveToBeacon")
+  # python-sc2 looks for bases within 15 of the resources: a smaller map has no room for that.
+  arcade = ("Marine Split Challenge", "Marine Split Challenge-LOTV")
+  chosen = (dict.fromkeys(mini_games, Battlefield("mini", marines=8))
+            | dict.fromkeys(arcade, Battlefield("large", marines=8)))
+  return {f"mini_games/{name}{SUFFIX}": battlefield for name, battlefield in chosen.items()}
 
 
 def stand_ins() -> dict[str, Battlefield]:

@@ -36,7 +36,7 @@ def test_all_maps_can_be_read(folder):
 
 
 @pytest.mark.parametrize("name", [
-  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "AcropolisLE", "GoldenAura513AIE",
+  "(2)CatalystLE", "2000AtmospheresAIE", "Abyssal Reef LE", "Acropolis", "GoldenAura513AIE",
   "PillarsofGoldLE", "Melee/Flat64", "mini_games/Marine Split Challenge"])
 def test_maps_of_python_sc2s_examples_exist(folder, name):
   found = battlefields.decode((folder / "Maps" / f"{name}.SC2Map").read_bytes())

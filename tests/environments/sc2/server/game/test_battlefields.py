@@ -1,8 +1,9 @@
 """Map files: what is written is read; everything else is refused or stands for a map."""
 
+import numpy as np
 import pytest
 
-from starleague.environments.sc2.server.game import battlefields
+from starleague.environments.sc2.server.game import battlefields, engine, world
 from starleague.environments.sc2.server.game.battlefields import Battlefield, MapError
 
 
@@ -78,11 +79,23 @@ def test_ladder_maps_keep_their_battlefield(name, expected):
   assert battlefields.stand_in(name) == Battlefield("large", expected)
 
 
-@pytest.mark.parametrize("name", [
-  "Marine Split Challenge", "MarineSplitChallenge.SC2Map", "Marine Split Challenge-LOTV",
-  "mini_games/MoveToBeacon"])
-def test_arcade_maps_have_one_participant_with_marines(name):
-  assert battlefields.stand_in(name) == Battlefield("mini", "open", marines=8)
+@pytest.mark.parametrize("name, tier", [
+  ("Marine Split Challenge", "large"), ("MarineSplitChallenge.SC2Map", "large"),
+  ("Marine Split Challenge-LOTV", "large"), ("mini_games/MoveToBeacon", "mini")])
+def test_arcade_maps_have_one_participant_with_marines(name, tier):
+  assert battlefields.stand_in(name) == Battlefield(tier, "open", marines=8)
+
+
+def test_python_sc2_finds_bases_inside_an_arcade_map():
+  battlefield = battlefields.stand_in("Marine Split Challenge")
+  rules = engine.rules_of(battlefield.tier)
+  places = world.shown_resources(rules, battlefield.realistic) + rules.tier.map_size / 2
+  homes = np.array(rules.tier.homes).T + rules.tier.map_size / 2
+  base = np.argmin(np.hypot(*(places[:, :, None] - homes[:, None])), axis=1)
+  for index in range(homes.shape[1]):
+    middle = np.trunc(places[:, base == index].mean(axis=1)) + 0.5
+    # `_find_expansion_location` of burnysc2 7.3.0 looks at the placement grid up to 7 cells away.
+    assert (middle - 7 >= 0).all() and (middle + 7 < rules.tier.map_size).all()
 
 
 def test_names_of_other_scripts_are_maps_too():

@@ -73,6 +73,20 @@ def issue(game: Game, player: int, ability: int, tags: Iterable[int], target: Ta
   return SUCCESS if SUCCESS in results else results[0]
 
 
+def issue_to_all(game: Game, player: int, ability: int, tags: Sequence[int], target: Target,
+                 queued: bool = False) -> int:
+  """Executes a command of a player who controls the opponent's units, too; see `issue`.
+
+  Each player's units take it as their owner's command. One success is enough.
+  """
+  theirs = set(game.tags[1 - player].tolist()) - {0}
+  own, enemy = ([tag for tag in tags if (tag in theirs) == foreign] for foreign in (False, True))
+  sides = [(owner, chosen) for owner, chosen in ((player, own), (1 - player, enemy)) if chosen]
+  results = [issue(game, owner, ability, chosen, target, queued)
+             for owner, chosen in sides or [(player, [])]]
+  return SUCCESS if SUCCESS in results else results[0]
+
+
 def _result(refused: int) -> int:
   return refused if refused else SUCCESS
 

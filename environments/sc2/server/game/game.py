@@ -92,6 +92,7 @@ class Game:
     self._note_tags(self._last, self._last.seen)
     self._facing = np.full(self._last.kind.shape, 1.5 * np.pi, np.float32)
     self._frame: Frame | None = None
+    self._commanded = False  # whether there are commands that the frame does not show
     # The program of scripted players is the longest to compile, and the first observation does not
     # need it: a thread begins.
     self._noted, self._begun = self._state, _in_background(self._with_bots) if self.bots else None
@@ -147,9 +148,22 @@ class Game:
     """
     if self.winner >= 0:
       return 0
-    self._pending = self._programs.command(self._pending, given)
+    self._pending, self._commanded = self._programs.command(self._pending, given), True
     self._roster.update(np.asarray(self._pending.kind))
     return int(np.asarray(self._pending.refused)[player])
+
+  def show_commands(self) -> Deaths:
+    """Shows the commands since the last step: orders, production, money and what they cancelled.
+
+    Clients that look at a game more often than it steps would repeat commands that they do not see.
+    Returns the tags that each player saw die.
+    """
+    if self.winner >= 0 or not self._commanded:
+      return frozenset(), frozenset()
+    self._commanded, self._state = False, self._pending
+    self._host = self._frame = None
+    seen, self._last = self._last.seen, self._track()
+    return self._note_tags(self._last, seen)
 
   def play(self, steps: int) -> Iterator[Changes]:
     """Plays environment steps, or to the end of the game; yields their changes."""
@@ -162,7 +176,7 @@ class Game:
     """Plays steps, at most `engine.STEPS`; fewer if the game ends."""
     self._state, self._pending, track = self._advance(
       self._pending, np.int32(self.steps), np.int32(count))
-    self._host = self._frame = None
+    self._host, self._frame, self._commanded = None, None, False
     track = engine.to_host(track)
     over = np.flatnonzero(track.winner[:count] >= 0)  # the state does not change any more
     count = int(over[0]) + 1 if over.size else count

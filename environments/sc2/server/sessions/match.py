@@ -8,7 +8,6 @@ import asyncio
 import base64
 import contextlib
 import dataclasses
-import math
 import time
 from typing import NamedTuple
 
@@ -16,15 +15,14 @@ from starleague.agent import types
 from starleague.environments.sc2.protocol import debug_pb, sc_pb
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.client_commands import SUCCESS
-from starleague.environments.sc2.server.game.game import DRAW, Game, ScriptedBot
+from starleague.environments.sc2.server.game.game import DRAW, Deaths, Game, ScriptedBot
 from starleague.environments.sc2.server.game.version import VERSION
-from starleague.environments.sc2.server.sessions import recordings
+from starleague.environments.sc2.server.sessions import debug_requests, recordings
 from starleague.environments.sc2.server.views import (
   gamedata,
   gameinfo,
   interface_actions,
   queries,
-  raw_units,
   response_observation,
 )
 from starleague.environments.sc2.server.views.seats import ServerSeat
@@ -32,11 +30,6 @@ from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_ST
 
 LOOPS_PER_SECOND = types.GAME_LOOPS_PER_SECOND
 WAIT_SECONDS = 120.0  # for another participant, or for a game loop in real time
-_GRANT = 5000  # minerals or vespene, as in the real game
-_VALUES = {debug_pb.DebugSetUnitValue.Life: "health",
-           debug_pb.DebugSetUnitValue.Shields: "shield",
-           debug_pb.DebugSetUnitValue.Energy: "energy"}
-_MOST_CREATED = 256  # units by one debug request
 _MOST_STEP = 1 << 16  # game loops that one request may ask for
 
 
@@ -146,12 +139,20 @@ class ServerMatch:
     """Plays up to a game loop, or to the end of the game."""
     if self.over or target <= self.loop:
       return
-    for changes in self.game.play(target // LOOPS_PER_STEP - self.game.steps):
+    steps = target // LOOPS_PER_STEP - self.game.steps
+    for changes in self.game.play(steps):
       self.loop = changes.loops[-1]
       for seat in self.seats.values():
         response_observation.note_changes(self.game.rules, seat, changes)
     if not self.over:
       self.loop = target
+    if not steps:
+      self._note_deaths(self.game.show_commands(), self.loop)
+
+  def _note_deaths(self, deaths: Deaths, loop: int) -> None:
+    for player, seat in self.seats.items():
+      for tag in deaths[player]:
+        seat.note(loop, "dead", tag)
 
   def start_clock(self) -> None:
     """Starts the clock of a game in real time."""
@@ -279,46 +280,21 @@ class ServerMatch:
   def debug(self, player: int, request: sc_pb.RequestDebug) -> None:
     """Executes debug commands; drawings and other commands have no effect.
 
-    They are money, the whole map, units created, killed and changed, the end of the game.
+    They are those of `debug_requests`, the whole map, control of the opponent's units and the end
+    of the game.
     """
     for command in request.debug:
+      self._note_deaths(debug_requests.change(self.game, player, command), self.loop + 1)
       state = command.game_state if command.HasField("game_state") else None
-      if state in (debug_pb.all_resources, debug_pb.minerals):
-        self.game.grant(player, minerals=_GRANT)
-      if state in (debug_pb.all_resources, debug_pb.gas):
-        self.game.grant(player, vespene=_GRANT)
       if state == debug_pb.show_map:
         # From the next step on: clients cache what they see of a game loop.
         shown = self._revealed.pop(player, None)
         self._revealed |= {} if shown is not None else {player: self.loop + 1}
-      if command.HasField("create_unit"):
-        self._create(command.create_unit)
-      if command.HasField("kill_unit"):
-        self._kill(command.kill_unit)
-      changed = command.unit_value
-      if (command.HasField("unit_value") and changed.unit_value in _VALUES
-          and math.isfinite(changed.value)):
-        self.game.set_value(changed.unit_tag, _VALUES[changed.unit_value], changed.value)
+      if state == debug_pb.control_enemy:
+        self.seats[player].controls_enemy ^= True
       if command.HasField("end_game"):
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
         self._left = {player if surrenders else 1 - player}
-
-  def _create(self, wanted: debug_pb.DebugCreateUnit) -> None:
-    """Creates units; types that the game lacks, or that need a geyser, are left out."""
-    types_, player = self.game.rules.types, wanted.owner - 1
-    kind = raw_units.local_type(self.game, wanted.unit_type)
-    if player not in (0, 1) or not kind or types_.gas[kind]:
-      return
-    if not (math.isfinite(wanted.pos.x) and math.isfinite(wanted.pos.y)):
-      return
-    x, y = self.game.world.to_skirmish(wanted.pos.x, wanted.pos.y)
-    self.game.create(player, kind, (x, y), min(max(wanted.quantity, 1), _MOST_CREATED))
-
-  def _kill(self, wanted: debug_pb.DebugKillUnit) -> None:
-    deaths = self.game.kill(wanted.tag)
-    for player, seat in self.seats.items():
-      for tag in deaths[player]:
-        seat.note(self.loop + 1, "dead", tag)
 
   def recording(self) -> bytes:
     """Returns the file of the game so far."""

@@ -1,13 +1,18 @@
 """Actions of the game's interface: camera, selection, control groups, commands at screen places."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from starleague.environments.sc2.protocol import common_pb, raw_pb, sc_pb, spatial_pb, ui_pb
 from starleague.environments.sc2.server.game import catalogue
-from starleague.environments.sc2.server.game.client_commands import SUCCESS, Target, issue
+from starleague.environments.sc2.server.game.client_commands import (
+  SUCCESS,
+  Target,
+  issue,
+  issue_to_all,
+)
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.views import layers, raw_units
 from starleague.environments.sc2.server.views.layers import Grid
@@ -77,8 +82,15 @@ def _raw(game: Game, seat: ServerSeat, action: raw_pb.ActionRaw) -> tuple[int, i
     target = Target(tag=command.target_unit_tag)
   if seat.options.raw_affects_selection:
     seat.selected = list(dict.fromkeys(command.unit_tags))
-  return issue(game, seat.player, command.ability_id, command.unit_tags, target,
-               command.queue_command), command.ability_id
+  return _issue(game, seat, command.ability_id, command.unit_tags, target,
+                command.queue_command), command.ability_id
+
+
+def _issue(game: Game, seat: ServerSeat, ability: int, tags: Sequence[int], target: Target,
+           queued: bool) -> int:
+  """Executes a command of a participant and returns its ActionResult."""
+  execute = issue_to_all if seat.controls_enemy else issue
+  return execute(game, seat.player, ability, tags, target, queued)
 
 
 def _move_camera(game: Game, seat: ServerSeat, x: float, y: float) -> int:
@@ -138,8 +150,7 @@ def _screen_command(game: Game, seat: ServerSeat, view: raw_units.View,
     function = abilities.pick(command.ability_id, False, True) if under else None
     if under and function is not None and game.rules.functions.takes_unit[function]:
       target = Target(tag=under.tag)
-  return issue(
-    game, seat.player, command.ability_id, seat.selected, target, command.queue_command)
+  return _issue(game, seat, command.ability_id, seat.selected, target, command.queue_command)
 
 
 def _select(seat: ServerSeat, tags: Iterable[int], add: bool) -> int:

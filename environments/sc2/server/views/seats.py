@@ -20,6 +20,7 @@ class ServerSeat:
   camera: tuple[float, float] = (0.0, 0.0)  # world position of its middle
   selected: list[int] = dataclasses.field(default_factory=list)  # tags
   groups: dict[int, list[int]] = dataclasses.field(default_factory=dict)  # control groups: tags
+  controls_enemy: bool = False  # by a debug request
   scene: Any = None  # the last `response_observation.Scene`
   _events: list[tuple[int, str, Any]] = dataclasses.field(default_factory=list)
   _looked: int = -1  # game loop of the last observation

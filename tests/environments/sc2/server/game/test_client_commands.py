@@ -84,6 +84,18 @@ def test_each_larva_has_a_command_and_one_success_is_enough():
   assert issue(Recorder(21), 1343, larvae[:1]) == 21
 
 
+@pytest.mark.parametrize("results, tags, found, sides", [
+  ((88, 0), [5, 6], 1, [30, 40]), ((9, 88), [5, 6], 9, [30, 40]), ((0,), [6], 1, [40]),
+  ((36,), [6], 36, [40]), ((0,), [5], 1, [30]), ((88,), [], 88, [None])])
+def test_a_player_in_control_of_the_opponent_commands_its_units_too(results, tags, found, sides):
+  played = Recorder(*results)
+  played.tags[0, 30], played.tags[1, 40] = 5, 6
+  assert client_commands.issue_to_all(
+    played, 0, 16, tags, Target(20.0, 30.0, is_point=True)) == found
+  chosen = [np.flatnonzero(command.selected).tolist() for command in played.commands]
+  assert chosen == [[slot] if slot else [] for slot in sides] and not played.results
+
+
 def test_a_point_is_converted_into_skirmishs_plane():
   played = Recorder(0, 0)
   played.tags[1, 30] = 5

@@ -6,87 +6,84 @@ import numpy as np
 import pytest
 
 from starleague.environments.sc2.protocol import debug_pb, raw_pb, sc_pb
-from starleague.environments.sc2.server.game import engine
+from starleague.environments.sc2.server.game import debugging
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.opponents import make_bot
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.sc2.server.sessions.match import MatchSetup, Refused, ServerMatch
 from starleague.environments.sc2.server.views.seats import ServerSeat
 from tests.environments.sc2.server import play
-from tests.environments.sc2.server.play import BARRACKS, SCV
+from tests.environments.sc2.server.play import COMMAND_CENTER, SCV
 
 
-def test_numbers_that_are_none_change_nothing():
-  nan = float("nan")
+def test_commands_show_at_the_next_loop_and_leave_the_game_the_same():
+  async def script(session, counts):
+    await play.start(session)
+    first = await play.step(session)
+    home, = play.units_of(first, COMMAND_CENTER)
+    workers = [unit.tag for unit in play.units_of(first, SCV)]
+    results = [list((await play.ask(session, action=given)).action.result) for given in (
+      play.command(524, home.tag),
+      play.command(16, *workers, target_world_space_pos={"x": 12, "y": 12}))]
+    return first, results, [await play.step(session, count) for count in counts]
+
+  first, results, (between, late) = play.run(lambda session: script(session, (4, 60)))
+  _, _, (direct,) = play.run(lambda session: script(session, (64,)))
+  assert results == [[1], [1]]
+  home, = play.units_of(between, COMMAND_CENTER)
+  assert [order.ability_id for order in home.orders] == [524]
+  before, now = (seen.observation.player_common.minerals for seen in (first, between))
+  assert before - now == 50
+  orders = [[order.ability_id for order in unit.orders] for unit in play.units_of(between, SCV)]
+  assert orders == [[16]] * len(orders)
+  assert [unit.pos for unit in play.units_of(between, SCV)] == [
+    unit.pos for unit in play.units_of(first, SCV)]  # they obey in the next step
+  assert late.observation == direct.observation
+
+
+def test_what_commands_cancel_is_dead_at_the_next_loop():
+  async def script(match):
+    await asyncio.gather(match.step(0, 8), match.step(1, 8))
+    game, gone = match.game, play.units_of(await match.observe(0, sc_pb.RequestObservation()), SCV)
+    # As cancelling does, which `mini` lacks: the command clears a slot.
+    game._programs = game._programs._replace(command=lambda state, given: debugging.kill(
+      game.rules, state, game.tags == gone[0].tag))
+    match.act(0, play.command(4, gone[0].tag))
+    await asyncio.gather(match.step(0, 4), match.step(1, 4))
+    seen = [await match.observe(player, sc_pb.RequestObservation()) for player in (0, 1)]
+    await asyncio.gather(match.step(0, 4), match.step(1, 4))
+    return gone, seen, await match.observe(0, sc_pb.RequestObservation())
+
+  gone, seen, after = run(script)
+  assert len(play.units_of(seen[0], SCV)) == len(gone) - 1
+  dead = [list(one.observation.raw_data.event.dead_units) for one in (*seen, after)]
+  assert dead == [[gone[0].tag], [], []]  # out of the other player's sight
+
+
+def test_debug_controls_the_opponents_units():
+  controls = sc_pb.RequestDebug(debug=[{"game_state": debug_pb.control_enemy}])
 
   async def script(session):
-    await play.start(session)
+    await play.start(session, opponent=sc_pb.PlayerSetup(
+      type=sc_pb.Computer, race=1, difficulty=sc_pb.VeryEasy))
+    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"game_state": debug_pb.show_map}]))
     seen = await play.step(session)
-    tag = play.units_of(seen, SCV)[0].tag
-    await play.ask(session, debug=sc_pb.RequestDebug(debug=[
-      {"create_unit": {"unit_type": 48, "owner": 1, "quantity": 1, "pos": {"x": nan, "y": 2}}},
-      {"unit_value": {"unit_value": 2, "value": nan, "unit_tag": tag}}]))
-    return seen, await play.step(session)
+    own, enemy = (play.units_of(seen, SCV, side)[0].tag for side in (raw_pb.Self, raw_pb.Enemy))
+    move = play.command(16, own, enemy, target_world_space_pos={"x": 12, "y": 12})
+    alone = play.command(16, enemy, target_world_space_pos={"x": 12, "y": 12})
+    refused = list((await play.ask(session, action=alone)).action.result)
+    await play.ask(session, debug=controls)
+    taken = list((await play.ask(session, action=move)).action.result)
+    later = await play.step(session, 64)  # later they gather by themselves
+    await play.ask(session, debug=controls)
+    again = list((await play.ask(session, action=alone)).action.result)
+    far = [np.hypot(unit.pos.x - 12, unit.pos.y - 12)
+           for unit in later.observation.raw_data.units if unit.tag in (own, enemy)]
+    return refused, taken, again, far
 
-  before, after = play.run(script)
-  assert not play.units_of(after, 48)
-  assert [unit.health for unit in play.units_of(after, SCV)] == [
-    unit.health for unit in play.units_of(before, SCV)]
-
-
-def test_debug_money_and_surrender():
-  async def script(session):
-    await play.start(session)
-    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"game_state": 5}]))
-    rich = (await play.ask(session, observation=sc_pb.RequestObservation())).observation
-    await play.ask(session, debug=sc_pb.RequestDebug(debug=[{"end_game": {"end_result": 1}}]))
-    return rich, (await play.ask(session, observation=sc_pb.RequestObservation())).observation
-
-  rich, over = play.run(script)
-  assert rich.observation.player_common.minerals == 5050
-  assert [(r.player_id, r.result) for r in over.player_result] == [(1, 2), (2, 1)]
-
-
-def test_debug_creates_and_kills_units():
-  marine, depot, zergling = 48, 19, 105  # `mini` has no depots
-
-  def created(unit_type, owner, count):
-    return {"create_unit": {"unit_type": unit_type, "owner": owner, "quantity": count,
-                            "pos": {"x": 12, "y": 12}}}
-
-  async def script(session):
-    await play.start(session)
-    seen = []
-    for given in ([created(marine, 1, 5), created(SCV, 2, 2), created(BARRACKS, 1, 1),
-                   created(depot, 1, 1), created(zergling, 1, 1), created(marine, 16, 1)],
-                  [created(marine, 1, 200)], []):
-      if not given:
-        marines = [unit.tag for unit in seen[0] if unit.unit_type == marine and unit.owner == 1]
-        given = [{"kill_unit": {"tag": [*marines[:4], 12345]}},
-                 {"unit_value": {"unit_value": 2, "value": 5, "unit_tag": marines[4]}}]
-      await play.ask(session, debug=sc_pb.RequestDebug(debug=given))
-      # After the first look, less than a step of Skirmish.
-      await play.ask(session, step=sc_pb.RequestStep(count=2 if seen else 8))
-      raw = (await play.ask(session, observation=sc_pb.RequestObservation())
-             ).observation.observation.raw_data
-      seen.append(list(raw.units))
-    return seen, list(raw.event.dead_units), marines
-
-  (first, second, third), dead, marines = play.run(script)
-
-  def count(units, unit_type, owner=1):
-    return sum(unit.unit_type == unit_type and unit.owner == owner for unit in units)
-
-  assert [count(first, kind) for kind in (marine, BARRACKS, depot, zergling)] == [5, 1, 0, 0]
-  assert count(first, SCV, owner=2) == 2  # in sight of the Marines
-  found = [unit for unit in first if unit.unit_type == marine and unit.owner == 1]
-  assert all(unit.health == 45 and unit.build_progress == 1 for unit in found)
-  np.testing.assert_allclose(np.mean([(u.pos.x, u.pos.y) for u in found], axis=0), [12, 12], atol=1)
-  slots = engine.rules_of("mini").tier.units
-  assert count(second, marine) + count(second, SCV) == slots  # as many as there is room for
-  assert count(third, marine) == count(second, marine) - 4
-  assert set(marines[:4]) == set(dead)
-  assert [unit.health for unit in third if unit.tag == marines[4]] == [5]
+  refused, taken, again, far = play.run(script)
+  assert (refused, taken, again) == ([88], [1], [88])
+  assert len(far) == 2 and max(far) < 1.5
 
 
 def test_real_time_goes_on_by_itself():

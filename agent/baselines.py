@@ -14,6 +14,8 @@ from starleague.agent import blocks, linear, types
 from starleague.agent.config import AgentConfig
 from starleague.agent.encoders import scalar
 
+# Fields of the observation that they read.
+OBSERVED = frozenset({"player", "unit_counts", "upgrades", "statistics"})
 SCOPE = "baselines"  # the first part of the names of their modules
 _UNITS = ("units",)
 _ALL = ("units", "effects", "upgrades")
@@ -59,7 +61,7 @@ def values(config: AgentConfig, core_output: jax.Array, observation: types.Obser
   Args:
     config: sizes.
     core_output: [core_size].
-    observation: of one step.
+    observation: of one step; fields that are not in OBSERVED are not read.
     privileged: of one step.
 
   Returns:

@@ -19,6 +19,11 @@ def initial_state(config: AgentConfig) -> CoreState:
   return CoreState(hidden=jnp.zeros(shape), cell=jnp.zeros(shape))
 
 
+def output(config: AgentConfig, state: CoreState) -> jax.Array:
+  """Returns the core's output [size] at the step after which its state is `state`."""
+  return state.hidden[-1].astype(jnp.dtype(config.dtype))
+
+
 def unroll(config: AgentConfig, inputs: jax.Array, keep: jax.Array,
            state: CoreState) -> tuple[jax.Array, CoreState]:
   """Applies the core to T consecutive steps; call within a transform.

@@ -41,7 +41,7 @@ class UnrollOutput(NamedTuple):
 
 
 class Policy(NamedTuple):
-  """Six pure functions.
+  """Seven pure functions.
 
   init(key) -> params, float32.
   initial_state() -> the core state at the start of a game.
@@ -52,6 +52,9 @@ class Policy(NamedTuple):
     faster.
   step_with_values(params, key, observation, privileged, state) -> StepOutput of `step`, and the
     five values [5] float32, in the order of types.REWARDS.
+  values(params, state, observation, privileged) -> the five values of a step from the core state
+    after it, so that they may be computed later, and for many steps at once. Of the observation,
+    reads `baselines.OBSERVED` only.
   """
 
   init: Callable[[jax.Array], Params]
@@ -62,6 +65,8 @@ class Policy(NamedTuple):
   step_with_values: Callable[
     [Params, jax.Array, types.Observation, types.Privileged, types.CoreState],
     tuple[StepOutput, jax.Array]]
+  values: Callable[
+    [Params, types.CoreState, types.Observation, types.Privileged], jax.Array]
 
 
 class _Networks(NamedTuple):
@@ -82,6 +87,7 @@ def make_policy(config: AgentConfig) -> Policy:
   """
   validate(config)
   init, networks = _transform(config)
+  values = functools.partial(_values, config, networks)
   unroll_batch = functools.partial(_unroll_batch, config, networks)
   return Policy(
     init=init,
@@ -89,7 +95,7 @@ def make_policy(config: AgentConfig) -> Policy:
     step=functools.partial(_step, networks),
     unroll=functools.partial(_unroll, unroll_batch),
     unroll_batch=unroll_batch,
-    step_with_values=functools.partial(_step_with_values, networks))
+    step_with_values=functools.partial(_step_with_values, networks, values), values=values)
 
 
 def _transform(config: AgentConfig) -> tuple[Callable[[jax.Array], Params], _Networks]:
@@ -132,27 +138,27 @@ def _head_inputs(encoding: encoders.Encoding, core_output: jax.Array,
     observation=observation)
 
 
-def _act(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
-         state: types.CoreState) -> tuple[StepOutput, jax.Array]:
-  """Returns the step's output, and the core's."""
+def _step(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
+          state: types.CoreState) -> StepOutput:
   encoding = networks.encode(params, None, observation)
   output, states = networks.core(params, None, encoding.core_input[None], jnp.ones(1), state)
   inputs = _head_inputs(encoding, output[0], observation)
   action, log_prob, logits = networks.sample(params, None, key, inputs)
-  step = StepOutput(action, log_prob, logits, jax.tree.map(lambda x: x[0], states))
-  return step, output[0]
+  return StepOutput(action, log_prob, logits, jax.tree.map(lambda x: x[0], states))
 
 
-def _step(networks: _Networks, params: Params, key: jax.Array, observation: types.Observation,
-          state: types.CoreState) -> StepOutput:
-  return _act(networks, params, key, observation, state)[0]
+def _values(config: AgentConfig, networks: _Networks, params: Params, state: types.CoreState,
+            observation: types.Observation, privileged: types.Privileged) -> jax.Array:
+  core_output = core.output(config, state)
+  return networks.baselines(params, None, core_output, observation, privileged)
 
 
-def _step_with_values(networks: _Networks, params: Params, key: jax.Array,
-                      observation: types.Observation, privileged: types.Privileged,
+def _step_with_values(networks: _Networks, values: Callable[..., jax.Array], params: Params,
+                      key: jax.Array, observation: types.Observation,
+                      privileged: types.Privileged,
                       state: types.CoreState) -> tuple[StepOutput, jax.Array]:
-  step, core_output = _act(networks, params, key, observation, state)
-  return step, networks.baselines(params, None, core_output, observation, privileged)
+  step = _step(networks, params, key, observation, state)
+  return step, values(params, step.state, observation, privileged)
 
 
 def _unroll_batch(config: AgentConfig, networks: _Networks, params: Params,

@@ -2,20 +2,27 @@
 
 They are those that DeepMind showed of AlphaStar: the predicted outcome, and the functions, units
 and locations that it considers. Each distribution keeps its likeliest choices, with probabilities
-in units of 1 / PROBABILITY_SCALE. All of it is computed from the outputs of one step, inside the
-program that acts.
+in units of 1 / PROBABILITY_SCALE.
+
+The program that acts returns `pack(record(...))`: arrays that it computes anyway. `complete`
+computes the predictions later, those of many steps at once, because values and summaries of a
+single step take a third of its time:
+
+  packed = pack(record(output, observation, privileged), spec)  # [N] uint8, where the policy acts
+  made = jax.vmap(lambda row: complete(policy, params, unpack(row, spec)))(rows)
 """
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from starleague.agent import distributions, vocabulary
-from starleague.agent.policy import StepOutput
-from starleague.agent.types import POSITION_GRID, Array, Leaf, Observation
+from starleague.agent import baselines, distributions, types, vocabulary
+from starleague.agent.policy import Params, Policy, StepOutput
+from starleague.agent.types import POSITION_GRID, Array, Leaf, Observation, Privileged
 
 FUNCTIONS, UNITS, CELLS = 5, 8, 32  # choices that are kept of functions, entities and locations
 PROBABILITY_SCALE, VALUE_SCALE = 65535, 32767  # units in 1
@@ -38,6 +45,78 @@ class Predictions(NamedTuple):
   cells: Leaf  # [CELLS] int32: cells of the location head, y * L + x
   cell_probs: Leaf  # [CELLS] uint16
   camera: Leaf  # [4] int16, as in the observation
+
+
+class Record(NamedTuple):
+  """Outputs and inputs of one step that its predictions are computed from; the others are None."""
+
+  output: StepOutput
+  observation: Observation
+  privileged: Privileged
+
+
+def record(output: StepOutput, observation: Observation, privileged: Privileged) -> Record:
+  """Returns the record of a step of `Policy.step`; the arguments may also be specs."""
+  read = output._replace(
+    action=_only(output.action, {"function", "units"}),
+    logits=_only(output.logits, {"function", "units", "target_unit", "location"}))
+  return Record(_only(read, {"action", "logits", "state"}),
+                _only(observation, {"camera", *baselines.OBSERVED}), privileged)
+
+
+def _only(tree: Any, names: set[str]) -> Any:
+  """Replaces the fields of a NamedTuple that are not in `names` by None."""
+  return tree._replace(**dict.fromkeys({*tree._fields} - names))
+
+
+def record_spec(policy: Policy, max_entities: int, max_selected: int, location_size: int) -> Record:
+  """Returns the spec of a record.
+
+  Args:
+    policy: whose steps are recorded.
+    max_entities: E.
+    max_selected: K.
+    location_size: L.
+  """
+  s = jax.ShapeDtypeStruct
+  logits = vocabulary.Arguments(
+    function=s((vocabulary.NUM_FUNCTIONS,), np.float32), delay=None, queued=None, repeat=None,
+    units=s((max_selected, max_entities + 1), np.float32),
+    target_unit=s((max_entities,), np.float32), location=s((location_size ** 2,), np.float32))
+  action, state = types.action_spec(max_selected), jax.eval_shape(policy.initial_state)
+  output = StepOutput(action, log_prob=logits, logits=logits, state=state)
+  return record(output, types.observation_spec(max_entities, 1), types.privileged_spec())
+
+
+def pack(made: Record, spec: Record) -> jax.Array:
+  """Packs a record into bytes, [N] uint8: one array costs a step less than thirty."""
+  def to_bytes(x: Array, like: jax.ShapeDtypeStruct) -> jax.Array:
+    found = jnp.asarray(x, like.dtype)
+    if found.dtype == bool:
+      return found.astype(jnp.uint8).reshape(-1)
+    return lax.bitcast_convert_type(found, jnp.uint8).reshape(-1)
+
+  return jnp.concatenate(jax.tree.leaves(jax.tree.map(to_bytes, made, spec)))
+
+
+def unpack(packed: Array, spec: Record) -> Record:
+  """Unpacks a record of a spec from [N] uint8; the inverse of `pack`."""
+  leaves, structure = jax.tree.flatten(spec)
+  sizes = [math.prod(x.shape) * x.dtype.itemsize for x in leaves]
+
+  def from_bytes(part: jax.Array, like: jax.ShapeDtypeStruct) -> jax.Array:
+    if like.dtype.itemsize == 1:  # uint8 or bool
+      return part.reshape(like.shape).astype(like.dtype)
+    return lax.bitcast_convert_type(part.reshape(*like.shape, like.dtype.itemsize), like.dtype)
+
+  parts = jnp.split(jnp.asarray(packed), np.cumsum(sizes)[:-1].tolist())
+  return jax.tree.unflatten(structure, map(from_bytes, parts, leaves))
+
+
+def complete(policy: Policy, params: Params, made: Record) -> Predictions:
+  """Computes the predictions of a step from its record and the parameters that acted."""
+  values = policy.values(params, made.output.state, made.observation, made.privileged)
+  return predict(made.output, values[types.REWARDS.index("winloss")], made.observation)
 
 
 def predictions_spec() -> Predictions:
@@ -66,9 +145,9 @@ def predict(output: StepOutput, value: Array, observation: Observation) -> Predi
   """Computes the predictions of a step.
 
   Args:
-    output: of `Policy.step_with_values`.
+    output: of `Policy.step`.
     value: [] float32, the win-loss value of the same step.
-    observation: that the policy acted on.
+    observation: that the policy acted on; only its camera is read.
 
   Returns:
     Predictions in the dtypes of `predictions_spec`.

@@ -1,5 +1,7 @@
 """The recurrent core carries its state, and resets it at a new game."""
 
+import dataclasses
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,21 @@ def test_initial_state_is_zero_and_fits_its_spec():
   assert jax.tree.map(lambda x: (x.shape, x.dtype), state) == jax.tree.map(
     lambda x: (x.shape, x.dtype), spec)
   assert all((np.asarray(x) == 0).all() for x in state)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_output_of_a_step_follows_from_the_state_after_it(dtype):
+  """To the last bit: values may be computed from the state later."""
+  sizes = dataclasses.replace(MINI, dtype=dtype, core_layers=2)
+  network = hk.without_apply_rng(hk.transform(lambda *x: core.unroll(sizes, *x)))
+  inputs = jax.random.normal(jax.random.key(0), (1, 12))
+  before = jax.tree.map(lambda x: x + 0.25, core.initial_state(sizes))
+  params = network.init(jax.random.key(1), inputs, jnp.ones(1), before)
+  inputs, params = jax.tree.map(lambda x: x.astype(dtype) if x.ndim == 2 else x, (inputs, params))
+  outputs, states = network.apply(params, inputs, jnp.ones(1), before)
+  found = core.output(sizes, _state(states, 0))
+  assert found.dtype == outputs.dtype == dtype
+  np.testing.assert_array_equal(np.float32(found), np.float32(outputs[0]))
 
 
 def test_state_carried_across_pieces_equals_one_long_unroll(run):

@@ -40,7 +40,9 @@ def make_session(game: GameConfig, match_up: base.MatchUp, seed: int,
   nothing = play_orders.no_action(tables.make_rules(*game))
   for _ in range(2):
     live.observe(rehearsal, 0)
-    rehearsal.step({0: nothing, **({1: seat.act(rehearsal, 1)} if rehearsal.due[1] else {})})
+    rehearsal.step({0: nothing, **({1: seat.act(rehearsal, 1)} if rehearsal.due[1] else {})},
+                   {1: seat.predictions})
+  rehearsal.replay((NAME, seat.name))  # computes its predictions, which needs a program of its own
   seat.reset()
   return Session(live.LiveGame(game, match_up, seed), seat, speed=speed)
 

@@ -16,9 +16,9 @@ from starleague.agent import types
 from starleague.agent.predictions import Predictions
 from starleague.environments import base
 from starleague.environments.skirmish.games import exact
+from starleague.environments.skirmish.games.prediction_log import PredictionLog, Recorded
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
-  Predicted,
   Replay,
   check_seed,
   hash_steps,
@@ -30,9 +30,17 @@ from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CO
 
 # (params, key, state, player, memory) -> (Action, memory), unbatched.
 Decide = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any]]
-# The same with the predictions behind the action: -> (Action, memory, Predictions).
-Predict = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any, Predictions]]
-_NO_PREDICTIONS: Mapping[int, Predictions | None] = {}
+# The same with a record of the decision: -> (Action, memory, [N] uint8).
+DecideAndRecord = Callable[[Any, jax.Array, State, Any, Any], tuple[types.Action, Any, jax.Array]]
+_NO_PREDICTIONS: Mapping[int, Recorded | None] = {}
+
+
+class Predictor(NamedTuple):
+  """How a controller records its decisions, and how their predictions are computed afterwards."""
+
+  decide: DecideAndRecord  # the decisions of `Controller.decide`
+  # (params, records [P, N]) -> Predictions [P, ...]: see `agent.predictions.complete`.
+  complete: Callable[[Any, np.ndarray], Predictions]
 
 
 class Controller(NamedTuple):
@@ -44,7 +52,7 @@ class Controller(NamedTuple):
   memory: Any = ()  # before the first observation
   mmr: int = base.AGENT_MMR
   income: int = 100  # percent
-  predict: Predict | None = None  # the decisions of `decide` with predictions; None: it has none
+  predictor: Predictor | None = None  # None: it has no predictions
 
 
 def with_controllers(match_up: base.MatchUp,
@@ -82,7 +90,7 @@ class LiveGame:
       self._update_status()
     self._actions, self._acts = exact.no_actions(game, STEPS_PER_HASH)
     self._taken: list[tuple] = []
-    self._predicted: list[tuple[int, Predictions]] = []  # by index of the action
+    self._predictions = PredictionLog()
     self._hashes = [exact.state_hash(self.state)]
 
   def _update_status(self) -> None:
@@ -94,12 +102,12 @@ class LiveGame:
     return jax.random.fold_in(jax.random.fold_in(self._noise, self.steps), player)
 
   def step(self, actions: Mapping[int, types.Action],
-           predictions: Mapping[int, Predictions | None] = _NO_PREDICTIONS) -> None:
+           predictions: Mapping[int, Recorded | None] = _NO_PREDICTIONS) -> None:
     """Plays one environment step.
 
     Args:
       actions: by player, of exactly the players that are due.
-      predictions: by player, those behind its action, for the replay.
+      predictions: by player, the record of those behind its action, for the replay.
 
     Raises:
       ValueError: the game is over, or the actions are not those of the players that are due.
@@ -113,8 +121,8 @@ class LiveGame:
     for player in sorted(actions):
       for values, value in zip(self._actions, actions[player], strict=True):
         values[0, player] = value
-      if (predicted := predictions.get(player)) is not None:
-        self._predicted.append((len(self._taken), predicted))
+      if (recorded := predictions.get(player)) is not None:
+        self._predictions.add(len(self._taken), player, recorded)
       self._taken.append((self.steps, player, *(v[0, player].copy() for v in self._actions)))
     with jax.default_device(self.device):
       self._track, self.state = self._program.run(
@@ -142,15 +150,7 @@ class LiveGame:
       players=names, steps=self.steps, winner=self.winner, step=np.array(step, np.int32),
       player=np.array(player, np.uint8), actions=types.Action(*actions), hashes=tuple(hashes),
       rules=exact.rules_digest(self.game.tier), recorded_with=exact.recorded_with(),
-      predicted=self._predictions())
-
-  def _predictions(self) -> Predicted | None:
-    """Returns the predictions so far; None if there are none."""
-    if not self._predicted:
-      return None
-    actions, found = zip(*self._predicted, strict=True)
-    return Predicted(np.array(actions, np.int32),
-                     jax.tree.map(lambda *values: np.stack(values), *jax.device_get(found)))
+      predicted=self._predictions.predicted())
 
 
 class LivePlayer:
@@ -158,7 +158,7 @@ class LivePlayer:
 
   Attributes:
     name: of the controller.
-    predictions: behind the latest action, JAX arrays; None if they are not computed.
+    predictions: the record of those behind the latest action; None if there is none.
   """
 
   def __init__(self, controller: Controller, game: GameConfig, predictions: bool = False):
@@ -167,13 +167,14 @@ class LivePlayer:
     Args:
       controller: made for `game`.
       game: the arguments of the environment.
-      predictions: whether to compute the predictions of a controller that has some. They are
-        outputs of the program that acts.
+      predictions: whether to record the decisions of a controller that has predictions.
     """
     self.name, self._controller, self._memory = controller.name, controller, controller.memory
-    self.predictions: Predictions | None = None
-    decide = controller.predict if predictions and controller.predict else controller.decide
-    self._decide = _compiled(decide, game.max_selected)
+    self.predictions: Recorded | None = None
+    predictor = controller.predictor if predictions else None
+    self._complete = predictor and functools.partial(predictor.complete, controller.params)
+    self._decide = _compiled(predictor.decide if predictor else controller.decide,
+                             game.max_selected)
 
   def reset(self) -> None:
     """Clears the memory, for a new game."""
@@ -187,14 +188,15 @@ class LivePlayer:
       player: the player that it controls, 0 or 1.
     """
     with jax.default_device(live.device):
-      action, self._memory, *predictions = self._decide(
+      action, self._memory, *record = self._decide(
         self._controller.params, live.key(player), live.state, jnp.int32(player), self._memory)
-    self.predictions = predictions[0] if predictions else None
+    self.predictions = (
+      None if self._complete is None else Recorded(np.asarray(record[0]), self._complete))
     return jax.tree.map(np.asarray, action)
 
 
 @functools.cache
-def _compiled(decide: Decide | Predict, max_selected: int) -> Any:
+def _compiled(decide: Decide | DecideAndRecord, max_selected: int) -> Any:
   """Compiles the decisions of controllers; casts their actions to the dtypes of the spec."""
   spec = types.action_spec(max_selected)
 

@@ -23,7 +23,7 @@ from starleague.environments.base import AGENT_MMR, make_match_up
 from starleague.environments.skirmish.bots import players, scripts
 from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.games.exact import state_hash
-from starleague.environments.skirmish.games.live import Controller, Decide, Predict, record
+from starleague.environments.skirmish.games.live import Controller, Decide, Predictor, record
 from starleague.environments.skirmish.games.replay_format import (
   STEPS_PER_HASH,
   Replay,
@@ -75,7 +75,7 @@ def policy_player(name: str, policy: Policy, params: Any,
     mmr: of the agent, as its observations show it.
   """
   return Controller(name, _policy_decide(policy, game), params, policy.initial_state(), mmr,
-                    predict=_policy_predict(policy, game))
+                    predictor=_policy_predictor(policy, game))
 
 
 @functools.cache
@@ -92,17 +92,22 @@ def _policy_decide(policy: Policy, game: GameConfig) -> Decide:
 
 
 @functools.cache
-def _policy_predict(policy: Policy, game: GameConfig) -> Predict:
-  """Returns the decisions of `_policy_decide` with predictions: outputs of the same step."""
+def _policy_predictor(policy: Policy, game: GameConfig) -> Predictor:
+  """Returns the decisions of `_policy_decide` with records, and the program that completes them."""
   environment = skirmish.make_skirmish(**game._asdict())
+  spec = predictions.record_spec(
+    policy, game.max_entities, game.max_selected, game.location_size)
 
   def decide(params, key, state, player, memory):
     observation, privileged = environment.observe(state, player)
-    output, values = policy.step_with_values(params, key, observation, privileged, memory)
-    winloss = values[types.REWARDS.index("winloss")]
-    return output.action, output.state, predictions.predict(output, winloss, observation)
+    output = policy.step(params, key, observation, memory)
+    made = predictions.record(output, observation, privileged)
+    return output.action, output.state, predictions.pack(made, spec)
 
-  return decide
+  def complete(params, packed):
+    return predictions.complete(policy, params, predictions.unpack(packed, spec))
+
+  return Predictor(decide, exact.on_cpu(jax.jit(jax.vmap(complete, (None, 0)))))
 
 
 @exact.on_cpu

@@ -5,7 +5,10 @@ import json
 import jax
 import numpy as np
 
-from starleague.environments.skirmish.games import replays
+from starleague.agent.predictions import predictions_spec
+from starleague.environments.skirmish.games import live, prediction_log, replays
+from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
+from starleague.viewers.play import session
 
 
 def test_game_ends_and_its_replay_equals_it(make_session, tmp_path, monkeypatch):
@@ -21,3 +24,24 @@ def test_game_ends_and_its_replay_equals_it(make_session, tmp_path, monkeypatch)
   states = replays.resimulate(replay)
   assert replays.state_hash(jax.tree.map(lambda x: x[-1], states)) == replays.state_hash(
     played._game.state)
+
+
+def test_programs_of_predictions_are_compiled_before_the_game():
+  """Those of an agent's decisions are completed while a human plays."""
+  batches, game = [], GAME_CONFIGS["mini"]
+  scripted = replays.scripted_player("rusher", game)
+
+  def decide(*arguments):
+    return *scripted.decide(*arguments), jax.numpy.uint8([7])
+
+  def complete(params, records):
+    batches.append(records)
+    return jax.tree.map(lambda x: np.zeros((len(records), *x.shape), x.dtype), predictions_spec())
+
+  opponent = scripted._replace(predictor=live.Predictor(decide, complete))
+  played = session.make_session(game, replays.make_match_up(), 2, opponent)
+  (rehearsed,) = batches
+  assert rehearsed.shape == (prediction_log.BATCH, 1) and 1 <= np.sum(rehearsed == 7) <= 2
+  assert played.replay().predicted is None  # nothing of the rehearsal
+  played.step()
+  assert played.replay().predicted.action.tolist() == [1] and len(batches) == 2

@@ -1,5 +1,7 @@
 """Live games: turns, controllers and rejected arguments."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from starleague.agent import types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import live, replays
+from starleague.environments.skirmish.games.prediction_log import BATCH
 from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from tests.environments.skirmish.games.trees import assert_equal
@@ -34,7 +37,7 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
     return StepOutput(action, None, None, state + 1)
 
   policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
-                  unroll_batch=None, step_with_values=None)
+                  unroll_batch=None, step_with_values=None, values=None)
   agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
   steps = iter(range(99))
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12,
@@ -47,6 +50,7 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
   replays.resimulate(replay)
 
 
+@functools.cache
 def _predicting_policy():
   """Builds at cell 9 with row 2, or does nothing, in turn; its value falls with every step."""
   function = vocabulary.FUNCTIONS.index("Build_Barracks_pt")
@@ -65,13 +69,13 @@ def _predicting_policy():
         jnp.log(jnp.array([3.0, 1.0]))))
     return StepOutput(action, None, logits, state + 1)
 
-  def step_with_values(params, key, observation, privileged, state):
-    del privileged
-    value = 0.5 - 0.25 * state.astype(jnp.float32)
-    return step(params, key, observation, state), jnp.stack([value, *[jnp.float32(0)] * 4])
+  def values(params, state, observation, privileged):
+    del params, observation, privileged
+    value = 0.5 - 0.25 * (state - 1).astype(jnp.float32)  # `state` is that after the step
+    return jnp.stack([value, *[jnp.float32(0)] * 4])
 
   return Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
-                unroll_batch=None, step_with_values=step_with_values)
+                unroll_batch=None, step_with_values=None, values=values)
 
 
 def test_predictions_are_recorded_with_the_actions(tmp_path):
@@ -97,6 +101,17 @@ def test_predictions_are_recorded_with_the_actions(tmp_path):
   assert paths[0].read_bytes() == paths[1].read_bytes()
   assert_equal(replays.load(paths[0]), replay)
   replays.resimulate(replay)
+
+
+def test_predictions_of_two_agents_are_in_the_order_of_their_actions():
+  """More decisions than are completed at once, by one program for all games."""
+  agent = replays.policy_player("agent", _predicting_policy(), constants.LOOPS_PER_STEP)
+  for steps in (3, BATCH + 6):
+    made = replays.record((agent, agent), 0, max_steps=steps, predictions=True).predicted
+    assert made.action.tolist() == list(range(2 * steps))
+    expected = np.clip(0.5 - 0.25 * np.repeat(np.arange(steps), 2), -1, 1)
+    np.testing.assert_allclose(made.predictions.value / 32767, expected, atol=1e-4)
+  assert agent.predictor.complete.__wrapped__._cache_size() == 1
 
 
 def test_players_without_predictions_have_none():

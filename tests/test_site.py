@@ -4,12 +4,14 @@ import importlib
 import importlib.util
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 
 import pytest
 import yaml
 
+from starleague.experiments.run.datasets import demonstrations
 from tests.experiments import runs
 from tests.test_docs import LINK
 
@@ -93,6 +95,24 @@ def test_a_notebook_becomes_a_page(pages):
 def test_notebooks_are_those_of_the_make_target():
   recipe = re.search(r"for notebook in ([a-z ]+);", (ROOT / "Makefile").read_text())[1]
   assert sorted(recipe.split()) == NOTEBOOKS == ["dataset", "league", "losses", "weights"]
+
+
+@pytest.mark.parametrize(("notebook", "package", "line"), [
+  ("dataset", "pyarrow", "error: this notebook needs pyarrow, which is not installed: "
+   "pip install 'starleague[games]'"),
+  ("league", "reverb", "error: this notebook needs Reverb, which is not installed: make setup, or "
+   "pip install --no-deps -r requirements.txt on Python 3.11")])
+def test_a_notebook_without_its_extra_ends_with_one_line(notebook, package, line, monkeypatch):
+  """Before it plays or trains."""
+  def work(*arguments, **options):
+    raise AssertionError("the notebook has begun its work")
+
+  monkeypatch.setitem(sys.modules, package, None)
+  monkeypatch.setattr(demonstrations, "record", work)
+  monkeypatch.setattr(subprocess, "run", work)
+  with pytest.raises(SystemExit) as end:
+    runpy.run_path(str(ROOT / "docs" / "notebooks" / f"{notebook}.py"))
+  assert end.value.code == line
 
 
 @pytest.mark.slow

@@ -4,11 +4,13 @@
 # A dataset holds whole games, both sides of each, in Parquet ([datasets](../datasets.md)). This notebook records one
 # with scripted players, looks at a game, and trains a small network of its own on it. To train the whole agent:
 # `python -m starleague.experiments.supervise --run imitator --dataset FOLDER` ([imitation](../imitation.md)). It took
-# 62 s of processor time, most of it compilation (two shared cores, JAX 0.7.1).
+# 62 s of processor time, most of it compilation (two shared cores, JAX 0.7.1). It needs the extra `games`.
 
 # %%
 import collections
+import importlib.util
 import pathlib
+import sys
 import tempfile
 
 import haiku as hk
@@ -20,6 +22,10 @@ import optax
 from starleague.agent import vocabulary
 from starleague.data import games, wire
 from starleague.experiments.run.datasets import demonstrations
+
+if importlib.util.find_spec("pyarrow") is None:
+  sys.exit("error: this notebook needs pyarrow, which is not installed: "
+           "pip install 'starleague[games]'")
 
 path = pathlib.Path(tempfile.mkdtemp()) / "demonstrations"
 demonstrators = demonstrations.Demonstrators("mini", ("demo_4000", "demo_7000"), seed=0)

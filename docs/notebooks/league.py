@@ -7,6 +7,7 @@
 # imitation instead, and takes twice as long.
 
 # %%
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -14,6 +15,10 @@ import sys
 import numpy as np
 
 from starleague import league
+
+if importlib.util.find_spec("reverb") is None:
+  sys.exit("error: this notebook needs Reverb, which is not installed: make setup, or "
+           "pip install --no-deps -r requirements.txt on Python 3.11")
 
 seconds = float(sys.argv[1]) if sys.argv[1:] else 420.0
 run_dir = pathlib.Path("runs/notebook-league")

@@ -4,14 +4,10 @@ Each plays one game at a time (`games.serve`). A process that dies, or whose gam
 replaced, and its match is void.
 """
 
-import contextlib
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable
 from multiprocessing import connection as connections
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from absl import logging
 
@@ -33,14 +29,11 @@ class Finished(NamedTuple):
   report: games.Report
 
 
-class _Playing:
+class _Playing(sessions.LedProcess):
   """A process and its current game."""
 
-  def __init__(self, start: Callable[[Any], Any]):
-    """Starts the process with its end of a connection."""
-    self.connection, theirs = multiprocessing.Pipe()
-    self.process = start(theirs)
-    theirs.close()
+  def __init__(self, target: Callable[..., object], arguments: tuple):
+    super().__init__(target, arguments)
     self.request: games.GameRequest | None = None
     self.since = 0.0
 
@@ -51,17 +44,6 @@ class _Playing:
       self.connection.send_bytes(games.encode(request))
     except OSError:
       pass
-
-  def end(self) -> None:
-    """Ends the process."""
-    self.connection.close()
-    self.process.join(0.0 if self.process.exitcode is not None else _END_S)
-    if self.process.exitcode is None:
-      self.process.kill()
-      self.process.join()
-    # What it has started lives in its session, and would go on.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-      os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class GameProcesses:
@@ -79,19 +61,12 @@ class GameProcesses:
       next_request: returns the next game, or None: there is no other.
       stalled_s: seconds after which a game without an end is void.
     """
-    self._context = multiprocessing.get_context("spawn")
     self._target, self._arguments = target, arguments
     self._next_request, self._stalled_s = next_request, stalled_s
     self._void = 0
-    self._playing = [_Playing(self._start) for _ in range(count)]
+    self._playing = [_Playing(target, arguments) for _ in range(count)]
     for playing in self._playing:
       self._give(playing)
-
-  def _start(self, connection: Any) -> Any:
-    process = self._context.Process(
-      target=sessions.lead, args=(self._target, connection, *self._arguments), daemon=True)
-    process.start()
-    return process
 
   def _give(self, playing: _Playing) -> None:
     request = self._next_request()
@@ -123,7 +98,7 @@ class GameProcesses:
       self._check(found[-1])
       if playing.connection.closed:
         i = self._playing.index(playing)
-        playing = self._playing[i] = _Playing(self._start)
+        playing = self._playing[i] = _Playing(self._target, self._arguments)
       self._give(playing)
     return found
 
@@ -133,11 +108,11 @@ class GameProcesses:
       try:
         return games.decode(games.Report, playing.connection.recv_bytes())
       except (EOFError, OSError):
-        playing.end()
+        playing.end(_END_S)
         return games.Report(
           None, reason=f"its process ended with status {playing.process.exitcode}")
     if time.monotonic() - playing.since > self._stalled_s:
-      playing.end()
+      playing.end(_END_S)
       return games.Report(None, reason=f"it has not ended within {self._stalled_s:g} s")
     return None
 
@@ -160,4 +135,4 @@ class GameProcesses:
     for playing in self._playing:
       playing.connection.close()  # all at once: each ends its own game
     for playing in self._playing:
-      playing.end()
+      playing.end(_END_S)

@@ -2,14 +2,14 @@
 
   python -m benchmarks.catch
   python -m benchmarks.catch --actors 2 4 8 --rounds 5
-  python -m benchmarks.catch --pong --copies 16 --seconds 30
+  python -m benchmarks.catch --pong --copies 16 --workers 0 2 --seconds 30
 
 Both train: acting, queues and updates run together, on this machine. Equal are the environment, the
 network (layers of 128 and 64, of the example), the unroll length and the batch. Ours acts in many
 copies with one batched inference a step and writes to Reverb; the peer (benchmarks/peers/catch.py)
 acts in threads, one step and one environment at a time. Rounds alternate; medians are printed. The
 peer's best number of threads counts. Compilation is not measured. The peer's frames include the
-step from the end of an episode to the next one, a tenth of all.
+step from the end of an episode to the next one, a tenth of all. CPU time includes that of workers.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import pathlib
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 
 import haiku as hk
 import jax
@@ -61,21 +62,23 @@ def make_system(task: Task) -> System:
   return System("impala", network.init, network.initial_state, act, loss)
 
 
-def measure(system: System, task: Task, options: argparse.Namespace) -> tuple[float, float]:
+def measure(system: System, task: Task, options: argparse.Namespace,
+            workers: int = 0) -> tuple[float, float]:
   """Trains for a while; returns steps per second, and per second of CPU time."""
   run = RunOptions(
-    task.name, steps=10**9, copies=task.copies, unroll_length=options.unroll_length,
-    batch_size=options.batch_size)
+    task.name, steps=10**9, copies=task.copies, workers=workers,
+    unroll_length=options.unroll_length, batch_size=options.batch_size)
   stop, marks = threading.Event(), []
 
-  def report(steps: int, text: str) -> None:
-    del text
-    marks.append((steps, time.monotonic(), time.process_time()))
+  def after_round(trained: training.Run, returns: Sequence[float]) -> None:
+    del returns
+    marks.append((trained.counts.steps, time.monotonic(), trained.counts.cpu_seconds))
     if len(marks) > WARM_UP_ROUNDS and marks[-1][1] - marks[WARM_UP_ROUNDS][1] > options.seconds:
       stop.set()
 
   with tempfile.TemporaryDirectory() as folder:
-    training.train(system, task, run, {}, pathlib.Path(folder), stop, report)
+    training.train(system, task, run, {}, pathlib.Path(folder), stop, lambda steps, text: None,
+                   after_round=after_round)
   (before, began, cpu), (after, ended, cpu_ended) = marks[WARM_UP_ROUNDS], marks[-1]
   return (after - before) / (ended - began), (after - before) / (cpu_ended - cpu)
 
@@ -88,15 +91,19 @@ def catch(options: argparse.Namespace) -> tuple[float, float]:
 
 def pong(options: argparse.Namespace) -> None:
   """Measures ours on Atari's Pong, four frames a step, with the shallow network."""
-  found = []
+  found: dict[int, list[list[float]]] = {workers: [] for workers in options.workers}
   for number in range(options.rounds):
-    task = registry.make_task("ale-Pong", options.copies)
-    system = impala.make(impala.Config(), task, inputs_spec(task))
-    found.append([4 * rate for rate in measure(system, task, options)])
-    print(f"round {number + 1}, Pong: {found[-1][0]:,.0f} frames/s, {found[-1][1]:,.0f} per "
-          "CPU-second", flush=True)
-  wall, cpu = np.median(found, axis=0)
-  print(f"medians: Pong {wall:,.0f} frames/s, {cpu:,.0f} per CPU-second")
+    for workers, rows in found.items():
+      task = registry.make_task(options.task, options.copies)
+      system = impala.make(impala.Config(), task, inputs_spec(task))
+      rows.append([4 * rate for rate in measure(system, task, options, workers)])
+      print(f"round {number + 1}, {options.task}, {workers} workers: {rows[-1][0]:,.0f} frames/s, "
+            f"{rows[-1][1]:,.0f} per CPU-second", flush=True)
+  for workers, rows in found.items():
+    (wall, cpu), ratios = np.median(rows, axis=0), np.divide(rows, found[options.workers[0]])[:, 0]
+    print(f"medians: {options.task}, {workers} workers: {wall:,.0f} frames/s, {cpu:,.0f} per "
+          f"CPU-second; ratio to {options.workers[0]} workers {np.median(ratios):.2f} "
+          f"({ratios.min():.2f} to {ratios.max():.2f})")
 
 
 def main() -> None:
@@ -108,6 +115,9 @@ def main() -> None:
   parser.add_argument("--unroll_length", type=int, default=20)
   parser.add_argument("--batch_size", type=int, default=32)
   parser.add_argument("--pong", action="store_true", help="measure ours on Atari's Pong instead")
+  parser.add_argument("--task", default="ale-Pong", help="of --pong, a game of Atari")
+  parser.add_argument("--workers", type=int, nargs="+", default=[0],
+                      help="processes that step the games of --pong; 0: none")
   options = parser.parse_args()
   if options.pong:
     pong(options)

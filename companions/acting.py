@@ -1,19 +1,22 @@
 """Acting: copies of a task and batched inference in one compiled program.
 
 All copies are due at every step, so that one inference serves them all. Steps leave the device
-packed; the writer cuts them into unrolls.
+packed; the writer cuts them into unrolls. `workers.actor` is the other `Actor`.
 """
 
+import collections
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from starleague.agent.types import Array
 from starleague.companions.system import GREEDY, Inputs, Step, System
-from starleague.companions.tasks.task import Task, TimeStep
+from starleague.companions.tasks.task import Task, TimeStep, part_slices
 from starleague.data import wire
 from starleague.data.records import Records
 
@@ -36,6 +39,27 @@ class Episodes(NamedTuple):
   ended: Array  # bool
   returns: Array  # float32, sum of the rewards; any value where none ended
   lengths: Array  # int32
+
+
+class Round(NamedTuple):
+  """N steps of each of n copies, with the same parameters."""
+
+  records: Records  # [N, n, ...]
+  episodes: Episodes
+  restarted: Sequence[int] = ()  # copies whose first step here does not follow their last one
+
+
+class Actor(Protocol):
+  """Acts in rounds, beside the learner."""
+
+  def start(self, params: Any) -> Callable[[], Round | None]:
+    """Starts a round; returns a function that waits for its end, and returns None at a stop."""
+
+  def cpu_seconds(self) -> float:
+    """Returns the CPU time of other processes that act, so far."""
+
+  def close(self) -> None:
+    """Ends a round that has begun."""
 
 
 class Acting(NamedTuple):
@@ -107,3 +131,61 @@ def _iteration(system: System, task: Task, copies: jax.Array, params: Any, state
 def _strongly_typed(state: ActingState) -> ActingState:
   """Weakly typed leaves, of a task say, would make the second call of `run` compile again."""
   return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), state)
+
+
+class CompiledActor:
+  """An `Actor` whose rounds are calls of a compiled program."""
+
+  def __init__(self, acting: Acting, key: jax.Array):
+    """Starts the copies."""
+    self._run, self._state = acting.run, acting.init(key)
+
+  def start(self, params: Any) -> Callable[[], Round | None]:
+    """Starts a round; JAX runs it meanwhile."""
+    self._state, records, episodes = self._run(params, self._state)
+    return lambda: Round(records, episodes)
+
+  def cpu_seconds(self) -> float:
+    """No other process acts."""
+    return 0.0
+
+  def close(self) -> None:
+    """A round that has begun ends by itself."""
+
+
+class EpisodeLog:
+  """Returns and lengths of the latest training episodes, by part of the task."""
+
+  def __init__(self, task: Task, steps: int):
+    """Starts without episodes, at a number of steps."""
+    self._slices = part_slices(task)
+    self._recent: dict[str, collections.deque[tuple[float, float]]] = {
+      name: collections.deque(maxlen=100) for name in self._slices}
+    self._before = (time.time(), steps)
+
+  def add(self, episodes: Episodes) -> None:
+    """Adds the episodes of a round."""
+    ended, returns, lengths = map(np.asarray, episodes)
+    for name, copies in self._slices.items():
+      chosen = ended[:, copies]
+      self._recent[name] += zip(
+        returns[:, copies][chosen].tolist(), lengths[:, copies][chosen].tolist(), strict=True)
+
+  def returns(self) -> list[float]:
+    """Returns the returns of the latest episodes of all parts, oldest first for each part."""
+    return [found for recent in self._recent.values() for found, _ in recent]
+
+  def rate(self, steps: int) -> float:
+    """Returns the steps per second since the last call."""
+    now, (then, before) = time.time(), self._before
+    self._before = now, steps
+    return (steps - before) / max(1e-9, now - then)
+
+  def means(self) -> dict[str, float]:
+    """Returns the mean return and length of each part that has episodes, by tag."""
+    found: dict[str, float] = {}
+    for name, recent in self._recent.items():
+      if recent:
+        returns, lengths = np.mean(recent, axis=0).tolist()
+        found |= {f"return/train{name}": returns, f"length/train{name}": lengths}
+    return found

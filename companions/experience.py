@@ -1,7 +1,7 @@
 """The experience of a run: Reverb tables, their writer and the batches of the learner."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -70,8 +70,14 @@ class Experience:
     self._priority = 1.0  # the largest so far, that of new unrolls
     self._updated: tuple[np.ndarray, jax.Array] | None = None
 
-  def write(self, records: Records) -> None:
-    """Writes the unrolls that records complete."""
+  def write(self, records: Records, restarted: Sequence[int] = ()) -> None:
+    """Writes the unrolls that records complete.
+
+    Args:
+      records: of a round, [N, n, ...].
+      restarted: copies whose first step here does not follow their last one.
+    """
+    self._writer.restart(restarted)
     written = self._writer.write(jax.tree.map(np.asarray, records), priority=self._priority)
     self._writer.flush()
     before, self._inserted = self._inserted, self._inserted + written

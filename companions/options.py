@@ -9,7 +9,7 @@ from starleague.data.reverb import server
 ADAM, RMSPROP = OPTIMIZERS = ("adam", "rmsprop")
 _POSITIVE = ("steps", "copies", "unroll_length", "batch_size", "replay_size", "samples_per_item",
              "learning_rate", "evaluation_episodes")
-_AT_LEAST_ZERO = ("seed", "period", "replay_share", "min_replay", "exponent", "lag",
+_AT_LEAST_ZERO = ("seed", "workers", "period", "replay_share", "min_replay", "exponent", "lag",
                   "target_period", "final_rate", "max_norm", "eps", "decay", "momentum")
 
 
@@ -22,6 +22,8 @@ class RunOptions:
     seed: of parameters, copies and exploration.
     steps: that the run trains for.
     copies: of the task, which act together.
+    workers: processes that step the copies of a task on the host, and that the inference service
+      acts for; 0: the training process steps them.
     unroll_length: T, steps of an unroll.
     period: steps between the starts of consecutive unrolls of a copy; 0: T.
     batch_size: unrolls of an update.
@@ -49,6 +51,7 @@ class RunOptions:
   seed: int = 0
   steps: int = 1_000_000
   copies: int = 64
+  workers: int = 0
   unroll_length: int = 20
   period: int = 0
   batch_size: int = 32
@@ -95,6 +98,8 @@ class RunOptions:
     if self.fresh_size < 1:
       raise UserError(f"batch_size: {self.batch_size} unrolls with a replay_share of "
                       f"{self.replay_share} leave none from the queue; raise batch_size")
+    if self.workers > self.copies:
+      raise UserError(f"workers: found {self.workers}, expected at most the copies, {self.copies}")
     if self.min_replay > self.replay_size:
       raise UserError(f"min_replay: found {self.min_replay}, expected at most replay_size, "
                       f"{self.replay_size}")

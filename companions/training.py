@@ -11,13 +11,13 @@ whatever the speed of the machine.
 """
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import pathlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import jax
@@ -29,9 +29,10 @@ from starleague.common import compiling, run_files
 from starleague.companions import acting, experience
 from starleague.companions.options import RMSPROP, RunOptions
 from starleague.companions.system import Fixed, System, step_format
-from starleague.companions.tasks.task import Task, part_slices
+from starleague.companions.tasks import registry as tasks
+from starleague.companions.tasks.task import Task
+from starleague.companions.workers import actor as hosted
 from starleague.data import checkpoints, wire
-from starleague.data.records import Records
 from starleague.data.trees import Tree
 from starleague.learner import guard, prefetch, train_state, update
 from starleague.learner.loops.metrics_log import MetricsLog
@@ -137,15 +138,16 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     CheckpointMismatchError: the directory has checkpoints of another system.
     NonFiniteError: the loss was not finite in many updates in a row.
   """
-  with ExitStack() as stack:
+  with contextlib.ExitStack() as stack:
     learner = make_learner(system, task, options)
     saved = checkpoints.Checkpoints(
       run_dir / run_files.CHECKPOINTS, Identity(system.name, task.name, dict(config)), KEEP_LAST)
     run = Run(learner, saved, run_dir, system, hyperparameters or {})
     if run.counts.steps < options.steps:
-      _learn(run, acting.make_acting(system, task, options.iterations), task,
-             experience.Experience(learner.form, options, stack, stop), stop, report,
-             after_round or (lambda run, returns: None))
+      actor = stack.enter_context(contextlib.closing(
+        _make_actor(run, system, task, learner.form, stop)))
+      _learn(run, actor, task, experience.Experience(learner.form, options, stack, stop), stop,
+             report, after_round or (lambda run, returns: None))
     run.close()
     return Trained(update.unreplicate(run.state.params), run.counts)
 
@@ -240,16 +242,16 @@ class Run:
       self._target = _copy(self.state.params)
     return metrics, priorities
 
-  def advance(self, steps: int, stop: bool) -> None:
-    """Counts steps, and saves a checkpoint if it is time."""
+  def advance(self, steps: int, cpu_seconds: float, stop: bool) -> None:
+    """Counts steps and the CPU time of other processes, and saves a checkpoint if it is time."""
     self.counts = self.counts._replace(
       steps=self.counts.steps + steps, seconds=time.time() - self._began,
-      cpu_seconds=time.process_time() - self._cpu_began)
+      cpu_seconds=time.process_time() - self._cpu_began + cpu_seconds)
     done = self.counts.steps >= self.options.steps or stop
     if done or time.time() - self._saved_at >= CHECKPOINT_INTERVAL_S:
       self.save()
 
-  def log(self, metrics: Mapping[str, jax.Array], episodes: "_Episodes",
+  def log(self, metrics: Mapping[str, jax.Array], episodes: acting.EpisodeLog,
           waiting: prefetch.Waiting) -> None:
     """Writes metrics and the returns of episodes if the interval is over."""
     if self._log(self.counts.updates, metrics, waiting):
@@ -263,70 +265,48 @@ class Run:
     self._log.close()
 
 
-class _Episodes:
-  """Returns and lengths of the latest training episodes, by part of the task."""
-
-  def __init__(self, task: Task, steps: int):
-    self._recent: dict[str, collections.deque[tuple[float, float]]] = {
-      name: collections.deque(maxlen=100) for name in part_slices(task)}
-    self._slices = part_slices(task)
-    self._before = (time.time(), steps)
-
-  def add(self, episodes: acting.Episodes) -> None:
-    """Adds the episodes of a call."""
-    ended, returns, lengths = map(np.asarray, episodes)
-    for name, copies in self._slices.items():
-      chosen = ended[:, copies]
-      self._recent[name] += zip(
-        returns[:, copies][chosen].tolist(), lengths[:, copies][chosen].tolist(), strict=True)
-
-  def returns(self) -> list[float]:
-    """Returns the returns of the latest episodes of all parts, oldest first for each part."""
-    return [found for recent in self._recent.values() for found, _ in recent]
-
-  def rate(self, steps: int) -> float:
-    """Returns the steps per second since the last call."""
-    now, (then, before) = time.time(), self._before
-    self._before = now, steps
-    return (steps - before) / max(1e-9, now - then)
-
-  def means(self) -> dict[str, float]:
-    """Returns the mean return and length of each part that has episodes, by tag."""
-    found: dict[str, float] = {}
-    for name, recent in self._recent.items():
-      if recent:
-        returns, lengths = np.mean(recent, axis=0).tolist()
-        found |= {f"return/train{name}": returns, f"length/train{name}": lengths}
-    return found
+def _make_actor(run: Run, system: System, task: Task, form: wire.StepFormat,
+                stop: threading.Event) -> acting.Actor:
+  """Makes the actor of a run: its compiled program, or its workers."""
+  options, steps = run.options, run.counts.steps
+  # The key counts the steps: a resumed run does not repeat its episodes.
+  key = jax.random.fold_in(jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED), steps)
+  if options.workers:
+    make = functools.partial(tasks.make_task, options.task, seed=options.seed)
+    return hosted.HostedActor(system, task, form, options, make, key, stop)
+  program = acting.make_acting(system, task, options.iterations)
+  with compiling.without_collection():
+    return acting.CompiledActor(program, key)
 
 
-def _learn(run: Run, actor: acting.Acting, task: Task, tables: experience.Experience,
+def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experience,
            stop: threading.Event, report: Report,
            after_round: Callable[[Run, Sequence[float]], object]) -> None:
   """Acts and learns until the steps are done or `stop` is set."""
   options = run.options
-  with compiling.without_collection():
-    # The key counts the steps: a resumed run does not repeat its episodes.
-    key = jax.random.fold_in(jax.random.key(options.seed), _ACTING_SEED)
-    state = actor.init(jax.random.fold_in(key, run.counts.steps))
   used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
-  episodes, waited, began = _Episodes(task, run.counts.steps), 0.0, time.monotonic()
-  previous: tuple[Records, acting.Episodes] | None = None
+  episodes, waited = acting.EpisodeLog(task, run.counts.steps), 0.0
+  began = time.monotonic()
+  previous: Callable[[], acting.Round | None] | None = None
   while run.counts.steps < options.steps and not stop.is_set():
-    state, records, ended = actor.run(used[0], state)
+    current = actor.start(used[0])
     if previous is not None:
       start = time.monotonic()
-      tables.write(previous[0])
+      acted = previous()
+      if acted is None:  # stopped before the end of the round
+        run.advance(0, actor.cpu_seconds(), True)
+        break
+      tables.write(acted.records, acted.restarted)
       waited += time.monotonic() - start
-      episodes.add(previous[1])
+      episodes.add(acted.episodes)
       for batch in tables.batches():
         metrics, priorities = run.learn(batch)
         tables.learnt(priorities)
         used.append(_first_copy(run.state.params))
         run.log(metrics, episodes, prefetch.Waiting(
           run.counts.updates, waited, time.monotonic() - began))
-    previous = records, ended
-    run.advance(options.steps_per_iteration, stop.is_set())
+    previous = current
+    run.advance(options.steps_per_iteration, actor.cpu_seconds(), stop.is_set())
     after_round(run, episodes.returns())
     report(run.counts.steps, " ".join(
       f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()

@@ -9,6 +9,7 @@ Rows may also be continuous: games follow each other in a row, and trajectories 
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -99,6 +100,11 @@ class Assembler:
       self._put(flat, state, row[chosen], chosen, last[chosen])
       cuts += self._cut(row[chosen], chosen, last[chosen])
     return cuts
+
+  def restart(self, rows: Sequence[int]) -> None:
+    """Drops the steps of continuous rows since their last trajectory; the next one begins a row."""
+    assert self._continuous, "the rows of games restart with `first`"
+    self._length[list(rows)] = 0
 
   def _put(self, flat: wire.Columns, state: np.ndarray, rows: np.ndarray, chosen: np.ndarray,
            last: np.ndarray) -> None:

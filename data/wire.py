@@ -25,7 +25,6 @@ from numpy.typing import DTypeLike
 
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
-from starleague.agent.vocabulary import Arguments
 
 Array = jax.Array | np.ndarray
 Tree = Any  # of arrays
@@ -72,7 +71,8 @@ class StepFormat:
 
   Attributes:
     step: a NamedTuple with the fields `reward` and `discount`, [] float32, and others: trees of
-      jax.ShapeDtypeStruct without dicts; dtypes bool, uint8, int16, int32 and float32.
+      jax.ShapeDtypeStruct without dicts; dtypes bool, uint8, int16, int32 and float32. The
+      inference service also needs `action` and `behaviour`, which it sets.
     state: the core state before a step: a tree of float32 ShapeDtypeStruct with at least one leaf,
       which may be empty, [0].
   """
@@ -290,23 +290,6 @@ def make_terminal(columns: Columns, index: tuple, config: AgentConfig) -> None:
       column[(*index, field.slice)] = config.max_entities  # the end token
     elif path.split(".")[0] in ("action", "log_prob", "discount", "weight"):
       column[(*index, field.slice)] = 0
-
-
-def set_actions(columns: Columns, action: types.Action, log_prob: Arguments,
-                config: AgentConfig) -> None:
-  """Writes actions and their log-probs into steps, in place.
-
-  Args:
-    columns: numpy arrays [n, width], not differences.
-    action: leaves [n, ...], numpy.
-    log_prob: leaves [n], numpy.
-    config: the AgentConfig of the steps.
-  """
-  fields = layout(config).fields
-  for group, values in (("action", action), ("log_prob", log_prob)):
-    for name, value in values._asdict().items():
-      field = fields[f"{group}.{name}"]
-      getattr(columns, field.column)[:, field.slice] = value.reshape(len(value), -1)
 
 
 def seal(columns: Columns, state: np.ndarray) -> Packed:

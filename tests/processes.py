@@ -1,6 +1,7 @@
 """Processes that a test starts together, kills, or waits for."""
 
 import multiprocessing
+import time
 from collections.abc import Callable, Sequence
 
 
@@ -20,3 +21,20 @@ def start_together(target: Callable, arguments: Sequence[tuple]) -> list:
   for event in started:
     assert event.wait(120)
   return processes
+
+
+def runs(pid: int) -> bool:
+  """Returns whether a process exists and is no zombie."""
+  try:
+    with open(f"/proc/{pid}/stat") as file:
+      return file.read().rpartition(")")[2].split()[0] != "Z"
+  except OSError:
+    return False
+
+
+def wait_until(condition: Callable[[], object], deadline_s: float = 120.0) -> None:
+  """Waits until a condition holds; fails after the deadline, in seconds."""
+  end = time.monotonic() + deadline_s
+  while not condition():
+    assert time.monotonic() < end, f"it does not hold after {deadline_s:g} s"
+    time.sleep(0.01)

@@ -11,15 +11,15 @@ import mmap
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from starleague.actor.inference import sockets
-from starleague.actor.inference.slots import Header, Slot, slot_format
-from starleague.agent import types
-from starleague.agent.config import AgentConfig
+from starleague.actor.inference.slots import Header, Rows, Slot, slot_format
 from starleague.common.errors import UserError
+from starleague.data import wire
 
 
 class ServiceError(UserError, ConnectionError):
@@ -27,21 +27,26 @@ class ServiceError(UserError, ConnectionError):
 
 
 class Client:
-  """A connection with its slots. Not for several threads, and not across a fork."""
+  """A connection with its slots. Not for several threads, and not across a fork.
 
-  def __init__(self, address: str, config: AgentConfig, slots: int, deadline_s: float = 60.0):
+  Attributes:
+    slots: each of its slots.
+    rows: all of them as one batch.
+  """
+
+  def __init__(self, address: str, form: wire.Form, slots: int, deadline_s: float = 60.0):
     """Connects and claims slots, waiting while the service is not there or has too few free ones.
 
     Args:
       address: path of the service's socket.
-      config: the agent's, as the service's.
+      form: of the steps, as the service's.
       slots: number of slots to claim.
-      deadline_s: seconds of this wait, and of each wait for an answer in `act`.
+      deadline_s: seconds of this wait, and of each wait for an answer in `act` and `act_all`.
 
     Raises:
       ServiceError: there is no service, or it refuses to the end of the deadline.
     """
-    self._address, self._deadline_s, self._config = address, deadline_s, config
+    self._address, self._deadline_s, self._form = address, deadline_s, form
     end = time.monotonic() + deadline_s
     while True:
       try:
@@ -51,8 +56,9 @@ class Client:
         if time.monotonic() + 0.1 > end:
           raise
         time.sleep(0.1)
-    size = slot_format(config).size
-    self.slots = [Slot(memory[i * size:(i + 1) * size], config) for i in range(slots)]
+    memory = memory.reshape(slots, slot_format(form).size)
+    self.slots = [Slot(row, form) for row in memory]
+    self.rows = Rows(memory, form)
 
   def _connect(self, slots: int) -> np.ndarray:
     self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -60,7 +66,7 @@ class Client:
     try:
       self._socket.connect(self._address)
       self._socket.send(sockets.HELLO.pack(
-        sockets.MAGIC, sockets.format_hash(self._config), slots))
+        sockets.MAGIC, sockets.format_hash(self._form), slots))
       message, files, _, _ = socket.recv_fds(self._socket, 1024, 1)
     except OSError as error:
       self._socket.close()
@@ -104,24 +110,33 @@ class Client:
       raise self._ended()
     return np.frombuffer(message, sockets.NUMBER).tolist()
 
-  def act(self, requests: dict[int, tuple[Header, types.Step]]) -> dict[int, types.Action]:
+  def act(self, requests: dict[int, tuple[Header, Any]]) -> dict[int, Any]:
     """Returns the actions for steps, by slot; waits for all of them.
 
     Raises:
       ServiceError: the service has ended, or does not answer within the deadline.
-      ValueError: a step does not fit the AgentConfig.
+      ValueError: a step does not fit the form.
     """
     for number, (header, step) in requests.items():
       self.slots[number].write(header, step)
-    self.ask(list(requests))
-    waiting, end = set(requests), time.monotonic() + self._deadline_s
+    self._ask_and_wait(requests)
+    return {number: self.slots[number].read() for number in requests}
+
+  def act_all(self, headers: Header, steps: Any) -> Any:
+    """Returns the actions for a step of each slot; see `Rows.write`. Raises the errors of `act`."""
+    self.rows.write(headers, steps)
+    self._ask_and_wait(range(len(self.slots)))
+    return self.rows.read()
+
+  def _ask_and_wait(self, numbers: Iterable[int]) -> None:
+    waiting, end = set(numbers), time.monotonic() + self._deadline_s
+    self.ask(sorted(waiting))
     while waiting:
       left = end - time.monotonic()
       if left <= 0:
         raise ServiceError(f"the inference service at {self._address} has not answered for "
                            f"{self._deadline_s:g} s: check its log, and that its learner runs")
       waiting -= set(self.answered(left))
-    return {number: self.slots[number].read() for number in requests}
 
   def _ended(self) -> ServiceError:
     return ServiceError(f"the inference service at {self._address} has ended or disconnected this "

@@ -6,7 +6,7 @@ compiles again: it refuses other shapes.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,31 +14,41 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.actor.inference import slots as slots_lib
-from starleague.agent import types
-from starleague.agent.config import AgentConfig
 from starleague.agent.policy import Policy
-from starleague.agent.vocabulary import Arguments
 from starleague.data import wire
+
+
+class ServedPolicy(NamedTuple):
+  """A policy of steps of any form, as pure functions.
+
+  Attributes:
+    initial_state: () -> the core state at the start, unbatched.
+    act: (params, key, Header, step, state) -> (action, its log-probs as the step records them, the
+      core state after the step), unbatched.
+  """
+
+  initial_state: Callable[[], Any]
+  act: Callable[..., tuple[Any, Any, Any]]
 
 
 class Inferred(NamedTuple):
   """Results of a batch, [n, ...] with n its static size; rows past its requests are padding."""
 
   answers: Any  # [n, width] int32, see `slots.unpack_answers`
-  log_prob: Arguments  # [n] float32 each
-  core: types.CoreState  # [n, layers, size]: before the step
+  log_prob: Any  # record of the policy, leaves [n, ...]
+  core: Any  # leaves [n, ...]: before the step
 
 
 class Model:
   """A policy's parameters by player, and the core states of all slots, on the device."""
 
-  def __init__(self, policy: Policy, config: AgentConfig, slots: int, sizes: Sequence[int],
-               template: Any, key: jax.Array):
+  def __init__(self, policy: Policy | ServedPolicy, form: wire.Form, slots: int,
+               sizes: Sequence[int], template: Any, key: jax.Array):
     """Compiles a program for each size.
 
     Args:
-      policy: of all players.
-      config: the agent's.
+      policy: of all players; the agent's, or one of another form.
+      form: of the steps, an AgentConfig for the agent's.
       slots: number of slots.
       sizes: static sizes of a batch.
       template: parameters, or their shapes and dtypes.
@@ -47,11 +57,12 @@ class Model:
     self._slots, self._key = slots, key
     self._params: dict[int, Any] = {}
     self._template = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), template)
-    initial = policy.initial_state()
+    served = policy if isinstance(policy, ServedPolicy) else _serve_agent(policy)
+    initial = served.initial_state()
     self._core = jax.tree.map(
       lambda x: jnp.zeros((slots, *x.shape), x.dtype) + jnp.asarray(x), initial)
-    step = jax.jit(functools.partial(_step, policy, config), donate_argnums=(1,))
-    self._request = slots_lib.slot_format(config).request
+    step = jax.jit(functools.partial(_step, served, form), donate_argnums=(1,))
+    self._request = slots_lib.slot_format(form).request
     self._programs = {
       size: step.lower(
         self._template, self._core, key, jax.ShapeDtypeStruct((size, self._request), np.uint8),
@@ -93,11 +104,20 @@ class Model:
     return inferred
 
 
-def _step(policy: Policy, config: AgentConfig, params: Any, cores: types.CoreState, key: jax.Array,
-          requests: jax.Array, slots: jax.Array) -> tuple[types.CoreState, Inferred]:
+def _serve_agent(policy: Policy) -> ServedPolicy:
+  def act(params: Any, key: jax.Array, header: slots_lib.Header, step: Any,
+          state: Any) -> tuple[Any, Any, Any]:
+    del header
+    output = policy.step(params, key, step.observation, state)
+    return output.action, output.log_prob, output.state
+
+  return ServedPolicy(policy.initial_state, act)
+
+
+def _step(policy: ServedPolicy, form: wire.Form, params: Any, cores: Any, key: jax.Array,
+          requests: jax.Array, slots: jax.Array) -> tuple[Any, Inferred]:
   """Infers a batch; returns the core states of all slots and the results."""
-  columns = slots_lib.device_columns(requests, config)
-  observation = wire.unpack_steps(columns, config).observation
+  steps = wire.unpack_steps(slots_lib.device_columns(requests, form), form)
   words = jax.lax.bitcast_convert_type(
     requests[:, :4 * len(slots_lib.Header._fields)].reshape(len(slots), -1, 4), np.int32)
   header = slots_lib.Header(*jnp.moveaxis(words, 1, 0))
@@ -110,7 +130,7 @@ def _step(policy: Policy, config: AgentConfig, params: Any, cores: types.CoreSta
   # A row's noise depends on its game and its step, not on the rows that it is batched with.
   keys = jax.vmap(lambda seed, number: jax.random.fold_in(jax.random.fold_in(key, seed), number))(
     header.seed, header.number)
-  output = jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
-  cores = jax.tree.map(
-    lambda x, new: x.at[slots].set(new, mode="drop"), cores, output.state)
-  return cores, Inferred(slots_lib.device_answers(output.action), output.log_prob, core)
+  action, log_prob, after = jax.vmap(policy.act, in_axes=(None, 0, 0, 0, 0))(
+    params, keys, header, steps, core)
+  cores = jax.tree.map(lambda x, new: x.at[slots].set(new, mode="drop"), cores, after)
+  return cores, Inferred(slots_lib.device_answers(action), log_prob, core)

@@ -15,12 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
+from starleague.actor.inference import actions
 from starleague.actor.inference import slots as slots_lib
 from starleague.actor.inference.batching import Batcher
 from starleague.actor.inference.model import Inferred, Model
-from starleague.agent import types
-from starleague.agent.config import AgentConfig
-from starleague.agent.vocabulary import Arguments
 from starleague.data import wire
 from starleague.data.records import Records
 
@@ -83,7 +81,7 @@ class _Started(NamedTuple):
 class Service:
   """Answers requests until the caller stops calling `run_once`."""
 
-  def __init__(self, model: Model, batcher: Batcher, transport: Transport, config: AgentConfig,
+  def __init__(self, model: Model, batcher: Batcher, transport: Transport, form: wire.Form,
                on_records: Callable[[Records, np.ndarray], object] | None = None):
     """Takes the parts.
 
@@ -91,16 +89,16 @@ class Service:
       model: with parameters of at least one player.
       batcher: with the sizes of the model.
       transport: of the clients.
-      config: the agent's.
+      form: of the steps, an AgentConfig for the agent's.
       on_records: called with the recorded steps [1, n, ...] of each batch and their players
         [1, n], after its answers were sent. A row is a slot. While it blocks, no request is
         answered: its back-pressure reaches the games.
     """
     self._model, self._batcher, self._transport = model, batcher, transport
-    self._config, self._on_records = config, on_records
+    self._form, self._on_records = form, on_records
     self._started: collections.deque[_Started] = collections.deque()
     self._fetcher = futures.ThreadPoolExecutor(1, "inference")
-    places = slots_lib.slot_format(config)
+    places = slots_lib.slot_format(form)
     self._request_size = places.request
     self._answer_width = (places.answer.stop - places.answer.start) // 4
     self._counts = Served(0, 0, 0)
@@ -197,7 +195,7 @@ class Service:
     self._counts = Served(self._counts.requests + len(slots), self._counts.batches + 1,
                           self._counts.padding + size - len(slots))
     self._record(slots, started.requests[:len(slots)],
-                 slots_lib.unpack_answers(inferred.answers, self._config), inferred.log_prob,
+                 slots_lib.unpack_answers(inferred.answers, self._form), inferred.log_prob,
                  inferred.core)
 
   def _end(self, slots: Sequence[int]) -> None:
@@ -208,19 +206,20 @@ class Service:
     def zeros(spec: Any) -> Any:
       return jax.tree.map(lambda x: np.zeros((len(held), *x.shape), x.dtype), spec)
 
-    action = zeros(types.action_spec(self._config.max_selected))
-    log_prob = Arguments(*[np.zeros(len(held), np.float32)] * len(Arguments._fields))
+    action, log_prob = map(zeros, actions.acted_spec(self._form))
     self._transport.answer(held, np.zeros((len(held), self._answer_width), np.int32))
-    self._record(held, requests, action, log_prob, zeros(types.core_state_spec(self._config)))
+    self._record(held, requests, action, log_prob, zeros(wire.state_spec(self._form)))
 
-  def _record(self, slots: Sequence[int], requests: np.ndarray, action: types.Action,
-              log_prob: Arguments, core: types.CoreState) -> None:
+  def _record(self, slots: Sequence[int], requests: np.ndarray, action: Any, log_prob: Any,
+              core: Any) -> None:
     header = slots_lib.header(requests)
     recorded = np.flatnonzero(header.recorded)
     if self._on_records is None or not recorded.size:
       return
-    columns = slots_lib.host_columns(requests, self._config)
-    wire.set_actions(columns, action, log_prob, self._config)
+    columns = slots_lib.host_columns(requests, self._form)
+    actions.set_actions(columns, action, log_prob, self._form)
     records = Records(row=np.asarray(slots, np.int32), first=header.first != 0,
                       last=header.last != 0, step=columns, core_state=core)
-    self._on_records(*jax.tree.map(lambda x: x[recorded][None], (records, header.player)))
+    # Rows are chosen where some are left out: choosing copies them.
+    rows = recorded if recorded.size < len(slots) else slice(None)
+    self._on_records(*jax.tree.map(lambda x: x[rows][None], (records, header.player)))

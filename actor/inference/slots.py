@@ -1,19 +1,20 @@
 """Slots: the memory through which a game's row and the inference service exchange a step.
 
-A row is one player of one game. Its slot holds a header, the step in the columns of the wire
-format, and the answer. Writing and reading copy bytes only: nothing is serialised or unpickled.
+A row is one player of one game, or one copy of a companion's task. Its slot holds a header, the
+step in the columns of the wire format, and the answer. Writing and reading copy bytes only: nothing
+is serialised or unpickled.
 """
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from starleague.actor.inference import actions
 from starleague.agent import types
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 
 _ALIGNMENT = 64  # bytes of a cache line: slots of two processes share none
@@ -43,16 +44,16 @@ class Format(NamedTuple):
 
 
 @functools.lru_cache(maxsize=16)
-def slot_format(config: AgentConfig) -> Format:
-  """Returns the places of a slot's parts for an agent's steps and actions; cached."""
-  widths = wire.layout(config).widths
+def slot_format(form: wire.Form) -> Format:
+  """Returns the places of a slot's parts for steps of a form and their actions; cached."""
+  widths = wire.layout(form).widths
   end = len(Header._fields) * 4
   columns = {}
   for name in _ORDER:
     start, end = end, end + getattr(widths, name) * getattr(_DTYPES, name).itemsize
     columns[name] = slice(start, end)
   request = _aligned(end, 8)
-  size = request + 4 * _answer_width(config)
+  size = request + 4 * _answer_width(form)
   return Format(columns, request, slice(request, size), _aligned(size, _ALIGNMENT))
 
 
@@ -60,23 +61,24 @@ def _aligned(size: int, alignment: int) -> int:
   return -(-size // alignment) * alignment
 
 
-def _answer_width(config: AgentConfig) -> int:
-  return sum(math.prod(x.shape) for x in types.action_spec(config.max_selected))
+def _answer_width(form: wire.Form) -> int:
+  return sum(math.prod(x.shape) for x in jax.tree.leaves(actions.acted_spec(form)[0]))
 
 
 class Slot:
   """One slot, seen from its game."""
 
-  def __init__(self, memory: np.ndarray, config: AgentConfig):
-    """Takes the slot's memory, [size] uint8, and the agent's config."""
-    places = slot_format(config)
+  def __init__(self, memory: np.ndarray, form: wire.Form):
+    """Takes the slot's memory, [size] uint8, and the form of the steps."""
+    places = slot_format(form)
     self._header = memory[:4 * len(Header._fields)].view(np.int32)
     self._columns = wire.Columns(**{
       name: memory[place].view(getattr(_DTYPES, name)) for name, place in places.columns.items()})
     self._answer = memory[places.answer].view(np.int32)
-    self._spec, self._config = types.action_spec(config.max_selected), config
+    self._leaves, self._structure = jax.tree.flatten(actions.acted_spec(form)[0])
+    self._form = form
 
-  def write(self, header: Header, step: types.Step) -> None:
+  def write(self, header: Header, step: Any) -> None:
     """Writes a request.
 
     Args:
@@ -84,56 +86,88 @@ class Slot:
       step: unbatched numpy arrays; its action and log-probs are not read.
 
     Raises:
-      ValueError: a leaf does not fit the AgentConfig; names it.
+      ValueError: a leaf does not fit the form; names it.
     """
-    wire.check_steps(step, self._config)
+    wire.check_steps(step, self._form)
     self._header[:] = header
     for memory, column in zip(self._columns, wire.pack_steps(step), strict=True):
       memory[:] = column
 
-  def read(self) -> types.Action:
-    """Returns the answer to the last request, in the dtypes of `types.action_spec`."""
+  def read(self) -> Any:
+    """Returns the answer to the last request, in the dtypes of the form's action."""
     leaves, start = [], 0
-    for spec in self._spec:
+    for spec in self._leaves:
       end = start + math.prod(spec.shape)
       leaves.append(self._answer[start:end].astype(spec.dtype).reshape(spec.shape))
       start = end
-    return types.Action(*leaves)
+    return jax.tree.unflatten(self._structure, leaves)
+
+
+class Rows:
+  """All slots of a client as one batch, seen from its game."""
+
+  def __init__(self, memory: np.ndarray, form: wire.Form):
+    """Takes the slots' memory, [n, size] uint8, and the form of the steps."""
+    places = slot_format(form)
+    self._header = memory[:, :4 * len(Header._fields)].view(np.int32)
+    self._columns = host_columns(memory, form)
+    self._answers, self._form = memory[:, places.answer].view(np.int32), form
+
+  def write(self, headers: Header, steps: Any) -> None:
+    """Writes the requests of all slots.
+
+    Args:
+      headers: [n] or one value for all, each.
+      steps: numpy arrays [n, ...]; their actions and log-probs are not read.
+
+    Raises:
+      ValueError: a leaf does not fit the form; names it.
+    """
+    wire.check_steps(steps, self._form)
+    for place, value in enumerate(headers):
+      self._header[:, place] = value
+    for memory, column in zip(self._columns, wire.pack_steps(steps), strict=True):
+      memory[:] = column
+
+  def read(self) -> Any:
+    """Returns the answers to the last requests, leaves [n, ...]."""
+    return unpack_answers(self._answers, self._form)
 
 
 def header(request: np.ndarray) -> Header:
   """Returns the header of requests [..., bytes] uint8: leaves [...] int32."""
   values = request[..., :4 * len(Header._fields)].view(np.int32)
-  return Header(*np.moveaxis(values, -1, 0))
+  return Header(*[values[..., place] for place in range(len(Header._fields))])
 
 
-def host_columns(requests: np.ndarray, config: AgentConfig) -> wire.Columns:
+def host_columns(requests: np.ndarray, form: wire.Form) -> wire.Columns:
   """Returns the steps of requests [n, bytes] uint8 as views of them: columns [n, width]."""
   return wire.Columns(**{
     name: requests[:, place].view(getattr(_DTYPES, name))
-    for name, place in slot_format(config).columns.items()})
+    for name, place in slot_format(form).columns.items()})
 
 
-def device_columns(requests: jax.Array, config: AgentConfig) -> wire.Columns:
+def device_columns(requests: jax.Array, form: wire.Form) -> wire.Columns:
   """Returns `host_columns` of requests [n, bytes] under jit: one array goes to the device."""
   columns = {}
-  for name, place in slot_format(config).columns.items():
+  for name, place in slot_format(form).columns.items():
     dtype, found = getattr(_DTYPES, name), requests[:, place]
     columns[name] = found if dtype == np.uint8 else jax.lax.bitcast_convert_type(
       found.reshape(len(found), -1, dtype.itemsize), dtype)
   return wire.Columns(**columns)
 
 
-def device_answers(action: types.Action) -> jax.Array:
-  """Returns actions [n, ...] as rows [n, width] int32, under jit."""
-  count = action.function.shape[0]
-  return jnp.concatenate([x.reshape(count, -1).astype(jnp.int32) for x in action], axis=1)
+def device_answers(action: Any) -> jax.Array:
+  """Returns actions, a tree of [n, ...], as rows [n, width] int32, under jit."""
+  leaves = jax.tree.leaves(action)
+  return jnp.concatenate(
+    [x.reshape(len(x), -1).astype(jnp.int32) for x in leaves], axis=1)
 
 
-def unpack_answers(answers: np.ndarray, config: AgentConfig) -> types.Action:
-  """Returns answers [n, width] int32 as actions [n, ...] in the dtypes of the spec."""
-  spec = types.action_spec(config.max_selected)
-  ends = np.cumsum([math.prod(x.shape) for x in spec])[:-1]
-  return types.Action(*(
+def unpack_answers(answers: np.ndarray, form: wire.Form) -> Any:
+  """Returns answers [n, width] int32 as actions [n, ...] in the dtypes of the form's action."""
+  leaves, structure = jax.tree.flatten(actions.acted_spec(form)[0])
+  ends = np.cumsum([math.prod(x.shape) for x in leaves])[:-1]
+  return jax.tree.unflatten(structure, [
     part.astype(like.dtype).reshape(len(answers), *like.shape)
-    for part, like in zip(np.split(answers, ends, axis=1), spec, strict=True)))
+    for part, like in zip(np.split(answers, ends, axis=1), leaves, strict=True)])

@@ -26,7 +26,6 @@ from absl import logging
 
 from starleague.actor.inference import slots as slots_lib
 from starleague.actor.inference.service import Polled
-from starleague.agent.config import AgentConfig
 from starleague.data import wire
 
 HELLO = struct.Struct("<8s32sI")  # magic, hash of the slots' format, number of slots
@@ -41,9 +40,9 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 SOCKET = "inference.socket"
 
 
-def format_hash(config: AgentConfig) -> bytes:
-  """Computes 32 bytes that differ if two agents' slots differ."""
-  places = (slots_lib.slot_format(config), wire.layout(config).fields, config.max_selected)
+def format_hash(form: wire.Form) -> bytes:
+  """Computes 32 bytes that differ if the slots of two forms differ."""
+  places = (slots_lib.slot_format(form), wire.layout(form).fields)
   return hashlib.sha256(repr(places).encode()).digest()
 
 
@@ -60,14 +59,14 @@ class _Client:
 class Listener:
   """A `service.Transport` for clients on this machine."""
 
-  def __init__(self, config: AgentConfig, slots: int):
+  def __init__(self, form: wire.Form, slots: int):
     """Starts to listen at `address`.
 
     Args:
-      config: the agent's.
+      form: of the steps, an AgentConfig for the agent's.
       slots: number of slots.
     """
-    self._config, self._format = config, slots_lib.slot_format(config)
+    self._form, self._format = form, slots_lib.slot_format(form)
     self._folder = pathlib.Path(tempfile.mkdtemp(prefix="starleague-"))  # mode 0700
     self.address = str(self._folder / SOCKET)
     self._free = list(range(slots))[::-1]
@@ -205,9 +204,10 @@ class Listener:
     if len(message) != HELLO.size or not message.startswith(MAGIC):
       return "the first message is not that of this version; run the same version here and there"
     _, found, count = HELLO.unpack(message)
-    if found != format_hash(self._config):
-      return ("the game's observations or actions have other sizes; use the same preset as the "
-              f"service, {self._config.name}")
+    if found != format_hash(self._form):
+      same = ("task and system as the service" if isinstance(self._form, wire.StepFormat)
+              else f"preset as the service, {self._form.name}")
+      return f"the game's observations or actions have other sizes; use the same {same}"
     if not 0 < count <= min(MOST_SLOTS, len(self._free)):
       return f"{count} slots are asked for and {len(self._free)} of {self._slots} are free"
     return ""

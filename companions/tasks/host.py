@@ -5,7 +5,7 @@ on one device, and not under `vmap`.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import chex
 import dm_env
@@ -14,22 +14,12 @@ import numpy as np
 from jax.experimental import io_callback
 
 from starleague.agent.types import Array
-from starleague.companions.tasks.task import Task, TaskError, TimeStep
+from starleague.companions.tasks.task import Batch, Task, TaskError, TimeStep
 
 # Observations are stored in few dtypes; wider ones are narrowed.
 _NARROWED = {"float64": "float32", "float16": "float32", "int64": "int32", "int8": "int16",
              "uint16": "int32", "uint32": "int32", "uint64": "int32"}
-_SEEDS = 2**31
-
-
-class Batch(Protocol):
-  """n environments on the host that reset as their episodes end; numpy in, numpy out."""
-
-  def reset(self, seeds: np.ndarray) -> TimeStep:
-    """Starts all episodes, with random numbers of these seeds [n]."""
-
-  def step(self, actions: np.ndarray) -> TimeStep:
-    """Steps all environments."""
+SEEDS = 2**31 - 1  # of an environment: below this number
 
 
 class _State(NamedTuple):
@@ -92,7 +82,7 @@ def make_batch_task(name: str, copies: int, batch: Batch, observation: Any,
 
   def reset(keys: Array) -> tuple[_State, TimeStep]:
     chex.assert_axis_dimension(keys, 0, copies)
-    seeds = jax.vmap(lambda key: jax.random.randint(key, (), 0, _SEEDS - 1))(keys)
+    seeds = jax.vmap(lambda key: jax.random.randint(key, (), 0, SEEDS))(keys)
     count_now, step = io_callback(reset_on_host, (count, results), seeds, ordered=True)
     return _State(count_now), step
 
@@ -103,7 +93,7 @@ def make_batch_task(name: str, copies: int, batch: Batch, observation: Any,
                                   ordered=True)
     return _State(count_now), step
 
-  return Task(name, copies, observation, num_actions, (), reset, step)
+  return Task(name, copies, observation, num_actions, (), reset, step, host=batch)
 
 
 class Environments:
@@ -151,6 +141,22 @@ class Environments:
                         f"{error}") from error
     return TimeStep(jax.tree.unflatten(structure, observations), rewards,
                     1.0 - ended.astype(np.float32), ended)
+
+
+class Scaled:
+  """A `Batch` whose rewards are multiplied."""
+
+  def __init__(self, batch: Batch, scale: float):
+    self._batch, self._scale = batch, scale
+
+  def reset(self, seeds: np.ndarray) -> TimeStep:
+    return self._scaled(self._batch.reset(seeds))
+
+  def step(self, actions: np.ndarray) -> TimeStep:
+    return self._scaled(self._batch.step(actions))
+
+  def _scaled(self, step: TimeStep) -> TimeStep:
+    return step._replace(reward=np.float32(self._scale) * np.asarray(step.reward))
 
 
 def _narrowed(spec: Any) -> jax.ShapeDtypeStruct:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from starleague.companions.tasks import joined
+from starleague.companions.tasks import host, joined
 from starleague.companions.tasks.task import Task, TaskError
 
 # Parameters of every task; each adapter's `TASKS` has those of its own, with their defaults.
@@ -181,4 +181,5 @@ def _scaled(task: Task, scale: float) -> Task:
       return state, step._replace(reward=scale * step.reward)
     return wrapped
 
-  return task._replace(reset=scaled(task.reset), step=scaled(task.step))
+  batch = None if task.host is None else host.Scaled(task.host, scale)
+  return task._replace(reset=scaled(task.reset), step=scaled(task.step), host=batch)

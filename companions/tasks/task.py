@@ -5,7 +5,9 @@ ordered callback, so that one compiled program acts in both.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from starleague.agent.types import Array, Leaf
 from starleague.common.errors import UserError
@@ -24,6 +26,16 @@ class TimeStep(NamedTuple):
   first: Leaf  # [n] bool: the observation is the first of an episode
 
 
+class Batch(Protocol):
+  """n environments on the host that reset as their episodes end; numpy in, numpy out."""
+
+  def reset(self, seeds: np.ndarray) -> TimeStep:
+    """Starts all episodes, with random numbers of these seeds [n]."""
+
+  def step(self, actions: np.ndarray) -> TimeStep:
+    """Steps all environments."""
+
+
 class Task(NamedTuple):
   """An environment as pure functions of n copies.
 
@@ -39,6 +51,8 @@ class Task(NamedTuple):
       without a channel axis, one number. () for numbers and images.
     parts: names and numbers of copies of the tasks that are joined, in the order of the copies;
       () for a single task.
+    host: the environments that `reset` and `step` call on the host; None: they are on JAX, or the
+      task is joined.
   """
 
   name: str
@@ -50,6 +64,7 @@ class Task(NamedTuple):
   step: Callable[[Any, Array, Array], tuple[Any, TimeStep]]
   symbols: tuple[int, ...] = ()
   parts: tuple[tuple[str, int], ...] = ()
+  host: Batch | None = None
 
 
 def part_slices(task: Task) -> dict[str, slice]:

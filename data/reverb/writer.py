@@ -84,6 +84,10 @@ class TrajectoryWriter:
       self.send(self._players[names.reshape(-1)[cut.at]], cut.packed, priority)
     return len(cuts)
 
+  def restart(self, rows: Sequence[int]) -> None:
+    """Drops unfinished trajectories; see `Assembler.restart`."""
+    self._assembler.restart(rows)
+
   def send(self, player: str, packed: wire.Packed, priority: float = 1.0) -> None:
     """Sends one trajectory; raises the errors of `write`, and SignatureMismatchError."""
     self._check(packed)

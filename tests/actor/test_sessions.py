@@ -1,12 +1,15 @@
 """The priority of a process and of the sessions that it starts."""
 
 import functools
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from starleague.actor import sessions
+from tests.processes import runs, wait_until
 
 CODE = """
 import os, sys
@@ -39,3 +42,52 @@ def test_the_priority_of_a_session_is_read_where_the_kernel_groups_it(tmp_path, 
   assert sessions.priority() == 0  # no such file
   (tmp_path / "self-group").write_text(text)
   assert sessions.priority() == expected
+
+
+def start_child(connection):
+  """The main function of a process that starts another one."""
+  child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+  connection.send_bytes(str(child.pid).encode())
+  connection.recv_bytes()
+
+
+def test_the_end_of_a_process_ends_what_it_has_started():
+  led = sessions.LedProcess(start_child, ())
+  assert led.connection.poll(120)
+  child = int(led.connection.recv_bytes())
+  assert os.getsid(child) == led.process.pid
+  led.end(0.0)
+  assert led.process.exitcode is not None
+  wait_until(lambda: not runs(child))
+
+
+def interrupt_itself():
+  os.kill(os.getpid(), signal.SIGINT)
+  return "interrupted"
+
+
+class Interrupting:
+  """An argument whose arrival, before the process leads a session, interrupts the process."""
+
+  def __reduce__(self):
+    return interrupt_itself, ()
+
+
+def tell(connection, argument):
+  """The main function of a process that tells how it takes Ctrl-C now."""
+  blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+  default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+  connection.send_bytes(f"{argument} {blocked} {default}".encode())
+
+
+def test_ctrl_c_during_the_start_is_for_the_parent():
+  led = sessions.LedProcess(tell, (Interrupting(),))
+  assert led.connection.poll(120)
+  assert led.connection.recv_bytes() == b"interrupted False True"
+  led.end(120.0)
+  assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_only_a_started_process_can_end_with_its_parent():
+  with pytest.raises(AssertionError, match="not started by multiprocessing"):
+    sessions.end_with_parent()

@@ -71,6 +71,26 @@ def test_unrolls_overlap_where_the_period_is_shorter(open_tables):
   assert [sorted(starts(batch)) for batch in batches] == [[0, 1, 100, 101, 200, 201, 300, 301]]
 
 
+def test_a_copy_that_restarts_drops_its_unfinished_unroll(open_tables):
+  """Copies 1 and 3 begin again in the second round; `starts` checks that no unroll mixes both."""
+  tables = open_tables(batch_size=2)
+  tables.write(records(0, LENGTH))
+  lives = records(LENGTH, LENGTH), records(40, LENGTH), records(2 * LENGTH, LENGTH), records(
+    40 + LENGTH, LENGTH)
+
+  def mixed(kept, restarted):
+    """Steps of the copies 0 and 2 of one, 1 and 3 of the other."""
+    new = np.array([False, True, False, True])
+    return jax.tree.map(lambda a, b: np.where(new.reshape(1, -1, *[1] * (a.ndim - 2)), b, a),
+                        kept, restarted)
+
+  tables.write(mixed(*lives[:2]), restarted=[1, 3])
+  tables.write(mixed(*lives[2:]))
+  found = [starts(batch) for batch in tables.batches()]
+  assert sorted(found[0]) == [0, 200]
+  assert sorted(sum(found[1:], [])) == [2, 140, 202, 340]
+
+
 def test_a_share_of_a_batch_is_replayed(open_tables):
   tables = open_tables(batch_size=4, replay_share=0.5, replay_size=4, min_replay=4)
   tables.write(records(0, 1 + LENGTH))

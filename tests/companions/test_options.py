@@ -9,6 +9,8 @@ from starleague.companions.options import RunOptions
 @pytest.mark.parametrize("changes, message", [
   ({"steps": 0}, "steps: found 0, expected a number above 0"),
   ({"learning_rate": float("nan")}, "learning_rate: found nan, expected a number above 0"),
+  ({"workers": -1}, "workers: found -1, expected a number at least 0"),
+  ({"workers": 65}, "workers: found 65, expected at most the copies, 64"),
   ({"lag": -1}, "lag: found -1, expected a number at least 0"),
   ({"table": "stack"}, "table: found 'stack', expected one of fifo, uniform, prioritised"),
   ({"optimizer": "sgd"}, "optimizer: found 'sgd', expected one of adam, rmsprop"),

@@ -201,12 +201,3 @@ def test_empty_batch_has_the_axes_that_batch_axes_states():
     assert batch.dtype == one.dtype and batch.shape[axis] == 5 and not batch.any()
     assert np.take(batch, 0, axis).shape == one.shape
   assert not np.any(jax.jit(lambda x: wire.unpack(x, CONFIG).steps.weight)(empty))
-
-
-def test_actions_are_written_into_packed_steps():
-  steps = trajectory(3).steps
-  columns = wire.pack_steps(steps._replace(
-    action=jax.tree.map(np.zeros_like, steps.action),
-    log_prob=jax.tree.map(np.zeros_like, steps.log_prob)))
-  wire.set_actions(columns, steps.action, steps.log_prob, CONFIG)
-  assert_same(columns, wire.pack_steps(steps))

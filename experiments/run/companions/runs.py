@@ -18,12 +18,13 @@ from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec, size
 from starleague.companions.tasks import registry as tasks
 from starleague.companions.tasks.task import Task
+from starleague.companions.workers import actor as hosted
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import supervision
 from starleague.viewers.report import page
 
 # Options that a resumed run may change.
-_MAY_CHANGE = {"steps", "evaluation_episodes", "evaluation_tasks"}
+_MAY_CHANGE = {"steps", "workers", "evaluation_episodes", "evaluation_tasks"}
 OUTCOME = "outcome.json"  # of a finished run
 _REPORT_INTERVAL_S = 1.0
 
@@ -123,10 +124,12 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     The evaluation by part of the task; None if the run was stopped.
 
   Raises:
-    UserError: another program runs it, the run is of another system, or a task is unknown.
+    UserError: another program runs it, the run is of another system, a task is unknown, or
+      workers cannot step it.
   """
   commit = provenance.commit()  # of the code that runs: the tree may move on during the run
   task = tasks.make_task(chosen.options.task, chosen.options.copies, chosen.options.seed)
+  hosted.check(chosen.options, task)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
   others = other_tasks(chosen.options, task)
   with supervision.only_one(run_dir):

@@ -41,6 +41,24 @@ def make_step(number: int = 0) -> types.Step:
                        reward=np.full(len(types.REWARDS), number, np.float32))
 
 
+def random_step(config: agent_config.AgentConfig, seed: int = 0) -> types.Step:
+  """Returns a step of random numbers over the range of each dtype."""
+  rng = np.random.default_rng(seed)
+
+  def leaf(spec):
+    if spec.dtype == np.float32:
+      return rng.normal(size=spec.shape).astype(np.float32)
+    if spec.dtype == np.bool_:
+      return rng.random(spec.shape) < 0.5
+    limits = np.iinfo(spec.dtype)
+    return rng.integers(limits.min, limits.max, spec.shape, endpoint=True, dtype=spec.dtype)
+
+  step = jax.tree.map(leaf, types.step_spec(
+    config.max_entities, config.map_size, config.max_selected))
+  minimap = step.observation.minimap % np.array([255, 4, 2, 5, 2, 2, 2], np.uint8)[:, None, None]
+  return step._replace(observation=step.observation._replace(minimap=minimap))
+
+
 def header(seed: int = 0, number: int = 0, *, player: int = 0, last: bool = False,
            recorded: bool = True) -> Header:
   return Header(int(number == 0), int(last), player, seed, number, int(recorded))

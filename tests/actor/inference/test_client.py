@@ -2,6 +2,8 @@
 
 import contextlib
 
+import jax
+import numpy as np
 import pytest
 
 from starleague.actor.inference import Client, Listener, ServiceError
@@ -57,4 +59,13 @@ def test_an_answer_is_waited_for_until_the_deadline():
     assert client.answered(0.01) == []
     with pytest.raises(ServiceError, match="has not answered for 0.1 s: check its log"):
       client.act({0: (header(), make_step())})
+    client.close()
+
+
+def test_all_slots_ask_at_once(model):
+  with serving(model, SLOTS) as listener:
+    client = connect(listener, 3)
+    steps = jax.tree.map(lambda x: np.stack([x] * 3), make_step())
+    found = client.act_all(header()._replace(seed=np.array([4, 5, 6])), steps)
+    assert found.delay.tolist() == [delay(seed, 0) for seed in (4, 5, 6)]
     client.close()

@@ -1,10 +1,14 @@
 """Core states by slot, the noise of a row, parameters of players, and no recompilation."""
 
+from typing import Any, NamedTuple
+
 import jax
 import numpy as np
 import pytest
 
+from starleague.actor.inference import Model, ServedPolicy
 from starleague.actor.inference import slots as slots_lib
+from starleague.data import wire
 from tests.actor.inference.serving import CONFIG, delay, header, make_model, make_step
 
 PLACES = slots_lib.slot_format(CONFIG)
@@ -86,3 +90,41 @@ def test_a_hundred_batches_compile_nothing():
 def test_a_batch_of_another_size_is_an_error():
   with pytest.raises(KeyError):
     make_model().start(0, [0], requests([header()], size=3))
+
+
+class _Step(NamedTuple):
+  """A step of another system than the agent."""
+
+  seen: Any
+  action: Any
+  behaviour: Any
+  reward: Any
+  discount: Any
+
+
+def test_a_policy_of_steps_of_another_form_is_served():
+  """Its action is what it sees plus the parameter, its state counts, its record has both."""
+  scalar = jax.ShapeDtypeStruct((), np.float32)
+  index = jax.ShapeDtypeStruct((), np.int32)
+  form = wire.StepFormat(_Step(index, index, (scalar, index), scalar, scalar), (scalar,))
+
+  def act(params, key, header, step, state):
+    del key
+    return step.seen + params, (state[0], header.seed), (state[0] + 1,)
+
+  model = Model(ServedPolicy(lambda: (np.zeros((), np.float32),), act), form, 3, [2], np.int32(0),
+                jax.random.key(0))
+  model.set_params(0, np.int32(100))
+  places = slots_lib.slot_format(form)
+  memory = np.zeros((2, places.size), np.uint8)
+  for number in range(3):
+    seen = np.array([number, 10 + number], np.int32)
+    zero = np.zeros(2, np.float32)
+    slots_lib.Rows(memory, form).write(
+      slots_lib.Header(int(number == 0), 0, 0, np.array([7, 8]), number, 1),
+      _Step(seen, 0 * seen, (zero, 0 * seen), zero, zero))
+    found = jax.tree.map(np.asarray, model.start(0, [2, 1], memory[:, :places.request]))
+    np.testing.assert_array_equal(slots_lib.unpack_answers(found.answers, form), 100 + seen)
+    np.testing.assert_array_equal(found.log_prob[0], [number, number])
+    np.testing.assert_array_equal(found.log_prob[1], [7, 8])
+    np.testing.assert_array_equal(found.core[0], [number, number])

@@ -8,24 +8,7 @@ from starleague.actor.inference import slots
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.data import wire
-from tests.actor.inference.serving import CONFIG, make_step
-
-
-def random_step(config, seed=0):
-  rng = np.random.default_rng(seed)
-
-  def leaf(spec):
-    if spec.dtype == np.float32:
-      return rng.normal(size=spec.shape).astype(np.float32)
-    if spec.dtype == np.bool_:
-      return rng.random(spec.shape) < 0.5
-    limits = np.iinfo(spec.dtype)
-    return rng.integers(limits.min, limits.max, spec.shape, endpoint=True, dtype=spec.dtype)
-
-  step = jax.tree.map(leaf, types.step_spec(
-    config.max_entities, config.map_size, config.max_selected))
-  minimap = step.observation.minimap % np.array([255, 4, 2, 5, 2, 2, 2], np.uint8)[:, None, None]
-  return step._replace(observation=step.observation._replace(minimap=minimap))
+from tests.actor.inference.serving import CONFIG, make_step, random_step
 
 
 @pytest.mark.parametrize("config", [CONFIG, agent_config.mini(), agent_config.full()])
@@ -76,3 +59,23 @@ def test_a_step_of_other_sizes_is_refused():
   with pytest.raises(ValueError, match="observation.player"):
     slot.write(slots.Header(1, 0, 0, 0, 0, 1), step._replace(
       observation=step.observation._replace(player=np.zeros(11, np.int32))))
+
+
+def test_rows_write_and_read_all_slots_at_once():
+  places, steps = slots.slot_format(CONFIG), [random_step(CONFIG, seed) for seed in range(3)]
+  memory, one_by_one = np.zeros((2, 3, places.size), np.uint8)
+  for i, step in enumerate(steps):
+    slots.Slot(one_by_one[i], CONFIG).write(slots.Header(1, 0, 2, i, 7, 1), step)
+  rows = slots.Rows(memory, CONFIG)
+  together = jax.tree.map(lambda *x: np.stack(x), *steps)
+  rows.write(slots.Header(1, 0, 2, np.arange(3), 7, 1), together)
+  np.testing.assert_array_equal(memory, one_by_one)
+  memory[:, places.answer] = np.arange(3 * (places.answer.stop - places.answer.start)).reshape(
+    3, -1) % 7
+  found = rows.read()
+  for i in range(3):
+    jax.tree.map(np.testing.assert_array_equal, jax.tree.map(lambda x, i=i: x[i], found),
+                 slots.Slot(memory[i], CONFIG).read())
+  with pytest.raises(ValueError, match="observation.player"):
+    rows.write(slots.Header(1, 0, 0, 0, 0, 1), together._replace(
+      observation=together.observation._replace(player=np.zeros((3, 11), np.int32))))

@@ -121,3 +121,18 @@ def test_continuous_actions_are_refused():
   with pytest.raises(TaskError, match=r"^task 'pull' has continuous actions \(BoundedArray.*force.*"
                                       r"\); these systems play discrete ones only$"):
     make_host_task("pull", 2, Continuous)
+
+
+def test_the_environments_are_those_that_the_task_steps():
+  task = walk()
+  state, first = task.reset(keys())
+  for _ in range(4):
+    state, step = task.step(state, keys(), jnp.array([0, 1, 1]))
+  batch = walk().host
+  np.testing.assert_array_equal(
+    batch.reset(np.asarray(first.observation[1])).observation[0], np.zeros((3, 2)))
+  for _ in range(4):
+    found = batch.step(np.array([0, 1, 1]))
+  assert found.observation[0].tolist() == np.asarray(step.observation[0]).tolist()
+  assert (found.reward.tolist(), found.first.tolist()) == (
+    np.asarray(step.reward).tolist(), np.asarray(step.first).tolist())

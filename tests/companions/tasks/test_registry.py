@@ -62,6 +62,14 @@ def test_scale_multiplies_rewards():
                    for more in ("limit=0", "scale=-2.5"))
   assert np.abs(plain.reward).sum() > 0
   episodes.assert_same(plain._replace(reward=-2.5 * plain.reward), scaled)
+  rewards = []
+  for more in ("limit=0", "scale=-2.5"):
+    host = make_task(f"bsuite-catch:{more}", copies=4).host
+    host.reset(np.arange(4))
+    rewards.append(np.stack([host.step(np.ones(4, int)).reward for _ in range(30)]))
+    assert rewards[-1].dtype == np.float32
+  assert np.abs(rewards[0]).sum() > 0
+  np.testing.assert_array_equal(-2.5 * rewards[0], rewards[1])
 
 
 def test_names_of_a_family():

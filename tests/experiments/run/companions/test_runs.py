@@ -141,3 +141,23 @@ def test_an_unknown_task_is_refused_before_any_work(tmp_path):
     runs.execute(chosen(task="minatar-brakeout"), tmp_path / "run", threading.Event(),
                  lambda *_: None)
   assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
+  ({"workers": -1}, "workers: found -1, expected a number at least 0"),
+  ({"workers": 2, "task": "minatar-breakout"}, "workers: found 2, but task 'minatar-breakout' is "),
+  ({"workers": 2, "task": "bsuite-catch+bsuite-catch"}, "workers: found 2, but task 'bsuite-")])
+def test_impossible_workers_are_refused_before_any_work(tmp_path, changes, message):
+  with pytest.raises(UserError) as error:
+    runs.execute(chosen(**changes), tmp_path / "run", threading.Event(), lambda *_: None)
+  assert str(error.value).startswith(message) and "\n" not in str(error.value)
+  assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_may_have_another_number_of_workers(finished, tmp_path):
+  runs.check(chosen(workers=2), finished[0])
+  config = json.loads((finished[0] / run_files.CONFIG).read_text())
+  del config["workers"]  # as in runs of earlier versions
+  (tmp_path / run_files.CONFIG).write_text(json.dumps(config))
+  runs.check(chosen(), tmp_path)

@@ -26,6 +26,7 @@ from starleague.experiments.run.games import registry, skirmish
 
 AGENT = "agent"  # the name of the run's newest weights
 PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
+_LARGEST_FIRST = ("full", "medium", "small", "mini")  # presets
 _TIERS = ("default", "mini", "large")  # in order of preference
 
 
@@ -52,8 +53,9 @@ def _tier(names: Sequence[str], tier: str | None) -> str:
 
 
 def _pretrained_presets() -> dict[str, str]:
-  """Returns the preset of the pretrained weights of each tier that has some."""
-  return {pretrained.load_origin(name).tier: name for name in pretrained.names()}
+  """Returns the preset of the pretrained weights of each tier that has some: the smallest one."""
+  return {pretrained.load_origin(name).tier: name
+          for name in sorted(pretrained.names(), key=_LARGEST_FIRST.index)}
 
 
 def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,

@@ -50,6 +50,13 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   origin["medium"] = SimpleNamespace(tier="default", mmr=6000)
   with pytest.raises(UserError, match="weights play with .*, the run with"):
     choose_players.choose(("pretrained", "L7"))  # loads mini's, which do not fit
+  origin["small"] = SimpleNamespace(tier="default", mmr=6000)
+  asked = []
+  monkeypatch.setattr(choose_players.pretrained, "load_pretrained",
+                      lambda name: asked.append(name) or weights)
+  with pytest.raises(UserError, match="weights play with"):
+    choose_players.choose(("pretrained", "L7"))
+  assert asked == ["small"]  # the smallest of the tier
   with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
                      "default, mini"):
     choose_players.choose(("pretrained", "L7"), tier="large")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.agent import config as agent_config
 from starleague.agent import make_policy, pretrained, types
 from starleague.common import run_files
 from starleague.common.errors import UserError
@@ -26,7 +27,7 @@ from starleague.experiments.run.games import registry, skirmish
 
 AGENT = "agent"  # the name of the run's newest weights
 PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
-_LARGEST_FIRST = ("full", "medium", "small", "mini")  # presets
+_SMALLEST_FIRST = ("mini", "small", "medium", "full")  # presets
 _TIERS = ("default", "mini", "large")  # in order of preference
 
 
@@ -52,10 +53,12 @@ def _tier(names: Sequence[str], tier: str | None) -> str:
   return _TIERS[0]
 
 
-def _pretrained_presets() -> dict[str, str]:
-  """Returns the preset of the pretrained weights of each tier that has some: the smallest one."""
-  return {pretrained.load_origin(name).tier: name
-          for name in sorted(pretrained.names(), key=_LARGEST_FIRST.index)}
+def _pretrained_presets() -> dict[str, list[str]]:
+  """Returns the presets of the pretrained weights of each tier that has some, smallest first."""
+  found: dict[str, list[str]] = {}
+  for name in sorted(pretrained.names(), key=_SMALLEST_FIRST.index):
+    found.setdefault(pretrained.load_origin(name).tier, []).append(name)
+  return found
 
 
 def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = None,
@@ -72,6 +75,7 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
       a tier without pretrained weights.
   """
   agents: dict[str, replays.Controller] = {}
+  game: GameConfig | None = None
   if AGENT in names:
     if run_dir is None:
       raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
@@ -79,10 +83,11 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   else:
     if run_dir is not None:
       raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
-    game = GAME_CONFIGS[_tier(names, tier)]
-    _require_players(names, game.tier)
+    _require_players(names, _tier(names, tier))
+  played = game.tier if game else _tier(names, tier)
   if PRETRAINED in names:
-    agents[PRETRAINED] = _pretrained_of(game)
+    game, agents[PRETRAINED] = _pretrained_of(played, game)
+  game = game or GAME_CONFIGS[played]
   return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
 
 
@@ -100,18 +105,25 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
     f"agent {run_dir.resolve().name}", parts.policy, params, game, parts.mmr)
 
 
-def _pretrained_of(game: GameConfig) -> replays.Controller:
-  """Returns the controller of the pretrained weights for a game."""
+def _pretrained_of(tier: str,
+                   game: GameConfig | None) -> tuple[GameConfig, replays.Controller]:
+  """Returns the game of the smallest pretrained weights of a tier, and their controller.
+
+  Of a given game, that of a run, it returns the weights that play it.
+  """
   presets = _pretrained_presets()
-  if game.tier not in presets:
-    raise UserError(f"'{PRETRAINED}': tier {game.tier} has no pretrained weights; expected one of "
+  if tier not in presets:
+    raise UserError(f"'{PRETRAINED}': tier {tier} has no pretrained weights; expected one of "
                     f"{', '.join(sorted(presets)) or '(none)'}")
-  weights = pretrained.load_pretrained(presets[game.tier])
-  expected = game_config(game.tier, weights.config)
-  if game != expected:
-    raise UserError(f"'{PRETRAINED}': its weights play with {expected}, the run with {game}")
-  return replays.policy_player(f"pretrained {weights.config.name}", make_policy(weights.config),
-                               weights.params, game, weights.origin.mmr)
+  games = {name: game_config(tier, agent_config.preset(name)) for name in presets[tier]}
+  name = next((name for name in games if game in (None, games[name])), None)
+  if name is None:
+    raise UserError(f"'{PRETRAINED}': its weights play with "
+                    f"{' or '.join(map(str, games.values()))}, the run with {game}")
+  weights = pretrained.load_pretrained(name)
+  return games[name], replays.policy_player(
+    f"pretrained {name}", make_policy(weights.config), weights.params, games[name],
+    weights.origin.mmr)
 
 
 def _require_players(names: Sequence[str], tier: str) -> None:

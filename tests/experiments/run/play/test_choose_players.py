@@ -10,7 +10,12 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.data.z.statistics_library import PlayedGame, StatisticsLibrary
-from starleague.environments.skirmish.rules.tables.tables import DEFAULT_GAME_CONFIG, GAME_CONFIGS
+from starleague.environments.skirmish.rules.tables.tables import (
+  DEFAULT_GAME_CONFIG,
+  GAME_CONFIGS,
+  game_config,
+)
+from starleague.experiments.configs import medium
 from starleague.experiments.run.play import choose_players
 
 
@@ -47,16 +52,24 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
     assert game == DEFAULT_GAME_CONFIG
     player = players[names.index("pretrained")]
     assert (player.name, player.params, player.mmr) == ("pretrained mini", "weights", 6000)
-  origin["medium"] = SimpleNamespace(tier="default", mmr=6000)
-  with pytest.raises(UserError, match="weights play with .*, the run with"):
-    choose_players.choose(("pretrained", "L7"))  # loads mini's, which do not fit
-  origin["small"] = SimpleNamespace(tier="default", mmr=6000)
-  asked = []
-  monkeypatch.setattr(choose_players.pretrained, "load_pretrained",
-                      lambda name: asked.append(name) or weights)
-  with pytest.raises(UserError, match="weights play with"):
-    choose_players.choose(("pretrained", "L7"))
-  assert asked == ["small"]  # the smallest of the tier
+  for preset in (agent_config.medium(), agent_config.small()):  # the smallest of the tier plays
+    origin[preset.name] = SimpleNamespace(tier="default", mmr=5000)
+    monkeypatch.setattr(
+      choose_players.pretrained, "load_pretrained", lambda name: SimpleNamespace(
+        config=agent_config.preset(name), params=name, origin=origin[name]))
+    game, players = choose_players.choose(("pretrained", "L7"))
+    assert game == game_config("default", preset)
+    assert (players[0].name, players[0].params) == (f"pretrained {preset.name}", preset.name)
+  # Beside the agent of a run those play that play its game.
+  settings = choose_players.settings
+  settings.save(settings.complete(medium.get_config().to_dict()), tmp_path / "run")
+  monkeypatch.setattr(choose_players.checkpoints, "load_params", lambda path, config: None)
+  both = ("agent", "pretrained")
+  game, players = choose_players.choose(both, run_dir=tmp_path / "run")
+  assert game == GAME_CONFIGS["default"] and players[1].params == "medium"
+  del origin["medium"]
+  with pytest.raises(UserError, match="weights play with .*max_entities=168.*, the run with .*192"):
+    choose_players.choose(both, run_dir=tmp_path / "run")
   with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
                      "default, mini"):
     choose_players.choose(("pretrained", "L7"), tier="large")

@@ -53,7 +53,8 @@ np.fill_diagonal(points, 0.0)
 played = np.flatnonzero(games.sum(1))
 names = [names[i] for i in played]
 games, points = games[np.ix_(played, played)], points[np.ix_(played, played)]
-anchor = next(i for i, name in enumerate(names) if "main" in name)
+frozen = [player.name for player in players if player.kind == league.HISTORICAL]
+anchor = next(i for i, name in enumerate(names) if name in frozen)
 ratings = league.elo_estimate(points, games, anchor)
 equilibrium = league.nash(payoff.matrix(names, names))
 for i in np.argsort(-ratings.value):

@@ -83,8 +83,17 @@ def _keys(z: types.Statistics) -> list[bytes]:
   return [b"".join(part[i].tobytes() for part in parts) for i in range(len(parts[0]))]
 
 
+def _digest(keys: list[bytes]) -> str:
+  """Returns what tells a store of z from others."""
+  return hashlib.sha256(b"".join(keys)).hexdigest()
+
+
 class Goals:
-  """The goals of a league's exploiters, in one actor."""
+  """The goals of a league's exploiters, in one actor.
+
+  Attributes:
+    weights: [1 + exploiters, M] float32, `Conditioning.goals`.
+  """
 
   def __init__(self, conditioning: Conditioning, exploiters: Sequence[str],
                folder: Callable[[str], pathlib.Path], process: str,
@@ -100,23 +109,18 @@ class Goals:
     """
     keys = _keys(conditioning.z)
     self._rows = {key: row for row, key in reversed(list(enumerate(keys)))}
-    self._digest = hashlib.sha256(b"".join(keys)).hexdigest()
+    self._digest = _digest(keys)
     self._counts = entries_of(np.asarray(conditioning.z.build_order))
     self._exploiters = tuple(exploiters)
     self._paths = {name: folder(name) / FOLDER / f"{process}.npz" for name in exploiters}
     self._played = {name: load(path, self._digest, len(keys))
                     for name, path in self._paths.items()}
     self._clock, self._saved = clock, clock()
-    self._weights = self._draw_by()
+    self.weights = self._draw_by()
 
   def number(self, name: str) -> int:
     """Returns the row of `weights` of a player, `Conditioning.goal`; 0 for one without goals."""
     return 1 + self._exploiters.index(name) if name in self._exploiters else 0
-
-  @property
-  def weights(self) -> np.ndarray:
-    """[1 + exploiters, M] float32, `Conditioning.goals`."""
-    return self._weights
 
   def add(self, names: Sequence[str | None], z: types.Statistics, reward: np.ndarray) -> None:
     """Counts finished games; saves them and changes the weights every `INTERVAL_S`.
@@ -135,7 +139,7 @@ class Goals:
     if now - self._saved < INTERVAL_S:
       return
     self._saved = now
-    self._weights = self._draw_by()
+    self.weights = self._draw_by()
     for name, path in self._paths.items():
       save(path, self._digest, self._played[name])
 
@@ -163,7 +167,6 @@ def ended_games(results: rollouts.Results, learners: Sequence[str], learning: np
 
 def save(path: pathlib.Path, digest: str, played: Played) -> None:
   """Writes an actor's games of a player, atomically; `digest` is that of the store of z."""
-  path.parent.mkdir(parents=True, exist_ok=True)
   with files.replacing(path, "wb") as file:
     np.savez(file, digest=np.array(digest), games=played.games, points=played.points)
 
@@ -193,9 +196,8 @@ def learnt(conditioning: Conditioning, folder: pathlib.Path) -> np.ndarray:
     [M] float32, logarithms.
   """
   keys = _keys(conditioning.z)
-  digest = hashlib.sha256(b"".join(keys)).hexdigest()
-  every = [load(path, digest, len(keys)) for path in sorted((folder / FOLDER).glob("*.npz"))]
   total = nothing_played(len(keys))
-  for each in every:
+  for path in sorted((folder / FOLDER).glob("*.npz")):
+    each = load(path, _digest(keys), len(keys))
     total = Played(total.games + each.games, total.points + each.points)
   return log_weights(entries_of(np.asarray(conditioning.z.build_order)), total)

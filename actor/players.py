@@ -156,7 +156,8 @@ def _step(policy: Policy, params: Any, key: jax.Array, observation: types.Observ
 
 def _valued_step(policy: Policy, params: Any, key: jax.Array, observation: types.Observation,
                  privileged: types.Privileged, core: types.CoreState) -> ValuedOutput:
-  output, values = policy.step_with_values(params, key, observation, privileged, core)
+  output = policy.step(params, key, observation, core)
+  values = policy.values(params, output.state, observation, privileged)
   return ValuedOutput(output.action, output.log_prob, output.state, values[WINLOSS])
 
 

@@ -216,26 +216,26 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
   met = jnp.where(outcome.over, 0.0, state.value.reshape(-1)[row ^ 1])
   units = () if conditioning.objectives is None else jnp.stack(
     [observation.unit_counts, privileged.opponent_unit_counts], axis=1)
-  personal = _personal_rewards(state, conditioning, row, met, units)
-  return _Batch(row, filled, game, observation, privileged, outcome.over,
-                reward.at[:, 0].add(personal), met, units, active)
+  reward = _add_personal(reward, state, conditioning, row, met, units)
+  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, met, units,
+                active)
 
 
-def _personal_rewards(state: RolloutState, conditioning: Conditioning, row: jax.Array,
-                      met: jax.Array, units: Any) -> jax.Array:
-  """Returns the rewards beside the result that the conditioning gives some players, [len(row)]."""
-  total = jnp.zeros(len(row))
+def _add_personal(reward: jax.Array, state: RolloutState, conditioning: Conditioning,
+                  row: jax.Array, met: jax.Array, units: Any) -> jax.Array:
+  """Adds to the result's rewards those that the conditioning gives some players."""
   if conditioning.minimax is not None:
     factor = jnp.asarray(conditioning.minimax)[state.opponent].reshape(-1)[row]
-    total += rewards.minimax_reward(rows.gather(state.met, row), met, factor)
+    reward = reward.at[:, 0].add(
+      rewards.minimax_reward(rows.gather(state.met, row), met, factor))
   if conditioning.objectives is not None:
     number = jnp.asarray(conditioning.objective)[state.opponent].reshape(-1)[row]
     before, first = rows.gather((state.units, state.first), row)
     found = jax.vmap(rewards.objective_reward)(
       before[:, 0], units[:, 0], before[:, 1], units[:, 1],
       jnp.asarray(conditioning.objectives)[number])
-    total += jnp.where(first, 0.0, found)  # units of the start are not built
-  return total
+    reward = reward.at[:, 0].add(jnp.where(first, 0.0, found))  # units of the start are not built
+  return reward
 
 
 def _infer(setup: _Setup, params: Any, key: jax.Array, state: RolloutState,

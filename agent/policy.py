@@ -41,7 +41,7 @@ class UnrollOutput(NamedTuple):
 
 
 class Policy(NamedTuple):
-  """Seven pure functions.
+  """Six pure functions.
 
   init(key) -> params, float32.
   initial_state() -> the core state at the start of a game.
@@ -50,11 +50,9 @@ class Policy(NamedTuple):
   unroll_batch(params, trajectories) -> UnrollOutput of steps [T + 1, B, ...] and initial states
     [B, ...]: logits and baselines [T + 1, B, ...], state [B, ...]. Equals `unroll` vmapped, and is
     faster.
-  step_with_values(params, key, observation, privileged, state) -> StepOutput of `step`, and the
-    five values [5] float32, in the order of types.REWARDS.
-  values(params, state, observation, privileged) -> the five values of a step from the core state
-    after it, so that they may be computed later, and for many steps at once. Of the observation,
-    reads `baselines.OBSERVED` only.
+  values(params, state, observation, privileged) -> the five values [5] float32 of a step, in the
+    order of types.REWARDS, from the core state after it. They may thus be computed later, and for
+    many steps at once. Of the observation, reads `baselines.OBSERVED` only.
   """
 
   init: Callable[[jax.Array], Params]
@@ -62,9 +60,6 @@ class Policy(NamedTuple):
   step: Callable[[Params, jax.Array, types.Observation, types.CoreState], StepOutput]
   unroll: Callable[[Params, types.Trajectory], UnrollOutput]
   unroll_batch: Callable[[Params, types.Trajectory], UnrollOutput]
-  step_with_values: Callable[
-    [Params, jax.Array, types.Observation, types.Privileged, types.CoreState],
-    tuple[StepOutput, jax.Array]]
   values: Callable[
     [Params, types.CoreState, types.Observation, types.Privileged], jax.Array]
 
@@ -87,7 +82,6 @@ def make_policy(config: AgentConfig) -> Policy:
   """
   validate(config)
   init, networks = _transform(config)
-  values = functools.partial(_values, config, networks)
   unroll_batch = functools.partial(_unroll_batch, config, networks)
   return Policy(
     init=init,
@@ -95,7 +89,7 @@ def make_policy(config: AgentConfig) -> Policy:
     step=functools.partial(_step, networks),
     unroll=functools.partial(_unroll, unroll_batch),
     unroll_batch=unroll_batch,
-    step_with_values=functools.partial(_step_with_values, networks, values), values=values)
+    values=functools.partial(_values, config, networks))
 
 
 def _transform(config: AgentConfig) -> tuple[Callable[[jax.Array], Params], _Networks]:
@@ -151,14 +145,6 @@ def _values(config: AgentConfig, networks: _Networks, params: Params, state: typ
             observation: types.Observation, privileged: types.Privileged) -> jax.Array:
   core_output = core.output(config, state)
   return networks.baselines(params, None, core_output, observation, privileged)
-
-
-def _step_with_values(networks: _Networks, values: Callable[..., jax.Array], params: Params,
-                      key: jax.Array, observation: types.Observation,
-                      privileged: types.Privileged,
-                      state: types.CoreState) -> tuple[StepOutput, jax.Array]:
-  step = _step(networks, params, key, observation, state)
-  return step, values(params, step.state, observation, privileged)
 
 
 def _unroll_batch(config: AgentConfig, networks: _Networks, params: Params,

@@ -22,12 +22,8 @@ from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents, z_source
 from starleague.experiments.run.progress import bar
 
-for _name in ("run_dir", "opponents", "match_games", "out", "seed"):
+for _name in ("run_dir", "agent", "opponents", "match_games", "out", "seed"):
   flags.declare_key_flag(_name)
-_AGENT = flags.DEFINE_enum(
-  "agent", saved_agents.IMITATOR,
-  [saved_agents.IMITATOR, saved_agents.INITIAL, saved_agents.TRAINED],
-  "The run's imitator, the weights that reinforcement learning started from, or its newest ones.")
 _LIBRARY = flags.DEFINE_string("library", None, "Library of z. Default: z.npz of the run.")
 _GAMES = flags.DEFINE_integer(
   "arm_games", 200, "Games of each arm against each opponent, half from each side.", lower_bound=2)
@@ -49,13 +45,13 @@ def mmrs_of(texts: list[str]) -> tuple[int, int]:
 
 def main() -> None:
   run_dir, mmrs = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), mmrs_of(_MMRS.value)
-  match_games = 200 if run_flags.MATCH_GAMES.value is None else run_flags.MATCH_GAMES.value
-  for name, games in (("arm_games", _GAMES.value), ("match_games", match_games)):
-    if games % 2:
-      raise settings.SettingsError(f"--{name} must be even (half from each side), found {games}.")
+  match_games, agent = run_flags.match_games(least=0), run_flags.AGENT.value
+  if _GAMES.value % 2:
+    raise settings.SettingsError(
+      f"--arm_games must be even (half from each side), found {_GAMES.value}.")
   config = settings.load(run_dir)
   parts = registry.make_parts(config)
-  params, update = saved_agents.load(parts, run_dir, _AGENT.value)
+  params, update = saved_agents.load(parts, run_dir, agent)
   library = _LIBRARY.value or z_source.library_path(config, run_dir)
   if library is None:
     raise UserError(f"--library: {run_dir} has no library of z, because it imitated no games")
@@ -71,7 +67,7 @@ def main() -> None:
   results.append(path, conditioning.result_rows(found, mmrs, results.last_seconds(path), update))
   if run_flags.OUT.value is not None:
     with files.replacing(run_flags.OUT.value) as file:
-      json.dump({"agent": _AGENT.value, "update": update, "library": str(library),
+      json.dump({"agent": agent, "update": update, "library": str(library),
                  **conditioning.summary(found, mmrs)}, file, indent=1)
 
 

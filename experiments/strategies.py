@@ -28,12 +28,8 @@ from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.progress import bar
 from starleague.viewers import standings
 
-for _name in ("run_dir", "dataset", "match_games", "out", "seed"):
+for _name in ("run_dir", "agent", "dataset", "match_games", "out", "seed"):
   flags.declare_key_flag(_name)
-_AGENT = flags.DEFINE_enum(
-  "told_agent", saved_agents.IMITATOR,
-  [saved_agents.IMITATOR, saved_agents.INITIAL, saved_agents.TRAINED],
-  "The run's imitator, the weights that reinforcement learning started from, or its newest ones.")
 _NAMES = flags.DEFINE_list(
   "strategies", ["rush", "macro", "defence"], "Scripted players whose games give the strategies.")
 _RACE = flags.DEFINE_enum(
@@ -42,9 +38,7 @@ _RACE = flags.DEFINE_enum(
 
 def main() -> None:
   run_dir, names = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), _NAMES.value
-  match_games = 200 if run_flags.MATCH_GAMES.value is None else run_flags.MATCH_GAMES.value
-  if match_games < 2 or match_games % 2:
-    raise UserError(f"--match_games must be even (half from each side), found {match_games}.")
+  match_games, agent = run_flags.match_games(), run_flags.AGENT.value
   if len(names) < 2 or len(set(names)) < len(names):
     raise UserError(f"--strategies: expected two or more different names, found {','.join(names)}")
   config = settings.load(run_dir)
@@ -57,20 +51,20 @@ def main() -> None:
   made = strategies.make(
     strategies.libraries(dataset, names), [spellings[0] for spellings in parts.maps], race,
     parts.mmr, run_flags.SEED.value)
-  params, update = saved_agents.load(parts, run_dir, _AGENT.value)
+  params, update = saved_agents.load(parts, run_dir, agent)
   match = compiled_evaluation.make_match(parts, match_games)
   with bar.Bar("games", len(names) * (len(names) - 1) // 2 * match_games, "games") as shown:
     fixtures, outcomes = strategies.play(
       made, match, params, jax.random.key(run_flags.SEED.value), shown.update)
   table = standings.standing(names, fixtures, outcomes, run_flags.SEED.value)
-  print("\n".join([*standings.lines(f"{_AGENT.value}, update {update}", table), "",
+  print("\n".join([*standings.lines(f"{agent}, update {update}", table), "",
                    standings.opening_line(names, fixtures, outcomes)]))
   shares = league.nash_averaging(table.score).strategy
   print("equilibrium " + " ".join(f"{name}={share:.2f}"
                                   for name, share in zip(names, shares, strict=True)))
   if run_flags.OUT.value is not None:
     with files.replacing(run_flags.OUT.value) as file:
-      file.write(standings.table_csv({_AGENT.value: table}))
+      file.write(standings.table_csv({agent: table}))
 
 
 if __name__ == "__main__":

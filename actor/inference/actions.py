@@ -1,5 +1,6 @@
 """The fields of a step that the service fills: the action, and the record of its policy."""
 
+import functools
 import math
 from typing import Any
 
@@ -8,8 +9,9 @@ import jax
 from starleague.data import wire
 
 
+@functools.lru_cache(maxsize=16)
 def acted_spec(form: wire.Form) -> tuple[Any, Any]:
-  """Returns the specs of a step's action and of the record of the policy that took it."""
+  """Returns the specs of a step's action and of the record of the policy that took it; cached."""
   step, (action, record) = wire.step_spec(form), _acted_fields(form)
   return getattr(step, action), getattr(step, record)
 

@@ -75,7 +75,6 @@ class Slot:
     self._columns = wire.Columns(**{
       name: memory[place].view(getattr(_DTYPES, name)) for name, place in places.columns.items()})
     self._answer = memory[places.answer].view(np.int32)
-    self._leaves, self._structure = jax.tree.flatten(actions.acted_spec(form)[0])
     self._form = form
 
   def write(self, header: Header, step: Any) -> None:
@@ -95,12 +94,7 @@ class Slot:
 
   def read(self) -> Any:
     """Returns the answer to the last request, in the dtypes of the form's action."""
-    leaves, start = [], 0
-    for spec in self._leaves:
-      end = start + math.prod(spec.shape)
-      leaves.append(self._answer[start:end].astype(spec.dtype).reshape(spec.shape))
-      start = end
-    return jax.tree.unflatten(self._structure, leaves)
+    return jax.tree.map(lambda x: x[0], unpack_answers(self._answer[None], self._form))
 
 
 class Rows:

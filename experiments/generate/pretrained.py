@@ -27,8 +27,7 @@ from starleague.experiments.run.parts import saved_agents
 for _name in ("run_dir", "games", "opponents", "seed"):
   flags.declare_key_flag(_name)
 _AGENT = flags.DEFINE_enum(
-  "trained_agent", saved_agents.TRAINED,
-  [saved_agents.IMITATOR, saved_agents.INITIAL, saved_agents.TRAINED],
+  "trained_agent", run_flags.TRAINED, run_flags.AGENTS,
   "The run's newest weights, those that reinforcement learning started from, or its imitator.")
 _COMMIT = flags.DEFINE_string("commit", None, "Commit that trained the run. Default: the current.")
 _OUTPUT = flags.DEFINE_string(

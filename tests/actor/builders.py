@@ -96,7 +96,7 @@ def make_policy(follows_z: bool) -> Policy:
     return types.CoreState(hidden=jnp.zeros((1, 2)), cell=jnp.zeros((1, 2)))
 
   return Policy(init=lambda key: jnp.zeros((), jnp.int32), initial_state=initial_state, step=step,
-                unroll=None, unroll_batch=None, step_with_values=None, values=None)
+                unroll=None, unroll_batch=None, values=None)
 
 
 def scripted(index, key, state, player):

@@ -74,7 +74,7 @@ def counting_policy() -> Policy:
     return types.CoreState(hidden=jnp.zeros((1, 2)), cell=jnp.zeros((1, 2)))
 
   return Policy(init=lambda key: jnp.ones(()), initial_state=initial_state, step=step, unroll=None,
-                unroll_batch=None, step_with_values=None, values=None)
+                unroll_batch=None, values=None)
 
 
 def scripted(index, key, state, player):

@@ -132,12 +132,11 @@ def test_slot_order_does_not_matter():
 
 def test_the_opponents_fall_of_value_is_rewarded():
   """The value of a decision is its number in the game times the player's weight, over 100."""
-  def step_with_values(params, key, observation, privileged, core):
-    output = counting_policy().step(params, key, observation, core)
+  def values(params, core, observation, privileged):
     number = 1.0 + observation.player[0]
-    return output, jnp.zeros(len(types.REWARDS)).at[0].set(params * number / 100)
+    return jnp.zeros(len(types.REWARDS)).at[0].set(params * number / 100)
 
-  policy = counting_policy()._replace(step_with_values=step_with_values)
+  policy = counting_policy()._replace(values=values)
   sizes = players.Sizes(slots=2, matches=1, scripts=0, chunk=1)
   config = rollouts.RolloutConfig(games=3, inference_batch=4, iterations=200)
   run = players.make_rollouts(clockwork(), policy, config, sizes, None, valued=True)

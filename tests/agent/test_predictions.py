@@ -126,7 +126,7 @@ class Acted(NamedTuple):
   """A batch of steps."""
 
   plain: StepOutput  # of `step`
-  output: StepOutput  # of `step_with_values`
+  output: StepOutput  # of `step`, in a program that computes the values too
   values: jax.Array
   made: predictions.Predictions  # in the same program
   unrolled: agent.policy.UnrollOutput
@@ -146,7 +146,8 @@ def acted():
   plain = jax.jit(jax.vmap(policy.step, (None, 0, 0, 0)))(params, keys, observation, state)
 
   def act(key, observation, privileged, state):
-    output, values = policy.step_with_values(params, key, observation, privileged, state)
+    output = policy.step(params, key, observation, state)
+    values = policy.values(params, output.state, observation, privileged)
     return output, values, predictions.predict(output, values[0], observation)
 
   output, values, made = jax.jit(jax.vmap(act))(keys, observation, privileged, state)

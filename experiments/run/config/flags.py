@@ -11,6 +11,7 @@ from absl import flags
 from starleague.common.errors import UserError
 
 MAX_SEED = 2**31 - 1
+IMITATOR, INITIAL, TRAINED = AGENTS = ("imitation", "initial", "trained")  # weights of a run
 T = TypeVar("T")
 
 
@@ -35,6 +36,18 @@ def make_folder(flag: flags.FlagHolder[str]) -> pathlib.Path:
   except OSError as error:
     raise UserError(f"--{flag.name}: {path} cannot be made: {error.strerror}") from error
   return path
+
+
+def match_games(least: int = 2) -> int:
+  """Returns --match_games, 200 by default.
+
+  Raises:
+    UserError: it is odd or less than `least`.
+  """
+  games = 200 if MATCH_GAMES.value is None else MATCH_GAMES.value
+  if games < least or games % 2:
+    raise UserError(f"--match_games must be even (half from each side), found {games}.")
+  return games
 
 
 def is_address(text: str | None) -> bool:
@@ -64,6 +77,9 @@ RUN_DIR = flags.DEFINE_string("run_dir", None, "Directory of the run.")
 DATASET = flags.DEFINE_string(
   "dataset", None, "Folder of the dataset; one that is written must not exist. Imitation reads "
   "several, separated by commas, as one.")
+AGENT = flags.DEFINE_enum(
+  "agent", IMITATOR, AGENTS, "The run's imitator, the weights that reinforcement learning started "
+  "from, or its newest ones.")
 OPPONENTS = flags.DEFINE_list(
   "opponents", None, "Scripted players to meet, a part of the run's. Default: all of them.")
 GAMES = flags.DEFINE_integer(

@@ -12,10 +12,10 @@ from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
 from starleague.league.players import MAIN
 
 # The agents of a run, and where their weights lie.
-IMITATOR, INITIAL, TRAINED = "imitation", "initial", "trained"
 _FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
             TRAINED: run_files.CHECKPOINTS}
 

@@ -75,7 +75,6 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
       a tier without pretrained weights.
   """
   agents: dict[str, replays.Controller] = {}
-  game: GameConfig | None = None
   if AGENT in names:
     if run_dir is None:
       raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
@@ -83,11 +82,11 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
   else:
     if run_dir is not None:
       raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
-    _require_players(names, _tier(names, tier))
-  played = game.tier if game else _tier(names, tier)
+    tier = _tier(names, tier)
+    _require_players(names, tier)
+    game = GAME_CONFIGS[tier]
   if PRETRAINED in names:
-    game, agents[PRETRAINED] = _pretrained_of(played, game)
-  game = game or GAME_CONFIGS[played]
+    game, agents[PRETRAINED] = _pretrained_of(game, of_run=AGENT in names)
   return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
 
 
@@ -105,18 +104,19 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
     f"agent {run_dir.resolve().name}", parts.policy, params, game, parts.mmr)
 
 
-def _pretrained_of(tier: str,
-                   game: GameConfig | None) -> tuple[GameConfig, replays.Controller]:
+def _pretrained_of(game: GameConfig, of_run: bool) -> tuple[GameConfig, replays.Controller]:
   """Returns the game of the smallest pretrained weights of a tier, and their controller.
 
-  Of a given game, that of a run, it returns the weights that play it.
+  Args:
+    game: of the tier.
+    of_run: whether the weights must play this game, because the agent of a run does.
   """
   presets = _pretrained_presets()
-  if tier not in presets:
-    raise UserError(f"'{PRETRAINED}': tier {tier} has no pretrained weights; expected one of "
+  if game.tier not in presets:
+    raise UserError(f"'{PRETRAINED}': tier {game.tier} has no pretrained weights; expected one of "
                     f"{', '.join(sorted(presets)) or '(none)'}")
-  games = {name: game_config(tier, agent_config.preset(name)) for name in presets[tier]}
-  name = next((name for name in games if game in (None, games[name])), None)
+  games = {name: game_config(game.tier, agent_config.preset(name)) for name in presets[game.tier]}
+  name = next((name for name in games if not of_run or games[name] == game), None)
   if name is None:
     raise UserError(f"'{PRETRAINED}': its weights play with "
                     f"{' or '.join(map(str, games.values()))}, the run with {game}")

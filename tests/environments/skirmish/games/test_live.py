@@ -37,7 +37,7 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
     return StepOutput(action, None, None, state + 1)
 
   policy = Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
-                  unroll_batch=None, step_with_values=None, values=None)
+                  unroll_batch=None, values=None)
   agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
   steps = iter(range(99))
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12,
@@ -75,7 +75,7 @@ def _predicting_policy():
     return jnp.stack([value, *[jnp.float32(0)] * 4])
 
   return Policy(init=None, initial_state=lambda: jnp.int32(0), step=step, unroll=None,
-                unroll_batch=None, step_with_values=None, values=values)
+                unroll_batch=None, values=values)
 
 
 def test_predictions_are_recorded_with_the_actions(tmp_path):

@@ -1,6 +1,6 @@
 """CPU time of one request through the inference service's transport, against gRPC.
 
-  python -m benchmarks.inference_transports
+  python -m benchmarks.inference.transports
 
 Both carry the bytes of a step to a thread that copies them and returns the bytes of an action.
 Rounds alternate; CPU time is that of both ends, so that other processes do not count.

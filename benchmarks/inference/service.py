@@ -1,7 +1,7 @@
 """Throughput and latency of the inference service, against the device alone and one at a time.
 
-  python -m benchmarks.inference
-  python -m benchmarks.inference --preset full --games 8 --batches 16 --rounds 3
+  python -m benchmarks.inference.service
+  python -m benchmarks.inference.service --preset full --games 8 --batches 16 --rounds 3
 
 Stand-in games in processes of their own ask for both players at the same time, and ask again as
 soon as they are answered. Rounds of three kinds alternate: the service; the device alone, which is

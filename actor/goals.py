@@ -1,8 +1,7 @@
 """Goals of exploiters: a z for each game, drawn by the scores of games for similar z.
 
-An exploiter with goals plays for the z of its games, as main agents do. It meets those z more often
-with which it beats its opponents. The goals are its search: most z are no use against an agent, and
-each needs few games to show it. Source of the idea: the goal-conditioned exploiters of ROA-Star
+An exploiter with goals plays for the z of its games, as main agents do. It draws those z more often
+with which it beats its opponents. Source of the idea: the goal-conditioned exploiters of ROA-Star
 (Huang et al. 2023, "A robust and opponent-aware league training method for StarCraft II").
 """
 

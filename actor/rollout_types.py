@@ -116,7 +116,8 @@ class RolloutState(NamedTuple):
   flushed: jax.Array  # [games, 2] bool: the terminal observation has been recorded
   waited: jax.Array  # [games, 2] int32: iterations for which a due row has not been inferred
   value: jax.Array  # [games, 2] float32: win-loss value at each row's last decision, 0 before
-  met: jax.Array  # [games, 2] float32: `value` of the opponent, at each row's last observation
+  # [games, 2] float32: `value` of the opponent, at each row's last observation.
+  rival_value: jax.Array
   # [games, 2, 2, types] uint8: own and the opponent's units at each row's last observation; () if
   # `Conditioning.objectives` is None.
   units: Any

@@ -61,7 +61,7 @@ class _Batch(NamedTuple):
   privileged: types.Privileged
   over: types.Array  # bool
   reward: jax.Array  # [.., 5] float32
-  met: jax.Array  # float32: win-loss value of the opponent; 0 at the end
+  rival_value: jax.Array  # float32: win-loss value of the opponent; 0 at the end
   units: Any  # as `RolloutState.units`
   pseudo_active: jax.Array  # [.., 4] bool
 
@@ -125,7 +125,7 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     race=race, side=side, map_index=map_index, pseudo_active=active, z=z,
     opponent=opponents, first=jnp.ones((games, 2), bool),
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32),
-    value=jnp.zeros((games, 2)), met=jnp.zeros((games, 2)),
+    value=jnp.zeros((games, 2)), rival_value=jnp.zeros((games, 2)),
     units=() if conditioning.objectives is None else jnp.zeros(
       (games, 2, 2, NUM_UNIT_TYPES), jnp.uint8))
   return state, start
@@ -213,21 +213,21 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
     winloss, before, privileged.executed, z, observation.game_loop, active)
-  met = jnp.where(outcome.over, 0.0, state.value.reshape(-1)[row ^ 1])
+  rival_value = jnp.where(outcome.over, 0.0, state.value.reshape(-1)[row ^ 1])
   units = () if conditioning.objectives is None else jnp.stack(
     [observation.unit_counts, privileged.opponent_unit_counts], axis=1)
-  reward = _add_personal(reward, state, conditioning, row, met, units)
-  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, met, units,
-                active)
+  reward = _add_personal(reward, state, conditioning, row, rival_value, units)
+  return _Batch(row, filled, game, observation, privileged, outcome.over, reward, rival_value,
+                units, active)
 
 
 def _add_personal(reward: jax.Array, state: RolloutState, conditioning: Conditioning,
-                  row: jax.Array, met: jax.Array, units: Any) -> jax.Array:
+                  row: jax.Array, rival_value: jax.Array, units: Any) -> jax.Array:
   """Adds to the result's rewards those that the conditioning gives some players."""
   if conditioning.minimax is not None:
     factor = jnp.asarray(conditioning.minimax)[state.opponent].reshape(-1)[row]
     reward = reward.at[:, 0].add(
-      rewards.minimax_reward(rows.gather(state.met, row), met, factor))
+      rewards.minimax_reward(rows.gather(state.rival_value, row), rival_value, factor))
   if conditioning.objectives is not None:
     number = jnp.asarray(conditioning.objective)[state.opponent].reshape(-1)[row]
     before, first = rows.gather((state.units, state.first), row)
@@ -275,7 +275,7 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
     state.environment, put(blank, output.action), put(jnp.zeros((games, 2), bool), batch.acts))
   if setup.decider.value is not None:
     state = state._replace(value=put(state.value, setup.decider.value(output)),
-                           met=put(state.met, batch.met))
+                           rival_value=put(state.rival_value, batch.rival_value))
   return state._replace(
     environment=game, core=put(state.core, output.state),
     executed=put(executed, batch.privileged.executed),

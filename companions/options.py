@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+import optax
+
 from starleague.common.errors import UserError
 from starleague.data.reverb import server
 
@@ -123,3 +125,17 @@ class RunOptions:
   def steps_per_iteration(self) -> int:
     """Steps of all copies between two rounds of updates."""
     return self.iterations * self.copies
+
+
+def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
+  """Returns the optimizer of the options, with an adjustable learning rate."""
+  def build(learning_rate: float) -> optax.GradientTransformation:
+    if options.optimizer == RMSPROP:
+      rule = optax.rmsprop(learning_rate, options.decay, options.eps,
+                           momentum=options.momentum or None)
+    else:
+      rule = optax.adam(learning_rate, b1=options.momentum, b2=options.decay, eps=options.eps)
+    clip = [optax.clip_by_global_norm(options.max_norm)] if options.max_norm else []
+    return optax.chain(*clip, rule)
+
+  return optax.inject_hyperparams(build)(learning_rate=options.learning_rate)

@@ -27,7 +27,7 @@ from absl import logging
 
 from starleague.common import compiling, run_files
 from starleague.companions import acting, experience
-from starleague.companions.options import RMSPROP, RunOptions
+from starleague.companions.options import RunOptions, make_optimizer
 from starleague.companions.system import Fixed, System, step_format
 from starleague.companions.tasks import registry as tasks
 from starleague.companions.tasks.task import Task
@@ -78,20 +78,6 @@ class Counts(NamedTuple):
   updates: int = 0
   seconds: float = 0.0  # of training
   cpu_seconds: float = 0.0  # of training, of all cores
-
-
-def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
-  """Returns the optimizer of the options, with an adjustable learning rate."""
-  def build(learning_rate: float) -> optax.GradientTransformation:
-    if options.optimizer == RMSPROP:
-      rule = optax.rmsprop(learning_rate, options.decay, options.eps,
-                           momentum=options.momentum or None)
-    else:
-      rule = optax.adam(learning_rate, b1=options.momentum, b2=options.decay, eps=options.eps)
-    clip = [optax.clip_by_global_norm(options.max_norm)] if options.max_norm else []
-    return optax.chain(*clip, rule)
-
-  return optax.inject_hyperparams(build)(learning_rate=options.learning_rate)
 
 
 def make_learner(system: System, task: Task, options: RunOptions) -> Learner:

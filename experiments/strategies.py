@@ -1,10 +1,10 @@
-"""Plays an agent that is told one strategy against itself told another, and looks for a cycle.
+"""Plays an agent against itself, conditioned on z of different strategies, and looks for a cycle.
 
   python -m starleague.experiments.demonstrate --preset small --players rush,macro,defence \
     --dataset data/strategies --games 400
   python -m starleague.experiments.strategies --run_dir runs/small --dataset data/strategies
 
-A strategy is told by z: those of the recorded games that the player of its name won. Games are
+The z of a strategy are those of the recorded games that the player of its name won. Games are
 mirror matches of one race on all maps, from both sides. Prints scores, ratings with 95% intervals,
 cycles and the equilibrium, and writes the scores of all pairs to --out as CSV.
 """

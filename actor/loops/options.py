@@ -42,7 +42,7 @@ class ActorOptions:
     league_games: of an assignment.
     league_chunk: rows inferred at once with the parameters of one player.
     exploiter_minimax: factor of exploiters' reward for a fall of the opponent's win-loss value.
-    exploiter_goals: whether exploiters play for z that they draw by their scores.
+    exploiter_goals: whether exploiters play for z, drawn by the scores of similar z.
     objectives: rewards for units of a league's players, by name; see `Conditioning.objectives`.
     lease_s: of an assignment.
     evaluation_games: of an evaluator's assignment.

@@ -1,9 +1,11 @@
-"""Impossible options are refused by name."""
+"""Impossible options are refused by name; the optimizer of the options."""
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.companions.options import RunOptions
+from starleague.companions.options import RunOptions, make_optimizer
 
 
 @pytest.mark.parametrize("changes, message", [
@@ -29,3 +31,23 @@ def test_impossible_options_are_refused(changes, message):
 def test_sizes_that_follow_from_others():
   options = RunOptions("catch", unroll_length=40, period=20, batch_size=32, replay_share=0.25)
   assert (options.unroll_period, options.fresh_size, options.steps_per_iteration) == (20, 24, 1280)
+
+
+@pytest.mark.parametrize("changes, expected", [
+  ({}, -0.01),  # Adam: the rate, in the direction of the gradient
+  ({"optimizer": "rmsprop", "decay": 0.75, "eps": 1e-12}, -0.02),  # over the root of 1 - decay
+])
+def test_the_first_step_of_the_optimizer(changes, expected):
+  optimizer = make_optimizer(RunOptions("task", learning_rate=0.01, max_norm=1.0, **changes))
+  gradients = jnp.array([30.0, -40.0])
+  updates, _ = optimizer.update(gradients, optimizer.init(gradients))
+  np.testing.assert_allclose(updates, [expected, -expected], rtol=1e-3)
+
+
+def test_the_optimizer_clips_gradients():
+  optimizer = make_optimizer(RunOptions(
+    "task", learning_rate=1.0, max_norm=1.0, optimizer="rmsprop", decay=0.0, eps=1.0))
+  gradients = jnp.array([30.0, -40.0])
+  updates, _ = optimizer.update(gradients, optimizer.init(gradients))
+  clipped = np.array([0.6, -0.8])
+  np.testing.assert_allclose(updates, -clipped / np.sqrt(clipped ** 2 + 1.0), rtol=1e-5)

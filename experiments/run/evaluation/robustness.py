@@ -42,7 +42,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     exploiters: of each race that the agent plays.
     updates: of all exploiters together.
     minimax: factor of exploiters' reward for a fall of the agent's value; 0: none.
-    pursue: whether exploiters play for z that they draw by their scores.
+    pursue: whether exploiters play for z, drawn by the scores of similar z.
 
   Raises:
     SettingsError: the agent does not start from imitation, as exploiters do, or its game cannot be

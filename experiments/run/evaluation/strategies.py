@@ -1,4 +1,4 @@
-"""An agent that is told one strategy against itself told another: whether learnt play has a cycle.
+"""Matches of an agent against itself, each side conditioned on z of another strategy.
 
 Each strategy is a set of z, of games that a scripted player of its name won.
 """

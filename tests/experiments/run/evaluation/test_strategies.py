@@ -1,4 +1,4 @@
-"""An agent told one strategy against itself told another, on games that are known."""
+"""Matches of an agent that is conditioned on strategies, in games that are known."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def library(kind: int, sides=(0, 1)) -> StatisticsLibrary:
     for side in sides for away in (1, 2, 3)])
 
 
-def test_each_side_is_told_its_strategy():
+def test_each_side_has_z_of_its_strategy():
   kinds = dict(zip(("rush", "macro", "defence"), BUILDINGS, strict=True))
   made = strategies.make(
     {name: library(kind) for name, kind in kinds.items()}, ["first"], TERRAN, 5000, seed=0)

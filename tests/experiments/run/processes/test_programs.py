@@ -75,7 +75,7 @@ def test_a_server_keeps_its_port_when_it_is_restarted(tmp_path):
   server = python_process(tmp_path, "server", code, restarts=1)
   server = server._replace(argv=[*server.argv, Placeholder.PORT], listens=True)
   with Runner([server], backoff_seconds=0.01) as runner:
-    until(lambda: log_of(server))
+    until(lambda: log_of(server).endswith("\n"))  # a line may be written in two parts
     os.kill(runner.pids()["server"], signal.SIGKILL)
     lines = until(lambda: runner.poll() and len(found := log_of(server).split()) == 2 and found)
   assert lines[0] == lines[1]

@@ -45,7 +45,7 @@ league: $(VENV)/.stamp  ## run a league on this machine; ARGS="--help" tells the
 	$(VENV)/bin/python -m starleague.experiments.league --run league $(ARGS)
 
 # Name and games of each dataset.
-OFFLINE := s:200 m:600 l:1800
+OFFLINE := s:241 m:722 l:2165
 
 offline-data: $(VENV)/.stamp  ## record the datasets of docs/offline.md into runs/offline_data
 	for size in $(OFFLINE); do $(VENV)/bin/python -m starleague.experiments.demonstrate \

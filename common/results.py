@@ -157,6 +157,11 @@ def deaths(tags: Mapping[str, Sequence[Row]]) -> dict[str, int]:
           if tag.startswith(DEATHS)}
 
 
+def as_tag(name: str) -> str:
+  """Returns the name of a thing as a part of a tag, which has no commas: semicolons instead."""
+  return name.replace(",", ";")
+
+
 def _format(row: Row) -> str:
   """Returns a row as a line without newline, after checking that it can be read back."""
   tag = row.tag

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent.types import Array
+from starleague.common import results
 from starleague.companions.system import GREEDY, Inputs, Step, System
 from starleague.companions.tasks.task import Task, TimeStep, part_slices
 from starleague.data import wire
@@ -187,5 +188,6 @@ class EpisodeLog:
     for name, recent in self._recent.items():
       if recent:
         returns, lengths = np.mean(recent, axis=0).tolist()
-        found |= {f"return/train{name}": returns, f"length/train{name}": lengths}
+        part = results.as_tag(name)
+        found |= {f"return/train{part}": returns, f"length/train{part}": lengths}
     return found

@@ -73,5 +73,6 @@ def record(run_dir: pathlib.Path, found: Mapping[str, Evaluation], seconds: floa
            updates: int) -> None:
   """Appends an evaluation to the run's results."""
   results.append(run_dir / results.FILE_NAME, [
-    results.Row(seconds, updates, f"return/evaluation{name}", part.mean, part.low, part.high)
+    results.Row(seconds, updates, f"return/evaluation{results.as_tag(name)}", part.mean, part.low,
+                part.high)
     for name, part in found.items()])

@@ -24,6 +24,7 @@ from absl import flags
 from starleague.common import progress
 from starleague.common.errors import UserError
 from starleague.common.text import count
+from starleague.data import packages
 from starleague.data.games import files
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
@@ -66,6 +67,7 @@ def make_record(path: pathlib.Path) -> Record:
 
 def main() -> None:
   path = pathlib.Path(run_flags.given(run_flags.DATASET))
+  packages.require("pyarrow")
   demonstrations.use_cores()
   record = make_record(path)
   games = run_flags.GAMES.value or 1000

@@ -40,8 +40,8 @@ FLOORS = {
     "environments/sc2/server/game/",
     "environments/sc2/server/views/", "environments/sc2/server/sessions/", "environments/sc2/"),
   "data": (
-    "data/trees.py", "data/records.py", "data/wire.py", "data/assembler.py", "data/checkpoints/",
-    "data/reverb/", "data/z/", "data/games/", "data/replays/"),
+    "data/packages.py", "data/trees.py", "data/records.py", "data/wire.py", "data/assembler.py",
+    "data/checkpoints/", "data/reverb/", "data/z/", "data/games/", "data/replays/"),
   "actor": ("actor/inference/", "actor/loops/"),
   "learner": ("learner/losses/", "learner/", "learner/loops/"),
   "companions": ("companions/tasks/", "companions/"),

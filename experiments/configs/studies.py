@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from starleague.common import results
+
 Overrides = Mapping[str, Any]  # values of `--set` keys of `companion`
 
 
@@ -211,7 +213,7 @@ STUDIES = {
     f"boxworld:{_ROOM}", "Box-World, solutions of 1 or 2 boxes", steps=200_000, unroll_length=20,
     batch_size=16, evaluation_tasks="+".join(_SOLUTIONS), **{"relational.entropy_cost": 0.05}
   )._replace(metrics=(Metric(), *(
-    Metric(f"return/evaluation/{name}", f"solved share, {length} to open")
+    Metric(f"return/evaluation/{results.as_tag(name)}", f"solved share, {length} to open")
     for length, name in enumerate(_SOLUTIONS, 1)))),
   "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp"),
 }

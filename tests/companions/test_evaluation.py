@@ -75,8 +75,8 @@ def test_a_single_episode_has_no_interval():
 
 
 def test_evaluations_are_recorded_by_part(tmp_path):
-  evaluation.record(tmp_path, {"/a": Evaluation(1.0, 0.5, 1.5, 9), "": Evaluation(2, 2, 2, 1)},
-                    12.0, 34)
+  evaluation.record(tmp_path, {"/a:b=1,c=2": Evaluation(1.0, 0.5, 1.5, 9),
+                               "": Evaluation(2, 2, 2, 1)}, 12.0, 34)
   assert results.read(tmp_path / results.FILE_NAME) == [
-    results.Row(12.0, 34, "return/evaluation/a", 1.0, 0.5, 1.5),
+    results.Row(12.0, 34, "return/evaluation/a:b=1;c=2", 1.0, 0.5, 1.5),
     results.Row(12.0, 34, "return/evaluation", 2.0, 2.0, 2.0)]

@@ -19,6 +19,7 @@ from starleague.companions.system import inputs_spec, size
 from starleague.companions.tasks import registry as tasks
 from starleague.companions.tasks.task import Task
 from starleague.companions.workers import actor as hosted
+from starleague.data import packages
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import supervision
 from starleague.viewers.report import page
@@ -124,9 +125,10 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
     The evaluation by part of the task; None if the run was stopped.
 
   Raises:
-    UserError: another program runs it, the run is of another system, a task is unknown, or
-      workers cannot step it.
+    UserError: another program runs it, the run is of another system, a task is unknown, workers
+      cannot step it, or Reverb is not installed.
   """
+  packages.require("reverb")
   commit = provenance.commit()  # of the code that runs: the tree may move on during the run
   task = tasks.make_task(chosen.options.task, chosen.options.copies, chosen.options.seed)
   hosted.check(chosen.options, task)

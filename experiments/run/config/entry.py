@@ -17,6 +17,7 @@ from absl import logging as absl_logging
 
 from starleague.common import disk
 from starleague.common.errors import FINAL_STATUS, FinalError, UserError
+from starleague.data import packages
 
 # Errors that a user can fix: the message says how, a traceback would hide it.
 USER_ERRORS = (UserError, OSError)
@@ -48,7 +49,8 @@ def run(main: Callable[..., None], required: Sequence[str] = (),
     keep_own_messages()
     try:
       main(*argv[1:])
-    except Exception as error:
+    except Exception as raised:
+      error = packages.explained(raised)
       if disk.is_full(error):
         _end_of_disk(error)
       if not isinstance(error, USER_ERRORS):

@@ -6,6 +6,7 @@ import sys
 import ml_collections
 
 from starleague.common import run_files
+from starleague.data import packages
 from starleague.experiments.run.processes import league_run, process_runner, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.viewers.league import page as league_page
@@ -29,10 +30,12 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     Whether the run came to its end.
 
   Raises:
+    MissingPackageError: Reverb or pyarrow is not installed.
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league; another
       program runs it.
   """
   ended = False
+  packages.require("reverb", "pyarrow")  # the processes would fail one after the other, and late
   try:
     if league:
       league_run.check(config)

@@ -6,8 +6,9 @@ import sys
 import pytest
 from absl import flags
 
+from starleague.common import results
 from starleague.common.errors import UserError
-from starleague.companions import registry
+from starleague.companions import evaluation, registry
 from starleague.experiments.configs.studies import STUDIES, Arm
 from starleague.experiments.run.companions import runs, studies, system_flags
 from starleague.experiments.run.processes import process_runner
@@ -101,6 +102,21 @@ def test_arms_of_a_study_have_names_of_their_own(study):
   names = [arm.name for arm in study.arms]
   assert bool(study.teachers) == bool(study.teachers_key)
   assert len(set(names)) == len(names) > 1 and len({arm.title for arm in study.arms}) == len(names)
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_the_runs_of_a_study_record_its_metrics(study, tmp_path):
+  for run in studies.make_runs(study, {}, tmp_path):
+    if run.arm.population:
+      continue  # their figures are in the report of the population
+    task, further = run.chosen.options.task, run.chosen.options.evaluation_tasks
+    parts = [*(task.split("+") if "+" in task else ()), *filter(None, further.split("+"))]
+    run.path.mkdir()
+    evaluation.record(run.path, {
+      name: evaluation.Evaluation(1.0, 0.5, 1.5, 9)
+      for name in ("", *(f"/{part}" for part in parts))}, 60.0, 30)
+    tags = {row.tag for row in results.read(run.path / results.FILE_NAME)}
+    assert {metric.tag for metric in study.metrics if metric.tag} <= tags
 
 
 def test_keys_of_a_system_reach_its_arms_only(tmp_path, monkeypatch):

@@ -80,26 +80,39 @@ def play(arguments: argparse.Namespace) -> list[dict[str, Any]]:
   return found
 
 
+def scores(found: list[dict[str, Any]], size: str, run: str,
+           opponent: str | None) -> dict[int, float]:
+  """Returns the scores of a method's runs by seed; without an opponent, the mean over all."""
+  names = OPPONENTS if opponent is None else (opponent,)
+  return {row["seed"]: sum(evaluating.score_of(evaluation.Counts(*row["counts"][name])).value
+                           for name in names) / len(names)
+          for row in found if (row["size"], row["method"]) == (size, run)}
+
+
+def cell(values: list[float]) -> str:
+  """Returns a mean in percent with its 95% t interval."""
+  mean, low, high = (100.0 * x for x in estimates.mean(values))
+  return f"{mean:.1f}" + (f" ({low:.1f} to {high:.1f})" if len(values) > 1 else "")
+
+
 def table(found: list[dict[str, Any]]) -> list[str]:
-  """Returns the mean scores over the seeds with 95% t intervals as lines of Markdown."""
-  def scores(size: str, run: str, opponent: str | None) -> list[float]:
-    names = OPPONENTS if opponent is None else (opponent,)
-    rows = [row for row in found if (row["size"], row["method"]) == (size, run)]
-    return [sum(evaluating.score_of(evaluation.Counts(*row["counts"][name])).value
-                for name in names) / len(names) for row in rows]
-
-  def cell(values: list[float]) -> str:
-    mean, low, high = (100.0 * x for x in estimates.mean(values))
-    return f"{mean:.1f}" + (f" ({low:.1f} to {high:.1f})" if len(values) > 1 else "")
-
+  """Returns the mean scores over the seeds, and differences of equal seeds, as Markdown."""
   columns = (*OPPONENTS, None)
   lines = [f"| data | method | seeds | {' | '.join(OPPONENTS)} | mean |",
            "|---|---|---|" + "---|" * len(columns)]
   for size in sorted({row["size"] for row in found}, key="sml".find):
     for run in (CLONE, *OFFLINE_METHODS):
-      if count := len(scores(size, run, None)):
-        cells = " | ".join(cell(scores(size, run, name)) for name in columns)
+      if count := len(scores(found, size, run, None)):
+        cells = " | ".join(cell(list(scores(found, size, run, name).values())) for name in columns)
         lines.append(f"| {size.upper()} | {run} | {count} | {cells} |")
+    base = {name: scores(found, size, CLONING, name) for name in columns}
+    for run in OFFLINE_METHODS:  # seed by seed: both start from the same clone
+      others = {name: scores(found, size, run, name) for name in columns}
+      seeds = sorted(base[None].keys() & others[None].keys())
+      if run != CLONING and seeds:
+        cells = " | ".join(cell([others[name][seed] - base[name][seed] for seed in seeds])
+                           for name in columns)
+        lines.append(f"| {size.upper()} | {run} - {CLONING} | {len(seeds)} | {cells} |")
   return lines
 
 

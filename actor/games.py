@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from starleague.actor import rewards
+from starleague.actor import behaviour, rewards
 from starleague.actor.inference import Client, Header
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -60,6 +60,7 @@ class Report(NamedTuple):
   build_orders: tuple[tuple[int, ...], ...] = ()  # of each agent, [20], as in types.Statistics
   reason: str = ""  # of a void match
   final: bool = False  # no other game can be played either, for the same reason
+  behaviours: tuple[tuple[float, float, int], ...] = ()  # of each agent, as `behaviour.describe`
 
 
 class Host(Protocol):
@@ -155,6 +156,7 @@ def play(host: Host, client: Client, request: GameRequest, conditioning: GameCon
   state = environment.reset(np.asarray(request.seed), base.make_match_up(
     request.races, request.map_index, request.swap_sides, mmr=(conditioning.mmr, conditioning.mmr)))
   goals = _goals(host, request, conditioning)
+  tracks = [behaviour.start()] * 2
   numbers, steps = [0, 0], 0
   while True:
     outcome = environment.outcome(state)
@@ -163,11 +165,18 @@ def play(host: Host, client: Client, request: GameRequest, conditioning: GameCon
       player: (_header(request, player, numbers[player], bool(outcome.over)),
                _step(environment, state, player, outcome, goals[player], config))
       for player in agents if outcome.over or due[player]}
+    for player, (_, step) in requests.items():
+      tracks[player] = behaviour.follow(
+        tracks[player], step.observation.player, step.privileged.cumulative_score,
+        step.observation.game_loop)
     actions = client.act(requests) if requests else {}
     if outcome.over:
       loop = int(requests[0][1].observation.game_loop)
-      return Report(int(np.sign(np.asarray(outcome.reward)[0])), loop, steps,
-                    tuple(goals[player].build_order for player in agents))
+      orders = [goals[player].build_order for player in agents]
+      return Report(
+        int(np.sign(np.asarray(outcome.reward)[0])), loop, steps, tuple(orders),
+        behaviours=behaviour.describe(
+          np.array(orders), jax.tree.map(lambda *x: np.stack(x), *(tracks[i] for i in agents))))
     if actions:
       steps += len(actions)
       for player in actions:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from starleague.actor import rows
+from starleague.actor.behaviour import Track
 from starleague.agent import types
 from starleague.data.z.conditioning import Conditioning
 
@@ -95,6 +96,7 @@ class Results(NamedTuple):
   race: types.Array  # [.., 2] int32, indices of types.RACES
   side: types.Array  # [.., 2] int32: starting sides
   map_index: types.Array  # int32
+  track: Track | tuple[()] = ()  # [.., 2]; () of games outside the program
 
 
 class RolloutState(NamedTuple):
@@ -121,6 +123,7 @@ class RolloutState(NamedTuple):
   # [games, 2, 2, types] uint8: own and the opponent's units at each row's last observation; () if
   # `Conditioning.objectives` is None.
   units: Any
+  track: Track  # [games, 2]; a scripted player's as its opponent's observations show it
 
 
 class Rollouts(NamedTuple):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from starleague.actor import rewards, rows
+from starleague.actor import behaviour, rewards, rows
 from starleague.actor.rollout_types import (
   COUNTED,
   SELF_PLAY,
@@ -127,7 +127,7 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
     flushed=jnp.zeros((games, 2), bool), waited=jnp.zeros((games, 2), jnp.int32),
     value=jnp.zeros((games, 2)), rival_value=jnp.zeros((games, 2)),
     units=() if conditioning.objectives is None else jnp.zeros(
-      (games, 2, 2, NUM_UNIT_TYPES), jnp.uint8))
+      (games, 2, 2, NUM_UNIT_TYPES), jnp.uint8), track=behaviour.start((games, 2)))
   return state, start
 
 
@@ -281,7 +281,19 @@ def _act(setup: _Setup, state: RolloutState, pending: jax.Array, batch: _Batch,
     executed=put(executed, batch.privileged.executed),
     first=put(state.first, jnp.zeros_like(batch.filled)), flushed=put(state.flushed, batch.last),
     waited=put(jnp.where(pending, state.waited + 1, 0), jnp.zeros(row.shape, jnp.int32)),
-    units=put(state.units, batch.units))
+    units=put(state.units, batch.units), track=_follow(state.track, batch, scripted))
+
+
+def _follow(track: behaviour.Track, batch: _Batch, scripted: jax.Array) -> behaviour.Track:
+  """Follows the players of the batch's rows, and those scripted ones that they play against."""
+  loop = batch.observation.game_loop
+  for row, filled, player, score in (
+      (batch.row, batch.filled, batch.observation.player, batch.privileged.cumulative_score),
+      (batch.row ^ 1, scripted, batch.privileged.opponent_player,
+       batch.privileged.opponent_cumulative_score)):
+    found = behaviour.follow(rows.gather(track, row), player, score, loop)
+    track = rows.scatter(track, row, filled, found)
+  return track
 
 
 def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: RolloutState,
@@ -293,7 +305,8 @@ def _finish_games(setup: _Setup, keys: tuple[jax.Array, jax.Array], state: Rollo
   done = outcome.over & (state.flushed | ~setup.decider.plays(state.opponent)).all(axis=1)
   results = Results(over=done & (state.opponent != COUNTED), opponent=state.opponent,
                     reward=outcome.reward, executed=state.executed, z=state.z,
-                    race=state.race, side=state.side, map_index=state.map_index)
+                    race=state.race, side=state.side, map_index=state.map_index,
+                    track=state.track)
   if not config.restart:
     return state._replace(opponent=jnp.where(done, COUNTED, state.opponent)), results
   opponent_key, game_key = keys

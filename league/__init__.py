@@ -60,19 +60,20 @@ from starleague.league.ratings import (
   relative_population_performance,
   validation_score,
 )
+from starleague.league.ratings.archive import Archive, Behaviour
 from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 from starleague.league.service import Service
 
 __all__ = [
-  "Assignment", "BranchCount", "Coordinator", "Counts", "DRAW", "Estimate", "GameResult",
-  "GamesReport", "GrpcTransport", "HISTORICAL", "Interval", "LEAGUE_EXPLOITER", "LOSS",
-  "LeagueClient", "LeagueError", "LeagueFile", "LeagueUnavailableError", "MAIN", "MAIN_EXPLOITER",
-  "Match", "MatchRules", "NashAverage", "NotableRules", "Options", "Order", "Payoff",
-  "PlayedGame", "Player", "Progress", "Receipt", "Replay", "SCRIPTED", "Service", "SnapshotRule",
-  "SnapshotRules", "UnknownPlayerError", "WIN", "elo_estimate", "elo_expected_score",
-  "elo_ratings", "elo_update", "exploitability", "initial_players", "ladder_estimate",
-  "ladder_expected_score", "ladder_rating", "match", "methods_rules", "minimum_score", "nash",
-  "nash_averaging", "notable", "open_league_file", "pfsp", "posterior_estimate",
-  "pseudocode_rules", "relative_population_performance", "remove_monotonic_suffix",
-  "validation_score", "wilson_interval",
+  "Archive", "Assignment", "Behaviour", "BranchCount", "Coordinator", "Counts", "DRAW",
+  "Estimate", "GameResult", "GamesReport", "GrpcTransport", "HISTORICAL", "Interval",
+  "LEAGUE_EXPLOITER", "LOSS", "LeagueClient", "LeagueError", "LeagueFile",
+  "LeagueUnavailableError", "MAIN", "MAIN_EXPLOITER", "Match", "MatchRules", "NashAverage",
+  "NotableRules", "Options", "Order", "Payoff", "PlayedGame", "Player", "Progress", "Receipt",
+  "Replay", "SCRIPTED", "Service", "SnapshotRule", "SnapshotRules", "UnknownPlayerError", "WIN",
+  "elo_estimate", "elo_expected_score", "elo_ratings", "elo_update", "exploitability",
+  "initial_players", "ladder_estimate", "ladder_expected_score", "ladder_rating", "match",
+  "methods_rules", "minimum_score", "nash", "nash_averaging", "notable", "open_league_file",
+  "pfsp", "posterior_estimate", "pseudocode_rules", "relative_population_performance",
+  "remove_monotonic_suffix", "validation_score", "wilson_interval",
 ]

@@ -28,7 +28,14 @@ from starleague.league.players import (
   SnapshotRules,
   UnknownPlayerError,
 )
-from starleague.league.reporting import MATCHES, GamesReport, Receipt, Report, Reports
+from starleague.league.reporting import (
+  MATCHES,
+  GamesReport,
+  Receipt,
+  Report,
+  Reports,
+  validated_report,
+)
 
 _STARTS = "starts"  # counter
 
@@ -109,6 +116,7 @@ class Coordinator:
     self.payoff = Payoff(path, decay, shared=False)
     self._database = self.payoff.database
     self._database.add(league_file.COMPONENT, league_file.VERSION, league_file.TABLES)
+    self._database.add(*league_file.BEHAVIOURS)
     self._database.check()
     self._file = LeagueFile(self._database)
     self._members = Members(self._database, initial)
@@ -269,15 +277,8 @@ class Coordinator:
     return receipts
 
   def _checked(self, report: GamesReport) -> Report:
-    assignment, games = report
-    self._check(assignment)
-    results = [validated(GameResult(assignment.result_id(each.game), assignment.home,
-                                    assignment.away, each.result, each.time)) for each in games]
-    for each in games:
-      if not 0 <= each.loops < 2 ** 31:
-        raise LeagueError(f"Game {assignment.id}/{each.game}: loops is {each.loops}, expected a "
-                          "count from 0 to 2147483647.")
-    return Report(results, {}, assignment, [each.loops for each in games])
+    self._check(report.assignment)
+    return validated_report(report)
 
   def keep_replay(self, result_id: str, path: str) -> None:
     """Stores the path of the replay of a game; its receipt had reasons.

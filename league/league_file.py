@@ -15,9 +15,12 @@ from starleague.common.database import Database
 from starleague.league import schema
 from starleague.league.leases import Assignment
 from starleague.league.players import LeagueError, Player, is_first_snapshot
+from starleague.league.ratings import archive
 
 COMPONENT = schema.COORDINATOR
 VERSION, TABLES = schema.VERSIONS[COMPONENT], schema.statements(COMPONENT)
+BEHAVIOURS = schema.BEHAVIOURS, schema.VERSIONS[schema.BEHAVIOURS], schema.statements(
+  schema.BEHAVIOURS)  # arguments of `Database.add`
 
 
 class Order(NamedTuple):
@@ -154,6 +157,16 @@ class LeagueFile:
               "SELECT id, home, away, result, time, loops, reasons, path FROM replays "
               "WHERE id = ?1 OR ?1 IS NULL ORDER BY rowid", (identifier,))]
 
+  def behaviours(self) -> list[archive.CellCount]:
+    """Returns the games of players by cell of the archive; none if the file is older or newer."""
+    if (schema.BEHAVIOURS, schema.VERSIONS[schema.BEHAVIOURS]) not in self._rows(
+        "SELECT component, version FROM layout"):
+      return []
+    return [archive.CellCount(player, snapshots, archive.Cell(*cell), games, steps)
+            for player, snapshots, *cell, games, steps in self._rows(
+              "SELECT player, snapshots, opening, army, attack, games, steps FROM behaviours "
+              "ORDER BY player, snapshots, opening, army, attack")]
+
 
 def check_kept(path: str | os.PathLike) -> None:
   """Refuses an existing run without its league file: a new league would mix with its snapshots.
@@ -183,6 +196,7 @@ def open_league_file(path: str | os.PathLike) -> LeagueFile:
     DatabaseFileError: the file is missing, is no league's, is damaged or has another version.
   """
   version = schema.readable_version(path, COMPONENT)
+  schema.readable_version(path, schema.BEHAVIOURS)  # checks its content
   return LeagueFile(Database(path, COMPONENT, version, read_only=True))
 
 
@@ -247,6 +261,17 @@ def count_branches(connection: sqlite3.Connection,
   connection.executemany(
     "INSERT INTO branches VALUES (?, ?, ?, ?) ON CONFLICT (player, branch) DO UPDATE SET "
     "assignments = assignments + excluded.assignments, games = games + excluded.games", counts)
+
+
+def count_behaviours(connection: sqlite3.Connection,
+                     cells: Iterable[tuple[str, archive.Cell]]) -> None:
+  """Counts games by player and cell of the archive, at the present steps of the learners."""
+  connection.executemany(
+    "INSERT INTO behaviours SELECT ?1, COALESCE((SELECT snapshots FROM progress WHERE name = ?1), "
+    "0), ?2, ?3, ?4, 1, (SELECT COALESCE(SUM(steps), 0) FROM progress) WHERE TRUE "
+    "ON CONFLICT (player, snapshots, opening, army, attack) DO UPDATE SET "
+    f"steps = CASE WHEN games < {archive.FEWEST_GAMES} THEN excluded.steps ELSE steps END, "
+    "games = games + 1", ((name, *cell) for name, cell in cells))
 
 
 def insert_replay(connection: sqlite3.Connection, replay: Replay) -> None:

@@ -18,7 +18,7 @@ from starleague.league.players import LeagueError, Player
 from starleague.league.reporting import GamesReport, Receipt
 from starleague.league.shared_files import PIECE_BYTES, FileEntry
 
-SERVICE = "starleague.League1"  # the number changes with the messages
+SERVICE = "starleague.League2"  # the number changes with the messages
 MAX_BYTES = 16 * 2 ** 20
 _MOST_SHOWN = 80  # characters of a refused value
 

@@ -5,7 +5,7 @@ the disk. A report that is refused leaves the others of its transaction as they 
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from starleague.league import evaluation, league_file
@@ -16,7 +16,10 @@ from starleague.league.evaluation import History, NotableRules
 from starleague.league.league_file import LeagueFile, Replay
 from starleague.league.leases import Assignment, Leases
 from starleague.league.members import Members
-from starleague.league.payoff import DRAW, GameResult, Pairs, Payoff
+from starleague.league.payoff import DRAW, GameResult, Pairs, Payoff, validated
+from starleague.league.players import SCRIPTED, LeagueError
+from starleague.league.ratings import archive
+from starleague.league.ratings.archive import Behaviour
 
 LONGEST, MATCHES = "longest", "matches"  # counters
 
@@ -29,12 +32,14 @@ class PlayedGame(NamedTuple):
     result: WIN, DRAW or LOSS of the home player; see `payoff`.
     time: in Unix seconds.
     loops: its length in game loops; 0 if its replay cannot be kept.
+    behaviours: of the home player, and of the away player; empty if they are not known.
   """
 
   game: int
   result: int
   time: float
   loops: int = 0
+  behaviours: tuple[Behaviour, ...] = ()
 
 
 class GamesReport(NamedTuple):
@@ -65,12 +70,35 @@ class Report(NamedTuple):
     assignment: of the games, if they have one. The first result of each of its games counts;
       without an assignment, a result that contradicts an earlier one of its id is refused.
     loops: length of each game, 0 if its replay cannot be kept; empty stands for zeros.
+    behaviours: of each game's players, as in `PlayedGame`; empty: not known.
   """
 
   results: Sequence[GameResult]
   steps: Mapping[str, int]
   assignment: Assignment | None = None
   loops: Sequence[int] = ()
+  behaviours: Sequence[Sequence[Behaviour]] = ()
+
+
+def validated_report(report: GamesReport) -> Report:
+  """Returns the results of an assignment's games.
+
+  Raises:
+    ValueError: a result, a length or a behaviour is impossible.
+  """
+  assignment, games = report
+  results = [validated(GameResult(assignment.result_id(each.game), assignment.home,
+                                  assignment.away, each.result, each.time)) for each in games]
+  for each in games:
+    where = f"Game {assignment.id}/{each.game}"
+    if not 0 <= each.loops < 2 ** 31:
+      raise LeagueError(f"{where}: loops is {each.loops}, expected a count from 0 to 2147483647.")
+    if len(each.behaviours) > 2 or not all(map(archive.is_valid, each.behaviours)):
+      raise LeagueError(
+        f"{where}: behaviours are {list(map(tuple, each.behaviours))}, expected at most two of a "
+        "share from 0 to 1, a supply from 0 and a game loop from -1.")
+  return Report(results, {}, assignment, [each.loops for each in games],
+                [each.behaviours for each in games])
 
 
 class _Staged(NamedTuple):
@@ -180,7 +208,15 @@ class Reports:
     if assignment:
       league_file.count_branches(
         connection, [(assignment.home, assignment.branch, 0, sum(staged.new))])
+    league_file.count_behaviours(connection, self._cells(report, staged.new))
     return _Staged(receipts, staged.pairs, longest)
+
+  def _cells(self, report: Report, new: Sequence[bool]) -> Iterator[tuple[str, archive.Cell]]:
+    """Yields the players of new games with the cells of their behaviours; none of scripts."""
+    for result, counted, found in zip(report.results, new, report.behaviours, strict=False):
+      for name, behaviour in zip((result.home, result.away), found, strict=False):
+        if counted and self._members.get(name).kind != SCRIPTED:
+          yield name, archive.cell(behaviour)
 
   def _notable(self, result: GameResult, loops: int, before: Counts,
                longest: int) -> tuple[str, ...]:

@@ -14,9 +14,11 @@ from typing import NamedTuple
 from starleague.common.database import BUSY_SECONDS, DatabaseFileError
 from starleague.league.leases import MOST_GAMES
 from starleague.league.players import HISTORICAL, KINDS, LEARNING_KINDS, MOST_STEPS
+from starleague.league.ratings.archive import AXES, Cell
 
-PAYOFF, COORDINATOR = "payoff", "coordinator"  # components
-VERSIONS = {PAYOFF: 2, COORDINATOR: 3}
+PAYOFF, COORDINATOR, BEHAVIOURS = "payoff", "coordinator", "behaviours"  # components
+# A file from before a component existed lacks its tables; they are added when it is served.
+VERSIONS = {PAYOFF: 2, COORDINATOR: 3, BEHAVIOURS: 1}
 _OLDER = {PAYOFF: 1, COORDINATOR: 2}  # the same columns without constraints
 _REMEDY = "Restore the file from a mirror, or correct it."
 
@@ -118,13 +120,22 @@ TABLES = {
       _text("reasons"),
       Column("path", "TEXT", "path IS NULL OR typeof(path) = 'text'", "a text or nothing")),
       ("id",), "PRIMARY KEY (id)")),
+  # The games of a player by cell of the archive; the bins of a version's axes never change.
+  BEHAVIOURS: (
+    Table("behaviours", (
+      _text("player"), _count("snapshots"),
+      *(_integer(name, 0, len(axis.labels) - 1)
+        for name, axis in zip(Cell._fields, AXES, strict=True)),
+      _integer("games", 1, 2 ** 63 - 1), _count("steps")),
+          ("player", "snapshots", *Cell._fields),
+          "PRIMARY KEY (player, snapshots, opening, army, attack)", _NO_ROWID),),
 }
 _INDICES = {
   PAYOFF: (
     "CREATE INDEX IF NOT EXISTS results_by_pair ON results (home, away, time)",
     "CREATE INDEX IF NOT EXISTS results_by_time ON results (time)",
     "CREATE INDEX IF NOT EXISTS pairs_by_second ON pairs (second)"),
-  COORDINATOR: (),
+  COORDINATOR: (), BEHAVIOURS: (),
 }
 
 
@@ -154,7 +165,7 @@ def _versions(connection: sqlite3.Connection) -> dict[str, int]:
     return {}
   found = dict(connection.execute("SELECT component, version FROM layout"))
   return {component: found[component] for component, version in VERSIONS.items()
-          if found.get(component) in (version, _OLDER[component])}
+          if found.get(component) in (version, _OLDER.get(component, version))}
 
 
 def readable_version(path: str | os.PathLike, component: str) -> int:

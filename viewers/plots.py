@@ -76,7 +76,6 @@ def band(x: Sequence[float], low: Sequence[float], high: Sequence[float],
 
 def alternative(title: str, figure: Figure) -> str:
   """Returns the text that stands for a plot: its title, and the ends of its curves."""
-  percent = figure["layout"].get("yaxis", {}).get("tickformat") == ".0%"
   named = {trace["name"]: trace for trace in figure["data"] if trace.get("name")}  # smoothed: last
   parts = []
   for name, trace in named.items():
@@ -84,6 +83,8 @@ def alternative(title: str, figure: Figure) -> str:
     if trace["type"] != "scatter" or not values:
       parts.append(name)
       continue
+    axis = figure["layout"].get(trace.get("yaxis", "y").replace("y", "yaxis"), {})
+    percent = axis.get("tickformat") == ".0%"
     first, last = (f"{value:.0%}" if percent else f"{value:.3g}" for value in
                    (values[0], values[-1]))
     parts.append(f"{name} {last}" if first == last else f"{name} {first} to {last}")

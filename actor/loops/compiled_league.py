@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from starleague import league
-from starleague.actor import players, rollouts
+from starleague.actor import behaviour, players, rollouts
 from starleague.actor.goals import Goals, ended_games
 from starleague.actor.loops import compiled_loop, league_connection, match_slots, openings, programs
 from starleague.actor.loops.counts import Counts
@@ -214,7 +214,9 @@ class LeagueCalls:
     ended = self._slots.follow(over, opponent, np.asarray(played.results.reward),
                                np.asarray(played.after))
     self._slots.retire(played.number)
-    self._assignments.add(ended)
+    behaviours = behaviour.of_results(played.results)
+    self._assignments.add([game._replace(behaviours=tuple(found))
+                           for game, found in zip(ended, behaviours, strict=True)])
     self._counts.add(int((row >= 0).sum()), len(ended))
 
   def _add_openings(self, finished: rollouts.Results) -> None:

@@ -66,7 +66,9 @@ class HostedArena:
       report = finished[0].report
       if report.result is None:
         raise UserError(report.reason)
-      return league_evaluator.PlayedGame(report.result, report.loops, self._save)
+      return league_evaluator.PlayedGame(
+        report.result, report.loops, self._save,
+        tuple(league.Behaviour(*each) for each in report.behaviours))
 
     return play
 

@@ -168,7 +168,8 @@ class LeagueMatches:
       if report.result is None:
         self._waiting[game.assignment.home].appendleft(game)
         continue
-      ended.append(Ended(game.assignment, game.number, report.result))
+      ended.append(Ended(game.assignment, game.number, report.result,
+                         tuple(league.Behaviour(*each) for each in report.behaviours)))
       names = (game.assignment.home, game.assignment.away)
       for name, recorded, built in zip(names, request.recorded, report.build_orders, strict=False):
         if recorded:

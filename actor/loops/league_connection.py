@@ -19,6 +19,7 @@ class Ended(NamedTuple):
   assignment: league.Assignment
   game: int  # at least `assignment.games` if the game is surplus: it does not count
   reward: float  # of the home player: 1, 0 or -1
+  behaviours: tuple[league.Behaviour, ...] = ()  # of the home player, then of the away player
 
 
 def connect(coordinator: str, name: str) -> league.LeagueClient:
@@ -80,7 +81,8 @@ class GameReports:
     for game in ended:
       if game.game < game.assignment.games:
         self._ended.setdefault(game.assignment, []).append(
-          league.PlayedGame(game.game, int(np.sign(game.reward)), time.time()))
+          league.PlayedGame(game.game, int(np.sign(game.reward)), time.time(),
+                            behaviours=game.behaviours))
     now = time.monotonic()
     if now - self._reported < REPORT_INTERVAL_S:
       return []

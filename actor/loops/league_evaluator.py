@@ -25,6 +25,7 @@ class PlayedGame(NamedTuple):
   result: int  # WIN, DRAW or LOSS of the first player
   loops: int  # game loops
   save: Callable[[pathlib.Path], object]  # writes its replay
+  behaviours: tuple[league.Behaviour, ...] = ()  # of the first player, then of the second
 
 
 # Plays a game of a match, by its number; the second argument is called at every step.
@@ -112,7 +113,8 @@ class Evaluator:
 
   def _report(self, assignment: league.Assignment, game: int, played: PlayedGame) -> None:
     (receipt,), = self._client.report_games([league.GamesReport(
-      assignment, [league.PlayedGame(game, played.result, time.time(), played.loops)])])
+      assignment, [league.PlayedGame(game, played.result, time.time(), played.loops,
+                                     played.behaviours)])])
     if receipt.reasons:
       name = f"{run_files.REPLAYS}/{assignment.id}-{game}{self._arena.suffix}"
       path = self._run.run_dir / name

@@ -12,6 +12,7 @@ from starleague.agent import types
 from starleague.data import wire
 from starleague.data.assembler import Assembler
 from starleague.environments import base
+from starleague.league.ratings.archive import NEVER
 from tests.actor.inference.serving import CONFIG, delay, make_model, serving
 
 LENGTH = 60
@@ -99,7 +100,8 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
     client.close()
   actions = expected(6, players)
   assert sorted(log[0].acted) == sorted(actions)
-  assert report == games.Report(-1, LENGTH, len(actions), ((0,) * 20,) * players)
+  assert report == games.Report(-1, LENGTH, len(actions), ((0,) * 20,) * players,
+                                behaviours=((0.0, 0.0, NEVER),) * players)
   steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *records)
   assert steps.row.size == len(actions) + players  # and the terminal observations
   assert steps.last.sum() == players and steps.first.sum() == players
@@ -156,7 +158,8 @@ def test_a_failed_game_is_void_and_the_next_one_is_played():
               games.GameRequest("terran:hard", 2, replay="three"))
   with serving(make_model(2), 2) as listener:
     games.serve(pipe, lambda: host, listener.address, store(), CONFIG)
-  played = games.Report(-1, LENGTH, len(expected(2, 1)), ((0,) * 20,))
+  played = games.Report(-1, LENGTH, len(expected(2, 1)), ((0,) * 20,),
+                        behaviours=((0.0, 0.0, NEVER),))
   assert pipe.reports == [games.Report(None, reason="the game hangs"), played, played]
   assert host.bots == ["zerg:easy", "terran:hard", "terran:hard"] and host.closed == 2
   assert host.saved == ["three"]
@@ -187,6 +190,33 @@ def store(*orders):
     wanted[:len(order)] = order
     rows.append(blank._replace(build_order=wanted))
   return games.GameConditioning(6200, jax.tree.map(lambda *x: np.stack(x), *rows), pseudo_scale=0.5)
+
+
+def fights(log):
+  """An army of a unit with supply 3 from loop 10; player 1 has killed a unit at loop 20."""
+  made = environment(log)
+
+  def observe(state, player):
+    observation, privileged = made.observe(state, player)
+    army = [types.PLAYER_COLUMNS.index(name) for name in ("food_army", "army_count")]
+    observation.player[army] = (3, 1) if state.loop >= 10 else (0, 0)
+    killed = types.SCORE_COLUMNS.index("killed_value_units")
+    privileged.cumulative_score[killed] = 50 * (player == 1 and state.loop >= 20)
+    return observation, privileged
+
+  return made._replace(observe=observe)
+
+
+def test_a_report_has_the_behaviours_of_its_agents():
+  log = []
+  with serving(make_model(2), 2) as listener:
+    client = Client(listener.address, CONFIG, 2)
+    report = games.play(Host(fights(log)), client, games.GameRequest(seed=6), store(), CONFIG)
+    client.close()
+  loops = [loop for player, loop, _ in expected(6, 2) if player == 1]
+  first = min([loop for loop in loops if loop >= 20], default=LENGTH)
+  assert report.behaviours == ((0.0, 3.0, NEVER), (0.0, 3.0, first))
+  assert games.decode(games.Report, games.encode(report)) == report
 
 
 def test_z_is_that_of_the_starting_side_and_its_distance_is_rewarded():

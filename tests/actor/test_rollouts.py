@@ -183,3 +183,53 @@ def test_the_policy_is_told_the_mmr():
     state = program(True, CHUNKS).init(
       jax.random.key(5), jnp.ones(6, jnp.int32), unconditional(1, mmr))
     np.testing.assert_array_equal(state.environment.mmr, np.full((6, 2), mmr))
+
+
+ARMY = [types.PLAYER_COLUMNS.index(name) for name in ("food_army", "army_count")]
+KILLED = types.SCORE_COLUMNS.index("killed_value_structures")
+
+
+def fighting():
+  """Player 0 has an army of supply 4 and 2 units from loop 100, player 1 one of half the supply.
+
+  Player 1 has killed a structure at loop 200.
+  """
+  made = clockwork()
+
+  def seen(state, player):
+    large = state.loop >= 100
+    army = jnp.where(large, jnp.array([4, 2]) // jnp.array([1 + player, 1]), 0)
+    return army, jnp.where((player == 1) & (state.loop >= 200), 150, 0)
+
+  def observe(state, player):
+    observation, privileged = made.observe(state, player)
+    (army, killed), (other, lost) = seen(state, player), seen(state, 1 - player)
+    return (observation._replace(player=observation.player.at[jnp.array(ARMY)].set(army)),
+            privileged._replace(
+              cumulative_score=privileged.cumulative_score.at[KILLED].set(killed),
+              opponent_player=privileged.opponent_player.at[jnp.array(ARMY)].set(other),
+              opponent_cumulative_score=privileged.opponent_cumulative_score.at[KILLED].set(lost)))
+
+  return made._replace(observe=observe)
+
+
+def test_results_hold_the_behaviour_of_both_players():
+  """Also of a scripted one, as its opponent observes it; games that follow start again."""
+  run = rollouts.make_rollouts(fighting(), counting_policy(), CONFIG, scripted)
+  state = run.init(jax.random.key(4), jnp.array([0, 0, 0, 1, 1, 2]), NO_Z)
+  outputs = []
+  for _ in range(2):
+    state, *output = run.run(jnp.ones(()), state, jnp.array([0.5, 0.25, 0.25]), NO_Z)
+    outputs.append(jax.tree.map(np.asarray, output))
+  records, results = jax.tree.map(lambda *x: np.concatenate(x), *outputs)
+  over, track = results.over, results.track
+  assert over.sum() > 6
+  assert (track.supply[over] == [4, 2]).all() and (track.units[over] == 2).all()
+  assert (track.attack[over][:, 0] == -1).all()
+  rows, loops = records.row.reshape(-1), records.step.observation.game_loop.reshape(-1)
+  for game in range(CONFIG.games):
+    end = np.flatnonzero(over[:, game])[0]
+    seer = 2 * game + int(results.opponent[end, game] == 0)
+    until = (end + 1) * CONFIG.inference_batch
+    own = loops[:until][rows[:until] == seer]
+    assert track.attack[end, game, 1] == own[own >= 200][0]

@@ -40,6 +40,15 @@ def test_masks_cover_the_vocabulary_and_differ_by_workers_and_supply():
   assert not (build_order.IN_BUILD_ORDER & ~build_order.BUILT).any()
 
 
+@pytest.mark.parametrize(("name", "structure"), [
+  ("Barracks", True), ("SupplyDepot", True), ("FactoryTechLab", True), ("Lair", True),
+  ("OrbitalCommand", True), ("Marine", False), ("SCV", False), ("Archon", False),
+  ("Overseer", False), ("Nuke", False), ("BarracksFlying", False)])
+def test_structures(name, structure):
+  assert has(build_order.STRUCTURES, name) == structure
+  assert not (build_order.STRUCTURES & ~build_order.BUILT).any()
+
+
 def test_types_that_train_and_build_functions_name_are_built():
   for name, category in zip(v.FUNCTIONS.names, v.CATEGORIES, strict=True):
     unit = name.split("_")[1] if category in ("train", "build") else ""

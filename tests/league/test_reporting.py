@@ -11,6 +11,7 @@ from starleague.league.coordinator import Coordinator
 from starleague.league.league_file import BranchCount, Replay, open_league_file
 from starleague.league.payoff import DRAW, LOSS, WIN, GameResult
 from starleague.league.players import Player
+from starleague.league.ratings.archive import NEVER, Behaviour, CellCount
 from starleague.league.reporting import GamesReport, PlayedGame, Receipt
 
 MAIN, RIVAL, EXPLOITER = "zerg-main-0", "terran-main-0", "zerg-main_exploiter-0"
@@ -171,3 +172,57 @@ def test_players_may_join_later(league):
   league.set_steps("newcomer", 201)
   report(league, league.matches("newcomer", 1, 2)[0], (0, DRAW, 0.))
   assert [order.snapshot for order in league.orders()] == ["newcomer-0001"]
+
+
+RUSH, LATE = Behaviour(0.2, 1.0, 1000), Behaviour(0.4, 2.0, NEVER)
+
+
+def behaviours(league):
+  return open_league_file(league.payoff.path).behaviours()
+
+
+def test_behaviours_are_counted_by_player_and_cell_once(league):
+  league.set_steps(MAIN, 40)
+  league.set_steps(RIVAL, 2)
+  assignment = against(league, MAIN, FIRST)
+  games = [PlayedGame(game, WIN, 1., 0, (RUSH, LATE)) for game in range(2)]
+  for _ in range(2):  # a repeated report changes nothing
+    league.report_games([GamesReport(assignment, games)])
+  assert behaviours(league) == [
+    CellCount(MAIN, 0, (1, 1, 0), 2, 42), CellCount(FIRST, 0, (3, 3, 7), 2, 42)]
+  league.set_steps(MAIN, 60)
+  later = [PlayedGame(2, WIN, 1., 0, (RUSH,)), PlayedGame(3, WIN, 1.)]  # not known
+  league.report_games([GamesReport(assignment, later)])
+  league.set_steps(MAIN, 80)
+  league.report_games([GamesReport(assignment, [PlayedGame(4, WIN, 1., 0, (RUSH, RUSH))])])
+  assert behaviours(league) == [
+    CellCount(MAIN, 0, (1, 1, 0), 4, 62),  # the steps of its third game
+    CellCount(FIRST, 0, (1, 1, 0), 1, 82), CellCount(FIRST, 0, (3, 3, 7), 2, 42)]
+
+
+def test_games_after_a_snapshot_are_counted_apart_and_those_of_scripts_not_at_all(league):
+  league.add_player(Player("L5", players.SCRIPTED))
+  assignment = against(league, MAIN, FIRST)
+  league.report_games([GamesReport(assignment, [PlayedGame(0, WIN, 1., 0, (RUSH, RUSH))])])
+  league.report_many([], {MAIN: 250})
+  league.report(GameResult("due", MAIN, FIRST, WIN, 1.))
+  (order,) = league.orders(MAIN)
+  league.complete(order.id)
+  league.report_games([GamesReport(assignment, [PlayedGame(1, WIN, 1., 0, (RUSH, RUSH))])])
+  scripted = next(each for each in league.evaluation_matches(50, 1, among=[MAIN, "L5"])
+                  if "L5" in each[1:3])
+  home = scripted.home == "L5"
+  league.report_games([GamesReport(scripted, [
+    PlayedGame(0, DRAW, 1., 0, (RUSH, LATE) if home else (LATE, RUSH))])])
+  assert [each[:4] for each in behaviours(league)] == [
+    (MAIN, 0, (1, 1, 0), 1), (MAIN, 1, (1, 1, 0), 1), (MAIN, 1, (3, 3, 7), 1),
+    (FIRST, 0, (1, 1, 0), 2)]
+
+
+@pytest.mark.parametrize("found", [
+  (Behaviour(1.1, 1.0, 8),), (Behaviour(0.0, -1.0, 8),), (Behaviour(0.0, 1.0, -2),), (RUSH,) * 3])
+def test_impossible_behaviours_are_refused(league, found):
+  assignment = against(league, MAIN, FIRST)
+  with pytest.raises(ValueError, match=r"Game .*/0: behaviours are .*, expected at most two of a"):
+    league.report_games([GamesReport(assignment, [PlayedGame(0, WIN, 1., 0, found)])])
+  assert league.payoff.results(MAIN, FIRST).games == 0 and behaviours(league) == []

@@ -9,6 +9,7 @@ from starleague.league import players, schema
 from starleague.league.coordinator import Coordinator
 from starleague.league.league_file import open_league_file
 from starleague.league.payoff import DRAW, LOSS, WIN, GameResult, Payoff
+from starleague.league.ratings.archive import Behaviour, Cell, CellCount
 from starleague.league.reporting import GamesReport, PlayedGame
 
 MAIN, EXPLOITER, FIRST = "zerg-main-0", "zerg-main_exploiter-0", "zerg-main-0-0000"
@@ -53,7 +54,8 @@ def filled(path):
   """A file with rows in every table."""
   league = start(path)
   one, _ = league.matches(EXPLOITER, 2, 3, holder="actor")
-  league.report_games([GamesReport(one, [PlayedGame(0, WIN, 1.5, 700)])], "actor")
+  league.report_games([GamesReport(one, [
+    PlayedGame(0, WIN, 1.5, 700, (Behaviour(0.2, 1.5, 1008),))])], "actor")
   league.report_many([GameResult(f"g{i}", MAIN, FIRST, outcome, float(i))
                       for i, outcome in enumerate([WIN, WIN, DRAW, LOSS])], {MAIN: 250})
   league.pause(FIRST)
@@ -64,10 +66,12 @@ def filled(path):
 def make_older(path):
   """Rebuilds the file's tables as the older version made them, with the same rows."""
   connection = sqlite3.connect(path)
-  tables = [table for each in schema.TABLES.values() for table in each]
+  tables = [table for each in (schema.PAYOFF, schema.COORDINATOR) for table in schema.TABLES[each]]
   rows = {table.name: connection.execute(f"SELECT * FROM {table.name}").fetchall()
           for table in tables}
   assert all(rows.values())
+  connection.execute("DROP TABLE behaviours")  # it came later
+  connection.execute("DELETE FROM layout WHERE component = 'behaviours'")
   for table in tables:
     connection.execute(f"DROP TABLE {table.name}")
   for statement in OLDER:
@@ -83,7 +87,7 @@ def make_older(path):
 def content(path):
   connection = sqlite3.connect(path)
   found = {table.name: connection.execute(f"SELECT * FROM {table.name}").fetchall()
-           for each in schema.TABLES.values() for table in each}
+           for each in (schema.PAYOFF, schema.COORDINATOR) for table in schema.TABLES[each]}
   connection.close()
   return found
 
@@ -145,6 +149,7 @@ def test_an_older_file_opens_with_all_its_rows_and_gets_constraints(tmp_path):
   make_older(path)
   assert content(path) == before
   assert len(open_league_file(path).players()) == 5  # a reader needs no migration
+  assert open_league_file(path).behaviours() == []
   reader = Payoff(path, read_only=True)
   assert reader.results(MAIN, FIRST) == (4, 2, 1, 1)
   reader.close()
@@ -170,10 +175,37 @@ def test_new_files_refuse_invalid_values(tmp_path):
   path = filled(tmp_path / "league.sqlite")
   connection = sqlite3.connect(path)
   for statement in ("UPDATE players SET kind = 'wizard'", "UPDATE progress SET steps = 'abc'",
-                    "UPDATE results SET result = 7", "UPDATE replays SET loops = -1"):
+                    "UPDATE results SET result = 7", "UPDATE replays SET loops = -1",
+                    "UPDATE behaviours SET army = 5", "UPDATE behaviours SET games = 0"):
     with pytest.raises(sqlite3.IntegrityError, match="CHECK constraint failed"):
       connection.execute(statement)
   connection.close()
+
+
+def test_edited_behaviours_are_refused_and_those_of_another_version_left_out(tmp_path):
+  path = filled(tmp_path / "league.sqlite")
+  assert open_league_file(path).behaviours() == [
+    CellCount(EXPLOITER, 0, Cell(1, 2, 0), 1, 0)]
+  edit(path, "UPDATE behaviours SET attack = 8")
+  for opening in (start, open_league_file):
+    with pytest.raises(DatabaseFileError, match="column attack: expected an integer from 0 to 7"):
+      opening(path)
+  edit(path, "UPDATE layout SET version = 2 WHERE component = 'behaviours'")
+  assert open_league_file(path).behaviours() == []
+  with pytest.raises(DatabaseFileError, match="behaviours of version 1, found version 2"):
+    start(path)
+
+
+def test_a_file_without_behaviours_gets_their_table(tmp_path):
+  path = filled(tmp_path / "league.sqlite")
+  edit(path, "DROP TABLE behaviours")
+  edit(path, "DELETE FROM layout WHERE component = 'behaviours'")
+  assert open_league_file(path).behaviours() == []
+  league = start(path)
+  (one, *_), behaviour = league.matches(EXPLOITER, 1, 3, holder="actor"), Behaviour(0.0, 1.0, -1)
+  league.report_games([GamesReport(one, [PlayedGame(2, WIN, 1.5, 0, (behaviour,))])], "actor")
+  league.close()
+  assert [each.cell for each in open_league_file(path).behaviours()] == [(0, 1, 7)]
 
 
 def test_a_payoff_alone_is_migrated(tmp_path):

@@ -11,6 +11,7 @@ from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Progress, Replay
 from starleague.league.players import Player
 from starleague.league.ratings import Estimate
+from starleague.league.ratings.archive import CellCount
 
 KIND_NAMES = {
   kinds.MAIN: "main agent", kinds.MAIN_EXPLOITER: "main exploiter",
@@ -38,6 +39,7 @@ class Facts(NamedTuple):
     replays: games whose replays are worth keeping, oldest first.
     curves: rows of results files by tag, in order of time: of the run as a whole by its name, and
       of its learners by theirs.
+    behaviours: games of players by cell of the archive.
   """
 
   name: str
@@ -53,6 +55,7 @@ class Facts(NamedTuple):
   branches: Sequence[BranchCount]
   replays: Sequence[Replay]
   curves: Mapping[str, Mapping[str, Sequence[Row]]]
+  behaviours: Sequence[CellCount] = ()
 
   @property
   def learners(self) -> list[Player]:

@@ -86,7 +86,8 @@ class LeagueReader:
       resets=frozenset(order.snapshot for order in orders if order.reset),
       paused=frozenset(league.paused()), playing=len(league.assignments()), games=games,
       points=points, ratings=elo_estimate(points, games, anchor), anchor=anchor,
-      branches=league.branches(), replays=league.replays(), curves=self._curves())
+      branches=league.branches(), replays=league.replays(), curves=self._curves(),
+      behaviours=league.behaviours())
 
 
 class Newest(Generic[T]):

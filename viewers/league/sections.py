@@ -6,7 +6,7 @@ from typing import NamedTuple
 from starleague.common.results import Row
 from starleague.common.text import count, duration
 from starleague.league.league_file import Replay
-from starleague.viewers.league import figures, matrix
+from starleague.viewers.league import archive_figures, figures, matrix
 from starleague.viewers.league.facts import Facts, kind_name
 from starleague.viewers.plots import Figure, Style
 from starleague.viewers.report import figures as report_figures
@@ -127,6 +127,13 @@ def sections(facts: Facts) -> list[Section]:
   if opened:
     found.append(Section("openings", "Openings", "Share of each player's latest games.",
                          [Panel("", opened)]))
+  filled = archive_figures.archive_of(facts)
+  if filled.points:
+    found.append(Section(
+      "archive", "Archive of behaviours", archive_figures.NOTE,
+      [Panel("Best quality by army, opening (rows) and first kill",
+             archive_figures.heat_map(facts, filled)),
+       Panel("Coverage and QD score", archive_figures.curves(filled))]))
   return found
 
 

@@ -210,7 +210,7 @@ def _compiled(decide: Decide | DecideAndRecord, max_selected: int) -> Any:
 def record(controllers: tuple[Controller, Controller], seed: int, *,
            game: GameConfig = DEFAULT_GAME_CONFIG, match_up: base.MatchUp | None = None,
            max_steps: int | None = None, predictions: bool = False,
-           on_step: Callable[[], object] = lambda: None) -> Replay:
+           on_step: Callable[[LiveGame], object] = lambda live: None) -> Replay:
   """Plays a game and returns its replay.
 
   Args:
@@ -221,7 +221,7 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
       controllers'.
     max_steps: stops after this many environment steps; the tier's own limit if not given.
     predictions: whether the replay holds the predictions of agents.
-    on_step: called after each environment step.
+    on_step: called with the game after each environment step.
 
   Raises:
     ValueError: a seed out of range, or arguments that `make_skirmish` rejects.
@@ -235,8 +235,22 @@ def record(controllers: tuple[Controller, Controller], seed: int, *,
     due = np.flatnonzero(live.due).tolist()
     live.step({player: players[player].act(live, player) for player in due},
               {player: players[player].predictions for player in due})
-    on_step()
+    on_step(live)
   return live.replay((controllers[0].name, controllers[1].name))
+
+
+@functools.cache
+def _columns(game: GameConfig) -> Any:
+  rules = tables.make_rules(*game)
+  return jax.jit(lambda state: (
+    observation.player_columns(rules, state), observation.score_columns(state)))
+
+
+def columns(live: LiveGame) -> tuple[np.ndarray, np.ndarray]:
+  """Returns both players' PLAYER_COLUMNS [2, 10] and SCORE_COLUMNS [2, 13], int32."""
+  with jax.default_device(live.device):
+    player, score = _columns(live.game)(live.state)
+    return np.asarray(player), np.asarray(score)
 
 
 @functools.cache

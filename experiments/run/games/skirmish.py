@@ -9,6 +9,7 @@ import ml_collections
 import numpy as np
 
 from starleague import agent, league
+from starleague.actor import behaviour
 from starleague.actor.loops import engines
 from starleague.actor.loops.league_evaluator import PlayedGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
@@ -16,7 +17,7 @@ from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.environments.skirmish.bots import players as bots
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.games import dm_environment, replays
+from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants, tables, tiers
 from starleague.environments.skirmish.rules.tables.tables import GameConfig, game_config
@@ -85,6 +86,24 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
     check_known(key, names, known)
 
 
+class _Follower:
+  """Follows the behaviour of both players of a live game, at every step."""
+
+  def __init__(self) -> None:
+    self._track = behaviour.start((2,))
+    self._state: Any = None
+
+  def follow(self, game: live.LiveGame) -> None:
+    """Follows the game to its present state."""
+    self._state = game.state
+    self._track = behaviour.follow(self._track, *live.columns(game), game.state.loop)
+
+  def behaviours(self) -> tuple[league.Behaviour, ...]:
+    """Returns the behaviours of both players."""
+    return () if self._state is None else behaviour.describe(
+      np.asarray(self._state.executed.build_order), self._track)
+
+
 class SkirmishArena:
   """Matches of a league's evaluator; see `league_evaluator.Arena`."""
 
@@ -110,15 +129,22 @@ class SkirmishArena:
     def play(game: int, on_step: Callable[[], object]) -> PlayedGame:
       match_up = dm_environment.draw_match_up(
         self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
+      follower = _Follower()
+
+      def follow(game: live.LiveGame) -> None:
+        follower.follow(game)
+        on_step()
+
       replay = replays.record(
         (first, second), int(self._random.integers(2**31)), game=self._game, match_up=match_up,
-        predictions=self._predictions, on_step=on_step)
+        predictions=self._predictions, on_step=follow)
       result = {0: league.WIN, 1: league.LOSS}.get(replay.winner, league.DRAW)
 
       def save(path: pathlib.Path) -> None:
         replays.save(path, replay)
 
-      return PlayedGame(result, replay.steps * constants.LOOPS_PER_STEP, save)
+      return PlayedGame(
+        result, replay.steps * constants.LOOPS_PER_STEP, save, follower.behaviours())
 
     return play
 

@@ -117,9 +117,12 @@ def test_games_are_reported_by_assignment_and_void_ones_are_played_again(source,
   assert matches.next_request() is None
   assert first.recorded == (True, True)
   matches.handle([Finished(first, Report(None, reason="it hangs")),
-                 Finished(second, Report(-1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)
+                 Finished(second, Report(-1, 900, 7, ((18,) * 20, (0,) * 20),
+                                         behaviours=((1.0, 0.0, -1), (0.0, 2.0, 80))))], 7)
   (report,) = client.reported
   assert [(game.game, game.result) for game in report.games] == [(1, -1)]
+  assert report.games[0].behaviours == (
+    league.Behaviour(1.0, 0.0, -1), league.Behaviour(0.0, 2.0, 80))
   assert client.renewed == {report.assignment}
   again = matches.next_request()
   matches.handle([Finished(again, Report(1, 900, 7, ((18,) * 20, (0,) * 20)))], 7)

@@ -82,6 +82,16 @@ def test_games_are_reported_together_every_few_seconds(now):
   assert len(client.reported) == 1 and client.renewed == [[SECOND]] * 2  # nothing is sent twice
 
 
+def test_behaviours_are_reported(now, monkeypatch):
+  client, sent = Client(), []
+  monkeypatch.setattr(client, "report_games", sent.extend)
+  reports = league_connection.GameReports(client)
+  behaviours = league.Behaviour(0.2, 1.0, 900), league.Behaviour(0.0, 0.0, -1)
+  now[0] += league_connection.REPORT_INTERVAL_S
+  reports.add([Ended(FIRST, 0, 1.0, behaviours), Ended(FIRST, 1, 1.0)], [])
+  assert [game.behaviours for game in sent[0].games] == [behaviours, ()]
+
+
 def test_assignments_that_are_not_renewed_are_lost(now):
   client = Client()
   client.lost = {FIRST.id}

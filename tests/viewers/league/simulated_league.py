@@ -20,6 +20,7 @@ from starleague.league import league_file
 from starleague.league import players as kinds
 from starleague.league.league_file import BranchCount, Order, Progress, Replay
 from starleague.league.players import Player
+from starleague.league.ratings import archive
 from starleague.viewers.league.facts import Facts, anchor_of
 
 STEPS = 190e9  # of each learner, as in 44 days at 50,000 a second
@@ -87,7 +88,8 @@ def simulate(snapshots: int, seed: int = 0, known: float = 0.7, name: str = "sim
   return Facts(
     name, tuple(players), progress, frozenset(resets), frozenset(), 0, games, points,
     league.elo_estimate(points, games, anchor), anchor, _branches(learners),
-    _replays(players, rng), {player.name: _rows(player, rng) for player in learners})
+    _replays(players, rng), {player.name: _rows(player, rng) for player in learners},
+    _behaviours(players, len(learners), rng))
 
 
 def _play(policies: list[_Policy], known: float,
@@ -117,6 +119,23 @@ def _replays(players: list[Player], rng: np.random.Generator) -> list[Replay]:
   return found
 
 
+def _behaviours(players: list[Player], learners: int,
+                rng: np.random.Generator) -> list[archive.CellCount]:
+  """Returns the games of snapshots by cell; those of later steps attack earlier."""
+  found = {}
+  for player in players:
+    if player.parent is None:
+      continue
+    share = player.steps / STEPS
+    for _ in range(6):
+      where = archive.cell(archive.Behaviour(
+        float(rng.beta(2, 5)), float(rng.gamma(4, 0.4)),
+        archive.NEVER if rng.random() < 0.1 else int(rng.gamma(4, 1200 * (1.3 - share)))))
+      found[player.name, where] = archive.CellCount(
+        player.name, 0, where, int(rng.integers(1, 40)), learners * player.steps)
+  return [found[key] for key in sorted(found)]
+
+
 def _rows(player: Player, rng: np.random.Generator, number: int = 300) -> dict[str, list[Row]]:
   """Returns the results rows of a learner by tag."""
   share = (1 + np.arange(number)) / number
@@ -138,6 +157,7 @@ def write(run_dir: str | os.PathLike[str], facts: Facts) -> None:
   folder = pathlib.Path(run_dir)
   payoff = league.Payoff(folder / LEAGUE)
   payoff.database.add(league_file.COMPONENT, league_file.VERSION, league_file.TABLES)
+  payoff.database.add(*league_file.BEHAVIOURS)
   with payoff.database.transaction() as connection:
     for number, player in enumerate(facts.players, 1):
       if player.steps:  # a snapshot of a learner; others are there at the start
@@ -152,6 +172,9 @@ def write(run_dir: str | os.PathLike[str], facts: Facts) -> None:
     league_file.count_branches(connection, facts.branches)
     for replay in facts.replays:
       league_file.insert_replay(connection, replay)
+    connection.executemany("INSERT INTO behaviours VALUES (?, ?, ?, ?, ?, ?, ?)", [
+      (each.player, each.snapshots, *each.cell, each.games, each.steps)
+      for each in facts.behaviours])
     payoff.write(connection, _pairs(facts))
   payoff.close()
   for name, tags in facts.curves.items():

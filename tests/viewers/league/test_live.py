@@ -140,5 +140,5 @@ def test_a_port_in_use_is_an_error(served):
 def test_a_browser_draws_the_live_page(served, tmp_path):
   _, address = served
   dom = browser.dump(address, tmp_path / "profile", budget=8000)
-  assert len(re.findall(r'class="[^"]*js-plotly-plot', dom)) == 11 and "data-pairs" in dom
+  assert len(re.findall(r'class="[^"]*js-plotly-plot', dom)) == 13 and "data-pairs" in dom
   assert "protoss-league_exploiter-1" in dom and "data-replay=\"game-0\"" in dom

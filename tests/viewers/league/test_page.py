@@ -31,7 +31,7 @@ def test_the_page_is_self_contained_and_escapes_names(text, facts):
 
 def test_the_page_has_all_plots(text):
   assert [plot["data"][0]["type"] for plot in pages.plots_of(text)] == (
-    ["image", "scatter", "scatter", "bar"] + ["scatter"] * 6 + ["bar"])
+    ["image", "scatter", "scatter", "bar"] + ["scatter"] * 6 + ["bar", "heatmap", "scatter"])
 
 
 def test_plotly_is_held_once_and_compressed(text):

@@ -24,6 +24,7 @@ def run_dir(facts, tmp_path_factory):
 def test_the_facts_of_a_run(run_dir, facts):
   found = reading.LeagueReader(run_dir).facts()
   assert sorted(found.branches) == sorted(facts.branches)
+  assert found.behaviours == facts.behaviours and len(found.behaviours) > 100
   for field in ("name", "players", "resets", "anchor", "replays"):
     assert getattr(found, field) == getattr(facts, field), field
   np.testing.assert_array_equal(found.games, facts.games)

@@ -29,7 +29,9 @@ def test_key_figures(facts):
 def test_sections_in_order(facts):
   found = sections.sections(facts)
   assert [section.name for section in found] == [
-    "matrix", "ratings", "family", "learners", "matchmaking", "learning", "throughput", "openings"]
+    "matrix", "ratings", "family", "learners", "matchmaking", "learning", "throughput", "openings",
+    "archive"]
+  assert "with 3 games in it" in found[-1].note and "200 cells" in found[-1].note
   assert [panel.sortable for section in found for panel in section.panels].count(True) == 1
   assert "protoss-main-0-0000 has rating 0" in found[1].note
   titles = [panel.title for panel in found[5].panels]
@@ -38,7 +40,7 @@ def test_sections_in_order(facts):
 
 
 def test_what_is_not_recorded_is_left_out(facts):
-  found = sections.sections(facts._replace(branches=[], curves={}))
+  found = sections.sections(facts._replace(branches=[], curves={}, behaviours=[]))
   assert [section.name for section in found] == ["matrix", "ratings", "family", "learners"]
   tiles = sections.key_figures(facts._replace(branches=[], curves={}))
   assert [tile.name for tile in tiles] == ["players", "snapshots", "agent steps learnt"]

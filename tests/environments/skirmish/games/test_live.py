@@ -41,7 +41,7 @@ def test_a_policy_controls_a_player_and_keeps_its_memory():
   agent = replays.policy_player("counter", policy, constants.LOOPS_PER_STEP)
   steps = iter(range(99))
   replay = replays.record((replays.scripted_player("passive"), agent), 0, max_steps=12,
-                          on_step=lambda: next(steps))
+                          on_step=lambda live: next(steps))
   assert next(steps) == 12
   assert replay.players == ("passive", "counter")
   mine = replay.player == 1

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from starleague import league
-from starleague.agent import types
+from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.bots import scripts
-from starleague.environments.skirmish.games import replays
+from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.rules.tables import tiers
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry, skirmish
+from starleague.league.ratings.archive import NEVER
 
 MAIN = league.Player("main", league.MAIN, "terran")
 SCRIPT = league.Player("rusher", league.SCRIPTED)
@@ -37,16 +38,27 @@ def test_the_opponents_index_chooses_the_script(monkeypatch):
   assert [names[i] for i in drawn] == ["builder", "passive"]
 
 
+# A game at loop 1200 in which player 0 has built a barracks and a marine, and has killed a unit.
+_ORDER = np.zeros((2, 20), np.uint8)
+_ORDER[0, :2] = [vocabulary.UNIT_TYPES.index(name) for name in ("Barracks", "Marine")]
+GAME = modules.SimpleNamespace(state=modules.SimpleNamespace(
+  loop=np.int32(1200), executed=modules.SimpleNamespace(build_order=_ORDER)))
+
+
 @pytest.mark.parametrize("winner, result", [(0, league.WIN), (1, league.LOSS), (-1, league.DRAW)])
 def test_a_match_alternates_sides_and_has_the_first_players_result(
     winner, result, monkeypatch, tmp_path):
   recorded = []
 
   def record(players, seed, *, game, match_up, predictions, on_step):
-    on_step()
+    on_step(GAME)
     recorded.append((players, seed, bool(match_up.swap_sides), predictions))
     return modules.SimpleNamespace(winner=winner, steps=10)
 
+  columns = np.zeros((2, 10), np.int32), np.zeros((2, 13), np.int32)
+  columns[0][0, [types.PLAYER_COLUMNS.index(name) for name in ("food_army", "army_count")]] = 3, 2
+  columns[1][0, types.SCORE_COLUMNS.index("killed_value_units")] = 50
+  monkeypatch.setattr(live, "columns", lambda game: columns)
   monkeypatch.setattr(replays, "record", record)
   monkeypatch.setattr(replays, "scripted_player", lambda name, game: name)
   monkeypatch.setattr(replays, "policy_player", lambda name, policy, params, game, mmr: params)
@@ -56,6 +68,7 @@ def test_a_match_alternates_sides_and_has_the_first_players_result(
   steps, play = [], arena.match([MAIN, SCRIPT], ["weights", None])
   played = [play(game, lambda: steps.append(1)) for game in range(2)]
   assert [each.result for each in played] == [result] * 2 and len(steps) == 2
+  assert [each.behaviours for each in played] == [((0.5, 1.5, 1200), (0.0, 0.0, NEVER))] * 2
   assert [each[0] for each in recorded] == [("weights", "rusher")] * 2
   assert [each[2] for each in recorded] == [False, True] and recorded[0][1] != recorded[1][1]
   assert [each[3] for each in recorded] == [bool(winner)] * 2  # off by default

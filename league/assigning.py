@@ -12,7 +12,7 @@ import numpy as np
 from starleague.league import matchmaking
 from starleague.league.evaluation import LeastKnownPairs
 from starleague.league.leases import EVALUATION, EVALUATION_POOL, Assignment, Leases
-from starleague.league.matchmaking import Draw, Match, MatchRules, Opponents
+from starleague.league.matchmaking import Draws, Match, MatchRules, Opponents
 from starleague.league.members import Members
 from starleague.league.payoff import Payoff
 from starleague.league.players import LeagueError, Player
@@ -45,11 +45,11 @@ class Assigner:
     self._payoff, self._leases, self._rules, self._seed = payoff, leases, rules, seed
     self._half_life_s, self._own_rules = half_life_s, dict(own_rules)
     self._scores, self._roster = payoff.table(), members.roster
-    self._makers: dict[str, Callable[[Draw], Match]] = {}  # by player
+    self._makers: dict[str, Callable[[Draws], Match]] = {}  # by player
     self._number, self._start, self._issued = number, start, 0
     self._members = members
     self._pairs: tuple[Sequence[Player], LeastKnownPairs] | None = None
-    self._make_draws(number + 1 - (number + 1) % _BLOCK)
+    self._make_draws(number + 1)
     self._unwritten: list[Assignment] = []
     self._requests: dict[str, list[Assignment]] = {}
     self._lock, self._evaluating = threading.Lock(), threading.Lock()
@@ -57,37 +57,39 @@ class Assigner:
   def match(self, name: str) -> Match:
     """Returns the next match of a learning player."""
     with self._lock:
-      return self._match(name)
+      return self._match(self._maker(name))
 
-  def _match(self, name: str) -> Match:
-    make = self._makers.get(name) if self._members.roster is self._roster else None
+  def _maker(self, name: str) -> Callable[[Draws], Match]:
+    """Returns the function that makes the matches of a player."""
+    if self._members.roster is not self._roster:
+      self._roster, self._makers = self._members.roster, {}
+    make = self._makers.get(name)
     if make is None:
-      make = self._make_maker(name)
+      rules = self._own_rules.get(name, self._rules)
+      make = self._makers[name] = Opponents(
+        self._members.get(name), self._roster, self._scores, rules).match
+    return make
+
+  def _match(self, make: Callable[[Draws], Match]) -> Match:
     number = self._number + 1
-    row = number % _BLOCK
-    if number - row != self._block:
-      self._make_draws(number - row)
+    row = number - self._block
+    if row >= _BLOCK:
+      row = self._make_draws(number)
     try:
-      match = make(iter(self._first_draws[row]).__next__)
+      match = make(iter(self._first_draws[row]))
     except StopIteration:
-      match = make(iter(self._draws[row].tolist()).__next__)
+      match = make(iter(self._draws[row].tolist()))
     self._number = number
     return match
 
-  def _make_maker(self, name: str) -> Callable[[Draw], Match]:
-    home, roster = self._members.get(name), self._members.roster
-    if roster is not self._roster:
-      self._roster, self._makers = roster, {}
-    make = self._makers[name] = Opponents(
-      home, roster, self._scores, self._own_rules.get(name, self._rules)).match
-    return make
-
-  def _make_draws(self, block: int) -> None:
-    """Makes the draws of matches `block` to `block` + _BLOCK - 1."""
-    generator = np.random.default_rng((self._seed, _MATCH, block // _BLOCK))
+  def _make_draws(self, number: int) -> int:
+    """Makes the draws of a block of matches; returns the place of match `number` in it."""
+    block, row = divmod(number, _BLOCK)
+    generator = np.random.default_rng((self._seed, _MATCH, block))
     self._draws = generator.random((_BLOCK, matchmaking.MOST_DRAWS))
     self._first_draws = self._draws[:, :_FIRST_DRAWS].tolist()
-    self._block = block
+    self._block = number - row  # its first match
+    return row
 
   def assign(self, home: Player, count: int, games: int, holder: str,
              request: str) -> list[Assignment]:
@@ -102,7 +104,8 @@ class Assigner:
     """
     def make() -> list[Assignment]:
       found = self._take(home.name, count, holder)
-      new = [self._match(home.name) for _ in range(count - len(found))]
+      make_match = self._maker(home.name)
+      new = [self._match(make_match) for _ in range(count - len(found))]
       return found + self._issue(new, games, holder)
     return self._once(request, make)
 

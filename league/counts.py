@@ -4,9 +4,10 @@ Each player has a row and a column. One row holds a player's scores against all 
 reads it as a whole.
 """
 
+import array
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,18 +39,53 @@ def mirrored(counts: Counts) -> Counts:
   return Counts(counts.games, counts.losses, counts.draws, counts.wins)
 
 
+Weight = Callable[[float], float]  # of an opponent, of the score against it
+
+
 class ScoreRow:
-  """The scores of one player, kept up to date: Python's lists are read one by one fastest.
+  """The scores of one player and the weights of its opponents, kept up to date.
+
+  Threads may share it. Python reads single values fastest from its own arrays, which are compact
+  too.
 
   Attributes:
     scores: against each player, by its number.
     changes: number of changes of the scores so far.
   """
 
-  __slots__ = ("changes", "scores")
+  __slots__ = ("_lock", "_weights", "changes", "scores")
 
-  def __init__(self, scores: list[float]):
-    self.scores, self.changes = scores, 0
+  def __init__(self, scores: Iterable[float]):
+    self.scores, self.changes = array.array("d", scores), 0
+    self._weights: dict[Weight, array.array[float]] = {}
+    self._lock = threading.Lock()
+
+  def weights(self, weight: Weight) -> Sequence[float]:
+    """Returns the weight of each player, by its number; later changes reach it."""
+    with self._lock:
+      if weight not in self._weights:
+        self._weights[weight] = array.array("d", map(weight, self.scores))
+      return self._weights[weight]
+
+  def append(self, score: float) -> None:
+    """Adds the score against a new player."""
+    with self._lock:
+      self.scores.append(score)
+      for weight, values in self._weights.items():
+        values.append(weight(score))
+
+  def change(self, number: int, score: float) -> None:
+    """Changes the score against a player."""
+    with self._lock:
+      self.scores[number] = score
+      for weight, values in self._weights.items():
+        values[number] = weight(score)
+      self.changes += 1  # last: a reader that finds the number finds the score
+
+  def fill(self, scores: Iterable[float]) -> None:
+    """Changes the scores against all players."""
+    for number, score in enumerate(scores):
+      self.change(number, score)
 
 
 class CountTable:
@@ -85,7 +121,7 @@ class CountTable:
         self._scores = np.pad(self._scores, (0, size), constant_values=UNKNOWN_SCORE)
         self._times = np.pad(self._times, (0, size))
       for row in self._rows.values():
-        row.scores.append(UNKNOWN_SCORE)
+        row.append(UNKNOWN_SCORE)
       self._number[name] = number  # last: a reader that finds the number finds its row
       return number
 
@@ -149,8 +185,7 @@ class CountTable:
     self._scores[i, j] = score
     row = self._rows.get(i)
     if row is not None:
-      row.scores[j] = score
-      row.changes += 1  # last: a reader that finds the number finds the score
+      row.change(j, score)
 
   def fill(self, first: Sequence[str], second: Sequence[str], counts: np.ndarray) -> None:
     """Stores the counts of many pairs at once.
@@ -169,8 +204,7 @@ class CountTable:
       self._scores[j, i] = 1.0 - scores
       self._times[i, j] = self._times[j, i] = time.monotonic()
       for number, row in self._rows.items():
-        row.scores[:] = self._scores[number, :len(self._number)].tolist()
-        row.changes += 1
+        row.fill(self._scores[number, :len(self._number)].tolist())
       if self._changed is not None:
         self._changed.update(zip(i.tolist(), j.tolist(), strict=True))
 

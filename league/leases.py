@@ -10,7 +10,7 @@ import collections
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 EVALUATION = "evaluation"  # branch of the assignments of evaluators
@@ -56,16 +56,15 @@ def is_valid(assignment: Assignment) -> bool:
           and 1 <= assignment.games <= MOST_GAMES)
 
 
-class _Lease:
-  """An assignment that is not finished, its holder and the end of its lease."""
+class _Lease(NamedTuple):
+  """Assignments that an actor began to hold, or renewed, at the same time.
 
-  __slots__ = ("assignment", "ends", "holder", "left", "was")
+  An assignment belongs to its last one: earlier ones list it without effect.
+  """
 
-  def __init__(self, assignment: Assignment, left: int, holder: str, ends: float):
-    self.assignment, self.left = assignment, left
-    self.holder = holder  # the actor; empty: any actor may renew the lease
-    self.was = ""  # the actor whose lease has ended; it may still play the games
-    self.ends: float | None = ends  # None: available
+  holder: str  # name of the actor; empty: any actor may renew the lease
+  ends: float
+  ids: Sequence[str]
 
 
 class Leases:
@@ -86,15 +85,19 @@ class Leases:
       raise ValueError(f"A lease is {seconds} seconds, expected a positive number.")
     self.seconds = seconds
     self._clock, self._read, self._now = clock, clock(), 0.0
-    self._leases: dict[str, _Lease] = {}
-    # Those that an actor holds. All leases have one length: the last one held ends last.
-    self._held: collections.OrderedDict[str, _Lease] = collections.OrderedDict()
+    self._assignments: dict[str, Assignment] = {}
     self._evaluations: dict[str, Assignment] = {}  # those of evaluators
-    self._available: dict[str, collections.deque[str]] = {}  # by pool, the oldest first
+    self._left: dict[str, int] = {}  # games without a result, where some have one
+    self._held: dict[str, _Lease] = {}  # of the assignments that are not available
+    # All leases have one length: the last one ends last.
+    self._leases: collections.deque[_Lease] = collections.deque()
+    # By pool, the oldest first: the actors whose leases have ended. They may still play the games.
+    # Assignments that were finished or renewed since are there too.
+    self._available: dict[str, dict[str, str]] = {}
     self._lock = threading.RLock()
 
   def __len__(self) -> int:
-    return len(self._leases)
+    return len(self._assignments)
 
   def _advance(self) -> float:
     """Returns the seconds that leases have run so far."""
@@ -104,40 +107,39 @@ class Leases:
       self._now += step
     return self._now
 
-  def _hold(self, lease: _Lease, holder: str) -> None:
-    lease.ends, lease.holder = self._now + self.seconds, holder
-    identifier = lease.assignment.id
-    self._held[identifier] = lease
-    self._held.move_to_end(identifier)
+  def _hold(self, identifiers: Sequence[str], holder: str) -> None:
+    lease = _Lease(holder, self._now + self.seconds, identifiers)
+    self._held.update(dict.fromkeys(identifiers, lease))
+    self._leases.append(lease)
 
-  def _offer(self, lease: _Lease) -> None:
-    lease.ends, lease.holder, lease.was = None, "", lease.holder
-    del self._held[lease.assignment.id]
-    pool = lease.assignment.pool
-    self._available.setdefault(pool, collections.deque()).append(lease.assignment.id)
+  def _offer(self, identifier: str) -> None:
+    lease, pool = self._held.pop(identifier), self._assignments[identifier].pool
+    self._available.setdefault(pool, {})[identifier] = lease.holder
 
   def expire(self) -> list[Assignment]:
     """Makes the assignments of ended leases available, and returns them."""
     with self._lock:
       now, ended = self._advance(), []
-      while self._held:
-        lease = next(iter(self._held.values()))
-        if lease.ends is not None and lease.ends > now:
-          break
-        self._offer(lease)
-        ended.append(lease.assignment)
+      while self._leases and self._leases[0].ends <= now:
+        lease = self._leases.popleft()
+        for identifier in lease.ids:
+          if self._held.get(identifier) is lease:
+            self._offer(identifier)
+            ended.append(self._assignments[identifier])
       return ended
 
   def issue(self, assignments: Iterable[Assignment], holder: str) -> None:
     """Adds new assignments that an actor holds from now on."""
-    leases, held = self._leases, self._held
     with self._lock:
-      ends = self._advance() + self.seconds
+      identifiers = []
       for assignment in assignments:
-        identifier, _, _, branch, _, games = assignment
-        leases[identifier] = held[identifier] = _Lease(assignment, games, holder, ends)
+        identifier, _, _, branch, _, _ = assignment
+        identifiers.append(identifier)
+        self._assignments[identifier] = assignment
         if branch == EVALUATION:
           self._evaluations[identifier] = assignment
+      self._advance()
+      self._hold(identifiers, holder)
 
   def restore(self, assignment: Assignment, left: int, holder: str = "") -> None:
     """Adds an assignment from before a restart; a known one is left as it is.
@@ -148,9 +150,9 @@ class Leases:
       holder: name of the actor; if it is empty, the first actor that renews the lease holds it.
     """
     with self._lock:
-      if assignment.id not in self._leases:
+      if assignment.id not in self._assignments:
         self.issue([assignment], holder)
-        self._leases[assignment.id].left = left
+        self._left[assignment.id] = left
 
   def take(self, pool: str, count: int, holder: str) -> list[Assignment]:
     """Leases up to `count` available assignments of a pool to an actor, and returns them.
@@ -159,23 +161,22 @@ class Leases:
     """
     with self._lock:
       self.expire()
-      queue = dict.fromkeys(self._available.pop(pool, ()))
-      # Others were finished or renewed meanwhile.
-      offered = {name: lease for name in queue
-                 if (lease := self._leases.get(name)) and lease.ends is None}
-      own = [name for name, lease in offered.items() if holder and lease.was == holder]
-      chosen = list(dict.fromkeys([*own, *offered]))[:count]
-      for name in chosen:
-        self._hold(offered[name], holder)
-      left = collections.deque(name for name in offered if offered[name].ends is None)
-      if left:
-        self._available[pool] = left
-      return [offered[name].assignment for name in chosen]
+      if pool not in self._available:
+        return []
+      available = {identifier: was for identifier, was in self._available.pop(pool).items()
+                   if identifier in self._assignments and identifier not in self._held}
+      own = [identifier for identifier, was in available.items() if holder and was == holder]
+      chosen = list(dict.fromkeys([*own, *available]))[:count]
+      for identifier in chosen:
+        del available[identifier]
+      if available:
+        self._available[pool] = available
+      self._hold(chosen, holder)
+      return [self._assignments[identifier] for identifier in chosen]
 
   def find(self, identifier: str) -> Assignment | None:
     """Returns an assignment that is not finished, or None."""
-    lease = self._leases.get(identifier)
-    return lease.assignment if lease else None
+    return self._assignments.get(identifier)
 
   def renew(self, identifiers: Iterable[str], holder: str) -> list[str]:
     """Extends an actor's leases, and returns those that it has.
@@ -185,21 +186,22 @@ class Leases:
     """
     with self._lock:
       self._advance()
-      kept = []
-      for identifier in identifiers:
-        lease = self._leases.get(identifier)
-        if lease and lease.holder in ("", holder):
-          self._hold(lease, holder)
-          kept.append(identifier)
+      kept = [identifier for identifier in identifiers
+              if identifier in self._assignments and self._may_hold(identifier, holder)]
+      self._hold(kept, holder)
       return kept
+
+  def _may_hold(self, identifier: str, holder: str) -> bool:
+    """Returns whether no other actor holds an assignment."""
+    lease = self._held.get(identifier)
+    return lease is None or lease.holder in ("", holder)
 
   def release(self, identifiers: Iterable[str], holder: str) -> None:
     """Makes an actor's assignments available at once: it ends."""
     with self._lock:
       for identifier in identifiers:
-        lease = self._leases.get(identifier)
-        if lease and lease.ends is not None and lease.holder in ("", holder):
-          self._offer(lease)
+        if identifier in self._held and self._may_hold(identifier, holder):
+          self._offer(identifier)
 
   def played(self, identifier: str, games: int) -> bool:
     """Subtracts games with a result; returns whether the assignment has just been finished.
@@ -207,21 +209,22 @@ class Leases:
     A finished assignment is forgotten.
     """
     with self._lock:
-      lease = self._leases.get(identifier)
-      if lease is None:
+      assignment = self._assignments.get(identifier)
+      if assignment is None:
         return False
-      lease.left -= games
-      if lease.left > 0:
+      left = self._left.get(identifier, assignment.games) - games
+      if left > 0:
+        self._left[identifier] = left
         return False
-      del self._leases[identifier]
-      self._held.pop(identifier, None)
-      self._evaluations.pop(identifier, None)
+      del self._assignments[identifier]
+      for found in (self._evaluations, self._left, self._held):
+        found.pop(identifier, None)
       return True
 
   def assignments(self) -> list[Assignment]:
     """Returns all assignments that are not finished, oldest first."""
     with self._lock:
-      return [lease.assignment for lease in self._leases.values()]
+      return list(self._assignments.values())
 
   def evaluations(self) -> list[Assignment]:
     """Returns the assignments of evaluators that are not finished, oldest first."""

@@ -5,13 +5,15 @@ Methods and pseudocode. Where the two differ, the pseudocode is the default and 
 The source's win rates count draws half: they are scores here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import array
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from starleague.league import players as p
-from starleague.league.counts import ScoreRow
+from starleague.league.counts import ScoreRow, Weight
 from starleague.league.players import Player
 
 
@@ -19,7 +21,7 @@ class _Weighting(NamedTuple):
   """A weight of opponents as a function of the score: of an array, of one score; its maximum."""
 
   of_array: Callable[[np.ndarray], np.ndarray]
-  of_score: Callable[[float], float]
+  of_score: Weight
   maximum: float
 
 
@@ -37,11 +39,11 @@ _WEIGHTINGS = {
 }
 WEIGHTINGS = tuple(_WEIGHTINGS)
 _NEGLIGIBLE = 1e-10
-ATTEMPTS = range(16)  # of a draw by rejection
-MOST_DRAWS = len(ATTEMPTS) + 3  # uniform draws that one match takes at most
+ATTEMPTS = 16  # of a draw by rejection
+MOST_DRAWS = ATTEMPTS + 3  # uniform draws that one match takes at most
 
 
-Draw = Callable[[], float]  # returns uniform draws from [0, 1)
+Draws = Iterator[float]  # uniform, from [0, 1)
 
 
 class Random(Protocol):
@@ -162,14 +164,13 @@ def pfsp(win_rates: Sequence[float] | np.ndarray, weighting: str = "linear") -> 
                      "an opponent to choose.")
   if not ((rates >= 0) & (rates <= 1)).all():  # NaN compares false
     raise ValueError(f"win_rates must be in [0, 1], found {rates[~((rates >= 0) & (rates <= 1))]}.")
-  weights = _weights(rates, weighting)
+  weights = _or_equal(_WEIGHTINGS[weighting].of_array(rates))
   return weights / weights.sum()
 
 
-def _weights(rates: np.ndarray, weighting: str) -> np.ndarray:
+def _or_equal(weights: np.ndarray) -> np.ndarray:
   """Returns [N] weights of opponents; equal ones if every weight is about 0."""
-  weights = _WEIGHTINGS[weighting].of_array(rates)
-  return weights if weights.sum() >= _NEGLIGIBLE else np.ones_like(rates)
+  return weights if weights.sum() >= _NEGLIGIBLE else np.ones_like(weights)
 
 
 def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -185,8 +186,15 @@ def remove_monotonic_suffix(win_rates: Sequence[float] | np.ndarray) -> np.ndarr
     none.
   """
   rates = np.asarray(win_rates, np.float64)
-  rises = np.flatnonzero(rates[:-1] < rates[1:])
-  return rates[:rises[-1] + 2] if rises.size else rates[:0]
+  return rates[:_without_monotonic_suffix(rates.tolist())]
+
+
+def _without_monotonic_suffix(rates: list[float]) -> int:
+  """Returns the number of rates that `remove_monotonic_suffix` keeps."""
+  for i in range(len(rates) - 1, 0, -1):  # from the newest: the last rise is rarely far
+    if rates[i - 1] < rates[i]:
+      return i + 1
+  return 0
 
 
 def snapshots_of(player: Player, players: Sequence[Player]) -> list[Player]:
@@ -231,10 +239,9 @@ class _Group(NamedTuple):
   """Opponents that PFSP draws from."""
 
   matches: list[Match]  # [N] with each of them
-  numbers: list[int]  # [N] of their scores
-  weighting: str
-  weight: Callable[[float], float]  # of one score
-  maximum: float  # of the weight
+  numbers: Sequence[int]  # [N] of their scores and weights
+  weights: Sequence[float]  # of all players, by number
+  maximum: float  # of the weights
   size: int  # N
 
 
@@ -251,7 +258,8 @@ class Opponents:
   """The opponents that a learning player may meet; valid until a player joins or leaves the league.
 
   Attributes:
-    match: returns the next match; raises ValueError if it needs a main agent and there is none.
+    match: returns the next match, of at most MOST_DRAWS draws; raises ValueError if it needs a main
+      agent and there is none.
   """
 
   def __init__(self, home: Player, roster: Roster, scores: LiveScores,
@@ -275,13 +283,15 @@ class Opponents:
     self._exploiters = self._group(roster.exploiter_snapshots, "squared", "verification_exploiters")
     self._lives = [self._live(name, roster, is_main) for name in roster.mains]
     self._verified: dict[int, tuple[int, _Group | None, int]] = {}
-    self.match: Callable[[Draw], Match] = {
+    self.match: Callable[[Draws], Match] = {
       p.MAIN: self._main_agent_match, p.MAIN_EXPLOITER: self._main_exploiter_match,
       p.LEAGUE_EXPLOITER: self._league_exploiter_match}[home.kind]
 
   def _group(self, names: tuple[str, ...], weighting: str, branch: str) -> _Group:
+    _, weight, maximum = _WEIGHTINGS[weighting]
     return _Group([Match(self._home, name, False, branch) for name in names],
-                  self._table.numbers(names), weighting, *_WEIGHTINGS[weighting][1:], len(names))
+                  array.array("i", self._table.numbers(names)),
+                  self._row.weights(weight), maximum, len(names))
 
   def _live(self, name: str, roster: Roster, is_main: bool) -> _Live:
     branch, past = "self_play" if is_main else "exploit", roster.snapshots_of(name)
@@ -290,67 +300,63 @@ class Opponents:
                  self._group(past, "variance", f"{branch}_past"),
                  self._group(past, "squared", "verification_forgotten"))
 
-  def _main_agent_match(self, random: Draw) -> Match:
+  def _main_agent_match(self, draws: Draws) -> Match:
     """PFSP over the past (50%), verification (15%) or self-play (35%).
 
     In a league without a past, PFSP matches are self-play too.
     """
-    draw = random()
+    draw = next(draws)
     if draw < self._pfsp_share and self._past.size:
-      return self._drawn(self._past, self._past.size, random)
-    opponent = self._live_main(random)
+      return self._drawn(self._past, self._past.size, draws)
+    opponent = self._live_main(draws)
     if self._pfsp_share <= draw < self._verified_share:
       group, size = self._verification(opponent)
       if group:
-        return self._drawn(group, size, random)
+        return self._drawn(group, size, draws)
     if self._scores[opponent.number] > self._rules.self_play_score or not opponent.past.size:
       return opponent.match
-    return self._drawn(opponent.past, opponent.past.size, random)
+    return self._drawn(opponent.past, opponent.past.size, draws)
 
-  def _main_exploiter_match(self, random: Draw) -> Match:
+  def _main_exploiter_match(self, draws: Draws) -> Match:
     """A live main agent, or its snapshots if it is too strong."""
-    asked = random() < self._rules.exploiter_past_share
-    opponent = self._live_main(random)
+    asked = next(draws) < self._rules.exploiter_past_share
+    opponent = self._live_main(draws)
     if (not asked or self._scores[opponent.number] > self._rules.exploiter_score
         or not opponent.past.size):
       return opponent.match
-    return self._drawn(opponent.past, opponent.past.size, random)
+    return self._drawn(opponent.past, opponent.past.size, draws)
 
-  def _league_exploiter_match(self, random: Draw) -> Match:
+  def _league_exploiter_match(self, draws: Draws) -> Match:
     """PFSP over the past, or a live main agent without a past."""
     if not self._past.size:
-      return self._live_main(random).match
-    return self._drawn(self._past, self._past.size, random)
+      return self._live_main(draws).match
+    return self._drawn(self._past, self._past.size, draws)
 
-  def _drawn(self, group: _Group, size: int, random: Draw) -> Match:
+  def _drawn(self, group: _Group, size: int, draws: Draws) -> Match:
     """Returns a match with one of the first `size` opponents of a group, drawn by PFSP.
 
     By rejection: an opponent drawn uniformly is accepted with its weight over the largest possible
-    weight. That takes a few scores where the distribution needs all of them, and is as exact. If no
+    weight. That takes a few weights where the distribution needs all, and is as exact. If no
     opponent is accepted, most weights are small, and the distribution is computed.
     """
-    matches, numbers, weighting, weight, maximum, _ = group
-    scores = self._scores
-    for _ in ATTEMPTS:
-      position = random() * size
+    matches, numbers, weights, maximum, _ = group
+    for draw in itertools.islice(draws, ATTEMPTS):
+      position = draw * size
       index = int(position)
       # The fraction is uniform too, and independent of the index.
-      if (position - index) * maximum < weight(scores[numbers[index]]):
+      if (position - index) * maximum < weights[numbers[index]]:
         return matches[index]
-    cumulative = _weights(np.array(self._scores_of(group, size)), weighting).cumsum()
+    draw = next(draws)
+    cumulative = _or_equal(np.array(weights)[numbers[:size]]).cumsum()
     # Rounding may lead to the total itself, which is past the last opponent.
-    return matches[min(int(cumulative.searchsorted(random() * cumulative[-1], "right")), size - 1)]
+    return matches[min(int(cumulative.searchsorted(draw * cumulative[-1], "right")), size - 1)]
 
-  def _scores_of(self, group: _Group, size: int) -> list[float]:
-    scores = self._scores
-    return [scores[number] for number in group.numbers[:size]]
-
-  def _live_main(self, random: Draw) -> _Live:
+  def _live_main(self, draws: Draws) -> _Live:
     """Returns a live main agent, drawn uniformly."""
     lives = self._lives
     if not lives:
       raise ValueError(f"{self._home} has no opponent: the league has no main agent. Add one.")
-    return lives[int(random() * len(lives))]
+    return lives[int(next(draws) * len(lives))]
 
   def _verification(self, opponent: _Live) -> tuple[_Group | None, int]:
     """Returns the group of a verification match and the number of its opponents.
@@ -366,13 +372,12 @@ class Opponents:
     return group, size
 
   def _find_verification(self, opponent: _Live) -> tuple[_Group | None, int]:
-    exploiters, past = self._exploiters, opponent.forgotten
-    if exploiters.size:
-      if min(self._scores_of(exploiters, exploiters.size)) < self._rules.exploited_score:
-        return exploiters, exploiters.size
-    kept = remove_monotonic_suffix(self._scores_of(past, past.size))
-    if kept.size and kept.min() < self._rules.forgotten_score:
-      return past, kept.size
+    exploiters, past, scores = self._exploiters, opponent.forgotten, self._scores
+    if any(scores[number] < self._rules.exploited_score for number in exploiters.numbers):
+      return exploiters, exploiters.size
+    kept = _without_monotonic_suffix([scores[number] for number in past.numbers])
+    if any(scores[number] < self._rules.forgotten_score for number in past.numbers[:kept]):
+      return past, kept
     return None, 0
 
 
@@ -391,4 +396,5 @@ def match(home: Player, players: Sequence[Player], payoff: Scores, rng: Random,
     ValueError: the player does not learn, or the league has no main agent.
   """
   roster = Roster(players)
-  return Opponents(home, roster, _FixedScores(home, roster, payoff), rules).match(rng.random)
+  opponents = Opponents(home, roster, _FixedScores(home, roster, payoff), rules)
+  return opponents.match(iter(rng.random, None))

@@ -2,8 +2,10 @@
 
 import threading
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from starleague.league.counts import NO_GAMES, Counts, CountTable
 
@@ -107,9 +109,42 @@ def test_a_row_follows_changes_growth_and_clearing():
   assert [row.scores[number] for number in table.numbers(names)] == [.625, .5] + 40 * [0]
   table.fill(["c", "b"], ["a", "y0"], np.array([Counts(2, 2, 0, 0), Counts(1, 0, 0, 1)]))
   assert row.scores[table.numbers(["c"])[0]] == 0 and row.changes > changes + 40
-  assert row.scores == table.scores("a", list(table._number)).tolist()
+  assert row.scores.tolist() == table.scores("a", list(table._number)).tolist()
   table.clear("a")
   assert set(row.scores) == {.5}
+
+
+@hypothesis.given(st.lists(st.tuples(
+  st.sampled_from(["put", "fill", "clear", "join", "weights"]), st.integers(0, 9),
+  st.integers(0, 9), st.integers(0, 4)), max_size=40))
+@hypothesis.settings(max_examples=60)
+def test_weights_follow_scores(events):
+  """Whenever they are first asked for, and whatever changes afterwards."""
+  def squared(score):
+    return (1 - score) ** 2
+
+  def equal(score):
+    del score
+    return 1.0
+
+  table, followed = CountTable(), []
+  for event, i, j, wins in events:
+    counts = Counts(4, wins, 0, 4 - wins)
+    if event == "put" and i != j:
+      table.put({(f"p{i}", f"p{j}"): counts})
+    elif event == "fill" and i != j:
+      table.fill([f"p{i}"], [f"p{j}"], np.array([counts]))
+    elif event == "clear":
+      table.clear(f"p{i}")
+    elif event == "join":
+      table.numbers([f"p{10 + i}"])
+    else:
+      weight = (squared, equal)[j % 2]
+      followed.append((f"p{i}", weight, table.row(f"p{i}").weights(weight)))
+  for name, weight, weights in followed:
+    scores = table.scores(name, list(table._number)).tolist()
+    assert table.row(name).scores.tolist() == scores
+    assert weights.tolist() == [weight(score) for score in scores]
 
 
 def test_changed_pairs_are_taken_once():

@@ -199,7 +199,8 @@ STUDIES = {
     "one student of three teachers", _TAUGHT, steps=300_000, evaluation_episodes=32),
   "policy_distillation_breakout": _distillation(
     "MinAtar Breakout", _TAUGHT[:1], steps=100_000, evaluation_episodes=96),
-  "coma_spread": _critics("jaxmarl-simple_spread", "simple_spread"),
+  "coma_spread": _critics("jaxmarl-simple_spread:scale=0.1", "simple_spread, rewards times 0.1",
+                          steps=800_000),
   "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
                               **{"coma.torso": "shallow"}),
   "self_imitation_deep_sea_10": _self_imitation(

@@ -102,7 +102,8 @@ class Service:
     self._request_size = places.request
     self._answer_width = (places.answer.stop - places.answer.start) // 4
     self._counts = Served(0, 0, 0)
-    self._leaving: set[int] = set()  # freed slots of started batches
+    self._inferring: set[int] = set()  # slots of started batches
+    self._leaving: set[int] = set()  # those of them whose client is gone
 
   @property
   def served(self) -> Served:
@@ -134,46 +135,43 @@ class Service:
     now = time.monotonic()
     for slot in polled.freed:
       self._batcher.discard(slot)
-      if self._on_device(slot):
+      if slot in self._inferring:
         self._leaving.add(slot)  # the batch must not answer another client
       else:
         self._transport.release(slot)
-    ended = []
+    ended, players = [], self._model.players
     for slot in polled.asked:
       request = self._transport.request(slot)
       if request is None:
         continue
       header = slots_lib.header(request)
-      last, player = bool(header.last), int(header.player)
-      if slot in self._batcher or self._on_device(slot):
+      if slot in self._batcher or slot in self._inferring:
         self._transport.refuse(slot, "asks again before its answer")
-      elif last:
+      elif header.last:
         ended.append(slot)
-      elif player not in self._model.players:
-        self._transport.refuse(slot, f"player {player} has no parameters here")
+      elif header.player not in players:
+        self._transport.refuse(slot, f"player {header.player} has no parameters here")
       else:
-        self._batcher.add(slot, player, now)
+        self._batcher.add(slot, header.player, now)
     if ended:
       self._end(ended)
 
-  def _on_device(self, slot: int) -> bool:
-    return any(slot in started.slots for started in self._started)
-
   def _gather(self, slots: Sequence[int], size: int) -> tuple[tuple[int, ...], np.ndarray]:
     """Returns the slots that still have a client, and copies of their requests [size, bytes]."""
-    requests = np.zeros((size, self._request_size), np.uint8)
+    requests = np.empty((size, self._request_size), np.uint8)
     held: list[int] = []
     for slot in slots:
       request = self._transport.request(slot)
       if request is not None:
         requests[len(held)] = request
         held.append(slot)
+    requests[len(held):] = 0
     return tuple(held), requests
 
   def _start_ready(self) -> None:
     """Starts batches that are ready, as many as are queued on the device."""
     while len(self._started) < _QUEUED_BATCHES:
-      waited_for = len(self._batcher) + sum(len(started.slots) for started in self._started)
+      waited_for = len(self._batcher) + len(self._inferring)
       batch = self._batcher.take(time.monotonic(), busy=bool(self._started),
                                  coming=waited_for < self._transport.claimed)
       if batch is None:
@@ -183,10 +181,12 @@ class Service:
         jax.tree.map, np.asarray, self._model.start(batch.player, slots, requests))
       fetched.add_done_callback(lambda _: self._transport.wake())
       self._started.append(_Started(slots, requests, fetched))
+      self._inferring.update(slots)
 
   def _finish(self, started: _Started) -> None:
     """Answers a batch and records its steps."""
     slots, size = started.slots, len(started.requests)
+    self._inferring.difference_update(slots)
     inferred: Inferred = jax.tree.map(lambda x: x[:len(slots)], started.inferred.result())
     self._transport.answer(slots, inferred.answers)
     for slot in self._leaving.intersection(slots):
@@ -194,9 +194,7 @@ class Service:
       self._transport.release(slot)
     self._counts = Served(self._counts.requests + len(slots), self._counts.batches + 1,
                           self._counts.padding + size - len(slots))
-    self._record(slots, started.requests[:len(slots)],
-                 slots_lib.unpack_answers(inferred.answers, self._form), inferred.log_prob,
-                 inferred.core)
+    self._record(slots, started.requests[:len(slots)], inferred)
 
   def _end(self, slots: Sequence[int]) -> None:
     """Records terminal observations, which no action follows."""
@@ -206,20 +204,21 @@ class Service:
     def zeros(spec: Any) -> Any:
       return jax.tree.map(lambda x: np.zeros((len(held), *x.shape), x.dtype), spec)
 
-    action, log_prob = map(zeros, actions.acted_spec(self._form))
-    self._transport.answer(held, np.zeros((len(held), self._answer_width), np.int32))
-    self._record(held, requests, action, log_prob, zeros(wire.state_spec(self._form)))
+    answers = np.zeros((len(held), self._answer_width), np.int32)
+    self._transport.answer(held, answers)
+    self._record(held, requests, Inferred(answers, zeros(actions.acted_spec(self._form)[1]),
+                                          zeros(wire.state_spec(self._form))))
 
-  def _record(self, slots: Sequence[int], requests: np.ndarray, action: Any, log_prob: Any,
-              core: Any) -> None:
-    header = slots_lib.header(requests)
+  def _record(self, slots: Sequence[int], requests: np.ndarray, inferred: Inferred) -> None:
+    header = slots_lib.headers(requests)
     recorded = np.flatnonzero(header.recorded)
     if self._on_records is None or not recorded.size:
       return
     columns = slots_lib.host_columns(requests, self._form)
-    actions.set_actions(columns, action, log_prob, self._form)
+    action = slots_lib.unpack_answers(inferred.answers, self._form)
+    actions.set_actions(columns, action, inferred.log_prob, self._form)
     records = Records(row=np.asarray(slots, np.int32), first=header.first != 0,
-                      last=header.last != 0, step=columns, core_state=core)
+                      last=header.last != 0, step=columns, core_state=inferred.core)
     # Rows are chosen where some are left out: choosing copies them.
     rows = recorded if recorded.size < len(slots) else slice(None)
     self._on_records(*jax.tree.map(lambda x: x[rows][None], (records, header.player)))

@@ -7,6 +7,7 @@ is serialised or unpickled.
 
 import functools
 import math
+import struct
 from typing import Any, NamedTuple
 
 import jax
@@ -32,6 +33,9 @@ class Header(NamedTuple):
   seed: types.Leaf  # with `number`: of the noise of this action; equal ones act equally
   number: types.Leaf  # of the row's actions in this game
   recorded: types.Leaf  # 1: the step belongs to a trajectory; 0: nobody learns from it
+
+
+_HEADER = struct.Struct(f"={len(Header._fields)}i")
 
 
 class Format(NamedTuple):
@@ -65,6 +69,15 @@ def _answer_width(form: wire.Form) -> int:
   return sum(math.prod(x.shape) for x in jax.tree.leaves(actions.acted_spec(form)[0]))
 
 
+@functools.lru_cache(maxsize=16)
+def _answer_leaves(form: wire.Form) -> tuple[list[tuple[slice, jax.ShapeDtypeStruct]], Any]:
+  """Returns the place of each leaf of an action in an answer, its spec, and the tree; cached."""
+  leaves, structure = jax.tree.flatten(actions.acted_spec(form)[0])
+  ends = np.cumsum([math.prod(x.shape) for x in leaves]).tolist()
+  return [(slice(start, end), like)
+          for start, end, like in zip([0, *ends], ends, leaves, strict=False)], structure
+
+
 class Slot:
   """One slot, seen from its game."""
 
@@ -94,7 +107,7 @@ class Slot:
 
   def read(self) -> Any:
     """Returns the answer to the last request, in the dtypes of the form's action."""
-    return jax.tree.map(lambda x: x[0], unpack_answers(self._answer[None], self._form))
+    return unpack_answers(self._answer, self._form)
 
 
 class Rows:
@@ -129,9 +142,13 @@ class Rows:
 
 
 def header(request: np.ndarray) -> Header:
-  """Returns the header of requests [..., bytes] uint8: leaves [...] int32."""
-  values = request[..., :4 * len(Header._fields)].view(np.int32)
-  return Header(*[values[..., place] for place in range(len(Header._fields))])
+  """Returns the header of one request [bytes] uint8, as Python's numbers."""
+  return Header._make(_HEADER.unpack_from(request.data))
+
+
+def headers(requests: np.ndarray) -> Header:
+  """Returns the headers of requests [n, bytes] uint8: leaves [n] int32."""
+  return Header(*requests[:, :_HEADER.size].view(np.int32).T)
 
 
 def host_columns(requests: np.ndarray, form: wire.Form) -> wire.Columns:
@@ -159,9 +176,10 @@ def device_answers(action: Any) -> jax.Array:
 
 
 def unpack_answers(answers: np.ndarray, form: wire.Form) -> Any:
-  """Returns answers [n, width] int32 as actions [n, ...] in the dtypes of the form's action."""
-  leaves, structure = jax.tree.flatten(actions.acted_spec(form)[0])
-  ends = np.cumsum([math.prod(x.shape) for x in leaves])[:-1]
+  """Returns answers [..., width] int32 as actions [...] in the dtypes of the form's action."""
+  leaves, structure = _answer_leaves(form)
+  lead = answers.shape[:-1]
+  # An empty index makes a number of an array without axes.
   return jax.tree.unflatten(structure, [
-    part.astype(like.dtype).reshape(len(answers), *like.shape)
-    for part, like in zip(np.split(answers, ends, axis=1), leaves, strict=True)])
+    answers[..., place].astype(like.dtype).reshape((*lead, *like.shape))[()]
+    for place, like in leaves])

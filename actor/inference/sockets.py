@@ -122,14 +122,15 @@ class Listener:
 
   def answer(self, slots: Sequence[int], answers: np.ndarray) -> None:
     """Writes answers [n, width] int32 and notifies each client once."""
-    notices: dict[int, list[int]] = {}
-    for slot, row in zip(slots, answers, strict=True):
+    answered: dict[_Client, tuple[list[int], list[int]]] = {}  # numbers and rows of each client
+    for row, slot in enumerate(slots):
       if slot in self._owner:
         client, number = self._owner[slot]
-        client.memory[number, self._format.answer] = row.view(np.uint8)
-        notices.setdefault(client.slots[0], []).append(number)
-    for first, numbers in notices.items():
-      client, _ = self._owner[first]
+        numbers, rows = answered.setdefault(client, ([], []))
+        numbers.append(number)
+        rows.append(row)
+    for client, (numbers, rows) in answered.items():
+      client.memory[numbers, self._format.answer] = answers[rows].view(np.uint8)
       try:
         client.socket.send(np.array(numbers, NUMBER).tobytes())
       except OSError as error:  # it died, or has stopped reading its answers
@@ -217,7 +218,8 @@ class Listener:
     message = _received(client.socket, MOST_BYTES + 1)
     if message is None:
       return []
-    numbers = np.frombuffer(message, NUMBER) if len(message) % NUMBER.itemsize == 0 else None
+    numbers = (np.frombuffer(message, NUMBER).tolist() if len(message) % NUMBER.itemsize == 0
+               else None)
     if not message:
       self._drop(client, "")
     elif numbers is None or len(set(numbers)) < len(numbers) or max(numbers) >= len(client.slots):

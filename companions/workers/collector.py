@@ -175,7 +175,7 @@ class Collector:
     if request is None:
       return None
     header = slots_lib.header(request)
-    copy = int(header.seed) % self._copies
+    copy = header.seed % self._copies
     if copy in self._copy.values() or not header.first:
       self._listener.refuse(slot, f"copy {copy} is stepped by another client, or has begun already")
       return None

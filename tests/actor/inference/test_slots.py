@@ -1,8 +1,10 @@
 """Slots hold exactly the wire format of a step, and the answer in the action's dtypes."""
 
+import hypothesis
 import jax
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from starleague.actor.inference import slots
 from starleague.agent import config as agent_config
@@ -23,8 +25,9 @@ def test_a_step_arrives_bit_for_bit_on_host_and_device(config):
   for found in (slots.host_columns(requests, config),
                 jax.jit(slots.device_columns, static_argnums=1)(requests, config)):
     jax.tree.map(np.testing.assert_array_equal, found, expected)
-  np.testing.assert_array_equal(np.stack(slots.header(requests)),
+  np.testing.assert_array_equal(np.stack(slots.headers(requests)),
                                 [[1] * 3, [0] * 3, [2] * 3, [-3] * 3, [0, 1, 2], [1] * 3])
+  assert slots.header(requests[2]) == slots.Header(1, 0, 2, -3, 2, 1)
 
 
 def test_an_answer_arrives_in_the_dtypes_of_the_spec():
@@ -41,6 +44,21 @@ def test_an_answer_arrives_in_the_dtypes_of_the_spec():
   for name, value, spec in zip(action._fields, found, types.action_spec(2), strict=True):
     np.testing.assert_array_equal(value, getattr(action, name)[0], err_msg=name)
     assert value.dtype == spec.dtype
+
+
+@hypothesis.given(st.integers(0, 2 ** 32 - 1))
+@hypothesis.settings(max_examples=20)
+def test_one_request_and_one_answer_read_like_those_of_a_batch(seed):
+  rng, places = np.random.default_rng(seed), slots.slot_format(CONFIG)
+  memory = rng.integers(0, 256, (3, places.size), np.uint8)
+  headers = slots.headers(memory[:, :places.request])
+  answers = slots.unpack_answers(memory[:, places.answer].view(np.int32), CONFIG)
+  for i, row in enumerate(memory):
+    header = slots.header(row[:places.request])
+    assert header == tuple(int(values[i]) for values in headers)
+    assert all(type(value) is int for value in header)
+    jax.tree.map(np.testing.assert_array_equal, slots.Slot(row, CONFIG).read(),
+                 jax.tree.map(lambda x, i=i: x[i], answers))
 
 
 def test_slots_are_apart_and_aligned():

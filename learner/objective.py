@@ -49,7 +49,7 @@ from starleague.learner.terms import (
   used_arguments,
   weighted_mean,
 )
-from starleague.learner.weights import RLWeights
+from starleague.learner.weights import Factors, RLWeights
 
 # Arguments that share an importance ratio and a trace.
 GROUPS = {
@@ -75,7 +75,7 @@ class Learnt(NamedTuple):
 
 
 def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params: Any,
-            batch: Trajectory) -> tuple[Array, Metrics]:
+            batch: Trajectory, factors: Factors | None = None) -> tuple[Array, Metrics]:
   """Computes the RL objective: V-trace, UPGO, TD(lambda), entropy, and KL to the teacher.
 
   Args:
@@ -85,6 +85,7 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
     teacher_params: parameters of the frozen teacher, of the same policy; None if no term with a
       cost in `weights` needs a teacher.
     batch: steps [T + 1, B, ...], initial states [B, ...].
+    factors: of costs in `weights`; None: 1 each.
 
   Returns:
     (loss [], metrics {name: []}).
@@ -110,15 +111,16 @@ def rl_loss(policy: Unrollable, weights: RLWeights, params: Any, teacher_params:
   learnt = learnt_inputs(batch.steps, logits, baselines)
   terms, metrics = value_term(weights, learnt)
   if streams := _nonzero(weights.policy):
-    term, by_reward = vtrace_term(weights, streams, learnt)
+    term, by_reward = vtrace_term(weights, streams, learnt, factors)
     terms["policy"] = term
     metrics |= by_reward
   if streams := _nonzero(weights.upgo):
-    terms["upgo"] = _upgo_term(weights, streams, learnt)
+    terms["upgo"] = _upgo_term(weights, streams, learnt, factors)
   if weights.entropy > 0.0:
     entropy = each_step(distributions.entropy, logits, batch.steps.action)
     bonus = losses.entropy_loss(entropy, learnt.used)
-    terms["entropy"] = Term(weights.entropy * bonus.sum(-1, keepdims=True), ())
+    cost = weights.entropy if factors is None else weights.entropy * factors.entropy
+    terms["entropy"] = Term(cost * bonus.sum(-1, keepdims=True), ())
     metrics |= over_used("entropy", entropy, learnt.used)
   if weights.uses_teacher:
     teacher_logits, _ = _unroll(policy, jax.lax.stop_gradient(teacher_params), batch)
@@ -155,7 +157,8 @@ def value_term(weights: RLWeights, learnt: Learnt) -> tuple[dict[str, Term], Met
   return {"value": Term(errors, names)}, metrics
 
 
-def vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple[Term, Metrics]:
+def vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt,
+                factors: Factors | None = None) -> tuple[Term, Metrics]:
   """Computes the V-trace policy gradient, with one ratio per group, and its parts by reward."""
   values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
 
@@ -167,7 +170,7 @@ def vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple
   advantages = _time_major(
     one, (None, None, None, None, 1), (1, 1, 1, None, None), (1, 1, 1, 1, 1))(
       values[:-1], values[1:], reward, learnt.discount, learnt.ratio)  # [T, G, R, B]
-  scale = _take(weights.policy, streams) * learnt.active[:, streams]
+  scale = _scaled(weights.policy, streams, factors) * learnt.active[:, streams]
   advantages *= scale[:, None]
   term = losses.policy_gradient_loss(
     learnt.log_prob, _by_argument(advantages.sum(2)), learnt.used)
@@ -179,12 +182,13 @@ def vtrace_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> tuple
   return Term(term, ARGUMENTS), named("policy", by_reward, [REWARDS[k] for k in streams])
 
 
-def _upgo_term(weights: RLWeights, streams: list[int], learnt: Learnt) -> Term:
+def _upgo_term(weights: RLWeights, streams: list[int], learnt: Learnt,
+               factors: Factors | None) -> Term:
   """Computes the UPGO policy gradient, with the importance ratio of each group."""
   values, reward = learnt.baselines[:, streams], learnt.reward[:, streams]
   returns = _time_major(losses.upgo_returns, (1, 1, 1, None), (1, 1, 1, 1))(
     values[:-1], values[1:], reward, learnt.discount)  # [T, R, B]
-  scale = _take(weights.upgo, streams) * learnt.active[:, streams]
+  scale = _scaled(weights.upgo, streams, factors) * learnt.active[:, streams]
   gains = jnp.sum(scale * (returns - values[:-1]), axis=1, keepdims=True)  # [T, 1, B]
   advantages = _by_argument(jnp.minimum(learnt.ratio, weights.clip_pg_rho) * gains)
   return Term(losses.policy_gradient_loss(learnt.log_prob, advantages, learnt.used), ARGUMENTS)
@@ -273,6 +277,14 @@ def _by_argument(of_groups: Array) -> Array:
 
 def _nonzero(costs: Sequence[float]) -> list[int]:
   return [k for k, cost in enumerate(costs) if cost > 0.0]
+
+
+def _scaled(costs: Sequence[float], streams: list[int], factors: Factors | None) -> Array:
+  """Returns the policy's costs of some rewards with their factors, [R, 1]."""
+  found = _take(costs, streams)
+  if factors is None:
+    return found
+  return found * jnp.where(np.array(streams)[:, None] == 0, 1.0, factors.pseudo)
 
 
 def _take(costs: Sequence[float], streams: list[int]) -> np.ndarray:

@@ -24,8 +24,9 @@ Source: Vinyals et al. 2019, detailed architecture.
 
 import dataclasses
 import math
+from typing import NamedTuple
 
-from starleague.agent.types import REWARDS
+from starleague.agent.types import REWARDS, Array
 from starleague.agent.vocabulary import Arguments
 from starleague.learner.losses.td_lambda import TD_LAMBDA
 
@@ -71,6 +72,13 @@ class RLWeights:
   def uses_teacher(self) -> bool:
     """Whether a term with a cost needs the teacher's logits."""
     return self.teacher_kl > 0.0 or self.function_kl > 0.0
+
+
+class Factors(NamedTuple):
+  """Factors of the RL objective's costs that may change without compilation, [] float32."""
+
+  entropy: Array  # of `RLWeights.entropy`
+  pseudo: Array  # of the policy's costs of pseudo-rewards; their values keep their costs
 
 
 @dataclasses.dataclass(frozen=True)

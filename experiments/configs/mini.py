@@ -109,6 +109,10 @@ def _league() -> dict:
     # Rewards of players for units that they build or that their opponent loses, as
     # terran-main-0=built.Marine:0.01+lost.SCV:0.02,terran-main-1=built.SiegeTank:0.1.
     "objectives": "",
+    # Ranges of hyperparameters that players of one role and race tune together, as
+    # learning_rate=3e-5:3e-3,entropy=1e-3:1e-1; empty: they stay constant.
+    "population": "",
+    "population_steps": 3e4,  # agent steps of a player between two decisions of its population
     "snapshot_steps": 3e4,  # agent steps between two snapshots of a player, at least
     "timeout_steps": 6e4,  # agent steps after which a snapshot is due at any score
     "places": 4,  # matches of two policies that an actor has room for, by learning player

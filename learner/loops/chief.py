@@ -5,6 +5,8 @@ import functools
 import math
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import jax
 
@@ -70,8 +72,8 @@ class ChiefDuties:
     progress.write(self._run_dir, progress.Progress(progress.TRAINING, done, total, unit))
 
   def save(self, state: train_state.TrainState, step: int, trained_seconds: float,
-           now: bool = False) -> None:
-    """Saves a checkpoint if the interval is over, or always if `now`.
+           now: bool = False, extra: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Saves a checkpoint if the interval is over, or always if `now`; `extra` is JSON.
 
     The first update of a run is saved at once: a kill before it loses the compilation only.
     """
@@ -80,7 +82,8 @@ class ChiefDuties:
     if self._saved_at is None:
       self._saved_at = time.time() if self._saved.steps() else -math.inf
     if now or time.time() - self._saved_at >= self._options.checkpoint_interval_s:
-      self._saved.save(step, update.unreplicate(state), {"trained_seconds": trained_seconds})
+      self._saved.save(step, update.unreplicate(state), {
+        "trained_seconds": trained_seconds, **extra})
       self._saved_at = time.time()
 
   def close(self) -> None:

@@ -10,7 +10,8 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from absl import logging
 
@@ -19,8 +20,8 @@ from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import sampler, transport
 from starleague.league.run_copy import RunCopy
-from starleague.learner import prefetch, update
-from starleague.learner.loops import chief, reinforcement_setup
+from starleague.learner import prefetch, train_state, update
+from starleague.learner.loops import chief, league_population, reinforcement_setup
 from starleague.learner.loops.options import LearnerProcess, LearningAgent, ReinforcementOptions
 
 ORDERS_INTERVAL_S = 5.0
@@ -31,7 +32,8 @@ class PlayerLearner:
   """A learning player: its state, its batches and its files."""
 
   def __init__(self, name: str, agent: LearningAgent, options: ReinforcementOptions,
-               process: LearnerProcess, other: reinforcement_setup.Learner | None):
+               process: LearnerProcess, other: reinforcement_setup.Learner | None,
+               number: int | None = None):
     """Restores the player, or starts it from the run's initial parameters.
 
     Args:
@@ -40,15 +42,18 @@ class PlayerLearner:
       options: of the learner.
       process: its place in the run.
       other: learner of another player, whose compiled update this one shares.
+      number: of the player in the league; None: it is in no population.
     """
     self.name, self._agent, self._options, self._process = name, agent, options, process
-    folder = run_files.learner_dir(process.run_dir, name)
+    self._folder = folder = run_files.learner_dir(process.run_dir, name)
     self._saved = checkpoints.Checkpoints(
       folder / run_files.CHECKPOINTS, agent.config, options.keep_last,
       options.keep_every or None)
     self.learner = reinforcement_setup.make_learner(
       agent, options, process.run_dir, self._saved, other)
     self.step = int(update.unreplicate(self.learner.state.step))
+    self.member = self._find_member(number)
+    self._apply()
     self._duties = chief.ChiefDuties(
       options, process._replace(run_dir=folder), self._saved, name)
     self._watch = reinforcement_setup.make_guard(agent, options, folder)
@@ -61,6 +66,77 @@ class PlayerLearner:
   def steps(self) -> int:
     """Agent steps learnt from so far."""
     return self.step * self._options.steps_per_update
+
+  def _find_member(self, number: int | None) -> league_population.Member | None:
+    """Returns the player's place in its population, restored or new."""
+    options, stored = self._options.population, self.learner.extra.get("population")
+    if options is None or number is None:
+      return None
+    if stored is not None:
+      return league_population.restored(options, stored)
+    member = league_population.first(options, self._options.seed, number)
+    self._record(member.hyperparameters)
+    return member
+
+  def _record(self, hyperparameters: Mapping[str, float],
+              others: Mapping[str, float] = MappingProxyType({})) -> None:
+    """Adds hyperparameters, and other values by tag, to the player's results."""
+    seconds = time.time() - self._process.origin
+    self._folder.mkdir(parents=True, exist_ok=True)
+    results.append(self._folder / results.FILE_NAME, [
+      results.Row(seconds, self.step, tag, value) for tag, value in (
+        *((f"population/{name}", value) for name, value in hyperparameters.items()),
+        *others.items())])
+
+  def _apply(self) -> None:
+    """Makes the updates use the player's hyperparameters."""
+    options, state = self._options.population, self.learner.state
+    if options is None:
+      return
+    if self.member is not None and league_population.LEARNING_RATE in options.ranges:
+      # On the host: a checkpoint may follow before the next update.
+      state = self.learner.update.replicate(train_state.with_learning_rate(
+        update.unreplicate(state),
+        self.member.hyperparameters[league_population.LEARNING_RATE]))
+    self.learner = self.learner._replace(state=state, factors=self.learner.update.replicate(
+      league_population.factors(options, self.member)))
+
+  def _save(self, now: bool = False) -> None:
+    extra = {} if self.member is None else {"population": {
+      "hyperparameters": dict(self.member.hyperparameters), "decisions": self.member.decisions}}
+    self._duties.save(self.learner.state, self.step, self.trained, now=now, extra=extra)
+
+  def count_decision(self) -> None:
+    """Counts a decision of the population; the results show the values until then."""
+    assert self.member is not None
+    self.member = self.member._replace(decisions=self.member.decisions + 1)
+    self._record(self.member.hyperparameters)
+
+  def adopt(self, source: "PlayerLearner", decision: league_population.Decision,
+            lead: float) -> None:
+    """Copies weights and optimizer state of another player, and takes new hyperparameters.
+
+    The number of updates goes on. A checkpoint is saved: after a kill before it the decision is
+    made again.
+
+    Args:
+      source: the other player.
+      decision: with the new hyperparameters.
+      lead: of its score.
+    """
+    assert self.member is not None
+    own, copied = (update.unreplicate(each.learner.state) for each in (self, source))
+    self.learner = self.learner._replace(state=self.learner.update.replicate(copied._replace(
+      step=own.step, key=own.key, skipped=own.skipped,
+      consecutive_skipped=own.consecutive_skipped)))
+    self.member = self.member._replace(hyperparameters=decision.hyperparameters)
+    self._apply()
+    self._save(now=True)
+    self._duties.publish(self.learner.state, self.step)
+    self._record(decision.hyperparameters, {f"copied/{source.name}": lead})
+    logging.info("player=%s copied=%s lead=%.3f update=%d %s", self.name, source.name, lead,
+                 self.step, " ".join(f"{name}={value:.3g}" for name, value
+                                     in decision.hyperparameters.items()))
 
   def open(self, stack: contextlib.ExitStack, stop: threading.Event) -> None:
     """Starts to fetch batches until the stack is closed or `stop` is set."""
@@ -80,13 +156,14 @@ class PlayerLearner:
     batch = next(self.batches, None)
     if batch is None:
       return False
-    state, values = self.learner.update(self.learner.state, batch, self.learner.teacher)
+    state, values = self.learner.update(
+      self.learner.state, batch, self.learner.teacher, self.learner.factors)
     self.learner = self.learner._replace(state=state)
     self._watch.check(values, batch)
     self.step += 1
     self._duties.log(self.step, values, self.batches.waiting())
     self._duties.publish(state, self.step)
-    self._duties.save(state, self.step, self.trained)
+    self._save()
     return True
 
   def execute_orders(self, client: league.LeagueClient) -> None:
@@ -107,7 +184,8 @@ class PlayerLearner:
       if order.reset:
         self.learner = reinforcement_setup.reset(
           self.learner, self._agent, self._options, self._process.run_dir)
-        self._duties.save(self.learner.state, self.step, self.trained, now=True)
+        self._apply()
+        self._save(now=True)
         self._duties.publish(self.learner.state, self.step)
       client.complete(order.id)
       logging.info("player=%s snapshot=%s update=%d reset=%s", self.name, order.snapshot, self.step,
@@ -116,7 +194,7 @@ class PlayerLearner:
   def close(self) -> None:
     """Saves a checkpoint and closes the files."""
     self._watch.finish()
-    self._duties.save(self.learner.state, self.step, self.trained, now=True)
+    self._save(now=True)
     self._duties.close()
 
 
@@ -147,12 +225,16 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
   stopping.end_at_once()  # nothing to save before the first update
   # A learner of some players leaves the sums over all to the readers of their results.
   report = None if names else functools.partial(_report, process)
-  names = list(names) or [player.name for player in client.players() if player.learns]
+  players = client.players()
+  names = list(names) or [player.name for player in players if player.learns]
   _share_initial(agent, RunCopy(process.run_dir, client))
   learners: list[PlayerLearner] = []
+  grouped = league_population.groups(players) if options.population else {}
+  numbers = {player.name: number for number, player in enumerate(players)}
   for name in names:
     other = learners[0].learner if learners else None
-    learners.append(PlayerLearner(name, agent, options, process, other))
+    learners.append(PlayerLearner(
+      name, agent, options, process, other, numbers[name] if name in grouped else None))
   progress.write(process.run_dir, progress.Progress(progress.SETUP, detail="compiling the update"))
   with compiling.without_collection():
     reinforcement_setup.compile_ahead(learners[0].learner, agent, options)
@@ -209,6 +291,8 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
       for learner in learners:
         learner.trained = done
         learner.execute_orders(client)
+      if options.population is not None:
+        league_population.exploit(learners, client, options.population, options.seed)
       if begun:
         progress.write(
           run_dir, progress.Progress(progress.TRAINING, done, options.league_seconds, "s"))

@@ -2,13 +2,14 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from starleague.agent.config import AgentConfig
 from starleague.agent.policy import Policy
 from starleague.common.errors import UserError
 from starleague.learner import offline, supervised
+from starleague.learner.evolution import Range
 from starleague.learner.weights import RLWeights
 
 # Methods of offline reinforcement learning.
@@ -30,6 +31,21 @@ class LearnerProcess(NamedTuple):
   run_dir: pathlib.Path
   address: str  # host:port of this host's data server
   origin: float  # start of the run, in Unix seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class PopulationOptions:
+  """Options of population-based training of a league's players.
+
+  Attributes:
+    ranges: of the hyperparameters, by name: those of `league_population.NAMES`.
+    nominal: their values in the compiled update.
+    steps: agent steps of a player between two decisions.
+  """
+
+  ranges: Mapping[str, Range]
+  nominal: Mapping[str, float]
+  steps: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +75,7 @@ class ReinforcementOptions:
     keep_last: number of newest checkpoints that are kept.
     keep_every: checkpoints of each multiple of this many updates are kept as well; 0: no others.
     max_skipped: non-finite updates in a row that stop the run.
+    population: of a league's players; None: their hyperparameters stay constant.
   """
 
   weights: RLWeights
@@ -85,6 +102,7 @@ class ReinforcementOptions:
   keep_last: int
   keep_every: int
   max_skipped: int
+  population: PopulationOptions | None = None
 
   @property
   def steps_per_update(self) -> int:

@@ -68,7 +68,7 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
         itertools.islice(batches, left), done, learner.update.make_vote()):
       rate = reinforcement_setup.learning_rate(options, share)
       state = train_state.with_learning_rate(state, rate)
-      state, values = learner.update(state, batch, learner.teacher)
+      state, values = learner.update(state, batch, learner.teacher, learner.factors)
       watch.check(values, batch)
       step += 1
       begun = begun or time.time()

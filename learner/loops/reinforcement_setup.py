@@ -2,6 +2,8 @@
 
 import functools
 import pathlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +17,9 @@ from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
 from starleague.learner import guard, objective, train_state, update, warm_up
 from starleague.learner.loops.options import LearningAgent, ReinforcementOptions
+from starleague.learner.weights import Factors
+
+NO_CHANGE = Factors(*[np.ones((), np.float32)] * len(Factors._fields))
 
 
 class Learner(NamedTuple):
@@ -24,16 +29,19 @@ class Learner(NamedTuple):
   state: train_state.TrainState  # replicated
   teacher: Any  # replicated parameters, () where the objective needs none
   trained_seconds: float  # by earlier processes of the run
+  factors: Any = ()  # replicated `weights.Factors`; () without a population
+  extra: Mapping[str, Any] = MappingProxyType({})  # of the checkpoint it was restored from
 
 
 def make_loss(agent: LearningAgent, options: ReinforcementOptions) -> update.LossFn:
   """Returns the RL objective of a wire batch, which is unpacked on the device."""
-  def loss(params, key, batch, teacher):
+  def loss(params, key, batch, teacher, factors=()):
     del key  # the objective is deterministic
     trajectories = wire.unpack(batch, agent.config)
     if not options.opponent_values:
       trajectories = objective.hide_opponent(trajectories)
-    return objective.rl_loss(agent.policy, options.weights, params, teacher or None, trajectories)
+    return objective.rl_loss(agent.policy, options.weights, params, teacher or None, trajectories,
+                             factors or None)
 
   return loss
 
@@ -96,7 +104,7 @@ def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: p
     saved: the player's checkpoints; None on hosts other than the first, which receive its state.
     other: the learner of another player, which shares its compiled update and its teacher.
   """
-  trained = 0.0
+  trained, extra = 0.0, {}
   if saved is None:
     shapes = jax.eval_shape(agent.policy.init, jax.random.key(0))
     params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
@@ -107,17 +115,19 @@ def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: p
   with errors.final(*checkpoints.UNUSABLE):
     restored = None if saved is None else saved.restore(state)
   if restored is not None:
-    state, trained = restored.state, float(restored.extra["trained_seconds"])
+    state, extra = restored.state, restored.extra
+    trained = float(extra["trained_seconds"])
     logging.info("restored update=%d trained_seconds=%.0f", restored.step, trained)
   if other is not None:
-    return other._replace(state=other.update.replicate(state), trained_seconds=trained)
+    return other._replace(state=other.update.replicate(state), trained_seconds=trained, extra=extra)
   run = update.make_update(
     make_loss(agent, options), optimizer, accumulate=options.accumulate,
     batch_axes=wire.BATCH_AXES)
   teacher = params if options.weights.uses_teacher else ()
   several = jax.process_count() > 1  # the broadcast between hosts takes six seconds to compile
   return Learner(run, run.replicate(state, from_first=several),
-                 run.replicate(teacher, from_first=several), trained)
+                 run.replicate(teacher, from_first=several), trained,
+                 run.replicate(NO_CHANGE) if options.population else (), extra)
 
 
 def reset(learner: Learner, agent: LearningAgent, options: ReinforcementOptions,
@@ -152,4 +162,4 @@ def compile_ahead(learner: Learner, agent: LearningAgent, options: Reinforcement
   # The update donates its state, so it gets a copy.
   copy = learner.update.replicate(update.unreplicate(learner.state))
   batch = learner.update.place(empty_batch(agent.config, options))
-  jax.block_until_ready(learner.update(copy, batch, learner.teacher)[1])
+  jax.block_until_ready(learner.update(copy, batch, learner.teacher, learner.factors)[1])

@@ -1,5 +1,7 @@
 """The RL objective against its float64 twin, and invariants for any policy."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from starleague.agent import distributions, types, vocabulary
 from starleague.agent.config import mini
 from starleague.agent.vocabulary import Arguments
 from starleague.learner import RLWeights, objective, rl_loss, sl_loss
+from starleague.learner.weights import Factors
 from tests.learner.objective_twins import (
   PARAMS,
   POLICY,
@@ -263,3 +266,26 @@ def test_values_without_the_opponent_see_their_own_side_only():
   for kept, before in zip(jax.tree.leaves(hidden._replace(privileged=())), jax.tree.leaves(
       step._replace(privileged=())), strict=True):
     assert kept is before
+
+
+def test_factors_scale_costs_without_another_program():
+  """Entropy three times as expensive, pseudo-rewards half as much for the policy alone."""
+  batch = make_batch(14)
+  scaled = dataclasses.replace(
+    PUBLISHED, entropy=3 * PUBLISHED.entropy,
+    policy=(PUBLISHED.policy[0], *(0.5 * cost for cost in PUBLISHED.policy[1:])))
+
+  @jax.jit
+  def loss(params, factors):
+    return jax.value_and_grad(
+      lambda p: rl_loss(POLICY, PUBLISHED, p, TEACHER, batch, factors)[0])(params)
+
+  def expected(costs):
+    return jax.value_and_grad(lambda p: rl_loss(POLICY, costs, p, TEACHER, batch)[0])(PARAMS)
+
+  for factors, costs in ((Factors(3.0, 0.5), scaled), (Factors(1.0, 1.0), PUBLISHED)):
+    found = loss(PARAMS, jax.tree.map(np.float32, factors))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected(costs)), strict=True):
+      np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-7)
+  assert loss._cache_size() == 1
+  assert abs(expected(scaled)[0] - expected(PUBLISHED)[0]) > 1e-3

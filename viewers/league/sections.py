@@ -23,6 +23,7 @@ _THROUGHPUT = {
   "speed/actor": "Actors, agent steps per second",
   "speed/learner": "Learner, agent steps per second",
   "speed/waiting": "Fraction of time the learner waits for data"}
+_TUNED, _COPIED = "population/", "copied/"  # prefixes of the rows of a population
 _RESULTS = {1: "won by home", 0: "drawn", -1: "won by away"}
 
 
@@ -122,6 +123,7 @@ def sections(facts: Facts) -> list[Section]:
       drawn = {trace["legendgroup"] for panel in panels for trace in panel.figure["data"]}
       found.append(Section(name, title, "", panels, {
         player: style for player, style in looks.items() if player in drawn}))
+  found += _population(facts, looks)
   opened = figures.openings(
     {player: facts.curves[player] for player in looks if player in facts.curves})
   if opened:
@@ -165,6 +167,33 @@ def _learners(facts: Facts) -> Table:
                  if facts.games[index[learner.name]].any() else "no games"])
   return Table(("player", "kind", "race", "state", "steps", "snapshots", "resets", "Elo"), rows,
                [None] * len(rows))
+
+
+def _population(facts: Facts, looks: Mapping[str, Style]) -> list[Section]:
+  """Returns the section of a population, if the league has one."""
+  tuned = {tag: tag.removeprefix(_TUNED).replace("_", " ")
+           for tag in sorted({tag for tags in facts.curves.values() for tag in tags
+                              if tag.startswith(_TUNED)})}
+  if not tuned:
+    return []
+  key = {player: style for player, style in looks.items()
+         if tuned.keys() & facts.curves.get(player, {}).keys()}
+  return [Section(
+    "population", "Population", "Hyperparameters of players of one role and race, drawn at the "
+    "start and perturbed at each copy. The table has the copies; the lead is that of the score "
+    "against the league's snapshots.", _curves(facts.curves, tuned, looks), key, _copies(facts))]
+
+
+def _copies(facts: Facts) -> Table | None:
+  """Returns the copies of a population, newest first; None without any."""
+  rows = sorted(((row, player, tag.removeprefix(_COPIED)) for player, tags in facts.curves.items()
+                 for tag, rows in tags.items() if tag.startswith(_COPIED) for row in rows),
+                key=lambda each: -each[0].seconds)
+  if not rows:
+    return None
+  return Table(("player", "copied", "time", "update", "lead"), [
+    [player, source, duration(row.seconds), count(row.update), f"{row.value:.0%}"]
+    for row, player, source in rows], [None] * len(rows))
 
 
 def _curves(curves: Mapping[str, Mapping[str, Sequence[Row]]],

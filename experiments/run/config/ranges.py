@@ -57,6 +57,7 @@ RANGES = {
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
   "league.places": Range(2, MAX_INT),
+  "league.population_steps": _POSITIVE,
   "league.games": _COUNT,
   "league.chunk": _COUNT,
   "league.exploiter_minimax": _COST,

@@ -12,7 +12,7 @@ from starleague.agent.vocabulary import Arguments
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.config import populations, settings
 from starleague.experiments.run.parts import saved_agents
 from starleague.learner import offline, supervised, weights
 from starleague.learner.loops.options import (
@@ -76,7 +76,8 @@ def reinforcement_options(config: ml_collections.ConfigDict) -> ReinforcementOpt
   return ReinforcementOptions(
     weights=rl_weights(config), seed=config.seed, seconds=config.seconds,
     league_seconds=config.league.seconds, unroll_length=config.unroll_length,
-    timeout_s=config.data.timeout_s, **_by_name(config.learner, ReinforcementOptions))
+    timeout_s=config.data.timeout_s, population=populations.of_league(config),
+    **_by_name(config.learner, ReinforcementOptions))
 
 
 def imitation_options(config: ml_collections.ConfigDict) -> ImitationOptions:

@@ -8,7 +8,7 @@ import ml_collections
 from starleague.actor.loops import engines
 from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
-from starleague.experiments.run.config import compositions, objectives, settings
+from starleague.experiments.run.config import compositions, objectives, populations, settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
@@ -22,7 +22,8 @@ def check(config: ml_collections.ConfigDict) -> None:
   Raises:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
       the composition is invalid, has no player that learns or races that the games lack, or chunks
-      do not divide the actors' batches. An objective or a matchmaking of a player's own is invalid.
+      do not divide the actors' batches. An objective or a matchmaking of a player's own, or the
+      population, is invalid.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
@@ -54,6 +55,7 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(f"config key 'league.composition': {error}") from error
   try:
     objectives.check(config.league, found)
+    populations.check(config)
   except UserError as error:
     raise settings.SettingsError(str(error)) from error
   if not any(player.learns for player in found):

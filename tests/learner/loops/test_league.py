@@ -4,7 +4,15 @@ import threading
 import time
 from types import SimpleNamespace
 
-from starleague.learner.loops import league
+import jax
+import numpy as np
+import pytest
+
+from starleague.common import results, run_files
+from starleague.learner import train_state, update
+from starleague.learner.evolution import Range
+from starleague.learner.loops import league, league_population, reinforcement_setup
+from starleague.learner.loops.options import LearnerProcess, PopulationOptions
 from tests.learner.loops.options import reinforcement_options
 
 
@@ -105,8 +113,96 @@ def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monke
   monkeypatch.setattr(league.reinforcement_setup, "compile_ahead", lambda *arguments: None)
   monkeypatch.setattr(league.stopping, "end_at_once", lambda: None)
   monkeypatch.setattr(league.stopping, "stop_event", threading.Event)
-  client = SimpleNamespace(close=lambda: log.append("client"))
+  client = SimpleNamespace(close=lambda: log.append("client"), players=list)
   process = SimpleNamespace(run_dir=tmp_path)
   assert league.learn(None, reinforcement_options(), process, client, ["a", "b"])
   assert log == ["turns", "ended a", "ended b", "closed b", "closed a", "saved a", "saved b",
                  "client"]
+
+
+class Duties:
+  """Remembers what is saved and published."""
+
+  def __init__(self):
+    self.saved, self.published = [], []
+
+  def save(self, state, step, trained, now=False, extra=None):
+    self.saved.append((state, step, now, extra))
+
+  def publish(self, state, step):
+    self.published.append(step)
+
+
+def member_of(folder, name, seed, step, rate):
+  """A player of a population with two parameters, after `step` updates."""
+  def loss(params, key, batch, teacher, factors):
+    return params["w"].sum(), {}
+
+  optimizer = train_state.make_optimizer(rate, adjustable=True)
+  host = train_state.initial_state(
+    {"w": np.full(2, seed, np.float32)}, optimizer, jax.random.key(seed))
+  made = update.make_update(loss, optimizer)
+  found = object.__new__(league.PlayerLearner)
+  found.name, found.step, found.trained = name, step, 0.0
+  found.member = league_population.Member({"learning_rate": rate, "entropy": 0.02}, 1)
+  found.learner = reinforcement_setup.Learner(
+    made, made.replicate(host._replace(step=np.int32(step))), (), 0.0)
+  found._options = reinforcement_options(population=POPULATION)
+  found._process = SimpleNamespace(origin=0.0)
+  found._duties, found._folder = Duties(), folder / name
+  return found
+
+
+POPULATION = PopulationOptions({"learning_rate": Range(1e-4, 1.0), "entropy": Range(1e-3, 1.0)},
+                               {"learning_rate": 0.1, "entropy": 0.01}, 100.0)
+
+
+def test_a_copy_has_the_others_weights_and_its_own_steps_and_key(tmp_path):
+  worse, better = (member_of(tmp_path, *each) for each in (
+    ("worse", 3, 7, 0.1), ("better", 5, 9, 0.2)))
+  decision = league_population.Decision("better", {"learning_rate": 0.16, "entropy": 0.024})
+  worse.adopt(better, decision, 0.25)
+  state = update.unreplicate(worse.learner.state)
+  np.testing.assert_array_equal(state.params["w"], [5.0, 5.0])
+  assert state.step == 7 and jax.random.key_data(state.key).tolist() == [0, 3]
+  np.testing.assert_allclose(state.opt_state.hyperparams["learning_rate"], 0.16)
+  np.testing.assert_allclose(jax.tree.map(lambda x: x[0], worse.learner.factors), (2.4, 1.0))
+  ((_, step, now, extra),) = worse._duties.saved
+  assert (step, now, worse._duties.published) == (7, True, [7])
+  assert extra == {"population": {"hyperparameters": decision.hyperparameters, "decisions": 1}}
+  assert league_population.restored(POPULATION, extra["population"]) == worse.member
+  rows = {row.tag: (row.update, row.value)
+          for row in results.read(tmp_path / "worse" / results.FILE_NAME)}
+  assert rows == {"population/learning_rate": (7, 0.16), "population/entropy": (7, 0.024),
+                  "copied/better": (7, 0.25)}
+  np.testing.assert_array_equal(update.unreplicate(better.learner.state).params["w"], [5.0, 5.0])
+
+
+def test_a_restored_member_has_the_hyperparameters_of_its_checkpoint(tmp_path, monkeypatch):
+  """A new one draws its own, and one without a group has the config's."""
+  stored = {"hyperparameters": {"learning_rate": 0.03, "entropy": 0.02}, "decisions": 4}
+  made = member_of(tmp_path, "any", 3, 7, 0.1).learner
+  found = {"new": made, "restored": made._replace(extra={"population": stored}), "alone": made}
+  monkeypatch.setattr(league.checkpoints, "Checkpoints", lambda *arguments: None)
+  monkeypatch.setattr(league.chief, "ChiefDuties", lambda *arguments: Duties())
+  monkeypatch.setattr(league.reinforcement_setup, "make_guard", lambda *arguments: None)
+  options, players = reinforcement_options(population=POPULATION, seed=6), {}
+  for name, number in (("new", 2), ("restored", 2), ("alone", None)):
+    monkeypatch.setattr(league.reinforcement_setup, "make_learner",
+                        lambda *arguments, name=name: found[name])
+    players[name] = league.PlayerLearner(
+      name, SimpleNamespace(config=None), options, LearnerProcess(tmp_path, "", 0.0), None, number)
+  assert players["restored"].member == league_population.Member(stored["hyperparameters"], 4)
+  assert players["new"].member == league_population.first(POPULATION, 6, 2)
+  assert players["alone"].member is None
+  rates = {name: float(player.learner.state.opt_state.hyperparams["learning_rate"][0])
+           for name, player in players.items()}
+  drawn = players["new"].member.hyperparameters
+  assert rates == pytest.approx({
+    "new": drawn["learning_rate"], "restored": 0.03, "alone": 0.1}, rel=1e-6)
+  entropies = {name: float(player.learner.factors.entropy[0]) for name, player in players.items()}
+  assert entropies == pytest.approx({
+    "new": drawn["entropy"] / 0.01, "restored": 2.0, "alone": 1.0}, rel=1e-6)
+  recorded = results.read(tmp_path / run_files.LEARNERS / "new" / results.FILE_NAME)
+  assert [row.tag for row in recorded] == ["population/entropy", "population/learning_rate"]
+  assert not (tmp_path / run_files.LEARNERS / "restored").exists()

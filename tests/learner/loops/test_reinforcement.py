@@ -35,13 +35,13 @@ def calls(monkeypatch):
     def make_vote(self):
       return lambda share: lambda: share
 
-    def __call__(self, state, batch, teacher):
-      calls.append(("update", batch, teacher))
+    def __call__(self, state, batch, teacher, factors):
+      calls.append(("update", batch, teacher, factors))
       state = SimpleNamespace(step=state.step + 1)
       return state, {"loss": float(batch)}
 
   learner = SimpleNamespace(
-    update=Update(), state=SimpleNamespace(step=np.int32(3)), teacher="teacher",
+    update=Update(), state=SimpleNamespace(step=np.int32(3)), teacher="teacher", factors=(),
     trained_seconds=0.0)
   duties = SimpleNamespace(
     publish=lambda state, step: calls.append(("publish", int(state.step), int(step))),
@@ -85,7 +85,7 @@ def named(calls, *names):
 def test_learning_ends_at_the_updates_of_the_run_and_is_saved(tmp_path, monkeypatch, calls):
   """Resumed at 3 of 5 updates: two of the batches are learnt."""
   assert learn(tmp_path, monkeypatch, range(10), updates=5) is True
-  assert named(calls, "update") == [("update", 0, "teacher"), ("update", 1, "teacher")]
+  assert named(calls, "update") == [("update", 0, "teacher", ()), ("update", 1, "teacher", ())]
   assert named(calls, "check", "finish") == [("check", 0), ("check", 1), ("finish",)]
   assert named(calls, "publish") == [("publish", 3, 3), ("publish", 4, 4), ("publish", 5, 5)]
   assert named(calls, "save") == [

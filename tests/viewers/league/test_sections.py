@@ -64,6 +64,24 @@ def test_a_learner_without_games_has_no_rating(facts):
   assert {row[-1] for row in table.rows} == {"no games"}
 
 
+def test_hyperparameters_and_copies_of_a_population(facts):
+  first, second = facts.learners[0].name, facts.learners[1].name
+  rows = [Row(time, update, "population/learning_rate", value)
+          for time, update, value in ((0.0, 0, 1e-3), (90.0, 7, 1e-3), (90.0, 7, 2.4e-3))]
+  curves = {first: {"population/learning_rate": rows,
+                    f"copied/{second}": [Row(90.0, 7, f"copied/{second}", 0.25)]},
+            second: {"population/learning_rate": rows[:1], "population/entropy": rows[:1]}}
+  found = sections.sections(facts._replace(curves=curves, behaviours=[]))[-1]
+  assert found.name == "population"
+  assert [panel.title for panel in found.panels] == ["entropy", "learning rate"]
+  assert found.panels[1].figure["data"][0]["y"] == [1e-3, 1e-3, 2.4e-3]
+  assert list(found.key) == [first, second]
+  assert found.table.header == ("player", "copied", "time", "update", "lead")
+  assert found.table.rows == [[first, second, "1m30s", "7", "25%"]]
+  without = {first: {"population/learning_rate": rows}}
+  assert sections.sections(facts._replace(curves=without, behaviours=[]))[-1].table is None
+
+
 def test_games_newest_first(facts):
   saved, waiting = facts.replays[0], facts.replays[1]._replace(path=None, result=-1)
   section = sections.games([saved, waiting])

@@ -83,13 +83,13 @@ _VALUES = tuple(Arm(values, title, {"popart.values": values}) for values, title 
   ("popart", "PopArt"), ("plain", "without normalisation"), ("clipped", "clipped rewards")))
 
 
-def _scaled_cartpole(scale: float) -> Study:
+def _scaled_cartpole(scale: float, steps: int, step_size: float) -> Study:
   """Hessel et al. 2019: one task, with rewards of an unusual size."""
   return Study(
     f"Values of Cartpole with rewards of {scale:g} (Hessel et al. 2019)", _VALUES, "popart",
-    {"task": f"bsuite-cartpole_scale:scale={scale}", "steps": 100_000, "copies": 16,
+    {"task": f"bsuite-cartpole_scale:scale={scale}", "steps": steps, "copies": 16,
      "batch_size": 8, "learning_rate": 2e-3, "evaluation_episodes": 48, "popart.torso": "dense",
-     "popart.size": 64, "popart.step_size": 3e-3}, metrics=(Metric(digits=2 if scale < 1 else 0),))
+     "popart.size": 64, "popart.step_size": step_size}, metrics=(Metric(digits=2 if scale < 1 else 0),))
 
 
 _TAUGHT = ("minatar-breakout", "minatar-space_invaders", "minatar-freeway")
@@ -151,8 +151,8 @@ STUDIES = {
                         "popart.step_size": 0.3},
     metrics=tuple(Metric(f"return/evaluation/{game}", f"return, {game}", f"return/train/{game}")
                   for game in _GAMES)),
-  "popart_cartpole_small": _scaled_cartpole(0.001),
-  "popart_cartpole_large": _scaled_cartpole(1000.0),
+  "popart_cartpole_small": _scaled_cartpole(0.001, 300_000, 3e-2),
+  "popart_cartpole_large": _scaled_cartpole(1000.0, 100_000, 3e-3),
   "population_asterix": Study(
     "Population-based training and random search, MinAtar Asterix (Jaderberg et al. 2017)",
     (Arm("population", "population", population={**_SEARCH, "selection": "truncation"}),

@@ -89,7 +89,8 @@ def _scaled_cartpole(scale: float, steps: int, step_size: float) -> Study:
     f"Values of Cartpole with rewards of {scale:g} (Hessel et al. 2019)", _VALUES, "popart",
     {"task": f"bsuite-cartpole_scale:scale={scale}", "steps": steps, "copies": 16,
      "batch_size": 8, "learning_rate": 2e-3, "evaluation_episodes": 48, "popart.torso": "dense",
-     "popart.size": 64, "popart.step_size": step_size}, metrics=(Metric(digits=2 if scale < 1 else 0),))
+     "popart.size": 64, "popart.step_size": step_size},
+    metrics=(Metric(digits=2 if scale < 1 else 0),))
 
 
 _TAUGHT = ("minatar-breakout", "minatar-space_invaders", "minatar-freeway")

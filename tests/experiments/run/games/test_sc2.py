@@ -49,7 +49,7 @@ def test_one_flag_plays_starcraft_ii():
   ({"actor.demonstrators": "rush"}, "'actor.demonstrators' must be empty"),
   ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
   ({"init": "pretrained", "preset": "full"},
-   "'preset' must be one of medium, mini, small if .*, found 'full'"),
+   "'preset' must be one of mini, small if .*, found 'full'"),
   ({"sc2.deadline_s": 0.0}, r"'sc2.deadline_s' must be in \(0, 1e\+09\], found 0.0"),
   ({"league.matchmaking": "foo"}, "'league.matchmaking' must be one of pfsp"),
   ({"actor.pseudo_rewards": "foo"}, "'actor.pseudo_rewards' names 'foo'"),

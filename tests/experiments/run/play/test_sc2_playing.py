@@ -22,7 +22,7 @@ def test_what_cannot_play_is_refused():
     sc2_playing.order_players(("pretrained", ""))
   with pytest.raises(UserError, match="name the run with --run_dir"):
     sc2_playing.find_agent("agent", None, "mini")
-  with pytest.raises(UserError, match="--preset: expected one of medium, mini, .*found 'full'"):
+  with pytest.raises(UserError, match="--preset: expected one of mini, small, .*found 'full'"):
     sc2_playing.find_agent("pretrained", None, "full")
 
 

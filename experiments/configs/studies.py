@@ -202,8 +202,9 @@ STUDIES = {
     "MinAtar Breakout", _TAUGHT[:1], steps=100_000, evaluation_episodes=96),
   "coma_spread": _critics("jaxmarl-simple_spread:scale=0.1", "simple_spread, rewards times 0.1",
                           steps=800_000),
-  "coma_overcooked": _critics("jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room",
-                              **{"coma.torso": "shallow"}),
+  "coma_overcooked": _critics(
+    "jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room", steps=500_000,
+    learning_rate=1e-3, **{"coma.torso": "shallow"}),
   "self_imitation_deep_sea_10": _self_imitation(
     "bsuite-deep_sea:size=10", "deep_sea, N = 10", steps=10 * _EPISODES),
   "self_imitation_deep_sea_14": _self_imitation(

@@ -32,7 +32,7 @@ def values(words: Sequence[str]) -> dict[str, Any]:
     key, _, text = word.partition("=")
     *groups, name = key.split(".")
     group = functools.reduce(lambda inner, each: inner.setdefault(each, {}), groups, found)
-    group[name] = json.loads(text) if text[0].isdigit() or text == "false" else text
+    group[name] = json.loads(text) if text[0].isdigit() else text
   return found
 
 

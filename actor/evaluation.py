@@ -103,24 +103,6 @@ def _sizes(games: int, inference_batch: int, races: tuple[int, ...],
                                 iterations=_ITERATIONS, races=races, maps=maps, restart=False)
 
 
-def compile_ahead(evaluator: Evaluator, params: Any, conditioning: Conditioning) -> None:
-  """Compiles what `play` calls.
-
-  Args:
-    evaluator: from `make_evaluator` or `make_match`.
-    params: parameters, or their shapes.
-    conditioning: of the policies.
-  """
-  state = evaluator.program.init(jax.random.key(0), evaluator.opponents, conditioning)
-  evaluator.program.run.lower(params, state, _probabilities(evaluator), conditioning).compile()
-
-
-def _probabilities(evaluator: Evaluator) -> np.ndarray:
-  """Returns those of new games, which an evaluation does not begin."""
-  players = 1 + int(evaluator.opponents.max())
-  return np.full((players,), 1.0 / players, np.float32)
-
-
 def play(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
          max_calls: int = 10_000,
          on_games: Callable[[int], object] | None = None) -> rollouts.Results:
@@ -141,7 +123,8 @@ def play(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Condit
     RuntimeError: games remain unfinished after `max_calls` calls.
   """
   state = evaluator.program.init(key, evaluator.opponents, conditioning)
-  probabilities = _probabilities(evaluator)
+  players = 1 + int(evaluator.opponents.max())
+  probabilities = np.full((players,), 1.0 / players, np.float32)
   total, ended = len(evaluator.opponents), 0
   finished: list[rollouts.Results] = []
   for _ in range(max_calls):

@@ -37,13 +37,6 @@ def make_match(parts: Parts, games: int) -> evaluation.Evaluator:
     maps=len(parts.maps))
 
 
-def compile_ahead(parts: Parts, opponents: Sequence[int], games: int) -> None:
-  """Compiles the program of `make_evaluation` with the same arguments, without an agent."""
-  evaluation.compile_ahead(
-    make_evaluator(parts, opponents, games), jax.eval_shape(parts.policy.init, jax.random.key(0)),
-    unconditional(len(parts.maps), parts.mmr))
-
-
 def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: int,
                     races: tuple[int, int] = DRAWN) -> Evaluation:
   """Returns a function that plays an agent's games without z; its first call compiles.

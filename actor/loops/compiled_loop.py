@@ -60,27 +60,6 @@ class CallSource(Protocol):
     """Writes the trajectories of a call and reports its games. Calls come in order."""
 
 
-def compile_ahead(program: rollouts.Rollouts, key: jax.Array, opponents: np.ndarray,
-                  conditioning: Conditioning, example: Call,
-                  ) -> tuple[rollouts.RolloutState, jax.stages.Compiled]:
-  """Compiles a rollout program.
-
-  Args:
-    program: of the actor.
-    key: of the games.
-    opponents: [games], indices of the first games.
-    conditioning: of the first games.
-    example: a call; shapes may take the place of its parameters.
-
-  Returns:
-    The state of the first games, and the compiled calls.
-  """
-  with compiling.without_collection():
-    state = program.init(key, opponents, conditioning)
-    return state, program.run.lower(
-      example.params, state, example.probabilities, example.conditioning).compile()
-
-
 def play(source: CallSource, options: ActorOptions, index: int) -> NoReturn:
   """Plays for ever.
 
@@ -91,8 +70,13 @@ def play(source: CallSource, options: ActorOptions, index: int) -> NoReturn:
   """
   # The time is part of the seed: a restarted actor must not repeat its games.
   key = jax.random.fold_in(jax.random.key(options.seed), time.time_ns() % 2**31 + index)
-  # Compiled before the first parameters are there: the learner starts meanwhile.
-  state, run = compile_ahead(source.program, key, *source.first(), source.example())
+  opponents, conditioning = source.first()
+  with compiling.without_collection():
+    state = source.program.init(key, opponents, conditioning)
+    # Compiled before the first parameters are there: the learner starts meanwhile.
+    example = source.example()
+    run = source.program.run.lower(
+      example.params, state, example.probabilities, example.conditioning).compile()
   handled, previous = 0, None
   while True:
     call = source.next_call()

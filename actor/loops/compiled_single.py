@@ -41,21 +41,6 @@ def add_demonstrations(recent: Recent, batch: rollouts.Results,
   return bool(won.any())
 
 
-def compile_ahead(parts: Parts, options: ActorOptions, conditioning: Conditioning) -> None:
-  """Compiles the program of an actor, without a learner and its data server.
-
-  Args:
-    parts: the agent and its games.
-    options: of the actor.
-    conditioning: of its games.
-  """
-  template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-  players = 1 + len(parts.opponents)
-  example = compiled_loop.Call(0, template, np.zeros(players, np.float32), conditioning)
-  compiled_loop.compile_ahead(programs.make_single(parts, options), jax.random.key(0),
-                              np.zeros(options.games, np.int64), conditioning, example)
-
-
 class SingleCalls:
   """The calls of one agent; see `compiled_loop.CallSource`."""
 

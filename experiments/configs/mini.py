@@ -141,8 +141,6 @@ def _cluster() -> dict:
     "evaluator": "CPU:1",  # resources of an evaluator
     "learners": "one",  # of a league: "one" for all learning players, or "each" has its own
     "learner_hosts": 1,  # processes of the learner of a run that trains one agent
-    # Whether this machine compiles the programs of a phase while the phase before it works.
-    "precompile": True,
   }
 
 

@@ -50,17 +50,6 @@ def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Pa
   return True
 
 
-def compile_ahead(agent: LearningAgent, options: ImitationOptions) -> None:
-  """Compiles the programs of `imitate`, without games to learn."""
-  optimizer = imitation_setup.make_optimizer(options)
-  run = imitation_setup.make_update(agent, options, optimizer)
-  state = train_state.initial_state(
-    agent.initial_params(), optimizer, jax.random.key(options.seed))
-  carry = run.place_carry(imitation_setup.empty_carry(agent, options.batch_size))
-  imitation_setup.compile_ahead(run, agent, options, run.replicate(state), carry)
-  imitation_setup.Evaluator(agent, options).compile_ahead(state.params)
-
-
 class Imitator:
   """The state of imitation and its files."""
 
@@ -71,7 +60,7 @@ class Imitator:
     self._options = options
     optimizer = imitation_setup.make_optimizer(options)
     self._update = imitation_setup.make_update(agent, options, optimizer)
-    self._evaluate = imitation_setup.Evaluator(agent, options)
+    self._evaluate = imitation_setup.Evaluator(agent, options, data)
     self._saved = checkpoints.Checkpoints(
       run_dir / run_files.IMITATION, agent.config, options.keep_last)
     self._best = imitation_setup.BestSnapshot(agent, run_dir)
@@ -157,7 +146,7 @@ class Imitator:
     """
     self.move_to(self.position)
     params = update.unreplicate(self._state.params)
-    found = self._evaluate(self._data, params, phase.held_out)
+    found = self._evaluate(params, phase.held_out)
     loss = found.pop("loss")
     self.log.write(self._step, {"loss/held_out": loss} | {
       f"held_out/{name}": value for name, value in found.items()})
@@ -201,5 +190,7 @@ class Imitator:
     return wire.unpack(wire.Packed(*chunks.columns, chunks.carry.state), self._agent.config)
 
   def _compile(self) -> None:
-    copy = self._update.replicate(update.unreplicate(self._state))  # the update donates its state
-    imitation_setup.compile_ahead(self._update, self._agent, self._options, copy, self._carry)
+    """Compiles the update: an update of a copy of the state by an empty batch."""
+    copy = self._update.replicate(update.unreplicate(self._state))
+    chunks = self._update.place(imitation_setup.empty_chunks(self._agent, self._options))
+    jax.block_until_ready(self._update.carried(copy, chunks._replace(carry=self._carry))[1])

@@ -195,27 +195,12 @@ def empty_carry(agent: LearningAgent, size: int) -> supervised.Carry:
   return supervised.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
 
 
-def compile_ahead(run: update.Update, agent: LearningAgent, options: ImitationOptions,
-                  state: train_state.TrainState, carry: Any) -> None:
-  """Compiles an update: one of a state by an empty batch.
-
-  Args:
-    run: the update.
-    agent: that learns.
-    options: of the imitation.
-    state: replicated; donated.
-    carry: of the slots, placed.
-  """
-  chunks = run.place(empty_chunks(agent, options))
-  jax.block_until_ready(run.carried(state, chunks._replace(carry=carry))[1])
-
-
 class Evaluator:
   """Measures parameters on held-out games."""
 
-  def __init__(self, agent: LearningAgent, options: ImitationOptions):
+  def __init__(self, agent: LearningAgent, options: ImitationOptions, data: games.GamesDataset):
     """Compiles nothing yet."""
-    self._agent, self._options = agent, options
+    self._agent, self._options, self._data = agent, options, data
     policy = make_policy(agent)
 
     def add(params, key, chunks, totals):
@@ -225,25 +210,17 @@ class Evaluator:
 
     self._add = jax.jit(add)
 
-  def compile_ahead(self, params: Any) -> None:
-    """Compiles the measurement: that of an empty batch."""
-    options = self._options
-    chunks = empty_chunks(self._agent, options)._replace(
-      carry=empty_carry(self._agent, options.batch_size))
-    self._add(jax.device_put(params), jax.random.key(options.seed), chunks, supervised.no_totals())
-
-  def __call__(self, data: games.GamesDataset, params: Any, rows: np.ndarray) -> dict[str, float]:
+  def __call__(self, params: Any, rows: np.ndarray) -> dict[str, float]:
     """Returns `supervised.figures` of episodes: the same chunks and draws at every call.
 
     Args:
-      data: the dataset.
       params: host parameters.
       rows: of the dataset.
     """
     params, key = jax.device_put(params), jax.random.key(self._options.seed)
     size, length = self._options.batch_size, self._options.unroll_length
     carry, totals = empty_carry(self._agent, size), supervised.no_totals()
-    for number, batch in enumerate(games.in_order(data, rows, size, length, seed=0)):
+    for number, batch in enumerate(games.in_order(self._data, rows, size, length, seed=0)):
       totals, carry = self._add(params, jax.random.fold_in(key, number),
                                 chunks_of(batch, carry), totals)
     return supervised.figures(jax.device_get(totals), self._options.objective.weights)

@@ -16,8 +16,7 @@ DEADLINE_S = 1200
 # of a beginner end early.
 SIZES = ("environment.opponents=rusher,builder",
          "actor.games=16", "actor.inference_batch=16", "actor.iterations=16", "data.min_size=8",
-         "learner.batch_size=8", "learner.value_warm_up=2", "imitation.batch_size=8",
-         "cluster.precompile=False")  # phases are too short for it
+         "learner.batch_size=8", "learner.value_warm_up=2", "imitation.batch_size=8")
 
 
 def variables(optimisation: int = 0) -> dict[str, str]:

@@ -173,7 +173,7 @@ def _check_cluster(config: ml_collections.ConfigDict) -> None:
   """Checks the resources of processes, and the learners of a league."""
   for role, text in config.cluster.items():
     try:
-      if role not in ("learners", "learner_hosts", "precompile"):
+      if role not in ("learners", "learner_hosts"):
         resources.parse(text)
     except resources.ResourcesError as error:
       raise SettingsError(f"config key 'cluster.{role}': {error}.") from error

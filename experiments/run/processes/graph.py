@@ -17,8 +17,6 @@ from starleague.experiments.run.config import compositions, resources, settings
 from starleague.experiments.run.processes.programs import Address, Placeholder, Process, Word
 
 DATA, COORDINATOR, LEARNER = "data_server", "coordinator", "learner"  # names of processes
-IMITATOR, ACTOR, EVALUATION = "imitator", "actor", "evaluation"
-ACCELERATORS = ("accel*", "vfio/[0-9]*", "nvidia[0-9]*")  # devices of TPUs and GPUs, in /dev
 RESTARTS = 10  # limit of those that lose little
 FAST_COMPILE = "--xla_cpu_use_fusion_emitters=false"
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"  # of an operation
@@ -124,11 +122,13 @@ class _Maker:
 
   def actors(self, data: Sequence[str], *joined: Word) -> list[Process]:
     """Makes the actors; they share the data servers, of which the first has the parameters."""
+    # XLA reads the size of its thread pool from NPROC.
+    threads = {"NPROC": str(self.config.actor.threads)} if self.config.actor.threads else {}
     parameters = ("--parameters", Address(data[0])) if len(data) > 1 else ()
     return [
       self.make(f"actor {i}", "actor", *self._where, "--address", Address(data[i % len(data)]),
                 *parameters, *joined, "--origin", repr(self._origin), "--index", str(i),
-                env=_variables(self.config, self._run_dir, ACTOR))
+                env=self._env | threads)
       for i in range(self.config.actor.processes)]
 
   def coordinator(self) -> Process:
@@ -201,48 +201,16 @@ def demonstrating(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
 def imitating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path,
               origin: float) -> Graph:
   """Returns the process that imitates the players of a dataset."""
-  return _alone(config, run_dir, LEARNER, IMITATOR, module(
+  split = data_parallel(environment(run_dir), config.imitation.batch_size,
+                        config.imitation.accumulate, _cores())
+  return _alone(config, run_dir, LEARNER, "imitator", module(
     "imitate", "--run_dir", str(run_dir), "--dataset", str(dataset), "--origin", repr(origin)),
-    _variables(config, run_dir, IMITATOR))
-
-
-def _variables(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-               program: str) -> dict[str, str]:
-  """Returns the environment variables of a process on a single host, by its program."""
-  variables = environment(run_dir)
-  if program in (IMITATOR, LEARNER):
-    options = config.imitation if program == IMITATOR else config.learner
-    return data_parallel(variables, options.batch_size, options.accumulate, _cores())
-  threads = config.actor.threads if program == ACTOR else 0
-  # XLA reads the size of its thread pool from NPROC.
-  return variables | ({"NPROC": str(threads)} if threads else {})
-
-
-def beside(running: Graph, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
-           programs: Sequence[str]) -> Graph:
-  """Adds processes that compile programs of later phases, if the run wants them.
-
-  There are none on a machine with an accelerator: it belongs to the phase that works.
-
-  Args:
-    running: the processes of a phase on this machine.
-    config: the run's.
-    run_dir: the run's directory.
-    programs: arguments of `experiments.precompile`.
-  """
-  shared = any(path for name in ACCELERATORS for path in pathlib.Path("/dev").glob(name))
-  if shared or not config.cluster.precompile:
-    return running
-  return Graph((*running.processes, *(
-    Process(f"{name} compiler", module("precompile", name, "--run_dir", str(run_dir)),
-            _variables(config, run_dir, name), run_dir / "logs" / f"{name}_compiler.log",
-            optional=True)
-    for name in programs)), running.until)
+    split)
 
 
 def evaluating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float) -> Graph:
   """Returns the process that evaluates a trained agent."""
-  return _alone(config, run_dir, "evaluator", EVALUATION, module(
+  return _alone(config, run_dir, "evaluator", "evaluation", module(
     "evaluate", "--run_dir", str(run_dir), "--origin", repr(origin)), environment(run_dir),
     restarts=0)
 

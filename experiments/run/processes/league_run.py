@@ -87,6 +87,6 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   with display.Display() as shown:
     watch = supervision.Watch(run_dir, origin, shown)
     if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
-      supervision.imitate(config, run_dir, origin, watch, place, [graph.LEARNER])
+      supervision.imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

@@ -118,12 +118,10 @@ class Runner:
     another address.
 
     Raises:
-      ProcessFailed: one died with no restart left, and is not optional. The others still run: call
-        `stop`.
+      ProcessFailed: one died with no restart left. The others still run: call `stop`.
     """
     dead = [child for child in self._children if child.reap()]
-    self._deaths += [Death(child.process.name, child.describe_end()) for child in dead
-                     if not child.process.optional]
+    self._deaths += [Death(child.process.name, child.describe_end()) for child in dead]
     died = {child.process.gang for child in dead} - {""}
     addresses = self.addresses()
     for child in self._children:
@@ -136,7 +134,7 @@ class Runner:
       if child.state is State.WAITING:
         self._restart(child)
     for child in self._children:
-      if child.state is State.FAILED and not child.process.optional:
+      if child.state is State.FAILED:
         raise ProcessFailed(child.process.name, child.status, child.describe_failure())
     return self.states()
 

@@ -62,7 +62,6 @@ class Process(NamedTuple):
   restarts: int = 0  # limit on restarts in a row
   ends_last: bool = False  # ended only after all processes without this flag
   listens: bool = False  # gets a port, which others may name by `Address`
-  optional: bool = False  # the others go on if it fails
   gang: str = ""  # processes of one gang, of which none can live without the others
   needs: Mapping[str, float] = {}  # resources of a node of a cluster, as "CPU": 1
 

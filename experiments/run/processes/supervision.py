@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import ml_collections
 
-from starleague.actor.loops import engines
 from starleague.common import disk, files, progress, results, run_files
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.games import registry
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
@@ -170,30 +168,14 @@ def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> No
 
 
 def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,
-            watch: Watch, place: Place | None = None, later: Sequence[str] = ()) -> None:
-  """Records demonstrations, where the run has no dataset of its own, and imitates them.
-
-  On this machine each phase compiles the next one's programs beside its own work.
-
-  Args:
-    config: the run's.
-    run_dir: the run's directory.
-    origin: start of the run, in Unix seconds.
-    watch: of the run.
-    place: where the processes run; None: on this machine.
-    later: programs after the imitation that can be compiled; see `experiments.precompile`.
-  """
-  def run(running: graph.Graph, programs: Sequence[str]) -> None:
-    if place is None:
-      running = graph.beside(running, config, run_dir, programs)
-    run_processes(running, watch, place)
-
+            watch: Watch, place: Place | None = None) -> None:
+  """Records demonstrations, where the run has no dataset of its own, and imitates them."""
   dataset = pathlib.Path(config.demonstrations.dataset or run_dir / "demonstrations")
   if not config.demonstrations.dataset:
     progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
-    run(graph.demonstrating(config, run_dir, dataset), [graph.IMITATOR])
+    run_processes(graph.demonstrating(config, run_dir, dataset), watch, place)
   progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
-  run(graph.imitating(config, run_dir, dataset, origin), later)
+  run_processes(graph.imitating(config, run_dir, dataset, origin), watch, place)
 
 
 def supervise(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -239,10 +221,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
     watch = Watch(run_dir, origin, shown)
     # The learner copies the imitator's weights to INITIAL when it starts.
     if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
-      compiled = registry.game_of(config).engine is engines.COMPILED
-      imitate(config, run_dir, origin, watch, place, [
-        graph.LEARNER, *([graph.ACTOR] if compiled else ()),
-        *([graph.EVALUATION] if compiled and evaluate else ())])
+      imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     run_processes(graph.training(config, run_dir, origin), watch, place)
     if evaluate:

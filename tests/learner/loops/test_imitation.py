@@ -26,7 +26,6 @@ def imitator(tmp_path):
   """An imitator without an agent; an epoch has 4 batches."""
   made = object.__new__(imitation.Imitator)
   made._run_dir, made._batches, made._step, made._rate = tmp_path, 4, 10, 0.0
-  made._data = None
   made._options = SimpleNamespace(warm_up=0.2, final_rate=0.1, max_skipped=3,
                                   evaluate_interval_s=30.0, checkpoint_interval_s=20.0)
   made.position = Position()
@@ -171,7 +170,7 @@ def test_only_a_lower_held_out_loss_replaces_the_best_parameters(imitator, monke
     loss=lambda phase: 2.0, save=lambda *arguments: saved.append(arguments))
   phase = phase_of(epochs=1)
   for loss in (2.0, 1.5):
-    imitator._evaluate = lambda data, params, rows, loss=loss: {"loss": loss, "accuracy": 0.5}
+    imitator._evaluate = lambda params, rows, loss=loss: {"loss": loss, "accuracy": 0.5}
     imitator._measure(phase)
   assert written == [(10, {"loss/held_out": loss, "held_out/accuracy": 0.5})
                      for loss in (2.0, 1.5)]

@@ -101,32 +101,3 @@ def test_the_phases_around_a_run_have_the_places_of_their_roles(role, make):
   made = make(settings.complete({}, {f"cluster.{role}": "CPU:3,big:1"}))
   process, = made.processes
   assert process.needs == {"CPU": 3.0, "big": 1.0} and made.until == (process.name,)
-
-
-def test_compilers_have_the_variables_of_the_processes_they_compile_for():
-  config = settings.complete({})
-  imitating = graph.imitating(config, RUN, RUN / "games", 0.0)
-  made = graph.beside(imitating, config, RUN, ["learner", "actor", "evaluation"])
-  found = by_name(made)
-  assert list(found) == ["imitator", "learner compiler", "actor compiler", "evaluation compiler"]
-  assert made.until == ("imitator",)
-  later = by_name(graph.training(config, RUN, 0.0)) | by_name(graph.evaluating(config, RUN, 0.0))
-  for name, program in (("learner", "learner"), ("actor", "actor 0"),
-                        ("evaluation", "evaluation")):
-    compiler = found[f"{name} compiler"]
-    assert compiler.env == later[program].env and compiler.optional
-    assert compiler.argv[2:] == (
-      "starleague.experiments.precompile", name, "--run_dir", str(RUN))
-    assert not later[program].optional
-  before = graph.demonstrating(config, RUN, RUN / "games")
-  compiler = by_name(graph.beside(before, config, RUN, ["imitator"]))["imitator compiler"]
-  assert compiler.env == imitating.processes[0].env
-
-
-def test_nothing_is_compiled_beside_an_accelerator_or_against_the_config(monkeypatch):
-  config = settings.complete({})
-  running = graph.imitating(config, RUN, RUN / "games", 0.0)
-  other = settings.complete({}, {"cluster.precompile": False})
-  assert graph.beside(running, other, RUN, ["learner"]) == running
-  monkeypatch.setattr(graph, "ACCELERATORS", ("no_such_device*", "nul[l]"))
-  assert graph.beside(running, config, RUN, ["learner"]) == running

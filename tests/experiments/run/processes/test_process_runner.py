@@ -39,7 +39,7 @@ STUBBORN = """
 """
 
 
-def test_finishes_with_its_environment_and_its_log(tmp_path):
+def test_finishes_with_its_environment_andlog_of(tmp_path):
   child = python_process(tmp_path, "one", """
     import os, sys
     print(os.environ["COLOUR"], "HOME" in os.environ)
@@ -53,7 +53,7 @@ def test_finishes_with_its_environment_and_its_log(tmp_path):
   assert log_of(child) == f"blue {'HOME' in os.environ}\nto stderr\n"
 
 
-def test_a_crash_is_restarted_to_the_limit_then_raised_with_its_log(tmp_path):
+def test_a_crash_is_restarted_to_the_limit_then_raised_with_itslog_of(tmp_path):
   count = tmp_path / "count"
   child = python_process(tmp_path, "crasher", f"""
     with open({str(count)!r}, "a") as file: file.write("x")
@@ -88,15 +88,6 @@ def test_a_restart_can_succeed(tmp_path):
     assert runner.restarts() == {"second": 1}
     assert runner.take_deaths() == [("second", "exited with status 3")]
     assert runner.take_deaths() == []
-
-
-def test_the_others_go_on_without_an_optional_process(tmp_path):
-  child = python_process(tmp_path, "extra", "raise SystemExit(3)")._replace(optional=True)
-  other = python_process(tmp_path, "other", "import time; time.sleep(0.3)")
-  with Runner([child, other]) as runner:
-    runner.wait(["other"], timeout_seconds=20)
-    until(lambda: runner.poll()["extra"] is State.FAILED)
-    assert runner.take_deaths() == []  # it is not started again, as the message of a death says
 
 
 def test_an_error_that_a_restart_would_meet_again_is_final(tmp_path):

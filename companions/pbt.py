@@ -9,16 +9,13 @@ Source: Jaderberg et al. 2017, "Population Based Training of Neural Networks".
 
 import pathlib
 import shutil
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
 
 from starleague.common import run_files
-from starleague.common.errors import UserError
 from starleague.companions.training import Run
-from starleague.learner.evolution import LINEAR, LOG, Range
 from starleague.learner.population import Population
 
 EVALUATIONS = 10  # latest training episodes that a report holds (section 4.1)
@@ -79,32 +76,3 @@ class Worker:
     run.counts = run.counts._replace(updates=run.counts.updates + 1)
     self.member = self._population.adopt(name, exploit, run.save())
     logging.info("member %s copies %s: %s", name, exploit.source, exploit.hyperparameters)
-
-
-def ranges_of(texts: Sequence[str], tunable: Mapping[str, Any]) -> dict[str, Range]:
-  """Returns the ranges of hyperparameters from texts NAME=LOW:HIGH, or NAME=LOW:HIGH:linear.
-
-  Args:
-    texts: of a command line.
-    tunable: the names that a system's run can change.
-
-  Raises:
-    UserError: a text is no range, or its name cannot be tuned.
-  """
-  found = {}
-  for text in texts:
-    name, _, bounds = text.partition("=")
-    low, _, rest = bounds.partition(":")
-    high, _, scale = rest.partition(":")
-    try:
-      found[name] = Range(float(low), float(high), scale or LOG)
-    except ValueError:
-      raise UserError(f"range {text!r}: expected NAME=LOW:HIGH, as learning_rate=1e-4:1e-2, or "
-                      "NAME=LOW:HIGH:linear") from None
-    if name not in tunable:
-      raise UserError(f"range {text!r}: {name!r} cannot be tuned; expected one of "
-                      f"{', '.join(tunable)}")
-    if found[name].scale not in (LOG, LINEAR) or not found[name].low < found[name].high or (
-        found[name].scale == LOG and found[name].low <= 0.0):
-      raise UserError(f"range {text!r}: expected LOW below HIGH, above 0 without ':linear'")
-  return found

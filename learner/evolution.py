@@ -5,11 +5,13 @@ functions take evaluations, hyperparameters and a numpy generator; `population` 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+
+from starleague.common.errors import UserError
 
 Hyperparameters = Mapping[str, float]
 Evaluations = Mapping[str, Sequence[float]]  # by member, oldest first; higher is better
@@ -205,6 +207,40 @@ def checked(hyperparameters: Hyperparameters, ranges: Mapping[str, Range]) -> di
     if not low <= value <= high:  # also false for NaN
       raise ValueError(f"hyperparameter {name!r}: expected {low} to {high}, found {value}")
   return {name: float(value) for name, value in hyperparameters.items()}
+
+
+def parse_ranges(texts: Sequence[str], names: Iterable[str]) -> dict[str, Range]:
+  """Returns the ranges of hyperparameters from texts NAME=LOW:HIGH, or NAME=LOW:HIGH:linear.
+
+  Args:
+    texts: of a command line or a config.
+    names: that can be tuned.
+
+  Raises:
+    UserError: a text is no range, or its name cannot be tuned or stands twice.
+  """
+  names, found = tuple(names), {}
+  for text in texts:
+    name, _, bounds = text.partition("=")
+    low, _, rest = bounds.partition(":")
+    high, _, scale = rest.partition(":")
+    try:
+      chosen = Range(float(low), float(high), scale or LOG)
+    except ValueError:
+      raise UserError(f"range {text!r}: expected NAME=LOW:HIGH, as learning_rate=1e-4:1e-2, or "
+                      "NAME=LOW:HIGH:linear") from None
+    if name not in names:
+      raise UserError(f"range {text!r}: {name!r} cannot be tuned; expected one of "
+                      f"{', '.join(names)}")
+    if name in found:
+      raise UserError(f"range {text!r}: {name!r} has a range already; expected one")
+    try:
+      check_range(name, chosen)
+    except ValueError:
+      raise UserError(f"range {text!r}: expected LOW below HIGH, both finite, and above 0 without "
+                      "':linear'") from None
+    found[name] = chosen
+  return found
 
 
 def check_range(name: str, range_: Range) -> None:

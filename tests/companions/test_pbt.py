@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from starleague.common import run_files
-from starleague.common.errors import UserError
 from starleague.companions import impala, pbt, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
 from starleague.data.checkpoints import load_params
-from starleague.learner.evolution import LINEAR, Range, truncation_selection
+from starleague.learner.evolution import Range, truncation_selection
 from starleague.learner.population import Population
 from tests.companions.catch import make_catch
 
@@ -106,20 +105,3 @@ def test_checkpoints_that_the_population_does_not_know_are_discarded(tmp_path):
   worker.discard_later(tmp_path / "m0")
   assert sorted(path.name for path in checkpoints.iterdir()) == known
   assert worker.member.step == 2 * ROUND
-
-
-@pytest.mark.parametrize("text, message", [
-  ("learning_rate", "expected NAME=LOW:HIGH"), ("learning_rate=1:b", "expected NAME=LOW:HIGH"),
-  ("size=1:2", "'size' cannot be tuned; expected one of learning_rate, tau"),
-  ("tau=5:2:linear", "expected LOW below HIGH"), ("tau=0:2", "above 0 without ':linear'"),
-  ("tau=1:2:square", "expected LOW below HIGH")])
-def test_wrong_ranges_are_refused(text, message):
-  with pytest.raises(UserError) as error:
-    pbt.ranges_of([text], {"learning_rate": 1e-3, "tau": 5})
-  assert message in str(error.value)
-
-
-def test_ranges_of_a_command_line():
-  assert pbt.ranges_of(["learning_rate=1e-4:1e-2", "tau=5:20:linear"], {
-    "learning_rate": 1e-3, "tau": 5}) == {
-      "learning_rate": Range(1e-4, 1e-2), "tau": Range(5.0, 20.0, LINEAR)}

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import strategies as st
 from scipy import stats
 
+from starleague.common.errors import UserError
 from starleague.learner.evolution import (
   LINEAR,
   Range,
+  parse_ranges,
   perturb,
   resample,
   sample,
@@ -185,3 +187,21 @@ def test_hyperparameters_stay_within_their_ranges(ranges, seed, factor, probabil
 def test_hyperparameters_outside_are_refused(function, hyperparameters, message):
   with pytest.raises(ValueError, match=message):
     function(rng(), hyperparameters, RANGES)
+
+
+@pytest.mark.parametrize("text, message", [
+  ("learning_rate", "expected NAME=LOW:HIGH"), ("learning_rate=1:b", "expected NAME=LOW:HIGH"),
+  ("size=1:2", "'size' cannot be tuned; expected one of learning_rate, tau"),
+  ("tau=5:2:linear", "expected LOW below HIGH"), ("tau=0:2", "above 0 without ':linear'"),
+  ("tau=1:2:square", "expected LOW below HIGH"), ("tau=1:inf", "both finite"),
+  ("tau=1:2,tau=1:3", "range 'tau=1:3': 'tau' has a range already")])
+def test_wrong_ranges_are_refused(text, message):
+  with pytest.raises(UserError) as error:
+    parse_ranges(text.split(","), ("learning_rate", "tau"))
+  assert message in str(error.value)
+
+
+def test_ranges_of_a_command_line():
+  assert parse_ranges(["learning_rate=1e-4:1e-2", "tau=5:20:linear"], ["learning_rate", "tau"]) == {
+    "learning_rate": Range(1e-4, 1e-2), "tau": Range(5.0, 20.0, LINEAR)}
+  assert parse_ranges([], ["tau"]) == {}

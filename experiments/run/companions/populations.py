@@ -65,8 +65,8 @@ def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
   select = SELECTIONS.get(sizes.selection, evolution.t_selection)
   try:
     return Population(
-      folder / FILE, chosen.entry.name, pbt.ranges_of(ranges, tunable(chosen)), sizes.interval,
-      select, EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
+      folder / FILE, chosen.entry.name, evolution.parse_ranges(ranges, tunable(chosen)),
+      sizes.interval, select, EXPLORATIONS[sizes.exploration], window=pbt.EVALUATIONS)
   except ValueError as error:
     raise UserError(str(error)) from None
 

@@ -4,48 +4,20 @@ import ml_collections
 
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.config.errors import split
 from starleague.learner import evolution
-from starleague.learner.evolution import Range
 from starleague.learner.loops import league_population
 from starleague.learner.loops.options import PopulationOptions
 
-FORM = "NAME=LOW:HIGH"
 # The config key of each hyperparameter's value in the compiled update.
 _KEYS = {league_population.LEARNING_RATE: "learner.learning_rate",
          league_population.ENTROPY: "learner.entropy",
          league_population.PSEUDO_SCALE: "actor.pseudo_scale"}
 
 
-def parse(text: str) -> dict[str, Range]:
-  """Returns the ranges of hyperparameters.
-
-  Args:
-    text: entries in `FORM`, separated by commas; empty: none.
-
-  Raises:
-    UserError: an entry has another form, an unknown name or an empty range.
-  """
-  found: dict[str, Range] = {}
-  for entry in filter(None, text.split(",")):
-    name, equals, bounds = entry.partition("=")
-    if not equals or name in found:
-      raise UserError(f"expected one entry {FORM} a hyperparameter, found {entry!r}")
-    if name not in league_population.NAMES:
-      raise UserError(f"there is no hyperparameter {name!r}, expected some of "
-                      f"{', '.join(league_population.NAMES)}")
-    low, _, high = bounds.partition(":")
-    try:
-      found[name] = Range(float(low), float(high))
-      evolution.check_range(name, found[name])
-    except ValueError as error:
-      raise UserError(f"{name} has the range {bounds!r}, expected LOW:HIGH with "
-                      "0 < LOW < HIGH") from error
-  return found
-
-
 def of_league(config: ml_collections.ConfigDict) -> PopulationOptions | None:
   """Returns the options of a league's population; None if it has none."""
-  ranges = parse(config.league.population)
+  ranges = evolution.parse_ranges(split(config.league.population), league_population.NAMES)
   if not ranges:
     return None
   values = settings.flat(config.to_dict())

@@ -32,7 +32,8 @@ from starleague.learner import losses
 
 COMA, CENTRAL, INDEPENDENT = CRITICS = ("coma", "central", "independent")
 OPTIONS = {
-  "task": "jaxmarl-simple_spread", "steps": 3_000_000, "copies": 32, "unroll_length": 25,
+  "task": "jaxmarl-simple_spread:clock=true", "steps": 3_000_000, "copies": 32,
+  "unroll_length": 26,  # of one episode
   # The paper's critic learns each step of a batch in an update of its own, and its target network
   # follows after 150 of them. Here an update learns all steps of a batch at once.
   "batch_size": 16, "target_period": 6, "learning_rate": 5e-4}
@@ -52,6 +53,8 @@ class Config:
     lambda_: of the critic's TD(lambda) targets.
     entropy_cost: weight of the entropy bonus.
     critic_cost: weight of the critic's loss.
+    epsilon: share of the uniform policy in each policy, the floor of exploration.
+    policy_rate: factor of the policy's learning rate; the critic's is 1.
   """
 
   critic: str = COMA
@@ -62,10 +65,16 @@ class Config:
   lambda_: float = 0.8
   entropy_cost: float = 0.01
   critic_cost: float = 0.5
+  epsilon: float = 0.02
+  policy_rate: float = 1.0
 
   def __post_init__(self) -> None:
     if self.critic not in CRITICS:
       raise UserError(f"coma.critic: found {self.critic!r}, expected one of {', '.join(CRITICS)}")
+    if not 0.0 <= self.epsilon < 1.0:
+      raise UserError(f"coma.epsilon: found {self.epsilon}, expected a share in [0, 1)")
+    if not self.policy_rate > 0.0:
+      raise UserError(f"coma.policy_rate: found {self.policy_rate}, expected a factor above 0")
 
 
 class AgentInputs(NamedTuple):
@@ -110,12 +119,32 @@ def make_actor(config: Config, task: Task, inputs: Inputs) -> networks.Network:
     x, states = networks.lstm(x, inputs.first, state, config.lstm)
     logits = linear.Linear(
       task.num_actions, w_init=hk.initializers.VarianceScaling(0.01), name="policy")(x)
-    return logits, states
+    return explore(logits, config.epsilon), states
 
   one = AgentInputs(
     jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs.observation),
     jax.ShapeDtypeStruct((), np.int32), inputs.first, jax.ShapeDtypeStruct((), np.int32))
   return networks.make_network(one, forward, lambda: networks.lstm_state(config.lstm))
+
+
+def explore(logits: Array, epsilon: float) -> jax.Array:
+  """Mixes policies with the uniform one, as `(1 - epsilon) pi + epsilon / n` (section 5).
+
+  Args:
+    logits: [..., n] float.
+    epsilon: share of the uniform policy.
+
+  Returns:
+    The log-probs of the mixture, [..., n] float, which are logits too.
+  """
+  share = jnp.log(jnp.array([1.0 - epsilon, epsilon / logits.shape[-1]]))
+  return jnp.logaddexp(share[0] + jax.nn.log_softmax(logits), share[1])
+
+
+def rates(config: Config, params: Tree) -> Tree:
+  """Returns factors of the learning rate: `policy_rate`, and 1 for the critic."""
+  return {module: dict.fromkeys(leaves, 1.0 if module.startswith("critic_") else config.policy_rate)
+          for module, leaves in params.items()}
 
 
 def critic_inputs(config: Config, task: Task, unroll: Unroll) -> jax.Array:
@@ -196,7 +225,8 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
     return coma_losses(config, logits, critic.apply(params, seen),
                        critic.apply(fixed.target, seen), unroll)
 
-  return System("coma", init, initial_state, act, loss)
+  return System("coma", init, initial_state, act, loss,
+                rates=functools.partial(rates, config))
 
 
 class _Steps(NamedTuple):

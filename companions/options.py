@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import optax
 
 from starleague.common.errors import UserError
@@ -127,8 +128,17 @@ class RunOptions:
     return self.iterations * self.copies
 
 
-def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
-  """Returns the optimizer of the options, with an adjustable learning rate."""
+def make_optimizer(options: RunOptions,
+                   factors: np.ndarray | None = None) -> optax.GradientTransformation:
+  """Returns the optimizer of the options, with an adjustable learning rate.
+
+  Args:
+    options: of the run.
+    factors: [n] float32, of the learning rate, for parameters that are one vector, as
+      `learner.update` applies it. None: 1 for all.
+  """
+  scale = [] if factors is None else [optax.stateless(lambda updates, _: updates * factors)]
+
   def build(learning_rate: float) -> optax.GradientTransformation:
     if options.optimizer == RMSPROP:
       rule = optax.rmsprop(learning_rate, options.decay, options.eps,
@@ -136,6 +146,6 @@ def make_optimizer(options: RunOptions) -> optax.GradientTransformation:
     else:
       rule = optax.adam(learning_rate, b1=options.momentum, b2=options.decay, eps=options.eps)
     clip = [optax.clip_by_global_norm(options.max_norm)] if options.max_norm else []
-    return optax.chain(*clip, rule)
+    return optax.chain(*clip, rule, *scale)
 
   return optax.inject_hyperparams(build)(learning_rate=options.learning_rate)

@@ -83,7 +83,7 @@ def features(config: Config, task: Task, inputs: Inputs, state: Any) -> tuple[ja
     x = networks.one_hot(x, task.symbols)
   x = x.astype(jnp.float32) / (255.0 if x.dtype == jnp.uint8 else 1.0)
   for layer, channels in enumerate((12, 24)):
-    x = jax.nn.relu(hk.Conv2D(channels, 2, name=f"conv_{layer}")(x))
+    x = jax.nn.relu(hk.Conv2D(channels, 2, padding="VALID", name=f"conv_{layer}")(x))
   x = relate(config, x)
   for layer in range(2):
     x = jax.nn.relu(linear.Linear(config.size, name=f"dense_{layer}")(x))

@@ -84,6 +84,7 @@ class System(NamedTuple):
     finish: (params after the optimizer, summary [B, ...] of the loss) -> params, equal on all
       devices; see `learner.update`. None: no change.
     learnt: params -> the part of them that learns, for the size of the network.
+    rates: params -> factors of the learning rate, a tree of their structure. None: 1 for all.
   """
 
   name: str
@@ -93,6 +94,7 @@ class System(NamedTuple):
   loss: Callable[..., Losses]
   finish: Callable[[Tree, Any], Tree] | None = None
   learnt: Callable[[Tree], Any] = lambda params: params
+  rates: Callable[[Tree], Tree] | None = None
 
 
 def size(system: System, params: Tree) -> int:

@@ -22,13 +22,13 @@ class WarmUpState(NamedTuple):
 
 
 def flat(mask: Any, params: Any) -> np.ndarray:
-  """Returns a tree of bool per parameter as a vector over all elements, [n] bool.
+  """Returns a tree of a value per parameter as a vector over all elements, [n].
 
   Args:
-    mask: a bool for each parameter.
+    mask: a bool or a number for each parameter.
     params: the parameters or their shapes.
   """
-  return np.concatenate([np.full(x.size, chosen) for chosen, x in zip(
+  return np.concatenate([np.full(x.size, value) for value, x in zip(
     jax.tree.leaves(mask), jax.tree.leaves(params), strict=True)])
 
 

@@ -41,16 +41,16 @@ _OVERCOOKED: dict[str, _Entry] = {
   for layout in overcooked_layouts}
 _ENVIRONMENTS: dict[str, _Entry] = _OVERCOOKED | {
   "simple_facmac": (SimpleFacmacMPE, {}),
-  "simple_reference": (SimpleReferenceMPE, {}),
-  "simple_speaker_listener": (SimpleSpeakerListenerMPE, {}),
-  "simple_spread": (_spread, {"agents": 3}),
+  "simple_reference": (SimpleReferenceMPE, {"clock": False}),
+  "simple_speaker_listener": (SimpleSpeakerListenerMPE, {"clock": False}),
+  "simple_spread": (_spread, {"agents": 3, "clock": False}),
   "switch_riddle": (lambda agents: SwitchRiddle(num_agents=agents), {"agents": 3}),
 }
 TASKS = {name: parameters | {"limit": 0} for name, (_, parameters) in _ENVIRONMENTS.items()}
 
 
 def make(name: str, task: str, copies: int, seed: int, *, limit: int, shaping: float = 0.0,
-         **parameters: Any) -> Task:
+         clock: bool = False, **parameters: Any) -> Task:
   """Makes a task of several agents.
 
   Args:
@@ -60,6 +60,8 @@ def make(name: str, task: str, copies: int, seed: int, *, limit: int, shaping: f
     seed: not used; nothing stays the same over episodes.
     limit: steps of an episode; 0: the task's own limit.
     shaping: Overcooked's factor of the rewards for a pot filled, a plate or a soup picked up.
+    clock: whether observations also hold the share of the episode that is over. The task's
+      episodes end after a time, so that values depend on it.
     **parameters: `agents`: the number of agents.
 
   Raises:
@@ -83,7 +85,11 @@ def make(name: str, task: str, copies: int, seed: int, *, limit: int, shaping: f
 
   def observe(state):
     observations = environment.get_obs(state)
-    return jnp.stack([observations[agent] for agent in agents])
+    x = jnp.stack([observations[agent] for agent in agents])
+    if not clock:
+      return x
+    return jnp.concatenate(
+      [x, jnp.full((len(agents), 1), state.step / (limit or environment.max_steps))], axis=1)
 
   shapes = {leaf.shape for leaf in jax.tree.leaves(jax.eval_shape(
     lambda key: environment.reset(key)[0], jax.random.key(0)))}

@@ -200,18 +200,19 @@ STUDIES = {
     "one student of three teachers", _TAUGHT, steps=300_000, evaluation_episodes=32),
   "policy_distillation_breakout": _distillation(
     "MinAtar Breakout", _TAUGHT[:1], steps=100_000, evaluation_episodes=96),
-  "coma_spread": _critics("jaxmarl-simple_spread:scale=0.1", "simple_spread, rewards times 0.1",
-                          steps=800_000),
+  "coma_spread": _critics(
+    "jaxmarl-simple_spread:scale=0.1,clock=true", "simple_spread, rewards times 0.1",
+    steps=800_000, learning_rate=1e-3, **{"coma.entropy_cost": 0.001}),
   "coma_overcooked": _critics(
     "jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room", steps=500_000,
-    learning_rate=1e-3, **{"coma.torso": "shallow"}),
+    learning_rate=1e-3, **{"coma.torso": "shallow", "coma.policy_rate": 0.2}),
   "self_imitation_deep_sea_10": _self_imitation(
     "bsuite-deep_sea:size=10", "deep_sea, N = 10", steps=10 * _EPISODES),
   "self_imitation_deep_sea_14": _self_imitation(
     "bsuite-deep_sea:size=14", "deep_sea, N = 14", steps=14 * _EPISODES, unroll_length=28,
     period=14),
   "self_imitation_doorkey": _self_imitation(
-    "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=4_000_000, unroll_length=64, period=32),
+    "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=2_000_000, unroll_length=64, period=32),
   "relational_boxworld": _relations(
     f"boxworld:{_ROOM}", "Box-World, solutions of 1 or 2 boxes", steps=200_000, unroll_length=20,
     batch_size=16, evaluation_tasks="+".join(_SOLUTIONS), **{"relational.entropy_cost": 0.05}

@@ -1,13 +1,18 @@
 """COMA: what each critic sees, losses by hand, agents that share parameters, learning."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from starleague.common.errors import UserError
 from starleague.companions import coma
+from starleague.companions.options import RunOptions, make_optimizer
 from starleague.companions.system import Fixed, inputs_spec
+from starleague.learner import warm_up
 from tests.companions import learning
 from tests.companions.catch import make_catch
 from tests.companions.pair import AGENTS, make_pair
@@ -43,6 +48,31 @@ def test_the_critic_sees_the_actions_of_the_others_only(made):
     assert not actions[:, :, agent].any()
     np.testing.assert_array_equal(actions[:, :, 1 - agent].argmax(-1), action[..., 1 - agent])
     np.testing.assert_array_equal(seen[agent, 0, 0, 8:], np.eye(AGENTS)[agent])
+
+
+def test_policies_keep_a_share_of_the_uniform_one():
+  logits = jnp.log(jnp.array([[0.2, 0.5, 0.3], [1.0, 1e-30, 1e-30]]))
+  found = jnp.exp(coma.explore(logits, 0.3))
+  np.testing.assert_allclose(found, [[0.24, 0.45, 0.31], [0.8, 0.1, 0.1]], rtol=1e-5)
+  np.testing.assert_allclose(coma.explore(logits, 0.0), jax.nn.log_softmax(logits), rtol=1e-6)
+
+
+def test_the_policys_rate_is_a_factor_of_the_critics(made):
+  task, _, params, unroll = made
+  moved = {}
+  for rate in (1.0, 0.25):
+    system = coma.make(dataclasses.replace(CONFIG, policy_rate=rate), task, inputs_spec(task))
+    assert jax.tree.structure(system.rates(params)) == jax.tree.structure(params)
+    gradient = jax.grad(
+      lambda p, system=system: system.loss(p, jax.random.key(0), unroll, Fixed({}, p)).loss)(params)
+    gradient, unravel = ravel_pytree(gradient)
+    optimizer = make_optimizer(RunOptions("task"), warm_up.flat(system.rates(params), params))
+    moved[rate] = unravel(optimizer.update(gradient, optimizer.init(gradient))[0])
+  for module, leaves in moved[1.0].items():
+    factor = 1.0 if module.startswith("critic_") else 0.25
+    for name, leaf in leaves.items():
+      np.testing.assert_allclose(moved[0.25][module][name], factor * leaf, rtol=1e-6)
+  assert {module.startswith("critic_") for module in moved[1.0]} == {True, False}
 
 
 @pytest.mark.parametrize("critic", coma.CRITICS)
@@ -115,6 +145,10 @@ def test_a_task_of_one_agent_is_refused():
     coma.make(CONFIG, task, inputs_spec(task))
 
 
-def test_an_unknown_critic_is_refused():
-  with pytest.raises(UserError, match="coma.critic: found 'qmix', expected one of coma, central"):
-    coma.Config(critic="qmix")
+@pytest.mark.parametrize("changes, message", [
+  ({"critic": "qmix"}, "coma.critic: found 'qmix', expected one of coma, central"),
+  ({"epsilon": 1.0}, r"coma.epsilon: found 1.0, expected a share in \[0, 1\)"),
+  ({"policy_rate": 0.0}, "coma.policy_rate: found 0.0, expected a factor above 0")])
+def test_impossible_choices_are_refused(changes, message):
+  with pytest.raises(UserError, match=message):
+    coma.Config(**changes)

@@ -48,6 +48,16 @@ def test_a_task_is_that_of_jaxmarl(name, make_environment, shape, length):
 
 
 @pytest.mark.slow
+def test_a_clock_is_added_to_the_observations():
+  plain, timed = (episodes.play(make_task(f"jaxmarl-simple_spread{more}", copies=2), 30)
+                  for more in ("", ":clock=true"))
+  np.testing.assert_array_equal(timed.steps.observation[..., :-1], plain.steps.observation)
+  share = np.arange(31) % 26 / 25  # JaxMARL's limit is 25, but 26 steps are taken
+  np.testing.assert_allclose(timed.steps.observation[..., -1],
+                             np.broadcast_to(share[:, None, None], (31, 2, 3)), rtol=1e-6)
+
+
+@pytest.mark.slow
 def test_shaping_adds_rewards_in_overcooked():
   plain, shaped = (episodes.play(make_task(
     f"jaxmarl-overcooked-cramped_room:limit=200{more}", copies=8), 400) for more in (

@@ -138,7 +138,9 @@ def _relations(task: str, title: str, **overrides: Any) -> Study:
   return Study(
     f"Relations between cells (Zambaldi et al. 2018), {title}",
     tuple(Arm(name, name, {"relational.relations": name}) for name in (
-      "attention", "convolution")), "relational", {"task": task, **overrides})
+      "attention", "convolution")), "relational",
+    {"task": task, "unroll_length": 20, "batch_size": 16, "learning_rate": 2e-3, "final_rate": 0.0,
+     "max_norm": 2.0, "relational.blocks": 1, "relational.entropy_cost": 0.02, **overrides})
 
 
 STUDIES = {
@@ -214,10 +216,9 @@ STUDIES = {
   "self_imitation_doorkey": _self_imitation(
     "xminigrid-DoorKey-8x8", "DoorKey-8x8", steps=2_000_000, unroll_length=64, period=32),
   "relational_boxworld": _relations(
-    f"boxworld:{_ROOM}", "Box-World, solutions of 1 or 2 boxes", steps=200_000, unroll_length=20,
-    batch_size=16, evaluation_tasks="+".join(_SOLUTIONS), **{"relational.entropy_cost": 0.05}
-  )._replace(metrics=(Metric(), *(
+    f"boxworld:{_ROOM}", "Box-World, solutions of 1 or 2 boxes", steps=1_500_000,
+    evaluation_tasks="+".join(_SOLUTIONS))._replace(metrics=(Metric(), *(
     Metric(f"return/evaluation/{results.as_tag(name)}", f"solved share, {length} to open")
     for length, name in enumerate(_SOLUTIONS, 1)))),
-  "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp"),
+  "relational_unlock": _relations("xminigrid-UnlockPickUp", "UnlockPickUp", steps=2_000_000),
 }

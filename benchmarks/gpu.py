@@ -66,9 +66,9 @@ def median_seconds(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
   return statistics.median(taken[1:]), taken[0]
 
 
-def make_update(config: agent_config.AgentConfig, params: Any,
-                accumulate: int) -> tuple[update.Update, Callable[[Any], Any]]:
-  """Returns the update of packed batches on the first device, and a function that runs it once."""
+def make_update(config: agent_config.AgentConfig, params: Any, accumulate: int,
+                devices: int = 1) -> tuple[update.Update, Callable[[Any], Any]]:
+  """Returns the update of packed batches on the first devices, and a function that runs it once."""
   policy, costs = agent.make_policy(config), weights.RLWeights()
 
   def loss(params, key, batch, teacher):
@@ -77,7 +77,7 @@ def make_update(config: agent_config.AgentConfig, params: Any,
 
   optimizer = train_state.make_optimizer(3e-5)
   run = update.make_update(
-    loss, optimizer, jax.local_devices()[:1], accumulate, batch_axes=wire.BATCH_AXES)
+    loss, optimizer, jax.local_devices()[:devices], accumulate, batch_axes=wire.BATCH_AXES)
   host = jax.device_get(params)
   state = run.replicate(train_state.initial_state(host, optimizer, jax.random.key(0)))
   teacher = run.replicate(host)
@@ -118,13 +118,18 @@ def packed(trajectories: Any) -> list[wire.Packed]:
   return found
 
 
+def stacked(items: list[wire.Packed]) -> wire.Packed:
+  """Returns packed trajectories as a batch."""
+  return wire.Packed(**{
+    name: np.stack([getattr(item, name) for item in items], axis)
+    for name, axis in wire.BATCH_AXES.items()})
+
+
 def measure_update(config: agent_config.AgentConfig, params: Any, trajectories: Any,
                    items: list[wire.Packed], options: argparse.Namespace) -> Learner:
   """Prints the figures of the update of one batch on the device."""
   run, once = make_update(config, params, options.accumulate)
-  batch = run.place(wire.Packed(**{
-    name: np.stack([getattr(item, name) for item in items], axis)
-    for name, axis in wire.BATCH_AXES.items()}))
+  batch = run.place(stacked(items))
   seconds, first = median_seconds(lambda: once(batch), options.rounds)
   steps = options.sequences * options.unroll_length
   flops = model_flops(config, params, trajectories)

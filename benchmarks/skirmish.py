@@ -14,6 +14,8 @@ batch over the other's fastest.
 
 import argparse
 import time
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -66,8 +68,11 @@ def _seconds(function, *arguments, repeats: int = 3) -> float:
   return best
 
 
-def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
-  """Environment steps per second of a batch, and compile time in seconds."""
+def make_batch(game: GameConfig, games: int) -> tuple[Callable[[int], Any], float]:
+  """Returns a function that plays a batch for a number of steps, and its compile time in seconds.
+
+  Each step is a call of one program. Each call of the function starts from the same states.
+  """
   environment = make_skirmish(**game._asdict())
   keys = jax.random.split(jax.random.key(0), games)
   states = jax.jit(jax.vmap(lambda key: _start(environment, key)))(keys)
@@ -76,13 +81,20 @@ def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
   compiled = jax.jit(one).lower(states, keys).compile()
   compile_seconds = time.perf_counter() - begin
 
-  def run(states):
+  def run(steps):
+    played, seen = states, None
     for _ in range(steps):
-      states, seen = compiled(states, keys)
-    return states, seen
+      played, seen = compiled(played, keys)
+    return played, seen
 
-  run(states)
-  return games * steps / _seconds(run, states), compile_seconds
+  return run, compile_seconds
+
+
+def measure(game: GameConfig, games: int, steps: int) -> tuple[float, float]:
+  """Environment steps per second of a batch, and compile time in seconds."""
+  run, compile_seconds = make_batch(game, games)
+  run(steps)
+  return games * steps / _seconds(run, steps), compile_seconds
 
 
 def measure_single(game: GameConfig, steps: int) -> float:

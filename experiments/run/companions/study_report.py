@@ -143,18 +143,22 @@ def write(study: Study, every: Sequence[Run], folder: pathlib.Path) -> list[str]
   curves = [{name: mean_curve(titles[name], [
     each.curves[number] for each in found if each.run.arm.name == name]) for name in kinds}
     for number in range(len(study.metrics))]
-  drawn = [(lines.Panel(metric.curve_title, "steps of the task", tuple(
-    filter(None, curve.values()))), measures.panel(measure, titles))
-    for metric, measure, curve in zip(study.metrics, shown, curves, strict=True)]
+  # Metrics of the same curve, such as scores in several tasks, share its panel.
+  by_curve: dict[str, list[Any]] = {}
+  for metric, measure, curve in zip(study.metrics, shown, curves, strict=True):
+    by_curve.setdefault(metric.curve, [lines.Panel(
+      metric.curve_title, "steps of the task", tuple(filter(None, curve.values())))]).append(
+        measures.panel(measure, titles))
   rows = measures.differences(shown, [(kinds[0], kind) for kind in kinds[1:]])
   text = [f"**{study.title}**", "", *table(study, found), ""]
   text += measures.step_table(rows, titles) if rows else []
   about = (f"{len(found)} of {len(every)} runs have finished. Means over the seeds with 95% t "
            "intervals; dots: seeds.")
   page = pages.charts_page(study.title, about, [
-    pages.Charts("", [lines.plot(panel), bars.plot(bar)]) for panel, bar in drawn])
-  picture = svg.picture([
-    drawing for panel, bar in drawn for drawing in (lines.drawing(panel), bars.drawing(bar))])
+    pages.Charts("", [lines.plot(panel), *map(bars.plot, scores)])
+    for panel, *scores in by_curve.values()])
+  picture = svg.picture([drawing for panel, *scores in by_curve.values()
+                         for drawing in (lines.drawing(panel), *map(bars.drawing, scores))])
   document = _document(study, every, found, rows, curves)
   for suffix, content in ((".json", json.dumps(document, indent=1)), (".html", page),
                           (".md", "\n".join([*text, "", about, ""])), (".svg", picture)):

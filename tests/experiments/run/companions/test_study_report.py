@@ -105,6 +105,8 @@ def test_each_metric_has_columns_and_panels(every, tmp_path):
   assert rows[0][:5] == ["", "return of the evaluation", "of each seed", "steps", "of each seed"]
   assert rows[2][3:5] == ["200 (200 to 200)", "200, 200"]
   assert rows[2][6] == "0.50, 1.50"  # the middle of lines from 0 to 1 and 3
-  assert len(plots_of((tmp_path / "study.html").read_text())) == 6
+  # The first and the last share their curve.
+  assert len(plots_of((tmp_path / "study.html").read_text())) == 5
+  assert (tmp_path / "study.svg").read_text().count(">loss<") == 1
   document = json.loads((tmp_path / "study.json").read_text())
   assert document["runs"][0]["values"] == [1.0, 200.0, 0.5] and document["curves"][1] == {}

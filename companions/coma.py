@@ -36,7 +36,7 @@ OPTIONS = {
   "unroll_length": 26,  # of one episode
   # The paper's critic learns each step of a batch in an update of its own, and its target network
   # follows after 150 of them. Here an update learns all steps of a batch at once.
-  "batch_size": 16, "target_period": 6, "learning_rate": 5e-4}
+  "batch_size": 16, "target_period": 6}
 
 
 @dataclasses.dataclass(frozen=True)

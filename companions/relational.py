@@ -18,7 +18,10 @@ from starleague.companions.system import Inputs, System, require_one_agent
 from starleague.companions.tasks.task import Task
 
 ATTENTION, CONVOLUTION = RELATIONS = ("attention", "convolution")
-OPTIONS = {"task": "boxworld:length=2", "steps": 3_000_000, "unroll_length": 40}
+OPTIONS = {
+  "task": "boxworld:length=2", "steps": 3_000_000, "unroll_length": 20, "batch_size": 16,
+  # Policies that had learnt collapsed at a constant rate with larger gradients.
+  "learning_rate": 2e-3, "final_rate": 0.0, "max_norm": 2.0}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,15 +21,15 @@ class WarmUpState(NamedTuple):
   updates: Array  # [] int32: updates so far
 
 
-def flat(mask: Any, params: Any) -> np.ndarray:
-  """Returns a tree of a value per parameter as a vector over all elements, [n].
+def flat(values: Any, params: Any) -> np.ndarray:
+  """Returns a tree of values as a vector over all elements of the parameters, [n].
 
   Args:
-    mask: a bool or a number for each parameter.
+    values: a bool or a number for each parameter.
     params: the parameters or their shapes.
   """
   return np.concatenate([np.full(x.size, value) for value, x in zip(
-    jax.tree.leaves(mask), jax.tree.leaves(params), strict=True)])
+    jax.tree.leaves(values), jax.tree.leaves(params), strict=True)])
 
 
 def learn_alone(mask: np.ndarray, updates: int) -> optax.GradientTransformation:

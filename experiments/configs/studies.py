@@ -139,8 +139,7 @@ def _relations(task: str, title: str, **overrides: Any) -> Study:
     f"Relations between cells (Zambaldi et al. 2018), {title}",
     tuple(Arm(name, name, {"relational.relations": name}) for name in (
       "attention", "convolution")), "relational",
-    {"task": task, "unroll_length": 20, "batch_size": 16, "learning_rate": 2e-3, "final_rate": 0.0,
-     "max_norm": 2.0, "relational.blocks": 1, "relational.entropy_cost": 0.02, **overrides})
+    {"task": task, "relational.blocks": 1, "relational.entropy_cost": 0.02, **overrides})
 
 
 STUDIES = {
@@ -204,10 +203,10 @@ STUDIES = {
     "MinAtar Breakout", _TAUGHT[:1], steps=100_000, evaluation_episodes=96),
   "coma_spread": _critics(
     "jaxmarl-simple_spread:scale=0.1,clock=true", "simple_spread, rewards times 0.1",
-    steps=800_000, learning_rate=1e-3, **{"coma.entropy_cost": 0.001}),
+    steps=800_000, **{"coma.entropy_cost": 0.001}),
   "coma_overcooked": _critics(
     "jaxmarl-overcooked-cramped_room:shaping=1.0", "cramped_room", steps=500_000,
-    learning_rate=1e-3, **{"coma.torso": "shallow", "coma.policy_rate": 0.2}),
+    **{"coma.torso": "shallow", "coma.policy_rate": 0.2}),
   "self_imitation_deep_sea_10": _self_imitation(
     "bsuite-deep_sea:size=10", "deep_sea, N = 10", steps=10 * _EPISODES),
   "self_imitation_deep_sea_14": _self_imitation(

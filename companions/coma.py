@@ -53,7 +53,7 @@ class Config:
     lambda_: of the critic's TD(lambda) targets.
     entropy_cost: weight of the entropy bonus.
     critic_cost: weight of the critic's loss.
-    epsilon: share of the uniform policy in each policy, the floor of exploration.
+    epsilon: share of the uniform policy that each policy keeps, for exploration.
     policy_rate: factor of the policy's learning rate; the critic's is 1.
   """
 

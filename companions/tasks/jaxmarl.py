@@ -60,8 +60,8 @@ def make(name: str, task: str, copies: int, seed: int, *, limit: int, shaping: f
     seed: not used; nothing stays the same over episodes.
     limit: steps of an episode; 0: the task's own limit.
     shaping: Overcooked's factor of the rewards for a pot filled, a plate or a soup picked up.
-    clock: whether observations also hold the share of the episode that is over. The task's
-      episodes end after a time, so that values depend on it.
+    clock: whether to append the elapsed share of the episode to the observations. Episodes end
+      at a time limit, so values depend on the time.
     **parameters: `agents`: the number of agents.
 
   Raises:

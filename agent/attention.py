@@ -4,12 +4,12 @@ Plain attention writes two [E, E] matrices a head to memory and reads them sever
 most of what a transformer over 512 entities moves. One set fits whole into the memory beside a
 TPU's matrix unit. There, `fused` computes a set in one kernel, and its gradient in another, and
 reads and writes nothing but the projections (after Dao et al. 2022, FlashAttention, without its
-blocks).
+blocks). On a GPU it calls the FlashAttention of cuDNN.
 """
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -44,13 +44,36 @@ def plain(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
   return jnp.concatenate(attended, axis=-1)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def fused(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
-  """Computes `plain` in one kernel on a TPU; elsewhere by `plain`, recomputed for the gradient.
+  """Computes `plain` in one kernel, on a TPU, and on a GPU in bfloat16; elsewhere by `plain`.
 
   The kernels' logits are float32 before they are rounded, so that bfloat16 results differ by their
-  rounding.
+  rounding. On a GPU the rows that exist must be the first ones. Without a kernel, the gradient
+  recomputes the weights.
   """
+  # Not by platform_dependent: tracing the call of cuDNN raises an error where there is none.
+  if jax.default_backend() == "gpu" and projected.dtype == jnp.bfloat16:
+    return flash(projected, mask, heads)
+  return _fused(projected, mask, heads)
+
+
+def flash(projected: jax.Array, mask: jax.Array, heads: int,
+          implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
+  """Computes `plain` by `jax.nn.dot_product_attention`; the rows that exist are the first ones.
+
+  Rows behind the last that exists are not read, which saves their part of the work.
+  """
+  query, key, value = (x.reshape(1, x.shape[0], heads, -1) for x in jnp.split(projected, 3, axis=1))
+  # A softmax over nothing would be undefined: an empty set attends to its first row.
+  count = jnp.maximum(mask.sum(dtype=jnp.int32), 1)[None]
+  attended = jax.nn.dot_product_attention(
+    query, key, value, query_seq_lengths=jnp.full_like(count, len(mask)),
+    key_value_seq_lengths=count, implementation=implementation)
+  return attended.reshape(len(mask), -1)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _fused(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
   return jax.lax.platform_dependent(
     projected, mask, tpu=functools.partial(kernel, heads=heads),
     default=functools.partial(plain, heads=heads))
@@ -71,7 +94,7 @@ def gradient_kernel(projected: jax.Array, mask: jax.Array, gradient: jax.Array, 
 
 def _fused_forward(projected: jax.Array, mask: jax.Array,
                    heads: int) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-  return fused(projected, mask, heads), (projected, mask)
+  return _fused(projected, mask, heads), (projected, mask)
 
 
 def _fused_backward(heads: int, arguments: tuple[jax.Array, jax.Array],
@@ -85,7 +108,7 @@ def _fused_backward(heads: int, arguments: tuple[jax.Array, jax.Array],
     default=by_products), None
 
 
-fused.defvjp(_fused_forward, _fused_backward)
+_fused.defvjp(_fused_forward, _fused_backward)
 # By AgentConfig.entity_attention.
 METHODS: dict[str, Callable[[jax.Array, jax.Array, int], jax.Array]] = {
   "plain": plain, "fused": fused}

@@ -106,8 +106,8 @@ class AgentConfig:
   # function. "gather" uses look-ups and scatter-adds, for CPUs; "one_hot" uses matrix products, for
   # matrix units.
   entity_embedding: str = "gather"
-  # "plain": matrix products; "fused": the same function, on a TPU in a kernel that keeps each
-  # set's logits beside the matrix unit.
+  # "plain": matrix products; "fused": the same function, on a TPU and a GPU in a kernel that keeps
+  # each set's logits beside the matrix unit.
   entity_attention: str = "plain"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
   # Rematerialisation in the backward pass. "none"; "blocks": each block of encoders, heads and

@@ -7,7 +7,8 @@
 update     agent steps/s of the whole update of one batch on the device, with the teacher's unroll,
            all losses and Adam; model FLOP/s over the peak; peak memory
 feeding    batches from a data server (Reverb, in a process of its own) to the device, alone and
-           under the update; ratio of the update fed so to the update alone
+           under the update; ratio of the update fed so to the update alone. Where Reverb is not
+           installed, one batch of this process's memory is placed again and again
 acting     agent steps/s of a batch of players
 skirmish   environment steps/s of a batch of games, both players observed
 
@@ -16,25 +17,26 @@ seconds have lines of their own.
 """
 
 import argparse
+import contextlib
 import dataclasses
+import importlib.util
+import itertools
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from benchmarks import agent as agent_benchmark
-from benchmarks import learner as learner_benchmark
 from benchmarks import skirmish
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import wire
-from starleague.data.reverb import datasets
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.learner import objective, prefetch, train_state, update, weights
 
@@ -146,20 +148,33 @@ def measure_update(config: agent_config.AgentConfig, params: Any, trajectories: 
   return Learner(run, once, steps, seconds)
 
 
-def measure_feeding(config: agent_config.AgentConfig, items: list[wire.Packed], learner: Learner,
-                    options: argparse.Namespace) -> None:
-  """Prints the figures of batches from a data server."""
-  size = sum(x.nbytes for item in items for x in item)
+@contextlib.contextmanager
+def batches(config: agent_config.AgentConfig, items: list[wire.Packed],
+            options: argparse.Namespace) -> Iterator[tuple[str, Iterator[wire.Packed]]]:
+  """Yields where batches come from, and batches without end."""
+  if importlib.util.find_spec("reverb") is None:
+    yield "memory", itertools.repeat(stacked(items))
+    return
+  # Not at the top: everything else here runs on any Python, without Reverb.
+  from benchmarks import learner as learner_benchmark
+  from starleague.data.reverb import datasets
   with learner_benchmark.served(items, options.preset, options.unroll_length) as address, \
       datasets.dataset(address, options.sequences, run_files.PLAYER, config,
-                       options.unroll_length) as data, \
+                       options.unroll_length) as data:
+    yield "reverb", data
+
+
+def measure_feeding(config: agent_config.AgentConfig, items: list[wire.Packed], learner: Learner,
+                    options: argparse.Namespace) -> None:
+  """Prints the figures of batches on their way to the device."""
+  size = sum(x.nbytes for item in items for x in item)
+  with batches(config, items, options) as (source, data), \
       prefetch.prefetch(data, learner.run.place) as fed:
     for _ in range(4):
       next(fed)  # batches that were ready before the clock starts
     alone, _ = median_seconds(lambda: next(fed), options.rounds)
     learning, _ = median_seconds(lambda: learner.once(next(fed)), options.rounds)
-    data.close()
-  show(feeding_agent_steps_per_second=learner.steps / alone,
+  show(feeding_from=source, feeding_agent_steps_per_second=learner.steps / alone,
        feeding_megabytes_per_second=size / alone / 1e6,
        feeding_update_agent_steps_per_second=learner.steps / learning,
        feeding_update_ratio=learner.seconds / learning)

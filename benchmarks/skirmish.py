@@ -26,8 +26,6 @@ from starleague.environments import base
 from starleague.environments.skirmish import make_skirmish
 from starleague.environments.skirmish.rules.tables import maps, tables
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
-from tests.environments.skirmish.twin import state as skirmish_twin_state
-from tests.environments.skirmish.twin import step as skirmish_twin
 
 BOTH = jnp.arange(2)
 
@@ -116,6 +114,9 @@ def measure_single(game: GameConfig, steps: int) -> float:
 
 def measure_twin(game: GameConfig, steps: int) -> float:
   """Environment steps per second of the numpy twin: its first ones, without observations."""
+  # Not at the top: nothing else here needs what the tests need.
+  from tests.environments.skirmish.twin import state as skirmish_twin_state
+  from tests.environments.skirmish.twin import step as skirmish_twin
   table = skirmish_twin_state.Table(tables.make_rules(**game._asdict()))
   environment, twin = make_skirmish(**game._asdict()), skirmish_twin.Twin(table)
   state = jax.jit(lambda key: _start(environment, key))(jax.random.key(0))

@@ -67,6 +67,16 @@ def test_fused_attention_has_the_gradient_of_the_products_under_jit_and_vmap():
     gradient(PROJECTED), plain_gradient(PROJECTED, MASK, GRADIENT), atol=2e-6)
 
 
+def test_flash_attention_over_the_first_rows_equals_the_products_and_their_gradient():
+  first = jnp.arange(ROWS) < jnp.array([1, ROWS, 11])[:, None]
+  attend = sets(functools.partial(attention.flash, implementation="xla"))
+  found, pull_back = jax.vjp(lambda x: attend(x, first), PROJECTED)
+  expected, expected_pull_back = jax.vjp(lambda x: sets(attention.plain)(x, first), PROJECTED)
+  np.testing.assert_allclose(found, expected, atol=2e-6)
+  np.testing.assert_allclose(*(f(GRADIENT)[0] for f in (pull_back, expected_pull_back)), atol=2e-6)
+  assert np.isfinite(attend(PROJECTED, jnp.zeros_like(first))).all()
+
+
 def test_bfloat16_differs_by_its_rounding_only():
   low = PROJECTED.astype(jnp.bfloat16)
   exact = sets(attention.plain)(low.astype(jnp.float32), MASK)

@@ -27,9 +27,10 @@ def test_every_part_prints_its_figures():
   assert done.returncode == 0, done.stderr
   lines = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
   texts = {name: lines.pop(name) for name in
-           ("device", "jax", "preset", "dtype", "update_peak_memory_of")}
-  assert texts | {"jax": ""} == {"device": "cpu", "jax": "", "preset": "mini",
-                                 "dtype": "bfloat16", "update_peak_memory_of": "process"}
+           ("device", "jax", "preset", "dtype", "update_peak_memory_of", "feeding_from")}
+  assert texts | {"jax": ""} == {
+    "device": "cpu", "jax": "", "preset": "mini", "dtype": "bfloat16",
+    "update_peak_memory_of": "process", "feeding_from": "reverb"}
   figures = {name: float(value) for name, value in lines.items() if name in NAMES}
   assert figures.keys() == NAMES
   assert all(math.isfinite(value) and value > 0 for value in figures.values()), figures

@@ -1,14 +1,16 @@
 """Agent steps/s of an actor whose batch mixes several players, against a batch of one player.
 
   python -m benchmarks.league.players --players 4 16
+  python -m benchmarks.league.players --players 16 --games 128 512
 
 All programs play the same games of policies against each other, in turn, with their records on the
 host. Three ways to infer rows of several players are compared: chunks of one player's rows, one
 after the other; the same chunks in one batched product; and each row with its own copy of the
-weights. The last is the simplest way to write it.
+weights. The last is the simplest way to write it. One player always has the games of the preset.
 """
 
 import argparse
+import itertools
 import time
 from typing import Any, NamedTuple
 
@@ -34,21 +36,21 @@ class Program(NamedTuple):
   probabilities: np.ndarray
 
 
-def make_program(parts: Parts, config: ml_collections.ConfigDict, count: int, chunk: int,
-                 batched: bool) -> Program:
+def make_program(parts: Parts, config: ml_collections.ConfigDict, games: int, count: int,
+                 chunk: int, batched: bool) -> Program:
   """Returns a compiled program of `count` players; each plays against the next one."""
   actor = config.actor
   sizes = players.Sizes(slots=count, matches=count, scripts=0, chunk=chunk)
   program = players.make_rollouts(
     programs.compiled_games(parts).environment, parts.policy,
     rollouts.RolloutConfig(
-      games=actor.games, inference_batch=actor.inference_batch, iterations=actor.iterations,
+      games=games, inference_batch=actor.inference_batch, iterations=actor.iterations,
       races=parts.races, maps=len(parts.maps)), sizes, None, wire.pack_steps, batched=batched)
   pairs = np.array([(i, (i + 1) % count) for i in range(count)])
   weights = [jax.device_get(parts.policy.init(jax.random.key(i))) for i in range(count)]
   at_hand = jax.device_put(players.stack(weights, pairs))
   conditioning = unconditional(len(parts.maps), parts.mmr)
-  state = program.init(jax.random.key(0), np.arange(actor.games) % count, conditioning)
+  state = program.init(jax.random.key(0), np.arange(games) % count, conditioning)
   made = Program(
     lambda *a: program.run(*a, conditioning), at_hand, state,
     np.full(sizes.opponents, 1 / sizes.opponents, np.float32))
@@ -72,19 +74,22 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--players", type=int, nargs="+", default=[4, 16])
   parser.add_argument("--chunks", type=int, nargs="+", default=[8, 16])
+  parser.add_argument("--games", type=int, nargs="+", help="at once; default: those of the preset")
   parser.add_argument("--calls", type=int, default=5, help="timed calls of each program")
   options = parser.parse_args()
   config = settings.complete({})
   parts = registry.make_parts(config)
   batch = config.actor.inference_batch
-  programs = {"1 player": make_program(parts, config, 1, batch, False)}
-  for count in options.players:
+  usual = config.actor.games
+  programs = {"1 player": make_program(parts, config, usual, 1, batch, False)}
+  for count, games in itertools.product(options.players, options.games or [usual]):
+    who = f"{count} players, {games} games"
     for chunk in options.chunks:
       for batched, way in ((False, "in turn"), (True, "batched")):
-        name = f"{count} players, chunks of {chunk} {way}"
-        programs[name] = make_program(parts, config, count, chunk, batched)
-    programs[f"{count} players, a copy of the weights for each row"] = make_program(
-      parts, config, count, 1, True)
+        programs[f"{who}, chunks of {chunk} {way}"] = make_program(
+          parts, config, games, count, chunk, batched)
+    programs[f"{who}, a copy of the weights for each row"] = make_program(
+      parts, config, games, count, 1, True)
   rates: dict[str, list[float]] = {name: [] for name in programs}
   fills: dict[str, list[float]] = {name: [] for name in programs}
   for _ in range(options.calls):
@@ -94,7 +99,7 @@ def main() -> None:
       fills[name].append(fill)
   alone = float(np.median(rates["1 player"]))
   for name, found in rates.items():
-    print(f"{name:50} {np.median(found):6.0f} agent steps/s ({min(found):.0f} to {max(found):.0f}),"
+    print(f"{name:62} {np.median(found):6.0f} agent steps/s ({min(found):.0f} to {max(found):.0f}),"
           f" rows filled {np.mean(fills[name]):4.0%}, ratio {np.median(found) / alone:.2f}")
 
 

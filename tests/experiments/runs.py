@@ -32,11 +32,11 @@ def variables(optimisation: int = 0) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def running(module: str, *arguments: str) -> Iterator[subprocess.Popen]:
-  """Starts a launch file and yields its process, which is killed at the end."""
+def running(module: str, *arguments: str, optimisation: int = 0) -> Iterator[subprocess.Popen]:
+  """Starts a launch file and yields its process, which is killed at the end; see `variables`."""
   process = subprocess.Popen(
     [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables())
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables(optimisation))
   try:
     yield process
   finally:

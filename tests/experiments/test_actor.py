@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+from starleague import agent
 from starleague.common import run_files
+from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph
 from starleague.experiments.run.processes.process_runner import Runner
+from tests.experiments.run.libraries import save_library
 from tests.experiments.runs import DEADLINE_S, SIZES, variables
 from tests.league.test_shared_files import contents
 
-SETTINGS = (*SIZES, "league.seconds=100000", "init=pretrained", "actor.pseudo_probability=0.0",
+SETTINGS = (*SIZES, "league.seconds=100000",
             "learner.checkpoint_interval_s=5", "learner.publish_interval_s=2",
             "league.composition=terran:1:0:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.snapshot_steps=256", "league.timeout_steps=256",
@@ -53,6 +56,9 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
     monkeypatch.setenv(name, value)
   head = tmp_path / "head"
   settings.save(settings.complete(values(SETTINGS)), head)
+  weights = agent.load_pretrained("mini")
+  checkpoints.save_params(head / run_files.INITIAL, weights.params, weights.config)
+  save_library(head / run_files.LIBRARY)
   league = graph.league(settings.load(head), head, time.time())
   own = {name: tmp_path / name for name in ("learner", "actor 0", "evaluator 0")}
   processes = [process._replace(argv=[str(own[process.name]) if word == str(head) else word
@@ -78,7 +84,8 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
       assert contents(node / run_files.PLAYERS / path.name) == frozen
   for node in own.values():
     assert contents(node / run_files.INITIAL) == contents(head / run_files.INITIAL)
-    assert (node / run_files.CONFIG).read_bytes() == (head / run_files.CONFIG).read_bytes()
+    for name in (run_files.CONFIG, run_files.LIBRARY):
+      assert (node / name).read_bytes() == (head / name).read_bytes()
     assert not (node / run_files.LEAGUE).exists()
   for path, in rows(head, "SELECT path FROM replays WHERE path != ''"):
     assert (head / path).read_bytes() == (own["evaluator 0"] / path).read_bytes()

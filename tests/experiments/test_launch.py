@@ -24,7 +24,6 @@ from tests.experiments.runs import (
   output_of,
   pids_of,
   running,
-  variables,
   wait_for,
 )
 
@@ -38,7 +37,6 @@ SETTINGS = ("league.seconds=100000", *SIZES, "learner.checkpoint_interval_s=2",
             "cluster.actor=far:1", "cluster.evaluator=far:1")
 LEARNERS = ("terran-main-0", "terran-main_exploiter-0")
 RESULTS = "SELECT id, home, away, result FROM results"
-PLAYING = variables(optimisation=1)  # the test waits for many games to end
 KILLED = ("actor", "evaluator", "learner", "coordinator", "data_server")
 
 
@@ -67,8 +65,8 @@ def restarted(run_dir: pathlib.Path, module: str, before: list[int]) -> bool:
 def ray_address():
   """A cluster of two nodes on this machine."""
   made = start_cluster(
-    {"num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False, "env_vars": PLAYING},
-    {"num_cpus": 1, "resources": {"far": 4}, "env_vars": PLAYING})
+    {"num_cpus": 1, "resources": {"head": 2}, "include_dashboard": False},
+    {"num_cpus": 1, "resources": {"far": 4}})
   with pytest.MonkeyPatch.context() as patch:
     patch.setenv("RAY_ADDRESS", made.address)
     yield made.address
@@ -96,7 +94,8 @@ def finished(tmp_path_factory, ray_address):
     return (saved == set(LEARNERS) and bool(met(run_dir))) or started.poll() is not None
 
   with running("launch", "--cluster=auto", "--runs_dir", str(run_dir.parent), "--run", "small",
-               *(f"--config.{setting}" for setting in SETTINGS)) as started:
+               *(f"--config.{setting}" for setting in SETTINGS),
+               optimisation=1) as started:  # the test waits for many games to end
     for module in KILLED:
       wait_for(functools.partial(has_more_results, len(before)), "result")
       before = set(rows(run_dir, RESULTS))

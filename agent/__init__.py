@@ -1,6 +1,6 @@
 """The agent: observations in, actions out. Pure functions over JAX and Haiku."""
 
-from starleague.agent.config import AgentConfig, full, medium, mini, preset, small
+from starleague.agent.config import AgentConfig, full, mini, preset, small
 from starleague.agent.policy import Policy, StepOutput, UnrollOutput, make_policy
 from starleague.agent.pretrained import Pretrained, PretrainedError, load_pretrained
 from starleague.agent.types import (
@@ -15,5 +15,5 @@ from starleague.agent.types import (
 
 __all__ = ["Action", "AgentConfig", "CoreState", "Observation", "Policy",
            "Pretrained", "PretrainedError", "Privileged", "Statistics", "Step", "StepOutput",
-           "Trajectory", "UnrollOutput", "full", "load_pretrained", "make_policy", "medium", "mini",
+           "Trajectory", "UnrollOutput", "full", "load_pretrained", "make_policy", "mini",
            "preset", "small"]

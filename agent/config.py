@@ -1,4 +1,4 @@
-"""Sizes and options of the agent, and the presets `full`, `medium`, `small` and `mini`.
+"""Sizes and options of the agent, and the presets `full`, `small` and `mini`.
 
 `full` is the published agent (Vinyals et al. 2019, detailed architecture). The others are the same
 code with smaller numbers. Derive a custom size from a preset:
@@ -162,27 +162,8 @@ def small() -> AgentConfig:
     spatial_size=48, core_size=96, head_size=48, baseline_size=48)
 
 
-def medium() -> AgentConfig:
-  """Returns a medium agent for three races and three maps on a workstation: 1.9 M parameters."""
-  return AgentConfig(
-    name="medium", max_entities=192, map_size=64, location_size=128, max_selected=16,
-    entity_size=64, entity_layers=2, entity_attention_heads=2, entity_key_size=32,
-    entity_hidden=128,
-    scatter_size=16, map_projection=16, map_downsamples=(16, 32, 32), map_blocks=2,
-    spatial_size=64,
-    scalar=ScalarConfig(
-      player=32, home_race=16, away_race=16, upgrades=32, enemy_upgrades=16, time=32,
-      available_actions=32, unit_counts=32, mmr=16, cumulative=16, last_delay=16,
-      last_function=32, last_queued_repeat=16, score=32, build_order_layers=1,
-      build_order_key_size=8, build_order_hidden=32, build_order_pooling="mean"),
-    core_layers=1, core_size=192,
-    head_size=64, action_blocks=4, autoregressive_size=256, key_size=32,
-    function_embedding=64, location_channels=32, location_upsamples=(32, 16, 8, 1),
-    baseline_size=64, baseline_blocks=4, unit_mask="capable", function_mask="available")
-
-
 _PRESETS: dict[str, Callable[[], AgentConfig]] = {
-  "full": full, "medium": medium, "mini": mini, "small": small}
+  "full": full, "mini": mini, "small": small}
 
 
 def preset(name: str) -> AgentConfig:

@@ -1,7 +1,7 @@
 """Decisions/s of recorded demonstrations, against the program that does not write them.
 
   python -m benchmarks.demonstrations --preset mini --seconds 30
-  python -m benchmarks.demonstrations --preset medium --seconds 60
+  python -m benchmarks.demonstrations --preset small --seconds 60
 
 Plays games of the demonstrators twice for the same time, without and with the collection of
 episodes, compression and files. Then reads the dataset in order. Also prints decisions per second

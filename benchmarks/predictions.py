@@ -26,7 +26,7 @@ from starleague.environments.skirmish.games.prediction_log import BATCH, Predict
 from starleague.environments.skirmish.rules.tables.tables import GameConfig, game_config
 
 CHUNK = 16  # environment steps of one copy before the other's turn
-TIERS = {"mini": "mini", "small": "default", "medium": "default"}
+TIERS = {"mini": "mini", "small": "default"}
 
 
 class Clock:

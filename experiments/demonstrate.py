@@ -1,7 +1,7 @@
 """Records demonstrations: games between scripted players, as a dataset of whole games.
 
   python -m starleague.experiments.demonstrate --dataset data/demonstrations --games 2000
-  python -m starleague.experiments.demonstrate --preset medium --players rush,macro,defence \\
+  python -m starleague.experiments.demonstrate --preset small --players rush,macro,defence \\
     --dataset data/strategies --games 200
   python -m starleague.experiments.demonstrate --student runs/imitator --dataset data/labels \\
     --teacher_share 0.5 --games 500

@@ -2,8 +2,8 @@
 
   python -m starleague.experiments.launch --cluster=local --run league
   python -m starleague.experiments.launch --cluster=auto --run league --config.actor.processes=16
-  python -m starleague.experiments.launch --cluster=ray://head:10001 --kind=train --run medium \
-    --config=experiments/configs/medium.py --config.cluster.learner=TPU:4
+  python -m starleague.experiments.launch --cluster=ray://head:10001 --kind=train --run small \
+    --config=experiments/configs/small.py --config.cluster.learner=TPU:4
 
 The processes are those of `league` and `train`. The config group `cluster` has the resources that
 each needs of its node. All nodes need this package and RUNS_DIR under the same path. Whatever dies

@@ -36,7 +36,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
 def _from_imitation() -> ml_collections.ConfigDict:
   """Returns the config of a run that starts from imitation."""
   return ml_collections.ConfigDict({
-    "preset": "mini",  # sizes of the agent: mini, small, medium or full; see agent.config
+    "preset": "mini",  # sizes of the agent: mini, small or full; see agent.config
     "seed": 0,  # of initial weights, demonstrations and games
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random",
     # or "pretrained", those that ship with the preset.

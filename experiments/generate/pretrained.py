@@ -17,7 +17,7 @@ from starleague.agent import config as agent_config
 from starleague.agent import pretrained
 from starleague.common import provenance
 from starleague.common.errors import UserError
-from starleague.experiments.configs import medium, mini, small
+from starleague.experiments.configs import mini, small
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import evaluating
@@ -33,7 +33,7 @@ _COMMIT = flags.DEFINE_string("commit", None, "Commit that trained the run. Defa
 _OUTPUT = flags.DEFINE_string(
   "pretrained", str(pathlib.Path(pretrained.__file__).parent / "data"),
   "Folder the files are written to.")
-_CONFIGS = {"mini": mini, "small": small, "medium": medium}
+_CONFIGS = {"mini": mini, "small": small}
 
 
 def command_of(config: ml_collections.ConfigDict) -> str:

@@ -7,7 +7,7 @@ import pytest
 from starleague.agent import config, make_policy
 
 
-@pytest.mark.parametrize("name", ["full", "medium", "mini", "small"])
+@pytest.mark.parametrize("name", ["full", "mini", "small"])
 def test_presets_are_valid_and_found_by_name(name):
   preset = config.preset(name)
   config.validate(preset)
@@ -15,7 +15,7 @@ def test_presets_are_valid_and_found_by_name(name):
 
 
 def test_error_of_an_unknown_preset_lists_the_presets():
-  with pytest.raises(ValueError, match=r"'huge'.*\['full', 'medium', 'mini', 'small'\]"):
+  with pytest.raises(ValueError, match=r"'huge'.*\['full', 'mini', 'small'\]"):
     config.preset("huge")
 
 

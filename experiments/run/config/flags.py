@@ -85,7 +85,7 @@ OPPONENTS = flags.DEFINE_list(
 GAMES = flags.DEFINE_integer(
   "games", None, "Number of games: of a dataset (default: 1000), or against each scripted player, "
   "half from each side (default: evaluation.games of the run).", lower_bound=1)
-PRESET = flags.DEFINE_string("preset", None, "Preset of the agent: mini, small, medium or full.")
+PRESET = flags.DEFINE_string("preset", None, "Preset of the agent: mini, small or full.")
 OUT = flags.DEFINE_string("out", None, "File or folder to write.")
 MATCH_GAMES = flags.DEFINE_integer(
   "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "

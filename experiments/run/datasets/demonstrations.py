@@ -39,8 +39,7 @@ class Sizes(NamedTuple):
   iterations: int
 
 
-SIZES = {"mini": Sizes("mini", 64, 32, 32), "small": Sizes("default", 64, 32, 32),
-         "medium": Sizes("default", 64, 32, 32)}
+SIZES = {"mini": Sizes("mini", 64, 32, 32), "small": Sizes("default", 64, 32, 32)}
 
 
 class Demonstrators(NamedTuple):

@@ -27,7 +27,7 @@ from starleague.experiments.run.games import registry, skirmish
 
 AGENT = "agent"  # the name of the run's newest weights
 PRETRAINED = "pretrained"  # the name of the pretrained weights of the game's tier
-_SMALLEST_FIRST = ("mini", "small", "medium", "full")  # presets
+_SMALLEST_FIRST = ("mini", "small", "full")  # presets
 _TIERS = ("default", "mini", "large")  # in order of preference
 
 

@@ -75,7 +75,7 @@ def test_equal_games_give_equal_files(recorded, tmp_path):
 @pytest.mark.parametrize("change, message", [
   ({"origin": "seed 1"}, "another origin: expected 'seed 1', found 'a test'; choose another"),
   ({"tier": "large"}, "another tier: expected 'large', found 'mini'"),
-  ({"config": agent_config.medium()}, "another preset: expected 'medium', found 'mini'"),
+  ({"config": agent_config.small()}, "another preset: expected 'small', found 'mini'"),
   ({"maps": ("open", "ramps")}, "another maps: expected"),
 ])
 def test_other_arguments_are_refused(recorded, change, message):
@@ -94,9 +94,9 @@ def test_another_folder_is_refused(tmp_path):
 
 
 def test_steps_of_another_preset_are_refused(tmp_path):
-  with pytest.raises(ValueError, match=r"column 'bits' of game 0: expected \[7, \d+\], found"), (
+  with pytest.raises(ValueError, match=r"column 'int16' of game 0: expected \[7, \d+\], found"), (
       writer(tmp_path / "games")) as found:
-    found.add([recorded_games.episode(agent_config.medium(), 6, 0)])
+    found.add([recorded_games.episode(agent_config.small(), 6, 0)])
   assert os.listdir(tmp_path / "games") == []
 
 
@@ -156,7 +156,7 @@ def test_an_empty_folder_and_another_preset_are_named(recorded, tmp_path):
 
 
 def test_steps_that_do_not_fit_the_preset_are_named(copy):
-  changed(preset="medium")(copy)
+  changed(preset="small")(copy)
   found = games.read(copy)
-  with pytest.raises(files.GamesError, match="column 'bits' of game 0: expected 6 steps"):
+  with pytest.raises(files.GamesError, match="column 'int16' of game 0: expected 6 steps"):
     next(games.in_order(found, np.arange(1), 1, 4, 0))

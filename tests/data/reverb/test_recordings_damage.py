@@ -177,7 +177,7 @@ REMOVED = object()
   ("preset", "huge", "preset: .*'huge'"),
   ("preset", 3, "key 'preset': expected str, found 3"),
   ("preset", ["mini"], r"key 'preset': expected str, found \['mini'\]"),
-  ("preset", "medium", "its trajectories differ from recording.json: field .* found .*, expected"),
+  ("preset", "small", "its trajectories differ from recording.json: field .* found .*, expected"),
   ("vocabulary", REMOVED, "expected the key 'vocabulary'"),
   ("vocabulary", "0", "another vocabulary: expected '.*', found '0'"),
   ("vocabulary", None, "key 'vocabulary': expected str, found None"),

@@ -85,7 +85,7 @@ def agent_config_of(tier: str) -> agent_config.AgentConfig:
   """An agent's config with the sizes of a tier."""
   game = GAME_CONFIGS[tier]
   return dataclasses.replace(
-    agent_config.medium(), max_entities=game.max_entities, map_size=game.map_size,
+    agent_config.full(), max_entities=game.max_entities, map_size=game.map_size,
     max_selected=game.max_selected, location_size=game.location_size)
 
 

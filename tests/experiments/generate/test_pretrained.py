@@ -3,7 +3,7 @@
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.experiments.configs import medium
+from starleague.experiments.configs import small
 from starleague.experiments.generate import pretrained
 from starleague.experiments.run.config import settings
 
@@ -16,13 +16,13 @@ def test_command_states_what_was_changed():
 
 
 def test_command_of_another_preset():
-  config = settings.complete(medium.get_config().to_dict(), {"seed": 1})
+  config = settings.complete(small.get_config().to_dict(), {"seed": 1})
   assert pretrained.command_of(config) == (
-    "python -m starleague.experiments.train --config=experiments/configs/medium.py --config.seed=1")
+    "python -m starleague.experiments.train --config=experiments/configs/small.py --config.seed=1")
 
 
 def test_preset_without_config_file():
   config = settings.complete({})
   config.preset = "full"
-  with pytest.raises(UserError, match="expected mini or small or medium, found 'full'"):
+  with pytest.raises(UserError, match="expected mini or small, found 'full'"):
     pretrained.command_of(config)

@@ -70,11 +70,11 @@ def test_a_phase_without_games_is_refused(folder):
 
 
 def test_a_dataset_of_another_preset_or_tier_is_refused(folder, tmp_path):
-  medium = {"preset": "medium", "environment": {"tier": "default", "opponents": "L0"},
-            "actor": {"demonstrators": "L0"}}
-  with pytest.raises(files.GamesError, match="another preset: expected 'medium', found"):
+  small = {"preset": "small", "environment": {"tier": "default", "opponents": "L0"},
+           "actor": {"demonstrators": "L0"}}
+  with pytest.raises(files.GamesError, match="another preset: expected 'small', found"):
     imitation_setup.read_games(
-      folder, learner_options.imitation_options(settings.complete(medium)))
+      folder, learner_options.imitation_options(settings.complete(small)))
   with files.GamesWriter(tmp_path / "other", MINI, "default", ["open"], "a test"):
     pass
   with pytest.raises(UserError, match="tier 'default', expected 'mini'"):

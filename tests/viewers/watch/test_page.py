@@ -54,7 +54,7 @@ def test_figures_of_a_player_wrap_on_narrow_screens(page):
 
 
 def test_long_names_leave_the_race_in_sight(page):
-  """An ellipsis cut the race off beside names such as "pretrained medium"."""
+  """An ellipsis cut the race off beside names such as "pretrained middle"."""
   name, = re.findall(r"\.player \.name \{(.*?)\}", page, re.DOTALL)
   assert "flex-wrap: wrap" in name and "ellipsis" not in name and "nowrap" not in name
 
@@ -68,7 +68,7 @@ def test_figures_name_their_units(page):
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_page_fits_the_screen_in_a_browser(replay, states, width, tmp_path):
-  names = ("pretrained medium", "macro_three_quarters")
+  names = ("pretrained middle", "macro_three_quarters")
   page = watch_page.render_page(replay._replace(players=names), states)
   overflows, text = measure(page, width, tmp_path, boxes="html, .card, dl div, .name")
   assert overflows == 0

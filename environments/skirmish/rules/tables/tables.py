@@ -36,7 +36,7 @@ class GameConfig(NamedTuple):
 
 
 DEFAULT_GAME_CONFIG = GameConfig()
-# The sizes of the agent's interface; those of the first two are the presets `mini` and `medium`.
+# The sizes of the agent's interface; those of the first are the preset `mini`.
 GAME_CONFIGS = {
   "mini": DEFAULT_GAME_CONFIG,
   "default": GameConfig(

@@ -27,7 +27,7 @@ def test_minimap_planes_are_pysc2s():
 
 
 @needs_data
-@pytest.mark.parametrize("preset, size", [("mini", 32), ("medium", 64)])
+@pytest.mark.parametrize("preset, size", [("mini", 32), ("small", 32)])
 def test_planes_of_smaller_configs_are_sampled_from_larger_ones(preset, size):
   response = recorded.response(recorded.MIDGAME)
   full = recorded.convert(response, recorded.setting()).observation.minimap

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from starleague.experiments.configs import medium, mini
+from starleague.experiments.configs import mini, small
 from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.games import registry, sc2
 from starleague.learner.loops.options import ImitationOptions, ReinforcementOptions
@@ -28,9 +28,9 @@ def test_no_changes_give_the_mini_preset():
     **mini.get_config().to_dict(), "sc2": sc2.OPTIONS}
 
 
-def test_medium_changes_some_keys():
-  config = settings.complete(medium.get_config().to_dict())
-  assert config.to_dict() == {**medium.get_config().to_dict(), "sc2": sc2.OPTIONS}
+def test_small_changes_some_keys():
+  config = settings.complete(small.get_config().to_dict())
+  assert config.to_dict() == {**small.get_config().to_dict(), "sc2": sc2.OPTIONS}
   assert {key for key, *_ in settings.differences(config, settings.complete({}))} >= {
     "preset", "environment.tier", "environment.opponents", "actor.demonstrators"}
   assert len(registry.make_parts(config).maps) == 3
@@ -44,7 +44,7 @@ def test_medium_changes_some_keys():
    "tier default: max_entities is 64, but a player may see 16[0-9]"),
   ({"environment": {"opponents": "rusher,nobody"}},
    "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
-  ({"preset": "medium", "environment": {"tier": "default", "opponents": "L8,L9"}},
+  ({"preset": "small", "environment": {"tier": "default", "opponents": "L8,L9"}},
    "'environment.opponents' names 'L9'; expected some of L0, .*L8, rush"),
   ({"environment": {"opponents": "passive"}},
    "'actor.demonstrators' names 'rusher'; expected some of passive, with"),
@@ -150,7 +150,7 @@ def test_an_existing_dataset_is_reported_in_one_line(tmp_path):
     f"error: {tmp_path} exists: a recording is written once; choose another name.\n")
 
 
-@pytest.mark.parametrize("preset", ["mini", "small", "medium"])
+@pytest.mark.parametrize("preset", ["mini", "small"])
 def test_a_run_from_random_weights_has_its_own_values(preset):
   path = pathlib.Path(mini.__file__).with_name(f"{preset}.py")
   imitation, random = (

@@ -86,7 +86,7 @@ def test_a_dataset_is_continued_with_other_games(folder):
 
 
 @pytest.mark.parametrize("change, message", [
-  ({"preset": "full"}, "preset 'full': expected one of mini, small, medium"),
+  ({"preset": "full"}, "preset 'full': expected one of mini, small"),
   ({"names": ()}, "players: expected different names, found"),
   ({"names": ("rusher", "rusher")}, "players: expected different names, found rusher,rusher"),
   ({"names": ("macro",)}, "player 'macro': expected one of passive, rusher"),

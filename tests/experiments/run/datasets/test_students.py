@@ -94,8 +94,8 @@ def test_a_dataset_is_continued_by_another_student(folder, run_dir):
 @pytest.mark.parametrize("words, message", [
   (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
   (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),
-  (("--preset", "medium", "--players", "demo_7000"),
-   "config key 'preset': expected 'medium', that of the teachers, found 'mini'"),
+  (("--preset", "small", "--players", "demo_7000"),
+   "config key 'preset': expected 'small', that of the teachers, found 'mini'"),
 ])
 def test_wrong_teachers_are_one_line(run_dir, tmp_path, words, message):
   error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--student", run_dir, *words)

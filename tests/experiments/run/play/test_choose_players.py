@@ -15,7 +15,7 @@ from starleague.environments.skirmish.rules.tables.tables import (
   GAME_CONFIGS,
   game_config,
 )
-from starleague.experiments.configs import medium
+from starleague.experiments.configs import small
 from starleague.experiments.run.play import choose_players
 
 
@@ -52,7 +52,7 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
     assert game == DEFAULT_GAME_CONFIG
     player = players[names.index("pretrained")]
     assert (player.name, player.params, player.mmr) == ("pretrained mini", "weights", 6000)
-  for preset in (agent_config.medium(), agent_config.small()):  # the smallest of the tier plays
+  for preset in (agent_config.full(), agent_config.small()):  # the smallest of the tier plays
     origin[preset.name] = SimpleNamespace(tier="default", mmr=5000)
     monkeypatch.setattr(
       choose_players.pretrained, "load_pretrained", lambda name: SimpleNamespace(
@@ -62,13 +62,14 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
     assert (players[0].name, players[0].params) == (f"pretrained {preset.name}", preset.name)
   # Beside the agent of a run those play that play its game.
   settings = choose_players.settings
-  settings.save(settings.complete(medium.get_config().to_dict()), tmp_path / "run")
+  settings.save(settings.complete(small.get_config().to_dict(), {"preset": "full"}),
+                tmp_path / "run")
   monkeypatch.setattr(choose_players.checkpoints, "load_params", lambda path, config: None)
   both = ("agent", "pretrained")
   game, players = choose_players.choose(both, run_dir=tmp_path / "run")
-  assert game == GAME_CONFIGS["default"] and players[1].params == "medium"
-  del origin["medium"]
-  with pytest.raises(UserError, match="weights play with .*max_entities=168.*, the run with .*192"):
+  assert game == game_config("default", agent_config.full()) and players[1].params == "full"
+  del origin["full"]
+  with pytest.raises(UserError, match="weights play with .*max_entities=168.*, the run with .*512"):
     choose_players.choose(both, run_dir=tmp_path / "run")
   with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
                      "default, mini"):

@@ -12,10 +12,15 @@ def rules(name):
   return tables.make_rules(*tables.GAME_CONFIGS[name])
 
 
-@pytest.mark.parametrize("preset, name", [("mini", "mini"), ("medium", "default")])
-def test_sizes_of_the_presets(preset, name):
-  config = agent_config.preset(preset)
-  assert tables.game_config(name, config) == tables.GAME_CONFIGS[name]
+def test_sizes_of_the_presets():
+  assert tables.game_config("mini", agent_config.mini()) == tables.GAME_CONFIGS["mini"]
+  small = tables.game_config("default", agent_config.small())
+  assert small == tables.GAME_CONFIGS["default"]._replace(
+    max_entities=168, map_size=32, max_selected=12, location_size=32)
+
+
+@pytest.mark.parametrize("name", ["mini", "default"])
+def test_half_is_half_of_the_map(name):
   assert rules(name).half == rules(name).tier.map_size / 2
 
 

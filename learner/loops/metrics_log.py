@@ -38,18 +38,19 @@ class MetricsLog:
     self._waiting = prefetch.Waiting(0, 0.0, 0.0)
 
   def __call__(self, step: int, values: Mapping[str, jax.Array | float],
-               waiting: prefetch.Waiting) -> bool:
+               waiting: prefetch.Waiting, last: bool = False) -> bool:
     """Writes an update's metrics, still on the device, if the interval is over; returns whether.
 
-    The first update is always recorded: its time is what a start takes.
+    The first update is always recorded, as its time is what a start takes, and so is the `last`.
     """
-    if self._time is not None and time.time() - self._time < self._interval_s:
+    early = self._time is not None and time.time() - self._time < self._interval_s
+    if early and not last:
       return False
     scalars = terms.measured(
       {name: float(value) for name, value in jax.device_get(dict(values)).items()})
     now = time.time()
     scalars["total/steps_learnt"] = step * self._steps_per_update
-    if self._time is not None:
+    if self._time is not None and now > self._time:
       rate = (step - self._step) * self._steps_per_update / (now - self._time)
       scalars |= {"speed/learner": rate, "speed/waiting": waiting.since(self._waiting).fraction}
     self.write(step, scalars)

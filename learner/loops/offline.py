@@ -53,7 +53,7 @@ def learn(agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
     for position, chunks in itertools.islice(found, options.updates - learner.step):
       values = learner.learn(position, chunks)
       watch.check(values, chunks)
-      log(learner.step, values, found.waiting())
+      log(learner.step, values, found.waiting(), last=learner.step == options.updates)
       report(learner.step)
       if stop.is_set():
         break

@@ -40,6 +40,19 @@ def test_the_first_update_is_recorded_and_then_one_each_interval(tmp_path, now):
     (20.0, 9, "speed/waiting", 0.25)]  # 2.5 of 10 s since the last record
 
 
+def test_the_last_update_is_recorded_before_its_interval_is_over(tmp_path, now):
+  with make_log(tmp_path) as log:
+    log(5, {"loss/total": 0.5}, Waiting(1, 0.0, 0.0))
+    now[0] = 1012.0
+    assert not log(6, {"loss/total": 0.25}, Waiting(2, 0.0, 1.0))
+    assert log(7, {"loss/total": 0.125}, Waiting(3, 0.0, 2.0), last=True)
+    assert log(7, {"loss/total": 0.125}, Waiting(3, 0.0, 2.0), last=True)  # no time between
+  losses = [row for row in rows(tmp_path) if row[2] == "loss/total"]
+  assert losses == [(10.0, 5, "loss/total", 0.5), *[(12.0, 7, "loss/total", 0.125)] * 2]
+  speeds = [row for row in rows(tmp_path) if row[2] == "speed/learner"]
+  assert speeds == [(12.0, 7, "speed/learner", 32.0)]  # 2 updates of 32 steps in 2 s
+
+
 def test_the_mean_of_an_argument_that_no_step_used_is_not_recorded(tmp_path, now):
   with make_log(tmp_path) as log:
     log(5, {"kl/delay": 0.0, "used/delay": 0.0, "kl/queued": 0.0, "used/queued": 0.5},

@@ -96,7 +96,7 @@ def learning(options, monkeypatch, tmp_path):
 
   @contextlib.contextmanager
   def log(*arguments):
-    yield lambda step, values, waiting: False
+    yield lambda step, values, waiting, last: False
 
   monkeypatch.setattr(time, "time", lambda: now[0])
   monkeypatch.setattr(offline, "OfflineLearner", Learner)

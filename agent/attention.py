@@ -45,13 +45,12 @@ def plain(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
 
 
 def fused(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
-  """Computes `plain` in one kernel, on a TPU, and on a GPU in bfloat16; elsewhere by `plain`.
+  """Computes `plain` in one kernel: on a TPU, and in bfloat16 on a GPU. Elsewhere it calls `plain`.
 
-  The kernels' logits are float32 before they are rounded, so that bfloat16 results differ by their
-  rounding. On a GPU the rows that exist must be the first ones. Without a kernel, the gradient
-  recomputes the weights.
+  Kernels round float32 logits later, so that bfloat16 results differ by rounding. On a GPU the rows
+  that exist must be the first ones. The gradient recomputes the weights.
   """
-  # Not by platform_dependent: tracing the call of cuDNN raises an error where there is none.
+  # platform_dependent traces all its branches, and tracing cuDNN's call needs cuDNN.
   if jax.default_backend() == "gpu" and projected.dtype == jnp.bfloat16:
     return flash(projected, mask, heads)
   return _fused(projected, mask, heads)
@@ -59,16 +58,15 @@ def fused(projected: jax.Array, mask: jax.Array, heads: int) -> jax.Array:
 
 def flash(projected: jax.Array, mask: jax.Array, heads: int,
           implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
-  """Computes `plain` by `jax.nn.dot_product_attention`; the rows that exist are the first ones.
+  """Computes `plain` by `jax.nn.dot_product_attention`.
 
-  Rows behind the last that exists are not read, which saves their part of the work.
+  The rows that exist must be the first ones. Keys and values of the others are not read.
   """
   query, key, value = (x.reshape(1, x.shape[0], heads, -1) for x in jnp.split(projected, 3, axis=1))
   # A softmax over nothing would be undefined: an empty set attends to its first row.
   count = jnp.maximum(mask.sum(dtype=jnp.int32), 1)[None]
   attended = jax.nn.dot_product_attention(
-    query, key, value, query_seq_lengths=jnp.full_like(count, len(mask)),
-    key_value_seq_lengths=count, implementation=implementation)
+    query, key, value, key_value_seq_lengths=count, implementation=implementation)
   return attended.reshape(len(mask), -1)
 
 

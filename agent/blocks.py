@@ -186,7 +186,8 @@ class Transformer(hk.Module):
 
     Args:
       x: [E, C] rows.
-      mask: [E] bool: the rows that exist. The others are not attended to, and give zero.
+      mask: [E] bool: the rows that exist. The others are not attended to, and give zero. `fused`
+        attention on a GPU needs the existing rows first.
 
     Returns:
       [E, C] of x's dtype.

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from starleague import agent
 from starleague.common import run_files
-from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph
 from starleague.experiments.run.processes.process_runner import Runner
-from tests.experiments.run.libraries import save_library
+from tests.experiments.run.libraries import save_imitator
 from tests.experiments.runs import DEADLINE_S, SIZES, variables
 from tests.league.test_shared_files import contents
 
@@ -56,9 +54,7 @@ def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, mon
     monkeypatch.setenv(name, value)
   head = tmp_path / "head"
   settings.save(settings.complete(values(SETTINGS)), head)
-  weights = agent.load_pretrained("mini")
-  checkpoints.save_params(head / run_files.INITIAL, weights.params, weights.config)
-  save_library(head / run_files.LIBRARY)
+  save_imitator(head)
   league = graph.league(settings.load(head), head, time.time())
   own = {name: tmp_path / name for name in ("learner", "actor 0", "evaluator 0")}
   processes = [process._replace(argv=[str(own[process.name]) if word == str(head) else word

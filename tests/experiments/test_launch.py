@@ -17,7 +17,7 @@ from starleague.data import checkpoints
 from starleague.experiments import launch as experiment
 from tests.experiments.launch import refusal
 from tests.experiments.ray_nodes import start_cluster
-from tests.experiments.run.libraries import save_library
+from tests.experiments.run.libraries import save_imitator
 from tests.experiments.runs import (
   SIZES,
   kill,
@@ -81,9 +81,7 @@ def finished(tmp_path_factory, ray_address):
   shown everything that the tests look for, however fast the machine is.
   """
   run_dir = tmp_path_factory.mktemp("runs") / "small"
-  weights = agent.load_pretrained("mini")
-  checkpoints.save_params(run_dir / run_files.INITIAL, weights.params, weights.config)
-  save_library(run_dir / run_files.LIBRARY)
+  save_imitator(run_dir)
   before: set[tuple] = set()
 
   def has_more_results(known: int) -> bool:

@@ -1,5 +1,6 @@
 """Real observations of StarCraft II, and settings for them."""
 
+import dataclasses
 import functools
 import json
 import lzma
@@ -27,6 +28,11 @@ def _read(folder, name):
 @functools.cache
 def _serialised(name):
   return _read("obs", name)
+
+
+# Sizes between those of the presets.
+MIDDLE = dataclasses.replace(
+  agent_config.full(), max_entities=192, map_size=64, location_size=128, max_selected=16)
 
 
 def response(name):

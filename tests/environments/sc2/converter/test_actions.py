@@ -125,10 +125,10 @@ def test_equal_abilities_of_a_loop_are_repeats():
 
 @st.composite
 def _settings(draw):
-  preset = draw(st.sampled_from(["mini", "small", "full"]))
+  config = draw(st.sampled_from(
+    [recorded.agent_config.mini(), recorded.MIDDLE, recorded.agent_config.full()]))
   size = draw(st.tuples(*[st.integers(32, 256)] * 2))
-  return recorded.make_setting(
-    recorded.agent_config.preset(preset), recorded.make_game_info(*size), 1)
+  return recorded.make_setting(config, recorded.make_game_info(*size), 1)
 
 
 @given(_settings(), st.data())

@@ -27,11 +27,13 @@ def test_minimap_planes_are_pysc2s():
 
 
 @needs_data
-@pytest.mark.parametrize("preset, size", [("mini", 32), ("small", 32)])
-def test_planes_of_smaller_configs_are_sampled_from_larger_ones(preset, size):
+@pytest.mark.parametrize("config, size", [
+  (recorded.agent_config.mini(), 32), (recorded.MIDDLE, 64)], ids=["mini", "middle"])
+def test_planes_of_smaller_configs_are_sampled_from_larger_ones(config, size):
   response = recorded.response(recorded.MIDGAME)
   full = recorded.convert(response, recorded.setting()).observation.minimap
-  found = recorded.convert(response, recorded.setting(preset=preset)).observation.minimap
+  found = recorded.convert(response, recorded.make_setting(
+    config, recorded.game_info(recorded.MIDGAME), 1)).observation.minimap
   step = 128 // size
   np.testing.assert_array_equal(found, full[:, step // 2::step, step // 2::step])
 

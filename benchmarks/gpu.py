@@ -8,7 +8,7 @@ update     agent steps/s of the whole update of one batch on the device, with th
            all losses and Adam; model FLOP/s over the peak; peak memory
 feeding    batches from a data server (Reverb, in a process of its own) to the device, alone and
            under the update; ratio of the update fed so to the update alone. Where Reverb is not
-           installed, one batch of this process's memory is placed again and again
+           installed, one batch in this process's memory is placed repeatedly
 acting     agent steps/s of a batch of players
 skirmish   environment steps/s of a batch of games, both players observed
 

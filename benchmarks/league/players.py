@@ -80,6 +80,8 @@ def main() -> None:
   config = settings.complete({})
   parts = registry.make_parts(config)
   batch = config.actor.inference_batch
+  if options.games and min(options.games) < batch // 2:
+    parser.error(f"--games: expected at least {batch // 2}, found {min(options.games)}")
   usual = config.actor.games
   programs = {"1 player": make_program(parts, config, usual, 1, batch, False)}
   for count, games in itertools.product(options.players, options.games or [usual]):

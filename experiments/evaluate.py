@@ -8,7 +8,8 @@ Prints scores (draws count half) and win rates (wins only) with 95% Wilson inter
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
---imitated, the run's imitator plays instead; its KIND is `imitation`.
+--imitated, the run's imitator plays instead; its KIND is `imitation`. At the end, the run's report
+is written again.
 """
 
 import pathlib
@@ -21,6 +22,7 @@ from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.evaluation import evaluating
 from starleague.experiments.run.games import registry
+from starleague.viewers.report import page as report_page
 
 for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
   flags.declare_key_flag(_name)
@@ -50,6 +52,7 @@ def main() -> None:
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():
       print(evaluating.result_line(counts, found.kind, found.update, name), flush=True)
+  print(f"report={report_page.write_report(run_dir)}")
 
 
 if __name__ == "__main__":

@@ -79,10 +79,12 @@ def test_an_agent_learns_from_a_dataset_and_is_evaluated(tmp_path, capsys):
     shutil.copytree(run_dir / run_files.IMITATED, run_dir / name)
   capsys.readouterr()
   assert launch(evaluate, "--run_dir", run_dir, "--games", 2, "--opponents", "rusher") is None
-  initial, trained = capsys.readouterr().out.splitlines()
+  initial, trained, report = capsys.readouterr().out.splitlines()
   assert re.match(r"agent=initial update=0 opponent=rusher games=2 wins=\d draws=\d", initial)
   # Equal weights and seeds give equal games.
   assert trained.partition("opponent=")[2] == initial.partition("opponent=")[2]
+  assert report == f"report={run_dir / 'report.html'}"
+  assert "rusher" in (run_dir / "report.html").read_text()
 
 
 def test_an_agent_learns_offline(tmp_path):

@@ -55,7 +55,7 @@ def write_report(run_dir: str | os.PathLike[str]) -> pathlib.Path:
 def render_page(name: str, rows: Sequence[Row], config: Mapping[str, Any]) -> str:
   """Returns the report as HTML."""
   tags = results.by_tag(rows)
-  body = [_header(name, config), pages.tiles(key_figures(tags)),
+  body = [_header(name, _options_of(tags, config)), pages.tiles(key_figures(tags)),
           _scores_table(opponent_scores(tags))]
   if not rows:
     body.append("<p class='empty'>No figures are recorded yet.</p>")
@@ -98,6 +98,14 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any
 def _shown(value: Any) -> str:
   text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
   return html.escape(text if len(text) <= _VALUE_LENGTH else text[:_VALUE_LENGTH - 3] + "...")
+
+
+def _options_of(tags: Mapping[str, Sequence[Row]], config: Mapping[str, Any]) -> Mapping[str, Any]:
+  """Returns the values that the header shows: of offline learning, where the run is that."""
+  offline = config.get("offline")
+  if not any(tag.startswith(panels.OFFLINE) for tag in tags) or not isinstance(offline, Mapping):
+    return config
+  return {**{key: config[key] for key in ("preset", "seed") if key in config}, **offline}
 
 
 def _header(name: str, config: Mapping[str, Any]) -> str:

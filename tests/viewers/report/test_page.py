@@ -39,6 +39,17 @@ def test_page_shows_key_figures_and_scores(run_dir):
     assert expected in text, expected
 
 
+def test_the_header_of_an_offline_run_shows_its_own_options():
+  config = {"preset": "mini", "seconds": 480, "seed": 3,
+            "offline": {"method": "winners", "updates": 200}}
+  page = report.render_page("run", [Row(1.0, 1, "offline/loss/total", 2.0, None, None)], config)
+  assert re.search(r"<header>.*?</header>", page)[0] == (
+    "<header><h1>run</h1><p class='brief'><span><b>preset</b> mini</span><span><b>seed</b> 3</span>"
+    "<span><b>method</b> winners</span><span><b>updates</b> 200</span></p></header>")
+  trained = report.render_page("run", [Row(1.0, 1, "loss/total", 2.0, None, None)], config)
+  assert "<b>seconds</b> 480" in re.search(r"<header>.*?</header>", trained)[0]
+
+
 @pytest.mark.parametrize(("before", "after", "expected"), [
   ((0.2, 0.1, 0.3), (0.5, 0.4, 0.6), "class='up'>+30 points"),
   ((0.5, 0.4, 0.6), (0.2, 0.1, 0.3), "class='down'>-30 points"),

@@ -35,11 +35,11 @@ def make_single(parts: Parts, options: ActorOptions) -> rollouts.Rollouts:
 
 
 def make_league(parts: Parts, options: ActorOptions, sizes: players.Sizes) -> rollouts.Rollouts:
-  """Returns the program of a league's actor."""
+  """Returns the program of several players; of a league's actor, with its sizes."""
   games = compiled_games(parts)
   return players.make_rollouts(
-    games.environment, parts.policy, _config(parts, options), sizes, games.scripted,
-    pack_step=wire.pack_steps, valued=options.exploiter_minimax > 0)
+    games.environment, parts.policy, _config(parts, options), sizes,
+    games.scripted if sizes.scripts else None, pack_step=wire.pack_steps, valued=options.exploiter_minimax > 0)
 
 
 def league_sizes(parts: Parts, options: ActorOptions, learners: int) -> players.Sizes:

@@ -1,7 +1,7 @@
 """Records trajectories of a run's agent, or of a league's players, as a dataset on disk.
 
   python -m starleague.experiments.record --run_dir runs/mini --dataset data/mini
-  python -m starleague.experiments.record --run_dir runs/league --dataset data/league --players 6
+  python -m starleague.experiments.record --run_dir runs/league --dataset data/league --policies 6
 
 The run's newest weights play without z, against themselves and each scripted player in equal
 shares. In a league, its learning players and newest snapshots play each other without z, each pair
@@ -38,8 +38,8 @@ _TRAJECTORIES = flags.DEFINE_integer(
   "trajectories", 1000, "Number of trajectories.", lower_bound=1)
 _WEIGHTS = flags.DEFINE_enum("weights", "newest", ["newest", "initial"],
                              "The run's newest or initial weights.")
-_PLAYERS = flags.DEFINE_integer(
-  "players", 8, "Most players of a league: the learning ones, then its newest snapshots.",
+_POLICIES = flags.DEFINE_integer(
+  "policies", 8, "Most players of a league: the learning ones, then its newest snapshots.",
   lower_bound=1)
 
 
@@ -70,7 +70,7 @@ def main() -> None:
   parts = registry.make_parts(config)
   seed = run_flags.SEED.value
   if _WEIGHTS.value == "newest" and saved_agents.main_agent(run_dir) is not None:
-    found = league_games.load(parts, run_dir, _PLAYERS.value)
+    found = league_games.load(parts, run_dir, _POLICIES.value)
     trajectories = league_games.play(
       parts, actor_options(config), config.unroll_length, found, seed)
     origin = f"{', '.join(each.player.name for each in found)} of {run_dir.name}, seed {seed}"

@@ -39,7 +39,8 @@ def run_dir(tmp_path, weights):
   second = league.players.snapshot(first, 1, 100)
   league.Coordinator(path / run_files.LEAGUE, [first, *others, second]).close()
   checkpoints.save_params(path / run_files.INITIAL, uniform, config)
-  checkpoints.save_params(run_files.learner_dir(path, MAIN) / run_files.CHECKPOINTS, trained, config)
+  learnt = run_files.learner_dir(path, MAIN) / run_files.CHECKPOINTS
+  checkpoints.save_params(learnt, trained, config)
   checkpoints.save_params(run_files.snapshot_path(path, SECOND), trained, config)
   return path
 
@@ -72,7 +73,7 @@ def test_each_pair_has_its_races():
 def test_both_sides_of_a_leagues_games_are_recorded(run_dir, tmp_path):
   path = tmp_path / "recording"
   assert launch(record, "--run_dir", run_dir, "--dataset", path, "--trajectories", 64,
-                "--players", 2) is None
+                "--policies", 2) is None
   assert recordings.describe(path).origin == f"{MAIN}, {EXPLOITER} of league, seed 0"
   with dataset(path, batch_size=256) as batches:
     steps = wire.unpack(next(iter(batches)), batches.config).steps

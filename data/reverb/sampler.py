@@ -1,8 +1,10 @@
 """Batches of a Reverb table's trajectories, stacked in a thread."""
 
+import contextlib
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from starleague.data.reverb.transport import ServerUnavailableError, StarvedErro
 # Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
 _POLL_S = 0.5
+_RELEASE_S = 2.0  # longest time for the end of a thread that waits for a sample
 _THREAD = "sampler-"  # begin of the names of threads
 
 
@@ -29,6 +32,20 @@ def waiting() -> bool:
   return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
+_left: "weakref.WeakSet[Dataset]" = weakref.WeakSet()  # closed, but their threads still wait
+
+
+def release(port: int) -> None:
+  """Ends the waits of closed datasets of a server in this process; call it before the server stops.
+
+  Reverb cannot cancel them, and asks a server that has stopped again and again, a thousand times a
+  second. Trajectories of zeros in their tables end them.
+  """
+  for dataset in list(_left):
+    if dataset.address in (f"localhost:{port}", f"127.0.0.1:{port}"):
+      dataset.release()
+
+
 class Drawn(NamedTuple):
   """The items of a batch in their table."""
 
@@ -40,6 +57,7 @@ class Dataset(Iterator[wire.Packed]):
   """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
 
   Attributes:
+    address: host:port of the server.
     config: the form of the trajectories' steps, for `wire.unpack`.
     unroll_length: T.
     drawn: items of the last batch that was returned.
@@ -62,7 +80,7 @@ class Dataset(Iterator[wire.Packed]):
       prefetch: batches stacked ahead.
       stop: ends the iteration and all waits when set.
     """
-    self._address, self._table, self._deadline_s = address, player, deadline_s
+    self.address, self._table, self._deadline_s = address, player, deadline_s
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
     self._stop, self._closed = stop or threading.Event(), threading.Event()
@@ -89,6 +107,8 @@ class Dataset(Iterator[wire.Packed]):
     drawn = Drawn(np.zeros(self._batch_size, np.uint64), np.zeros(self._batch_size))
     by_name = sorted(batch._asdict().items())  # the order in which Reverb flattens a dictionary
     for b in range(self._batch_size):
+      if self._ended():
+        break  # nobody takes the batch
       sample = sampler.GetNextTrajectory()  # key, probability, ..., and the fields
       drawn.keys[b], drawn.probabilities[b] = sample[:2]
       for (name, out), value in zip(by_name, sample[-len(by_name):], strict=True):
@@ -127,7 +147,7 @@ class Dataset(Iterator[wire.Packed]):
       if isinstance(item, Exception):
         self.close()
         raise ServerUnavailableError(
-          f"sampling table {self._table!r} of {self._address} failed: {item}") from item
+          f"sampling table {self._table!r} of {self.address} failed: {item}") from item
       batch, self.drawn = item
       return batch
     raise StopIteration
@@ -153,7 +173,7 @@ class Dataset(Iterator[wire.Packed]):
     now = time.monotonic()
     if info is None and now - answered > self._deadline_s:
       raise ServerUnavailableError(
-        f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
+        f"{transport.unreachable(self.address)} (no answer for {now - answered:.0f} s).")
     if info is not None and now - start > self._deadline_s:
       raise StarvedError(self._starved(info, now - start))
     return answered if info is None else now
@@ -162,7 +182,7 @@ class Dataset(Iterator[wire.Packed]):
     table = info[self._table]
     limiter = table.rate_limiter_info
     return (
-      f"table {self._table!r} of {self._address} gave no batch of {self._batch_size} in "
+      f"table {self._table!r} of {self.address} gave no batch of {self._batch_size} in "
       f"{seconds:.0f} s: it holds {table.current_size} trajectories, sampling needs "
       f"{limiter.min_size_to_sample}, {limiter.insert_stats.completed} were ever written; check "
       "that actors of this player run and write here.")
@@ -176,6 +196,22 @@ class Dataset(Iterator[wire.Packed]):
     if not self._closed.is_set():
       self._closed.set()
       self._thread.join(wait_s)
+      if self._thread.is_alive():
+        _left.add(self)
+
+  def release(self) -> None:
+    """Ends the thread of a closed dataset by writing to its table; see the function `release`."""
+    zeros = {name: np.zeros(x.shape, x.dtype) for name, x in self._spec._asdict().items()}
+    writer = self._client.trajectory_writer(num_keep_alive_refs=1)
+    end = time.monotonic() + _RELEASE_S
+    with contextlib.suppress(RuntimeError):  # Reverb refuses: the server has gone
+      while self._thread.is_alive() and time.monotonic() < end:
+        writer.append(zeros)
+        writer.create_item(
+          self._table, 1.0, {name: writer.history[name][-1] for name in self._spec._fields})
+        transport.flush(writer, 0, _POLL_S, threading.Event())
+        self._thread.join(0.02)
+    writer.close()
 
   def __enter__(self) -> "Dataset":
     return self

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from starleague.data import wire
-from starleague.data.reverb import quiet, transport
+from starleague.data.reverb import quiet, sampler, transport
 from starleague.data.reverb.transport import load_reverb, parameters_table
 
 
@@ -146,7 +146,9 @@ class DataServer:
       return self.localhost_client().checkpoint()
 
   def stop(self) -> None:
-    """Stops the server; a second call does nothing."""
+    """Stops the server, and ends the threads of closed datasets; a second call does nothing."""
+    if self._finalizer.alive:
+      sampler.release(self.port)
     self._finalizer()
 
   def __enter__(self) -> "DataServer":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starleague.data import wire
-from starleague.data.reverb import sampler, transport
+from starleague.data.reverb import sampler, server, transport
 from tests.data.reverb.clients import make_dataset, make_writer
 from tests.data.reverb.server_process import CONFIG, UNROLL_LENGTH, packed
 
@@ -29,6 +29,22 @@ def test_a_closed_dataset_waits_for_reverb_until_a_sample_comes(serve, monkeypat
   deadline = time.monotonic() + 30
   while sampler.waiting() and time.monotonic() < deadline:
     time.sleep(0.05)
+  assert not sampler.waiting()
+
+
+@pytest.mark.parametrize("table", [
+  lambda: server.make_table("main", CONFIG, UNROLL_LENGTH, server.FIFO, 4),
+  lambda: server.make_table("main", CONFIG, UNROLL_LENGTH, server.UNIFORM, 9, min_size=5),
+  lambda: server.make_tables(["main"], CONFIG, UNROLL_LENGTH, min_size=3)[0]])
+def test_no_thread_of_a_closed_dataset_outlives_the_server(table, monkeypatch):
+  monkeypatch.setattr(sampler, "_THREAD", "sampler-of-this-test-")
+  serving = server.make_server([table()])
+  address = f"localhost:{serving.port}"
+  closed, other = make_dataset(address, 2), make_dataset(address, 2)
+  closed.close(0.1)
+  assert sampler.waiting()
+  other.close(0.1)
+  serving.stop()
   assert not sampler.waiting()
 
 

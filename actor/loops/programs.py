@@ -39,7 +39,8 @@ def make_league(parts: Parts, options: ActorOptions, sizes: players.Sizes) -> ro
   games = compiled_games(parts)
   return players.make_rollouts(
     games.environment, parts.policy, _config(parts, options), sizes,
-    games.scripted if sizes.scripts else None, pack_step=wire.pack_steps, valued=options.exploiter_minimax > 0)
+    games.scripted if sizes.scripts else None, pack_step=wire.pack_steps,
+    valued=options.exploiter_minimax > 0)
 
 
 def league_sizes(parts: Parts, options: ActorOptions, learners: int) -> players.Sizes:

@@ -66,6 +66,8 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
 
 # The files of such a folder use the same programs and games, so one process runs them all.
 SHARING = ("tests/environments/skirmish/rules",)
+# Files whose processes run the programs that another file's have compiled: they follow it.
+FOLLOWING = {"tests/experiments/test_actor.py": "tests/experiments/test_launch.py"}
 
 
 def pytest_collection_modifyitems(items: list) -> None:
@@ -76,11 +78,12 @@ def pytest_collection_modifyitems(items: list) -> None:
 
 
 class Scheduling(LoadFileScheduling):
-  """Gives a process a file at a time, or a whole folder of SHARING."""
+  """Gives a process a file and those that follow it, or a whole folder of SHARING."""
 
   def _split_scope(self, nodeid: str) -> str:
     file = super()._split_scope(nodeid)
-    return next((folder for folder in SHARING if file.startswith(f"{folder}/")), file)
+    return next((folder for folder in SHARING if file.startswith(f"{folder}/")),
+                FOLLOWING.get(file, file))
 
 
 @pytest.hookimpl(optionalhook=True)  # plain pytest has no such hook

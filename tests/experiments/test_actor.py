@@ -20,7 +20,7 @@ from tests.league.test_shared_files import contents
 
 SETTINGS = (*SIZES, "league.seconds=100000",
             "learner.checkpoint_interval_s=5", "learner.publish_interval_s=2",
-            "league.composition=terran:1:0:0", "league.places=2", "league.games=3",
+            "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.snapshot_steps=256", "league.timeout_steps=256",
             "actor.niceness=0", "league.evaluator_niceness=0")
 FIRST = "terran-main-0-0000"

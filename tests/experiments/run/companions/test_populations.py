@@ -62,7 +62,7 @@ def test_a_killed_member_comes_back(tmp_path):
   command = [
     sys.executable, "-m", "starleague.experiments.population", "impala", "--runs_dir",
     str(tmp_path), "--members=2", "--interval=3000", "--set.task=bsuite-catch",
-    "--set.steps=40000", "--set.copies=16", "--set.unroll_length=8", "--set.batch_size=16",
+    "--set.steps=20000", "--set.copies=16", "--set.unroll_length=8", "--set.batch_size=16",
     "--set.evaluation_episodes=16", "--set.impala.size=16"]
   folder = tmp_path / "impala_population"
   program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -82,12 +82,12 @@ def test_a_killed_member_comes_back(tmp_path):
   assert set(result["scores"]) == {"m0", "m1"}
   assert result["schedule"][-1]["member"] == result["best"]
   outcome = runs.read_outcome(folder)
-  assert outcome.steps == 2 * 40064
+  assert outcome.steps == 2 * 20096
   assert outcome.evaluation[""].mean == populations.figures(folder)["return/evaluation"]
-  assert progress.read(folder).total == 2 * 40000
+  assert progress.read(folder).total == 2 * 20000
   with sqlite3.connect(folder / populations.FILE) as file:
     assert file.execute("SELECT incarnation FROM members WHERE name = 'm1'").fetchone()[0] >= 2
-    assert [row[0] for row in file.execute("SELECT step FROM members")] == [40064, 40064]
+    assert [row[0] for row in file.execute("SELECT step FROM members")] == [20096, 20096]
 
 
 def reports(folder):

@@ -18,7 +18,7 @@ from starleague.data.reverb.transport import ServerUnavailableError, StarvedErro
 # Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
 _POLL_S = 0.5
-_RELEASE_S = 2.0  # longest time for the end of a thread that waits for a sample
+_RELEASE_S = 5.0  # longest time for the end of a wait for a sample
 _THREAD = "sampler-"  # begin of the names of threads
 
 
@@ -84,6 +84,7 @@ class Dataset(Iterator[wire.Packed]):
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
     self._stop, self._closed = stop or threading.Event(), threading.Event()
+    self._filled = threading.Event()  # the thread draws no more samples
     self._client, info = transport.connect(address, deadline_s, self._stop)
     transport.check_signature(info, player, address, self._spec._asdict())
     self._ready: queue.Queue[tuple[wire.Packed, Drawn] | Exception] = queue.Queue(maxsize=prefetch)
@@ -97,6 +98,8 @@ class Dataset(Iterator[wire.Packed]):
         self._offer(self._batch(sampler))
     except Exception as error:  # the consumer raises it
       self._offer(error)
+    finally:
+      self._filled.set()
 
   def _batch(self, sampler: Any) -> tuple[wire.Packed, Drawn]:
     """Returns a batch of samples; Reverb itself reconnects to a restarted server."""
@@ -200,17 +203,20 @@ class Dataset(Iterator[wire.Packed]):
         _left.add(self)
 
   def release(self) -> None:
-    """Ends the thread of a closed dataset by writing to its table; see the function `release`."""
+    """Ends the wait of a closed dataset by writing to its table; see the function `release`.
+
+    Its thread ends within Reverb's next three seconds.
+    """
     zeros = {name: np.zeros(x.shape, x.dtype) for name, x in self._spec._asdict().items()}
     writer = self._client.trajectory_writer(num_keep_alive_refs=1)
     end = time.monotonic() + _RELEASE_S
     with contextlib.suppress(RuntimeError):  # Reverb refuses: the server has gone
-      while self._thread.is_alive() and time.monotonic() < end:
+      while not self._filled.is_set() and time.monotonic() < end:
         writer.append(zeros)
         writer.create_item(
           self._table, 1.0, {name: writer.history[name][-1] for name in self._spec._fields})
         transport.flush(writer, 0, _POLL_S, threading.Event())
-        self._thread.join(0.02)
+        self._filled.wait(0.02)
     writer.close()
 
   def __enter__(self) -> "Dataset":

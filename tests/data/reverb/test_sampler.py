@@ -45,6 +45,9 @@ def test_no_thread_of_a_closed_dataset_outlives_the_server(table, monkeypatch):
   assert sampler.waiting()
   other.close(0.1)
   serving.stop()
+  end = time.monotonic() + 30
+  while sampler.waiting() and time.monotonic() < end:
+    time.sleep(0.05)
   assert not sampler.waiting()
 
 

@@ -60,20 +60,21 @@ def test_rl_loss_of_the_policy():
     jax.tree.map(lambda x, b=b: x[:, b], batch.steps),
     jax.tree.map(lambda x, b=b: x[b], batch.initial_state)) for b in range(B)]
 
+  # Weights are arguments: the compiler would spend its time on constants.
   @jax.jit
-  def behaviour(trajectory):
+  def behaviour(params, trajectory):
     logits = policy.unroll(params, trajectory).logits
     return jax.vmap(distributions.log_prob)(logits, trajectory.steps.action)
 
-  own = jax.tree.map(lambda *x: np.stack(x, 1), *map(behaviour, rows))
+  own = jax.tree.map(lambda *x: np.stack(x, 1), *(behaviour(params, row) for row in rows))
   batch = batch._replace(steps=batch.steps._replace(log_prob=own))
 
   @jax.jit
-  def gradient_of(batch):
+  def gradient_of(params, teacher, batch):
     return jax.value_and_grad(
       lambda p: rl_loss(policy, RLWeights(), p, teacher, batch), has_aux=True)(params)
 
-  (loss, metrics), gradient = gradient_of(batch)
+  (loss, metrics), gradient = gradient_of(params, teacher, batch)
   assert np.isfinite(loss) and all(np.isfinite(x) for x in metrics.values())
   for group in ("function", "delay", "others"):
     assert float(metrics[f"ratio/{group}"]) == pytest.approx(1.0, abs=1e-5)
@@ -83,7 +84,7 @@ def test_rl_loss_of_the_policy():
   assert np.mean(reached) > 0.8  # others belong to arguments and units absent from the batch
 
   # Each row is evaluated as a batch of that row twice, to reuse the compiled program.
-  parts = [gradient_of(types.Trajectory(
+  parts = [gradient_of(params, teacher, types.Trajectory(
     jax.tree.map(lambda x, b=b: x[:, [b, b]], batch.steps),
     jax.tree.map(lambda x, b=b: x[[b, b]], batch.initial_state))) for b in range(B)]
   np.testing.assert_allclose(loss, np.mean([part[0][0] for part in parts]), rtol=1e-5)

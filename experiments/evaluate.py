@@ -9,7 +9,7 @@ them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIN
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
 --imitated, the run's imitator plays instead; its KIND is `imitation`. At the end, the run's report
-is written again.
+is written again, unless the evaluation is part of a run (--origin).
 """
 
 import pathlib
@@ -52,7 +52,8 @@ def main() -> None:
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():
       print(evaluating.result_line(counts, found.kind, found.update, name), flush=True)
-  print(f"report={report_page.write_report(run_dir)}")
+  if run_flags.ORIGIN.value is None:  # a run writes its report itself, at its end
+    print(f"report={report_page.write_report(run_dir)}")
 
 
 if __name__ == "__main__":

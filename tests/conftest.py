@@ -66,7 +66,7 @@ LONGEST = ("experiments/test_train.py", "learner/test_supervised_overfit.py",
 
 # The files of such a folder use the same programs and games, so one process runs them all.
 SHARING = ("tests/environments/skirmish/rules",)
-# Files whose processes run the programs that another file's have compiled: they follow it.
+# Files that follow another one, to reuse the programs that it compiled.
 FOLLOWING = {"tests/experiments/test_actor.py": "tests/experiments/test_launch.py"}
 
 

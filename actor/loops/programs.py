@@ -35,7 +35,7 @@ def make_single(parts: Parts, options: ActorOptions) -> rollouts.Rollouts:
 
 
 def make_league(parts: Parts, options: ActorOptions, sizes: players.Sizes) -> rollouts.Rollouts:
-  """Returns the program of several players; of a league's actor, with its sizes."""
+  """Returns the program of several players, such as those of a league's actor."""
   games = compiled_games(parts)
   return players.make_rollouts(
     games.environment, parts.policy, _config(parts, options), sizes,

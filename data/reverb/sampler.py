@@ -18,8 +18,9 @@ from starleague.data.reverb.transport import ServerUnavailableError, StarvedErro
 # Trajectories that a sampler requests ahead. They count as sampled: a learner that dies loses them.
 SAMPLES_IN_FLIGHT = 8
 _POLL_S = 0.5
-_RELEASE_S = 5.0  # longest time for the end of a wait for a sample
+_RELEASE_S = 5.0  # maximum duration of `_release`
 _THREAD = "sampler-"  # begin of the names of threads
+_left: "weakref.WeakSet[Dataset]" = weakref.WeakSet()  # closed, but their threads still wait
 
 
 def waiting() -> bool:
@@ -32,18 +33,16 @@ def waiting() -> bool:
   return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
-_left: "weakref.WeakSet[Dataset]" = weakref.WeakSet()  # closed, but their threads still wait
-
-
 def release(port: int) -> None:
-  """Ends the waits of closed datasets of a server in this process; call it before the server stops.
+  """Ends the waits of closed datasets for samples of a server in this process, before it stops.
 
-  Reverb cannot cancel them, and asks a server that has stopped again and again, a thousand times a
-  second. Trajectories of zeros in their tables end them.
+  Reverb cannot cancel a wait, and polls a stopped server about 1,000 times a second. Trajectories
+  of zeros in the tables end the waits.
   """
   for dataset in list(_left):
-    if dataset.address in (f"localhost:{port}", f"127.0.0.1:{port}"):
-      dataset.release()
+    if dataset._address in (f"localhost:{port}", f"127.0.0.1:{port}"):
+      _left.discard(dataset)
+      dataset._release()
 
 
 class Drawn(NamedTuple):
@@ -57,7 +56,6 @@ class Dataset(Iterator[wire.Packed]):
   """Batches of a table's trajectories, stacked by a thread; see `datasets.dataset`.
 
   Attributes:
-    address: host:port of the server.
     config: the form of the trajectories' steps, for `wire.unpack`.
     unroll_length: T.
     drawn: items of the last batch that was returned.
@@ -80,7 +78,7 @@ class Dataset(Iterator[wire.Packed]):
       prefetch: batches stacked ahead.
       stop: ends the iteration and all waits when set.
     """
-    self.address, self._table, self._deadline_s = address, player, deadline_s
+    self._address, self._table, self._deadline_s = address, player, deadline_s
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
     self._stop, self._closed = stop or threading.Event(), threading.Event()
@@ -150,7 +148,7 @@ class Dataset(Iterator[wire.Packed]):
       if isinstance(item, Exception):
         self.close()
         raise ServerUnavailableError(
-          f"sampling table {self._table!r} of {self.address} failed: {item}") from item
+          f"sampling table {self._table!r} of {self._address} failed: {item}") from item
       batch, self.drawn = item
       return batch
     raise StopIteration
@@ -176,7 +174,7 @@ class Dataset(Iterator[wire.Packed]):
     now = time.monotonic()
     if info is None and now - answered > self._deadline_s:
       raise ServerUnavailableError(
-        f"{transport.unreachable(self.address)} (no answer for {now - answered:.0f} s).")
+        f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
     if info is not None and now - start > self._deadline_s:
       raise StarvedError(self._starved(info, now - start))
     return answered if info is None else now
@@ -185,7 +183,7 @@ class Dataset(Iterator[wire.Packed]):
     table = info[self._table]
     limiter = table.rate_limiter_info
     return (
-      f"table {self._table!r} of {self.address} gave no batch of {self._batch_size} in "
+      f"table {self._table!r} of {self._address} gave no batch of {self._batch_size} in "
       f"{seconds:.0f} s: it holds {table.current_size} trajectories, sampling needs "
       f"{limiter.min_size_to_sample}, {limiter.insert_stats.completed} were ever written; check "
       "that actors of this player run and write here.")
@@ -202,10 +200,10 @@ class Dataset(Iterator[wire.Packed]):
       if self._thread.is_alive():
         _left.add(self)
 
-  def release(self) -> None:
-    """Ends the wait of a closed dataset by writing to its table; see the function `release`.
+  def _release(self) -> None:
+    """Ends the wait of the closed dataset by writing to its table; see `release`.
 
-    Its thread ends within Reverb's next three seconds.
+    Its thread ends up to 3 s later, when Reverb's own thread wakes up.
     """
     zeros = {name: np.zeros(x.shape, x.dtype) for name, x in self._spec._asdict().items()}
     writer = self._client.trajectory_writer(num_keep_alive_refs=1)

@@ -146,7 +146,7 @@ class DataServer:
       return self.localhost_client().checkpoint()
 
   def stop(self) -> None:
-    """Stops the server, and ends the threads of closed datasets; a second call does nothing."""
+    """Ends the waits of closed datasets and stops the server; a second call does nothing."""
     if self._finalizer.alive:
       sampler.release(self.port)
     self._finalizer()

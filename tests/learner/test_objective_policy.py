@@ -60,7 +60,7 @@ def test_rl_loss_of_the_policy():
     jax.tree.map(lambda x, b=b: x[:, b], batch.steps),
     jax.tree.map(lambda x, b=b: x[b], batch.initial_state)) for b in range(B)]
 
-  # Weights are arguments: the compiler would spend its time on constants.
+  # Weights are arguments, because constants of this size slow down compilation.
   @jax.jit
   def behaviour(params, trajectory):
     logits = policy.unroll(params, trajectory).logits

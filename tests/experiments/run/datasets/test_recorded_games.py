@@ -1,4 +1,4 @@
-"""Recordings of the games between a league's players."""
+"""Recordings of games between a league's players."""
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from starleague.data import checkpoints, dataset, wire
 from starleague.data.reverb import recordings
 from starleague.experiments import record
 from starleague.experiments.run.config import settings
-from starleague.experiments.run.datasets import league_games
+from starleague.experiments.run.datasets import recorded_games
 from starleague.experiments.run.games import registry
 from tests.experiments.launch import launch, refusal
 
@@ -48,9 +48,9 @@ def run_dir(tmp_path, weights):
 def test_learning_players_come_first_then_the_newest_snapshots(run_dir, weights):
   _, trained, uniform = weights
   parts = registry.make_parts(settings.load(run_dir))
-  found = league_games.load(parts, run_dir, 8)
+  found = recorded_games.load_players(parts, run_dir, 8)
   assert [each.player.name for each in found] == [MAIN, EXPLOITER, SECOND, FIRST]
-  assert [each.player.name for each in league_games.load(parts, run_dir, 3)] == [
+  assert [each.player.name for each in recorded_games.load_players(parts, run_dir, 3)] == [
     MAIN, EXPLOITER, SECOND]
   for each, expected in zip(found, (trained, uniform, trained, uniform), strict=True):
     jax.tree.map(np.testing.assert_array_equal, each.params, expected)
@@ -58,14 +58,14 @@ def test_learning_players_come_first_then_the_newest_snapshots(run_dir, weights)
 
 def test_each_pair_has_its_races():
   np.testing.assert_array_equal(
-    league_games.pairs(3), [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]])
+    recorded_games.pairs(3), [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]])
   parts = registry.make_parts(settings.complete({
     "preset": "small", "environment": {"tier": "default", "opponents": "L0"},
     "actor": {"demonstrators": "L0"}}))
   found = [league.players.Player(f"{race}-main-0", "main", race) for race in ("zerg", "protoss")]
   zerg, protoss = (types.RACES.index(race) for race in ("zerg", "protoss"))
   np.testing.assert_array_equal(
-    league_games.conditioning(parts, found).races,
+    recorded_games.conditioning(parts, found).races,
     [[zerg, zerg], [zerg, protoss], [protoss, protoss]])
 
 

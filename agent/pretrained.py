@@ -11,6 +11,7 @@ the command that trained the weights, their evaluation, and the SHA-256 of the a
 
 import dataclasses
 import functools
+import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
@@ -63,7 +64,7 @@ class Origin(NamedTuple):
 class Pretrained(NamedTuple):
   """Trained weights with the agent they belong to."""
 
-  config: AgentConfig
+  config: AgentConfig  # a preset, with the temperatures of its evaluation
   params: Params  # numpy arrays
   origin: Origin
 
@@ -90,7 +91,7 @@ def load_pretrained(name: str, folder: str | os.PathLike = _DATA) -> Pretrained:
       parameters of the preset, or belong to another version of the agent or the vocabulary.
   """
   path, manifest = _path(name, folder), _manifest(name, folder)
-  origin = _origin(path, manifest)
+  origin, config = _origin(path, manifest), _config(path, name, manifest)
   try:
     manifests.check_files(path, manifest, others=True)
     found = arrays.read(path.with_suffix(".npz"), _specs(name))
@@ -100,14 +101,15 @@ def load_pretrained(name: str, folder: str | os.PathLike = _DATA) -> Pretrained:
   for key, array in found.items():
     module, parameter = key.split(_SEPARATOR)
     params.setdefault(module, {})[parameter] = array
-  return Pretrained(agent_config.preset(name), params, origin)
+  return Pretrained(config, params, origin)
 
 
 def save_pretrained(weights: Pretrained, folder: str | os.PathLike = _DATA) -> pathlib.Path:
   """Writes weights and their origin, which replace those of the same preset.
 
   Args:
-    weights: of an unchanged preset; `params` are dicts of modules with dicts of float32 arrays.
+    weights: of a preset with any temperatures; `params` are dicts of modules with dicts of float32
+      arrays.
     folder: of the files.
 
   Returns:
@@ -165,6 +167,17 @@ def _manifest(name: str, folder: str | os.PathLike) -> dict[str, Any]:
       raise PretrainedError(f"pretrained weights {name!r}: {key}: expected {expected.get(key)}, "
                             f"found {found.get(key)}; they belong to another version.")
   return manifest
+
+
+def _config(path: pathlib.Path, name: str, manifest: Mapping[str, Any]) -> AgentConfig:
+  """Returns the preset with the temperatures that a manifest states."""
+  config = agent_config.preset(name)
+  for field in ("temperature", "delay_temperature"):
+    value = manifest["config"].get(field)
+    if type(value) not in (int, float) or not 0.0 < value < math.inf:
+      raise PretrainedError(f"{path}: 'config.{field}': expected a number above 0, found {value!r}")
+    config = dataclasses.replace(config, **{field: value})
+  return config
 
 
 def _origin(path: pathlib.Path, manifest: Mapping[str, Any]) -> Origin:

@@ -37,7 +37,7 @@ def main() -> None:
     raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
   config = settings.load(run_dir)
   games = given or config.evaluation.games
-  parts = registry.make_parts(config)
+  parts = registry.make_playing_parts(config)
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   races = evaluating.race_indices(run_flags.RACES.value, parts)

@@ -89,10 +89,18 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "imitation": _imitation(),
     "offline": _offline(),
     "learner": _learner(),
-    "evaluation": {
-      "games": 200,  # against each scripted player, even
-    },
+    "evaluation": _evaluation(),
   })
+
+
+def _evaluation() -> dict:
+  """Returns the values of evaluation games."""
+  return {
+    "games": 200,  # against each scripted player, even
+    # Factor of the agent's temperatures where it is measured against scripted players, watched or
+    # played against; 1: those of training.
+    "temperature": 0.75,
+  }
 
 
 def _league() -> dict:

@@ -36,6 +36,6 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
       "checkpoint_interval_s": 300.0,
     },
     "learner": {"learning_rate": 3e-4, "checkpoint_interval_s": 300.0},
-    "evaluation": {"games": 20},
+    "evaluation": {"games": 20, "temperature": 0.5},
   })
   return config

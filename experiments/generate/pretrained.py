@@ -13,7 +13,6 @@ import time
 import ml_collections
 from absl import flags
 
-from starleague.agent import config as agent_config
 from starleague.agent import pretrained
 from starleague.common import provenance
 from starleague.common.errors import UserError
@@ -65,7 +64,7 @@ def _commit() -> str:
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config, commit = settings.load(run_dir), _commit()
-  command, parts = command_of(config), registry.make_parts(config)
+  command, parts = command_of(config), registry.make_playing_parts(config)
   games = run_flags.GAMES.value or config.evaluation.games
   opponents = evaluating.opponent_indices(
     run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
@@ -76,7 +75,7 @@ def main() -> None:
                  for name, found in play(params).items())
   date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))
   path = pretrained.save_pretrained(pretrained.Pretrained(
-    agent_config.preset(config.preset), params, pretrained.Origin(
+    parts.config, params, pretrained.Origin(
       command, commit, date, config.seed, updates, config.environment.tier, parts.mmr, games,
       scores)), _OUTPUT.value)
   for score in scores:

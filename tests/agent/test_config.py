@@ -29,6 +29,14 @@ def test_full_has_the_published_sizes():
   assert (full.unit_mask, full.function_mask) == ("existing", "none")
 
 
+def test_a_factor_of_the_temperatures_leaves_the_structure():
+  found = config.tempered(config.full(), 0.5)
+  assert (found.temperature, found.delay_temperature) == (0.4, 0.5)
+  assert config.tempered(config.full(), 0.75).temperature == 0.6
+  assert config.structure(dataclasses.asdict(found)) == config.structure(
+    dataclasses.asdict(config.full()))
+
+
 @pytest.mark.parametrize(("field", "value", "message"), [
   ("max_entities", 0, "max_entities must be at least 1; found 0"),
   ("temperature", 0.0, "temperature must be above zero; found 0.0"),

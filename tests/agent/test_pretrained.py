@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from starleague import agent
+from starleague.agent import config as agent_config
 from starleague.agent import pretrained
 from starleague.common import manifests
 from tests.common import damage
@@ -63,6 +64,21 @@ def test_weights_and_their_origin_are_kept(folder):
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, array)
   assert sorted(path.name for path in folder.iterdir()) == ["mini.json", "mini.npz"]
+
+
+def test_the_temperatures_of_the_evaluation_are_kept(tmp_path):
+  config = agent_config.tempered(agent.mini(), 0.5)
+  pretrained.save_pretrained(pretrained.Pretrained(config, make_params(), ORIGIN), tmp_path)
+  found = agent.load_pretrained("mini", tmp_path).config
+  assert (found.temperature, found.delay_temperature) == (0.4, 0.5)
+  assert found == config
+
+
+@pytest.mark.parametrize("value", [0.0, -0.8, "0.8", None, True, float("inf")])
+def test_impossible_temperatures(folder, value):
+  edit(folder, config=dataclasses.asdict(agent.mini()) | {"temperature": value})
+  with pytest.raises(agent.PretrainedError, match="'config.temperature': expected a number"):
+    agent.load_pretrained("mini", folder)
 
 
 def test_missing_weights(folder):

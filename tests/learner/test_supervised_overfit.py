@@ -27,7 +27,7 @@ from tests.learner.test_update_policy import random_params
 
 ROOT = Path(__file__).parents[2]
 T, B = 8, 8
-UPDATES = 400
+UPDATES = {"mini": 200, "small_full": 400}
 
 
 def small_full():
@@ -61,7 +61,7 @@ def main(name: str) -> None:
   config = dataclasses.replace(config, temperature=1.0)
   agent, options = policy.make_policy(config), supervised.Options()
   optimizer = train_state.make_optimizer(
-    optax.cosine_decay_schedule(5e-3, UPDATES), b1=0.9, b2=0.999, eps=1e-8, max_norm=10.0)
+    optax.cosine_decay_schedule(5e-3, UPDATES[name]), b1=0.9, b2=0.999, eps=1e-8, max_norm=10.0)
   run = update.make_update(
     functools.partial(supervised.imitation_loss, agent, config, options), optimizer,
     jax.devices()[:1], batch_axes=supervised.BATCH_AXES, carries=True)
@@ -71,7 +71,7 @@ def main(name: str) -> None:
     np.zeros((B, *wire.packed_spec(config, T).state.shape), np.float32),
     np.zeros((B, 2), bool)))
   chunks = run.place(supervised.Chunks(decisions(config), np.ones(B, bool), None))
-  for step in range(UPDATES):
+  for step in range(UPDATES[name]):
     state, metrics, carry = run.carried(state, chunks._replace(carry=carry))
     if step % 50 == 0:
       print({k: round(float(v), 3) for k, v in metrics.items() if "accuracy" in k},

@@ -124,4 +124,5 @@ RANGES = {
   "learner.keep_every": Range(0, MAX_INT),
   "learner.max_skipped": _COUNT,
   "evaluation.games": Range(2, MAX_INT),
+  "evaluation.temperature": Range(0.01, 100.0),
 }

@@ -64,3 +64,9 @@ def game_of(config: ml_collections.ConfigDict) -> Game:
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
   """Returns the agent of a run and the games that it plays."""
   return game_of(config).make_parts(config, agent_config.preset(config.preset))
+
+
+def make_playing_parts(config: ml_collections.ConfigDict) -> Parts:
+  """Returns the same with the temperature at which a trained agent is measured and shown."""
+  return game_of(config).make_parts(config, agent_config.tempered(
+    agent_config.preset(config.preset), config.evaluation.temperature))

@@ -97,7 +97,7 @@ def _agent_of(run_dir: pathlib.Path, names: Sequence[str],
   if tier not in (None, config.environment.tier):
     raise UserError(f"--tier is {tier}, but {run_dir} plays at {config.environment.tier}")
   _require_players(names, config.environment.tier)
-  parts = registry.make_parts(config)
+  parts = registry.make_playing_parts(config)
   params = checkpoints.load_params(run_dir / run_files.CHECKPOINTS, parts.config)
   game = skirmish.game_of(parts)
   return game, replays.policy_player(

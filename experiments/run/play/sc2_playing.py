@@ -55,7 +55,7 @@ def find_agent(name: str, run_dir: str | None, preset: str) -> Agent:
   if run_dir is None:
     raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
   config = settings.load(run_dir)
-  parts = registry.make_parts(config)
+  parts = registry.make_playing_parts(config)
   params, _ = run_agents.load(parts, pathlib.Path(run_dir), run_agents.TRAINED)
   return Agent(parts.config, params, parts.mmr)
 

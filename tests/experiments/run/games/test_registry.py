@@ -1,5 +1,6 @@
 """Entries of games: those of this package, and what other packages may register."""
 
+import dataclasses
 import types as modules
 from importlib import metadata
 
@@ -25,6 +26,15 @@ def register(monkeypatch):
 def test_the_games_of_this_package_are_found():
   assert registry.find("skirmish") is skirmish.GAME and registry.find("sc2") is sc2.GAME
   assert registry.make_parts(settings.complete({})).opponents[0] == "passive"
+
+
+def test_a_trained_agent_is_measured_at_a_temperature_of_its_own():
+  config = settings.complete({}, {"evaluation.temperature": 0.25})
+  training, playing = registry.make_parts(config), registry.make_playing_parts(config)
+  assert (training.config.temperature, training.config.delay_temperature) == (0.8, 1.0)
+  assert (playing.config.temperature, playing.config.delay_temperature) == (0.2, 0.25)
+  assert training.config == dataclasses.replace(
+    playing.config, temperature=0.8, delay_temperature=1.0)
 
 
 def test_a_registered_game_brings_its_config_group(register):

@@ -178,10 +178,9 @@ def preset(name: str) -> AgentConfig:
 
 
 def tempered(config: AgentConfig, factor: float) -> AgentConfig:
-  """Returns an agent whose temperatures are multiplied by a factor; its parameters fit both.
+  """Returns the config with both temperatures multiplied by a factor.
 
-  Sampling explores in training. A trained agent plays better with less of it: below 1 its likeliest
-  actions get likelier.
+  Below 1 the policy is sharper and explores less. Parameters fit any temperature.
   """
   # Rounded: files and messages show 0.6, not the product 0.6000000000000001.
   return dataclasses.replace(config, temperature=round(factor * config.temperature, 9),

@@ -87,8 +87,9 @@ def load_pretrained(name: str, folder: str | os.PathLike = _DATA) -> Pretrained:
     folder: of the files.
 
   Raises:
-    PretrainedError: there are none of that name, a file is damaged, the arrays are not the finite
-      parameters of the preset, or belong to another version of the agent or the vocabulary.
+    PretrainedError: there are none of that name, a file is damaged, a temperature is not above 0,
+      the arrays are not the finite parameters of the preset, or belong to another version of the
+      agent or the vocabulary.
   """
   path, manifest = _path(name, folder), _manifest(name, folder)
   origin, config = _origin(path, manifest), _config(path, name, manifest)
@@ -171,13 +172,11 @@ def _manifest(name: str, folder: str | os.PathLike) -> dict[str, Any]:
 
 def _config(path: pathlib.Path, name: str, manifest: Mapping[str, Any]) -> AgentConfig:
   """Returns the preset with the temperatures that a manifest states."""
-  config = agent_config.preset(name)
-  for field in ("temperature", "delay_temperature"):
-    value = manifest["config"].get(field)
+  found = {field: manifest["config"].get(field) for field in ("temperature", "delay_temperature")}
+  for field, value in found.items():
     if type(value) not in (int, float) or not 0.0 < value < math.inf:
       raise PretrainedError(f"{path}: 'config.{field}': expected a number above 0, found {value!r}")
-    config = dataclasses.replace(config, **{field: value})
-  return config
+  return dataclasses.replace(agent_config.preset(name), **found)
 
 
 def _origin(path: pathlib.Path, manifest: Mapping[str, Any]) -> Origin:

@@ -8,8 +8,9 @@ Prints scores (draws count half) and win rates (wins only) with 95% Wilson inter
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
---imitated, the run's imitator plays instead; its KIND is `imitation`. At the end, the run's report
-is written again, unless the evaluation is part of a run (--origin).
+--imitated, the run's imitator plays instead; its KIND is `imitation`. The temperatures of training
+are multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is
+written again, unless the evaluation is part of a run (--origin).
 """
 
 import pathlib

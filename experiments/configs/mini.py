@@ -97,8 +97,8 @@ def _evaluation() -> dict:
   """Returns the values of evaluation games."""
   return {
     "games": 200,  # against each scripted player, even
-    # Factor of the agent's temperatures where it is measured against scripted players, watched or
-    # played against; 1: those of training.
+    # Factor of the agent's temperatures in evaluation against scripted players, in `watch` and in
+    # `play`; 1: as in training.
     "temperature": 0.75,
   }
 

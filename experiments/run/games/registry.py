@@ -67,6 +67,6 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
 
 
 def make_playing_parts(config: ml_collections.ConfigDict) -> Parts:
-  """Returns the same with the temperature at which a trained agent is measured and shown."""
+  """Returns the parts of evaluation and play, with temperatures times `evaluation.temperature`."""
   return game_of(config).make_parts(config, agent_config.tempered(
     agent_config.preset(config.preset), config.evaluation.temperature))

@@ -25,7 +25,7 @@ DEADLINE_S = 60.0
 _CHANGEABLE = (
   "seconds", "league.seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
   "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games",
-  "learner.wandb", "offline.updates")
+  "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
 def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:

@@ -28,6 +28,14 @@ def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
   assert settings.load(tmp_path / "a").to_dict() == config.to_dict()
 
 
+def test_a_resumed_run_may_change_its_evaluation_but_not_its_learning(tmp_path):
+  supervision.prepare(settings.complete({}), tmp_path)
+  supervision.prepare(settings.complete({}, {"evaluation.temperature": 0.5}), tmp_path)
+  assert settings.load(tmp_path).evaluation.temperature == 0.5
+  with pytest.raises(settings.SettingsError, match="was started with learner.learning_rate"):
+    supervision.prepare(settings.complete({}, {"learner.learning_rate": 0.5}), tmp_path)
+
+
 def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
     tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, "wandb", None)

@@ -48,11 +48,19 @@ class Demonstrators(NamedTuple):
   preset: str
   names: tuple[str, ...]  # of the scripted players
   seed: int
+  most: int | None = None  # games at once, in all shards; None: those of the preset
 
   @property
   def sizes(self) -> Sizes:
-    """The sizes of the preset."""
-    return SIZES[self.preset]
+    """The sizes of the preset, or smaller ones of the same proportions for fewer games."""
+    sizes = SIZES[self.preset]
+    games = sizes.games if self.most is None else min(sizes.games, -(-self.most // SHARDS))
+    return sizes._replace(
+      games=games, inference_batch=max(1, sizes.inference_batch * games // sizes.games))
+
+  def recording(self, games: int) -> "Demonstrators":
+    """Returns the same ones, who play no more games at once than are to be recorded."""
+    return self._replace(most=min(games, SHARDS * SIZES[self.preset].games))
 
   @property
   def origin(self) -> str:
@@ -227,8 +235,9 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, games: int,
     missing = games - writer.complete.games
     if missing <= 0:
       return writer.complete
-    recorder = Recorder(writer, demonstrators, missing)
-    for played in play(demonstrators, writer.parts):
+    few = demonstrators.recording(missing)
+    recorder = Recorder(writer, few, missing)
+    for played in play(few, writer.parts):
       recorder.add(played)
       report(writer.written)
       if writer.written.games >= games:

@@ -74,15 +74,23 @@ def test_equal_arguments_give_equal_files(folder, tmp_path):
 def test_a_dataset_is_continued_with_other_games(folder):
   before = games.read(folder)
   assert demonstrations.record(folder, DEMONSTRATORS, 14).games == 14  # nothing to do
-  demonstrations.record(folder, DEMONSTRATORS, 17)
+  demonstrations.record(folder, DEMONSTRATORS, 26)
   after = games.read(folder).episodes
-  assert len(after.game) == 34
+  assert len(after.game) == 52
   np.testing.assert_array_equal(after.game[:28], before.episodes.game)
-  assert sorted(set(after.game[28:])) == [14, 15, 16]
+  assert sorted(set(after.game[28:])) == list(range(14, 26))
   lengths = {game: tuple(after.decisions[after.game == game]) for game in set(after.game)}
-  assert not {lengths[14], lengths[15], lengths[16]} <= {lengths[game] for game in range(14)}
+  assert not {lengths[game] for game in range(14, 26)} <= {lengths[game] for game in range(14)}
   with pytest.raises(files.GamesError, match="another origin: expected 'demonstrations of"):
-    demonstrations.record(folder, DEMONSTRATORS._replace(seed=4), 20)
+    demonstrations.record(folder, DEMONSTRATORS._replace(seed=4), 30)
+
+
+@pytest.mark.parametrize("games, at_once, inferred", [
+  (1, 1, 1), (5, 3, 1), (12, 6, 3), (127, 64, 32), (128, 64, 32), (9000, 64, 32)])
+def test_no_more_games_are_played_than_recorded(games, at_once, inferred):
+  found = DEMONSTRATORS._replace(preset="small").recording(games)
+  assert found.sizes == ("default", at_once, inferred, 32)
+  assert found.most == min(games, 128) and found.origin == DEMONSTRATORS.origin
 
 
 @pytest.mark.parametrize("change, message", [

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import jax
 
+from tests import compiling
+
 DEADLINE_S = 1200
 # Of whole runs: equal values, so that they share compiled programs. Against these opponents games
 # of a beginner end early.
@@ -19,24 +21,32 @@ SIZES = ("environment.opponents=rusher,builder",
          "learner.batch_size=8", "learner.value_warm_up=2", "imitation.batch_size=8")
 
 
-def variables(optimisation: int = 0) -> dict[str, str]:
+def variables(optimised: bool = False) -> dict[str, str]:
   """Returns the environment variables of a run: the tests' compilation cache, one CPU device.
 
   Args:
-    optimisation: XLA's level. With 1, programs take about twice as long to compile, and games a
-      fifth of the time.
+    optimised: with XLA's level 1 instead of 0. Programs take two to three times as long to compile,
+      and games a fifth of the time.
   """
   cache = jax.config.jax_compilation_cache_dir
-  return {**os.environ, "XLA_FLAGS": f"--xla_backend_optimization_level={optimisation}",
+  return {**os.environ, "XLA_FLAGS": compiling.level(int(optimised)),
           **({"JAX_COMPILATION_CACHE_DIR": cache} if cache else {})}
 
 
 @contextlib.contextmanager
-def running(module: str, *arguments: str, optimisation: int = 0) -> Iterator[subprocess.Popen]:
-  """Starts a launch file and yields its process, which is killed at the end; see `variables`."""
+def running(module: str, *arguments: str, optimised: bool = False) -> Iterator[subprocess.Popen]:
+  """Starts a launch file and yields its process, which is killed at the end.
+
+  Args:
+    module: name of the launch file.
+    *arguments: its command line.
+    optimised: whether its games are compiled with optimisations; see `tests.experiments.optimised`.
+  """
+  words = (["tests.experiments.optimised", module] if optimised
+           else [f"starleague.experiments.{module}"])
   process = subprocess.Popen(
-    [sys.executable, "-m", f"starleague.experiments.{module}", *arguments],
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables(optimisation))
+    [sys.executable, "-m", *words, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    text=True, env=variables(optimised))
   try:
     yield process
   finally:

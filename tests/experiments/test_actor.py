@@ -14,6 +14,7 @@ from starleague.common import run_files
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph
 from starleague.experiments.run.processes.process_runner import Runner
+from tests.experiments import optimised
 from tests.experiments.run.libraries import save_imitator
 from tests.experiments.runs import DEADLINE_S, SIZES, variables
 from tests.league.test_shared_files import contents
@@ -50,8 +51,9 @@ def met(head: pathlib.Path) -> set[str]:
 
 @pytest.mark.slow
 def test_nodes_that_share_no_directory_play_against_frozen_players(tmp_path, monkeypatch):
-  for name, value in variables(optimisation=1).items():
+  for name, value in variables(optimised=True).items():
     monkeypatch.setenv(name, value)
+  monkeypatch.setattr(graph, "data_parallel", optimised.data_parallel)
   head = tmp_path / "head"
   settings.save(settings.complete(values(SETTINGS)), head)
   save_imitator(head)

@@ -93,7 +93,7 @@ def finished(tmp_path_factory, ray_address):
 
   with running("launch", "--cluster=auto", "--runs_dir", str(run_dir.parent), "--run", "small",
                *(f"--config.{setting}" for setting in SETTINGS),
-               optimisation=1) as started:  # the test waits for many games to end
+               optimised=True) as started:  # the test waits for many games to end
     for module in KILLED:
       wait_for(functools.partial(has_more_results, len(before)), "result")
       before = set(rows(run_dir, RESULTS))

@@ -19,7 +19,9 @@ from tests.experiments.run.libraries import save_imitator
 from tests.experiments.runs import DEADLINE_S, SIZES, variables
 from tests.league.test_shared_files import contents
 
-SETTINGS = (*SIZES, "league.seconds=100000",
+# The main agent plays against frozen players alone, so it soon meets the snapshots that the test
+# waits for.
+SETTINGS = (*SIZES, "league.seconds=100000", "league.matchmaking=fsp",
             "learner.checkpoint_interval_s=5", "learner.publish_interval_s=2",
             "league.composition=terran:1:1:0", "league.places=2", "league.games=3",
             "league.chunk=8", "league.snapshot_steps=256", "league.timeout_steps=256",

@@ -5,11 +5,17 @@ import time
 
 import pytest
 
-from starleague.actor import games
+from starleague.actor import game_processes, games
 from starleague.actor.game_processes import GameProcesses, GamesError
 from tests.actor import playing
 
 STALLED_S = 1000.0
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+  """Kills a process soon that does not end its game: these sleep."""
+  monkeypatch.setattr(game_processes, "_END_S", 0.5)
 
 
 def play(target, folder, seeds, count=2):

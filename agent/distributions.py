@@ -80,7 +80,7 @@ def legal_units(entities: Array, entity_count: Array, function: Array, rule: str
     return legal
   unit_type = entities[:, COLUMN["unit_type"]].astype(jnp.int32)
   function = jnp.clip(function.astype(jnp.int32), 0, vocabulary.NUM_FUNCTIONS - 1)
-  types = jnp.asarray(vocabulary.CAPABLE)[function]
+  types = jnp.asarray(vocabulary.EXECUTORS)[function]
   capable = own & types[jnp.clip(unit_type, 0, vocabulary.NUM_UNIT_TYPES - 1)]
   return jnp.where(capable.any(), capable, legal)
 

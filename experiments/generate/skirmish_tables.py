@@ -9,6 +9,7 @@ committed, so the game does not need the source; a test compares them with it wh
 
 import pathlib
 from collections.abc import Mapping
+from typing import Any
 
 from absl import flags
 
@@ -36,6 +37,14 @@ UNITS = {
     "Extractor", "SpawningPool", "RoachWarren", "HydraliskDen", "Spire", "EvolutionChamber",
     "SpineCrawler", "SporeCrawler"),
 }
+# Types of tiers with technology only.
+TECHNOLOGY = {
+  "Terran": (
+    "BarracksTechLab", "FactoryTechLab", "StarportTechLab", "BarracksReactor", "FactoryReactor",
+    "StarportReactor"),
+  "Protoss": (),
+  "Zerg": ("Lair",),
+}
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
 TRAINERS = {
   "SCV": "CommandCenter", "Marine": "Barracks", "Marauder": "Barracks", "Reaper": "Barracks",
@@ -48,6 +57,9 @@ LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlor
 MORPHS = {  # by type, the type it morphs from and the function
   "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
   "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
+  "Lair": ("Hatchery", "Morph_Lair_quick"),
+  **{f"{producer}{name}": (producer, f"Build_{name}_quick")
+     for name in ("TechLab", "Reactor") for producer in ("Barracks", "Factory", "Starport")},
 }
 
 # Deviations from the real game, and numbers that the source lacks.
@@ -57,12 +69,15 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   # A bunker has a crew: it fires like three Marines, with one more range.
   "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
   # The price of the morph alone.
-  "OrbitalCommand": {"minerals": 150},
+  "OrbitalCommand": {"minerals": 150}, "Lair": {"minerals": 150},
   # A larva gives two, which are paid, fed and spawned together.
   "Zergling": {"minerals": 50, "brood": 2},
-  # In place of technology that Skirmish does not have (Lair, add-ons).
-  "HydraliskDen": {"requirement": "SpawningPool"}, "Spire": {"requirement": "HydraliskDen"},
-  "SiegeTank": {"requirement": "EngineeringBay"}, "Banshee": {"requirement": "Armory"},
+  # In place of the Lair and of add-ons, in tiers without technology.
+  "HydraliskDen": {"plain_requirement": "SpawningPool"},
+  "Spire": {"plain_requirement": "HydraliskDen"},
+  "SiegeTank": {"plain_requirement": "EngineeringBay"}, "Banshee": {"plain_requirement": "Armory"},
+  # A circle of the real radius, 1.125, would overlap the structure that has the add-on.
+  **dict.fromkeys(TECHNOLOGY["Terran"], {"radius": 0.7}),
   "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
 }
@@ -101,6 +116,14 @@ SINGLE = (
   ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
   ("MuscularAugments", "HydraliskDen", "", "speed", "Hydralisk:0.79"),
 )
+# Producers and requirements of tiers with technology, where they differ.
+TECHNOLOGY_PRODUCERS = {
+  "Stimpack": "BarracksTechLab", "CombatShield": "BarracksTechLab",
+  "InfernalPreigniter": "FactoryTechLab"}
+TECHNOLOGY_REQUIREMENTS = {
+  "GlialReconstitution": "Lair",
+  # From the second level on. The real game's third level requires a Hive.
+  **dict.fromkeys((line for line, *_ in LEVELS if line.startswith("Zerg")), "Lair")}
 LEVELLED = frozenset(line for line, *_ in LEVELS)
 _SOURCE_NAMES = {
   "InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall",
@@ -118,13 +141,15 @@ UNIT_COLUMNS = (
   "armor", "sight", "speed", "radius", "attributes", "flying",
   *(f"{target}_{column}" for target in ("ground", "air")
     for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
-  "line", "splash", "brood", "larva", "function", "producer", "requirement")
+  "line", "splash", "brood", "larva", "function", "producer", "requirement",
+  "add_on", "plain_requirement", "technology")
 UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
-                   "function", "producer", "requirement", "effect", "amounts")
+                   "function", "producer", "requirement", "effect", "amounts",
+                   "plain_producer", "plain_requirement")
 
 
-def _number(value: float) -> str:
-  return f"{round(value, 4):g}"
+def _number(value: Any) -> str:
+  return f"{round(float(value), 4):g}"
 
 
 def _weapon(unit: Mapping, target: str) -> tuple:
@@ -137,13 +162,13 @@ def _weapon(unit: Mapping, target: str) -> tuple:
   return (0, 0, 0, "", 0, 0)
 
 
-def _requirement(tree: Mapping, maker: str, product: int) -> int:
-  """The id of the structure that a product of `maker` requires, 0 for none."""
+def _required(tree: Mapping, maker: str, product: int, what: str) -> int:
+  """The id of the "building" or "addon" that a product of `maker` requires, 0 for none."""
   makes = {ability["id"] for ability in tree["Ability"] if isinstance(ability["target"], dict)
            and any(way.get("produces") == product for way in ability["target"].values())}
   entries = next(unit for unit in tree["Unit"] if unit["name"] == maker)["abilities"]
-  needed = [requirement["building"] for entry in entries if entry["ability"] in makes
-            for requirement in entry.get("requirements", ()) if "building" in requirement]
+  needed = [requirement[what] for entry in entries if entry["ability"] in makes
+            for requirement in entry.get("requirements", ()) if what in requirement]
   return needed[0] if needed else 0
 
 
@@ -152,13 +177,17 @@ def unit_rows(tree: Mapping) -> list[list]:
   units = {unit["name"]: unit for unit in tree["Unit"]}
   rows = []
   for race, names in UNITS.items():
-    for name in names:
+    for name in (*names, *TECHNOLOGY[race]):
       unit, changed = units[name], OVERRIDES.get(name, {})
       builder = WORKERS[race] if unit["is_structure"] else TRAINERS.get(name, "")
       producer, morph = MORPHS.get(name, (builder, ""))
       source = "Larva" if name in LARVAE_BECOME else producer
-      requirement = (units[str(changed["requirement"])]["id"] if "requirement" in changed
-                     else _requirement(tree, source, unit["id"]))
+      requirement = _required(tree, source, unit["id"], "building")
+      plain = (units[str(changed["plain_requirement"])]["id"] if "plain_requirement" in changed
+               else requirement)
+      # The source names the kind of add-on; types are named after their producer.
+      add_on = _required(tree, source, unit["id"], "addon")
+      equipped = units[f"{producer}TechLab"]["id"] if add_on else 0
       function = morph or next(
         f for f in (f"Train_{name}_quick", f"Build_{name}_pt", f"Build_{name}_unit")
         if f in vocabulary.FUNCTIONS.names)
@@ -170,11 +199,13 @@ def unit_rows(tree: Mapping) -> list[list]:
         _number(unit["supply"]), _number(round(unit["time"])), _number(unit["max_health"]),
         _number(unit.get("max_shield", 0)), _number(unit.get("max_energy", 0)),
         _number(unit["armor"]), _number(unit["sight"]), _number(unit.get("speed") or 0),
-        _number(unit["radius"]), " ".join(unit["attributes"]), int(unit["is_flying"]),
+        _number(changed.get("radius", unit["radius"])), " ".join(unit["attributes"]),
+        int(unit["is_flying"]),
         *(part if isinstance(part, str) else _number(part)
           for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
         changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
-        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement])
+        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement, equipped, plain,
+        int(name in TECHNOLOGY[race])])
   return rows
 
 
@@ -189,12 +220,15 @@ def upgrade_rows(tree: Mapping) -> list[list]:
     for level, name in enumerate(names, 1):
       upgrade = known[_SOURCE_NAMES.get(name, name)]
       cost = upgrade["cost"]
-      needs = requirement if level > 1 or len(names) == 1 else ""
+      later = level > 1 or len(names) == 1
+      plain = requirement if later else ""
+      needs = TECHNOLOGY_REQUIREMENTS.get(line, requirement) if later else ""
       rows.append([
         int(vocabulary.UPGRADES.ids[vocabulary.UPGRADES.index(name)]), name, race_of[producer],
         line, level, cost["minerals"], cost["gas"], _number(cost["time"]),
-        f"Research_{_FUNCTIONS.get(line, line)}_quick", ids[producer],
-        ids[needs] if needs else 0, effect, amounts])
+        f"Research_{_FUNCTIONS.get(line, line)}_quick",
+        ids[TECHNOLOGY_PRODUCERS.get(line, producer)], ids[needs] if needs else 0, effect, amounts,
+        ids[producer], ids[plain] if plain else 0])
   return rows
 
 

@@ -29,6 +29,7 @@ from starleague.environments.skirmish.bots import players, scripts, sites, spend
 from starleague.environments.skirmish.bots.views import (
   Choice,
   View,
+  able_structures,
   first_slots,
   make_choice,
   make_view,
@@ -232,10 +233,11 @@ def _trainers(rules: tables.Rules, state: State, player: Array, view: View, func
               product: Array) -> Array:
   """The structures that can queue a product now: [S] bool."""
   able = look_up(rules.functions.capable, function)[view.standing]
-  able &= view.queued < constants.QUEUE_LENGTH
+  able &= (view.queued < constants.QUEUE_LENGTH) & able_structures(rules, view, product)
   if rules.has_upgrades:  # structures morph with an empty queue
     morphs = look_up(rules.products.brood, product) == 0
-    able &= ~morphs | (product >= len(rules.types.names)) | (view.queued == 0)
+    idle = view.can_morph if rules.has_hatching_morphs else view.queued == 0
+    able &= ~morphs | (product >= len(rules.types.names)) | idle
   if rules.has_larvae:
     able &= ~look_up(rules.products.larva, product) | (_of(player, state.larvae) > 0)
   return able

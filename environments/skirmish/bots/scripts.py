@@ -6,6 +6,7 @@ idle decisions.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -183,6 +184,39 @@ class Parameters(NamedTuple):
   jitter: Array  # [P] float32
 
 
+def _with_tech_labs(rules: tables.Rules, plan: Plan) -> Plan:
+  """A plan with the TechLabs that its army and its upgrades need, once it has gas.
+
+  The share of structures with a TechLab is that of the army's types that need one.
+  """
+  if not rules.has_add_ons:
+    return plan
+  products, names = rules.products, rules.types.names
+  army = {names.index(name): share for name, share in plan.army}
+  labs = set(products.producer[[_upgrade_product(rules, name) for name in plan.upgrades]].tolist()
+             ) if plan.upgrades else set()
+  buildings: list[tuple[str, int, int]] = []
+  for entry in plan.buildings:
+    buildings.append(entry)
+    made = [name for name, *_ in buildings]
+    if not any(rules.types.gas[names.index(name)] for name in made):
+      continue
+    for maker in dict.fromkeys(made):
+      trained = {i: share for i, share in army.items()
+                 if products.producer[i] == names.index(maker)}
+      equipped = sum(share for i, share in trained.items() if products.add_on[i])
+      lab = f"{maker}TechLab"
+      if not equipped and (lab not in names or names.index(lab) not in labs):
+        continue
+      wanted = math.ceil(made.count(maker) * equipped / max(sum(trained.values()), equipped, 1e-6))
+      buildings += [(lab, *entry[1:])] * (max(wanted, 1) - made.count(lab))
+  return dataclasses.replace(plan, buildings=tuple(buildings))
+
+
+def _upgrade_product(rules: tables.Rules, name: str) -> int:
+  return len(rules.types.names) + rules.upgrades.names.index(name)
+
+
 def _building_totals(rules: tables.Rules, plan: Plan) -> list[int]:
   """For each building of a plan, the number of its type once it is built."""
   made = [name for name, *_ in plan.buildings]
@@ -204,7 +238,7 @@ def parameters(rules: tables.Rules) -> Parameters:
   """Returns a tier's scripts as numpy arrays over its local types and products."""
   players, names = scripts_of(rules.tier.name), rules.types.names
   races = [constants.RACES[race] for race in range(max(rules.races) + 1)]
-  rows = [[script.plans[race] for race in races] for script in players]
+  rows = [[_with_tech_labs(rules, script.plans[race]) for race in races] for script in players]
   every = [plan for row in rows for plan in row]
 
   def column(get: Callable[[Plan], Any], dtype: Any = np.int32) -> np.ndarray:
@@ -214,9 +248,6 @@ def parameters(rules: tables.Rules) -> Parameters:
     """Lists of different lengths, padded with zeros."""
     length = max(1, *(len(get(plan)) for plan in every))
     return column(lambda plan: (get(plan) + [0] * length)[:length])
-
-  def upgrade(name: str) -> int:
-    return len(names) + rules.upgrades.names.index(name)
 
   def of_skill(name: str, dtype: Any) -> np.ndarray:
     return np.array([getattr(script.skill, name) for script in players], dtype)
@@ -229,7 +260,7 @@ def parameters(rules: tables.Rules) -> Parameters:
     at_workers=padded(lambda plan: [workers for _, workers, _ in plan.buildings]),
     at_fighters=padded(lambda plan: [fighters for *_, fighters in plan.buildings]),
     share=column(functools.partial(_army_shares, rules), np.float32),
-    upgrade=padded(lambda plan: [upgrade(name) for name in plan.upgrades]),
+    upgrade=padded(lambda plan: [_upgrade_product(rules, name) for name in plan.upgrades]),
     harass=column(lambda plan: plan.harass, bool), greedy=column(lambda plan: plan.greedy, bool),
     delays=of_skill("delays", np.int32), noise=of_skill("noise", np.float32),
     mistakes=of_skill("mistakes", np.float32), abilities=of_skill("abilities", bool),

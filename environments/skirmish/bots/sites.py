@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.bots.views import View
-from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state import add_ons, placement
 from starleague.environments.skirmish.rules.state.arrays import (
   look_up,
   pairwise_squared_distance,
@@ -69,8 +69,8 @@ def _around_bases(rules: tables.Rules, key: jax.Array, view: View,
 def _obstacles(rules: tables.Rules, view: View, product: Array) -> tuple[Array, Array, Array]:
   """Circles that sites avoid: x, y, radius [m]; the first S are the own structures.
 
-  They are structures, resources (a geyser with the room of its gas structure) and, except for town
-  halls, free bases.
+  They are structures, resources (a geyser with the room of its gas structure), room for add-ons
+  and, except for town halls, free bases.
   """
   types, s = rules.types, rules.tier.structures
   absent = placement.ABSENT_RADIUS
@@ -85,8 +85,22 @@ def _obstacles(rules: tables.Rules, view: View, product: Array) -> tuple[Array, 
     reserved = np.where(types.townhall, absent, types.radius[types.townhall].max())
     circles.append((view.side * homes[:, 0], view.side * homes[:, 1],
                     jnp.broadcast_to(look_up(reserved, product), len(homes))))
+  if rules.has_add_ons:
+    circles.append((*add_ons.places(view.x[:s], view.y[:s]), jnp.where(
+      look_up(_hosts(rules), view.kind[:s]), _add_on_radius(rules), absent)))
   x, y, radius = (jnp.concatenate(values) for values in zip(*circles, strict=True))
   return x, y, radius
+
+
+def _hosts(rules: tables.Rules) -> np.ndarray:
+  """The types that can have an add-on: [Y] bool."""
+  hosts = np.zeros(len(rules.types.names), bool)
+  hosts[rules.products.producer[np.flatnonzero(rules.types.add_on)]] = True
+  return hosts
+
+
+def _add_on_radius(rules: tables.Rules) -> float:
+  return float(rules.types.radius[rules.types.add_on > 0].max())
 
 
 def site(rules: tables.Rules, key: jax.Array, view: View,
@@ -110,17 +124,32 @@ def site(rules: tables.Rules, key: jax.Array, view: View,
     x, y = _around_home(rules, jax.random.split(key)[0], view)
   radius = look_up(types.radius, product)
   obstacle_x, obstacle_y, obstacle_radius = _obstacles(rules, view, product)
-  # Locations are rounded to the grid of an action's location: a cell is added to the distance.
-  distance = jnp.maximum(
-    radius + obstacle_radius + PASSAGE + tier.map_size / rules.location_size, 0.0)
   square = pairwise_squared_distance(x, y, obstacle_x, obstacle_y)
-  fits = jnp.all(square >= distance * distance, axis=1)
-  fits &= jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius + 0.5 <= rules.half
+
+  def has_room(x, y, square, radius):
+    # Locations are rounded to the grid of an action's location: a cell is added to the distance.
+    distance = jnp.maximum(
+      radius + obstacle_radius + PASSAGE + tier.map_size / rules.location_size, 0.0)
+    return jnp.all(square >= distance * distance, axis=1) & (
+      jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius + 0.5 <= rules.half)
+
+  fits = has_room(x, y, square, radius)
+  if rules.has_add_ons:
+    right, below = add_ons.places(x, y)
+    beside = pairwise_squared_distance(right, below, obstacle_x, obstacle_y)
+    fits &= has_room(right, below, beside, _add_on_radius(rules)) | ~look_up(
+      _hosts(rules), product)
   if several:
     fits &= (view.side * (x + y) < -FROM_MIDDLE) | look_up(types.townhall, product)
   if rules.terrain is not None:
-    row, column = placement.cell_of(rules, view.side, *placement.footprint(x, y, radius))
-    fits &= jnp.all(view.buildable[row, column], axis=1)
+    def is_firm(x, y, radius):
+      row, column = placement.cell_of(rules, view.side, *placement.footprint(x, y, radius))
+      return jnp.all(view.buildable[row, column], axis=1)
+
+    fits &= is_firm(x, y, radius)
+    if rules.has_add_ons:
+      fits &= is_firm(right, below, jnp.float32(_add_on_radius(rules))) | ~look_up(
+        _hosts(rules), product)
   if rules.has_larvae:
     creep = look_up(types.larvae, view.standing)
     on_creep = jnp.any(

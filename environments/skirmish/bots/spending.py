@@ -11,6 +11,7 @@ from starleague.environments.skirmish.bots.scripts import Parameters, army_types
 from starleague.environments.skirmish.bots.views import (
   Choice,
   View,
+  able_structures,
   first_slots,
   make_choice,
   unit_slots,
@@ -70,7 +71,7 @@ def _nearest(rules: tables.Rules, view: View, units: Array, x: Array, y: Array) 
 class _Assets(NamedTuple):
   """A player's possessions and producers, by local type [Y] and by structure slot [S]."""
 
-  owned: Array  # [Y] int32: existing, ordered from builders and in production
+  owned: Array  # [Y] int32: existing, or counting as it, ordered and in production
   counts_as: Array  # [S] int32: finished structures, by the type whose requirements they satisfy
   free: Array  # [S] bool: its queue takes another product
   makes: Array  # [S, Y] bool: free structures that make each type
@@ -113,7 +114,9 @@ def _assets(rules: tables.Rules, view: View) -> _Assets:
   ordered = (view.verb == constants.BUILD)[:, None] & (view.product[:, None] == every)
   brood = np.maximum(products.brood[:y], 1)
   in_production = jnp.sum(view.in_training[:, :, None] == every, axis=(0, 1)) * brood
-  present = jnp.sum(view.kind[:, None] == every, axis=0)
+  # A morphed structure is one of its original's kind, too.
+  original = look_up(types.counts_as, view.kind)
+  present = jnp.sum((view.kind[:, None] == every) | (original[:, None] == every), axis=0)
   free = view.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
   if rules.has_larvae:
     free = jnp.where(look_up(types.larvae, view.standing), free, view.queued < MOST_QUEUED)
@@ -162,15 +165,21 @@ def _next_building(rules: tables.Rules, script: Parameters, key: jax.Array, view
   building = script.building[entry]
   # A missing requirement is built first.
   needed = look_up(products.requirement, building)
-  absent = (needed > 0) & (owned[needed] == 0) & ~jnp.any(assets.counts_as == needed)
-  building = jnp.where(absent & ~look_up(types.townhall, needed), needed, building)
+  absent = (needed > 0) & (owned[needed] == 0) & ~_stands(view, assets, needed)
+  base = types.townhall & types.worker[products.producer[:len(types.names)]]
+  building = jnp.where(absent & ~look_up(base, needed), needed, building)
   needed = look_up(products.requirement, building)
-  stands = (needed == 0) | jnp.any(assets.counts_as == needed)
+  stands = (needed == 0) | _stands(view, assets, needed)
   fighters = jnp.sum(owned * (types.fighter & ~types.structure))
   ready = (owned[assets.worker] >= script.at_workers[entry]) & (
     fighters >= script.at_fighters[entry])
   enough_workers = owned[assets.worker] >= script.workers
   return _Option(building, jnp.any(missing) & enough_workers & ready & stands)
+
+
+def _stands(view: View, assets: _Assets, needed: Array) -> Array:
+  """Whether a finished structure is of a type [], or counts as it: [] bool."""
+  return jnp.any((view.standing == needed) | (assets.counts_as == needed))
 
 
 def _supply(rules: tables.Rules, view: View, assets: _Assets) -> _Option:
@@ -280,6 +289,7 @@ def _producers(rules: tables.Rules, view: View, assets: _Assets, product: Array,
   workers = look_up(rules.types.worker, view.kind[s:]) & (
     (view.verb == constants.GATHER) | (view.verb == constants.IDLE))
   trainers = (assets.counts_as == look_up(rules.products.producer, product)) & assets.free
+  trainers &= able_structures(rules, view, product)
   shortest = jnp.min(jnp.where(trainers, view.queued, constants.QUEUE_LENGTH))
   if rules.tier.minerals_only:
     builder = first_slots(workers & built, 1)
@@ -301,7 +311,9 @@ def spend(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -
   supply = _supply(rules, view, assets)
   options = _options(rules, script, view, assets, building, supply)
   product, wanted = options.product[jnp.argmax(options.wanted)], options.wanted
-  structure = _of_products(rules, rules.types.structure)
+  # Add-ons and morphs are made by structures, all other structures by workers.
+  maker = rules.types.worker[rules.products.producer[:len(rules.types.names)]]
+  structure = _of_products(rules, rules.types.structure & maker)
   built = look_up(structure, product)
   fits, x, y, target = _site(rules, site_key, view, product, geyser)
   # A structure without a site does not block the rest.

@@ -8,7 +8,8 @@ import numpy as np
 
 from starleague.environments.skirmish.rules.interface import availability
 from starleague.environments.skirmish.rules.interface.entities import entity_rows
-from starleague.environments.skirmish.rules.state.arrays import flip, squared_distance
+from starleague.environments.skirmish.rules.state import add_ons
+from starleague.environments.skirmish.rules.state.arrays import flip, look_up, squared_distance
 from starleague.environments.skirmish.rules.state.queries import (
   finished_kind,
   resource_positions,
@@ -16,7 +17,7 @@ from starleague.environments.skirmish.rules.state.queries import (
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.state.supply import food
-from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 HOME_SEEN = 4.0  # the opponent's start is in sight of units and structures this near, map units
 
@@ -40,6 +41,9 @@ class View(NamedTuple):
   standing: Array  # [S] int32: local types of finished structures, else 0
   queued: Array  # [S] int32: number of products in the queue
   in_training: Array  # [S, 5] int32: products in the queue
+  has_lab: Array  # [S] or [0] bool: structures with a finished TechLab
+  can_attach: Array  # [S] or [0] bool: structures that can begin an add-on
+  can_morph: Array  # [S] or [0] bool: structures whose queue allows a morph
   injected: Array  # [S] or [0] int32
   boosted: Array  # [S] or [0] int32
   stimmed: Array  # [M] or [0] int32
@@ -107,7 +111,8 @@ def make_view(rules: tables.Rules, state: State, player: Array,
     queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, injected=state.injected,
     boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals,
     vespene=state.vespene, food_left=food_most - food_used, food_most=food_most,
-    upgrades=state.upgrades, can=availability.available(rules, state), row=rows.row,
+    upgrades=state.upgrades, **_technology(rules, state),
+    can=availability.available(rules, state), row=rows.row,
     present=rows.present, enemy=memory.seen | ((enemy_kind > 0) & vision), enemy_kind=enemy_kind,
     enemy_x=enemy_x, enemy_y=enemy_y, known=(memory.kind > 0) | all_structures,
     known_x=jnp.where(all_structures, enemy_x[:, :s], memory.x),
@@ -115,6 +120,39 @@ def make_view(rules: tables.Rules, state: State, player: Array,
     patch_x=patch_x, patch_y=patch_y, patches=memory.patches, tapped=tapped,
     buildable=jnp.broadcast_to(buildable, (2, *buildable.shape)))
   return jax.tree.map(lambda values: jnp.where(player == 0, values[0], values[1]), both)
+
+
+def _technology(rules: tables.Rules, state: State) -> dict[str, Array]:
+  """Fields of both players' views about add-ons and morphs, of size zero where there are none."""
+  fields = dict.fromkeys(("has_lab", "can_attach", "can_morph"), jnp.zeros((2, 0), bool))
+  if rules.has_add_ons:
+    found = add_ons.find_add_ons(rules, state)
+    fields |= {"has_lab": add_ons.has_finished(rules, found, constants.TECH_LAB),
+               "can_attach": add_ons.can_attach(rules, state)}
+  if rules.has_hatching_morphs:
+    fields["can_morph"] = availability.can_morph(rules, state)
+  return fields
+
+
+def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
+  """Returns the structures that have what technology requires of a product's producer: [S] bool.
+
+  That is a TechLab, no add-on yet, or room for a morph; true in tiers without technology.
+
+  Args:
+    rules: the game's constants.
+    view: the game as the player knows it.
+    product: [] int32.
+  """
+  able = jnp.ones(rules.tier.structures, bool)
+  if rules.has_add_ons:
+    able &= (look_up(rules.products.add_on, product) == 0) | view.has_lab
+    able &= ~look_up(add_ons.are_products(rules), product) | view.can_attach
+  if rules.has_hatching_morphs:
+    morphs = np.zeros(len(rules.products.function), bool)
+    morphs[np.flatnonzero(rules.types.counts_as != np.arange(len(rules.types.names)))] = True
+    able &= ~look_up(morphs, product) | (view.can_morph & (view.standing != product))
+  return able
 
 
 def first_slots(slots: Array, most: Array | int) -> Array:

@@ -56,12 +56,16 @@ def step(rules: tables.Rules, state: State) -> State:
   state, accepted = commands.give_orders(rules, state, can)
   state = abilities.use_abilities(rules, state, accepted)
   state = economy.train(rules, state, accepted.trainers, accepted.command.product)
+  attached = []
+  if rules.has_add_ons:
+    state, add_ons = construction.attach(rules, state, accepted)
+    attached = [add_ons]
   state, units = economy.finish_production(rules, state)
   state = economy.grow_larvae(rules, state)
   state = mining.mine(rules, state)
   state, structures = construction.construct(rules, state)
   state = accounting.record_spawns(rules, state, Spawns(*(
-    jnp.concatenate(parts, axis=1) for parts in zip(structures, units, strict=True))))
+    jnp.concatenate(parts, axis=1) for parts in zip(*attached, structures, units, strict=True))))
   state = state._replace(hurt=jnp.zeros_like(state.hurt), commands=no_commands(rules))
   plan = combat.plan(rules, state)
   for _ in range(TICKS_PER_STEP):

@@ -72,6 +72,9 @@ class Catalogue:
       return _STIM_IDS.get(types.names[kind], _STIM_IDS["Marine"])
     if name.startswith("Rally_Workers"):
       return _WORKER_RALLY_IDS[race]
+    if self.rules.functions.kind[function] == constants.ATTACHING:
+      hosts = self.rules.products.producer[self.rules.products.function == function]
+      level = 1 + sorted(hosts.tolist()).index(kind)  # the order of the ids
     ids = sorted(ids_of(int(self.rules.functions.index[function])))
     return ids[max(0, min(level, len(ids)) - 1)]
 

@@ -28,9 +28,15 @@ from starleague.environments.skirmish.rules.interface import (
   planes,
 )
 from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state.add_ons import AddOns, find_add_ons
 from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import Array, Commands, State
-from starleague.environments.skirmish.rules.step import abilities, economy
+from starleague.environments.skirmish.rules.step import (
+  abilities,
+  accounting,
+  construction,
+  economy,
+)
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS, GameConfig
 
@@ -48,6 +54,7 @@ class Report(NamedTuple):
   max_health: Any  # [2, n] float32
   planes: Any  # [2, 7, H, W] uint8, types.MINIMAP_PLANES
   products: Any  # [2, C] int32: the local product that each function makes next, 0 for none
+  add_ons: Any  # AddOns, [2, S] each
 
 
 class Track(NamedTuple):
@@ -99,6 +106,9 @@ def execute(rules: tables.Rules, state: State, given: Commands) -> State:
   state, accepted = commands.give_orders(rules, state, can)
   state = abilities.use_abilities(rules, state, accepted)
   state = economy.train(rules, state, accepted.trainers, accepted.command.product)
+  if rules.has_add_ons:
+    state, begun = construction.attach(rules, state, accepted)
+    state = accounting.record_spawns(rules, state, begun)
   return state._replace(commands=noted)
 
 
@@ -116,7 +126,7 @@ class Bots(NamedTuple):
   noise: Any  # random key; equal ones give equal actions, those of `games.live.LiveGame`
 
 
-for _kind in (Track, Report, Bots):
+for _kind in (Track, Report, Bots, AddOns):
   exported.register(_kind)
 
 
@@ -173,7 +183,7 @@ def _report(rules: tables.Rules, state: State) -> Report:
     own=entities.own_columns(rules, state), levels=levels,
     max_health=max_health(rules, state, state.kind),
     planes=jnp.stack([planes.unpack(rules, bits[player]) for player in range(2)]),
-    products=commands.next_products(rules, state))
+    products=commands.next_products(rules, state), add_ons=find_add_ons(rules, state))
 
 
 def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Array,

@@ -18,7 +18,10 @@ _TARGETS = data_pb.AbilityData.Target
 _MINERAL_FIELDS, _GEYSERS = ("MineralField", "MineralPatch"), ("Geyser",)
 _EFFECTS = {6: ("ScannerSweep", constants.SCAN_RADIUS)}
 # Types that the technology tree counts as another one.
-_ALIASES = {"OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank"}
+_ALIASES = {
+  "OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank", "Lair": "Hatchery",
+  **{f"{producer}{kind}": kind for kind in ("TechLab", "Reactor")
+     for producer in ("Barracks", "Factory", "Starport")}}
 _LARVA_SIGHT = 5.0
 # Abilities of earlier versions of the game, which clients still look up, with their general ones.
 _FORMER = {144: ("PointDefenseDrone", 0), 169: ("HunterSeekerMissile", 0),
@@ -161,12 +164,14 @@ def _describe(rules: tables.Rules, data: data_pb.UnitTypeData, row: Row, kind: i
     constants.LOOPS_PER_SECOND / constants.LOOPS_PER_TICK)
   data.attributes.extend(_ATTRIBUTES[name] for name in row["attributes"].split()
                          if name in _ATTRIBUTES)
-  required = int(products.requirement[kind])
+  attached = int(products.add_on[kind])
+  required = attached or int(products.requirement[kind])
+  data.require_attached = bool(attached)
   if required:
     data.tech_requirement = int(vocabulary.UNIT_TYPES.ids[types.index[required]])
-  alias = types.local(_ALIASES.get(types.names[kind], ""))
+  alias = _ALIASES.get(types.names[kind])
   if alias:
-    original = int(vocabulary.UNIT_TYPES.ids[types.index[alias]])
+    original = int(vocabulary.UNIT_TYPES.ids[vocabulary.UNIT_TYPES.index(alias)])
     if types.structure[kind]:
       data.tech_alias.append(original)
     else:

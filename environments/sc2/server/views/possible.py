@@ -8,6 +8,7 @@ import numpy as np
 from starleague.environments.sc2.protocol import common_pb
 from starleague.environments.sc2.server.game import catalogue, roster
 from starleague.environments.sc2.server.game.game import Game
+from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import constants, tables
 
@@ -60,7 +61,9 @@ def _listed(game: Game, kind: int, functions: Iterable[int],
   found: dict[int, bool] = {}
   for function in functions:
     product = int(products[function])
-    name = abilities.product_ability(product) if product else abilities.ability(function, kind)
+    several = game.rules.functions.kind[function] == constants.ATTACHING
+    name = (abilities.product_ability(product) if product and not several
+            else abilities.ability(function, kind))
     found.setdefault(name, abilities.needs_target(function))
   return [common_pb.AvailableAbility(ability_id=ability, requires_point=point)
           for ability, point in found.items()]
@@ -108,8 +111,10 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
     return
   kind = int(state.kind[player, slot])
   for function in np.flatnonzero(functions.capable[:, kind]).tolist():
-    if functions.kind[function] in (constants.BUILDING, constants.TRAINING):
+    if functions.kind[function] in (constants.BUILDING, constants.TRAINING, constants.ATTACHING):
       product = int(means.products[function])
+      if not _is_equipped(game, player, slot, product):
+        continue
       if rules.products.larva[product] and (
           game.battlefield.realistic or state.larvae[player, slot] == 0):
         continue
@@ -121,6 +126,19 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
         yield function
     elif _can_use(rules, state, player, slot, int(functions.ability[function]), free):
       yield function
+
+
+def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:
+  """Whether a slot has the add-on that a product needs; none and no work, for an add-on."""
+  rules, attached = game.rules, game.frame().report.add_ons
+  if slot >= rules.tier.structures or not product:
+    return True
+  add_on, first = int(attached.kind[player, slot]), int(game.state.queue[player, slot, 0])
+  if add_ons.are_products(rules)[product]:
+    return not add_on and not first
+  finished = add_on if not attached.loops[player, slot] else 0
+  return not add_ons.are_products(rules)[first] and (
+    not rules.products.add_on[product] or rules.types.add_on[finished] == constants.TECH_LAB)
 
 
 def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability: int,
@@ -136,6 +154,7 @@ def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability:
   if ability == constants.CANCEL:
     return False  # finished
   if ability == constants.CANCEL_LAST:
-    return bool(state.queue[player, slot, 0] > 0)
+    first = int(state.queue[player, slot, 0])
+    return first > 0 and not add_ons.are_products(rules)[first]
   return True
 

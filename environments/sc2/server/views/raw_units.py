@@ -192,10 +192,13 @@ def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
   cooldown = state.cooldown[player].tolist()
   verbs = state.orders.verb[player].tolist(), state.next_orders.verb[player].tolist()
   queues, rally = state.queue[player].tolist(), state.rally[player].tolist()
+  add_ons = view.frame.report.add_ons.slot[player].tolist()
   for slot, values in zip(slots.tolist(), rows, strict=True):
     if slot >= tier.unarmed:
       values["weapon_cooldown"] = max(cooldown[slot - tier.unarmed], 0.0)
     if slot < tier.structures:
+      if add_ons[slot]:
+        values["add_on_tag"] = int(view.frame.tags[player, add_ons[slot]])
       if any(queues[slot]):
         values["orders"] = list(_queue_orders(view, slot))
       if rally[slot]:

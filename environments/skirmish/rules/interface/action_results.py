@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules.interface import availability
+from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick
 from starleague.environments.skirmish.rules.state.queries import finished_kind, finished_types
 from starleague.environments.skirmish.rules.state.slots import free_structure_slots
@@ -96,11 +97,15 @@ def _production_checks(rules: tables.Rules, state: State, function: Array) -> li
   """Requirements of building and training: technology, money, food, slots, larvae, queues."""
   products, kind = rules.products, look_up(rules.functions.kind, function)
   builds, trains = kind == constants.BUILDING, kind == constants.TRAINING
+  if rules.has_add_ons:
+    builds |= kind == constants.ATTACHING
   product = pick(next_products(rules, state), function[:, None])[:, 0]
   brood, takes_food = look_up(products.brood, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
-  met = pick(finished_types(rules, state).at[:, 0].set(True),
-             look_up(products.requirement, product)[:, None])[:, 0]
+  standing = finished_types(rules, state).at[:, 0].set(True)
+  met = pick(standing, look_up(products.requirement, product)[:, None])[:, 0]
+  if rules.has_add_ons:
+    met &= pick(standing, look_up(products.add_on, product)[:, None])[:, 0]
   structure = jnp.where(product < len(rules.types.names), product, 0)
   checks: list[Check] = [
     (~(builds | trains) | (product > 0), CANT_QUEUE_THAT_ORDER),
@@ -167,4 +172,8 @@ def queue_reason(rules: tables.Rules, state: State, trainers: Array, product: Ar
     return jnp.full(2, QUEUE_IS_FULL)
   larva = look_up(rules.products.larva, product)
   barren = ~jnp.any(trainers & (state.larvae > 0), axis=1)
-  return jnp.where(larva & barren, NOT_ENOUGH_CHARGES, QUEUE_IS_FULL)
+  reason = jnp.where(larva & barren, NOT_ENOUGH_CHARGES, QUEUE_IS_FULL)
+  if rules.has_add_ons:
+    equipped = jnp.any(trainers & add_ons.equipped(rules, state, product), axis=1)
+    reason = jnp.where(equipped, reason, TECH_REQUIREMENTS_NOT_MET)
+  return reason

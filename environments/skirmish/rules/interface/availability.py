@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state import add_ons, placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick
 from starleague.environments.skirmish.rules.state.queries import (
   finished_kind,
@@ -17,6 +17,7 @@ from starleague.environments.skirmish.rules.state.supply import food, free_unit_
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ABILITY,
+  ATTACHING,
   ATTACK_UNIT,
   ATTRIBUTES,
   BUILDING,
@@ -32,6 +33,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   RETURN,
   STIM,
   STIM_COST,
+  TECH_LAB,
   TRAINING,
 )
 
@@ -82,7 +84,10 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
   if ability == CANCEL:
     return jnp.pad(state.unfinished > 0, ((0, 0), (0, tier.units)))
   if ability == CANCEL_LAST:
-    return users & jnp.pad(state.queue[:, :, 0] > 0, ((0, 0), (0, tier.units)))
+    queued = state.queue[:, :, 0] > 0
+    if rules.has_add_ons:  # one under construction is cancelled itself
+      queued &= ~add_ons.attaching(rules, state)
+    return users & jnp.pad(queued, ((0, 0), (0, tier.units)))
   return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
 
 
@@ -101,6 +106,10 @@ def available(rules: tables.Rules, state: State) -> Array:
   ok = jnp.where(kind == BUILDING, executor & makes & _has_structure_slot(rules, state), jnp.where(
     kind == TRAINING,
     _has_trainer(rules, state, product) & makes & _has_food(rules, state, product), executor))
+  if rules.has_add_ons:
+    hosts = jnp.where(add_ons.can_attach(rules, state), finished_kind(rules, state), 0)
+    room = jnp.any(state.kind[:, :rules.tier.unarmed] == 0, axis=1, keepdims=True)
+    ok = jnp.where(kind == ATTACHING, _some_capable(rules, hosts) & makes & room, ok)
   ok = _restrict_abilities(rules, state, ok, executors)
   if rules.has_gas:
     ok = _restrict_gas_structures(rules, state, ok)
@@ -137,16 +146,30 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
   """Whether a structure can queue products [2, C]: [2, C] bool."""
   standing = finished_kind(rules, state)
   space = state.queue[:, :, -1] == 0
+  if rules.has_add_ons:
+    space &= ~add_ons.attaching(rules, state)
   trainer = _some_capable(rules, jnp.where(space, standing, 0))
-  if rules.has_upgrades:  # structures morph with an empty queue
+  if rules.has_add_ons:
+    lab = add_ons.has_finished(rules, add_ons.find_add_ons(rules, state), TECH_LAB)
+    with_lab = _some_capable(rules, jnp.where(space & lab, standing, 0))
+    trainer = jnp.where(look_up(rules.products.add_on, product) > 0, with_lab, trainer)
+  if rules.has_upgrades:
     morphs = (product > 0) & (product < len(rules.types.names)) & (
       look_up(rules.products.brood, product) == 0)
-    idle = _some_capable(rules, jnp.where(state.queue[:, :, 0] == 0, standing, 0))
+    idle = _some_capable(rules, jnp.where(can_morph(rules, state), standing, 0))
     trainer = jnp.where(morphs, idle, trainer)
   if rules.has_larvae:
     fertile = _some_capable(rules, jnp.where(space & (state.larvae > 0), standing, 0))
     trainer = jnp.where(look_up(rules.products.larva, product), fertile, trainer)
   return trainer
+
+
+def can_morph(rules: tables.Rules, state: State) -> Array:
+  """Structures whose queue allows a morph: [2, S] bool. Larvae hatch beside it."""
+  if not rules.has_hatching_morphs:
+    return state.queue[:, :, 0] == 0
+  return ~jnp.any((state.queue > 0) & ~look_up(rules.products.larva, state.queue), axis=2) & (
+    state.queue[:, :, -1] == 0)
 
 
 def _built(rules: tables.Rules) -> np.ndarray:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules.interface import action_results, availability
-from starleague.environments.skirmish.rules.state import orders, placement
+from starleague.environments.skirmish.rules.state import add_ons, orders, placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick, squared_distance
 from starleague.environments.skirmish.rules.state.queries import (
   is_geyser,
@@ -21,6 +21,7 @@ from starleague.environments.skirmish.rules.state.supply import next_products
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ABILITY,
+  ATTACHING,
   ATTACK,
   ATTACK_UNIT,
   BOOST,
@@ -66,6 +67,7 @@ class Accepted(NamedTuple):
 
   command: Command
   trainers: Array  # [2, S] bool: structures that make the product
+  hosts: Array  # [2, S] bool: the structure that begins an add-on, at the command's place
   users: Array  # [2, n] bool: slots that use the ability
 
 
@@ -82,16 +84,20 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   """
   command, s = _resolve(rules, state), rules.tier.structures
   asked = _executors(rules, state, command)
+  if rules.has_add_ons:
+    command, asked = _attach(rules, state, command, asked)
   refused = action_results.first_failure(_checks(rules, state, can, command, asked))
   asked &= (refused == 0)[:, None]
   units, verbs = _unit_verbs(rules, state, command, asked)
   rallied = asked[:, :s] & ((command.kind == COMMAND) | (command.ability == RALLY))[:, None]
   trainers = asked[:, :s] & (command.kind == TRAINING)[:, None] & _takes_more(
     rules, state, command.product)
+  hosts = asked[:, :s] & (command.kind == ATTACHING)[:, None]
   users = asked & (command.kind == ABILITY)[:, None]
   for each in set(rules.functions.ability.tolist()) - {NO_ABILITY, RALLY}:
     users &= (command.ability != each)[:, None] | availability.able_users(rules, state, each)
-  executed = jnp.any(units, axis=1) | jnp.any(rallied | trainers, axis=1) | jnp.any(users, axis=1)
+  executed = jnp.any(units, axis=1) | jnp.any(
+    rallied | trainers | hosts, axis=1) | jnp.any(users, axis=1)
   # Every executor may have a reason of its own.
   own_reason = action_results.first_failure([
     (command.kind != TRAINING,
@@ -109,7 +115,39 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
     refused=jnp.where(command.function > 0, refused, state.refused), rally=state.rally | rallied,
     rally_x=jnp.where(rallied, command.x[:, None], state.rally_x),
     rally_y=jnp.where(rallied, command.y[:, None], state.rally_y))
-  return state, Accepted(command, trainers, users)
+  return state, Accepted(command, trainers, hosts, users)
+
+
+def _attach(rules: tables.Rules, state: State, command: Command,
+            asked: Array) -> tuple[Command, Array]:
+  """The first executor of a command for an add-on, with the add-on of its type and its place.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    command: of both players.
+    asked: [2, n] bool, slots that can execute the function.
+
+  Returns:
+    The command and the executors; those of other commands as they are.
+  """
+  s = rules.tier.structures
+  attaches = command.kind == ATTACHING
+  free = asked[:, :s] & add_ons.can_attach(rules, state)
+  first = free & (jnp.cumsum(free, axis=1) == 1)
+  kind = jnp.sum(jnp.where(first, state.kind[:, :s], 0), axis=1)
+  # The add-ons of a function by their producer: [C, Y].
+  products = rules.products
+  add_on = np.zeros((len(rules.functions.names), len(rules.types.names)), np.int32)
+  of_type = np.flatnonzero(rules.types.add_on)
+  add_on[products.function[of_type], products.producer[of_type]] = of_type
+  product = pick(look_up(add_on, command.function), kind[:, None])[:, 0]
+  x, y = add_ons.places(*(
+    jnp.sum(jnp.where(first, values[:, :s], 0.0), axis=1) for values in (state.x, state.y)))
+  return command._replace(
+    product=jnp.where(attaches, product, command.product),
+    x=jnp.where(attaches, x, command.x), y=jnp.where(attaches, y, command.y)), jnp.where(
+      attaches[:, None], jnp.pad(first, ((0, 0), (0, rules.tier.units))), asked)
 
 
 def _resolve(rules: tables.Rules, state: State) -> Command:
@@ -210,7 +248,7 @@ def _checks(rules: tables.Rules, state: State, can: Array, command: Command,
     ((verb != ATTACK_UNIT) | (target_kind == ENEMY), action_results.MUST_TARGET_ENEMY_UNITS),
     ((verb != GATHER) | (target_kind == RESOURCE), action_results.MUST_TARGET_RESOURCES),
     # The check uses what the player knows: hidden obstacles show when the builder arrives.
-    ((verb != BUILD) | placement.placeable(
+    (((verb != BUILD) & (command.kind != ATTACHING)) | placement.placeable(
       rules, state, placement.known_ground(rules, state), command.x, command.y, command.product),
      action_results.CANT_BUILD_LOCATION_INVALID)]
   if rules.has_verb(REPAIR):
@@ -255,10 +293,12 @@ def _unit_verbs(rules: tables.Rules, state: State, command: Command,
 def _takes_more(rules: tables.Rules, state: State, product: Array) -> Array:
   """Structures whose queue has room for a product: [2, S] bool."""
   takes = state.queue[:, :, -1] == 0
-  if rules.has_upgrades:  # structures morph with an empty queue
+  if rules.has_add_ons:
+    takes &= ~add_ons.attaching(rules, state) & add_ons.equipped(rules, state, product)
+  if rules.has_upgrades:
     morphs = (product > 0) & (product < len(rules.types.names)) & (
       look_up(rules.products.brood, product) == 0)
-    takes &= ~morphs[:, None] | (state.queue[:, :, 0] == 0)
+    takes &= ~morphs[:, None] | availability.can_morph(rules, state)
   if rules.has_larvae:
     takes &= ~look_up(rules.products.larva, product)[:, None] | (state.larvae > 0)
   return takes

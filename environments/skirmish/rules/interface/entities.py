@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules.state import placement
+from starleague.environments.skirmish.rules.state import add_ons, placement
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, pick
 from starleague.environments.skirmish.rules.state.queries import (
   gas_structures_on,
@@ -186,6 +186,10 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     shield = _own_and_seen(state, state.shield)
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)
     columns["shield_ratio"] = _join(rules, ratio(shield, look_up(types_.shield, kind)), 0)
+  if rules.has_add_ons:
+    add_on = jnp.pad(add_ons.find_add_ons(rules, state).kind, ((0, 0), (0, tier.units)))
+    columns["addon_unit_type"] = _join(
+      rules, _own_and_seen(state, look_up(types_.index, add_on)), 0)
   if rules.has_upgrades:
     for name, levels in upgrade_levels(rules, state).items():
       columns[name] = _join(rules, _own_and_seen(state, pick(levels, state.kind)), 0)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from starleague.environments.skirmish.rules.interface.commands import Accepted
 from starleague.environments.skirmish.rules.state import orders, placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick, squared_distance
 from starleague.environments.skirmish.rules.state.queries import finished_types
@@ -20,6 +21,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BUILD_REACH,
   CONSTRUCT,
   LOOPS_PER_STEP,
+  QUEUE_LENGTH,
   RACES,
   START_ENERGY,
   STARTING_HEALTH,
@@ -27,27 +29,47 @@ from starleague.environments.skirmish.rules.tables.constants import (
 
 
 class Site(NamedTuple):
-  """A player's first builder at its site, and whether construction begins there."""
+  """A player's site of a structure, and whether construction begins there."""
 
-  builder: Array  # [2, M] bool: the builder, one at most
   x: Array  # [2] float32
   y: Array
-  product: Array  # [2] int32, local type, 0 if there is no builder
+  product: Array  # [2] int32, local type, 0 if there is no site
   begins: Array  # [2] bool
   slot: Array  # [2, S] bool: the slot that the structure takes
 
 
 def construct(rules: tables.Rules, state: State) -> tuple[State, Spawns]:
-  """Advances construction and begins at most one structure a player.
+  """Advances construction; builders begin at most one structure a player.
 
   Returns:
     The state, in which free builders have their next order, and the structures begun.
   """
   state = _grow(rules, state)
-  site = _site(rules, state)
+  builder, site = _builders_site(rules, state)
   state = _begin(rules, state, site)
-  state = _release_builders(rules, state, site)
-  return state, Spawns(
+  state = _release_builders(rules, state, builder, site)
+  return state, _spawns(site)
+
+
+def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State, Spawns]:
+  """Begins the add-on that a player has ordered; its structure makes nothing meanwhile.
+
+  Returns:
+    The state and the add-ons begun.
+  """
+  hosts, command = accepted.hosts, accepted.command
+  product = jnp.where(jnp.any(hosts, axis=1), command.product, 0)
+  site = _site(rules, state, command.x, command.y, product)
+  state = _begin(rules, state, site)
+  first = (hosts & site.begins[:, None])[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
+  loops = look_up(rules.products.loops, product)
+  return state._replace(
+    queue=jnp.where(first, product[:, None, None], state.queue),
+    timers=jnp.where(first, loops[:, None, None], state.timers)), _spawns(site)
+
+
+def _spawns(site: Site) -> Spawns:
+  return Spawns(
     jnp.where(site.begins, site.product, 0)[:, None], site.x[:, None], site.y[:, None])
 
 
@@ -76,16 +98,21 @@ def _grow(rules: tables.Rules, state: State) -> State:
   return state
 
 
-def _site(rules: tables.Rules, state: State) -> Site:
-  """The first builder of each player that has reached its site."""
-  s, products, order = rules.tier.structures, rules.products, state.orders
+def _builders_site(rules: tables.Rules, state: State) -> tuple[Array, Site]:
+  """The first builder of each player that has reached its site, [2, M] bool, and that site."""
+  s, order = rules.tier.structures, state.orders
   reach = look_up(rules.types.radius, order.product) + BUILD_REACH
   apart = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
   ready = (order.verb == BUILD) & (apart <= reach * reach)
   builder = ready & (jnp.cumsum(ready, axis=1) == 1)
   x = jnp.sum(jnp.where(builder, order.x, 0.0), axis=1)
   y = jnp.sum(jnp.where(builder, order.y, 0.0), axis=1)
-  product = jnp.sum(builder * order.product, axis=1)
+  return builder, _site(rules, state, x, y, jnp.sum(builder * order.product, axis=1))
+
+
+def _site(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Site:
+  """The site of structures [2] at x, y [2]; product 0 for none."""
+  products = rules.products
   needed = look_up(products.requirement, product)
   met = pick(finished_types(rules, state), needed[:, None])[:, 0]
   empty = free_structure_slots(rules, state, product)
@@ -94,7 +121,7 @@ def _site(rules: tables.Rules, state: State) -> Site:
             & jnp.any(empty, axis=1) & placement.placeable(
               rules, state, placement.true_ground(rules, state), x, y, product))
   slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
-  return Site(builder, x, y, product, begins, slot)
+  return Site(x, y, product, begins, slot)
 
 
 def _begin(rules: tables.Rules, state: State, site: Site) -> State:
@@ -134,10 +161,17 @@ def _begin(rules: tables.Rules, state: State, site: Site) -> State:
   return state
 
 
-def _release_builders(rules: tables.Rules, state: State, site: Site) -> State:
-  """Terran builders stay until the end, Protoss ones leave, Zerg ones become the structure."""
+def _release_builders(rules: tables.Rules, state: State, at_site: Array, site: Site) -> State:
+  """Terran builders stay until the end, Protoss ones leave, Zerg ones become the structure.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    at_site: [2, M] bool, the builder at the site.
+    site: of both players.
+  """
   race = look_up(rules.types.race, site.product)[:, None]
-  builder = site.builder & site.begins[:, None]
+  builder = at_site & site.begins[:, None]
   stays, consumed = (builder & (race == RACES.index(name)) for name in ("Terran", "Zerg"))
   state = state._replace(orders=state.orders._replace(
     verb=jnp.where(stays, CONSTRUCT, state.orders.verb),
@@ -148,5 +182,5 @@ def _release_builders(rules: tables.Rules, state: State, site: Site) -> State:
   standing = pick(state.unfinished > 0, state.orders.target)
   done = (state.orders.verb == CONSTRUCT) & ~standing
   leaves = builder & ~stays & ~consumed
-  failed = site.builder & ~site.begins[:, None]
+  failed = at_site & ~site.begins[:, None]
   return orders.next_order(rules, state, done | leaves | failed, jnp.array(True))

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
+from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick, segment_sum
 from starleague.environments.skirmish.rules.state.queries import finished_kind
 from starleague.environments.skirmish.rules.state.slots import RallyPoints, Spawns, spawn
@@ -17,6 +18,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   LARVAE_LIMIT,
   LOOPS_PER_STEP,
   QUEUE_LENGTH,
+  REACTOR,
   SPAWNED_LARVAE_LIMIT,
   START_ENERGY,
 )
@@ -80,15 +82,15 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
   return state._replace(score=score)
 
 
-def _next_in_line(rules: tables.Rules, queue: Array) -> Array:
-  """The first product of each queue that is made in sequence: [2, S, 5] bool.
+def _places_in_line(rules: tables.Rules, queue: Array) -> Array:
+  """The places, from 1, of products that are made in sequence: [2, S, 5] int32, 0 for the others.
 
   Products of larvae are made in parallel and are not in line.
   """
   if not rules.has_larvae:
-    return (queue > 0) & (jnp.arange(QUEUE_LENGTH) == 0)
+    return ((queue > 0) & (jnp.arange(QUEUE_LENGTH) == 0)).astype(jnp.int32)
   waits = (queue > 0) & ~look_up(rules.products.larva, queue)
-  return waits & (jnp.cumsum(waits, axis=2) == 1)
+  return waits * jnp.cumsum(waits, axis=2)
 
 
 def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
@@ -97,7 +99,11 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
   Returns:
     The state, and the finished product of each structure, one at most: [2, S] int32, 0 for none.
   """
-  in_line = _next_in_line(rules, state.queue)
+  place, lanes = _places_in_line(rules, state.queue), jnp.int32(1)
+  if rules.has_add_ons:  # with a Reactor, two products are made at a time
+    attached = add_ons.find_add_ons(rules, state)
+    lanes = 1 + add_ons.has_finished(rules, attached, REACTOR)[:, :, None]
+  in_line = (place > 0) & (place <= lanes)
   runs = in_line
   if rules.has_larvae:
     runs |= look_up(rules.products.larva, state.queue)
@@ -106,6 +112,9 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
     pace = jnp.where(state.boosted > 0, LOOPS_PER_STEP * 3 // 2, pace)
     state = state._replace(boosted=jnp.maximum(state.boosted - LOOPS_PER_STEP, 0))
   timers = jnp.where(state.queue > 0, state.timers - runs * pace[:, :, None], 0)
+  if rules.has_add_ons:
+    is_add_on = look_up(add_ons.are_products(rules), state.queue)
+    timers = jnp.where(is_add_on, attached.loops[:, :, None], timers)
   # Finished products beyond the first stay in the queue until the next step.
   ready = runs & (timers <= 0)
   first, some = jnp.argmax(ready, axis=2), jnp.any(ready, axis=2)
@@ -118,8 +127,9 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
     return jnp.where(moves, jnp.pad(values[:, :, 1:], ((0, 0), (0, 0), (0, 1))), values)
 
   queue, timers = close_gap(state.queue), close_gap(timers)
-  # The next product in line gets the time that was left over.
-  carried = _next_in_line(rules, queue) & jnp.any(at & in_line & ready, axis=2, keepdims=True)
+  # The product that moves up gets the time that was left over.
+  carried = (_places_in_line(rules, queue) == lanes) & jnp.any(
+    at & in_line & ready, axis=2, keepdims=True)
   timers = timers + jnp.where(carried, over[:, :, None], 0)
   return state._replace(queue=queue, timers=timers), done
 
@@ -143,7 +153,7 @@ def _complete_upgrades(rules: tables.Rules, state: State, done: Array) -> State:
 
 
 def _morph(rules: tables.Rules, state: State, into: Array) -> State:
-  """Morphs structures into the type that their queue has finished: an Orbital Command.
+  """Morphs structures into the type that their queue has finished: an Orbital Command or Lair.
 
   Args:
     rules: the game's constants.
@@ -157,6 +167,10 @@ def _morph(rules: tables.Rules, state: State, into: Array) -> State:
   state = state._replace(
     kind=state.kind.at[:, :s].set(jnp.where(morphs, into, state.kind[:, :s])),
     score=state.score._replace(structures=state.score.structures - jnp.sum(old_value, axis=1)))
+  growth = types.health / np.maximum(types.health[types.counts_as], 1)
+  if (growth > 1).any():  # the share of health stays
+    state = state._replace(health=state.health.at[:, :s].multiply(
+      jnp.where(morphs, look_up(growth, into), 1.0)))
   if rules.has_energy:
     energy = jnp.where(morphs & (look_up(types.energy, into) > 0), START_ENERGY,
                        state.energy[:, :s])
@@ -193,6 +207,8 @@ def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]
   s, y = rules.tier.structures, len(rules.types.names)
   state, done = _advance_queues(rules, state)
   into = jnp.where((done < y) & (look_up(rules.products.brood, done) == 0), done, 0)
+  if rules.has_add_ons:  # which stand already
+    into = jnp.where(look_up(add_ons.are_products(rules), done), 0, into)
   if rules.has_upgrades:
     state = _morph(rules, _complete_upgrades(rules, state, done), into)
   units = _broods(rules, state, done)

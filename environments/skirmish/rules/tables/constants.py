@@ -22,7 +22,9 @@ LOOPS_PER_SECOND = 16.0  # at "normal" speed, in which the tables give speeds an
 # Kinds of targets.
 NO_TARGET, OWN, ENEMY, RESOURCE = range(4)
 # Kinds of functions.
-OTHER, COMMAND, BUILDING, TRAINING, ABILITY = range(5)
+OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING = range(6)
+# Kinds of add-ons.
+NO_ADD_ON, TECH_LAB, REACTOR = range(3)
 # Abilities: effects without a unit order.
 (NO_ABILITY, STIM, SIEGE, UNSIEGE, SCAN, INJECT, BOOST, RALLY, CANCEL, CANCEL_LAST) = range(10)
 
@@ -50,6 +52,7 @@ REPAIR_REACH = 1.0  # from an SCV to the edge of its target
 HEAL_REACH = 4.0
 GEYSER_SNAP = 3.0  # a gas structure ordered this near to a geyser is placed on it
 SAME_PLACE = 1.0  # a gas structure stands on a geyser that is nearer than this
+ADD_ON_OFFSET = (2.5, 0.5)  # from a structure to its add-on: to the right, a little below
 CREEP_RADIUS = 10.0  # around a finished hatchery
 SCAN_RADIUS = 13.0
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added

@@ -12,6 +12,7 @@ from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import tiers
 from starleague.environments.skirmish.rules.tables.constants import (
   ABILITY,
+  ATTACHING,
   BOOST,
   BUILD,
   BUILDING,
@@ -53,6 +54,7 @@ class Products:
   larva: np.ndarray  # bool: costs a larva
   producer: np.ndarray  # int32: the local type that makes it
   requirement: np.ndarray  # int32: the local type that must stand first; 0 is none
+  add_on: np.ndarray  # int32: the local type of add-on that its producer must have; 0 is none
   level: np.ndarray  # int32: level in its line of upgrades, from 1; 0 for types
   function: np.ndarray  # int32: the local function that orders it
 
@@ -64,22 +66,22 @@ class Functions:
   names: tuple[str, ...]
   index: np.ndarray  # dense indices of vocabulary.FUNCTIONS
   local: np.ndarray  # [A] int32: local index of a dense one, 0 if the tier does not have it
-  kind: np.ndarray  # OTHER, COMMAND, BUILDING, TRAINING or ABILITY
+  kind: np.ndarray  # OTHER, COMMAND, BUILDING, TRAINING, ABILITY or ATTACHING
   verb: np.ndarray
   ability: np.ndarray
   product: np.ndarray  # the first product that it makes, 0 for none
-  levels: np.ndarray  # number of levels that it makes; 1 for types
+  levels: np.ndarray  # number of levels, or of types by producer, that it makes
   capable: np.ndarray  # [C, Y] bool: types that can execute it
   takes_point: np.ndarray  # bool
   takes_unit: np.ndarray  # bool
 
 
 def _products_by_function(tier: Tier, types: Types) -> dict[str, list[int]]:
-  """The products of each function that makes something, levels in order."""
+  """The products of each function that makes something: levels, or types by producer."""
   made: dict[str, list[int]] = {}
   for i, row in enumerate(unit_rows(tier), 1):
     if row["name"] not in _MORPHED_AT_ONCE:
-      made[row["function"]] = [i]
+      made.setdefault(row["function"], []).append(i)
   for u, row in enumerate(upgrade_rows(tier)):
     made.setdefault(row["function"], []).append(len(types.names) + u)
   return made
@@ -120,7 +122,8 @@ def make_products(tier: Tier, types: Types) -> Products:
     minerals=minerals.astype(np.int32), vespene=vespene.astype(np.int32), takes_food=takes_food,
     loops=np.ceil(column("time") / tier.tempo).astype(np.int32), brood=brood,
     larva=column("larva").astype(bool), producer=related("producer"),
-    requirement=related("requirement"), level=column("level").astype(np.int32), function=function)
+    requirement=related("requirement"), add_on=related("add_on"),
+    level=column("level").astype(np.int32), function=function)
 
 
 def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
@@ -135,6 +138,7 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
   built = np.array([p < len(types.names) and bool(types.structure[p]) for p in product])
   built &= types.worker[products.producer[product]]
   kind, verb = np.where(built, BUILDING, TRAINING), np.where(built, BUILD, IDLE)
+  kind[types.add_on[np.where(product < len(types.names), product, 0)] > 0] = ATTACHING
   kind[:first] = [OTHER, *(COMMAND if name in tiers.COMMANDS else ABILITY
                            for name in tier.commands)]
   verb[:first] = [IDLE, *(tiers.COMMANDS.get(name, IDLE) for name in tier.commands)]
@@ -145,7 +149,7 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
     names=names, index=index, local=local, kind=kind.astype(np.int32), verb=verb.astype(np.int32),
     ability=ability.astype(np.int32), product=product,
     levels=np.array([0] * first + [len(levels) for levels in made.values()], np.int32),
-    capable=capable & vocabulary.CAPABLE[index][:, types.index], takes_point=arguments[:, 6],
+    capable=capable & vocabulary.EXECUTORS[index][:, types.index], takes_point=arguments[:, 6],
     takes_unit=arguments[:, 5])
 
 
@@ -165,7 +169,7 @@ def _capable(names: tuple[str, ...], types: Types, products: Products,
   trainers[products.producer[_is_unit(types, len(products.producer))]] = True
   for c, name in enumerate(names):
     if product[c]:
-      capable[c, products.producer[product[c]]] = True
+      capable[c, products.producer[products.function == c]] = True
     elif name in tiers.COMMANDS:
       capable[c] = _capable_of_command(name, types, trainers)
     elif name in tiers.ABILITIES:

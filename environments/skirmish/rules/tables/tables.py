@@ -104,6 +104,17 @@ class Rules:
     """Whether any structure has larvae."""
     return bool(self.types.larvae.any())
 
+  @property
+  def has_add_ons(self) -> bool:
+    """Whether structures can have add-ons."""
+    return bool(self.types.add_on.any())
+
+  @property
+  def has_hatching_morphs(self) -> bool:
+    """Whether structures with larvae morph: a Lair."""
+    return bool((self.types.larvae & (self.types.counts_as != np.arange(
+      len(self.types.names)))).any())
+
   def has(self, ability: int) -> bool:
     """Whether any function uses an ability."""
     return bool((self.functions.ability == ability).any())

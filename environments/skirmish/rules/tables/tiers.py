@@ -65,6 +65,7 @@ class Tier:
   sight_scale: float  # below 1 on small maps, which would have no fog otherwise
   townhall_food: int  # of a town hall in tiers without supply depots; 0: as the tables say
   minerals_only: bool  # without geysers, vespene costs are paid in minerals; no upgrades
+  technology: bool  # Lairs and add-ons, and what the real game requires of them
   loop_limit: int  # a game of this length is a draw
   stalemate_loops: int  # a draw after as long without income, production or damage; 0: never
   field_block: int  # side in cells of the blocks that share a flow field; 0: flat open ground
@@ -91,12 +92,13 @@ class Tier:
 
 
 def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int, cells: int,
-               patches: int, geysers: int, block: int) -> Tier:
-  """A tier with all races, unit types and functions, on the maps of `maps`."""
+               patches: int, geysers: int, block: int, technology: bool) -> Tier:
+  """A tier with all races, functions and, but for technology, types, on the maps of `maps`."""
   places, gas = maps.resources(float(cells), patches, geysers)
   path = pathlib.Path(__file__).with_name("units.csv")
   with path.open(newline="") as file:
-    names = tuple(row["name"] for row in csv.DictReader(file))
+    names = tuple(row["name"] for row in csv.DictReader(file)
+                  if technology or row["technology"] == "0")
   return Tier(
     name=name, types=names, commands=(*COMMANDS, *ABILITIES),
     structures=structures, armed=armed, units=units, food_cap=food_cap, map_size=float(cells),
@@ -104,7 +106,7 @@ def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int
     patches=tuple(tuple(place) for place in places.tolist()), geysers=tuple(gas.tolist()),
     patch_minerals=900, geyser_vespene=1500, workers=6, minerals=50, trip_loops=120, tempo=3,
     sight_scale=0.9 if cells < 96 else 1.0, townhall_food=0, minerals_only=False,
-    loop_limit=12000, stalemate_loops=2000, field_block=block)
+    technology=technology, loop_limit=12000, stalemate_loops=2000, field_block=block)
 
 
 TIERS = {
@@ -118,9 +120,9 @@ TIERS = {
              (-11.25, 3.75), (-11.25, 6.0)),
     geysers=(False,) * 6, patch_minerals=900, geyser_vespene=0, workers=4, minerals=50,
     trip_loops=120, tempo=3, sight_scale=0.75, townhall_food=18, minerals_only=True,
-    loop_limit=4480, stalemate_loops=0, field_block=0),
+    technology=False, loop_limit=4480, stalemate_loops=0, field_block=0),
   "default": _full_tier("default", structures=24, armed=6, units=40, food_cap=40, cells=48,
-                        patches=4, geysers=1, block=4),
+                        patches=4, geysers=1, block=4, technology=False),
   "large": _full_tier("large", structures=36, armed=8, units=92, food_cap=90, cells=96,
-                      patches=6, geysers=2, block=8),
+                      patches=6, geysers=2, block=8, technology=True),
 }

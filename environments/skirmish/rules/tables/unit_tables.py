@@ -21,14 +21,17 @@ from starleague.environments.skirmish.rules.tables.constants import (
   EFFECTS,
   LOOPS_PER_SECOND,
   LOOPS_PER_TICK,
+  NO_ADD_ON,
   RACES,
+  REACTOR,
+  TECH_LAB,
 )
 from starleague.environments.skirmish.rules.tables.tiers import Tier
 
 Row = dict[str, str]
 # Types that satisfy the requirements of another one.
-_COUNTS_AS = {"OrbitalCommand": "CommandCenter"}
-_TOWNHALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery")
+_COUNTS_AS = {"OrbitalCommand": "CommandCenter", "Lair": "Hatchery"}
+_TOWNHALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery", "Lair")
 _GAS_STRUCTURES = ("Refinery", "Assimilator", "Extractor")
 
 
@@ -74,6 +77,7 @@ class Types:
   gas: np.ndarray  # bool: built on a geyser
   larvae: np.ndarray  # bool: has larvae, and makes several products in parallel
   counts_as: np.ndarray  # int32: the local type whose requirements it satisfies
+  add_on: np.ndarray  # int32: constants.TECH_LAB or REACTOR for add-ons, else NO_ADD_ON
 
   def local(self, name: str) -> int:
     """The local index of a type, 0 if the tier does not have it."""
@@ -106,7 +110,7 @@ def unit_rows(tier: Tier) -> list[Row]:
   if missing:
     raise ValueError(f"tier {tier.name}: units.csv has no rows for {missing}; run "
                      "starleague.experiments.generate.skirmish_tables")
-  return [table[name] for name in tier.types]
+  return [_of_tier(tier, table[name]) for name in tier.types]
 
 
 def upgrade_rows(tier: Tier) -> list[Row]:
@@ -114,7 +118,16 @@ def upgrade_rows(tier: Tier) -> list[Row]:
   ids = {row["id"] for row in unit_rows(tier)}
   if tier.minerals_only:
     return []
-  return [row for row in read_rows("upgrades.csv") if row["producer"] in ids]
+  rows = [_of_tier(tier, row) for row in read_rows("upgrades.csv")]
+  return [row for row in rows if row["producer"] in ids]
+
+
+def _of_tier(tier: Tier, row: Row) -> Row:
+  """A row with the producer, requirement and add-on of a tier."""
+  if tier.technology:
+    return row
+  return {**row, "producer": row.get("plain_producer", row["producer"]),
+          "requirement": row["plain_requirement"], "add_on": "0"}
 
 
 def _column(rows: list[Row], name: str, dtype: type = np.float32) -> np.ndarray:
@@ -147,6 +160,12 @@ def _value(rows: list[Row], counts_as: np.ndarray) -> np.ndarray:
   return value + value[counts_as] * (counts_as != np.arange(len(counts_as)))
 
 
+def _add_on(name: str) -> int:
+  """The kind of add-on of a type."""
+  kinds = {"TechLab": TECH_LAB, "Reactor": REACTOR}
+  return next((kind for ending, kind in kinds.items() if name.endswith(ending)), NO_ADD_ON)
+
+
 def make_types(tier: Tier) -> Types:
   """Makes the statistics of a tier's types."""
   rows = unit_rows(tier)
@@ -160,7 +179,7 @@ def make_types(tier: Tier) -> Types:
   counts_as = np.array([0, *(tier.types.index(_COUNTS_AS.get(row["name"], row["name"])) + 1
                              for row in rows)], np.int32)
   ground, air = _weapon(rows, "ground"), _weapon(rows, "air")
-  hatcheries = {row["producer"] for row in rows if int(row["larva"])}
+  larvae = _is_one_of(rows, "id", {row["producer"] for row in rows if int(row["larva"])})
   return Types(
     names=("", *tier.types),
     index=np.array([0, *(vocabulary.UNIT_TYPES.from_id(int(r["id"])) for r in rows)], np.int32),
@@ -176,8 +195,8 @@ def make_types(tier: Tier) -> Types:
     flying=_column(rows, "flying", bool), ground=ground, air=air, line=_column(rows, "line", bool),
     splash=_column(rows, "splash"), structure=structure, worker=worker,
     fighter=((ground.damage > 0) | (air.damage > 0)) & ~worker, townhall=townhall,
-    gas=_is_one_of(rows, "name", _GAS_STRUCTURES), larvae=_is_one_of(rows, "id", hatcheries),
-    counts_as=counts_as)
+    gas=_is_one_of(rows, "name", _GAS_STRUCTURES), larvae=larvae[counts_as], counts_as=counts_as,
+    add_on=np.array([NO_ADD_ON, *(_add_on(row["name"]) for row in rows)], np.int32))
 
 
 def make_upgrades(tier: Tier, types: Types) -> Upgrades:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -38,6 +38,10 @@ compiled = functools.partial(jax.jit, compiler_options=_COMPILER_OPTIONS)
 # Renamed fields with the names that hashes contain: older replays stay valid.
 _HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "quiet_loops",
                  "z": "statistics"}
+
+
+# Fields that earlier versions lacked: hashes contain them only in tiers that use them.
+_NEW_FIELDS = frozenset({"technology", "add_on"})
 
 
 class Program(NamedTuple):
@@ -106,9 +110,17 @@ def state_hash(state: State) -> str:
   return digest.hexdigest()
 
 
+def _hashed_fields(part: Any) -> Iterator[tuple[str, Any]]:
+  """The fields of a dataclass that hashes contain."""
+  for field in dataclasses.fields(part):
+    value = getattr(part, field.name)
+    if field.name not in _NEW_FIELDS or np.any(value):
+      yield field.name, value
+
+
 def _hashed_text(tier: tiers.Tier) -> str:
   """A tier's `repr` under the names of its fields that hashes contain."""
-  values = ((field.name, getattr(tier, field.name)) for field in dataclasses.fields(tier))
+  values = _hashed_fields(tier)
   return f"Tier({', '.join(f'{_hashed_name(name)}={value!r}' for name, value in values)})"
 
 
@@ -125,8 +137,7 @@ def rules_digest(tier: str) -> str:
   if terrain is not None:
     parts.append(terrain)
   for part in parts:
-    for field in dataclasses.fields(part):
-      value = getattr(part, field.name)
+    for _, value in _hashed_fields(part):
       if isinstance(value, np.ndarray):
         digest.update(value.tobytes())
       elif not dataclasses.is_dataclass(value):

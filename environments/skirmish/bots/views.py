@@ -126,7 +126,7 @@ def _technology(rules: tables.Rules, state: State) -> dict[str, Array]:
   """Fields of both players' views about add-ons and morphs, of size zero where there are none."""
   fields = dict.fromkeys(("has_lab", "can_attach", "can_morph"), jnp.zeros((2, 0), bool))
   if rules.has_add_ons:
-    found = add_ons.find_add_ons(rules, state)
+    found = add_ons.add_ons_of(rules, state)
     fields |= {"has_lab": add_ons.has_finished(rules, found, constants.TECH_LAB),
                "can_attach": add_ons.can_attach(rules, state)}
   if rules.has_hatching_morphs:

@@ -14,7 +14,7 @@ from starleague.environments.skirmish.rules.interface import (
   observation,
   perception,
 )
-from starleague.environments.skirmish.rules.state import initial_state
+from starleague.environments.skirmish.rules.state import add_ons, initial_state
 from starleague.environments.skirmish.rules.state.arrays import flip
 from starleague.environments.skirmish.rules.state.slots import Spawns
 from starleague.environments.skirmish.rules.state.state import Array, State, no_commands
@@ -58,8 +58,8 @@ def step(rules: tables.Rules, state: State) -> State:
   state = economy.train(rules, state, accepted.trainers, accepted.command.product)
   attached = []
   if rules.has_add_ons:
-    state, add_ons = construction.attach(rules, state, accepted)
-    attached = [add_ons]
+    state, begun = construction.attach(rules, state, accepted)
+    attached = [begun]
   state, units = economy.finish_production(rules, state)
   state = economy.grow_larvae(rules, state)
   state = mining.mine(rules, state)
@@ -72,6 +72,8 @@ def step(rules: tables.Rules, state: State) -> State:
     state = combat.tick(rules, state, plan)
   state = recovery.recover(rules, state)
   state = combat.remove_dead(rules, state)
+  if rules.has_add_ons:
+    state = add_ons.link(rules, state)
   state = movement.separate_units(rules, state)
   state = state._replace(loop=state.loop + LOOPS_PER_STEP)
   state = perception.perceive(rules, state)

@@ -28,7 +28,7 @@ from starleague.environments.skirmish.rules.interface import (
   planes,
 )
 from starleague.environments.skirmish.rules.state import placement
-from starleague.environments.skirmish.rules.state.add_ons import AddOns, find_add_ons
+from starleague.environments.skirmish.rules.state.add_ons import AddOns, add_ons_of
 from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import Array, Commands, State
 from starleague.environments.skirmish.rules.step import (
@@ -183,7 +183,7 @@ def _report(rules: tables.Rules, state: State) -> Report:
     own=entities.own_columns(rules, state), levels=levels,
     max_health=max_health(rules, state, state.kind),
     planes=jnp.stack([planes.unpack(rules, bits[player]) for player in range(2)]),
-    products=commands.next_products(rules, state), add_ons=find_add_ons(rules, state))
+    products=commands.next_products(rules, state), add_ons=add_ons_of(rules, state))
 
 
 def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Array,

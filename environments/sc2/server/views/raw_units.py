@@ -197,7 +197,7 @@ def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
     if slot >= tier.unarmed:
       values["weapon_cooldown"] = max(cooldown[slot - tier.unarmed], 0.0)
     if slot < tier.structures:
-      if add_ons[slot]:
+      if add_ons[slot] >= 0:
         values["add_on_tag"] = int(view.frame.tags[player, add_ons[slot]])
       if any(queues[slot]):
         values["orders"] = list(_queue_orders(view, slot))

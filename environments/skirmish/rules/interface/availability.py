@@ -150,7 +150,7 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
     space &= ~add_ons.attaching(rules, state)
   trainer = _some_capable(rules, jnp.where(space, standing, 0))
   if rules.has_add_ons:
-    lab = add_ons.has_finished(rules, add_ons.find_add_ons(rules, state), TECH_LAB)
+    lab = add_ons.has_finished(rules, add_ons.add_ons_of(rules, state), TECH_LAB)
     with_lab = _some_capable(rules, jnp.where(space & lab, standing, 0))
     trainer = jnp.where(look_up(rules.products.add_on, product) > 0, with_lab, trainer)
   if rules.has_upgrades:

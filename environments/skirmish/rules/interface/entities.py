@@ -187,7 +187,7 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)
     columns["shield_ratio"] = _join(rules, ratio(shield, look_up(types_.shield, kind)), 0)
   if rules.has_add_ons:
-    add_on = jnp.pad(add_ons.find_add_ons(rules, state).kind, ((0, 0), (0, tier.units)))
+    add_on = jnp.pad(add_ons.add_ons_of(rules, state).kind, ((0, 0), (0, tier.units)))
     columns["addon_unit_type"] = _join(
       rules, _own_and_seen(state, look_up(types_.index, add_on)), 0)
   if rules.has_upgrades:

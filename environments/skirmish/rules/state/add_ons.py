@@ -1,8 +1,8 @@
 """Add-ons: the TechLab or Reactor beside a structure.
 
-An add-on belongs to the structure of its producer's type at whose right it stands: the state has no
-other record of it. As in the real game, that is the map's right for both players. While it is under
-construction it is the only product in its structure's queue.
+An add-on belongs to the structure of its producer's type at whose right it stands. As in the real
+game, that is the map's right for both players. While it is under construction it is the only
+product in its structure's queue.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state.arrays import look_up, pairwise_squared_distance
+from starleague.environments.skirmish.rules.state.arrays import (
+  look_up,
+  pairwise_squared_distance,
+  pick,
+)
 from starleague.environments.skirmish.rules.state.queries import finished_kind
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
@@ -22,10 +26,10 @@ from starleague.environments.skirmish.rules.tables.constants import (
 
 
 class AddOns(NamedTuple):
-  """The add-on of each structure, [2, S] each; 0 for none."""
+  """The add-on of each structure, [2, S] each."""
 
-  kind: Array  # int32: local type
-  slot: Array  # int32: the structure slot that it is in
+  kind: Array  # int32: local type, 0 for none
+  slot: Array  # int32: the structure slot that it is in, -1 for none
   loops: Array  # int32: loops of its construction left
 
 
@@ -34,21 +38,29 @@ def places(x: Array, y: Array) -> tuple[Array, Array]:
   return x + ADD_ON_OFFSET[0], y + ADD_ON_OFFSET[1]
 
 
-def find_add_ons(rules: tables.Rules, state: State) -> AddOns:
-  """Finds the add-on of each structure, both players'."""
+def link(rules: tables.Rules, state: State) -> State:
+  """Finds the add-on of each structure anew, once a step."""
   s, types = rules.tier.structures, rules.types
   kind = state.kind[:, :s]
   x, y = state.x[:, :s], state.y[:, :s]
   producer = np.where(types.add_on > 0, rules.products.producer[:len(types.names)], -1)
   belongs = look_up(producer, kind)[:, None] == kind[:, :, None]  # [2, structure, add-on]
   belongs &= pairwise_squared_distance(*places(x, y), x, y) < SAME_PLACE ** 2
+  return state._replace(add_on=jnp.max(jnp.where(belongs, 1 + jnp.arange(s), 0), axis=2))
 
-  def of_add_on(values):
-    return jnp.max(jnp.where(belongs, values[:, None], 0), axis=2)
 
+def add_ons_of(rules: tables.Rules, state: State) -> AddOns:
+  """The add-ons as `link` found them; those cancelled since are none."""
+  s = rules.tier.structures
+  if not rules.has_add_ons:
+    none = jnp.zeros((2, s), jnp.int32)
+    return AddOns(none, none - 1, none)
+  slot = state.add_on - 1
+  kind = pick(state.kind[:, :s], slot)
+  there = (slot >= 0) & (look_up(rules.types.add_on, kind) > 0)
   return AddOns(
-    kind=of_add_on(kind), slot=of_add_on(jnp.broadcast_to(jnp.arange(s), kind.shape)),
-    loops=of_add_on(state.unfinished))
+    kind=jnp.where(there, kind, 0), slot=jnp.where(there, slot, -1),
+    loops=jnp.where(there, pick(state.unfinished, slot), 0))
 
 
 def has_finished(rules: tables.Rules, add_ons: AddOns, which: int) -> Array:
@@ -59,7 +71,7 @@ def has_finished(rules: tables.Rules, add_ons: AddOns, which: int) -> Array:
 def equipped(rules: tables.Rules, state: State, product: Array) -> Array:
   """Structures with the add-on that a product [2] needs of its producer: [2, S] bool."""
   needs = look_up(rules.products.add_on, product) > 0
-  return ~needs[:, None] | has_finished(rules, find_add_ons(rules, state), TECH_LAB)
+  return ~needs[:, None] | has_finished(rules, add_ons_of(rules, state), TECH_LAB)
 
 
 def are_products(rules: tables.Rules) -> np.ndarray:
@@ -74,5 +86,5 @@ def attaching(rules: tables.Rules, state: State) -> Array:
 
 def can_attach(rules: tables.Rules, state: State) -> Array:
   """Structures that can begin an add-on: finished, without one and idle. [2, S] bool."""
-  return (finished_kind(rules, state) > 0) & (find_add_ons(rules, state).kind == 0) & (
+  return (finished_kind(rules, state) > 0) & (add_ons_of(rules, state).kind == 0) & (
     state.queue[:, :, 0] == 0)

@@ -122,7 +122,8 @@ def _structure_arrays(rules: tables.Rules, kind: Array) -> dict[str, Any]:
     "rally": zeros(s, dtype=bool), "rally_x": zeros(s, dtype=jnp.float32),
     "rally_y": zeros(s, dtype=jnp.float32), "larvae": larvae[:, :hatcheries],
     "larva_loops": zeros(hatcheries), "injected": zeros(hatcheries),
-    "boosted": zeros(s if rules.has(BOOST) else 0)}
+    "boosted": zeros(s if rules.has(BOOST) else 0),
+    "add_on": zeros(s if rules.has_add_ons else 0)}
 
 
 def _unit_arrays(rules: tables.Rules, kind: Array) -> dict[str, Any]:

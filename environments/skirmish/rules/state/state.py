@@ -99,6 +99,7 @@ class State(NamedTuple):
   larva_loops: Array  # [2, S] or [2, 0] int32: until the next larva
   injected: Array  # [2, S] or [2, 0] int32: loops until an injection hatches, 0 for none
   boosted: Array  # [2, S] or [2, 0] int32: loops of chrono boost left
+  add_on: Array  # [2, S] or [2, 0] int32: one above the slot of its add-on, 0 for none
   # Units.
   orders: Orders
   next_orders: Orders  # queued orders; verb IDLE for none

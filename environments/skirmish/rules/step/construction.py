@@ -65,7 +65,9 @@ def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State
   loops = look_up(rules.products.loops, product)
   return state._replace(
     queue=jnp.where(first, product[:, None, None], state.queue),
-    timers=jnp.where(first, loops[:, None, None], state.timers)), _spawns(site)
+    timers=jnp.where(first, loops[:, None, None], state.timers),
+    add_on=jnp.where(first[:, :, 0], 1 + jnp.argmax(site.slot, axis=1)[:, None], state.add_on)
+    ), _spawns(site)
 
 
 def _spawns(site: Site) -> Spawns:

@@ -101,7 +101,7 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
   """
   place, lanes = _places_in_line(rules, state.queue), jnp.int32(1)
   if rules.has_add_ons:  # with a Reactor, two products are made at a time
-    attached = add_ons.find_add_ons(rules, state)
+    attached = add_ons.add_ons_of(rules, state)
     lanes = 1 + add_ons.has_finished(rules, attached, REACTOR)[:, :, None]
   in_line = (place > 0) & (place <= lanes)
   runs = in_line

@@ -83,6 +83,7 @@ def test_terrans_build_a_tech_lab_and_train_marauders_beside_it():
   for slot in (1, 2):
     x, y = add_ons.places(state.x[0, slot], state.y[0, slot])
     tech.put(state, 0, 10 + slot, "BarracksTechLab", x, y)
+  state = jax.tree.map(np.array, add_ons.link(RULES, state))
   tech.put(state, 0, 8, "EngineeringBay", -10.0, -10.0)
   tech.put(state, 0, 9, "CommandCenter", -20.0, -20.0)
   state.upgrades[:] = True

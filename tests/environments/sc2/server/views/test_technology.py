@@ -26,7 +26,7 @@ def shown(state):
   tags.update(state.kind)
   device = states.on_device(state)
   report = SimpleNamespace(
-    add_ons=jax.tree.map(np.asarray, add_ons.find_add_ons(RULES, device)),
+    add_ons=jax.tree.map(np.asarray, add_ons.add_ons_of(RULES, device)),
     products=np.asarray(commands.next_products(RULES, device)),
     own=jax.tree.map(np.asarray, entities.own_columns(RULES, device)),
     player=np.array([[0, 0, 10, 60, 0, 0, 0, 0, 0, 0]] * 2))

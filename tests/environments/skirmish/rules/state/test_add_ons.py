@@ -18,13 +18,18 @@ KINDS = ("Barracks", "Factory", "Starport", "BarracksTechLab", "FactoryTechLab",
          "SupplyDepot")
 
 
+def linked(state):
+  """The add-ons of a state that was put together."""
+  return add_ons.add_ons_of(RULES, add_ons.link(RULES, state))
+
+
 def with_add_on(name, slot=1, structures=BARRACKS):
   """A start with a finished add-on beside the structure in a slot, of both players."""
   state = tech.start(tech.TERRAN, structures)
   for player in range(2):
     x, y = add_ons.places(state.x[player, slot], state.y[player, slot])
     tech.put(state, player, 9, name, x, y)
-  return state
+  return jax.tree.map(np.array, add_ons.link(RULES, state))
 
 
 @pytest.mark.parametrize("swap_sides", (False, True))
@@ -40,7 +45,8 @@ def test_an_idle_structure_begins_an_add_on_at_its_right(swap_sides):
   # The first was busy. The place is the real game's, on whichever side the player starts.
   assert (state.x[0, slot] - state.x[0, 2], state.y[0, slot] - state.y[0, 2]) == (2.5, 0.5)
   assert state.queue[0, 2].tolist() == [lab, 0, 0, 0, 0]
-  found = add_ons.find_add_ons(RULES, state)
+  np.testing.assert_array_equal(state.add_on, add_ons.link(RULES, state).add_on)
+  found = add_ons.add_ons_of(RULES, state)
   assert found.kind[0].tolist() == [lab if i == 2 else 0 for i in range(S)]
   assert found.slot[0, 2] == slot and found.loops[0, 2] == state.unfinished[0, slot]
 
@@ -138,11 +144,11 @@ def test_a_cancelled_add_on_frees_its_structure_and_pays_three_quarters():
 
 def test_an_add_on_without_its_structure_waits_for_another_of_its_kind():
   state = with_add_on("BarracksTechLab")
-  assert add_ons.find_add_ons(RULES, state).kind[0, 1] == LOCAL["BarracksTechLab"]
+  assert linked(state).kind[0, 1] == LOCAL["BarracksTechLab"]
   state.kind[0, 1] = LOCAL["Factory"]
-  assert add_ons.find_add_ons(RULES, state).kind[0, 1] == 0
+  assert linked(state).kind[0, 1] == 0
   state.kind[0, 1], state.x[0, 1] = LOCAL["Barracks"], state.x[0, 1] + 1.5
-  assert add_ons.find_add_ons(RULES, state).kind[0, 1] == 0
+  assert linked(state).kind[0, 1] == 0
 
 
 @settings(max_examples=40)
@@ -155,12 +161,12 @@ def test_add_ons_are_found_by_type_and_place(built):
   for slot, (name, x, y, left) in enumerate(built):
     tech.put(state, 0, slot, name, 0.5 * x, 0.5 * y)
     state.unfinished[0, slot] = 8 * left
-  found = jax.tree.map(np.asarray, add_ons.find_add_ons(RULES, state))
+  found = jax.tree.map(np.asarray, linked(state))
   for host in range(S):
     pairs = [slot for slot in range(S) if TYPES.add_on[state.kind[0, slot]]
              and PRODUCTS.producer[state.kind[0, slot]] == state.kind[0, host]
              and np.hypot(state.x[0, host] + 2.5 - state.x[0, slot],
                           state.y[0, host] + 0.5 - state.y[0, slot]) < constants.SAME_PLACE]
     assert found.kind[0, host] == max((state.kind[0, slot] for slot in pairs), default=0)
-    assert found.slot[0, host] == max(pairs, default=0)
+    assert found.slot[0, host] == max(pairs, default=-1)
   assert not found.kind[1].any()

@@ -30,7 +30,7 @@ def fill_action(rng, action, observation, config):
                      strict=True))
     count = int(observation.entity_count[row])
     unit_types = observation.entities[row][:count, types.COLUMN["unit_type"]]
-    capable = np.flatnonzero(vocabulary.CAPABLE[function, unit_types])
+    capable = np.flatnonzero(vocabulary.EXECUTORS[function, unit_types])
     rows = rng.permutation(capable if len(capable) else np.arange(count))[:config.max_selected - 1]
     action.function[row], action.delay[row] = function, rng.integers(1, 128)
     action.queued[row], action.repeat[row] = takes["queued"], takes["repeat"]

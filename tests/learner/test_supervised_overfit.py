@@ -27,7 +27,7 @@ from tests.learner.test_update_policy import random_params
 
 ROOT = Path(__file__).parents[2]
 T, B = 8, 8
-UPDATES = {"mini": 200, "small_full": 400}
+UPDATES = {"mini": 300, "small_full": 400}
 
 
 def small_full():

@@ -42,7 +42,7 @@ TECHNOLOGY = {
   "Terran": (
     "BarracksTechLab", "FactoryTechLab", "StarportTechLab", "BarracksReactor", "FactoryReactor",
     "StarportReactor"),
-  "Protoss": (),
+  "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine"),
   "Zerg": ("Lair",),
 }
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
@@ -51,7 +51,8 @@ TRAINERS = {
   "Hellion": "Factory", "SiegeTank": "Factory", "Medivac": "Starport",
   "VikingFighter": "Starport", "Banshee": "Starport", "Probe": "Nexus", "Zealot": "Gateway",
   "Stalker": "Gateway", "Immortal": "RoboticsFacility", "VoidRay": "Stargate",
-  "Phoenix": "Stargate", "Queen": "Hatchery",
+  "Phoenix": "Stargate", "Observer": "RoboticsFacility", "DarkTemplar": "Gateway",
+  "Queen": "Hatchery",
   **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
 LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
 MORPHS = {  # by type, the type it morphs from and the function
@@ -93,12 +94,14 @@ LEVELS = (
   ("TerranShipWeapons", "Armory", "Armory", "damage", "VikingFighter:1 Banshee:1"),
   ("TerranVehicleAndShipArmors", "Armory", "Armory", "armour",
    "Hellion:1 SiegeTank:1 SiegeTankSieged:1 Medivac:1 VikingFighter:1 Banshee:1"),
-  ("ProtossGroundWeapons", "Forge", "Forge", "damage", "Zealot:1 Stalker:1 Immortal:2"),
-  ("ProtossGroundArmors", "Forge", "Forge", "armour", "Probe:1 Zealot:1 Stalker:1 Immortal:1"),
+  ("ProtossGroundWeapons", "Forge", "Forge", "damage",
+   "Zealot:1 Stalker:1 Immortal:2 DarkTemplar:5"),
+  ("ProtossGroundArmors", "Forge", "Forge", "armour",
+   "Probe:1 Zealot:1 Stalker:1 Immortal:1 DarkTemplar:1"),
   ("ProtossShields", "Forge", "Forge", "shield",
-   " ".join(f"{name}:1" for name in UNITS["Protoss"])),
+   " ".join(f"{name}:1" for name in (*UNITS["Protoss"], *TECHNOLOGY["Protoss"]))),
   ("ProtossAirWeapons", "CyberneticsCore", "Stargate", "damage", "VoidRay:1 Phoenix:1"),
-  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour", "VoidRay:1 Phoenix:1"),
+  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour", "VoidRay:1 Phoenix:1 Observer:1"),
   ("ZergMeleeWeapons", "EvolutionChamber", "EvolutionChamber", "damage", "Zergling:1"),
   ("ZergMissileWeapons", "EvolutionChamber", "EvolutionChamber", "damage",
    "Roach:2 Hydralisk:1 Queen:1"),
@@ -111,6 +114,7 @@ SINGLE = (
   ("Stimpack", "Barracks", "", "stim", "Marine:1 Marauder:1"),
   ("CombatShield", "Barracks", "", "health", "Marine:10"),
   ("InfernalPreigniter", "Factory", "Armory", "bonus", "Hellion:5"),
+  ("CloakingField", "StarportTechLab", "", "", ""),
   ("MetabolicBoost", "SpawningPool", "", "speed", "Zergling:1.745"),
   ("GlialReconstitution", "RoachWarren", "HydraliskDen", "speed", "Roach:0.75"),
   ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
@@ -126,7 +130,8 @@ TECHNOLOGY_REQUIREMENTS = {
   **dict.fromkeys((line for line, *_ in LEVELS if line.startswith("Zerg")), "Lair")}
 LEVELLED = frozenset(line for line, *_ in LEVELS)
 _SOURCE_NAMES = {
-  "InfernalPreigniter": "HighCapacityBarrels", "CombatShield": "ShieldWall",
+  "InfernalPreigniter": "HighCapacityBarrels", "CloakingField": "BansheeCloak",
+  "CombatShield": "ShieldWall",
   "MetabolicBoost": "zerglingmovementspeed", "GroovedSpines": "EvolveGroovedSpines",
   "MuscularAugments": "EvolveMuscularAugments"}
 _FUNCTIONS = {
@@ -134,6 +139,7 @@ _FUNCTIONS = {
   "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors": "ZergGroundArmor",
   "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons": "ZergFlyerAttack",
   "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
+  "CloakingField": "BansheeCloakingField",
   "GlialReconstitution": "GlialRegeneration", "MetabolicBoost": "ZerglingMetabolicBoost"}
 
 UNIT_COLUMNS = (
@@ -142,7 +148,7 @@ UNIT_COLUMNS = (
   *(f"{target}_{column}" for target in ("ground", "air")
     for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
   "line", "splash", "brood", "larva", "function", "producer", "requirement",
-  "add_on", "plain_requirement", "technology")
+  "add_on", "detection", "plain_requirement", "technology")
 UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
                    "function", "producer", "requirement", "effect", "amounts",
                    "plain_producer", "plain_requirement")
@@ -204,8 +210,8 @@ def unit_rows(tree: Mapping) -> list[list]:
         *(part if isinstance(part, str) else _number(part)
           for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
         changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
-        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement, equipped, plain,
-        int(name in TECHNOLOGY[race])])
+        int(name in LARVAE_BECOME), function, units[producer]["id"], requirement, equipped,
+        _number(unit.get("detection_range", 0)), plain, int(name in TECHNOLOGY[race])])
   return rows
 
 
@@ -213,7 +219,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
   """Makes the rows of upgrades.csv, the levels of each line in order."""
   known = {upgrade["name"]: upgrade for upgrade in tree["Upgrade"]}
   ids = {unit["name"]: unit["id"] for unit in tree["Unit"]}
-  race_of = {name: race for race, names in UNITS.items() for name in names}
+  race_of = {name: race for race, names in UNITS.items() for name in (*names, *TECHNOLOGY[race])}
   rows = []
   for line, producer, requirement, effect, amounts in (*LEVELS, *SINGLE):
     names = [f"{line}Level{level}" for level in (1, 2, 3)] if line in LEVELLED else [line]

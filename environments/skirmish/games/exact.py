@@ -41,7 +41,7 @@ _HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "
 
 
 # Fields that earlier versions lacked: hashes contain them only in tiers that use them.
-_NEW_FIELDS = frozenset({"technology", "add_on"})
+_NEW_FIELDS = frozenset({"technology", "add_on", "cloaked", "detects"})
 
 
 class Program(NamedTuple):

@@ -15,7 +15,8 @@ _ORDER_IDS = {
   "Smart_pt": 1, "Smart_unit": 1, "Attack_pt": 23, "Attack_unit": 23, "Move_pt": 16,
   "Move_unit": 16, "Stop_quick": 4, "HoldPosition_quick": 18, "Patrol_pt": 17,
   "Effect_Repair_unit": 316, "Rally_Units_pt": 195, "Rally_Units_unit": 195,
-  "Cancel_quick": 314, "Cancel_Last_quick": 304}
+  "Cancel_quick": 314, "Cancel_Last_quick": 304, "Behavior_CloakOn_quick": 392,
+  "Behavior_CloakOff_quick": 393}
 _GATHER_IDS = {"Terran": 295, "Protoss": 298, "Zerg": 1183}
 _RETURN_IDS = {"Terran": 296, "Protoss": 299, "Zerg": 1184}
 _WORKER_RALLY_IDS = {"Terran": 203, "Protoss": 207, "Zerg": 212}

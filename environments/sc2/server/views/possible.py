@@ -144,6 +144,12 @@ def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:
 def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability: int,
              free: bool) -> bool:
   """Whether a slot of a capable type can use an ability."""
+  if ability in (constants.CLOAK, constants.DECLOAK):
+    cloaked = bool(state.cloaked[player, slot - rules.tier.structures])
+    if ability == constants.DECLOAK:
+      return cloaked
+    if cloaked or not state.upgrades[player, rules.upgrades.names.index("CloakingField")]:
+      return False
   if ability in constants.ENERGY_COST:
     return free or bool(state.energy[player, slot] >= constants.ENERGY_COST[ability])
   if ability == constants.STIM:

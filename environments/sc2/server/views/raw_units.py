@@ -153,6 +153,10 @@ def _in_sight(view: View, owner: int, slots: np.ndarray,
     if has:
       _add(rows, most[kind] > 0, **{
         name: current[owner, slots].tolist(), f"{name}_max": most[kind].tolist()})
+  if rules.has_cloaking:
+    cloaked = types.cloaked[kind] | np.pad(state.cloaked[owner], (rules.tier.structures, 0))[slots]
+    cloak = raw_pb.CloakedAllied if owner == view.player else raw_pb.CloakedDetected
+    _add(rows, cloaked, cloak=[cloak] * len(rows))
   buffs = frame.report.own["buff_id_0"][owner, slots].astype(int)
   _add(rows, buffs > 0, buff_ids=[[buff] for buff in vocabulary.BUFFS.ids[buffs].tolist()])
   return rows

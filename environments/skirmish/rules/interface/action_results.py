@@ -140,15 +140,19 @@ def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Arra
   Args:
     rules: the game's constants.
     state: the game.
-    ability: [2] int32, constants.NO_ABILITY to constants.CANCEL_LAST.
+    ability: [2] int32, constants.NO_ABILITY to constants.DECLOAK.
     users: [2, n] bool, the slots asked.
   """
-  results = np.zeros(constants.CANCEL_LAST + 1, np.int32)
-  results[[constants.SCAN, constants.BOOST, constants.INJECT]] = NOT_ENOUGH_ENERGY
+  results = np.zeros(constants.DECLOAK + 1, np.int32)
+  results[[constants.SCAN, constants.BOOST, constants.INJECT, constants.CLOAK]] = NOT_ENOUGH_ENERGY
   results[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
-  results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY]] = (
+  results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY, constants.DECLOAK]] = (
     YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT)
   found = look_up(results, ability)
+  if rules.has_cloaking:
+    researched = availability.has_cloaking_field(rules, state)
+    found = jnp.where(
+      (ability == constants.CLOAK) & ~researched, TECH_REQUIREMENTS_NOT_MET, found)
   if not rules.has(constants.STIM):
     return found
   s = rules.tier.structures

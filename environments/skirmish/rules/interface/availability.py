@@ -23,7 +23,9 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BUILDING,
   CANCEL,
   CANCEL_LAST,
+  CLOAK,
   CONSTRUCT,
+  DECLOAK,
   EFFECTS,
   ENERGY_COST,
   GATHER,
@@ -50,6 +52,11 @@ def has_stim(rules: tables.Rules, state: State) -> Array:
   """Whether the players have researched Stimpack: [2] bool."""
   effect = rules.upgrades.effects[:, EFFECTS.index("stim")].max(axis=1) > 0  # [U]
   return jnp.any(state.upgrades & effect, axis=1)
+
+
+def has_cloaking_field(rules: tables.Rules, state: State) -> Array:
+  """Whether the players have researched the Banshee's cloak: [2] bool."""
+  return state.upgrades[:, rules.upgrades.names.index("CloakingField")]
 
 
 def _can_stim(rules: tables.Rules, state: State) -> Array:
@@ -88,6 +95,11 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
     if rules.has_add_ons:  # one under construction is cancelled itself
       queued &= ~add_ons.attaching(rules, state)
     return users & jnp.pad(queued, ((0, 0), (0, tier.units)))
+  if ability in (CLOAK, DECLOAK):
+    cloaked = jnp.pad(state.cloaked, ((0, 0), (s, 0)))
+    if ability == DECLOAK:
+      return users & cloaked
+    users &= ~cloaked & has_cloaking_field(rules, state)[:, None]
   return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
 
 

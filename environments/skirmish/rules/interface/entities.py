@@ -15,6 +15,7 @@ from starleague.environments.skirmish.rules.state.arrays import flip, look_up, p
 from starleague.environments.skirmish.rules.state.queries import (
   gas_structures_on,
   harvester_counts,
+  is_cloaked,
   is_geyser,
   max_health,
   resource_positions,
@@ -42,6 +43,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
 )
 
 DISPLAY_VISIBLE, DISPLAY_SNAPSHOT = 1, 2
+CLOAKED_DETECTED, CLOAKED_ALLIED = 2, 4
 NEUTRAL_OWNER = 16
 _ORDER_NAMES = {
   MOVE: "Move_pt", ATTACK: "Attack_pt", ATTACK_UNIT: "Attack_unit", HOLD: "HoldPosition_quick",
@@ -182,6 +184,11 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     "health_ratio": _join(rules, ratio(health, most), 0),
     "build_progress": _join(rules, progress, 100),
   }
+  if rules.has_cloaking:  # 2: an enemy's, detected; 4: an own one's
+    cloaked = jnp.pad(is_cloaked(rules, state), ((0, 0), (tier.structures, 0)))
+    columns["cloak"] = _join(rules, jnp.concatenate([
+      jnp.where(cloaked, CLOAKED_ALLIED, 0),
+      jnp.where(flip(cloaked) & state.memory.seen, CLOAKED_DETECTED, 0)], axis=1), 0)
   if rules.has_shields:
     shield = _own_and_seen(state, state.shield)
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)

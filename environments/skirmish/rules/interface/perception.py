@@ -11,7 +11,12 @@ from starleague.environments.skirmish.rules.state.arrays import (
   look_up,
   pairwise_squared_distance,
 )
-from starleague.environments.skirmish.rules.state.queries import both_halves, resource_positions
+from starleague.environments.skirmish.rules.state.queries import (
+  both_halves,
+  is_cloaked,
+  ready_kind,
+  resource_positions,
+)
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import SCAN, SCAN_RADIUS
@@ -24,6 +29,7 @@ class Viewers(NamedTuple):
   y: Array
   sight: Array  # float32; 0 or less for viewers that see nothing
   above: Array  # bool: sees high ground
+  detects: Array  # bool: sees cloaked units; [2, 0] in tiers without cloaking
 
 
 def perceive(rules: tables.Rules, state: State) -> State:
@@ -33,7 +39,8 @@ def perceive(rules: tables.Rules, state: State) -> State:
   kind, x, y, health = flip(state.kind), flip(state.x), flip(state.y), flip(state.health)
   # Flyers over cliffs are visible from below.
   hidden = _on_high_ground(rules, state, x, y) & ~look_up(types.flying, kind)
-  seen = _in_sight(rules, viewers, x, y, look_up(types.radius, kind), hidden) & (kind > 0)
+  seen = _in_sight(rules, viewers, x, y, look_up(types.radius, kind), hidden,
+                   jnp.pad(flip(is_cloaked(rules, state)), ((0, 0), (s, 0)))) & (kind > 0)
   remembered_place_seen = _in_sight(
     rules, viewers, memory.x, memory.y, look_up(types.radius, memory.kind),
     _on_high_ground(rules, state, memory.x, memory.y))
@@ -57,13 +64,18 @@ def _viewers(rules: tables.Rules, state: State) -> Viewers:
   sight = jnp.where(state.kind > 0, look_up(types.sight, state.kind), 0.0)
   x, y = state.x, state.y
   above = look_up(types.flying, state.kind) | _on_high_ground(rules, state, x, y)
+  detects = jnp.zeros((2, 0), bool)
+  if rules.has_cloaking:
+    detects = look_up(types.detects, ready_kind(rules, state))
   if rules.has(SCAN):
     radius = jnp.where(state.scan_loops > 0, SCAN_RADIUS * rules.tier.sight_scale, 0.0)
     sight = jnp.concatenate([sight, radius[:, None]], axis=1)
     x = jnp.concatenate([x, state.scan_x[:, None]], axis=1)
     y = jnp.concatenate([y, state.scan_y[:, None]], axis=1)
     above = jnp.pad(above, ((0, 0), (0, 1)), constant_values=True)
-  return Viewers(x, y, sight, above)
+    if rules.has_cloaking:
+      detects = jnp.pad(detects, ((0, 0), (0, 1)), constant_values=True)
+  return Viewers(x, y, sight, above, detects)
 
 
 def _on_high_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
@@ -74,7 +86,7 @@ def _on_high_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> Ar
 
 
 def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius: Array,
-              hidden: Array) -> Array:
+              hidden: Array, cloaked: Array | None = None) -> Array:
   """Whether any viewer sees targets, by exact distances.
 
   Args:
@@ -84,6 +96,7 @@ def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius:
     y: [2, k].
     radius: [2, k] float32; targets are visible from sight plus radius.
     hidden: [2, k] bool: targets that are visible only from above.
+    cloaked: [2, k] bool: targets that only detectors see; None for none.
 
   Returns:
     [2, k] bool.
@@ -93,6 +106,8 @@ def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius:
   sees = (square <= reach * reach) & (viewers.sight > 0)[:, :, None]
   if rules.terrain is not None:
     sees &= viewers.above[:, :, None] | ~hidden[:, None]
+  if cloaked is not None and rules.has_cloaking:
+    sees &= viewers.detects[:, :, None] | ~cloaked[:, None]
   return jnp.any(sees, axis=1)
 
 

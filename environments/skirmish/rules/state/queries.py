@@ -68,6 +68,14 @@ def finished_types(rules: tables.Rules, state: State) -> Array:
   return present | present_types(rules, look_up(counts_as, standing))
 
 
+def is_cloaked(rules: tables.Rules, state: State) -> Array:
+  """Units that only detectors see: [2, M] bool; all False in tiers without cloaking."""
+  kind = state.kind[:, rules.tier.structures:]
+  if not rules.has_cloaking:
+    return jnp.zeros(kind.shape, bool)
+  return look_up(rules.types.cloaked, kind) | state.cloaked
+
+
 def type_counts(rules: tables.Rules, state: State, *, finished: bool) -> Array:
   """The number of each local type that the players have: [2, Y] int32.
 

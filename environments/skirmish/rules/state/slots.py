@@ -86,6 +86,8 @@ def spawn(rules: tables.Rules, state: State, units: Spawns, rally: RallyPoints) 
       look_up(types.energy, kind), START_ENERGY)))
   if rules.has(STIM):
     state = state._replace(stimmed=jnp.where(born, 0, state.stimmed))
+  if rules.has_cloaking:
+    state = state._replace(cloaked=state.cloaked & ~born)
   return state
 
 

@@ -108,6 +108,7 @@ class State(NamedTuple):
   cargo: Array  # [2, M] int32: minerals or vespene carried
   cargo_gas: Array  # [2, M] or [2, 0] bool: whether the current or last cargo is vespene
   stimmed: Array  # [2, M] or [2, 0] int32: loops of stim left
+  cloaked: Array  # [2, M] or [2, 0] bool: Banshees whose cloak is on
   # Players.
   minerals: Array  # [2] int32
   vespene: Array  # [2] int32

@@ -21,6 +21,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BOOST_LOOPS,
   CANCEL,
   CANCEL_LAST,
+  CLOAK,
+  DECLOAK,
   ENERGY_COST,
   IDLE,
   INJECT,
@@ -58,8 +60,10 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
   for ability in (SIEGE, UNSIEGE):
     if rules.has(ability):
       state = _change_mode(rules, state, users(ability), _MORPHS[ability])
+  if rules.has_cloaking:
+    state = _cloak(rules, state, users(CLOAK), users(DECLOAK))
   for ability, cost in ENERGY_COST.items():
-    if rules.has(ability):
+    if rules.has(ability) and ability != CLOAK:
       state = _use_energy(rules, state, accepted, ability, users(ability), cost)
   if rules.has(CANCEL):
     state = _cancel(rules, state, users(CANCEL)[:, :s])
@@ -93,6 +97,13 @@ def _change_mode(rules: tables.Rules, state: State, users: Array, into: str) -> 
     cooldown=jnp.where(users[:, tier.unarmed:], SIEGE_LOOPS, state.cooldown),
     orders=state.orders._replace(verb=jnp.where(units, IDLE, state.orders.verb)),
     next_orders=state.next_orders._replace(verb=jnp.where(units, IDLE, state.next_orders.verb)))
+
+
+def _cloak(rules: tables.Rules, state: State, on: Array, off: Array) -> State:
+  """Switches the cloaks of units in slots [2, n] bool on, for energy, and of others off."""
+  s = rules.tier.structures
+  return state._replace(cloaked=(state.cloaked | on[:, s:]) & ~off[:, s:],
+                        energy=state.energy - ENERGY_COST[CLOAK] * on)
 
 
 def _use_energy(rules: tables.Rules, state: State, accepted: Accepted, ability: int, users: Array,

@@ -18,6 +18,7 @@ from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ATTRIBUTES,
+  CLOAK_ENERGY_PER_LOOP,
   ENERGY_PER_LOOP,
   HEAL_PER_LOOP,
   HEAL_REACH,
@@ -41,6 +42,8 @@ def recover(rules: tables.Rules, state: State) -> State:
   """Advances recovery and the durations of stims and scans by a step."""
   working = is_finished(rules, state) & (state.kind > 0) & (state.health > 0)
   state = _restore(rules, state, working)
+  if rules.has_cloaking:
+    state = _uncloak(rules, state)
   if rules.has(STIM):
     state = state._replace(stimmed=jnp.maximum(state.stimmed - LOOPS_PER_STEP, 0))
   if rules.has(SCAN):
@@ -56,8 +59,12 @@ def _restore(rules: tables.Rules, state: State, working: Array) -> State:
   """Restores energy and shields, and the health of Zerg, of finished living slots [2, n] bool."""
   types = rules.types
   if rules.has_energy:
+    rate: Array | float = ENERGY_PER_LOOP
+    if rules.has_cloaking:
+      cloaked = jnp.pad(state.cloaked, ((0, 0), (rules.tier.structures, 0)))
+      rate = jnp.where(cloaked, -CLOAK_ENERGY_PER_LOOP, ENERGY_PER_LOOP)
     state = state._replace(energy=jnp.where(working, jnp.minimum(
-      state.energy + LOOPS_PER_STEP * ENERGY_PER_LOOP, look_up(types.energy, state.kind)), 0.0))
+      state.energy + LOOPS_PER_STEP * rate, look_up(types.energy, state.kind)), 0.0))
   if rules.has_shields:
     calm = jnp.where(state.hurt, 0, jnp.minimum(state.calm + LOOPS_PER_STEP, _CALM_LIMIT))
     most = look_up(types.shield, state.kind)
@@ -70,6 +77,12 @@ def _restore(rules: tables.Rules, state: State, working: Array) -> State:
     grown = jnp.minimum(state.health + LOOPS_PER_STEP * REGENERATION_PER_LOOP, most)
     state = state._replace(health=jnp.where(zerg & working, grown, state.health))
   return state
+
+
+def _uncloak(rules: tables.Rules, state: State) -> State:
+  """Ends the cloaks for which no energy is left."""
+  energy = state.energy[:, rules.tier.structures:]
+  return state._replace(cloaked=state.cloaked & (energy > 0), energy=jnp.maximum(state.energy, 0.0))
 
 
 def _heal(rules: tables.Rules, state: State) -> State:

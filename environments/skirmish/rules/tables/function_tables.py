@@ -18,7 +18,9 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BUILDING,
   CANCEL,
   CANCEL_LAST,
+  CLOAK,
   COMMAND,
+  DECLOAK,
   GATHER,
   IDLE,
   INJECT,
@@ -35,10 +37,12 @@ from starleague.environments.skirmish.rules.tables.constants import (
 from starleague.environments.skirmish.rules.tables.tiers import Tier
 from starleague.environments.skirmish.rules.tables.unit_tables import Types, unit_rows, upgrade_rows
 
+_ABILITIES = tiers.ABILITIES | tiers.CLOAKING
 # Types that use an ability.
 _ABILITY_USERS = {
   STIM: ("Marine", "Marauder"), SIEGE: ("SiegeTank",), UNSIEGE: ("SiegeTankSieged",),
-  SCAN: ("OrbitalCommand",), INJECT: ("Queen",), BOOST: ("Nexus",)}
+  SCAN: ("OrbitalCommand",), INJECT: ("Queen",), BOOST: ("Nexus",),
+  CLOAK: ("Banshee",), DECLOAK: ("Banshee",)}
 _MORPHED_AT_ONCE = ("SiegeTankSieged",)  # by an ability, without a queue
 
 
@@ -142,7 +146,7 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
   kind[:first] = [OTHER, *(COMMAND if name in tiers.COMMANDS else ABILITY
                            for name in tier.commands)]
   verb[:first] = [IDLE, *(tiers.COMMANDS.get(name, IDLE) for name in tier.commands)]
-  ability = np.array([tiers.ABILITIES.get(name, NO_ABILITY) for name in names])
+  ability = np.array([_ABILITIES.get(name, NO_ABILITY) for name in names])
   capable = _capable(names, types, products, product)
   arguments = vocabulary.ARGUMENT_TABLE[index]
   return Functions(
@@ -172,7 +176,7 @@ def _capable(names: tuple[str, ...], types: Types, products: Products,
       capable[c, products.producer[products.function == c]] = True
     elif name in tiers.COMMANDS:
       capable[c] = _capable_of_command(name, types, trainers)
-    elif name in tiers.ABILITIES:
+    elif name in _ABILITIES:
       capable[c] = _capable_of_ability(name, types, products, trainers)
   # A morphed structure keeps the functions of its original, except that it cannot morph again.
   for morphed, original in enumerate(types.counts_as):
@@ -198,7 +202,7 @@ def _capable_of_command(name: str, types: Types, trainers: np.ndarray) -> np.nda
 def _capable_of_ability(name: str, types: Types, products: Products,
                         trainers: np.ndarray) -> np.ndarray:
   """The types that can use an ability: [Y] bool."""
-  y, ability = len(types.names), tiers.ABILITIES[name]
+  y, ability = len(types.names), _ABILITIES[name]
   capable = np.zeros(y, bool)
   if ability == RALLY:
     trains_workers = np.zeros(y, bool)

@@ -110,6 +110,11 @@ class Rules:
     return bool(self.types.add_on.any())
 
   @property
+  def has_cloaking(self) -> bool:
+    """Whether units can be cloaked."""
+    return bool(self.types.cloaked.any())
+
+  @property
   def has_hatching_morphs(self) -> bool:
     """Whether structures with larvae morph: a Lair."""
     return bool((self.types.larvae & (self.types.counts_as != np.arange(

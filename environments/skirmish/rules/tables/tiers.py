@@ -11,6 +11,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BOOST,
   CANCEL,
   CANCEL_LAST,
+  CLOAK,
+  DECLOAK,
   GATHER,
   HOLD,
   IDLE,
@@ -39,6 +41,8 @@ ABILITIES = {
   "Effect_ChronoBoostEnergyCost_unit": BOOST, "Rally_Units_pt": RALLY, "Rally_Units_unit": RALLY,
   "Rally_Workers_pt": RALLY, "Rally_Workers_unit": RALLY, "Cancel_quick": CANCEL,
   "Cancel_Last_quick": CANCEL_LAST}
+# The same, of tiers with technology.
+CLOAKING = {"Behavior_CloakOn_quick": CLOAK, "Behavior_CloakOff_quick": DECLOAK}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Tier:
   sight_scale: float  # below 1 on small maps, which would have no fog otherwise
   townhall_food: int  # of a town hall in tiers without supply depots; 0: as the tables say
   minerals_only: bool  # without geysers, vespene costs are paid in minerals; no upgrades
-  technology: bool  # Lairs and add-ons, and what the real game requires of them
+  technology: bool  # Lairs, add-ons and cloaking, and what the real game requires of them
   loop_limit: int  # a game of this length is a draw
   stalemate_loops: int  # a draw after as long without income, production or damage; 0: never
   field_block: int  # side in cells of the blocks that share a flow field; 0: flat open ground
@@ -100,7 +104,7 @@ def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int
     names = tuple(row["name"] for row in csv.DictReader(file)
                   if technology or row["technology"] == "0")
   return Tier(
-    name=name, types=names, commands=(*COMMANDS, *ABILITIES),
+    name=name, types=names, commands=(*COMMANDS, *ABILITIES, *(CLOAKING if technology else ())),
     structures=structures, armed=armed, units=units, food_cap=food_cap, map_size=float(cells),
     homes=tuple(tuple(place) for place in maps.bases(float(cells)).tolist()),
     patches=tuple(tuple(place) for place in places.tolist()), geysers=tuple(gas.tolist()),

@@ -33,6 +33,7 @@ Row = dict[str, str]
 _COUNTS_AS = {"OrbitalCommand": "CommandCenter", "Lair": "Hatchery"}
 _TOWNHALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery", "Lair")
 _GAS_STRUCTURES = ("Refinery", "Assimilator", "Extractor")
+_ALWAYS_CLOAKED = ("Observer", "DarkTemplar")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ class Types:
   larvae: np.ndarray  # bool: has larvae, and makes several products in parallel
   counts_as: np.ndarray  # int32: the local type whose requirements it satisfies
   add_on: np.ndarray  # int32: constants.TECH_LAB or REACTOR for add-ons, else NO_ADD_ON
+  cloaked: np.ndarray  # bool: always cloaked
+  detects: np.ndarray  # bool: sees cloaked units, as far as it sees
 
   def local(self, name: str) -> int:
     """The local index of a type, 0 if the tier does not have it."""
@@ -127,7 +130,7 @@ def _of_tier(tier: Tier, row: Row) -> Row:
   if tier.technology:
     return row
   return {**row, "producer": row.get("plain_producer", row["producer"]),
-          "requirement": row["plain_requirement"], "add_on": "0"}
+          "requirement": row["plain_requirement"], "add_on": "0", "detection": "0"}
 
 
 def _column(rows: list[Row], name: str, dtype: type = np.float32) -> np.ndarray:
@@ -196,7 +199,8 @@ def make_types(tier: Tier) -> Types:
     splash=_column(rows, "splash"), structure=structure, worker=worker,
     fighter=((ground.damage > 0) | (air.damage > 0)) & ~worker, townhall=townhall,
     gas=_is_one_of(rows, "name", _GAS_STRUCTURES), larvae=larvae[counts_as], counts_as=counts_as,
-    add_on=np.array([NO_ADD_ON, *(_add_on(row["name"]) for row in rows)], np.int32))
+    add_on=np.array([NO_ADD_ON, *(_add_on(row["name"]) for row in rows)], np.int32),
+    cloaked=_is_one_of(rows, "name", _ALWAYS_CLOAKED), detects=_column(rows, "detection", bool))
 
 
 def make_upgrades(tier: Tier, types: Types) -> Upgrades:

@@ -6,17 +6,18 @@ import jax
 import numpy as np
 import pytest
 
-from starleague.environments.sc2.protocol import sc_pb
-from starleague.environments.sc2.server.game import catalogue, roster
+from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.game import catalogue, roster, world
 from starleague.environments.sc2.server.views import gamedata, possible, raw_units
 from starleague.environments.skirmish.rules.interface import commands, entities
-from starleague.environments.skirmish.rules.state import add_ons
+from starleague.environments.skirmish.rules.state import add_ons, queries
 from tests.environments.skirmish import states
 from tests.environments.skirmish import technology as tech
 from tests.environments.skirmish.technology import LOCAL, RULES, S
 
 TECH_LABS, REACTORS = (421, 454, 487), (422, 455, 488)
 TRAIN_MARINE, TRAIN_MARAUDER, STIMPACK, CANCEL_LAST = 560, 563, 730, 304
+CLOAK_ON, CLOAK_OFF = 392, 393
 PRODUCERS = ("Barracks", "Factory", "Starport")
 
 
@@ -29,11 +30,13 @@ def shown(state):
     add_ons=jax.tree.map(np.asarray, add_ons.add_ons_of(RULES, device)),
     products=np.asarray(commands.next_products(RULES, device)),
     own=jax.tree.map(np.asarray, entities.own_columns(RULES, device)),
+    max_health=np.asarray(queries.max_health(RULES, device, device.kind)), levels={},
     player=np.array([[0, 0, 10, 60, 0, 0, 0, 0, 0, 0]] * 2))
-  frame = SimpleNamespace(state=state, tags=tags.tags(), report=report)
+  frame = SimpleNamespace(
+    state=state, tags=tags.tags(), report=report, facing=np.zeros((2, RULES.tier.slots)))
   return SimpleNamespace(
     rules=RULES, state=state, tags=frame.tags, frame=lambda: frame,
-    battlefield=SimpleNamespace(realistic=True))
+    world=world.make_world(RULES, 0), battlefield=SimpleNamespace(realistic=True))
 
 
 def listed(game, slot):
@@ -89,3 +92,19 @@ def test_abilities_and_tags_during_and_after_construction():
   assert {TRAIN_MARINE, TRAIN_MARAUDER} <= listed(after, 1)
   assert not listed(after, 1) & {421, 422}
   assert STIMPACK in listed(after, slot)
+
+
+def test_cloaked_units_are_shown_to_their_owner_and_to_detectors():
+  state = tech.start(tech.TERRAN, {})
+  slot = S + 20
+  tech.put(state, 0, slot, "Banshee", 0.0, 0.0)
+  state.energy[0, slot], state.upgrades[0] = 100.0, True
+  before = shown(state)
+  assert CLOAK_ON in listed(before, slot) and CLOAK_OFF not in listed(before, slot)
+  state = tech.play(tech.order(state, "Behavior_CloakOn_quick", [slot]))
+  after = shown(state)
+  assert CLOAK_OFF in listed(after, slot) and CLOAK_ON not in listed(after, slot)
+  for player, cloak in ((0, raw_pb.CloakedAllied), (1, raw_pb.CloakedDetected)):
+    view = raw_units.View(after, after.frame(), player, (), (0.0, 0.0, 1.0, 1.0))
+    banshee, worker = raw_units._in_sight(view, 0, np.array([slot, S]), after.tags[0])
+    assert (banshee["cloak"], worker["cloak"]) == (cloak, raw_pb.NotCloaked)

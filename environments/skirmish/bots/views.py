@@ -147,7 +147,7 @@ def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
   able = jnp.ones(rules.tier.structures, bool)
   if rules.has_add_ons:
     able &= (look_up(rules.products.add_on, product) == 0) | view.has_lab
-    able &= ~look_up(add_ons.are_products(rules), product) | view.can_attach
+    able &= ~add_ons.is_add_on(rules, product) | view.can_attach
   if rules.has_hatching_morphs:
     morphs = np.zeros(len(rules.products.function), bool)
     morphs[np.flatnonzero(rules.types.counts_as != np.arange(len(rules.types.names)))] = True

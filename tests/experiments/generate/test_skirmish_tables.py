@@ -42,7 +42,7 @@ def test_units_without_overrides_have_the_trees_numbers(tree):
   """Read from the source directly, without the functions that write the tables."""
   source = {unit["name"]: unit for unit in tree["Unit"]}
   rows = committed("units.csv")
-  assert len(rows) == 52
+  assert len(rows) == 63
   for name, row in rows.items():
     unit = source[name]
     assert int(row["id"]) == unit["id"]
@@ -59,16 +59,22 @@ def test_units_without_overrides_have_the_trees_numbers(tree):
 def test_the_committed_units_are_those_listed():
   """By race, with the vocabulary's ids, and with the deviations that are listed."""
   rows = committed("units.csv")
-  assert list(rows) == [name for names in skirmish_tables.UNITS.values() for name in names]
+  listed = {race: (*names, *skirmish_tables.TECHNOLOGY[race])
+            for race, names in skirmish_tables.UNITS.items()}
+  assert list(rows) == [name for names in listed.values() for name in names]
   ids = vocabulary.UNIT_TYPES
-  for race, names in skirmish_tables.UNITS.items():
+  for race, names in listed.items():
     for name in names:
       assert rows[name]["race"] == race
+      assert rows[name]["technology"] == str(int(name in skirmish_tables.TECHNOLOGY[race]))
       assert int(rows[name]["id"]) == int(ids.ids[ids.index(name)])
   assert sorted(name for name in rows if rows[name]["larva"] == "1") == sorted(
     skirmish_tables.LARVAE_BECOME)
-  spire, den = rows["Spire"], rows["HydraliskDen"]
-  assert spire["requirement"] == den["id"] and den["requirement"] == rows["SpawningPool"]["id"]
+  spire, den, pool, lair = (rows[name] for name in ("Spire", "HydraliskDen", "SpawningPool", "Lair"))
+  assert spire["requirement"] == den["requirement"] == lair["id"]
+  assert spire["plain_requirement"] == den["id"] and den["plain_requirement"] == pool["id"]
+  equipped = {name: row["add_on"] for name, row in rows.items() if row["add_on"] != "0"}
+  assert equipped == {"Marauder": "37", "SiegeTank": "39", "Banshee": "41"}
   assert (rows["Zergling"]["minerals"], rows["Zergling"]["brood"]) == ("50", "2")
   assert [rows["Bunker"][f"ground_{column}"] for column in (
     "damage", "attacks", "range", "cooldown")] == ["6", "3", "6", "0.86"]
@@ -76,13 +82,15 @@ def test_the_committed_units_are_those_listed():
 
 def test_the_committed_upgrades_are_those_listed():
   rows, units = committed("upgrades.csv"), committed("units.csv")
-  assert len(rows) == 3 * len(skirmish_tables.LEVELS) + len(skirmish_tables.SINGLE) == 52
+  assert len(rows) == 3 * len(skirmish_tables.LEVELS) + len(skirmish_tables.SINGLE) == 53
   for line, producer, requirement, effect, amounts in skirmish_tables.LEVELS:
     for level in (1, 2, 3):
       row = rows[f"{line}Level{level}"]
       assert (row["level"], row["effect"], row["amounts"]) == (str(level), effect, amounts)
-      assert row["producer"] == units[producer]["id"]
-      assert row["requirement"] == (units[requirement]["id"] if level > 1 else "0")
+      assert row["producer"] == row["plain_producer"] == units[producer]["id"]
+      assert row["plain_requirement"] == (units[requirement]["id"] if level > 1 else "0")
+      needed = "Lair" if line.startswith("Zerg") else requirement
+      assert row["requirement"] == (units[needed]["id"] if level > 1 else "0")
       assert row["function"] in vocabulary.FUNCTIONS.names
 
 
@@ -102,6 +110,8 @@ def test_requirements_of_products():
     "Ability": [{"id": 1, "target": {"Point": {"produces": 70}}},
                 {"id": 2, "target": {"Point": {"produces": 71}}}, {"id": 3, "target": "None"}],
     "Unit": [{"name": "Probe", "abilities": [
-      {"ability": 1, "requirements": [{"upgrade": 5}, {"building": 62}]}, {"ability": 2}]}]}
-  assert skirmish_tables._requirement(tree, "Probe", 70) == 62
-  assert skirmish_tables._requirement(tree, "Probe", 71) == 0
+      {"ability": 1, "requirements": [{"upgrade": 5}, {"building": 62}]}, {
+        "ability": 2, "requirements": [{"addon": 5}]}]}]}
+  assert skirmish_tables._required(tree, "Probe", 70, "building") == 62
+  assert skirmish_tables._required(tree, "Probe", 71, "building") == 0
+  assert skirmish_tables._required(tree, "Probe", 71, "addon") == 5

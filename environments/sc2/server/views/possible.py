@@ -134,10 +134,10 @@ def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:
   if slot >= rules.tier.structures or not product:
     return True
   add_on, first = int(attached.kind[player, slot]), int(game.state.queue[player, slot, 0])
-  if add_ons.are_products(rules)[product]:
+  if add_ons.is_add_on(rules, product):
     return not add_on and not first
   finished = add_on if not attached.loops[player, slot] else 0
-  return not add_ons.are_products(rules)[first] and (
+  return not add_ons.is_add_on(rules, first) and (
     not rules.products.add_on[product] or rules.types.add_on[finished] == constants.TECH_LAB)
 
 
@@ -161,6 +161,6 @@ def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability:
     return False  # finished
   if ability == constants.CANCEL_LAST:
     first = int(state.queue[player, slot, 0])
-    return first > 0 and not add_ons.are_products(rules)[first]
+    return first > 0 and not add_ons.is_add_on(rules, first)
   return True
 

@@ -59,6 +59,16 @@ def has_cloaking_field(rules: tables.Rules, state: State) -> Array:
   return state.upgrades[:, rules.upgrades.names.index("CloakingField")]
 
 
+def _can_switch_cloak(rules: tables.Rules, state: State, ability: int) -> Array:
+  """Banshees that can switch their cloak, by CLOAK or DECLOAK: [2, M] bool."""
+  s = rules.tier.structures
+  banshee = state.kind[:, s:] == rules.types.local("Banshee")
+  if ability == DECLOAK:
+    return banshee & state.cloaked
+  return banshee & ~state.cloaked & has_cloaking_field(rules, state)[:, None] & (
+    state.energy[:, s:] >= ENERGY_COST[CLOAK])
+
+
 def _can_stim(rules: tables.Rules, state: State) -> Array:
   """Units that can use a stim: [2, M] bool."""
   s = rules.tier.structures
@@ -84,6 +94,8 @@ def injectable(rules: tables.Rules, state: State) -> Array:
 def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
   """Own slots that can use an ability now: [2, n] bool."""
   tier, s = rules.tier, rules.tier.structures
+  if ability in (CLOAK, DECLOAK):
+    return jnp.pad(_can_switch_cloak(rules, state, ability), ((0, 0), (s, 0)))
   able = jnp.any((rules.functions.ability == ability)[:, None] & rules.functions.capable, axis=0)
   users = look_up(able, ready_kind(rules, state))
   if ability == STIM:
@@ -95,11 +107,6 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
     if rules.has_add_ons:  # one under construction is cancelled itself
       queued &= ~add_ons.attaching(rules, state)
     return users & jnp.pad(queued, ((0, 0), (0, tier.units)))
-  if ability in (CLOAK, DECLOAK):
-    cloaked = jnp.pad(state.cloaked, ((0, 0), (s, 0)))
-    if ability == DECLOAK:
-      return users & cloaked
-    users &= ~cloaked & has_cloaking_field(rules, state)[:, None]
   return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
 
 
@@ -119,9 +126,9 @@ def available(rules: tables.Rules, state: State) -> Array:
     kind == TRAINING,
     _has_trainer(rules, state, product) & makes & _has_food(rules, state, product), executor))
   if rules.has_add_ons:
-    hosts = jnp.where(add_ons.can_attach(rules, state), finished_kind(rules, state), 0)
+    host = jnp.any(add_ons.can_attach(rules, state), axis=1, keepdims=True)
     room = jnp.any(state.kind[:, :rules.tier.unarmed] == 0, axis=1, keepdims=True)
-    ok = jnp.where(kind == ATTACHING, _some_capable(rules, hosts) & makes & room, ok)
+    ok = jnp.where(kind == ATTACHING, host & makes & room, ok)
   ok = _restrict_abilities(rules, state, ok, executors)
   if rules.has_gas:
     ok = _restrict_gas_structures(rules, state, ok)
@@ -163,8 +170,10 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
   trainer = _some_capable(rules, jnp.where(space, standing, 0))
   if rules.has_add_ons:
     lab = add_ons.has_finished(rules, add_ons.add_ons_of(rules, state), TECH_LAB)
-    with_lab = _some_capable(rules, jnp.where(space & lab, standing, 0))
-    trainer = jnp.where(look_up(rules.products.add_on, product) > 0, with_lab, trainer)
+    # Few functions need one; those of upgrades do not.
+    for c in np.flatnonzero(rules.products.add_on[rules.functions.product]):
+      producer = rules.products.producer[rules.functions.product[c]]
+      trainer = trainer.at[:, c].set(jnp.any(space & lab & (standing == producer), axis=1))
   if rules.has_upgrades:
     morphs = (product > 0) & (product < len(rules.types.names)) & (
       look_up(rules.products.brood, product) == 0)

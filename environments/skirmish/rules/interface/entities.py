@@ -194,9 +194,9 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)
     columns["shield_ratio"] = _join(rules, ratio(shield, look_up(types_.shield, kind)), 0)
   if rules.has_add_ons:
-    add_on = jnp.pad(add_ons.add_ons_of(rules, state).kind, ((0, 0), (0, tier.units)))
+    add_on = look_up(types_.index, add_ons.add_ons_of(rules, state).kind)
     columns["addon_unit_type"] = _join(
-      rules, _own_and_seen(state, look_up(types_.index, add_on)), 0)
+      rules, _own_and_seen(state, jnp.pad(add_on, ((0, 0), (0, tier.units)))), 0)
   if rules.has_upgrades:
     for name, levels in upgrade_levels(rules, state).items():
       columns[name] = _join(rules, _own_and_seen(state, pick(levels, state.kind)), 0)

@@ -29,7 +29,6 @@ class Viewers(NamedTuple):
   y: Array
   sight: Array  # float32; 0 or less for viewers that see nothing
   above: Array  # bool: sees high ground
-  detects: Array  # bool: sees cloaked units; [2, 0] in tiers without cloaking
 
 
 def perceive(rules: tables.Rules, state: State) -> State:
@@ -39,8 +38,11 @@ def perceive(rules: tables.Rules, state: State) -> State:
   kind, x, y, health = flip(state.kind), flip(state.x), flip(state.y), flip(state.health)
   # Flyers over cliffs are visible from below.
   hidden = _on_high_ground(rules, state, x, y) & ~look_up(types.flying, kind)
-  seen = _in_sight(rules, viewers, x, y, look_up(types.radius, kind), hidden,
-                   jnp.pad(flip(is_cloaked(rules, state)), ((0, 0), (s, 0)))) & (kind > 0)
+  seen = _in_sight(rules, viewers, x, y, look_up(types.radius, kind), hidden) & (kind > 0)
+  if rules.has_cloaking:
+    detected = _in_sight(rules, _detectors(rules, state, viewers), x[:, s:], y[:, s:],
+                         look_up(types.radius, kind[:, s:]), hidden[:, s:])
+    seen = seen.at[:, s:].min(detected | ~flip(is_cloaked(rules, state)))
   remembered_place_seen = _in_sight(
     rules, viewers, memory.x, memory.y, look_up(types.radius, memory.kind),
     _on_high_ground(rules, state, memory.x, memory.y))
@@ -64,18 +66,24 @@ def _viewers(rules: tables.Rules, state: State) -> Viewers:
   sight = jnp.where(state.kind > 0, look_up(types.sight, state.kind), 0.0)
   x, y = state.x, state.y
   above = look_up(types.flying, state.kind) | _on_high_ground(rules, state, x, y)
-  detects = jnp.zeros((2, 0), bool)
-  if rules.has_cloaking:
-    detects = look_up(types.detects, ready_kind(rules, state))
   if rules.has(SCAN):
     radius = jnp.where(state.scan_loops > 0, SCAN_RADIUS * rules.tier.sight_scale, 0.0)
     sight = jnp.concatenate([sight, radius[:, None]], axis=1)
     x = jnp.concatenate([x, state.scan_x[:, None]], axis=1)
     y = jnp.concatenate([y, state.scan_y[:, None]], axis=1)
     above = jnp.pad(above, ((0, 0), (0, 1)), constant_values=True)
-    if rules.has_cloaking:
-      detects = jnp.pad(detects, ((0, 0), (0, 1)), constant_values=True)
-  return Viewers(x, y, sight, above, detects)
+  return Viewers(x, y, sight, above)
+
+
+def _detectors(rules: tables.Rules, state: State, viewers: Viewers) -> Viewers:
+  """The viewers that see cloaked units: some units, structures that shoot, and scans."""
+  first, types = rules.tier.unarmed, rules.types
+  assert not (types.detects & types.structure & ~types.fighter).any()
+  detects = look_up(types.detects, ready_kind(rules, state)[:, first:])
+  scans = viewers.sight.shape[1] - rules.tier.slots
+  detects = jnp.pad(detects, ((0, 0), (0, scans)), constant_values=True)
+  found = Viewers(*(values[:, first:] for values in viewers))
+  return found._replace(sight=jnp.where(detects, found.sight, 0.0))
 
 
 def _on_high_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
@@ -86,7 +94,7 @@ def _on_high_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> Ar
 
 
 def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius: Array,
-              hidden: Array, cloaked: Array | None = None) -> Array:
+              hidden: Array) -> Array:
   """Whether any viewer sees targets, by exact distances.
 
   Args:
@@ -96,7 +104,6 @@ def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius:
     y: [2, k].
     radius: [2, k] float32; targets are visible from sight plus radius.
     hidden: [2, k] bool: targets that are visible only from above.
-    cloaked: [2, k] bool: targets that only detectors see; None for none.
 
   Returns:
     [2, k] bool.
@@ -106,8 +113,6 @@ def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius:
   sees = (square <= reach * reach) & (viewers.sight > 0)[:, :, None]
   if rules.terrain is not None:
     sees &= viewers.above[:, :, None] | ~hidden[:, None]
-  if cloaked is not None and rules.has_cloaking:
-    sees &= viewers.detects[:, :, None] | ~cloaked[:, None]
   return jnp.any(sees, axis=1)
 
 

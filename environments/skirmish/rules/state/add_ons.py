@@ -57,7 +57,7 @@ def add_ons_of(rules: tables.Rules, state: State) -> AddOns:
     return AddOns(none, none - 1, none)
   slot = state.add_on - 1
   kind = pick(state.kind[:, :s], slot)
-  there = (slot >= 0) & (look_up(rules.types.add_on, kind) > 0)
+  there = (slot >= 0) & is_add_on(rules, kind)
   return AddOns(
     kind=jnp.where(there, kind, 0), slot=jnp.where(there, slot, -1),
     loops=jnp.where(there, pick(state.unfinished, slot), 0))
@@ -65,7 +65,7 @@ def add_ons_of(rules: tables.Rules, state: State) -> AddOns:
 
 def has_finished(rules: tables.Rules, add_ons: AddOns, which: int) -> Array:
   """Structures with a finished add-on of a kind, TECH_LAB or REACTOR: [2, S] bool."""
-  return (look_up(rules.types.add_on, add_ons.kind) == which) & (add_ons.loops == 0)
+  return _within(rules.types.add_on == which, add_ons.kind) & (add_ons.loops == 0)
 
 
 def equipped(rules: tables.Rules, state: State, product: Array) -> Array:
@@ -74,17 +74,29 @@ def equipped(rules: tables.Rules, state: State, product: Array) -> Array:
   return ~needs[:, None] | has_finished(rules, add_ons_of(rules, state), TECH_LAB)
 
 
-def are_products(rules: tables.Rules) -> np.ndarray:
-  """The products that are add-ons: [P] bool."""
-  return np.pad(rules.types.add_on > 0, (0, len(rules.products.add_on) - len(rules.types.names)))
+def is_add_on(rules: tables.Rules, product: Array) -> Array:
+  """Whether products [...] are add-ons: [...] bool."""
+  return _within(rules.types.add_on > 0, product)
+
+
+def _within(chosen: np.ndarray, index: Array) -> Array:
+  """Whether indices [...] are among the chosen types [Y], which are consecutive.
+
+  Two comparisons take less time than a look-up.
+  """
+  first, *_, last = np.flatnonzero(chosen).tolist()
+  assert chosen[first:last + 1].all()
+  return (index >= first) & (index <= last)
 
 
 def attaching(rules: tables.Rules, state: State) -> Array:
   """Structures whose add-on is under construction: [2, S] bool."""
-  return look_up(are_products(rules), state.queue[:, :, 0])
+  return is_add_on(rules, state.queue[:, :, 0])
 
 
 def can_attach(rules: tables.Rules, state: State) -> Array:
   """Structures that can begin an add-on: finished, without one and idle. [2, S] bool."""
-  return (finished_kind(rules, state) > 0) & (add_ons_of(rules, state).kind == 0) & (
-    state.queue[:, :, 0] == 0)
+  hosts = np.zeros(len(rules.types.names), bool)
+  hosts[rules.products.producer[np.flatnonzero(rules.types.add_on)]] = True
+  return _within(hosts, finished_kind(rules, state)) & (
+    add_ons_of(rules, state).kind == 0) & (state.queue[:, :, 0] == 0)

@@ -58,8 +58,13 @@ def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State
     The state and the add-ons begun.
   """
   hosts, command = accepted.hosts, accepted.command
-  product = jnp.where(jnp.any(hosts, axis=1), command.product, 0)
-  site = _site(rules, state, command.x, command.y, product)
+  begins = jnp.any(hosts, axis=1)
+  product = jnp.where(begins, command.product, 0)
+  # The command's checks hold still: nothing but the opponent's command lies between.
+  empty = state.kind[:, :rules.tier.unarmed] == 0
+  slot = jnp.pad(empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None],
+                 ((0, 0), (0, rules.tier.armed)))
+  site = Site(command.x, command.y, product, begins, slot)
   state = _begin(rules, state, site)
   first = (hosts & site.begins[:, None])[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
   loops = look_up(rules.products.loops, product)

@@ -113,8 +113,8 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
     state = state._replace(boosted=jnp.maximum(state.boosted - LOOPS_PER_STEP, 0))
   timers = jnp.where(state.queue > 0, state.timers - runs * pace[:, :, None], 0)
   if rules.has_add_ons:
-    is_add_on = look_up(add_ons.are_products(rules), state.queue)
-    timers = jnp.where(is_add_on, attached.loops[:, :, None], timers)
+    timers = timers.at[:, :, 0].set(jnp.where(
+      add_ons.attaching(rules, state), attached.loops, timers[:, :, 0]))
   # Finished products beyond the first stay in the queue until the next step.
   ready = runs & (timers <= 0)
   first, some = jnp.argmax(ready, axis=2), jnp.any(ready, axis=2)
@@ -208,7 +208,7 @@ def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]
   state, done = _advance_queues(rules, state)
   into = jnp.where((done < y) & (look_up(rules.products.brood, done) == 0), done, 0)
   if rules.has_add_ons:  # which stand already
-    into = jnp.where(look_up(add_ons.are_products(rules), done), 0, into)
+    into = jnp.where(add_ons.is_add_on(rules, done), 0, into)
   if rules.has_upgrades:
     state = _morph(rules, _complete_upgrades(rules, state, done), into)
   units = _broods(rules, state, done)

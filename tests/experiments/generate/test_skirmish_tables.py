@@ -70,7 +70,8 @@ def test_the_committed_units_are_those_listed():
       assert int(rows[name]["id"]) == int(ids.ids[ids.index(name)])
   assert sorted(name for name in rows if rows[name]["larva"] == "1") == sorted(
     skirmish_tables.LARVAE_BECOME)
-  spire, den, pool, lair = (rows[name] for name in ("Spire", "HydraliskDen", "SpawningPool", "Lair"))
+  spire, den, pool, lair = (
+    rows[name] for name in ("Spire", "HydraliskDen", "SpawningPool", "Lair"))
   assert spire["requirement"] == den["requirement"] == lair["id"]
   assert spire["plain_requirement"] == den["id"] and den["plain_requirement"] == pool["id"]
   equipped = {name: row["add_on"] for name, row in rows.items() if row["add_on"] != "0"}

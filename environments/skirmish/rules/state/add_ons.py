@@ -80,13 +80,13 @@ def is_add_on(rules: tables.Rules, product: Array) -> Array:
 
 
 def _within(chosen: np.ndarray, index: Array) -> Array:
-  """Whether indices [...] are among the chosen types [Y], which are consecutive.
+  """Whether indices [...] are among the chosen types [Y], which are consecutive; 0 is not.
 
   Two comparisons take less time than a look-up.
   """
-  first, *_, last = np.flatnonzero(chosen).tolist()
-  assert chosen[first:last + 1].all()
-  return (index >= first) & (index <= last)
+  first, last = int(np.argmax(chosen)), len(chosen) - 1 - int(np.argmax(chosen[::-1]))
+  assert chosen[first:last + 1].all() or not chosen.any()
+  return (index >= max(first, 1)) & (index <= last) & bool(chosen.any())
 
 
 def attaching(rules: tables.Rules, state: State) -> Array:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from starleague.environments.skirmish.rules.interface import action_results, entities
 from starleague.environments.skirmish.rules.state import add_ons
-from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables import constants, tables
 from tests.environments.skirmish import states
 from tests.environments.skirmish import technology as tech
 from tests.environments.skirmish.technology import LOCAL, PRODUCTS, RULES, TYPES, S
@@ -170,3 +170,14 @@ def test_add_ons_are_found_by_type_and_place(built):
     assert found.kind[0, host] == max((state.kind[0, slot] for slot in pairs), default=0)
     assert found.slot[0, host] == max(pairs, default=-1)
   assert not found.kind[1].any()
+
+
+def test_other_tiers_have_no_add_ons():
+  rules = tables.make_rules(*tables.GAME_CONFIGS["default"])
+  products = np.arange(len(rules.products.add_on))
+  assert not add_ons.is_add_on(rules, products).any()
+  assert np.flatnonzero(add_ons.is_add_on(RULES, np.arange(len(PRODUCTS.add_on)))).tolist() == (
+    np.flatnonzero(TYPES.add_on).tolist())
+  state = states.first(rules, races=(tech.TERRAN, tech.TERRAN))
+  assert not add_ons.add_ons_of(rules, state).kind.any()
+  assert (add_ons.add_ons_of(rules, state).slot == -1).all()

@@ -5,7 +5,7 @@ game, that is the map's right for both players. While it is under construction i
 product in its structure's queue.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,12 +74,12 @@ def equipped(rules: tables.Rules, state: State, product: Array) -> Array:
   return ~needs[:, None] | has_finished(rules, add_ons_of(rules, state), TECH_LAB)
 
 
-def is_add_on(rules: tables.Rules, product: Array) -> Array:
+def is_add_on(rules: tables.Rules, product: Any) -> Any:
   """Whether products [...] are add-ons: [...] bool."""
   return _within(rules.types.add_on > 0, product)
 
 
-def _within(chosen: np.ndarray, index: Array) -> Array:
+def _within(chosen: np.ndarray, index: Any) -> Any:
   """Whether indices [...] are among the chosen types [Y], which are consecutive; 0 is not.
 
   Two comparisons take less time than a look-up.

@@ -87,16 +87,9 @@ def _obstacles(rules: tables.Rules, view: View, product: Array) -> tuple[Array, 
                     jnp.broadcast_to(look_up(reserved, product), len(homes))))
   if rules.has_add_ons:
     circles.append((*add_ons.places(view.x[:s], view.y[:s]), jnp.where(
-      look_up(_hosts(rules), view.kind[:s]), _add_on_radius(rules), absent)))
+      look_up(add_ons.hosts(rules), view.kind[:s]), _add_on_radius(rules), absent)))
   x, y, radius = (jnp.concatenate(values) for values in zip(*circles, strict=True))
   return x, y, radius
-
-
-def _hosts(rules: tables.Rules) -> np.ndarray:
-  """The types that can have an add-on: [Y] bool."""
-  hosts = np.zeros(len(rules.types.names), bool)
-  hosts[rules.products.producer[np.flatnonzero(rules.types.add_on)]] = True
-  return hosts
 
 
 def _add_on_radius(rules: tables.Rules) -> float:
@@ -138,7 +131,7 @@ def site(rules: tables.Rules, key: jax.Array, view: View,
     right, below = add_ons.places(x, y)
     beside = pairwise_squared_distance(right, below, obstacle_x, obstacle_y)
     fits &= has_room(right, below, beside, _add_on_radius(rules)) | ~look_up(
-      _hosts(rules), product)
+      add_ons.hosts(rules), product)
   if several:
     fits &= (view.side * (x + y) < -FROM_MIDDLE) | look_up(types.townhall, product)
   if rules.terrain is not None:
@@ -149,7 +142,7 @@ def site(rules: tables.Rules, key: jax.Array, view: View,
     fits &= is_firm(x, y, radius)
     if rules.has_add_ons:
       fits &= is_firm(right, below, jnp.float32(_add_on_radius(rules))) | ~look_up(
-        _hosts(rules), product)
+        add_ons.hosts(rules), product)
   if rules.has_larvae:
     creep = look_up(types.larvae, view.standing)
     on_creep = jnp.any(

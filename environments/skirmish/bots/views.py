@@ -149,8 +149,8 @@ def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
     able &= (look_up(rules.products.add_on, product) == 0) | view.has_lab
     able &= ~add_ons.is_add_on(rules, product) | view.can_attach
   if rules.has_hatching_morphs:
-    morphs = np.zeros(len(rules.products.function), bool)
-    morphs[np.flatnonzero(rules.types.counts_as != np.arange(len(rules.types.names)))] = True
+    morphs = np.pad(rules.types.morphed,
+                    (0, len(rules.products.function) - len(rules.types.names)))
     able &= ~look_up(morphs, product) | (view.can_morph & (view.standing != product))
   return able
 

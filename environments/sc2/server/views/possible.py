@@ -148,8 +148,9 @@ def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability:
     cloaked = bool(state.cloaked[player, slot - rules.tier.structures])
     if ability == constants.DECLOAK:
       return cloaked
-    if cloaked or not state.upgrades[player, rules.upgrades.names.index("CloakingField")]:
-      return False
+    researched = state.upgrades[player, rules.upgrades.names.index("CloakingField")]
+    return not cloaked and bool(researched) and (
+      free or bool(state.energy[player, slot] >= constants.CLOAK_COST))
   if ability in constants.ENERGY_COST:
     return free or bool(state.energy[player, slot] >= constants.ENERGY_COST[ability])
   if ability == constants.STIM:

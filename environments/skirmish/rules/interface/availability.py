@@ -24,6 +24,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CANCEL,
   CANCEL_LAST,
   CLOAK,
+  CLOAK_COST,
   CONSTRUCT,
   DECLOAK,
   EFFECTS,
@@ -66,7 +67,7 @@ def _can_switch_cloak(rules: tables.Rules, state: State, ability: int) -> Array:
   if ability == DECLOAK:
     return banshee & state.cloaked
   return banshee & ~state.cloaked & has_cloaking_field(rules, state)[:, None] & (
-    state.energy[:, s:] >= ENERGY_COST[CLOAK])
+    state.energy[:, s:] >= CLOAK_COST)
 
 
 def _can_stim(rules: tables.Rules, state: State) -> Array:

@@ -39,7 +39,7 @@ def places(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def link(rules: tables.Rules, state: State) -> State:
-  """Finds the add-on of each structure anew, once a step."""
+  """Finds the add-on of each structure. Runs once a step."""
   s, types = rules.tier.structures, rules.types
   kind = state.kind[:, :s]
   x, y = state.x[:, :s], state.y[:, :s]
@@ -61,6 +61,13 @@ def add_ons_of(rules: tables.Rules, state: State) -> AddOns:
   return AddOns(
     kind=jnp.where(there, kind, 0), slot=jnp.where(there, slot, -1),
     loops=jnp.where(there, pick(state.unfinished, slot), 0))
+
+
+def hosts(rules: tables.Rules) -> np.ndarray:
+  """The types that can have an add-on: [Y] bool."""
+  found = np.zeros(len(rules.types.names), bool)
+  found[rules.products.producer[np.flatnonzero(rules.types.add_on)]] = True
+  return found
 
 
 def has_finished(rules: tables.Rules, add_ons: AddOns, which: int) -> Array:
@@ -96,7 +103,5 @@ def attaching(rules: tables.Rules, state: State) -> Array:
 
 def can_attach(rules: tables.Rules, state: State) -> Array:
   """Structures that can begin an add-on: finished, without one and idle. [2, S] bool."""
-  hosts = np.zeros(len(rules.types.names), bool)
-  hosts[rules.products.producer[np.flatnonzero(rules.types.add_on)]] = True
-  return _within(hosts, finished_kind(rules, state)) & (
+  return _within(hosts(rules), finished_kind(rules, state)) & (
     add_ons_of(rules, state).kind == 0) & (state.queue[:, :, 0] == 0)

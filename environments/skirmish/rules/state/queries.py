@@ -62,10 +62,9 @@ def finished_types(rules: tables.Rules, state: State) -> Array:
   """Local types whose structures stand finished, and those they count as: [2, Y] bool."""
   standing = finished_kind(rules, state)
   present = present_types(rules, standing)
-  counts_as = rules.types.counts_as
-  if (counts_as == np.arange(len(counts_as))).all():
+  if not rules.types.morphed.any():
     return present
-  return present | present_types(rules, look_up(counts_as, standing))
+  return present | present_types(rules, look_up(rules.types.counts_as, standing))
 
 
 def is_cloaked(rules: tables.Rules, state: State) -> Array:

@@ -22,6 +22,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CANCEL,
   CANCEL_LAST,
   CLOAK,
+  CLOAK_COST,
   DECLOAK,
   ENERGY_COST,
   IDLE,
@@ -63,7 +64,7 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
   if rules.has_cloaking:
     state = _cloak(rules, state, users(CLOAK), users(DECLOAK))
   for ability, cost in ENERGY_COST.items():
-    if rules.has(ability) and ability != CLOAK:
+    if rules.has(ability):
       state = _use_energy(rules, state, accepted, ability, users(ability), cost)
   if rules.has(CANCEL):
     state = _cancel(rules, state, users(CANCEL)[:, :s])
@@ -103,7 +104,7 @@ def _cloak(rules: tables.Rules, state: State, on: Array, off: Array) -> State:
   """Switches the cloaks of units in slots [2, n] bool on, for energy, and of others off."""
   s = rules.tier.structures
   return state._replace(cloaked=(state.cloaked | on[:, s:]) & ~off[:, s:],
-                        energy=state.energy - ENERGY_COST[CLOAK] * on)
+                        energy=state.energy - CLOAK_COST * on)
 
 
 def _use_energy(rules: tables.Rules, state: State, accepted: Accepted, ability: int, users: Array,

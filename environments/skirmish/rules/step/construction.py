@@ -66,12 +66,12 @@ def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State
                  ((0, 0), (0, rules.tier.armed)))
   site = Site(command.x, command.y, product, begins, slot)
   state = _begin(rules, state, site)
-  first = (hosts & site.begins[:, None])[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
+  first = hosts[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
   loops = look_up(rules.products.loops, product)
   return state._replace(
     queue=jnp.where(first, product[:, None, None], state.queue),
     timers=jnp.where(first, loops[:, None, None], state.timers),
-    add_on=jnp.where(first[:, :, 0], 1 + jnp.argmax(site.slot, axis=1)[:, None], state.add_on)
+    add_on=jnp.where(hosts, 1 + jnp.argmax(site.slot, axis=1)[:, None], state.add_on)
     ), _spawns(site)
 
 
@@ -107,19 +107,14 @@ def _grow(rules: tables.Rules, state: State) -> State:
 
 def _builders_site(rules: tables.Rules, state: State) -> tuple[Array, Site]:
   """The first builder of each player that has reached its site, [2, M] bool, and that site."""
-  s, order = rules.tier.structures, state.orders
+  s, products, order = rules.tier.structures, rules.products, state.orders
   reach = look_up(rules.types.radius, order.product) + BUILD_REACH
   apart = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
   ready = (order.verb == BUILD) & (apart <= reach * reach)
   builder = ready & (jnp.cumsum(ready, axis=1) == 1)
   x = jnp.sum(jnp.where(builder, order.x, 0.0), axis=1)
   y = jnp.sum(jnp.where(builder, order.y, 0.0), axis=1)
-  return builder, _site(rules, state, x, y, jnp.sum(builder * order.product, axis=1))
-
-
-def _site(rules: tables.Rules, state: State, x: Array, y: Array, product: Array) -> Site:
-  """The site of structures [2] at x, y [2]; product 0 for none."""
-  products = rules.products
+  product = jnp.sum(builder * order.product, axis=1)
   needed = look_up(products.requirement, product)
   met = pick(finished_types(rules, state), needed[:, None])[:, 0]
   empty = free_structure_slots(rules, state, product)
@@ -128,7 +123,7 @@ def _site(rules: tables.Rules, state: State, x: Array, y: Array, product: Array)
             & jnp.any(empty, axis=1) & placement.placeable(
               rules, state, placement.true_ground(rules, state), x, y, product))
   slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
-  return Site(x, y, product, begins, slot)
+  return builder, Site(x, y, product, begins, slot)
 
 
 def _begin(rules: tables.Rules, state: State, site: Site) -> State:

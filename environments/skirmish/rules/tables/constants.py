@@ -59,7 +59,8 @@ SCAN_RADIUS = 13.0
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added
 
 # Abilities.
-ENERGY_COST = {SCAN: 50.0, BOOST: 50.0, INJECT: 25.0, CLOAK: 25.0}
+ENERGY_COST = {SCAN: 50.0, BOOST: 50.0, INJECT: 25.0}
+CLOAK_COST = 25.0  # energy for switching it on
 STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
 STIM_LOOPS, STIM_SPEED = 176, 1.5
 SIEGE_LOOPS = 43.0  # before a tank shoots after a change of mode
@@ -68,7 +69,8 @@ BOOST_LOOPS = 320
 INJECT_LOOPS = 464
 
 # Recovery, a game loop.
-ENERGY_PER_LOOP, CLOAK_ENERGY_PER_LOOP = 0.5625 / 16, 0.9 / 16  # the second is taken
+ENERGY_PER_LOOP = 0.5625 / 16
+CLOAK_ENERGY_PER_LOOP = 0.9 / 16  # that a Banshee's cloak takes
 SHIELD_PER_LOOP, SHIELD_DELAY = 2.0 / 16, 160  # shields recover after as many loops without damage
 REGENERATION_PER_LOOP = 0.2734 / 16  # hit points of Zerg
 HEAL_PER_LOOP, HEALTH_PER_ENERGY = 9.0 / 16, 3.0

@@ -37,7 +37,6 @@ from starleague.environments.skirmish.rules.tables.constants import (
 from starleague.environments.skirmish.rules.tables.tiers import Tier
 from starleague.environments.skirmish.rules.tables.unit_tables import Types, unit_rows, upgrade_rows
 
-_ABILITIES = tiers.ABILITIES | tiers.CLOAKING
 # Types that use an ability.
 _ABILITY_USERS = {
   STIM: ("Marine", "Marauder"), SIEGE: ("SiegeTank",), UNSIEGE: ("SiegeTankSieged",),
@@ -146,7 +145,7 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
   kind[:first] = [OTHER, *(COMMAND if name in tiers.COMMANDS else ABILITY
                            for name in tier.commands)]
   verb[:first] = [IDLE, *(tiers.COMMANDS.get(name, IDLE) for name in tier.commands)]
-  ability = np.array([_ABILITIES.get(name, NO_ABILITY) for name in names])
+  ability = np.array([tiers.ABILITIES.get(name, NO_ABILITY) for name in names])
   capable = _capable(names, types, products, product)
   arguments = vocabulary.ARGUMENT_TABLE[index]
   return Functions(
@@ -176,7 +175,7 @@ def _capable(names: tuple[str, ...], types: Types, products: Products,
       capable[c, products.producer[products.function == c]] = True
     elif name in tiers.COMMANDS:
       capable[c] = _capable_of_command(name, types, trainers)
-    elif name in _ABILITIES:
+    elif name in tiers.ABILITIES:
       capable[c] = _capable_of_ability(name, types, products, trainers)
   # A morphed structure keeps the functions of its original, except that it cannot morph again.
   for morphed, original in enumerate(types.counts_as):
@@ -202,7 +201,7 @@ def _capable_of_command(name: str, types: Types, trainers: np.ndarray) -> np.nda
 def _capable_of_ability(name: str, types: Types, products: Products,
                         trainers: np.ndarray) -> np.ndarray:
   """The types that can use an ability: [Y] bool."""
-  y, ability = len(types.names), _ABILITIES[name]
+  y, ability = len(types.names), tiers.ABILITIES[name]
   capable = np.zeros(y, bool)
   if ability == RALLY:
     trains_workers = np.zeros(y, bool)

@@ -117,8 +117,7 @@ class Rules:
   @property
   def has_hatching_morphs(self) -> bool:
     """Whether structures with larvae morph: a Lair."""
-    return bool((self.types.larvae & (self.types.counts_as != np.arange(
-      len(self.types.names)))).any())
+    return bool((self.types.larvae & self.types.morphed).any())
 
   def has(self, ability: int) -> bool:
     """Whether any function uses an ability."""

@@ -40,9 +40,8 @@ ABILITIES = {
   "Effect_Scan_pt": SCAN, "Effect_InjectLarva_unit": INJECT,
   "Effect_ChronoBoostEnergyCost_unit": BOOST, "Rally_Units_pt": RALLY, "Rally_Units_unit": RALLY,
   "Rally_Workers_pt": RALLY, "Rally_Workers_unit": RALLY, "Cancel_quick": CANCEL,
-  "Cancel_Last_quick": CANCEL_LAST}
-# The same, of tiers with technology.
-CLOAKING = {"Behavior_CloakOn_quick": CLOAK, "Behavior_CloakOff_quick": DECLOAK}
+  "Cancel_Last_quick": CANCEL_LAST, "Behavior_CloakOn_quick": CLOAK,
+  "Behavior_CloakOff_quick": DECLOAK}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +102,10 @@ def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int
   with path.open(newline="") as file:
     names = tuple(row["name"] for row in csv.DictReader(file)
                   if technology or row["technology"] == "0")
+  abilities = (each for each, ability in ABILITIES.items()
+               if technology or ability not in (CLOAK, DECLOAK))
   return Tier(
-    name=name, types=names, commands=(*COMMANDS, *ABILITIES, *(CLOAKING if technology else ())),
+    name=name, types=names, commands=(*COMMANDS, *abilities),
     structures=structures, armed=armed, units=units, food_cap=food_cap, map_size=float(cells),
     homes=tuple(tuple(place) for place in maps.bases(float(cells)).tolist()),
     patches=tuple(tuple(place) for place in places.tolist()), geysers=tuple(gas.tolist()),

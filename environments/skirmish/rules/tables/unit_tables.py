@@ -82,6 +82,11 @@ class Types:
   cloaked: np.ndarray  # bool: always cloaked
   detects: np.ndarray  # bool: sees cloaked units, as far as it sees
 
+  @property
+  def morphed(self) -> np.ndarray:
+    """Types that structures of another type morph into: [Y] bool."""
+    return self.counts_as != np.arange(len(self.names))
+
   def local(self, name: str) -> int:
     """The local index of a type, 0 if the tier does not have it."""
     return self.names.index(name) if name in self.names else 0

@@ -143,7 +143,7 @@ def _capabilities() -> np.ndarray:
 
 CAPABLE = _capabilities()  # [A, N] bool: whether a unit of this type can execute this function
 # [A, N] bool: the same, with the types that a Hatchery morphs into: they execute the functions of
-# larvae, too. Networks read CAPABLE, so that weights trained before mean the same.
+# larvae, too. Networks read CAPABLE, which is as it was when the shipped weights were trained.
 EXECUTORS = CAPABLE.copy()
 EXECUTORS[:, [UNIT_TYPES.index("Lair"), UNIT_TYPES.index("Hive")]] |= (
   CAPABLE[:, UNIT_TYPES.index("Larva"), None])

@@ -71,7 +71,7 @@ def _nearest(rules: tables.Rules, view: View, units: Array, x: Array, y: Array) 
 class _Assets(NamedTuple):
   """A player's possessions and producers, by local type [Y] and by structure slot [S]."""
 
-  owned: Array  # [Y] int32: existing, or counting as it, ordered and in production
+  owned: Array  # [Y] int32: existing (or counting as it), ordered and in production
   counts_as: Array  # [S] int32: finished structures, by the type whose requirements they satisfy
   free: Array  # [S] bool: its queue takes another product
   makes: Array  # [S, Y] bool: free structures that make each type

@@ -137,7 +137,8 @@ def _technology(rules: tables.Rules, state: State) -> dict[str, Array]:
 def able_structures(rules: tables.Rules, view: View, product: Array) -> Array:
   """Returns the structures that have what technology requires of a product's producer: [S] bool.
 
-  That is a TechLab, no add-on yet, or room for a morph; true in tiers without technology.
+  Some types need a TechLab, an add-on needs a structure without one, and a morph a free queue. In
+  tiers without technology all structures qualify.
 
   Args:
     rules: the game's constants.

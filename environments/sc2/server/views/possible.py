@@ -129,7 +129,7 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
 
 
 def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:
-  """Whether a slot has the add-on that a product needs; none and no work, for an add-on."""
+  """Whether a slot has the TechLab that a product needs; for an add-on: is idle and has none."""
   rules, attached = game.rules, game.frame().report.add_ons
   if slot >= rules.tier.structures or not product:
     return True

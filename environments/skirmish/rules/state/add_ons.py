@@ -1,8 +1,8 @@
 """Add-ons: the TechLab or Reactor beside a structure.
 
-An add-on belongs to the structure of its producer's type at whose right it stands. As in the real
-game, that is the map's right for both players. While it is under construction it is the only
-product in its structure's queue.
+An add-on belongs to the structure of its producer's type on its left. As in the real game, left is
+that of the map for both players. While it is under construction it is the only product in its
+structure's queue.
 """
 
 from typing import Any, NamedTuple

@@ -60,7 +60,7 @@ def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State
   hosts, command = accepted.hosts, accepted.command
   begins = jnp.any(hosts, axis=1)
   product = jnp.where(begins, command.product, 0)
-  # The command's checks hold still: nothing but the opponent's command lies between.
+  # The command was checked in this step, and players take no slots from each other.
   empty = state.kind[:, :rules.tier.unarmed] == 0
   slot = jnp.pad(empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None],
                  ((0, 0), (0, rules.tier.armed)))

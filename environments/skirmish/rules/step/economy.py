@@ -207,7 +207,7 @@ def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]
   s, y = rules.tier.structures, len(rules.types.names)
   state, done = _advance_queues(rules, state)
   into = jnp.where((done < y) & (look_up(rules.products.brood, done) == 0), done, 0)
-  if rules.has_add_ons:  # which stand already
+  if rules.has_add_ons:  # an add-on is a structure of its own: its producer does not morph
     into = jnp.where(add_ons.is_add_on(rules, done), 0, into)
   if rules.has_upgrades:
     state = _morph(rules, _complete_upgrades(rules, state, done), into)

@@ -96,7 +96,7 @@ class Tier:
 
 def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int, cells: int,
                patches: int, geysers: int, block: int, technology: bool) -> Tier:
-  """A tier with all races, functions and, but for technology, types, on the maps of `maps`."""
+  """A tier with all races, on the maps of `maps`; some types are for tiers with technology."""
   places, gas = maps.resources(float(cells), patches, geysers)
   path = pathlib.Path(__file__).with_name("units.csv")
   with path.open(newline="") as file:

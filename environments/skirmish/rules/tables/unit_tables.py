@@ -131,7 +131,7 @@ def upgrade_rows(tier: Tier) -> list[Row]:
 
 
 def _of_tier(tier: Tier, row: Row) -> Row:
-  """A row with the producer, requirement and add-on of a tier."""
+  """A row with the producer, requirement, add-on and detection of a tier."""
   if tier.technology:
     return row
   return {**row, "producer": row.get("plain_producer", row["producer"]),

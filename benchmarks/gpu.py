@@ -98,7 +98,10 @@ def model_flops(config: agent_config.AgentConfig, params: Any, trajectories: Any
   Backward is twice forward; the teacher's unroll is one more. Loops count once. What the compiler
   computes a second time does not count.
   """
-  lowered = jax.jit(agent.make_policy(config).unroll_batch).lower(params, trajectories)
+  # XLA counts nothing in a program that is lowered for a GPU.
+  shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (params, trajectories))
+  with jax.default_device(jax.devices("cpu")[0]):
+    lowered = jax.jit(agent.make_policy(config).unroll_batch).lower(*shapes)
   return 4 * lowered.cost_analysis()["flops"]
 
 

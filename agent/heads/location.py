@@ -15,8 +15,11 @@ from starleague.agent.types import Array
 class TransposedConvolution(hk.Module):
   """A transposed convolution of kernel 4 and stride 2, which doubles the map.
 
-  Computed as a convolution of kernel 2 and stride 1: two by two neighbouring inputs give a block of
-  2 x 2 outputs between them. The blocks are one cell larger than the map on every side.
+  Two by two neighbouring inputs give a block of 2 x 2 outputs between them. The blocks are one cell
+  larger than the map on every side. Wide outputs come from a convolution of kernel 2 and stride 1
+  over the inputs. Narrow ones come from a matrix product of each input and the 16 taps, whose four
+  blocks are shifted and added: its gradients are matrix products too. For one channel the same
+  gradients took 2.5 times as long by convolution on a CPU, and a sixth of an update on a GPU.
   """
 
   def __init__(self, channels: int, name: str):
@@ -29,15 +32,30 @@ class TransposedConvolution(hk.Module):
     initial = hk.initializers.TruncatedNormal(1.0 / np.sqrt(4 * inputs))  # 4 taps meet an output
     taps = hk.get_parameter("w", (4, 4, inputs, channels), x.dtype, initial)
     bias = hk.get_parameter("b", (channels,), x.dtype, jnp.zeros)
-    # Tap 2 e + p of input i is added to output 2 i + 2 e + p - 1: of a block's two inputs on an
-    # axis, the first one meets the later pair of taps.
-    pairs = taps.reshape(2, 2, 2, 2, inputs, channels)[::-1, :, ::-1]
-    kernel = pairs.transpose(0, 2, 4, 1, 3, 5).reshape(2, 2, inputs, 4 * channels)
-    # Padding by the convolution itself would make its gradient many times slower on a CPU.
-    squares = jax.lax.conv_general_dilated(
-      jnp.pad(x, FRAME)[None], kernel, (1, 1), "VALID",
-      dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
-    return depth_to_space(squares)[1:-1, 1:-1] + bias
+    # Tap 2 e + p of input i is added to output 2 i + 2 e + p - 1.
+    pairs = taps.reshape(2, 2, 2, 2, inputs, channels)  # [e, p, e, p, inputs, channels]
+    blocks = (_added_blocks if 4 * channels < inputs else _convolved_blocks)(x, pairs)
+    return depth_to_space(blocks)[1:-1, 1:-1] + bias
+
+
+def _convolved_blocks(x: jax.Array, pairs: jax.Array) -> jax.Array:
+  """[H, W, C] -> [H + 1, W + 1, 4 channels]: the blocks by one convolution."""
+  inputs, channels = pairs.shape[4:]
+  # Of a block's two inputs on an axis, the first one meets the later pair of taps.
+  kernel = pairs[::-1, :, ::-1].transpose(0, 2, 4, 1, 3, 5).reshape(2, 2, inputs, 4 * channels)
+  # Padding by the convolution itself would make its gradient many times slower on a CPU.
+  return jax.lax.conv_general_dilated(
+    jnp.pad(x, FRAME)[None], kernel, (1, 1), "VALID",
+    dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
+
+
+def _added_blocks(x: jax.Array, pairs: jax.Array) -> jax.Array:
+  """[H, W, C] -> [H + 1, W + 1, 4 channels]: the blocks as a sum of each input's four."""
+  kernel = pairs.transpose(4, 0, 2, 1, 3, 5).reshape(x.shape[-1], -1)
+  total = jnp.zeros((), x.dtype)
+  for (down, right), block in zip(np.ndindex(2, 2), jnp.split(x @ kernel, 4, -1), strict=True):
+    total = total + jnp.pad(block, ((down, 1 - down), (right, 1 - right), (0, 0)))
+  return total
 
 
 def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,

@@ -4,17 +4,19 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from starleague.agent.heads import location
 from tests.agent.heads.built_heads import SETTINGS, row
 
 
-def test_transposed_convolution_equals_haikus():
-  x = jax.random.normal(jax.random.key(0), (5, 7, 3))
+@pytest.mark.parametrize("inputs", [3, 9])  # the second takes the way of narrow outputs
+def test_transposed_convolution_equals_haikus(inputs):
+  x = jax.random.normal(jax.random.key(0), (5, 7, inputs))
   ours = hk.without_apply_rng(hk.transform(
     lambda y: location.TransposedConvolution(2, name="up")(y)))
   theirs = hk.without_apply_rng(hk.transform(lambda y: hk.Conv2DTranspose(2, 4, 2, name="up")(y)))
-  taps = jax.random.normal(jax.random.key(1), (4, 4, 3, 2))
+  taps = jax.random.normal(jax.random.key(1), (4, 4, inputs, 2))
   params = {"up": {"w": taps, "b": jnp.array([0.5, -1.0])}}
   # Haiku keeps the taps mirrored, with output channels before input channels.
   mirrored = {"up": {"w": taps[::-1, ::-1].transpose(0, 1, 3, 2), "b": params["up"]["b"]}}

@@ -21,6 +21,15 @@ class WarmUpState(NamedTuple):
   updates: Array  # [] int32: updates so far
 
 
+def resumed(fresh: Any, old: Any) -> Any:
+  """Returns a new optimizer state whose warm-up is as far as that of an old one."""
+  def is_warm_up(x: Any) -> bool:
+    return isinstance(x, WarmUpState)
+
+  return jax.tree.map(lambda new, before: before if is_warm_up(new) else new, fresh, old,
+                      is_leaf=is_warm_up)
+
+
 def flat(values: Any, params: Any) -> np.ndarray:
   """Returns a tree of values as a vector over all elements of the parameters, [n].
 

@@ -67,6 +67,14 @@ class PlayerLearner:
     """Agent steps learnt from so far."""
     return self.step * self._options.steps_per_update
 
+  @property
+  def policy_steps(self) -> int:
+    """Agent steps that the policy has learnt from, after the warm-up of the value functions.
+
+    Snapshots follow these: one within the warm-up would be the policy of the one before.
+    """
+    return max(self.step - self._options.value_warm_up, 0) * self._options.steps_per_update
+
   def _find_member(self, number: int | None) -> league_population.Member | None:
     """Returns the player's place in its population, restored or new."""
     options, stored = self._options.population, self.learner.extra.get("population")
@@ -172,7 +180,7 @@ class PlayerLearner:
     A data server that was restarted has no parameters, and actors give no batches without them.
     Each order is carried out completely before it is completed: after a kill it is done again.
     """
-    client.set_steps(self.name, self.steps)
+    client.set_steps(self.name, self.policy_steps)
     self._duties.publish(self.learner.state, self.step)
     for order in client.orders(self.name):
       run, name = RunCopy(self._process.run_dir, client), run_files.snapshot_name(order.snapshot)

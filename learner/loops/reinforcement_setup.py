@@ -132,15 +132,18 @@ def make_learner(agent: LearningAgent, options: ReinforcementOptions, run_dir: p
 
 def reset(learner: Learner, agent: LearningAgent, options: ReinforcementOptions,
           run_dir: pathlib.Path) -> Learner:
-  """Returns a learner of the run's initial parameters, with a new optimizer state.
+  """Returns a learner of the run's initial policy, with a new optimizer state.
 
-  The number of updates goes on: it orders the checkpoints.
+  The value functions stay: imitation trains none, and a second warm-up could take all updates to
+  the next snapshot. The number of updates goes on: it orders the checkpoints.
   """
-  step = update.unreplicate(learner.state.step)
-  key = update.unreplicate(learner.state.key)
-  params = initial_snapshot(agent, run_dir)
-  fresh = train_state.initial_state(params, make_optimizer(params, options), key)
-  return learner._replace(state=learner.update.replicate(fresh._replace(step=step)))
+  old = update.unreplicate(learner.state)
+  initial = initial_snapshot(agent, run_dir)
+  params = jax.tree.map(lambda of_values, own, first: own if of_values else first,
+                        parameters.value_function_mask(initial), old.params, initial)
+  fresh = train_state.initial_state(params, make_optimizer(params, options), old.key)
+  return learner._replace(state=learner.update.replicate(fresh._replace(
+    step=old.step, opt_state=warm_up.resumed(fresh.opt_state, old.opt_state))))
 
 
 def make_guard(agent: LearningAgent, options: ReinforcementOptions,

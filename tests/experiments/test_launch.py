@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from starleague import agent
+from starleague.agent import baselines
 from starleague.common import results, run_files
 from starleague.data import checkpoints
 from starleague.experiments import launch as experiment
@@ -127,8 +128,8 @@ def test_snapshots_are_saved_and_exploiters_reset(finished):
   for _, snapshot, _ in done:
     params = checkpoints.load_params(run_files.snapshot_path(run_dir, snapshot), config)
     moved = [np.abs(params[module][name] - x).max() for module, leaves in initial.items()
-             for name, x in leaves.items()]
-    assert 0 < max(moved) < 1
+             for name, x in leaves.items() if not module.startswith(baselines.SCOPE)]
+    assert 0 < max(moved) < 1  # the policy, not its value functions alone
   frozen = rows(run_dir, "SELECT name, parent FROM players WHERE kind = 'historical'")
   assert {name for name, _ in frozen} == {"terran-main-0-0000", *(name for _, name, _ in done)}
 

@@ -45,8 +45,8 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     pursue: whether exploiters play for z, drawn by the scores of similar z.
 
   Raises:
-    SettingsError: the agent does not start from imitation, as exploiters do, or its game cannot be
-      played with such a reward.
+    SettingsError: the agent does not start from imitation, as exploiters do, its game cannot be
+      played with such a reward, or the updates end within the warm-up of the value functions.
   """
   if config.init != settings.IMITATION:
     raise settings.SettingsError(
@@ -54,6 +54,12 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
       f"{config.init!r}: exploiters start from its imitator.")
   mains = [player.race for player in _players(config) if player.kind == players.MAIN]
   races = mains[:1] if league else [types.RACES[race] for race in parts.races]
+  warm_up = len(races) * exploiters * config.learner.value_warm_up
+  if updates <= warm_up:
+    raise settings.SettingsError(
+      f"{updates} updates of all exploiters together must be above {warm_up}: in the first "
+      f"{config.learner.value_warm_up} of each only the value functions learn "
+      "(learner.value_warm_up), so that all would play as their imitator.")
   return settings.complete(config.to_dict(), {
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:1" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,

@@ -57,12 +57,19 @@ def test_a_player_without_batches_publishes_its_parameters_again():
   """A data server that was restarted has none, and actors would wait for them."""
   calls = []
   player = SimpleNamespace(
-    name="main", steps=64, step=2, learner=SimpleNamespace(state="state"),
+    name="main", policy_steps=64, step=2, learner=SimpleNamespace(state="state"),
     _duties=SimpleNamespace(publish=lambda state, step: calls.append((state, step))))
   client = SimpleNamespace(set_steps=lambda name, steps: calls.append((name, steps)),
                            orders=lambda name: [])
   league.PlayerLearner.execute_orders(player, client)
   assert calls == [("main", 64), ("state", 2)]
+
+
+@pytest.mark.parametrize("step, steps", [(1, 0), (60, 0), (61, 512), (100, 20_480)])
+def test_snapshots_count_the_steps_after_the_warm_up(step, steps):
+  options = reinforcement_options(value_warm_up=60, batch_size=32, unroll_length=16)
+  player = SimpleNamespace(step=step, _options=options)
+  assert league.PlayerLearner.policy_steps.fget(player) == steps
 
 
 def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch):

@@ -1,15 +1,19 @@
 """The learner's parts from a run's config."""
 
+from typing import NamedTuple
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import pretrained
+from starleague.agent import baselines, pretrained
 from starleague.common import run_files
 from starleague.common.errors import FinalError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
+from starleague.learner import train_state, update
 from starleague.learner.loops import reinforcement_setup
 from tests.learner.loops.options import reinforcement_options
 
@@ -41,3 +45,35 @@ def test_damaged_initial_weights_end_the_run_at_the_first_attempt(tmp_path):
   weights.write_bytes(b"x" + weights.read_bytes()[1:])
   with pytest.raises(FinalError, match=f"^{weights} is damaged: expected SHA-256 "):
     reinforcement_setup.initial_snapshot(agent, tmp_path)
+
+
+def test_a_reset_keeps_the_value_functions_and_their_warm_up(monkeypatch):
+  """One update after the warm-up of two; the next update after a reset moves the policy again."""
+  options = reinforcement_options(learning_rate=0.1, value_warm_up=2)
+  value = f"{baselines.SCOPE}/win_loss"
+  initial = {"head": {"w": np.zeros(2, np.float32)}, value: {"w": np.zeros(2, np.float32)}}
+  monkeypatch.setattr(reinforcement_setup, "initial_snapshot", lambda agent, run_dir: initial)
+  optimizer = reinforcement_setup.make_optimizer(initial, options)
+
+  class Batch(NamedTuple):
+    x: np.ndarray
+
+  def loss(params, key, batch):
+    del key
+    return sum(jnp.sum(x["w"] * batch.x.mean(0)) for x in params.values()), {}
+
+  run = update.make_update(loss, optimizer, jax.local_devices()[:1], batch_axes={"x": 0})
+  batch = run.place(Batch(np.ones((4, 2), np.float32)))
+  state = run.replicate(train_state.initial_state(initial, optimizer, jax.random.key(0)))
+  for _ in range(3):
+    state, _ = run(state, batch)
+  learner = reinforcement_setup.reset(
+    reinforcement_setup.Learner(run, state, (), 0.0), None, options, None)
+  before, after = update.unreplicate(state), update.unreplicate(learner.state)
+  assert np.all(before.params["head"]["w"] < 0) and after.step == 3
+  np.testing.assert_array_equal(after.params["head"]["w"], 0.0)
+  np.testing.assert_array_equal(after.params[value]["w"], before.params[value]["w"])
+  moments = jax.tree.leaves(after.opt_state, is_leaf=lambda x: isinstance(x, np.ndarray))
+  assert all(not np.any(x) for x in moments if np.ndim(x) == 1)
+  moved, _ = run(learner.state, batch)
+  assert np.all(update.unreplicate(moved).params["head"]["w"] < 0)

@@ -48,8 +48,8 @@ def write(path, value):
 
 
 def test_exploiters_learn_against_the_frozen_agent_alone(parts):
-  found = robustness.exploiting(config_of(seed=5), parts, False, exploiters=3, updates=60)
-  assert found.league.composition == "terran:0:0:3:1" and found.learner.updates == 60
+  found = robustness.exploiting(config_of(seed=5), parts, False, exploiters=3, updates=181)
+  assert found.league.composition == "terran:0:0:3:1" and found.learner.updates == 181
   assert found.seed == 5 and found.league.evaluators == 0
   assert found.league.snapshot_steps > 1e15 and found.league.timeout_steps > 1e15
   changed = {key for key, *_ in settings.differences(config_of(seed=5), found)}
@@ -60,15 +60,24 @@ def test_exploiters_learn_against_the_frozen_agent_alone(parts):
 def test_exploiters_play_the_race_of_a_leagues_main_agent(parts):
   several = parts._replace(races=(1, 2, 3))
   config = config_of(**{"league.composition": "zerg:1:1:2,terran:1:0:0"})
-  exploited = robustness.exploiting(config, several, True, 2, 60)
+  exploited = robustness.exploiting(config, several, True, 2, 400)
   assert exploited.league.composition == "zerg:0:0:2:1"
-  exploited = robustness.exploiting(config, several, False, 2, 60)
+  exploited = robustness.exploiting(config, several, False, 2, 400)
   assert exploited.league.composition == "terran:0:0:2:1,zerg:0:0:2:1,protoss:0:0:2:1"
 
 
 def test_an_agent_without_imitator_is_refused(parts):
   with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation'"):
-    robustness.exploiting(config_of(init="random"), parts, False, 2, 60)
+    robustness.exploiting(config_of(init="random"), parts, False, 2, 400)
+
+
+@pytest.mark.parametrize("league, races, warm_up", [(True, (1,), 120), (False, (1, 2, 3), 360)])
+def test_updates_within_the_warm_up_are_refused(parts, league, races, warm_up):
+  """All of them: exploiters would play as their imitator."""
+  played = parts._replace(races=races)
+  with pytest.raises(settings.SettingsError, match=f"^{warm_up} .* above {warm_up}: .* 60 "):
+    robustness.exploiting(config_of(), played, league, 2, warm_up)
+  robustness.exploiting(config_of(), played, league, 2, warm_up + 1)
 
 
 def test_an_agent_is_frozen_once(parts, tmp_path):
@@ -81,7 +90,7 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
   save(source / run_files.CHECKPOINTS / f"{3:012d}", 3.0)
   save(source / run_files.INITIAL, 1.0)
   (source / run_files.LIBRARY).write_bytes(b"z")
-  config = robustness.exploiting(config_of(), parts, False, 2, 60)
+  config = robustness.exploiting(config_of(), parts, False, 2, 400)
   robustness.freeze(parts, source, config, run_dir)
   save(source / run_files.CHECKPOINTS / f"{4:012d}", 4.0)
   robustness.freeze(parts, source, config, run_dir)
@@ -109,7 +118,7 @@ def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path)
 
 
 def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
-  config = robustness.exploiting(config_of(), parts, False, 2, 60)
+  config = robustness.exploiting(config_of(), parts, False, 2, 400)
   write(run_files.snapshot_path(tmp_path, "terran-main-0-0000"), 2)
   for number, weight in enumerate((1, 4)):
     folder = run_files.learner_dir(tmp_path, f"terran-league_exploiter-{number}")

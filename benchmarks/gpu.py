@@ -98,10 +98,11 @@ def model_flops(config: agent_config.AgentConfig, params: Any, trajectories: Any
   Backward is twice forward; the teacher's unroll is one more. Loops count once. What the compiler
   computes a second time does not count.
   """
-  # XLA counts nothing in a program that is lowered for a GPU.
+  # XLA counts nothing in a program that is lowered for a GPU, and a CPU has no kernel of cuDNN.
+  plain = dataclasses.replace(config, entity_attention="plain")
   shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (params, trajectories))
   with jax.default_device(jax.devices("cpu")[0]):
-    lowered = jax.jit(agent.make_policy(config).unroll_batch).lower(*shapes)
+    lowered = jax.jit(agent.make_policy(plain).unroll_batch).lower(*shapes)
   return 4 * lowered.cost_analysis()["flops"]
 
 

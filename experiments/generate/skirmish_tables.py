@@ -42,7 +42,7 @@ TECHNOLOGY = {
   "Terran": (
     "BarracksTechLab", "FactoryTechLab", "StarportTechLab", "BarracksReactor", "FactoryReactor",
     "StarportReactor"),
-  "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine"),
+  "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine", "WarpGate"),
   "Zerg": ("Lair",),
 }
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
@@ -59,6 +59,7 @@ MORPHS = {  # by type, the type it morphs from and the function
   "OrbitalCommand": ("CommandCenter", "Morph_OrbitalCommand_quick"),
   "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
   "Lair": ("Hatchery", "Morph_Lair_quick"),
+  "WarpGate": ("Gateway", "Morph_WarpGate_quick"),
   **{f"{producer}{name}": (producer, f"Build_{name}_quick")
      for name in ("TechLab", "Reactor") for producer in ("Barracks", "Factory", "Starport")},
 }
@@ -70,7 +71,7 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   # A bunker has a crew: it fires like three Marines, with one more range.
   "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
   # The price of the morph alone.
-  "OrbitalCommand": {"minerals": 150}, "Lair": {"minerals": 150},
+  "OrbitalCommand": {"minerals": 150}, "Lair": {"minerals": 150}, "WarpGate": {"minerals": 0},
   # A larva gives two, which are paid, fed and spawned together.
   "Zergling": {"minerals": 50, "brood": 2},
   # In place of the Lair and of add-ons, in tiers without technology.
@@ -81,6 +82,9 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   **dict.fromkeys(TECHNOLOGY["Terran"], {"radius": 0.7}),
   "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
+  # The source lacks the cooldowns of warp gates: 28, 32 and 45 s at "normal" speed (Liquipedia).
+  "Zealot": {"warp_cooldown": 448}, "Stalker": {"warp_cooldown": 512},
+  "DarkTemplar": {"warp_cooldown": 720},
 }
 
 # Line of upgrades, its producer, the requirement from the second level on, effect, amounts by type.
@@ -115,6 +119,7 @@ SINGLE = (
   ("CombatShield", "Barracks", "", "health", "Marine:10"),
   ("InfernalPreigniter", "Factory", "Armory", "bonus", "Hellion:5"),
   ("CloakingField", "StarportTechLab", "", "", ""),
+  ("WarpGateResearch", "CyberneticsCore", "", "", ""),
   ("MetabolicBoost", "SpawningPool", "", "speed", "Zergling:1.745"),
   ("GlialReconstitution", "RoachWarren", "HydraliskDen", "speed", "Roach:0.75"),
   ("GroovedSpines", "HydraliskDen", "", "range", "Hydralisk:1"),
@@ -128,6 +133,8 @@ TECHNOLOGY_REQUIREMENTS = {
   "GlialReconstitution": "Lair",
   # From the second level on. The real game's third level requires a Hive.
   **dict.fromkeys((line for line, *_ in LEVELS if line.startswith("Zerg")), "Lair")}
+# Upgrades of tiers with technology only.
+TECHNOLOGY_UPGRADES = ("WarpGateResearch",)
 LEVELLED = frozenset(line for line, *_ in LEVELS)
 _SOURCE_NAMES = {
   "InfernalPreigniter": "HighCapacityBarrels", "CloakingField": "BansheeCloak",
@@ -139,7 +146,7 @@ _FUNCTIONS = {
   "ProtossAirArmors": "ProtossAirArmor", "ZergGroundArmors": "ZergGroundArmor",
   "ZergFlyerArmors": "ZergFlyerArmor", "ZergFlyerWeapons": "ZergFlyerAttack",
   "TerranVehicleAndShipArmors": "TerranVehicleAndShipPlating",
-  "CloakingField": "BansheeCloakingField",
+  "CloakingField": "BansheeCloakingField", "WarpGateResearch": "WarpGate",
   "GlialReconstitution": "GlialRegeneration", "MetabolicBoost": "ZerglingMetabolicBoost"}
 
 UNIT_COLUMNS = (
@@ -148,7 +155,7 @@ UNIT_COLUMNS = (
   *(f"{target}_{column}" for target in ("ground", "air")
     for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
   "line", "splash", "brood", "larva", "function", "producer", "requirement",
-  "add_on", "detection", "plain_requirement", "technology")
+  "add_on", "upgrade", "warp_cooldown", "detection", "plain_requirement", "technology")
 UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
                    "function", "producer", "requirement", "effect", "amounts",
                    "plain_producer", "plain_requirement")
@@ -169,7 +176,7 @@ def _weapon(unit: Mapping, target: str) -> tuple:
 
 
 def _required(tree: Mapping, maker: str, product: int, what: str) -> int:
-  """The id of the "building" or "addon" that a product of `maker` requires, 0 for none."""
+  """The id of the "building", "addon" or "upgrade" that a product of `maker` requires, or 0."""
   makes = {ability["id"] for ability in tree["Ability"] if isinstance(ability["target"], dict)
            and any(way.get("produces") == product for way in ability["target"].values())}
   entries = next(unit for unit in tree["Unit"] if unit["name"] == maker)["abilities"]
@@ -211,6 +218,7 @@ def unit_rows(tree: Mapping) -> list[list]:
           for weapon in weapons for part in weapon),  # type: ignore[attr-defined]
         changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
         int(name in LARVAE_BECOME), function, units[producer]["id"], requirement, equipped,
+        _required(tree, source, unit["id"], "upgrade"), changed.get("warp_cooldown", 0),
         _number(unit.get("detection_range", 0)), plain, int(name in TECHNOLOGY[race])])
   return rows
 
@@ -234,7 +242,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
         line, level, cost["minerals"], cost["gas"], _number(cost["time"]),
         f"Research_{_FUNCTIONS.get(line, line)}_quick",
         ids[TECHNOLOGY_PRODUCERS.get(line, producer)], ids[needs] if needs else 0, effect, amounts,
-        ids[producer], ids[plain] if plain else 0])
+        0 if line in TECHNOLOGY_UPGRADES else ids[producer], ids[plain] if plain else 0])
   return rows
 
 

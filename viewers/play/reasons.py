@@ -111,6 +111,9 @@ def _product_reason(rules: tables.Rules, observation: types.Observation, functio
     return f"needs {_listed(missing)}"
   if not (producers & own.finished).any():
     return "still under construction"
+  if functions.kind[function] == constants.WARPING:
+    pylon = own.has(rules, rules.types.local("Pylon"))[1]
+    return "every warp gate cools down" if pylon else "needs a finished Pylon"
   if functions.kind[function] == constants.TRAINING:
     busy = own.length[producers & own.finished].min()
     return "the queue is full" if busy >= constants.QUEUE_LENGTH else "production must end first"
@@ -143,6 +146,9 @@ def _missing(rules: tables.Rules, observation: types.Observation, product: int,
     exists, finished = own.has(rules, needed)
     if not finished:
       missing.append(f"the {name} to be finished" if exists else _with_article(name))
+  upgrade = int(products.upgrade[product]) - len(rules.types.names)
+  if upgrade >= 0 and not observation.upgrades[rules.upgrades.index[upgrade]]:
+    missing.append(catalog.upgrade_name(rules.upgrades.names[upgrade]))
   for name, price in (("minerals", int(products.minerals[product])),
                       ("vespene", int(products.vespene[product]))):
     if player[name] < price:

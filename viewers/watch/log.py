@@ -98,7 +98,7 @@ def _executors(rules: tables.Rules, action: types.Action, local: int, slots: Slo
   kinds, counts = np.unique(picked, return_counts=True)
   units = ", ".join(unit_name(rules.types.names[kind]) + (f" × {count}" if count > 1 else "")
                     for kind, count in zip(kinds, counts, strict=True))
-  words = {constants.TRAINING: "at", constants.BUILDING: "by"}
+  words = {constants.TRAINING: "at", constants.WARPING: "at", constants.BUILDING: "by"}
   return f"{words.get(int(functions.kind[local]), 'with')} {units}"
 
 

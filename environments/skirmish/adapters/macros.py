@@ -5,7 +5,8 @@ Each action is one of these, and its index is the same for all players, races an
   no_op
   mine, mine_gas: sends idle workers to minerals, or a worker to a gas structure that lacks one
   every function that builds, trains, morphs or researches: by the worker nearest to a free site,
-    or by the structure with the shortest queue; no more workers than the bases employ
+    or by the structure with the shortest queue; no more workers than the bases employ. Warp gates
+    are left out: Gateways train
   abilities, where they help: stim, siege mode, injection, chrono boost, scan
   attack: fighters attack the nearest known structure of the opponent, or else its start
   defend: fighters attack the enemies that are near an own structure
@@ -64,8 +65,11 @@ class _Army(NamedTuple):
 
 
 def products_of(rules: tables.Rules) -> np.ndarray:
-  """Returns the local functions that make something, in order."""
-  return np.flatnonzero(rules.functions.product)
+  """Returns the local functions that make something, in order, except those of warp gates."""
+  product, gate = rules.functions.product, rules.types.warp_gate
+  with_gates = (rules.functions.kind == constants.WARPING) | (gate > 0) & (
+    (product == gate) | (product == rules.products.upgrade[gate]))
+  return np.flatnonzero((product > 0) & ~with_gates)
 
 
 @functools.cache

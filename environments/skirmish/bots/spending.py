@@ -120,6 +120,8 @@ def _assets(rules: tables.Rules, view: View) -> _Assets:
   free = view.queued < (constants.QUEUE_LENGTH if rules.has_larvae else MOST_QUEUED)
   if rules.has_larvae:
     free = jnp.where(look_up(types.larvae, view.standing), free, view.queued < MOST_QUEUED)
+  if rules.has_warp_gates:  # scripted players train in Gateways only
+    free &= (view.standing != types.warp_gate) & (view.in_training[:, 0] != types.warp_gate)
   counts_as = look_up(types.counts_as, view.standing)
   makes = (counts_as[:, None] == products.producer[:y]) & free[:, None]
   worker = _race_type(rules, types.worker, view.race)

@@ -1,4 +1,4 @@
-"""Games of the large tier, whose structures have add-ons and morph, for tests of production."""
+"""Games of the large tier, with its add-ons, morphs and warp gates, for tests of production."""
 
 import functools
 
@@ -16,7 +16,7 @@ RULES = tables.make_rules(*tables.GAME_CONFIGS["large"])
 TYPES, PRODUCTS, S = RULES.types, RULES.products, RULES.tier.structures
 LOCAL = {name: i for i, name in enumerate(TYPES.names)}
 FUNCTION = {name: i for i, name in enumerate(RULES.functions.names)}
-TERRAN, ZERG = 1, 2  # indices of agent.types.RACES
+TERRAN, ZERG, PROTOSS = 1, 2, 3  # indices of agent.types.RACES
 
 
 @jax.jit
@@ -59,10 +59,11 @@ def put(state, player, slot, name, x, y):
   state.x[player, slot], state.y[player, slot] = x, y
 
 
-def order(state, function, slots, player=0, repeat=1):
-  """The state with a player's command to slots."""
+def order(state, function, slots, player=0, repeat=1, place=(0.0, 0.0)):
+  """The state with a player's command to slots, at a place."""
   given = jax.tree.map(np.array, state.commands)
   given.function[player], given.repeat[player] = FUNCTION[function], repeat
+  given.x[player], given.y[player] = place
   given.selected[player] = np.isin(np.arange(RULES.tier.slots), slots)
   return state._replace(commands=given)
 

@@ -42,7 +42,7 @@ def test_units_without_overrides_have_the_trees_numbers(tree):
   """Read from the source directly, without the functions that write the tables."""
   source = {unit["name"]: unit for unit in tree["Unit"]}
   rows = committed("units.csv")
-  assert len(rows) == 63
+  assert len(rows) == 64
   for name, row in rows.items():
     unit = source[name]
     assert int(row["id"]) == unit["id"]
@@ -76,6 +76,11 @@ def test_the_committed_units_are_those_listed():
   assert spire["plain_requirement"] == den["id"] and den["plain_requirement"] == pool["id"]
   equipped = {name: row["add_on"] for name, row in rows.items() if row["add_on"] != "0"}
   assert equipped == {"Marauder": "37", "SiegeTank": "39", "Banshee": "41"}
+  assert {name: row["upgrade"] for name, row in rows.items() if row["upgrade"] != "0"} == {
+    "WarpGate": "84"}
+  cooldowns = {name: int(row["warp_cooldown"]) / 16 for name, row in rows.items()}
+  assert {name: seconds for name, seconds in cooldowns.items() if seconds} == {
+    "Zealot": 28, "Stalker": 32, "DarkTemplar": 45}
   assert (rows["Zergling"]["minerals"], rows["Zergling"]["brood"]) == ("50", "2")
   assert [rows["Bunker"][f"ground_{column}"] for column in (
     "damage", "attacks", "range", "cooldown")] == ["6", "3", "6", "0.86"]
@@ -83,7 +88,9 @@ def test_the_committed_units_are_those_listed():
 
 def test_the_committed_upgrades_are_those_listed():
   rows, units = committed("upgrades.csv"), committed("units.csv")
-  assert len(rows) == 3 * len(skirmish_tables.LEVELS) + len(skirmish_tables.SINGLE) == 53
+  assert len(rows) == 3 * len(skirmish_tables.LEVELS) + len(skirmish_tables.SINGLE) == 54
+  assert [(row["name"], row["producer"]) for row in rows.values()
+          if row["plain_producer"] == "0"] == [("WarpGateResearch", "72")]
   for line, producer, requirement, effect, amounts in skirmish_tables.LEVELS:
     for level in (1, 2, 3):
       row = rows[f"{line}Level{level}"]

@@ -9,9 +9,10 @@ import pytest
 
 from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.games import dm_environment, live, replays
-from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.interface import action_results, observation
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.play import reasons, view
+from tests.environments.skirmish import technology as tech
 from tests.viewers.games import DEFAULT_RULES, FUNCTION, KIND, RULES
 
 # Texts of which one is in the reason, for the game's own codes.
@@ -72,6 +73,20 @@ def test_reasons_are_sent_for_unavailable_orders_of_own_units(begun):
   assert not set(frame["reasons"]) & set(frame["can"])
   for function in frame["reasons"]:
     assert RULES.functions.capable[function][[KIND["SCV"], KIND["CommandCenter"]]].any()
+
+
+def test_warp_gates_need_research_power_and_an_end_of_the_cooldown():
+  state = tech.start(tech.PROTOSS, {1: ("Gateway", 8.0, 0.0), 2: ("WarpGate", 14.0, 0.0)})
+  observe = jax.jit(functools.partial(observation.observe, tech.RULES))
+
+  def reason(function):
+    seen = jax.tree.map(np.asarray, observe(state, jnp.int32(0))[0])
+    return reasons.reason(tech.RULES, seen, tech.FUNCTION[function])
+
+  assert reason("Morph_WarpGate_quick") == "needs Warp Gate Research"
+  assert reason("TrainWarp_Zealot_pt") == "needs a finished Pylon"
+  tech.put(state, 0, 3, "Pylon", *(state.x[0, 0], state.y[0, 0] + 8.0))
+  assert reason("TrainWarp_Zealot_pt") == "every warp gate cools down"
 
 
 @pytest.mark.slow

@@ -188,14 +188,14 @@ def _report(rules: tables.Rules, state: State) -> Report:
 
 def _placeable(rules: tables.Rules, state: State, player: Array, x: Array, y: Array,
                product: Array) -> Array:
-  """Returns whether structures fit on the ground that a player knows: [PLACEMENTS] bool."""
+  """Whether structures, or units of warp gates, fit as far as a player knows: [PLACEMENTS] bool."""
   ground = placement.known_ground(rules, state)
 
   def one(x, y, product):
     def both(value):
       return jnp.broadcast_to(value, (2,))
 
-    return placement.placeable(rules, state, ground, both(x), both(y), both(product))[player]
+    return placement.fits(rules, state, ground, both(x), both(y), both(product))[player]
 
   return jax.vmap(one)(x, y, product)
 

@@ -20,6 +20,7 @@ _EFFECTS = {6: ("ScannerSweep", constants.SCAN_RADIUS)}
 # Types that the technology tree counts as another one.
 _ALIASES = {
   "OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank", "Lair": "Hatchery",
+  "WarpGate": "Gateway",
   **{f"{producer}{kind}": kind for kind in ("TechLab", "Reactor")
      for producer in ("Barracks", "Factory", "Starport")}}
 _LARVA_SIGHT = 5.0

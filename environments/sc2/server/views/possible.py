@@ -12,6 +12,8 @@ from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import constants, tables
 
+_MAKING = (constants.BUILDING, constants.TRAINING, constants.ATTACHING, constants.WARPING)
+
 
 class _Means(NamedTuple):
   """A player's resources and technology."""
@@ -20,6 +22,7 @@ class _Means(NamedTuple):
   minerals: int
   vespene: int
   food: int  # in halves
+  upgrades: Any  # [U] bool
   products: Any  # [C] int32: the product that each function makes next
 
 
@@ -61,7 +64,7 @@ def _listed(game: Game, kind: int, functions: Iterable[int],
   found: dict[int, bool] = {}
   for function in functions:
     product = int(products[function])
-    several = game.rules.functions.kind[function] == constants.ATTACHING
+    several = game.rules.functions.kind[function] in (constants.ATTACHING, constants.WARPING)
     name = (abilities.product_ability(product) if product and not several
             else abilities.ability(function, kind))
     found.setdefault(name, abilities.needs_target(function))
@@ -78,7 +81,7 @@ def _means(game: Game, player: int) -> _Means:
   used, most = (2 * int(report.player[player, i]) for i in (2, 3))
   return _Means(
     frozenset(standing), int(state.minerals[player]), int(state.vespene[player]), most - used,
-    report.products[player])
+    state.upgrades[player], report.products[player])
 
 
 def _can_make(rules: tables.Rules, means: _Means, product: int, free: bool) -> bool:
@@ -86,6 +89,9 @@ def _can_make(rules: tables.Rules, means: _Means, product: int, free: bool) -> b
   products = rules.products
   required = int(products.requirement[product])
   if not product or (required and required not in means.types):
+    return False
+  upgrade = int(products.upgrade[product]) - len(rules.types.names)
+  if upgrade >= 0 and not means.upgrades[upgrade]:
     return False
   return free or bool(
     means.minerals >= products.minerals[product] and means.vespene >= products.vespene[product]
@@ -111,14 +117,15 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
     return
   kind = int(state.kind[player, slot])
   for function in np.flatnonzero(functions.capable[:, kind]).tolist():
-    if functions.kind[function] in (constants.BUILDING, constants.TRAINING, constants.ATTACHING):
+    if functions.kind[function] in _MAKING:
       product = int(means.products[function])
       if not _is_equipped(game, player, slot, product):
         continue
       if rules.products.larva[product] and (
           game.battlefield.realistic or state.larvae[player, slot] == 0):
         continue
-      room = slot >= s or state.queue[player, slot, -1] == 0
+      alone = functions.kind[function] == constants.WARPING or rules.products.upgrade[product]
+      room = slot >= s or state.queue[player, slot, 0 if alone else -1] == 0
       if room and _can_make(rules, means, product, free):
         yield function
     elif functions.kind[function] == constants.COMMAND:
@@ -129,13 +136,18 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
 
 
 def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:
-  """Whether a slot has the TechLab that a product needs; for an add-on: is idle and has none."""
+  """Whether a slot has the TechLab that a product needs; for an add-on: is idle and has none.
+
+  A structure whose add-on is under construction, or that becomes a warp gate, makes nothing.
+  """
   rules, attached = game.rules, game.frame().report.add_ons
   if slot >= rules.tier.structures or not product:
     return True
   add_on, first = int(attached.kind[player, slot]), int(game.state.queue[player, slot, 0])
   if add_ons.is_add_on(rules, product):
     return not add_on and not first
+  if first and first == rules.types.warp_gate:  # a Gateway morphs, or a gate cools down
+    return False
   finished = add_on if not attached.loops[player, slot] else 0
   return not add_ons.is_add_on(rules, first) and (
     not rules.products.add_on[product] or rules.types.add_on[finished] == constants.TECH_LAB)

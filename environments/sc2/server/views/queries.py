@@ -48,7 +48,8 @@ def _placements(game: Game, player: int,
   places = np.zeros((len(queries), 2), np.float32)
   for i, query in enumerate(queries):
     function = abilities.pick(query.ability_id, True, False)
-    if function is not None and functions.kind[function] == constants.BUILDING:
+    if function is not None and functions.kind[function] in (
+        constants.BUILDING, constants.WARPING):
       products[i] = functions.product[function]
     x, y = game.world.to_skirmish(np.float32(query.target_pos.x), np.float32(query.target_pos.y))
     if abs(x) <= _MOST_COORDINATE and abs(y) <= _MOST_COORDINATE:

@@ -20,6 +20,7 @@ from starleague.environments.sc2.server.game.world import (
   shown_resources,
   shown_start,
 )
+from starleague.environments.skirmish.rules.state.queries import warp_gates
 from starleague.environments.skirmish.rules.state.state import Orders
 from starleague.environments.skirmish.rules.tables import constants, tables
 
@@ -157,9 +158,19 @@ def _in_sight(view: View, owner: int, slots: np.ndarray,
     cloaked = types.cloaked[kind] | np.pad(state.cloaked[owner], (rules.tier.structures, 0))[slots]
     cloak = raw_pb.CloakedAllied if owner == view.player else raw_pb.CloakedDetected
     _add(rows, cloaked, cloak=[cloak] * len(rows))
+  if view.game.battlefield.realistic:  # python-sc2 sends workers to gas structures by this field
+    for i in np.flatnonzero(types.gas[kind]).tolist():
+      rows[i]["vespene_contents"] = _contents_below(view, owner, slots[i])
   buffs = frame.report.own["buff_id_0"][owner, slots].astype(int)
   _add(rows, buffs > 0, buff_ids=[[buff] for buff in vocabulary.BUFFS.ids[buffs].tolist()])
   return rows
+
+
+def _contents_below(view: View, owner: int, slot: int) -> int:
+  """The contents of the resource below a gas structure of a player, as last seen."""
+  state, places = view.frame.state, resource_places(view.game, view.player)
+  far = np.hypot(places[0] - state.x[owner, slot], places[1] - state.y[owner, slot])
+  return int(state.memory.patches[view.player, int(np.argmin(far))])
 
 
 def _add(rows: list[dict[str, Any]], where: np.ndarray, **columns: Sequence[Any]) -> None:
@@ -197,13 +208,14 @@ def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
   verbs = state.orders.verb[player].tolist(), state.next_orders.verb[player].tolist()
   queues, rally = state.queue[player].tolist(), state.rally[player].tolist()
   add_ons = view.frame.report.add_ons.slot[player].tolist()
+  gates = warp_gates(view.game.rules, state)[player].tolist()  # whose queue is their cooldown
   for slot, values in zip(slots.tolist(), rows, strict=True):
     if slot >= tier.unarmed:
       values["weapon_cooldown"] = max(cooldown[slot - tier.unarmed], 0.0)
     if slot < tier.structures:
       if add_ons[slot] >= 0:
         values["add_on_tag"] = int(view.frame.tags[player, add_ons[slot]])
-      if any(queues[slot]):
+      if any(queues[slot]) and not gates[slot]:
         values["orders"] = list(_queue_orders(view, slot))
       if rally[slot]:
         values["rally_targets"] = [raw_pb.RallyTarget(

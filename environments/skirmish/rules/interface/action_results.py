@@ -31,6 +31,7 @@ CANT_TARGET_THAT_UNIT = 36
 COULDNT_ALLOCATE_UNIT = 37
 CANT_FIND_PLACEMENT_LOCATION = 41
 CANT_BUILD_LOCATION_INVALID = 44
+CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE = 52
 CANT_FIND_DROP_OFF = 65
 NO_CARGO_TO_UNLOAD = 74
 TECH_REQUIREMENTS_NOT_MET = 79
@@ -55,6 +56,7 @@ MESSAGES = {
   COULDNT_ALLOCATE_UNIT: "no more of these fit in the game",
   CANT_FIND_PLACEMENT_LOCATION: "no place for it",
   CANT_BUILD_LOCATION_INVALID: "cannot be built there",
+  CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE: "needs the power of a Pylon",
   CANT_FIND_DROP_OFF: "no town hall", NO_CARGO_TO_UNLOAD: "nothing to bring",
   TECH_REQUIREMENTS_NOT_MET: "needs something else first",
   YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT: "no selected unit can",
@@ -99,6 +101,7 @@ def _production_checks(rules: tables.Rules, state: State, function: Array) -> li
   builds, trains = kind == constants.BUILDING, kind == constants.TRAINING
   if rules.has_add_ons:
     builds |= kind == constants.ATTACHING
+  warps = kind == constants.WARPING
   product = pick(next_products(rules, state), function[:, None])[:, 0]
   brood, takes_food = look_up(products.brood, product), look_up(products.takes_food, product)
   used, most = food(rules, state)
@@ -106,6 +109,9 @@ def _production_checks(rules: tables.Rules, state: State, function: Array) -> li
   met = pick(standing, look_up(products.requirement, product)[:, None])[:, 0]
   if rules.has_add_ons:
     met &= pick(standing, look_up(products.add_on, product)[:, None])[:, 0]
+  if rules.has_warp_gates:
+    trains |= warps
+    met &= availability.has_upgrade_for(rules, state, product)
   structure = jnp.where(product < len(rules.types.names), product, 0)
   checks: list[Check] = [
     (~(builds | trains) | (product > 0), CANT_QUEUE_THAT_ORDER),
@@ -119,6 +125,9 @@ def _production_checks(rules: tables.Rules, state: State, function: Array) -> li
   if rules.has_larvae:
     fertile = jnp.any(state.larvae > 0, axis=1)
     checks.append((~trains | ~look_up(products.larva, product) | fertile, NOT_ENOUGH_CHARGES))
+  if rules.has_warp_gates:
+    power = availability.has_power(rules, state)
+    checks += [(~warps | power, CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE), (~warps, COOLDOWN)]
   return [*checks, (~trains, QUEUE_IS_FULL), (~builds, CANT_FIND_PLACEMENT_LOCATION)]
 
 

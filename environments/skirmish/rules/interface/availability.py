@@ -38,6 +38,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   STIM_COST,
   TECH_LAB,
   TRAINING,
+  WARPING,
 )
 
 _REPAIR_MARGIN = 0.5  # hit points: units that lack less are not repaired
@@ -58,6 +59,17 @@ def has_stim(rules: tables.Rules, state: State) -> Array:
 def has_cloaking_field(rules: tables.Rules, state: State) -> Array:
   """Whether the players have researched the Banshee's cloak: [2] bool."""
   return state.upgrades[:, rules.upgrades.names.index("CloakingField")]
+
+
+def has_upgrade_for(rules: tables.Rules, state: State, product: Array) -> Array:
+  """Whether the upgrade that products [2, ...] need, if any, is researched: [2, ...] bool."""
+  gate, y = rules.types.warp_gate, len(rules.types.names)
+  needing = np.flatnonzero(rules.products.upgrade)
+  assert needing.tolist() == ([gate] if gate else [])  # a comparison instead of a look-up
+  if not gate:
+    return jnp.ones(product.shape, bool)
+  researched = state.upgrades[:, rules.products.upgrade[gate] - y]
+  return (product != gate) | researched.reshape(2, *[1] * (product.ndim - 1))
 
 
 def _can_switch_cloak(rules: tables.Rules, state: State, ability: int) -> Array:
@@ -124,16 +136,24 @@ def available(rules: tables.Rules, state: State) -> Array:
   makes = _affordable(rules, state, product)
   executor = _some_capable(rules, executors)
   ok = jnp.where(kind == BUILDING, executor & makes & _has_structure_slot(rules, state), jnp.where(
-    kind == TRAINING,
+    (kind == TRAINING) | (kind == WARPING),
     _has_trainer(rules, state, product) & makes & _has_food(rules, state, product), executor))
   if rules.has_add_ons:
     host = jnp.any(add_ons.can_attach(rules, state), axis=1, keepdims=True)
     room = jnp.any(state.kind[:, :rules.tier.unarmed] == 0, axis=1, keepdims=True)
     ok = jnp.where(kind == ATTACHING, host & makes & room, ok)
+  if rules.has_warp_gates:
+    ok &= has_upgrade_for(rules, state, product)
+    ok &= (kind != WARPING) | has_power(rules, state)[:, None]
   ok = _restrict_abilities(rules, state, ok, executors)
   if rules.has_gas:
     ok = _restrict_gas_structures(rules, state, ok)
   return _restrict_targets(rules, state, ok, executors).at[:, 0].set(True)
+
+
+def has_power(rules: tables.Rules, state: State) -> Array:
+  """Whether the players have a finished Pylon: [2] bool."""
+  return finished_types(rules, state)[:, rules.types.local("Pylon")]
 
 
 def _some_capable(rules: tables.Rules, kind: Array) -> Array:
@@ -168,6 +188,8 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
   space = state.queue[:, :, -1] == 0
   if rules.has_add_ons:
     space &= ~add_ons.attaching(rules, state)
+  if rules.has_warp_gates:
+    space &= ~opening(rules, state)
   trainer = _some_capable(rules, jnp.where(space, standing, 0))
   if rules.has_add_ons:
     lab = add_ons.has_finished(rules, add_ons.add_ons_of(rules, state), TECH_LAB)
@@ -178,6 +200,7 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
   if rules.has_upgrades:
     morphs = (product > 0) & (product < len(rules.types.names)) & (
       look_up(rules.products.brood, product) == 0)
+    morphs |= rules.functions.kind == WARPING
     idle = _some_capable(rules, jnp.where(can_morph(rules, state), standing, 0))
     trainer = jnp.where(morphs, idle, trainer)
   if rules.has_larvae:
@@ -187,11 +210,16 @@ def _has_trainer(rules: tables.Rules, state: State, product: Array) -> Array:
 
 
 def can_morph(rules: tables.Rules, state: State) -> Array:
-  """Structures whose queue allows a morph: [2, S] bool. Larvae hatch beside it."""
+  """Structures whose queue allows a morph or a warp-in: [2, S] bool. Larvae hatch beside it."""
   if not rules.has_hatching_morphs:
     return state.queue[:, :, 0] == 0
   return ~jnp.any((state.queue > 0) & ~look_up(rules.products.larva, state.queue), axis=2) & (
     state.queue[:, :, -1] == 0)
+
+
+def opening(rules: tables.Rules, state: State) -> Array:
+  """Gateways that morph into warp gates, and gates that cool down: [2, S] bool."""
+  return (state.queue[:, :, 0] == rules.types.warp_gate) & rules.has_warp_gates
 
 
 def _built(rules: tables.Rules) -> np.ndarray:

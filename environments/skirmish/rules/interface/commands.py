@@ -42,6 +42,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   RESOURCE,
   RETURN,
   TRAINING,
+  WARPING,
 )
 
 
@@ -49,7 +50,7 @@ class Command(NamedTuple):
   """The players' commands with their targets looked up; [2] each."""
 
   function: Array  # int32, local
-  kind: Array  # int32, constants.OTHER to constants.ABILITY
+  kind: Array  # int32, constants.OTHER to constants.WARPING
   verb: Array  # int32
   ability: Array  # int32
   product: Array  # int32
@@ -66,7 +67,7 @@ class Accepted(NamedTuple):
   """The executed commands other than unit orders."""
 
   command: Command
-  trainers: Array  # [2, S] bool: structures that make the product
+  trainers: Array  # [2, S] bool: structures that make the product; of gates, the first
   hosts: Array  # [2, S] bool: the structure that begins an add-on, at the command's place
   users: Array  # [2, n] bool: slots that use the ability
 
@@ -90,8 +91,10 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   asked &= (refused == 0)[:, None]
   units, verbs = _unit_verbs(rules, state, command, asked)
   rallied = asked[:, :s] & ((command.kind == COMMAND) | (command.ability == RALLY))[:, None]
-  trainers = asked[:, :s] & (command.kind == TRAINING)[:, None] & _takes_more(
-    rules, state, command.product)
+  warps = command.kind == WARPING
+  trainers = asked[:, :s] & ((command.kind == TRAINING) | warps)[:, None] & _takes_more(
+    rules, state, command)
+  placed = rallied | (trainers & warps[:, None])  # a unit appears at the rally point of its gate
   hosts = asked[:, :s] & (command.kind == ATTACHING)[:, None]
   users = asked & (command.kind == ABILITY)[:, None]
   for each in set(rules.functions.ability.tolist()) - {NO_ABILITY, RALLY}:
@@ -102,6 +105,7 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   own_reason = action_results.first_failure([
     (command.kind != TRAINING,
      action_results.queue_reason(rules, state, asked[:, :s], command.product)),
+    (command.kind != WARPING, action_results.COOLDOWN),
     (command.ability == NO_ABILITY,
      action_results.unable_reason(rules, state, command.ability, asked)),
     (command.verb != REPAIR, action_results.REQUIRES_REPAIR_TARGET),
@@ -113,8 +117,8 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
     target=command.target[:, None] * ones, product=command.product[:, None] * ones))
   state = state._replace(
     refused=jnp.where(command.function > 0, refused, state.refused), rally=state.rally | rallied,
-    rally_x=jnp.where(rallied, command.x[:, None], state.rally_x),
-    rally_y=jnp.where(rallied, command.y[:, None], state.rally_y))
+    rally_x=jnp.where(placed, command.x[:, None], state.rally_x),
+    rally_y=jnp.where(placed, command.y[:, None], state.rally_y))
   return state, Accepted(command, trainers, hosts, users)
 
 
@@ -242,13 +246,19 @@ def _checks(rules: tables.Rules, state: State, can: Array, command: Command,
     (pick(can, command.function[:, None])[:, 0],
      action_results.unavailable_reason(rules, state, command.function)),
     (command.exists, gone)]
+  places = (verb == BUILD) | (command.kind == ATTACHING)
+  if rules.has_warp_gates:
+    warps = command.kind == WARPING
+    places |= warps
+    checks.append((~warps | placement.powered(rules, state, command.x, command.y),
+                   action_results.CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE))
   if rules.has_gas:
     checks.append((~command.misses_geyser, action_results.CANT_BUILD_LOCATION_INVALID))
   checks += [
     ((verb != ATTACK_UNIT) | (target_kind == ENEMY), action_results.MUST_TARGET_ENEMY_UNITS),
     ((verb != GATHER) | (target_kind == RESOURCE), action_results.MUST_TARGET_RESOURCES),
     # The check uses what the player knows: hidden obstacles show when the builder arrives.
-    (((verb != BUILD) & (command.kind != ATTACHING)) | placement.placeable(
+    (~places | placement.fits(
       rules, state, placement.known_ground(rules, state), command.x, command.y, command.product),
      action_results.CANT_BUILD_LOCATION_INVALID)]
   if rules.has_verb(REPAIR):
@@ -290,14 +300,18 @@ def _unit_verbs(rules: tables.Rules, state: State, command: Command,
   return units, jnp.where(hidden[:, None], ATTACK, verbs)
 
 
-def _takes_more(rules: tables.Rules, state: State, product: Array) -> Array:
-  """Structures whose queue has room for a product: [2, S] bool."""
+def _takes_more(rules: tables.Rules, state: State, command: Command) -> Array:
+  """Structures whose queue has room for the command's product: [2, S] bool."""
+  product = command.product
   takes = state.queue[:, :, -1] == 0
   if rules.has_add_ons:
     takes &= ~add_ons.attaching(rules, state) & add_ons.equipped(rules, state, product)
   if rules.has_upgrades:
     morphs = (product > 0) & (product < len(rules.types.names)) & (
       look_up(rules.products.brood, product) == 0)
+    morphs |= command.kind == WARPING
+    if rules.has_warp_gates:
+      takes &= ~availability.opening(rules, state)
     takes &= ~morphs[:, None] | availability.can_morph(rules, state)
   if rules.has_larvae:
     takes &= ~look_up(rules.products.larva, product)[:, None] | (state.larvae > 0)

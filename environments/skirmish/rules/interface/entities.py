@@ -20,6 +20,7 @@ from starleague.environments.skirmish.rules.state.queries import (
   max_health,
   resource_positions,
   served_resources,
+  warp_gates,
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
@@ -227,7 +228,10 @@ def _content_columns(rules: tables.Rules, state: State) -> Columns:
 
 
 def _order_columns(rules: tables.Rules, state: State) -> Columns:
-  """Orders of own units and queues of own structures: [2, n] each."""
+  """Orders of own units and queues of own structures: [2, n] each. Warp gates show none."""
+  if rules.has_warp_gates:
+    state = state._replace(
+      queue=jnp.where(warp_gates(rules, state)[:, :, None], 0, state.queue))
   order, queue = _order_functions(rules, state), _queue_functions(rules, state)
   # The vocabulary of the third and later orders has functions that train units only
   # (types.Observation).

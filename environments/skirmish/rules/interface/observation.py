@@ -10,7 +10,11 @@ from starleague.agent import types, vocabulary
 from starleague.environments.skirmish.rules.interface import availability, planes
 from starleague.environments.skirmish.rules.interface.entities import entities
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, to_dense
-from starleague.environments.skirmish.rules.state.queries import present_types, type_counts
+from starleague.environments.skirmish.rules.state.queries import (
+  present_types,
+  type_counts,
+  warp_gates,
+)
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.state.supply import food
 from starleague.environments.skirmish.rules.tables import tables
@@ -86,12 +90,14 @@ def player_columns(rules: tables.Rules, state: State) -> Array:
   takes_food = look_up(types_.takes_food, units)
   zero = jnp.zeros(2)
   larvae = jnp.sum(state.larvae, axis=1) if rules.has_larvae else zero
+  ready = warp_gates(rules, state) & (state.queue[:, :, 0] == 0)
+  gates = jnp.sum(ready, axis=1) if rules.has_warp_gates else zero
   columns = {
     "minerals": state.minerals, "vespene": state.vespene, "food_used": (used + 1) // 2,
     "food_cap": most // 2, "food_army": jnp.sum(fighter * takes_food, axis=1) // 2,
     "food_workers": jnp.sum(worker * takes_food, axis=1) // 2,
     "idle_worker_count": jnp.sum(worker & (state.orders.verb == IDLE), axis=1),
-    "army_count": jnp.sum(fighter, axis=1), "warp_gate_count": zero, "larva_count": larvae}
+    "army_count": jnp.sum(fighter, axis=1), "warp_gate_count": gates, "larva_count": larvae}
   return jnp.stack([columns[name] for name in types.PLAYER_COLUMNS], axis=1).astype(jnp.int32)
 
 

@@ -22,6 +22,7 @@ from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   CREEP_RADIUS,
   PATCH_RADIUS,
+  POWER_RADIUS,
   RACES,
 )
 
@@ -159,6 +160,39 @@ def placeable(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Ar
     needs_creep = (types.race == RACES.index("Zerg")) & ~types.gas & ~types.townhall
     fits &= ~look_up(needs_creep, product) | _on_creep(rules, state, x, y)
   return fits
+
+
+def fits(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
+         product: Array) -> Array:
+  """Whether structures are placeable and units can be warped in: [2] bool.
+
+  Units need passable ground that no obstacle covers, and power.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    ground: `known_ground` or `true_ground`.
+    x: [2] float32, the middle.
+    y: [2].
+    product: [2] int32, local type.
+  """
+  built = placeable(rules, state, ground, x, y, product)
+  if not rules.has_warp_gates:
+    return built
+  radius = look_up(rules.types.radius, product)
+  lands = jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius <= rules.half
+  lands &= _clear(rules, state, ground, x, y, product) & powered(rules, state, x, y)
+  if rules.terrain is not None:
+    lands &= on_terrain(rules, state, rules.terrain.passable, x[:, None], y[:, None])[:, 0]
+  return jnp.where(look_up(rules.types.structure, product), built, lands)
+
+
+def powered(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
+  """Whether places [2] have the power of a player's own finished Pylon: [2] bool."""
+  s = rules.tier.structures
+  pylon = finished_kind(rules, state) == rules.types.local("Pylon")
+  square = squared_distance(x[:, None], y[:, None], state.x[:, :s], state.y[:, :s])
+  return jnp.any(pylon & (square <= POWER_RADIUS ** 2), axis=1)
 
 
 def _clear(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,

@@ -67,6 +67,15 @@ def finished_types(rules: tables.Rules, state: State) -> Array:
   return present | present_types(rules, look_up(rules.types.counts_as, standing))
 
 
+def warp_gates(rules: tables.Rules, state: State) -> Array:
+  """Structures that are warp gates: [2, S] bool. Their queue is their cooldown.
+
+  A warp-in puts the unit into the queue, then the gate itself: it is idle again once it has
+  "morphed" into what it is. The unit appears at the rally point.
+  """
+  return (state.kind[:, :rules.tier.structures] == rules.types.warp_gate) & rules.has_warp_gates
+
+
 def is_cloaked(rules: tables.Rules, state: State) -> Array:
   """Units that only detectors see: [2, M] bool; all False in tiers without cloaking."""
   kind = state.kind[:, rules.tier.structures:]

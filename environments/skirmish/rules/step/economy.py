@@ -5,7 +5,7 @@ import numpy as np
 
 from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick, segment_sum
-from starleague.environments.skirmish.rules.state.queries import finished_kind
+from starleague.environments.skirmish.rules.state.queries import finished_kind, warp_gates
 from starleague.environments.skirmish.rules.state.slots import RallyPoints, Spawns, spawn
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.state.supply import food, free_unit_slots
@@ -21,6 +21,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   REACTOR,
   SPAWNED_LARVAE_LIMIT,
   START_ENERGY,
+  WARP_IN_LOOPS,
 )
 
 _UNLIMITED = 1 << 20
@@ -49,7 +50,7 @@ def _affordable(rules: tables.Rules, state: State, product: Array) -> Array:
 
 
 def train(rules: tables.Rules, state: State, trainers: Array, product: Array) -> State:
-  """Queues the commanded product, as often as commanded and affordable.
+  """Queues the commanded product, as often as commanded and affordable; one of warp gates.
 
   Args:
     rules: the game's constants.
@@ -60,19 +61,24 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
   products = rules.products
   length = jnp.sum(state.queue > 0, axis=2)
   want = jnp.minimum(state.commands.repeat[:, None], QUEUE_LENGTH - length) * trainers
-  larva = look_up(products.larva, product)
+  larva, gate = look_up(products.larva, product), warp_gates(rules, state)
+  most = _affordable(rules, state, product)[:, None]
+  if rules.has_warp_gates:
+    want = jnp.where(gate, jnp.minimum(want, 1), want)
+    most = jnp.where(gate, jnp.minimum(most, 1), most)
   if rules.has_larvae:
     want = jnp.where(larva[:, None], jnp.minimum(want, state.larvae), want)
   before = jnp.cumsum(want, axis=1) - want
-  got = jnp.clip(_affordable(rules, state, product)[:, None] - before, 0, want)
+  got = jnp.clip(most - before, 0, want)
   place = jnp.arange(QUEUE_LENGTH)
   fill = (place >= length[:, :, None]) & (place < (length + got)[:, :, None])
   minerals = look_up(products.minerals, product) * got.sum(axis=1)
   score = state.score._replace(spent=state.score.spent + minerals)
-  state = state._replace(
-    queue=jnp.where(fill, product[:, None, None], state.queue),
-    timers=jnp.where(fill, look_up(products.loops, product)[:, None, None], state.timers),
-    minerals=state.minerals - minerals)
+  queue = jnp.where(fill, product[:, None, None], state.queue)
+  timers = jnp.where(fill, look_up(products.loops, product)[:, None, None], state.timers)
+  if rules.has_warp_gates:
+    queue, timers = _warp_in(rules, product, gate & (got > 0), queue, timers)
+  state = state._replace(queue=queue, timers=timers, minerals=state.minerals - minerals)
   if rules.has_larvae:
     state = state._replace(larvae=state.larvae - got * larva[:, None])
   if rules.has_gas:
@@ -80,6 +86,36 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
     state = state._replace(vespene=state.vespene - vespene)
     score = score._replace(spent_vespene=score.spent_vespene + vespene)
   return state._replace(score=score)
+
+
+def _warp_in(rules: tables.Rules, product: Array, gate: Array, queue: Array,
+             timers: Array) -> tuple[Array, Array]:
+  """The queues with the warp-ins that begin: the unit's, then the rest of the cooldown.
+
+  Args:
+    rules: the game's constants.
+    product: [2] int32, the unit.
+    gate: [2, S] bool, gates that begin one.
+    queue: [2, S, 5] int32.
+    timers: [2, S, 5] int32.
+  """
+  place, gate = jnp.arange(QUEUE_LENGTH), gate[:, :, None]
+  warp_in = -(-WARP_IN_LOOPS // rules.tier.tempo)
+  rest = (look_up(rules.products.warp_cooldown, product) - warp_in)[:, None, None]
+  timers = jnp.where(gate & (place == 0), warp_in, jnp.where(gate & (place == 1), rest, timers))
+  return jnp.where(gate & (place == 1), rules.types.warp_gate, queue), timers
+
+
+def _open_gates(rules: tables.Rules, state: State) -> State:
+  """Begins the morph of idle Gateways into warp gates, by itself as in the real game."""
+  gateway = rules.products.producer[rules.types.warp_gate]
+  upgrade = rules.products.upgrade[rules.types.warp_gate] - len(rules.types.names)
+  begins = (finished_kind(rules, state) == gateway) & (
+    state.queue[:, :, 0] == 0) & state.upgrades[:, upgrade, None]
+  first = begins[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
+  return state._replace(
+    queue=jnp.where(first, rules.types.warp_gate, state.queue),
+    timers=jnp.where(first, rules.products.loops[rules.types.warp_gate], state.timers))
 
 
 def _places_in_line(rules: tables.Rules, queue: Array) -> Array:
@@ -153,7 +189,7 @@ def _complete_upgrades(rules: tables.Rules, state: State, done: Array) -> State:
 
 
 def _morph(rules: tables.Rules, state: State, into: Array) -> State:
-  """Morphs structures into the type that their queue has finished: an Orbital Command or Lair.
+  """Morphs structures into the type that their queue has finished: a Lair, for example.
 
   Args:
     rules: the game's constants.
@@ -167,6 +203,8 @@ def _morph(rules: tables.Rules, state: State, into: Array) -> State:
   state = state._replace(
     kind=state.kind.at[:, :s].set(jnp.where(morphs, into, state.kind[:, :s])),
     score=state.score._replace(structures=state.score.structures - jnp.sum(old_value, axis=1)))
+  if rules.has_warp_gates:
+    state = state._replace(rally=state.rally & (into != types.warp_gate))
   growth = types.health / np.maximum(types.health[types.counts_as], 1)
   if (growth > 1).any():  # the share of health stays
     state = state._replace(health=state.health.at[:, :s].multiply(
@@ -179,7 +217,7 @@ def _morph(rules: tables.Rules, state: State, into: Array) -> State:
 
 
 def _broods(rules: tables.Rules, state: State, done: Array) -> Spawns:
-  """The units of finished products, beside their structure: [2, most * S].
+  """The units of finished products, beside their structure or where it warps: [2, most * S].
 
   Args:
     rules: the game's constants.
@@ -195,6 +233,9 @@ def _broods(rules: tables.Rules, state: State, done: Array) -> Spawns:
   side = state.side[:, None]
   x = [state.x[:, :s] + side * radius * np.cos(angle + _SPAWN_ANGLE * i) for i in range(most)]
   y = [state.y[:, :s] + side * radius * np.sin(angle + _SPAWN_ANGLE * i) for i in range(most)]
+  if rules.has_warp_gates:
+    gate = warp_gates(rules, state)
+    x[0], y[0] = jnp.where(gate, state.rally_x, x[0]), jnp.where(gate, state.rally_y, y[0])
   return Spawns(kind, jnp.concatenate(x, axis=1), jnp.concatenate(y, axis=1))
 
 
@@ -205,6 +246,8 @@ def finish_production(rules: tables.Rules, state: State) -> tuple[State, Spawns]
     The state, and the spawned units and morphed structures, [2, most * S].
   """
   s, y = rules.tier.structures, len(rules.types.names)
+  if rules.has_warp_gates:
+    state = _open_gates(rules, state)
   state, done = _advance_queues(rules, state)
   into = jnp.where((done < y) & (look_up(rules.products.brood, done) == 0), done, 0)
   if rules.has_add_ons:  # an add-on is a structure of its own: its producer does not morph

@@ -22,7 +22,7 @@ LOOPS_PER_SECOND = 16.0  # at "normal" speed, in which the tables give speeds an
 # Kinds of targets.
 NO_TARGET, OWN, ENEMY, RESOURCE = range(4)
 # Kinds of functions.
-OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING = range(6)
+OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING, WARPING = range(7)
 # Kinds of add-ons.
 NO_ADD_ON, TECH_LAB, REACTOR = range(3)
 # Abilities: effects without a unit order.
@@ -37,6 +37,7 @@ LARVA_LOOPS = 176  # 11 seconds
 SPAWNED_LARVAE_LIMIT = 3  # a hatchery with as many larvae spawns no more
 INJECTED_LARVAE = 3
 LARVAE_LIMIT = 19  # of a hatchery, injections included
+WARP_IN_LOOPS = 80  # 5 seconds: a unit's warp-in, the first part of its gate's cooldown
 REFUND = 0.75  # share of its price that a structure cancelled during construction returns
 
 # Mining.
@@ -56,6 +57,7 @@ SAME_PLACE = 1.0  # a gas structure stands on a geyser that is nearer than this
 ADD_ON_OFFSET = (2.5, 0.5)  # from a structure to its add-on: to the right, a little below
 CREEP_RADIUS = 10.0  # around a finished hatchery
 SCAN_RADIUS = 13.0
+POWER_RADIUS = 6.5  # around a finished Pylon
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added
 
 # Abilities.

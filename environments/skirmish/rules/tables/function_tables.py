@@ -33,6 +33,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   STIM,
   TRAINING,
   UNSIEGE,
+  WARPING,
 )
 from starleague.environments.skirmish.rules.tables.tiers import Tier
 from starleague.environments.skirmish.rules.tables.unit_tables import Types, unit_rows, upgrade_rows
@@ -58,6 +59,8 @@ class Products:
   producer: np.ndarray  # int32: the local type that makes it
   requirement: np.ndarray  # int32: the local type that must stand first; 0 is none
   add_on: np.ndarray  # int32: the local type of add-on that its producer must have; 0 is none
+  upgrade: np.ndarray  # int32: the level of an upgrade that must be researched first; 0 is none
+  warp_cooldown: np.ndarray  # int32: game loops between warp-ins of a gate, 0 for the others
   level: np.ndarray  # int32: level in its line of upgrades, from 1; 0 for types
   function: np.ndarray  # int32: the local function that orders it
 
@@ -69,7 +72,7 @@ class Functions:
   names: tuple[str, ...]
   index: np.ndarray  # dense indices of vocabulary.FUNCTIONS
   local: np.ndarray  # [A] int32: local index of a dense one, 0 if the tier does not have it
-  kind: np.ndarray  # OTHER, COMMAND, BUILDING, TRAINING, ABILITY or ATTACHING
+  kind: np.ndarray  # OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING or WARPING
   verb: np.ndarray
   ability: np.ndarray
   product: np.ndarray  # the first product that it makes, 0 for none
@@ -90,6 +93,12 @@ def _products_by_function(tier: Tier, types: Types) -> dict[str, list[int]]:
   return made
 
 
+def _warped(tier: Tier) -> dict[str, int]:
+  """The types that warp gates make, by function; a Gateway makes them with another one."""
+  return {f"TrainWarp_{row['name']}_pt": i for i, row in enumerate(unit_rows(tier), 1)
+          if int(row["warp_cooldown"])}
+
+
 def _is_unit(types: Types, size: int) -> np.ndarray:
   """A mask of units among `size` products: no structures, upgrades or instant morphs."""
   unit = np.arange(size) < len(types.names)
@@ -104,6 +113,7 @@ def make_products(tier: Tier, types: Types) -> Products:
   rows: list[dict[str, str]] = [{}, *units, *upgrades]
   local = {int(row["id"]): i for i, row in enumerate(units, 1)}
   y = len(types.names)
+  levels = {int(row["id"]): y + u for u, row in enumerate(upgrades)}
 
   def column(name):
     return np.array([float(row.get(name, 0) or 0) for row in rows])
@@ -123,15 +133,23 @@ def make_products(tier: Tier, types: Types) -> Products:
     function[products] = c
   return Products(
     minerals=minerals.astype(np.int32), vespene=vespene.astype(np.int32), takes_food=takes_food,
-    loops=np.ceil(column("time") / tier.tempo).astype(np.int32), brood=brood,
+    loops=_loops(tier, column("time")), brood=brood,
     larva=column("larva").astype(bool), producer=related("producer"),
     requirement=related("requirement"), add_on=related("add_on"),
+    upgrade=np.array([levels.get(int(row.get("upgrade", 0)), 0) for row in rows], np.int32),
+    warp_cooldown=_loops(tier, column("warp_cooldown")),
     level=column("level").astype(np.int32), function=function)
+
+
+def _loops(tier: Tier, time: np.ndarray) -> np.ndarray:
+  """Game loops of times in the real game, at the tier's tempo."""
+  return np.ceil(time / tier.tempo).astype(np.int32)
 
 
 def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
   """Makes the functions of a tier: no_op, its commands, then the functions that make products."""
-  made = _products_by_function(tier, types)
+  made, warped = _products_by_function(tier, types), _warped(tier)
+  made |= {name: [product] for name, product in warped.items()}
   names, first = ("no_op", *tier.commands, *made), 1 + len(tier.commands)
   index = np.array([vocabulary.FUNCTIONS.index(name) for name in names], np.int32)
   local = np.zeros(vocabulary.NUM_FUNCTIONS, np.int32)
@@ -142,6 +160,7 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
   built &= types.worker[products.producer[product]]
   kind, verb = np.where(built, BUILDING, TRAINING), np.where(built, BUILD, IDLE)
   kind[types.add_on[np.where(product < len(types.names), product, 0)] > 0] = ATTACHING
+  kind[np.isin(names, list(warped))] = WARPING
   kind[:first] = [OTHER, *(COMMAND if name in tiers.COMMANDS else ABILITY
                            for name in tier.commands)]
   verb[:first] = [IDLE, *(tiers.COMMANDS.get(name, IDLE) for name in tier.commands)]
@@ -173,13 +192,15 @@ def _capable(names: tuple[str, ...], types: Types, products: Products,
   for c, name in enumerate(names):
     if product[c]:
       capable[c, products.producer[products.function == c]] = True
+      capable[c, types.warp_gate] |= products.function[product[c]] != c
     elif name in tiers.COMMANDS:
       capable[c] = _capable_of_command(name, types, trainers)
     elif name in tiers.ABILITIES:
       capable[c] = _capable_of_ability(name, types, products, trainers)
-  # A morphed structure keeps the functions of its original, except that it cannot morph again.
+  # A morphed structure keeps the functions of its original, except that it cannot morph again. A
+  # warp gate keeps none: it neither trains nor has a rally point.
   for morphed, original in enumerate(types.counts_as):
-    if morphed != original:
+    if morphed not in (original, types.warp_gate):
       capable[:, morphed] |= capable[:, original] & (product != morphed)
   capable[:, 0] = False
   return capable

@@ -119,6 +119,11 @@ class Rules:
     """Whether structures with larvae morph: a Lair."""
     return bool((self.types.larvae & self.types.morphed).any())
 
+  @property
+  def has_warp_gates(self) -> bool:
+    """Whether Gateways morph into warp gates."""
+    return self.types.warp_gate > 0
+
   def has(self, ability: int) -> bool:
     """Whether any function uses an ability."""
     return bool((self.functions.ability == ability).any())

@@ -30,7 +30,7 @@ from starleague.environments.skirmish.rules.tables.tiers import Tier
 
 Row = dict[str, str]
 # Types that satisfy the requirements of another one.
-_COUNTS_AS = {"OrbitalCommand": "CommandCenter", "Lair": "Hatchery"}
+_COUNTS_AS = {"OrbitalCommand": "CommandCenter", "Lair": "Hatchery", "WarpGate": "Gateway"}
 _TOWNHALLS = ("CommandCenter", "OrbitalCommand", "Nexus", "Hatchery", "Lair")
 _GAS_STRUCTURES = ("Refinery", "Assimilator", "Extractor")
 _ALWAYS_CLOAKED = ("Observer", "DarkTemplar")
@@ -87,6 +87,11 @@ class Types:
     """Types that structures of another type morph into: [Y] bool."""
     return self.counts_as != np.arange(len(self.names))
 
+  @property
+  def warp_gate(self) -> int:
+    """The local type WarpGate, 0 if the tier does not have it."""
+    return self.local("WarpGate")
+
   def local(self, name: str) -> int:
     """The local index of a type, 0 if the tier does not have it."""
     return self.names.index(name) if name in self.names else 0
@@ -131,11 +136,12 @@ def upgrade_rows(tier: Tier) -> list[Row]:
 
 
 def _of_tier(tier: Tier, row: Row) -> Row:
-  """A row with the producer, requirement, add-on and detection of a tier."""
+  """A row with the producer, requirements, warp-in and detection of a tier."""
   if tier.technology:
     return row
   return {**row, "producer": row.get("plain_producer", row["producer"]),
-          "requirement": row["plain_requirement"], "add_on": "0", "detection": "0"}
+          "requirement": row["plain_requirement"], "add_on": "0", "upgrade": "0",
+          "warp_cooldown": "0", "detection": "0"}
 
 
 def _column(rows: list[Row], name: str, dtype: type = np.float32) -> np.ndarray:

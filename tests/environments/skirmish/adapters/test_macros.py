@@ -54,6 +54,13 @@ def changed(found):
   return np.any(differs, axis=0)
 
 
+def test_warp_gates_are_left_out():
+  """Without the research Gateways stay Gateways, which a macro action can use."""
+  names = macros.names(tables.make_rules(*GAME_CONFIGS["large"]))
+  assert "Train_Zealot_quick" in names and "Build_TechLab_quick" in names
+  assert not [name for name in names if "Warp" in name]
+
+
 def test_masked_in_actions_have_an_effect(found):
   mask, _, later, _ = found
   refused = later.refused[:, :len(NAMES), 0]

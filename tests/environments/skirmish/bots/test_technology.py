@@ -1,4 +1,4 @@
-"""Scripted players of the large tier build the add-ons and the Lair that their plans need."""
+"""Scripted players of the large tier: the add-ons and the Lair that plans need; warp gates."""
 
 import functools
 
@@ -102,6 +102,15 @@ def test_zerg_morph_the_lair_that_a_den_requires():
   assert bought(state, "siege", "Zerg") == ("Morph_Lair_quick", [5])
   state.kind[0, 5] = LOCAL["Lair"]
   assert bought(state, "siege", "Zerg")[0] == "Build_HydraliskDen_pt"
+
+
+def test_protoss_train_in_gateways_beside_warp_gates():
+  structures = {1: ("WarpGate", 9.0, 0.0), 2: ("Gateway", 9.0, 5.0), 3: ("Gateway", 9.0, 10.0),
+                4: ("CyberneticsCore", 0.0, 7.0), 5: ("Pylon", 4.0, 9.0), 6: ("Pylon", -9.0, 9.0)}
+  state = at_work(tech.PROTOSS, structures, {"Probe": 19, "Zealot": 1})
+  state.minerals[:], state.vespene[:] = 250, 0
+  state.queue[0, 2, 0] = LOCAL["Zealot"]
+  assert bought(state, "rush", "Protoss") == ("Train_Zealot_quick", [3])
 
 
 def test_sites_of_structures_with_add_ons_leave_room_for_them():

@@ -10,7 +10,12 @@ import numpy as np
 
 from starleague.environments.skirmish.rules.interface import action_results, availability
 from starleague.environments.skirmish.rules.state import add_ons, orders, placement
-from starleague.environments.skirmish.rules.state.arrays import look_up, pick, squared_distance
+from starleague.environments.skirmish.rules.state.arrays import (
+  first_chosen,
+  look_up,
+  pick,
+  squared_distance,
+)
 from starleague.environments.skirmish.rules.state.queries import (
   is_geyser,
   ready_kind,
@@ -138,8 +143,8 @@ def _attach(rules: tables.Rules, state: State, command: Command,
   s = rules.tier.structures
   attaches = command.kind == ATTACHING
   free = asked[:, :s] & add_ons.can_attach(rules, state)
-  first = free & (jnp.cumsum(free, axis=1) == 1)
-  kind = jnp.sum(jnp.where(first, state.kind[:, :s], 0), axis=1)
+  host = first_chosen(free)
+  kind = jnp.sum(jnp.where(host, state.kind[:, :s], 0), axis=1)
   # The add-ons of a function by their producer: [C, Y].
   products = rules.products
   add_on = np.zeros((len(rules.functions.names), len(rules.types.names)), np.int32)
@@ -147,11 +152,11 @@ def _attach(rules: tables.Rules, state: State, command: Command,
   add_on[products.function[of_type], products.producer[of_type]] = of_type
   product = pick(look_up(add_on, command.function), kind[:, None])[:, 0]
   x, y = add_ons.places(*(
-    jnp.sum(jnp.where(first, values[:, :s], 0.0), axis=1) for values in (state.x, state.y)))
+    jnp.sum(jnp.where(host, values[:, :s], 0.0), axis=1) for values in (state.x, state.y)))
   return command._replace(
     product=jnp.where(attaches, product, command.product),
     x=jnp.where(attaches, x, command.x), y=jnp.where(attaches, y, command.y)), jnp.where(
-      attaches[:, None], jnp.pad(first, ((0, 0), (0, rules.tier.units))), asked)
+      attaches[:, None], jnp.pad(host, ((0, 0), (0, rules.tier.units))), asked)
 
 
 def _resolve(rules: tables.Rules, state: State) -> Command:
@@ -283,7 +288,7 @@ def _unit_verbs(rules: tables.Rules, state: State, command: Command,
   verb, target = command.verb, command.target
   units = asked[:, s:] & ((command.kind == COMMAND) | (command.kind == BUILDING))[:, None]
   # A site takes one builder, the first selected.
-  units &= (verb != BUILD)[:, None] | (jnp.cumsum(units, axis=1) == 1)
+  units &= (verb != BUILD)[:, None] | first_chosen(units)
   if rules.has_verb(REPAIR):
     itself = jnp.arange(s, tier.slots) == target[:, None]
     units &= (verb != REPAIR)[:, None] | ~itself

@@ -42,7 +42,8 @@ def perceive(rules: tables.Rules, state: State) -> State:
   if rules.has_cloaking:
     detected = _in_sight(rules, _detectors(rules, state, viewers), x[:, s:], y[:, s:],
                          look_up(types.radius, kind[:, s:]), hidden[:, s:])
-    seen = seen.at[:, s:].min(detected | ~flip(is_cloaked(rules, state)))
+    seen &= jnp.pad(detected | ~flip(is_cloaked(rules, state)), ((0, 0), (s, 0)),
+                    constant_values=True)
   remembered_place_seen = _in_sight(
     rules, viewers, memory.x, memory.y, look_up(types.radius, memory.kind),
     _on_high_ground(rules, state, memory.x, memory.y))

@@ -30,6 +30,13 @@ def pick(values: Array, index: Array) -> jax.Array:
   return jnp.take_along_axis(values, jnp.maximum(index, 0), axis=1, mode="clip")
 
 
+def first_chosen(chosen: Array) -> jax.Array:
+  """Each player's first chosen place, [2, m] bool: by a minimum, cheaper than a running sum."""
+  place = jnp.arange(chosen.shape[1])
+  return place == jnp.min(  # type: ignore[return-value]
+    jnp.where(chosen, place, chosen.shape[1]), axis=1, keepdims=True)
+
+
 def argmin_rows(values: Array) -> jax.Array:
   """`argmin` over the axis before the last, as two minima: several times as fast on CPUs.
 

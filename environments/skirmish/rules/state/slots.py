@@ -59,8 +59,11 @@ def spawn(rules: tables.Rules, state: State, units: Spawns, rally: RallyPoints) 
   def at_slots(values):
     return jnp.where(born, pick(values, source), 0)
 
+  def of_all(values):  # of structures and units; selecting costs half of updating a slice
+    return jnp.pad(values, ((0, 0), (s, 0)))
+
   def put(values, new):
-    return values.at[:, s:].set(jnp.where(born, new, values[:, s:]))
+    return jnp.where(of_all(born), of_all(new), values)
 
   kind = at_slots(units.kind)
   moves = jnp.where(at_slots(rally.rallied) > 0, MOVE, IDLE)
@@ -70,17 +73,17 @@ def spawn(rules: tables.Rules, state: State, units: Spawns, rally: RallyPoints) 
     kind=put(state.kind, kind), x=put(state.x, at_slots(units.x)),
     y=put(state.y, at_slots(units.y)),
     health=put(state.health, max_health(rules, state, kind)),
-    was_selected=put(state.was_selected, False),
+    was_selected=state.was_selected & ~of_all(born),
     orders=old._replace(
       verb=jnp.where(born, verb, old.verb), x=jnp.where(born, at_slots(rally.x), old.x),
       y=jnp.where(born, at_slots(rally.y), old.y), target=jnp.where(born, -1, old.target)),
     next_orders=state.next_orders._replace(verb=jnp.where(born, IDLE, state.next_orders.verb)),
-    cooldown=state.cooldown.at[:, rules.tier.armed:].set(
-      jnp.where(born, 0.0, state.cooldown[:, rules.tier.armed:])),
+    cooldown=jnp.where(
+      jnp.pad(born, ((0, 0), (rules.tier.armed, 0))), 0.0, state.cooldown),
     trip=jnp.where(born, 0, state.trip), cargo=jnp.where(born, 0, state.cargo))
   if rules.has_shields:
     state = state._replace(shield=put(state.shield, look_up(types.shield, kind)),
-                           calm=put(state.calm, 0))
+                           calm=jnp.where(of_all(born), 0, state.calm))
   if rules.has_energy:
     state = state._replace(energy=put(state.energy, jnp.minimum(
       look_up(types.energy, kind), START_ENERGY)))

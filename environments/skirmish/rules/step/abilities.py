@@ -6,7 +6,7 @@ import numpy as np
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.interface import availability
 from starleague.environments.skirmish.rules.interface.commands import Accepted
-from starleague.environments.skirmish.rules.state.arrays import look_up
+from starleague.environments.skirmish.rules.state.arrays import first_chosen, look_up
 from starleague.environments.skirmish.rules.state.slots import (
   RallyPoints,
   Spawns,
@@ -111,7 +111,7 @@ def _use_energy(rules: tables.Rules, state: State, accepted: Accepted, ability: 
                 cost: float) -> State:
   """Scan, boost or injection, by the first of the users [2, n] bool."""
   tier, command = rules.tier, accepted.command
-  one = users & (jnp.cumsum(users, axis=1) == 1)
+  one = first_chosen(users)
   done = jnp.any(one, axis=1)
   state = state._replace(energy=state.energy - cost * one)
   target = (jnp.arange(tier.structures) == command.target[:, None]) & done[:, None]

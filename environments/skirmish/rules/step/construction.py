@@ -6,7 +6,12 @@ import jax.numpy as jnp
 
 from starleague.environments.skirmish.rules.interface.commands import Accepted
 from starleague.environments.skirmish.rules.state import orders, placement
-from starleague.environments.skirmish.rules.state.arrays import look_up, pick, squared_distance
+from starleague.environments.skirmish.rules.state.arrays import (
+  first_chosen,
+  look_up,
+  pick,
+  squared_distance,
+)
 from starleague.environments.skirmish.rules.state.queries import finished_types
 from starleague.environments.skirmish.rules.state.slots import (
   Spawns,
@@ -62,7 +67,7 @@ def attach(rules: tables.Rules, state: State, accepted: Accepted) -> tuple[State
   product = jnp.where(begins, command.product, 0)
   # The command was checked in this step, and players take no slots from each other.
   empty = state.kind[:, :rules.tier.unarmed] == 0
-  slot = jnp.pad(empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None],
+  slot = jnp.pad(first_chosen(empty) & begins[:, None],
                  ((0, 0), (0, rules.tier.armed)))
   site = Site(command.x, command.y, product, begins, slot)
   state = _begin(rules, state, site)
@@ -111,7 +116,7 @@ def _builders_site(rules: tables.Rules, state: State) -> tuple[Array, Site]:
   reach = look_up(rules.types.radius, order.product) + BUILD_REACH
   apart = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
   ready = (order.verb == BUILD) & (apart <= reach * reach)
-  builder = ready & (jnp.cumsum(ready, axis=1) == 1)
+  builder = first_chosen(ready)
   x = jnp.sum(jnp.where(builder, order.x, 0.0), axis=1)
   y = jnp.sum(jnp.where(builder, order.y, 0.0), axis=1)
   product = jnp.sum(builder * order.product, axis=1)
@@ -122,21 +127,20 @@ def _builders_site(rules: tables.Rules, state: State) -> tuple[Array, Site]:
             & (state.vespene >= look_up(products.vespene, product)) & ((needed == 0) | met)
             & jnp.any(empty, axis=1) & placement.placeable(
               rules, state, placement.true_ground(rules, state), x, y, product))
-  slot = empty & (jnp.cumsum(empty, axis=1) == 1) & begins[:, None]
+  slot = first_chosen(empty) & begins[:, None]
   return builder, Site(x, y, product, begins, slot)
 
 
 def _begin(rules: tables.Rules, state: State, site: Site) -> State:
   """Puts the structures that begin into their slots and charges their price."""
-  tier, types, products, s = rules.tier, rules.types, rules.products, rules.tier.structures
+  tier, types, products = rules.tier, rules.types, rules.products
   slot, product = site.slot, site.product
 
   def put(values, new):
-    return values.at[:, :s].set(jnp.where(slot, new[:, None], values[:, :s]))
+    return jnp.where(jnp.pad(slot, ((0, 0), (0, tier.units))), new[:, None], values)
 
   minerals = jnp.where(site.begins, look_up(products.minerals, product), 0)
   vespene = jnp.where(site.begins, look_up(products.vespene, product), 0)
-  armed = state.cooldown[:, :tier.armed]
   state = state._replace(
     kind=put(state.kind, product), x=put(state.x, site.x), y=put(state.y, site.y),
     health=put(state.health, STARTING_HEALTH * look_up(types.health, product)),
@@ -147,7 +151,8 @@ def _begin(rules: tables.Rules, state: State, site: Site) -> State:
     minerals=state.minerals - minerals, vespene=state.vespene - vespene,
     score=state.score._replace(
       spent=state.score.spent + minerals, spent_vespene=state.score.spent_vespene + vespene),
-    cooldown=state.cooldown.at[:, :tier.armed].set(jnp.where(slot[:, tier.unarmed:], 0.0, armed)))
+    cooldown=jnp.where(
+      jnp.pad(slot[:, tier.unarmed:], ((0, 0), (0, tier.units))), 0.0, state.cooldown))
   if rules.has_shields:
     state = state._replace(
       shield=put(state.shield, STARTING_HEALTH * look_up(types.shield, product)),

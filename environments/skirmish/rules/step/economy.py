@@ -149,8 +149,8 @@ def _advance_queues(rules: tables.Rules, state: State) -> tuple[State, Array]:
     state = state._replace(boosted=jnp.maximum(state.boosted - LOOPS_PER_STEP, 0))
   timers = jnp.where(state.queue > 0, state.timers - runs * pace[:, :, None], 0)
   if rules.has_add_ons:
-    timers = timers.at[:, :, 0].set(jnp.where(
-      add_ons.attaching(rules, state), attached.loops, timers[:, :, 0]))
+    begun = add_ons.attaching(rules, state)[:, :, None] & (jnp.arange(QUEUE_LENGTH) == 0)
+    timers = jnp.where(begun, attached.loops[:, :, None], timers)
   # Finished products beyond the first stay in the queue until the next step.
   ready = runs & (timers <= 0)
   first, some = jnp.argmax(ready, axis=2), jnp.any(ready, axis=2)

@@ -6,6 +6,7 @@ import numpy as np
 from starleague.environments.skirmish.rules.state import orders
 from starleague.environments.skirmish.rules.state.arrays import (
   argmin_rows,
+  first_chosen,
   flip,
   look_up,
   pairwise_squared_distance,
@@ -160,7 +161,7 @@ def _assign(rules: tables.Rules, state: State, assigned: Array) -> tuple[Array, 
   vacant = jnp.where(minerals & served, assigned, tier.units)
   full, open_ = jnp.argmax(crowds, axis=1), jnp.argmin(vacant, axis=1)
   on_full = gathers & (target == full[:, None])
-  moves = on_full & (jnp.cumsum(on_full, axis=1) == 1)
+  moves = first_chosen(on_full)
   moves &= ((jnp.max(crowds, axis=1) > WORKERS_PER_PATCH)
             & (jnp.min(vacant, axis=1) < WORKERS_PER_PATCH))[:, None]
   return jnp.where(moves, open_[:, None], target), moves | lost

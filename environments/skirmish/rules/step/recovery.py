@@ -96,8 +96,9 @@ def _heal(rules: tables.Rules, state: State) -> State:
   cost = amount / HEALTH_PER_ENERGY
   medic = (kind == types.local("Medivac")) & (state.energy[:, s:] >= cost)
   square = pairwise_squared_distance(x, y, x, y)  # patient, medic
-  near = medic[:, None] & hurt[:, :, None] & (square <= HEAL_REACH ** 2)
-  patient, heals = argmin_rows(jnp.where(near, square, jnp.inf)), jnp.any(near, axis=1)
+  # Whether a unit is a medic comes last: XLA would compute its energy again for each pair of units.
+  near = hurt[:, :, None] & (square <= HEAL_REACH ** 2)
+  patient, heals = argmin_rows(jnp.where(near, square, jnp.inf)), medic & jnp.any(near, axis=1)
   medics = segment_sum(jnp.where(heals, patient, -1), jnp.ones_like(x), rules.tier.units)
   healed = jnp.minimum(health + amount * medics, most)
   return state._replace(

@@ -132,7 +132,7 @@ class LeagueClient:
     return self._call("report_many", m.ResultsRequest(list(results), dict(steps or {})))
 
   def set_steps(self, player: str, steps: int) -> None:
-    """Stores the agent steps that a player has learnt from; see `Coordinator.set_steps`."""
+    """Stores the agent steps of a player's policy; see `Coordinator.set_steps`."""
     self._call("set_steps", m.StepsRequest(player, steps))
 
   def progress(self, player: str) -> Progress:

@@ -341,7 +341,7 @@ class Coordinator:
     return int(steps)
 
   def set_steps(self, name: str, steps: int) -> None:
-    """Stores the agent steps that a player has learnt from.
+    """Stores the agent steps that a player's policy has learnt from.
 
     A smaller number than before is accepted without effect: a learner that resumes from an older
     checkpoint counts again from there. The league's progress never decreases.

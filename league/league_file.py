@@ -46,7 +46,7 @@ class Progress(NamedTuple):
   """The progress of a learning player.
 
   Attributes:
-    steps: agent steps learnt from in all.
+    steps: agent steps that the policy has learnt from in all.
     snapshot_steps: `steps` at its last snapshot.
     snapshots: number of its snapshots.
   """

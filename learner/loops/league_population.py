@@ -47,8 +47,8 @@ class Learner(Protocol):
   member: Member | None  # None: the player has no group
 
   @property
-  def steps(self) -> int:
-    """Agent steps learnt from so far."""
+  def policy_steps(self) -> int:
+    """Agent steps that the policy has learnt from."""
 
   def count_decision(self) -> None:
     """Counts a decision."""
@@ -123,7 +123,7 @@ def exploit(learners: Sequence[Learner], client: league.LeagueClient, options: P
     seed: of the run.
   """
   due = [learner for learner in learners if learner.member is not None
-         and learner.steps >= (1 + learner.member.decisions) * options.steps]
+         and learner.policy_steps >= (1 + learner.member.decisions) * options.steps]
   if not due:
     return
   players = client.players()

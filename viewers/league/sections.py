@@ -77,7 +77,7 @@ def key_figures(facts: Facts) -> list[KeyFigure]:
     KeyFigure("players", count(len(facts.players)), f"{len(learners)} of them learn"),
     KeyFigure("snapshots", count(sum(bool(player.parent) for player in facts.players)),
               f"{count(len(facts.resets))} resets"),
-    KeyFigure("agent steps learnt", count(steps), "by all learners")]
+    KeyFigure("agent steps learnt", count(steps), "by all policies")]
   if games:
     found.append(KeyFigure("games", count(games), f"{count(facts.playing)} matches in play"))
   if newest:

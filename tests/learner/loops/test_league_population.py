@@ -70,7 +70,7 @@ def test_factors_are_over_the_nominal_values():
 
 class Learner:
   def __init__(self, name, steps, member):
-    self.name, self.steps, self.member, self.adopted = name, steps, member, []
+    self.name, self.policy_steps, self.member, self.adopted = name, steps, member, []
 
   def count_decision(self):
     self.member = self.member._replace(decisions=self.member.decisions + 1)
@@ -102,6 +102,6 @@ def test_decisions_are_made_when_they_are_due():
   assert not second.adopted and second.member.decisions == 0
   league_population.exploit(learners, client, OPTIONS, 0)  # not yet due again
   assert len(first.adopted) == 1
-  second.steps = 100
+  second.policy_steps = 100
   league_population.exploit(learners, client, OPTIONS, 0)
   assert not second.adopted and second.member.decisions == 1  # the better one goes on

@@ -64,7 +64,6 @@ def train(rules: tables.Rules, state: State, trainers: Array, product: Array) ->
   larva, gate = look_up(products.larva, product), warp_gates(rules, state)
   most = _affordable(rules, state, product)[:, None]
   if rules.has_warp_gates:
-    want = jnp.where(gate, jnp.minimum(want, 1), want)
     most = jnp.where(gate, jnp.minimum(most, 1), most)
   if rules.has_larvae:
     want = jnp.where(larva[:, None], jnp.minimum(want, state.larvae), want)

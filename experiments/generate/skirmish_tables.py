@@ -82,7 +82,8 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   **dict.fromkeys(TECHNOLOGY["Terran"], {"radius": 0.7}),
   "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
-  # The source lacks the cooldowns of warp gates: 28, 32 and 45 s at "normal" speed (Liquipedia).
+  # The source lacks the cooldowns of warp gates. These, 28, 32 and 45 s at "normal" speed, have not
+  # been compared with another one.
   "Zealot": {"warp_cooldown": 448}, "Stalker": {"warp_cooldown": 512},
   "DarkTemplar": {"warp_cooldown": 720},
 }

@@ -14,7 +14,7 @@ import sys
 from absl import flags
 
 from starleague.common.errors import UserError
-from starleague.experiments.configs.ablations import ABLATIONS, Ablation
+from starleague.experiments.configs.ablations import ABLATIONS, Ablation, Arm
 from starleague.experiments.run.ablation import arm_runs, games, report
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
@@ -31,6 +31,8 @@ _IMITATOR = flags.DEFINE_string(
 _UPDATES = flags.DEFINE_integer(
   "updates", None, "Updates of reinforcement learning of each run. Default: the ablation's.",
   lower_bound=1)
+_ARMS = flags.DEFINE_list(
+  "arms", None, "Arms to train and compare, as main,exploiters. Default: all of the ablation.")
 _GAMES = flags.DEFINE_integer(
   "entrant_games", None, "Games of each agent against each scripted player, half from each side. "
   "Default: the ablation's.", lower_bound=2)
@@ -46,12 +48,27 @@ def chosen(name: str) -> Ablation:
     raise UserError(f"ablation {name!r} does not exist; expected one of {', '.join(ABLATIONS)}")
   found = ABLATIONS[name]
   found = found._replace(
-    seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
+    arms=_arms(found), seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
     games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games,
     exploiter_updates=run_flags.EXPLOITER_UPDATES.value or found.exploiter_updates)
   if found.games % 2 or found.match_games % 2:
     raise UserError(f"--entrant_games and --match_games must be even (half from each side), found "
                     f"{found.games} and {found.match_games}")
+  return found
+
+
+def _arms(ablation: Ablation) -> tuple[Arm, ...]:
+  """Returns the arms of the command line in the ablation's order.
+
+  Raises:
+    UserError: an arm does not exist or is named twice, or there are fewer than two.
+  """
+  if _ARMS.value is None:
+    return ablation.arms
+  found = tuple(arm for arm in ablation.arms if arm.name in _ARMS.value)
+  if len(found) < 2 or len(found) != len(_ARMS.value):
+    raise UserError(f"--arms must be two or more of {','.join(arm.name for arm in ablation.arms)}, "
+                    f"each once, found {','.join(_ARMS.value)!r}")
   return found
 
 
@@ -64,7 +81,7 @@ def main(name: str) -> None:
   exploits = arm_runs.make_exploits(ablation, runs)
   every = [*runs, *exploits]
   try:
-    with bar.Bar("training", sum(run.config.learner.updates for run in every), "updates") as shown:
+    with bar.Bar("training", sum(run.budget for run in every), "updates") as shown:
       arm_runs.train(every, imitator, shown.update)
     with bar.Bar("games", games.count_games(ablation, runs), "games") as shown:
       played = games.play_games(ablation, runs, exploits, folder, shown.update)

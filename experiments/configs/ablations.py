@@ -16,7 +16,11 @@ class Arm(NamedTuple):
 
 
 class Ablation(NamedTuple):
-  """An experiment: every arm is trained with every seed for the same number of updates."""
+  """An experiment: every arm is trained with every seed for the same number of updates.
+
+  Those of a league are the updates of all its players together, or with `of_main` those of its main
+  agent: in the paper exploiters have their own TPUs and take nothing from it.
+  """
 
   title: str
   arms: tuple[Arm, ...]
@@ -29,6 +33,7 @@ class Ablation(NamedTuple):
   match_games: int = 60  # of each pair of arms with the same seed
   opening: int = 5  # entries of a build order whose entropy is measured
   league: bool = False  # each run is a league; its first main agent plays the games
+  of_main: bool = False  # the updates are those of the main agent; other players have their own
   exploiters: int = 0  # trained against the main agent of each league when it is frozen
   exploiter_updates: int = 0  # of all of them together
 
@@ -55,7 +60,6 @@ ABLATIONS = {
       Arm("values_first", "values alone for 60 updates", {"learner.value_warm_up": 60}),
     ),
     updates=500),
-  # Equal updates of all players together.
   "figure3_self_play": Ablation(
     title="Multi-agent learning: algorithms (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(
@@ -69,9 +73,10 @@ ABLATIONS = {
     title="Multi-agent learning: composition (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(
       Arm("main", "main agent", {"league.composition": "terran:1:0:0"}),
+      Arm("main_exploiter", "+ main exploiter", {"league.composition": "terran:1:1:0"}),
       Arm("exploiters", "+ main and league exploiters", {"league.composition": "terran:1:1:2"}),
     ),
-    updates=4000, league=True, exploiters=2, exploiter_updates=800),
+    updates=1500, league=True, of_main=True, exploiters=2, exploiter_updates=800),
   "figure3_upgo": Ablation(
     title="Upgoing policy updates (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(

@@ -109,6 +109,7 @@ def _league() -> dict:
     # Players: RACE:MAIN_AGENTS:MAIN_EXPLOITERS:LEAGUE_EXPLOITERS[:FROZEN_MAIN_AGENTS] of each race.
     "composition": "terran:1:1:2",
     "seconds": 1020.0,  # duration of the league, after imitation
+    "main_updates": 0,  # updates of each main agent at which the league ends; 0: no limit
     # How main agents choose opponents: pfsp, the published mixture; fsp, self_play; see
     # starleague.league.matchmaking.
     "matchmaking": "pfsp",

@@ -10,7 +10,7 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from absl import logging
@@ -19,6 +19,7 @@ from starleague import league
 from starleague.common import compiling, progress, results, run_files, stopping
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import sampler, transport
+from starleague.league import players as league_players
 from starleague.league.run_copy import RunCopy
 from starleague.learner import prefetch, train_state, update
 from starleague.learner.loops import chief, league_population, reinforcement_setup
@@ -252,7 +253,8 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
   with contextlib.suppress(transport.StoppedError), contextlib.ExitStack() as stack:
     for learner in learners:
       learner.open(stack, stop)
-    _take_turns(learners, client, options, process.run_dir, stop, report)
+    mains = {player.name for player in players if player.kind == league_players.MAIN}
+    _take_turns(learners, client, options, process.run_dir, stop, report, mains)
     for learner in learners:  # their threads end together
       learner.end_batches()
   for learner in learners:
@@ -278,10 +280,11 @@ def _report(process: LearnerProcess, updates: int, learnt: int, rate: float) -> 
 
 def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
                 options: ReinforcementOptions, run_dir: pathlib.Path, stop: threading.Event,
-                report: Callable[[int, int, float], None] | None) -> None:
+                report: Callable[[int, int, float], None] | None,
+                mains: Collection[str] = ()) -> None:
   """Updates whichever player has a batch, until time or updates are over or `stop` is set.
 
-  The time counts from the first update: before it actors compile.
+  The time counts from the first update: before it actors compile. `mains` are main agents.
   """
   before = max(learner.trained for learner in learners)
   asked = arrived = time.monotonic()
@@ -312,10 +315,19 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
       if not ready.advance():
         return
       arrived = time.monotonic()
-      if 0 < options.updates <= sum(learner.step for learner in learners):
+      if _have_updates(learners, options, mains):
         return
     elif now - arrived > options.timeout_s:
       raise transport.StarvedError(
         f"no player had a batch within {options.timeout_s:.0f} s: check that actors run.")
     else:
       stop.wait(IDLE_S)
+
+
+def _have_updates(learners: Sequence[PlayerLearner], options: ReinforcementOptions,
+                  mains: Collection[str]) -> bool:
+  """Whether all players together, or each main agent, have the updates that end the league."""
+  if 0 < options.updates <= sum(learner.step for learner in learners):
+    return True
+  steps = [learner.step for learner in learners if learner.name in mains]
+  return bool(steps) and 0 < options.main_updates <= min(steps)

@@ -67,6 +67,7 @@ class ReinforcementOptions:
     max_norm: of gradients; 0: no clipping.
     opponent_values: whether the value functions observe the opponent.
     updates: most updates, over all players of a league; 0: no limit.
+    main_updates: of each main agent, which end a league; 0: no limit.
     value_warm_up: updates in which only the value functions learn.
     publish_interval_s: between two publications of the parameters.
     checkpoint_interval_s: between two checkpoints.
@@ -94,6 +95,7 @@ class ReinforcementOptions:
   max_norm: float
   opponent_values: bool
   updates: int
+  main_updates: int
   value_warm_up: int
   publish_interval_s: float
   checkpoint_interval_s: float

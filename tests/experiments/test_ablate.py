@@ -64,9 +64,10 @@ def test_the_command_line_changes_seeds_and_sizes():
   before = ablations.ABLATIONS["figure3_league"]
   with flagsaver.flagsaver():
     flags.FLAGS(["ablate", "--seeds=4,2,4", "--updates=7", "--exploiter_updates=5",
-                 "--match_games=6", "--entrant_games=8"])
+                 "--match_games=6", "--entrant_games=8", "--arms=exploiters,main"])
     assert ablate.chosen("figure3_league") == before._replace(
-      seeds=(4, 2), updates=7, exploiter_updates=5, match_games=6, games=8)
+      arms=(before.arms[0], before.arms[2]), seeds=(4, 2), updates=7, exploiter_updates=5,
+      match_games=6, games=8)
   with flagsaver.flagsaver():
     flags.FLAGS(["ablate"])
     assert ablate.chosen("figure3_league") == before
@@ -78,6 +79,10 @@ def test_the_command_line_changes_seeds_and_sizes():
   (["figure3_human_data", "--seeds=1,x"], "--seeds must be integers, as 0,1,2, found '1,x'"),
   (["figure3_human_data", "--entrant_games=3"], "must be even"),
   (["figure3_human_data", "--updates=0"], "--updates"),
+  (["figure3_league", "--arms=main,nobody"],
+   "--arms must be two or more of main,main_exploiter,exploiters, each once, found 'main,nobody'"),
+  (["figure3_league", "--arms=main,main"], "each once, found 'main,main'"),
+  (["figure3_league", "--arms=main"], "found 'main'"),
   (["figure3_league", "--exploiter_updates=0"], "--exploiter_updates"),
   (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
   (["figure3_human_data", "--config.preset=huge"], "'huge'"),

@@ -13,7 +13,7 @@ from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
@@ -37,18 +37,35 @@ class Run(NamedTuple):
   target: "Run | None" = None  # the run whose frozen agent is exploited
 
   @property
-  def updates(self) -> int:
+  def all_updates(self) -> int:
     """Updates behind the newest checkpoint; of a league, of all players together."""
-    preset, folders = agent_config.preset(self.config.preset), [self.path / run_files.CHECKPOINTS]
-    if self.league:
-      folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
-    return sum(max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
-               for folder in folders if folder.is_dir())
+    return sum(self._newest().values())
+
+  @property
+  def updates(self) -> int:
+    """Those of the updates that the budget counts."""
+    newest = self._newest()
+    if not self.config.league.main_updates:
+      return sum(newest.values())
+    return min(newest.get(name, 0) for name in compositions.main_agents(self.config))
+
+  @property
+  def budget(self) -> int:
+    """The updates of the ablation."""
+    return self.config.league.main_updates or self.config.learner.updates
 
   @property
   def finished(self) -> bool:
     """Whether it has the updates of the ablation."""
-    return self.updates >= self.config.learner.updates
+    return self.updates >= self.budget
+
+  def _newest(self) -> dict[str, int]:
+    """Returns the updates behind the newest checkpoint of each player, or of the agent."""
+    preset, folders = agent_config.preset(self.config.preset), [self.path / run_files.CHECKPOINTS]
+    if self.league:
+      folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
+    return {folder.parent.name: max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
+            for folder in folders if folder.is_dir()}
 
 
 def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]],
@@ -66,7 +83,9 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
-              **arm.overrides, "seed": seed, "learner.updates": ablation.updates}
+              **arm.overrides, "seed": seed,
+              "learner.updates": 0 if ablation.of_main else ablation.updates,
+              "league.main_updates": ablation.updates if ablation.of_main else 0}
     config = settings.complete(load(values.get("init")), values)
     return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
@@ -156,8 +175,8 @@ def train(runs: Sequence[Run], imitator: pathlib.Path | None, report: Report) ->
       if not run.finished:
         raise UserError(
           f"{run.path} ended after {run.updates} updates, expected "
-          f"{run.config.learner.updates}; raise config key 'seconds', or see its logs")
-    before += run.config.learner.updates
+          f"{run.budget}; raise config key 'seconds', or see its logs")
+    before += run.budget
     report(before, run.path.name)
 
 

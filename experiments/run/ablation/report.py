@@ -77,6 +77,17 @@ def _learning(ablation: Ablation, runs: Sequence[Run]) -> list[Measure]:
           Measure("thousand steps learnt to a score of 50%", 0, steps)]
 
 
+def _budget(ablation: Ablation, runs: Sequence[Run]) -> str:
+  """Returns the updates of the arms; those of exploiters come on top of a main agent's."""
+  if not ablation.of_main:
+    return f"{ablation.updates} updates of reinforcement learning for each arm"
+  totals = "; ".join(
+    f"{arm.title}: {np.mean([run.all_updates for run in runs if run.arm == arm]):.0f}"
+    for arm in ablation.arms)
+  return (f"{ablation.updates} updates of reinforcement learning of the main agent in each arm "
+          f"(all players together, means: {totals})")
+
+
 def titles_of(games: AblationGames) -> dict[str, str]:
   """Returns the title of each kind of agent."""
   return {entrant.kind: entrant.run.arm.title + (", z shown" if entrant.shows_z else "")
@@ -111,9 +122,8 @@ def write(ablation: Ablation, runs: Sequence[Run], games: AblationGames,
   panels = [panel(measure, titles) for measure in found]
   rows = steps(found, kinds)
   lines = [f"**{ablation.title}**", "", *table(panels), "", *step_table(rows, titles)]
-  about = (f"{ablation.updates} updates of reinforcement learning for each arm, seeds "
-           f"{', '.join(map(str, ablation.seeds))}. Bars: means over the seeds with 95% t "
-           "intervals; dots: seeds.")
+  about = (f"{_budget(ablation, runs)}, seeds {', '.join(map(str, ablation.seeds))}. Bars: means "
+           "over the seeds with 95% t intervals; dots: seeds.")
   document = {
     "title": ablation.title, "updates": ablation.updates, "seeds": list(ablation.seeds),
     "arms": {arm.name: {"title": arm.title, "overrides": dict(arm.overrides)}

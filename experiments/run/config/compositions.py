@@ -31,6 +31,12 @@ def parse(entries: Sequence[str]) -> list[players.Player]:
   return found
 
 
+def main_agents(config: ml_collections.ConfigDict) -> list[str]:
+  """Returns the names of the learning main agents of a run's league."""
+  return [player.name for player in parse(config.league.composition.split(","))
+          if player.learns and player.kind == players.MAIN]
+
+
 def learners(config: ml_collections.ConfigDict) -> list[str]:
   """Returns the names of the learning players of a run's league."""
   return [player.name for player in parse(config.league.composition.split(",")) if player.learns]

@@ -54,6 +54,7 @@ RANGES = {
   "actor.pseudo_probability": _FRACTION,
   "actor.pseudo_scale": _COST,
   "league.seconds": SECONDS,
+  "league.main_updates": Range(0, MAX_INT),
   "league.snapshot_steps": _POSITIVE,
   "league.timeout_steps": _POSITIVE,
   "league.places": Range(2, MAX_INT),

@@ -180,6 +180,10 @@ def _check_cluster(config: ml_collections.ConfigDict) -> None:
   if config.cluster.learners not in LEARNERS:
     raise SettingsError(f"config key 'cluster.learners' must be one of {', '.join(LEARNERS)}, "
                         f"found {config.cluster.learners!r}.")
+  if config.league.main_updates and config.cluster.learners != ONE:
+    raise SettingsError(
+      f"config key 'cluster.learners' must be {ONE!r} if 'league.main_updates' is above 0, "
+      f"found {config.cluster.learners!r}: one process counts the updates of all players.")
 
 
 def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:

@@ -75,8 +75,9 @@ def reinforcement_options(config: ml_collections.ConfigDict) -> ReinforcementOpt
   """Returns the options of reinforcement learning; those of `config.learner` by their names."""
   return ReinforcementOptions(
     weights=rl_weights(config), seed=config.seed, seconds=config.seconds,
-    league_seconds=config.league.seconds, unroll_length=config.unroll_length,
-    timeout_s=config.data.timeout_s, population=populations.of_league(config),
+    league_seconds=config.league.seconds, main_updates=config.league.main_updates,
+    unroll_length=config.unroll_length, timeout_s=config.data.timeout_s,
+    population=populations.of_league(config),
     **_by_name(config.learner, ReinforcementOptions))
 
 

@@ -21,9 +21,9 @@ def check(config: ml_collections.ConfigDict) -> None:
 
   Raises:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
-      the composition is invalid, has no player that learns or races that the games lack, or chunks
-      do not divide the actors' batches. An objective or a matchmaking of a player's own, or the
-      population, is invalid.
+      the composition is invalid, has no player that learns, no main agent whose updates end the
+      league, or races that the games lack, or chunks do not divide the actors' batches. An
+      objective or a matchmaking of a player's own, or the population, is invalid.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
@@ -62,6 +62,11 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       f"config key 'league.composition' has no player that learns, found "
       f"{config.league.composition!r}.")
+  if config.league.main_updates and not any(
+      player.learns and player.kind == players.MAIN for player in found):
+    raise settings.SettingsError(
+      "config key 'league.composition' must have a main agent that learns if "
+      f"'league.main_updates' is above 0, found {config.league.composition!r}.")
   key, races = registry.game_of(config).races(config)
   missing = sorted({player.race for player in found} - set(races))
   if missing:

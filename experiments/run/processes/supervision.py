@@ -23,9 +23,9 @@ DISPLAY_INTERVAL_S = 1.0
 DEADLINE_S = 60.0
 # Keys that may change when a run is resumed, beside those of the group `cluster`.
 _CHANGEABLE = (
-  "seconds", "league.seconds", "learner.updates", "imitation.seconds", "imitation.epochs",
-  "imitation.fine_tune_seconds", "imitation.fine_tune_epochs", "evaluation.games",
-  "evaluation.temperature", "learner.wandb", "offline.updates")
+  "seconds", "league.seconds", "league.main_updates", "learner.updates", "imitation.seconds",
+  "imitation.epochs", "imitation.fine_tune_seconds", "imitation.fine_tune_epochs",
+  "evaluation.games", "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
 def run_dir_of(runs_dir: str, run: str) -> pathlib.Path:

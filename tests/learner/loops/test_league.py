@@ -36,11 +36,26 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
       self.step += 1
       return True
 
-  players = [Player(step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
-             for step in (5, 3)]
+  players = [Player(name=f"{step}", step=step, steps=0, trained=0.0,
+                    batches=SimpleNamespace(ready=True)) for step in (5, 3)]
   options = reinforcement_options(updates=12)
   league._take_turns(players, None, options, tmp_path, threading.Event(), None)
   assert [player.step for player in players] == [6, 6]
+
+
+def test_turns_end_at_the_updates_of_the_main_agent(tmp_path):
+  """Resumed at 5 updates of the main agent and 3 of its exploiter, which catches up first."""
+  class Player(SimpleNamespace):
+    def advance(self):
+      self.step += 1
+      return True
+
+  players = [Player(name=name, step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
+             for name, step in (("main", 5), ("exploiter", 3))]
+  options = reinforcement_options(main_updates=8)
+  league._take_turns(
+    players, None, options, tmp_path, threading.Event(), None, mains={"main"})
+  assert [player.step for player in players] == [8, 7]
 
 
 def test_turns_end_when_the_data_do(tmp_path):
@@ -91,7 +106,7 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
     def execute_orders(self, client):
       pass
 
-  player = Player(step=0, steps=0, trained=0.0)
+  player = Player(name="main", step=0, steps=0, trained=0.0)
   options = reinforcement_options(league_seconds=50.0)
   league._take_turns([player], None, options, tmp_path, stop, None)
   assert now[0] == 150.0 and player.trained == 50.0

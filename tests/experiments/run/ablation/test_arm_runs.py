@@ -92,9 +92,9 @@ def test_the_command_line_of_a_run_gives_its_config(ablation, tmp_path):
 
 
 def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
-  ablation = ABLATIONS["figure3_league"]
+  ablation = ABLATIONS["figure3_league"]._replace(updates=4000, of_main=False)
   run = arm_runs.make_runs(ablation, load, {}, tmp_path)[1]
-  assert run.updates == 0 and run.config.learner.updates == 4000
+  assert run.updates == 0 and run.budget == run.config.learner.updates == 4000
   for player, steps in (("terran-main-0", (100, 2500)), ("terran-main_exploiter-0", (1499,))):
     for step in steps:
       (run_files.learner_dir(run.path, player) / run_files.CHECKPOINTS / f"{step:012d}").mkdir(
@@ -102,16 +102,29 @@ def test_updates_of_a_league_are_those_of_all_its_players(tmp_path):
   assert run.updates == 3999 and not run.finished
 
 
+def test_updates_of_a_main_agent_exclude_those_of_exploiters(tmp_path):
+  run = arm_runs.make_runs(ABLATIONS["figure3_league"], load, {}, tmp_path)[2]
+  assert run.arm.name == "exploiters" and run.config.learner.updates == 0
+  assert run.updates == 0 and run.budget == run.config.league.main_updates == 1500
+  for player, step in (("terran-main-0", 1499), ("terran-league_exploiter-1", 1600)):
+    (run_files.learner_dir(run.path, player) / run_files.CHECKPOINTS / f"{step:012d}").mkdir(
+      parents=True)
+  assert (run.updates, run.all_updates, run.finished) == (1499, 3099, False)
+  main = run_files.learner_dir(run.path, "terran-main-0")
+  (main / run_files.CHECKPOINTS / f"{1500:012d}").mkdir()
+  assert run.finished
+
+
 def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
   ablation = ABLATIONS["figure3_league"]._replace(seeds=(3,))
   runs = arm_runs.make_runs(ablation, load, {}, tmp_path)
   exploits = arm_runs.make_exploits(ablation, runs)
   assert [run.path.name for run in exploits] == [
-    "main_3_exploited_4000", "exploiters_3_exploited_4000"]
+    "main_3_exploited_1500", "main_exploiter_3_exploited_1500", "exploiters_3_exploited_1500"]
   for run, exploit in zip(runs, exploits, strict=True):
     assert exploit.target is run and exploit.league and exploit.config.seed == 3
     assert exploit.config.league.composition == "terran:0:0:2:1"
-    assert exploit.config.learner.updates == ablation.exploiter_updates == 800
+    assert exploit.config.learner.updates == exploit.budget == ablation.exploiter_updates == 800
   assert exploits[0].config.to_dict() == exploits[1].config.to_dict()
   assert arm_runs.make_exploits(ABLATIONS["figure3_upgo"], runs) == []
 

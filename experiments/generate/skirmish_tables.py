@@ -42,7 +42,8 @@ TECHNOLOGY = {
   "Terran": (
     "BarracksTechLab", "FactoryTechLab", "StarportTechLab", "BarracksReactor", "FactoryReactor",
     "StarportReactor"),
-  "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine", "WarpGate"),
+  "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine", "WarpGate", "WarpPrism",
+              "WarpPrismPhasing"),
   "Zerg": ("Lair",),
 }
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
@@ -52,6 +53,7 @@ TRAINERS = {
   "VikingFighter": "Starport", "Banshee": "Starport", "Probe": "Nexus", "Zealot": "Gateway",
   "Stalker": "Gateway", "Immortal": "RoboticsFacility", "VoidRay": "Stargate",
   "Phoenix": "Stargate", "Observer": "RoboticsFacility", "DarkTemplar": "Gateway",
+  "WarpPrism": "RoboticsFacility",
   "Queen": "Hatchery",
   **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
 LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
@@ -60,6 +62,7 @@ MORPHS = {  # by type, the type it morphs from and the function
   "SiegeTankSieged": ("SiegeTank", "Morph_SiegeMode_quick"),
   "Lair": ("Hatchery", "Morph_Lair_quick"),
   "WarpGate": ("Gateway", "Morph_WarpGate_quick"),
+  "WarpPrismPhasing": ("WarpPrism", "Morph_WarpPrismPhasingMode_quick"),
   **{f"{producer}{name}": (producer, f"Build_{name}_quick")
      for name in ("TechLab", "Reactor") for producer in ("Barracks", "Factory", "Starport")},
 }
@@ -106,7 +109,8 @@ LEVELS = (
   ("ProtossShields", "Forge", "Forge", "shield",
    " ".join(f"{name}:1" for name in (*UNITS["Protoss"], *TECHNOLOGY["Protoss"]))),
   ("ProtossAirWeapons", "CyberneticsCore", "Stargate", "damage", "VoidRay:1 Phoenix:1"),
-  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour", "VoidRay:1 Phoenix:1 Observer:1"),
+  ("ProtossAirArmors", "CyberneticsCore", "Stargate", "armour",
+   "VoidRay:1 Phoenix:1 Observer:1 WarpPrism:1 WarpPrismPhasing:1"),
   ("ZergMeleeWeapons", "EvolutionChamber", "EvolutionChamber", "damage", "Zergling:1"),
   ("ZergMissileWeapons", "EvolutionChamber", "EvolutionChamber", "damage",
    "Roach:2 Hydralisk:1 Queen:1"),
@@ -156,7 +160,8 @@ UNIT_COLUMNS = (
   *(f"{target}_{column}" for target in ("ground", "air")
     for column in ("damage", "attacks", "bonus", "bonus_against", "range", "cooldown")),
   "line", "splash", "brood", "larva", "function", "producer", "requirement",
-  "add_on", "upgrade", "warp_cooldown", "detection", "plain_requirement", "technology")
+  "add_on", "upgrade", "warp_cooldown", "detection", "cargo_size", "cargo_space",
+  "plain_requirement", "technology")
 UPGRADE_COLUMNS = ("id", "name", "race", "line", "level", "minerals", "vespene", "time",
                    "function", "producer", "requirement", "effect", "amounts",
                    "plain_producer", "plain_requirement")
@@ -220,7 +225,9 @@ def unit_rows(tree: Mapping) -> list[list]:
         changed.get("line", 0), changed.get("splash", 0), changed.get("brood", 1),
         int(name in LARVAE_BECOME), function, units[producer]["id"], requirement, equipped,
         _required(tree, source, unit["id"], "upgrade"), changed.get("warp_cooldown", 0),
-        _number(unit.get("detection_range", 0)), plain, int(name in TECHNOLOGY[race])])
+        _number(unit.get("detection_range", 0)), unit.get("cargo_size", 0),
+        0 if unit["is_structure"] else unit.get("cargo_capacity", 0), plain,
+        int(name in TECHNOLOGY[race])])
   return rows
 
 

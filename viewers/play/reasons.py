@@ -15,7 +15,8 @@ NOT_POSSIBLE = "not possible now"
 _VERB_REASONS = {
   constants.ATTACK_UNIT: "no enemy is known", constants.GATHER: "no resource is known",
   constants.RETURN: "no worker carries anything, or no town hall stands",
-  constants.REPAIR: "nothing to repair"}
+  constants.REPAIR: "nothing to repair", constants.UNLOAD: "nobody is aboard",
+  constants.LOAD: "no transport has room, or no unit can board"}
 _ABILITY_REASONS = {
   constants.INJECT: "no hatchery can take an injection",
   constants.CANCEL: "nothing is under construction",

@@ -18,7 +18,7 @@ from starleague.environments.skirmish.rules.interface.entities import EntityRows
 from starleague.environments.skirmish.rules.state.arrays import look_up
 from starleague.environments.skirmish.rules.state.queries import both_halves, resource_positions
 from starleague.environments.skirmish.rules.state.state import State
-from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 Array = jax.Array | np.ndarray
 
@@ -100,8 +100,9 @@ def make_frames(rules: tables.Rules, states: State, derived: Derived) -> Frames:
   shield = states.shield if rules.has_shields else np.zeros_like(states.health)
   scan = np.stack([_place(rules, states.scan_x), _place(rules, states.scan_y),
                    _clipped(states.scan_loops, np.uint16)], axis=-1)
+  x, y = _shown(rules, states)
   return Frames(
-    kind=_clipped(states.kind, np.uint8), x=_place(rules, states.x), y=_place(rules, states.y),
+    kind=_clipped(states.kind, np.uint8), x=_place(rules, x), y=_place(rules, y),
     health=_clipped(np.ceil(states.health), np.uint16),
     shield=_clipped(np.ceil(shield), np.uint16), flags=_flags(rules, states),
     built=_percent(rules, states.unfinished, states.kind[..., :s]),
@@ -110,6 +111,16 @@ def make_frames(rules: tables.Rules, states: State, derived: Derived) -> Frames:
     visible=np.asarray(memory.visible), known_kind=_clipped(memory.kind, np.uint8),
     known_x=_place(rules, memory.x), known_y=_place(rules, memory.y),
     known_patches=_clipped(memory.patches, np.uint16), scan=scan)
+
+
+def _shown(rules: tables.Rules, states: State) -> tuple[np.ndarray, np.ndarray]:
+  """Returns the places of slots, [T, 2, n] each: passengers are where their transport is."""
+  target, s = np.asarray(states.orders.target), rules.tier.structures
+  verb = np.asarray(states.orders.verb)
+  carrier = np.broadcast_to(np.arange(rules.tier.slots), states.kind.shape).copy()
+  carrier[..., s:] = np.where(verb == constants.ABOARD, target, carrier[..., s:])
+  return (np.take_along_axis(np.asarray(states.x), carrier, axis=2),
+          np.take_along_axis(np.asarray(states.y), carrier, axis=2))
 
 
 def _flags(rules: tables.Rules, states: State) -> np.ndarray:

@@ -65,11 +65,15 @@ class _Army(NamedTuple):
 
 
 def products_of(rules: tables.Rules) -> np.ndarray:
-  """Returns the local functions that make something, in order, except those of warp gates."""
+  """Returns the local functions that make something, in order.
+
+  Those of warp gates and Warp Prisms, which other actions would have to use, are left out.
+  """
   product, gate = rules.functions.product, rules.types.warp_gate
-  with_gates = (rules.functions.kind == constants.WARPING) | (gate > 0) & (
-    (product == gate) | (product == rules.products.upgrade[gate]))
-  return np.flatnonzero((product > 0) & ~with_gates)
+  unused = (rules.functions.kind == constants.WARPING) | (gate > 0) & (
+    (product == gate) | (product == rules.products.upgrade[gate])
+    | (product == rules.types.local("WarpPrism")))
+  return np.flatnonzero((product > 0) & ~unused)
 
 
 @functools.cache

@@ -27,6 +27,7 @@ from starleague.environments.skirmish.rules.step import (
   mining,
   movement,
   recovery,
+  transport,
 )
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_STEP, TICKS_PER_STEP
@@ -71,13 +72,16 @@ def step(rules: tables.Rules, state: State) -> State:
   for _ in range(TICKS_PER_STEP):
     state = combat.tick(rules, state, plan)
   state = recovery.recover(rules, state)
+  ended: Array | bool = False
+  if rules.has_transports:
+    state, ended = transport.transfer(rules, state)
   state = combat.remove_dead(rules, state)
   if rules.has_add_ons:
     state = add_ons.link(rules, state)
   state = movement.separate_units(rules, state)
   state = state._replace(loop=state.loop + LOOPS_PER_STEP)
   state = perception.perceive(rules, state)
-  state = combat.complete_orders(rules, state, plan)
+  state = combat.complete_orders(rules, state, plan, ended)
   state = accounting.count_idle_time(rules, state)
   return state._replace(winner=accounting.winner(rules, state))
 

@@ -1,4 +1,4 @@
-"""Games of the large tier, with its add-ons, morphs and warp gates, for tests of production."""
+"""Games of the large tier, with its add-ons, morphs, warp gates and transports, for tests."""
 
 import functools
 
@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from starleague.environments.skirmish.rules import environment
 from starleague.environments.skirmish.rules.interface import availability, commands
 from starleague.environments.skirmish.rules.state.slots import Spawns
 from starleague.environments.skirmish.rules.step import abilities, construction, economy
@@ -59,11 +60,13 @@ def put(state, player, slot, name, x, y):
   state.x[player, slot], state.y[player, slot] = x, y
 
 
-def order(state, function, slots, player=0, repeat=1, place=(0.0, 0.0)):
-  """The state with a player's command to slots, at a place."""
+def order(state, function, slots, player=0, repeat=1, place=(0.0, 0.0), own=None):
+  """The state with a player's command to slots, at a place or at an own slot."""
   given = jax.tree.map(np.array, state.commands)
   given.function[player], given.repeat[player] = FUNCTION[function], repeat
   given.x[player], given.y[player] = place
+  if own is not None:
+    given.target_kind[player], given.target[player] = constants.OWN, own
   given.selected[player] = np.isin(np.arange(RULES.tier.slots), slots)
   return state._replace(commands=given)
 
@@ -72,6 +75,19 @@ def play(state, steps=1):
   """The state some steps later, of numpy arrays."""
   for _ in range(steps):
     state, _ = step(state)
+  return jax.tree.map(np.array, state)
+
+
+@functools.cache
+def _whole_step():
+  """The compiled step of one game."""
+  return jax.jit(functools.partial(environment.step, RULES))
+
+
+def play_whole(state, steps=1):
+  """The state some steps later, of numpy arrays, with mining, movement, combat and sight."""
+  for _ in range(steps):
+    state = _whole_step()(state)
   return jax.tree.map(np.array, state)
 
 

@@ -21,6 +21,8 @@ _GATHER_IDS = {"Terran": 295, "Protoss": 298, "Zerg": 1183}
 _RETURN_IDS = {"Terran": 296, "Protoss": 299, "Zerg": 1184}
 _WORKER_RALLY_IDS = {"Terran": 203, "Protoss": 207, "Zerg": 212}
 _STIM_IDS = {"Marine": 380, "Marauder": 253}
+# Ids of transports, by the first part of the function's name: those of Medivacs, of Warp Prisms.
+_CARGO_IDS = {"Load": (394, 911), "UnloadAllAt": (396, 913), "UnloadUnit": (397, 914)}
 LARVA = 151
 LARVA_NAME = "Larva"
 
@@ -71,6 +73,8 @@ class Catalogue:
       return _RETURN_IDS[race]
     if name == "Effect_Stim_quick":
       return _STIM_IDS.get(types.names[kind], _STIM_IDS["Marine"])
+    if name.split("_")[0] in _CARGO_IDS:
+      return _CARGO_IDS[name.split("_")[0]][race == "Protoss"]
     if name.startswith("Rally_Workers"):
       return _WORKER_RALLY_IDS[race]
     if self.rules.functions.kind[function] == constants.ATTACHING:

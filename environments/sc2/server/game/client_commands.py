@@ -87,6 +87,23 @@ def issue_to_all(game: Game, player: int, ability: int, tags: Sequence[int], tar
   return SUCCESS if SUCCESS in results else results[0]
 
 
+def unload_one(game: Game, player: int, transport: int, passenger: int) -> int:
+  """Executes a player's command that one passenger leaves; returns the game's ActionResult.
+
+  Args:
+    game: the game.
+    player: 0 or 1.
+    transport: tag of the unit that it is in.
+    passenger: slot of the passenger.
+  """
+  names = game.rules.functions.names
+  if game.winner >= 0 or "UnloadUnit_quick" not in names:
+    return action_results.NOT_SUPPORTED
+  return _result(game.command(player, _commands(
+    game, player, names.index("UnloadUnit_quick"), game.tags[player] == transport,
+    _Aim(constants.NO_TARGET, passenger, 0.0, 0.0), False)))
+
+
 def _result(refused: int) -> int:
   return refused if refused else SUCCESS
 
@@ -117,6 +134,8 @@ def _aim(game: Game, player: int, target: Target) -> _Aim | None:
     found = np.flatnonzero(tags == target.tag)
     if found.size:
       slot = int(found[0])
+      if kind == constants.OWN and roster.is_passenger(game.rules, state, player, slot):
+        return None
       return _Aim(kind, slot, float(xs[slot]), float(ys[slot]))
   found = np.flatnonzero(roster.resource_tags(game.rules, player) == target.tag)
   if found.size and state.memory.patches[player, found[0]] > 0:

@@ -5,8 +5,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state import slots
-from starleague.environments.skirmish.rules.state.queries import max_health
+from starleague.environments.skirmish.rules.state import queries, slots
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import tables
 
@@ -62,7 +61,7 @@ def _structure(rules: tables.Rules, state: State, player: int, kind: int, x: flo
   state = state._replace(kind=state.kind.at[at].set(kind), x=state.x.at[at].set(x),
                          y=state.y.at[at].set(y), unfinished=state.unfinished.at[at].set(0))
   state = state._replace(
-    health=state.health.at[at].set(max_health(rules, state, state.kind)[at]))
+    health=state.health.at[at].set(queries.max_health(rules, state, state.kind)[at]))
   if rules.has_shields:
     state = state._replace(shield=state.shield.at[at].set(float(rules.types.shield[kind])))
   if rules.has_energy:
@@ -84,7 +83,7 @@ def set_value(rules: tables.Rules, state: State, where: np.ndarray, name: str,
   old = getattr(state, name)
   if not old.size:  # a tier without shields or energy
     return state
-  most = (max_health(rules, state, state.kind) if name == "health"
+  most = (queries.max_health(rules, state, state.kind) if name == "health"
           else jnp.asarray(getattr(rules.types, name))[state.kind])
   least = 1.0 if name == "health" else 0.0
   return state._replace(
@@ -92,5 +91,11 @@ def set_value(rules: tables.Rules, state: State, where: np.ndarray, name: str,
 
 
 def kill(rules: tables.Rules, state: State, gone: np.ndarray) -> State:
-  """Returns a state without the units and structures in slots [2, n] bool."""
-  return slots.clear_slots(rules, state, jnp.asarray(gone))
+  """Returns a state without the units and structures in slots [2, n] bool, and their passengers.
+
+  Passengers whose transport stays are not killed.
+  """
+  cleared = jnp.asarray(gone) & queries.on_map(state)
+  if rules.has_transports:
+    state, cleared = slots.with_passengers(rules, state, cleared)
+  return slots.clear_slots(rules, state, cleared)

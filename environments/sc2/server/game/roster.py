@@ -9,7 +9,8 @@ import functools
 
 import numpy as np
 
-from starleague.environments.skirmish.rules.tables import tables
+from starleague.environments.skirmish.rules.state.state import State
+from starleague.environments.skirmish.rules.tables import constants, tables
 
 _FIRST = 1 << 32  # tags of the real game begin here as well
 _COUNT_BITS, _SLOT_BITS = 16, 14
@@ -61,6 +62,12 @@ class Roster:
     known[:, :self._s] = np.where(seen[:, :self._s], known[:, :self._s],
                                   np.where(remembered > 0, self._remembered, 0))
     return known
+
+
+def is_passenger(rules: tables.Rules, state: State, player: int, slot: int) -> bool:
+  """Whether the unit in a player's slot is in a transport, where no tag names it."""
+  unit = slot - rules.tier.structures
+  return unit >= 0 and bool(state.orders.verb[player, unit] == constants.ABOARD)
 
 
 @functools.cache

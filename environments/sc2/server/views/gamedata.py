@@ -20,7 +20,7 @@ _EFFECTS = {6: ("ScannerSweep", constants.SCAN_RADIUS)}
 # Types that the technology tree counts as another one.
 _ALIASES = {
   "OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank", "Lair": "Hatchery",
-  "WarpGate": "Gateway",
+  "WarpGate": "Gateway", "WarpPrismPhasing": "WarpPrism",
   **{f"{producer}{kind}": kind for kind in ("TechLab", "Reactor")
      for producer in ("Barracks", "Factory", "Starport")}}
 _LARVA_SIGHT = 5.0
@@ -154,6 +154,7 @@ def _describe(rules: tables.Rules, data: data_pb.UnitTypeData, row: Row, kind: i
   if consumed or types.counts_as[kind] != kind:  # the API includes what a unit morphs from
     data.mineral_cost += int(products.minerals[producer])
     data.vespene_cost += int(products.vespene[producer])
+  data.cargo_size = int(types.cargo_size[kind])
   data.food_required = float(types.takes_food[kind]) / 2
   data.food_provided = float(types.gives_food[kind]) / 2
   if products.function[kind]:

@@ -12,6 +12,7 @@ from starleague.environments.sc2.server.game.client_commands import (
   Target,
   issue,
   issue_to_all,
+  unload_one,
 )
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.views import layers, raw_units
@@ -280,8 +281,19 @@ def _production_panel(game: Game, seat: ServerSeat,
   return issue(game, seat.player, _CANCEL_LAST, seat.selected, Target())
 
 
+def _cargo_panel(game: Game, seat: ServerSeat, action: ui_pb.ActionCargoPanelUnload) -> int:
+  """Unloads a passenger of the selected transport."""
+  slots = np.flatnonzero(np.isin(game.tags[seat.player], seat.selected))
+  if len(seat.selected) != 1 or not slots.size:
+    return _FAILED
+  inside = raw_units.passengers(make_view(game, seat), int(slots[0])).tolist()
+  if not 0 <= action.unit_index < len(inside):
+    return action_results.NO_CARGO_TO_UNLOAD
+  return unload_one(game, seat.player, seat.selected[0], inside[action.unit_index])
+
+
 _UI_ACTIONS: dict[str, Callable[[Game, ServerSeat, Any], int]] = {
   "control_group": _control_group, "select_army": _select_army,
   "select_idle_worker": _select_idle_worker,
   "select_larva": _select_larva, "multi_panel": _multi_panel,
-  "production_panel": _production_panel}
+  "production_panel": _production_panel, "cargo_panel": _cargo_panel}

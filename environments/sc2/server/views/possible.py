@@ -52,6 +52,8 @@ def _of_unit(game: Game, player: int, means: _Means, tag: int,
     found = np.flatnonzero(game.tags[player] == tag)
     if not tag or not found.size:
       return []
+    if roster.is_passenger(game.rules, game.state, player, int(found[0])):
+      return []
     kind = int(game.state.kind[player, found[0]])
     functions = _slot_functions(game, player, means, int(found[0]), free)
   return _listed(game, kind, functions, means.products)
@@ -129,10 +131,24 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
       if room and _can_make(rules, means, product, free):
         yield function
     elif functions.kind[function] == constants.COMMAND:
-      if functions.verb[function] != constants.RETURN or state.cargo[player, slot - s] > 0:
+      if _has_cargo_for(rules, state, player, slot, int(function)):
         yield function
     elif _can_use(rules, state, player, slot, int(functions.ability[function]), free):
       yield function
+
+
+def _has_cargo_for(rules: tables.Rules, state: State, player: int, slot: int,
+                   function: int) -> bool:
+  """Whether a worker carries what a command returns, or a transport has passengers or room."""
+  verb, unit = rules.functions.verb[function], slot - rules.tier.structures
+  if verb == constants.RETURN:
+    return bool(state.cargo[player, unit] > 0)
+  if verb == constants.LOAD:
+    return bool(state.cargo_taken[player, unit] < rules.types.cargo_space.max())
+  # The real game unloads at places; one passenger leaves by the panel.
+  return verb != constants.UNLOAD or (
+    bool(state.cargo_taken[player, unit] > 0)
+    and rules.functions.names[function].startswith("UnloadAllAt"))
 
 
 def _is_equipped(game: Game, player: int, slot: int, product: int) -> bool:

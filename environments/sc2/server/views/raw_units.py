@@ -36,14 +36,17 @@ _SAME = {"display_type": raw_pb.Visible, "is_blip": False, "is_burrowed": False,
 _POSSESSIONS = {
   "active": "is_active", "assigned_harvesters": "assigned_harvesters",
   "ideal_harvesters": "ideal_harvesters", "buff_duration_remain": "buff_duration_remain",
-  "buff_duration_max": "buff_duration_max"}
+  "buff_duration_max": "buff_duration_max", "cargo_space_taken": "cargo_space_taken",
+  "cargo_space_max": "cargo_space_max"}
 _VERB_FUNCTIONS = {
   constants.MOVE: "Move_pt", constants.ATTACK: "Attack_pt", constants.ATTACK_UNIT: "Attack_unit",
   constants.HOLD: "HoldPosition_quick", constants.GATHER: "Harvest_Gather_unit",
   constants.PATROL: "Patrol_pt", constants.REPAIR: "Effect_Repair_unit",
-  constants.RETURN: "Harvest_Return_quick"}
+  constants.RETURN: "Harvest_Return_quick", constants.BOARD: "Smart_unit",
+  constants.LOAD: "Load_unit", constants.UNLOAD: "UnloadAllAt_pt"}
 _AT_POINT = (constants.MOVE, constants.ATTACK, constants.PATROL, constants.BUILD,
-             constants.CONSTRUCT)
+             constants.CONSTRUCT, constants.UNLOAD)
+_AT_OWN = (constants.REPAIR, constants.BOARD, constants.LOAD)
 
 
 class View(NamedTuple):
@@ -73,15 +76,27 @@ def make_units(view: View) -> list[raw_pb.Unit]:
 
 
 def _own(view: View) -> Iterator[raw_pb.Unit]:
-  slots = np.flatnonzero(view.frame.state.kind[view.player])
+  slots = np.flatnonzero((view.frame.state.kind[view.player] > 0) & ~_aboard(view, view.player))
   seen = _in_sight(view, view.player, slots, view.frame.tags[view.player])
   for values, more in zip(seen, _possessions(view, slots), strict=True):
     yield raw_pb.Unit(alliance=raw_pb.Self, **values, **more)
 
 
+def _aboard(view: View, player: int) -> np.ndarray:
+  """Slots whose unit is in a transport: [n] bool. It is listed with its transport only."""
+  verb = np.asarray(view.frame.state.orders.verb[player])
+  return np.pad(verb == constants.ABOARD, (view.game.rules.tier.structures, 0))
+
+
+def passengers(view: View, slot: int) -> np.ndarray:
+  """Returns the slots of the units in an own transport, in order: [k]."""
+  target = np.pad(view.frame.state.orders.target[view.player], (view.game.rules.tier.structures, 0))
+  return np.flatnonzero(_aboard(view, view.player) & (target == slot))
+
+
 def _enemies(view: View) -> Iterator[raw_pb.Unit]:
   tags, seen = view.frame.known_tags[view.player], view.frame.state.memory.seen[view.player]
-  known = np.flatnonzero(tags)
+  known = np.flatnonzero((tags > 0) & ~_aboard(view, 1 - view.player))
   in_sight = iter(_in_sight(view, 1 - view.player, known[seen[known]], tags))
   for slot in known.tolist():
     if seen[slot]:
@@ -226,10 +241,24 @@ def _possessions(view: View, slots: np.ndarray) -> list[dict[str, Any]]:
       _unit_order(view, unit, orders, verb[unit])
       for orders, verb in zip((state.orders, state.next_orders), verbs, strict=True)
       if verb[unit] != constants.IDLE]
+    if values.get("cargo_space_taken"):
+      values["passengers"] = [_passenger(view, i) for i in passengers(view, slot).tolist()]
     if verbs[0][unit] == constants.ATTACK_UNIT:
       target = state.orders.target[player, unit]
       values["engaged_target_tag"] = int(view.frame.known_tags[player, target])
   return rows
+
+
+def _passenger(view: View, slot: int) -> raw_pb.PassengerUnit:
+  """Returns the unit in an own slot as its transport lists it."""
+  state, player, types = view.frame.state, view.player, view.game.rules.types
+  kind = int(state.kind[player, slot])
+  return raw_pb.PassengerUnit(
+    tag=int(view.frame.tags[player, slot]), unit_type=unit_type(view.game, kind),
+    health=float(state.health[player, slot]),
+    health_max=float(view.frame.report.max_health[player, slot]),
+    shield=float(state.shield[player, slot]), shield_max=float(types.shield[kind]),
+    energy=float(state.energy[player, slot]), energy_max=float(types.energy[kind]))
 
 
 def _unit_order(view: View, unit: int, orders: Orders, verb: int) -> raw_pb.UnitOrder:
@@ -249,10 +278,10 @@ def _unit_order(view: View, unit: int, orders: Orders, verb: int) -> raw_pb.Unit
     order.target_world_space_pos.CopyFrom(
       view.point(orders.x[player, unit], orders.y[player, unit]))
     return order
-  if verb not in (constants.ATTACK_UNIT, constants.GATHER, constants.REPAIR):
+  if verb not in (constants.ATTACK_UNIT, constants.GATHER, *_AT_OWN):
     return order
   tags = (view.frame.known_tags[player] if verb == constants.ATTACK_UNIT
-          else view.frame.tags[player] if verb == constants.REPAIR
+          else view.frame.tags[player] if verb in _AT_OWN
           else roster.resource_tags(game.rules, player))
   target = int(orders.target[player, unit])
   if 0 <= target < len(tags) and tags[target]:

@@ -20,12 +20,12 @@ from starleague.environments.sc2.server.game.world import image
 from starleague.environments.sc2.server.views import interface_actions, layers, possible, raw_units
 from starleague.environments.sc2.server.views.raw_units import View
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.skirmish.rules.state.queries import powers
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 _PLANE = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _VISIBLE = 2  # of the plane "visibility"
 _SCAN_EFFECT = 6  # ScannerSweep
-_PYLON_RADIUS = 6.5
 _MOST_PANEL_UNITS = 500
 
 
@@ -125,14 +125,25 @@ def _raw_player(view: View, seat: ServerSeat) -> raw_pb.PlayerRaw:
   camera = common_pb.Point(x=seat.camera[0], y=seat.camera[1])
   camera.z = float(game.world.ground_at(np.float32(camera.x), np.float32(camera.y)))
   rules = game.rules
-  pylon, s = rules.types.local("Pylon"), rules.tier.structures
-  stands = (state.kind[player, :s] == pylon) & (state.unfinished[player] == 0) & (pylon > 0)
   ids = vocabulary.UPGRADES.ids[rules.upgrades.index[np.flatnonzero(state.upgrades[player])]]
   return raw_pb.PlayerRaw(
-    camera=camera, upgrade_ids=[int(i) for i in ids], power_sources=[
-      raw_pb.PowerSource(
-        pos=view.point(state.x[player, slot], state.y[player, slot]), radius=_PYLON_RADIUS,
-        tag=int(view.frame.tags[player, slot])) for slot in np.flatnonzero(stands)])
+    camera=camera, upgrade_ids=[int(i) for i in ids], power_sources=list(_power_sources(view)))
+
+
+def _power_sources(view: View) -> Iterator[raw_pb.PowerSource]:
+  """Yields the player's own finished Pylons and phasing Warp Prisms."""
+  rules, state, player = view.game.rules, view.frame.state, view.player
+  s, pylon = rules.tier.structures, rules.types.local("Pylon")
+  stands = (state.kind[player, :s] == pylon) & (state.unfinished[player] == 0) & (pylon > 0)
+  prisms = np.asarray(powers(rules, state))[player]
+  for radius, slots in ((constants.POWER_RADIUS, np.flatnonzero(stands)),
+                        (constants.PRISM_POWER_RADIUS, s + np.flatnonzero(prisms))):
+    for slot in slots.tolist():
+      kind = state.kind[player, slot]
+      yield raw_pb.PowerSource(
+        pos=view.point(state.x[player, slot], state.y[player, slot],
+                       bool(rules.types.flying[kind])),
+        radius=radius, tag=int(view.frame.tags[player, slot]))
 
 
 def _map_state(view: View) -> raw_pb.MapState:
@@ -174,6 +185,16 @@ def _unit_info(unit: raw_pb.Unit) -> ui_pb.UnitInfo:
     max_energy=int(unit.energy_max))
 
 
+def _passenger_info(unit: raw_pb.PassengerUnit, rules: tables.Rules) -> ui_pb.UnitInfo:
+  (kind,) = np.flatnonzero(vocabulary.UNIT_TYPES.ids[rules.types.index] == unit.unit_type)
+  return ui_pb.UnitInfo(
+    unit_type=unit.unit_type, player_relative=raw_pb.Self, health=int(unit.health),
+    shields=int(unit.shield), energy=int(unit.energy),
+    transport_slots_taken=int(rules.types.cargo_size[kind]), build_progress=1.0,
+    max_health=int(unit.health_max), max_shields=int(unit.shield_max),
+    max_energy=int(unit.energy_max))
+
+
 def _panels(seat: ServerSeat, present: dict[int, raw_pb.Unit], game: Game) -> ui_pb.ObservationUI:
   """The panel of the selection, and the control groups."""
   groups = []
@@ -190,7 +211,12 @@ def _panels(seat: ServerSeat, present: dict[int, raw_pb.Unit], game: Game) -> ui
     unit = selected[0]
     makes = unit.orders and game.tags[seat.player, game.rules.tier.structures:].tolist(
       ).count(unit.tag) == 0
-    if makes:
+    if unit.passengers:
+      panel.cargo.CopyFrom(ui_pb.CargoPanel(
+        unit=_unit_info(unit),
+        passengers=[_passenger_info(passenger, game.rules) for passenger in unit.passengers],
+        slots_available=unit.cargo_space_max - unit.cargo_space_taken))
+    elif makes:
       panel.production.unit.CopyFrom(_unit_info(unit))
       panel.production.production_queue.extend(
         ui_pb.BuildItem(ability_id=order.ability_id, build_progress=order.progress)

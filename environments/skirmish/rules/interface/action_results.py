@@ -33,6 +33,9 @@ CANT_FIND_PLACEMENT_LOCATION = 41
 CANT_BUILD_LOCATION_INVALID = 44
 CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE = 52
 CANT_FIND_DROP_OFF = 65
+NOT_ENOUGH_ROOM_TO_LOAD_UNIT = 67
+CANT_UNLOAD_UNITS_THERE = 68
+CANT_LOAD_THAT_UNIT = 73
 NO_CARGO_TO_UNLOAD = 74
 TECH_REQUIREMENTS_NOT_MET = 79
 YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT = 88
@@ -57,7 +60,9 @@ MESSAGES = {
   CANT_FIND_PLACEMENT_LOCATION: "no place for it",
   CANT_BUILD_LOCATION_INVALID: "cannot be built there",
   CANT_TRAIN_TOO_FAR_FROM_TRAIN_POWER_SOURCE: "needs the power of a Pylon",
-  CANT_FIND_DROP_OFF: "no town hall", NO_CARGO_TO_UNLOAD: "nothing to bring",
+  CANT_FIND_DROP_OFF: "no town hall", NOT_ENOUGH_ROOM_TO_LOAD_UNIT: "no room aboard",
+  CANT_UNLOAD_UNITS_THERE: "no ground to land on", CANT_LOAD_THAT_UNIT: "cannot board",
+  NO_CARGO_TO_UNLOAD: "nothing to bring",
   TECH_REQUIREMENTS_NOT_MET: "needs something else first",
   YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT: "no selected unit can",
   MUST_TARGET_RESOURCES: "needs minerals or a tapped geyser",
@@ -139,7 +144,8 @@ def _command_checks(rules: tables.Rules, state: State, function: Array) -> list[
     (verb != constants.ATTACK_UNIT, CANT_FIND_ENOUGH_TARGETS),
     (verb != constants.GATHER, CANT_FIND_ENOUGH_TARGETS),
     ((verb != constants.RETURN) | hall, CANT_FIND_DROP_OFF),
-    (verb != constants.RETURN, NO_CARGO_TO_UNLOAD),
+    ((verb != constants.RETURN) & (verb != constants.UNLOAD), NO_CARGO_TO_UNLOAD),
+    (verb != constants.LOAD, CANT_LOAD_THAT_UNIT),
     (verb != constants.REPAIR, REQUIRES_REPAIR_TARGET)]
 
 
@@ -149,14 +155,14 @@ def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Arra
   Args:
     rules: the game's constants.
     state: the game.
-    ability: [2] int32, constants.NO_ABILITY to constants.DECLOAK.
+    ability: [2] int32, constants.NO_ABILITY to constants.UNPHASE.
     users: [2, n] bool, the slots asked.
   """
-  results = np.zeros(constants.DECLOAK + 1, np.int32)
+  results = np.zeros(constants.UNPHASE + 1, np.int32)
   results[[constants.SCAN, constants.BOOST, constants.INJECT, constants.CLOAK]] = NOT_ENOUGH_ENERGY
   results[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
-  results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY, constants.DECLOAK]] = (
-    YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT)
+  results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY, constants.DECLOAK,
+           constants.PHASE, constants.UNPHASE]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
   found = look_up(results, ability)
   if rules.has_cloaking:
     researched = availability.has_cloaking_field(rules, state)

@@ -8,9 +8,14 @@ from starleague.environments.skirmish.rules.state.arrays import look_up, pick
 from starleague.environments.skirmish.rules.state.queries import (
   finished_kind,
   finished_types,
+  is_aboard,
   is_finished,
+  is_transport,
+  on_map,
+  powers,
   present_types,
   ready_kind,
+  units_on_map,
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.state.supply import food, free_unit_slots, next_products
@@ -31,6 +36,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   ENERGY_COST,
   GATHER,
   INJECT,
+  LOAD,
   RALLY,
   REPAIR,
   RETURN,
@@ -38,6 +44,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   STIM_COST,
   TECH_LAB,
   TRAINING,
+  UNLOAD,
   WARPING,
 )
 
@@ -87,15 +94,18 @@ def _can_stim(rules: tables.Rules, state: State) -> Array:
   s = rules.tier.structures
   cost = stim_cost(rules, state.kind[:, s:])
   return has_stim(rules, state)[:, None] & (cost > 0) & (
-    state.health[:, s:] > cost) & (state.stimmed == 0)
+    state.health[:, s:] > cost) & (state.stimmed == 0) & ~is_aboard(rules, state)
 
 
 def repairable(rules: tables.Rules, state: State) -> Array:
   """Own slots that an SCV can repair: [2, n] bool."""
   types = rules.types
   mechanical = (types.attributes >> ATTRIBUTES.index("Mechanical")) & 1 > 0
-  return look_up(mechanical, state.kind) & is_finished(rules, state) & (state.health > 0) & (
+  damaged = look_up(mechanical, state.kind) & is_finished(rules, state) & (state.health > 0) & (
     state.health < look_up(types.health, state.kind) - _REPAIR_MARGIN)
+  if rules.has_transports:
+    damaged &= on_map(state)
+  return damaged
 
 
 def injectable(rules: tables.Rules, state: State) -> Array:
@@ -129,8 +139,8 @@ def available(rules: tables.Rules, state: State) -> Array:
   A function needs a free executor. Products must also be affordable, fed and have a slot, and
   targets must exist as far as the player knows.
   """
-  s, kind = rules.tier.structures, rules.functions.kind
-  free = jnp.where(state.orders.verb == CONSTRUCT, 0, state.kind[:, s:])
+  kind = rules.functions.kind
+  free = jnp.where(state.orders.verb == CONSTRUCT, 0, units_on_map(rules, state))
   executors = jnp.concatenate([finished_kind(rules, state), free], axis=1)  # [2, n]
   product = next_products(rules, state)
   makes = _affordable(rules, state, product)
@@ -152,8 +162,9 @@ def available(rules: tables.Rules, state: State) -> Array:
 
 
 def has_power(rules: tables.Rules, state: State) -> Array:
-  """Whether the players have a finished Pylon: [2] bool."""
-  return finished_types(rules, state)[:, rules.types.local("Pylon")]
+  """Whether the players have a finished Pylon or a phasing Warp Prism: [2] bool."""
+  pylon = finished_types(rules, state)[:, rules.types.local("Pylon")]
+  return pylon | jnp.any(powers(rules, state), axis=1)
 
 
 def _some_capable(rules: tables.Rules, kind: Array) -> Array:
@@ -292,4 +303,21 @@ def _restrict_targets(rules: tables.Rules, state: State, ok: Array, executors: A
     pairs = (jnp.sum(repairers, axis=1) * jnp.sum(damaged, axis=1)
              - jnp.sum(repairers & damaged, axis=1))
     ok &= (functions.verb != REPAIR) | (pairs > 0)[:, None]
+  if rules.has_transports:
+    ok &= (functions.verb != LOAD) | can_load(rules, state, executors)[:, None]
+    ok &= (functions.verb != UNLOAD) | jnp.any(state.cargo_taken > 0, axis=1, keepdims=True)
   return ok
+
+
+def can_load(rules: tables.Rules, state: State, executors: Array) -> Array:
+  """Whether a transport has room and some unit can board one: [2] bool.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    executors: [2, n] int32, local types of free slots.
+  """
+  space, s = int(rules.types.cargo_space.max()), rules.tier.structures
+  room = is_transport(rules, executors[:, s:]) & (state.cargo_taken < space)
+  boards = present_types(rules, executors) & (rules.types.cargo_size > 0)
+  return jnp.any(room, axis=1) & jnp.any(boards, axis=1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.interface import action_results, availability
+from starleague.environments.skirmish.rules.interface import action_results, availability, boarding
 from starleague.environments.skirmish.rules.state import add_ons, orders, placement
 from starleague.environments.skirmish.rules.state.arrays import (
   first_chosen,
@@ -18,6 +18,7 @@ from starleague.environments.skirmish.rules.state.arrays import (
 )
 from starleague.environments.skirmish.rules.state.queries import (
   is_geyser,
+  on_map,
   ready_kind,
   resource_positions,
 )
@@ -92,9 +93,17 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   asked = _executors(rules, state, command)
   if rules.has_add_ons:
     command, asked = _attach(rules, state, command, asked)
-  refused = action_results.first_failure(_checks(rules, state, can, command, asked))
+  checks, at_transports = _checks(rules, state, can, command, asked), []
+  if rules.has_transports:
+    transfer = boarding.resolve(rules, state, command.function, command.target_kind, command.target,
+                                command.x, command.y, asked)
+    checks += boarding.checks(transfer)
+    at_transports = boarding.own_reasons(transfer)
+  refused = action_results.first_failure(checks)
   asked &= (refused == 0)[:, None]
-  units, verbs = _unit_verbs(rules, state, command, asked)
+  units, given = _unit_orders(rules, state, command, asked)
+  if rules.has_transports:
+    units, given = boarding.unit_orders(rules, state, transfer, units, given)
   rallied = asked[:, :s] & ((command.kind == COMMAND) | (command.ability == RALLY))[:, None]
   warps = command.kind == WARPING
   trainers = asked[:, :s] & ((command.kind == TRAINING) | warps)[:, None] & _takes_more(
@@ -114,12 +123,9 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
     (command.ability == NO_ABILITY,
      action_results.unable_reason(rules, state, command.ability, asked)),
     (command.verb != REPAIR, action_results.REQUIRES_REPAIR_TARGET),
-    (command.verb != RETURN, action_results.NO_CARGO_TO_UNLOAD)])
+    (command.verb != RETURN, action_results.NO_CARGO_TO_UNLOAD), *at_transports])
   refused = jnp.where((refused == 0) & ~executed, own_reason, refused)
-  ones = jnp.ones_like(verbs)
-  state = orders.take_orders(rules, state, state.commands.queued, units, Orders(
-    verb=verbs, x=command.x[:, None] * ones, y=command.y[:, None] * ones,
-    target=command.target[:, None] * ones, product=command.product[:, None] * ones))
+  state = orders.take_orders(rules, state, state.commands.queued, units, given)
   state = state._replace(
     refused=jnp.where(command.function > 0, refused, state.refused), rally=state.rally | rallied,
     rally_x=jnp.where(placed, command.x[:, None], state.rally_x),
@@ -193,7 +199,10 @@ def _aim(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   enemy_kind, enemy_x, enemy_y, _ = placement.known_enemies(rules, state)
   x = jnp.stack([state.x, enemy_x], axis=1)  # [2, 2, n]
   y = jnp.stack([state.y, enemy_y], axis=1)
-  here = jnp.stack([state.kind, enemy_kind], axis=1) > 0
+  own = state.kind > 0
+  if rules.has_transports:  # nobody goes to a passenger
+    own &= on_map(state)
+  here = jnp.stack([own, enemy_kind > 0], axis=1)
   slots = jnp.arange(rules.tier.slots) == commands.target[:, None]
   patches = jnp.arange(rules.tier.resources) == commands.target[:, None]
 
@@ -281,9 +290,9 @@ def _checks(rules: tables.Rules, state: State, can: Array, command: Command,
   return checks
 
 
-def _unit_verbs(rules: tables.Rules, state: State, command: Command,
-                asked: Array) -> tuple[Array, Array]:
-  """The units that take an order, [2, M] bool, and the verb of each, [2, M] int32."""
+def _unit_orders(rules: tables.Rules, state: State, command: Command,
+                 asked: Array) -> tuple[Array, Orders]:
+  """The units that take an order, [2, M] bool, and the order of each, [2, M]."""
   tier, types, s = rules.tier, rules.types, rules.tier.structures
   verb, target = command.verb, command.target
   units = asked[:, s:] & ((command.kind == COMMAND) | (command.kind == BUILDING))[:, None]
@@ -302,7 +311,11 @@ def _unit_verbs(rules: tables.Rules, state: State, command: Command,
   # Units go to a target that is remembered but out of sight, attacking what they meet.
   hidden = (verb == ATTACK_UNIT) & ~jnp.any(
     state.memory.seen & (jnp.arange(tier.slots) == target[:, None]), axis=1)
-  return units, jnp.where(hidden[:, None], ATTACK, verbs)
+  verbs = jnp.where(hidden[:, None], ATTACK, verbs)
+  ones = jnp.ones_like(verbs)
+  return units, Orders(
+    verb=verbs, x=command.x[:, None] * ones, y=command.y[:, None] * ones,
+    target=command.target[:, None] * ones, product=command.product[:, None] * ones)
 
 
 def _takes_more(rules: tables.Rules, state: State, command: Command) -> Array:

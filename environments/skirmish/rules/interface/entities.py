@@ -15,8 +15,10 @@ from starleague.environments.skirmish.rules.state.arrays import flip, look_up, p
 from starleague.environments.skirmish.rules.state.queries import (
   gas_structures_on,
   harvester_counts,
+  is_aboard,
   is_cloaked,
   is_geyser,
+  is_transport,
   max_health,
   resource_positions,
   served_resources,
@@ -25,20 +27,24 @@ from starleague.environments.skirmish.rules.state.queries import (
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
+  ABOARD,
   ATTACK,
   ATTACK_UNIT,
+  BOARD,
   BUILD,
   CONSTRUCT,
   EFFECTS,
   GATHER,
   HOLD,
   IDLE,
+  LOAD,
   MOVE,
   PATROL,
   REPAIR,
   RETURN,
   STIM,
   STIM_LOOPS,
+  UNLOAD,
   WORKERS_PER_GEYSER,
   WORKERS_PER_PATCH,
 )
@@ -49,7 +55,8 @@ NEUTRAL_OWNER = 16
 _ORDER_NAMES = {
   MOVE: "Move_pt", ATTACK: "Attack_pt", ATTACK_UNIT: "Attack_unit", HOLD: "HoldPosition_quick",
   GATHER: "Harvest_Gather_unit", PATROL: "Patrol_pt", REPAIR: "Effect_Repair_unit",
-  RETURN: "Harvest_Return_quick"}
+  RETURN: "Harvest_Return_quick", BOARD: "Smart_unit", LOAD: "Load_unit",
+  UNLOAD: "UnloadAllAt_pt"}
 _GAS_BUFFS = tuple(f"CarryHarvestableVespeneGeyserGas{race}" for race in ("", "Protoss", "Zerg"))
 Columns = dict[str, Array]
 
@@ -110,7 +117,7 @@ def _columns(rules: tables.Rules, state: State) -> Columns:
 def own_columns(rules: tables.Rules, state: State) -> Columns:
   """Columns of own slots only: orders, weapons, energy, buffs and harvesters. [2, n] each."""
   return {**_order_columns(rules, state), **_status_columns(rules, state),
-          **_harvester_columns(rules, state)}
+          **_harvester_columns(rules, state), **_cargo_columns(rules, state)}
 
 
 def _join(rules: tables.Rules, slots: Array, resources: np.ndarray | int) -> Array:
@@ -161,7 +168,13 @@ def _place_columns(rules: tables.Rules, state: State) -> Columns:
     values = jnp.concatenate(parts, axis=1)
     return jnp.clip(jnp.floor(scale * (values + rules.half)), 0, types.POSITION_GRID - 1)
 
-  return {"x": cell(state.x, enemy_x, patch_x), "y": cell(state.y, enemy_y, patch_y)}
+  x, y = state.x, state.y
+  if rules.has_transports:  # passengers are shown where their transport is
+    place, s = state.orders.target, rules.tier.structures
+    aboard = jnp.pad(is_aboard(rules, state), ((0, 0), (s, 0)))
+    place = jnp.pad(place, ((0, 0), (s, 0)))
+    x, y = jnp.where(aboard, pick(x, place), x), jnp.where(aboard, pick(y, place), y)
+  return {"x": cell(x, enemy_x, patch_x), "y": cell(y, enemy_y, patch_y)}
 
 
 def _condition_columns(rules: tables.Rules, state: State) -> Columns:
@@ -263,7 +276,7 @@ def _order_columns(rules: tables.Rules, state: State) -> Columns:
 
 def _order_functions(rules: tables.Rules, state: State) -> Array:
   """The dense function index of each unit's order: [2, M]."""
-  by_verb = np.zeros(RETURN + 1, np.int32)
+  by_verb = np.zeros(ABOARD + 1, np.int32)
   for verb_, name in _ORDER_NAMES.items():
     by_verb[verb_] = vocabulary.FUNCTIONS.index(name)
   verb = state.orders.verb
@@ -319,6 +332,17 @@ def _carried(rules: tables.Rules, state: State) -> Array:
   buffs = np.array([vocabulary.BUFFS.index(name) for name in _GAS_BUFFS], np.int32)
   vespene = look_up(buffs, state.race)[:, None]
   return jnp.where((load > 0) & state.cargo_gas, vespene, load)
+
+
+def _cargo_columns(rules: tables.Rules, state: State) -> Columns:
+  """Passengers, and the space of transports: [2, n] each; none in tiers without transports."""
+  if not rules.has_transports:
+    return {}
+  transport = is_transport(rules, state.kind[:, rules.tier.structures:])
+  columns = {"is_in_cargo": is_aboard(rules, state), "cargo_space_taken": state.cargo_taken,
+             "cargo_space_max": transport * int(rules.types.cargo_space.max())}
+  return {name: jnp.pad(values.astype(jnp.int32), ((0, 0), (rules.tier.structures, 0)))
+          for name, values in columns.items()}
 
 
 def _harvester_columns(rules: tables.Rules, state: State) -> Columns:

@@ -14,6 +14,7 @@ from starleague.environments.skirmish.rules.state.arrays import (
 from starleague.environments.skirmish.rules.state.queries import (
   both_halves,
   is_cloaked,
+  on_map,
   ready_kind,
   resource_positions,
 )
@@ -64,7 +65,10 @@ def perceive(rules: tables.Rules, state: State) -> State:
 def _viewers(rules: tables.Rules, state: State) -> Viewers:
   """The slots of both players, and their scans."""
   types = rules.types
-  sight = jnp.where(state.kind > 0, look_up(types.sight, state.kind), 0.0)
+  there = state.kind > 0
+  if rules.has_transports:
+    there &= on_map(state)
+  sight = jnp.where(there, look_up(types.sight, state.kind), 0.0)
   x, y = state.x, state.y
   above = look_up(types.flying, state.kind) | _on_high_ground(rules, state, x, y)
   if rules.has(SCAN):

@@ -17,7 +17,7 @@ from starleague.environments.skirmish.rules.interface.discs import (
   union,
 )
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, squared_distance
-from starleague.environments.skirmish.rules.state.queries import finished_kind
+from starleague.environments.skirmish.rules.state.queries import finished_kind, on_map
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import maps, tables
 from starleague.environments.skirmish.rules.tables.constants import CREEP_RADIUS, PATCH_RADIUS
@@ -94,6 +94,8 @@ def _drawn(rules: tables.Rules, state: State) -> tuple[Array, Array, Array]:
   size, s, memory, structure = rules.map_size, rules.tier.structures, state.memory, (
     rules.types.structure)
   own = jnp.where(state.kind > 0, jnp.where(state.hurt, _HURT, _OWN), 0)
+  if rules.has_transports:
+    own = jnp.where(on_map(state), own, 0)
   seen = jnp.where(memory.seen, _ENEMY, 0)
   remembered = jnp.where(memory.kind > 0, _ENEMY, 0)
   their_kind, their_x, their_y = flip(state.kind), flip(state.x), flip(state.y)

@@ -140,7 +140,8 @@ def _unit_arrays(rules: tables.Rules, kind: Array) -> dict[str, Any]:
     "cooldown": jnp.zeros((2, tier.armed + m), jnp.float32), "trip": zeros, "cargo": zeros,
     "cargo_gas": jnp.zeros((2, m if rules.has_gas else 0), bool),
     "stimmed": jnp.zeros((2, m if rules.has(STIM) else 0), jnp.int32),
-    "cloaked": jnp.zeros((2, m if rules.has_cloaking else 0), bool)}
+    "cloaked": jnp.zeros((2, m if rules.has_cloaking else 0), bool),
+    "cargo_taken": jnp.zeros((2, m if rules.has_transports else 0), jnp.int32)}
 
 
 def _patches_by_distance(rules: tables.Rules) -> list[int]:

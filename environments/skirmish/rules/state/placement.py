@@ -15,6 +15,7 @@ from starleague.environments.skirmish.rules.state.queries import (
   both_halves,
   finished_kind,
   is_geyser,
+  powers,
   resource_positions,
 )
 from starleague.environments.skirmish.rules.state.state import Array, State
@@ -23,6 +24,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CREEP_RADIUS,
   PATCH_RADIUS,
   POWER_RADIUS,
+  PRISM_POWER_RADIUS,
   RACES,
 )
 
@@ -188,11 +190,13 @@ def fits(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,
 
 
 def powered(rules: tables.Rules, state: State, x: Array, y: Array) -> Array:
-  """Whether places [2] have the power of a player's own finished Pylon: [2] bool."""
-  s = rules.tier.structures
+  """Whether places [2] have the power of an own finished Pylon or phasing Prism: [2] bool."""
   pylon = finished_kind(rules, state) == rules.types.local("Pylon")
-  square = squared_distance(x[:, None], y[:, None], state.x[:, :s], state.y[:, :s])
-  return jnp.any(pylon & (square <= POWER_RADIUS ** 2), axis=1)
+  reach = jnp.concatenate([
+    jnp.where(pylon, POWER_RADIUS ** 2, -1.0),
+    jnp.where(powers(rules, state), PRISM_POWER_RADIUS ** 2, -1.0)], axis=1)
+  square = squared_distance(x[:, None], y[:, None], state.x, state.y)
+  return jnp.any(square <= reach, axis=1)
 
 
 def _clear(rules: tables.Rules, state: State, ground: Ground, x: Array, y: Array,

@@ -14,6 +14,7 @@ from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import constants, tables
 from starleague.environments.skirmish.rules.tables.constants import (
   EFFECTS,
+  OFF_MAP,
   SAME_PLACE,
   TOWNHALL_REACH,
 )
@@ -42,9 +43,8 @@ def finished_kind(rules: tables.Rules, state: State) -> Array:
 
 
 def ready_kind(rules: tables.Rules, state: State) -> Array:
-  """Local types of all slots, 0 for unfinished structures: [2, n]."""
-  return jnp.concatenate(
-    [finished_kind(rules, state), state.kind[:, rules.tier.structures:]], axis=1)
+  """Local types of all slots, 0 for unfinished structures and passengers: [2, n]."""
+  return jnp.concatenate([finished_kind(rules, state), units_on_map(rules, state)], axis=1)
 
 
 def is_finished(rules: tables.Rules, state: State) -> Array:
@@ -82,6 +82,36 @@ def is_cloaked(rules: tables.Rules, state: State) -> Array:
   if not rules.has_cloaking:
     return jnp.zeros(kind.shape, bool)
   return look_up(rules.types.cloaked, kind) | state.cloaked
+
+
+def is_aboard(rules: tables.Rules, state: State) -> Array:
+  """Units in transports: [2, M] bool; all False in tiers without transports."""
+  return (state.orders.verb == constants.ABOARD) & rules.has_transports
+
+
+def on_map(state: State) -> Array:
+  """Slots that are not passengers': [2, n] bool, by their place."""
+  return jnp.abs(state.x) < OFF_MAP
+
+
+def units_on_map(rules: tables.Rules, state: State) -> Array:
+  """Local types of units, 0 for passengers: [2, M]."""
+  return jnp.where(is_aboard(rules, state), 0, state.kind[:, rules.tier.structures:])
+
+
+def is_transport(rules: tables.Rules, kind: Array) -> Array:
+  """Whether local types [2, m] have space for passengers: by comparisons, cheaper than look-ups."""
+  found = jnp.zeros(kind.shape, bool)
+  for transport in np.flatnonzero(rules.types.cargo_space):
+    found |= kind == int(transport)
+  return found
+
+
+def powers(rules: tables.Rules, state: State) -> Array:
+  """Warp Prisms that give power, in phasing mode once they have changed to it: [2, M] bool."""
+  kind = state.kind[:, rules.tier.structures:]
+  phasing = (kind == rules.types.local("WarpPrismPhasing")) & rules.has_transports
+  return phasing & (state.cooldown[:, rules.tier.armed:] <= 0)
 
 
 def type_counts(rules: tables.Rules, state: State, *, finished: bool) -> Array:

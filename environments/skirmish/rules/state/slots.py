@@ -9,8 +9,11 @@ from starleague.environments.skirmish.rules.state.queries import max_health
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
+  ABOARD,
+  BOARD,
   GATHER,
   IDLE,
+  LOAD,
   MOVE,
   START_ENERGY,
   STIM,
@@ -111,6 +114,17 @@ def _match_slots(free: Array, born: Array) -> Array:
   return jnp.full((2, m), -1).at[players, slot].set(jnp.arange(born.shape[1]), mode="drop")
 
 
+def with_passengers(rules: tables.Rules, state: State, gone: Array) -> tuple[State, Array]:
+  """Slots [2, n] bool with their passengers; the state, in which nobody goes to these slots."""
+  lost, verb = pick(gone, state.orders.target), state.orders.verb
+  inside, idle = lost & (verb == ABOARD), lost & ((verb == BOARD) | (verb == LOAD))
+  state = state._replace(
+    orders=state.orders._replace(verb=jnp.where(idle, IDLE, verb)),
+    next_orders=state.next_orders._replace(
+      verb=jnp.where(idle, IDLE, state.next_orders.verb)))
+  return state, gone | jnp.pad(inside, ((0, 0), (rules.tier.structures, 0)))
+
+
 def clear_slots(rules: tables.Rules, state: State, gone: Array) -> State:
   """Empties slots [2, n] bool of the dead, the cancelled and the consumed."""
   s = rules.tier.structures
@@ -131,4 +145,6 @@ def clear_slots(rules: tables.Rules, state: State, gone: Array) -> State:
     state = state._replace(shield=jnp.where(gone, 0.0, state.shield))
   if rules.has_larvae:
     state = state._replace(larvae=jnp.where(structures, 0, state.larvae))
+  if rules.has_transports:
+    state = state._replace(cargo_taken=jnp.where(units, 0, state.cargo_taken))
   return state

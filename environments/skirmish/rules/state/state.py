@@ -23,10 +23,11 @@ Array = jax.Array  # a state copied to the host holds numpy arrays instead
 class Orders(NamedTuple):
   """Unit orders, [2, M] each."""
 
-  verb: Array  # int32, constants.IDLE to constants.RETURN
+  verb: Array  # int32, constants.IDLE to constants.ABOARD
   x: Array  # float32: destination
   y: Array
-  target: Array  # int32: a slot of the opponent, a resource or an own slot, by verb
+  target: Array  # int32: a slot of the opponent, a resource or an own slot, by verb; of units
+  # aboard, their transport; of transports that unload, one passenger, or -1 for all
   product: Array  # int32, local type of the structure to build
 
 
@@ -109,6 +110,7 @@ class State(NamedTuple):
   cargo_gas: Array  # [2, M] or [2, 0] bool: whether the current or last cargo is vespene
   stimmed: Array  # [2, M] or [2, 0] int32: loops of stim left
   cloaked: Array  # [2, M] or [2, 0] bool: Banshees whose cloak is on
+  cargo_taken: Array  # [2, M] or [2, 0] int32: the space that a transport's passengers take
   # Players.
   minerals: Array  # [2] int32
   vespene: Array  # [2] int32

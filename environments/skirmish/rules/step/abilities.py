@@ -1,4 +1,4 @@
-"""Abilities: stim, siege mode, scan, chrono boost, larva injection and cancellation."""
+"""Abilities: stim, siege and phasing mode, scan, chrono boost, larva injection, cancellation."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   IDLE,
   INJECT,
   INJECT_LOOPS,
+  PHASE,
+  PHASE_LOOPS,
   QUEUE_LENGTH,
   RACES,
   REFUND,
@@ -37,10 +39,13 @@ from starleague.environments.skirmish.rules.tables.constants import (
   SIEGE_LOOPS,
   STIM,
   STIM_LOOPS,
+  UNPHASE,
   UNSIEGE,
 )
 
-_MORPHS = {SIEGE: "SiegeTankSieged", UNSIEGE: "SiegeTank"}
+# The type that an ability changes its user into, and the cooldown that begins.
+_MODES = {SIEGE: ("SiegeTankSieged", SIEGE_LOOPS), UNSIEGE: ("SiegeTank", SIEGE_LOOPS),
+          PHASE: ("WarpPrismPhasing", PHASE_LOOPS), UNPHASE: ("WarpPrism", PHASE_LOOPS)}
 # Abilities that z records as effects, and their functions.
 _RECORDED = {STIM: "Effect_Stim_quick", SCAN: "Effect_Scan_pt",
              BOOST: "Effect_ChronoBoostEnergyCost_unit", INJECT: "Effect_InjectLarva_unit"}
@@ -58,9 +63,9 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
       state = _record_effect(state, ability, jnp.any(users(ability), axis=1))
   if rules.has(STIM):
     state = _stim(rules, state, users(STIM)[:, s:])
-  for ability in (SIEGE, UNSIEGE):
+  for ability, mode in _MODES.items():
     if rules.has(ability):
-      state = _change_mode(rules, state, users(ability), _MORPHS[ability])
+      state = _change_mode(rules, state, users(ability), *mode)
   if rules.has_cloaking:
     state = _cloak(rules, state, users(CLOAK), users(DECLOAK))
   for ability, cost in ENERGY_COST.items():
@@ -89,13 +94,14 @@ def _stim(rules: tables.Rules, state: State, users: Array) -> State:
     health=state.health.at[:, s:].add(jnp.where(users, -cost, 0.0)))
 
 
-def _change_mode(rules: tables.Rules, state: State, users: Array, into: str) -> State:
-  """Turns Siege Tanks in slots [2, n] bool into another mode; they lose their orders."""
+def _change_mode(rules: tables.Rules, state: State, users: Array, into: str,
+                 loops: float) -> State:
+  """Turns units in slots [2, n] bool into another mode; they lose their orders."""
   tier = rules.tier
   units = users[:, tier.structures:]
   return state._replace(
     kind=jnp.where(users, rules.types.local(into), state.kind),
-    cooldown=jnp.where(users[:, tier.unarmed:], SIEGE_LOOPS, state.cooldown),
+    cooldown=jnp.where(users[:, tier.unarmed:], loops, state.cooldown),
     orders=state.orders._replace(verb=jnp.where(units, IDLE, state.orders.verb)),
     next_orders=state.next_orders._replace(verb=jnp.where(units, IDLE, state.next_orders.verb)))
 

@@ -18,7 +18,7 @@ from starleague.environments.skirmish.rules.state.arrays import (
   squared_distance,
 )
 from starleague.environments.skirmish.rules.state.queries import bonus, upgrade_bonuses
-from starleague.environments.skirmish.rules.state.slots import clear_slots
+from starleague.environments.skirmish.rules.state.slots import clear_slots, with_passengers
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import tables
@@ -290,9 +290,11 @@ def _move(rules: tables.Rules, state: State, plan: Plan, aim: Aim) -> State:
 
 
 def remove_dead(rules: tables.Rules, state: State) -> State:
-  """Empties the slots of the dead and credits the opponent with their value."""
+  """Empties the slots of the dead and their passengers; credits the opponent with their value."""
   s = rules.tier.structures
   dead = (state.kind > 0) & (state.health <= DEAD_HEALTH)
+  if rules.has_transports:
+    state, dead = with_passengers(rules, state, dead)
   value = look_up(rules.types.value, state.kind) * dead
   score = state.score
   state = state._replace(
@@ -303,8 +305,9 @@ def remove_dead(rules: tables.Rules, state: State) -> State:
   return clear_slots(rules, state, dead)
 
 
-def complete_orders(rules: tables.Rules, state: State, plan: Plan) -> State:
-  """Ends orders whose goal is reached or whose target is gone."""
+def complete_orders(rules: tables.Rules, state: State, plan: Plan,
+                    ended: Array | bool = False) -> State:
+  """Ends orders whose goal is reached or whose target is gone, and others [2, M] bool."""
   s, a = rules.tier.structures, rules.tier.armed
   order, verb = state.orders, state.orders.verb
   square = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
@@ -316,4 +319,4 @@ def complete_orders(rules: tables.Rules, state: State, plan: Plan) -> State:
   # Workers without further orders mine: a stray order of a beginner costs a walk, not the income
   # of the rest of the game.
   worker = look_up(rules.types.worker, state.kind[:, s:])
-  return orders.next_order(rules, state, arrived | lost, worker)
+  return orders.next_order(rules, state, arrived | lost | ended, worker)

@@ -5,21 +5,28 @@ import numpy as np
 
 from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick
-from starleague.environments.skirmish.rules.state.queries import resource_positions
+from starleague.environments.skirmish.rules.state.queries import is_aboard, resource_positions
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.step import mining
 from starleague.environments.skirmish.rules.tables import maps, tables
 from starleague.environments.skirmish.rules.tables.constants import (
+  ABOARD,
+  ALL_PASSENGERS,
   ATTACK_UNIT,
+  BOARD,
   CONSTRUCT,
   DROP_REACH,
   GATHER,
   HOLD,
   IDLE,
+  LOAD,
   MINING_REACH,
+  OFF_MAP,
+  PHASE,
   REPAIR,
   RETURN,
   SIEGE,
+  UNLOAD,
 )
 
 _MINING_STOP, _DROP_STOP = 0.8, 0.95  # shares of the reach at which miners stop
@@ -44,6 +51,8 @@ def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array
   verb, target = state.orders.verb, state.orders.target
   patch_x, patch_y = resource_positions(rules, state.side)
   stays = (verb == IDLE) | (verb == HOLD) | (verb == CONSTRUCT) | (verb == ATTACK_UNIT)
+  if rules.has_transports:
+    stays |= (verb == ABOARD) | ((verb == UNLOAD) & (target != ALL_PASSENGERS))
   to_patch = (verb == GATHER) & (state.cargo == 0)
   to_hall = (verb == RETURN) | ((verb == GATHER) & (state.cargo > 0))
   # Miners stop beside their patch, not in it, and beside their town hall.
@@ -58,9 +67,9 @@ def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array
   x = goal(patch_x, hall_x, state.orders.x, state.x[:, s:])
   y = goal(patch_y, hall_y, state.orders.y, state.y[:, s:])
   if rules.has_verb(REPAIR):
-    repairs = verb == REPAIR
-    x = jnp.where(repairs, pick(state.x, target), x)
-    y = jnp.where(repairs, pick(state.y, target), y)
+    follows = (verb == REPAIR) | (verb == BOARD) | (verb == LOAD)
+    x = jnp.where(follows, pick(state.x, target), x)
+    y = jnp.where(follows, pick(state.y, target), y)
   return x, y, stop
 
 
@@ -78,6 +87,7 @@ def _follow_fields(rules: tables.Rules, state: State, x: Array, y: Array,
                  mode="clip").astype(jnp.int32)
   walks = ~ignores_cliffs(rules, state.kind[:, s:])
   led = walks & (way >= 0) & (way < maps.STRAIGHT) & (state.orders.verb != IDLE)
+  led &= ~is_aboard(rules, state)
   # The middle of the next cell keeps units off corners.
   direction = np.array([*maps.DIRECTIONS, (0, 0)], np.float32)
   dx, dy = (look_up(direction[:, i], jnp.clip(way, 0, maps.STRAIGHT)) for i in range(2))
@@ -97,7 +107,7 @@ def ignores_cliffs(rules: tables.Rules, kind: Array) -> Array:
 
 def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
          dy: Array) -> tuple[Array, Array]:
-  """Moves units [2, M] within the map, along cliffs rather than into them.
+  """Moves units [2, M] within the map, along cliffs rather than into them. Passengers stay off it.
 
   Args:
     rules: the game's constants.
@@ -110,7 +120,9 @@ def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
   Returns:
     x, y [2, M].
   """
-  edge = rules.half - 0.5
+  edge: Array | float = rules.half - 0.5
+  if rules.has_transports:
+    edge = jnp.where(jnp.abs(x) >= OFF_MAP, OFF_MAP, edge)
   new_x, new_y = jnp.clip(x + dx, -edge, edge), jnp.clip(y + dy, -edge, edge)
   terrain = rules.terrain
   if terrain is None:
@@ -133,7 +145,7 @@ def separate_units(rules: tables.Rules, state: State) -> State:
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
   kind, verb = state.kind[:, s:], state.orders.verb
-  solid = (kind > 0) & (verb != GATHER) & (verb != RETURN)
+  solid = (kind > 0) & (verb != GATHER) & (verb != RETURN) & (verb != ABOARD)
   radius = look_up(rules.types.radius, kind)
   # Two units at the same place part in a direction given by their slots.
   angle = np.arange(rules.tier.units, dtype=np.float32) * _GOLDEN_ANGLE
@@ -149,6 +161,8 @@ def separate_units(rules: tables.Rules, state: State) -> State:
     pair &= flying[:, None] == flying[:, :, None]
   push = jnp.where(pair, 0.5 * overlap / distance, 0.0)
   anchored = kind == rules.types.local("SiegeTankSieged") if rules.has(SIEGE) else False
+  if rules.has(PHASE):
+    anchored |= kind == rules.types.local("WarpPrismPhasing")
 
   def total(parts):
     return jnp.where(anchored, 0.0, jnp.clip(jnp.sum(parts, axis=1), -_MAX_PUSH, _MAX_PUSH))

@@ -17,17 +17,21 @@ LOOPS_PER_STEP = LOOPS_PER_TICK * TICKS_PER_STEP
 LOOPS_PER_SECOND = 16.0  # at "normal" speed, in which the tables give speeds and cooldowns
 
 # Verbs: activities of units. The verb of a function is the activity it gives to capable units.
+# A unit with the verb BOARD goes to its transport, a transport with LOAD to its passenger. Units
+# with the verb ABOARD are passengers and off the map.
 (IDLE, MOVE, ATTACK, ATTACK_UNIT, HOLD, GATHER, BUILD, CONSTRUCT, PATROL, REPAIR,
- RETURN) = range(11)
+ RETURN, BOARD, LOAD, UNLOAD, ABOARD) = range(15)
 # Kinds of targets.
 NO_TARGET, OWN, ENEMY, RESOURCE = range(4)
+# Targets of orders to unload: all passengers at a place, all at once, one. Others are slots.
+ALL_PASSENGERS, HERE, FIRST_PASSENGER = -1, -2, -3
 # Kinds of functions.
 OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING, WARPING = range(7)
 # Kinds of add-ons.
 NO_ADD_ON, TECH_LAB, REACTOR = range(3)
 # Abilities: effects without a unit order.
 (NO_ABILITY, STIM, SIEGE, UNSIEGE, SCAN, INJECT, BOOST, RALLY, CANCEL, CANCEL_LAST, CLOAK,
- DECLOAK) = range(12)
+ DECLOAK, PHASE, UNPHASE) = range(14)
 
 # Production.
 QUEUE_LENGTH = 5
@@ -58,6 +62,11 @@ ADD_ON_OFFSET = (2.5, 0.5)  # from a structure to its add-on: to the right, a li
 CREEP_RADIUS = 10.0  # around a finished hatchery
 SCAN_RADIUS = 13.0
 POWER_RADIUS = 6.5  # around a finished Pylon
+PRISM_POWER_RADIUS = 3.75  # around a Warp Prism in phasing mode
+# From a transport to a unit that it takes in: a Marine's edge touches a Medivac's, and a Zealot's is
+# six from a Warp Prism's. That range, of patch 4.10, has not been compared with another source.
+LOADING_REACH = {"Terran": 1.125, "Protoss": 7.375, "Zerg": 1.125}
+OFF_MAP = 1e3  # x and y of passengers on their player's side, beyond anybody's sight and range
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added
 
 # Abilities.
@@ -66,6 +75,7 @@ CLOAK_COST = 25.0  # energy for switching it on
 STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
 STIM_LOOPS, STIM_SPEED = 176, 1.5
 SIEGE_LOOPS = 43.0  # before a tank shoots after a change of mode
+PHASE_LOOPS = 24.0  # before a Warp Prism gives power after its change of mode
 SCAN_LOOPS = 196
 BOOST_LOOPS = 320
 INJECT_LOOPS = 464

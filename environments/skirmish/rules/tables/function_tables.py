@@ -24,14 +24,18 @@ from starleague.environments.skirmish.rules.tables.constants import (
   GATHER,
   IDLE,
   INJECT,
+  LOAD,
   NO_ABILITY,
   OTHER,
+  PHASE,
   RALLY,
   RETURN,
   SCAN,
   SIEGE,
   STIM,
   TRAINING,
+  UNLOAD,
+  UNPHASE,
   UNSIEGE,
   WARPING,
 )
@@ -42,8 +46,9 @@ from starleague.environments.skirmish.rules.tables.unit_tables import Types, uni
 _ABILITY_USERS = {
   STIM: ("Marine", "Marauder"), SIEGE: ("SiegeTank",), UNSIEGE: ("SiegeTankSieged",),
   SCAN: ("OrbitalCommand",), INJECT: ("Queen",), BOOST: ("Nexus",),
-  CLOAK: ("Banshee",), DECLOAK: ("Banshee",)}
-_MORPHED_AT_ONCE = ("SiegeTankSieged",)  # by an ability, without a queue
+  CLOAK: ("Banshee",), DECLOAK: ("Banshee",), PHASE: ("WarpPrism",),
+  UNPHASE: ("WarpPrismPhasing",)}
+MORPHED_AT_ONCE = ("SiegeTankSieged", "WarpPrismPhasing")  # by an ability, without a queue
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,7 +91,7 @@ def _products_by_function(tier: Tier, types: Types) -> dict[str, list[int]]:
   """The products of each function that makes something: levels, or types by producer."""
   made: dict[str, list[int]] = {}
   for i, row in enumerate(unit_rows(tier), 1):
-    if row["name"] not in _MORPHED_AT_ONCE:
+    if row["name"] not in MORPHED_AT_ONCE:
       made.setdefault(row["function"], []).append(i)
   for u, row in enumerate(upgrade_rows(tier)):
     made.setdefault(row["function"], []).append(len(types.names) + u)
@@ -102,7 +107,7 @@ def _warped(tier: Tier) -> dict[str, int]:
 def _is_unit(types: Types, size: int) -> np.ndarray:
   """A mask of units among `size` products: no structures, upgrades or instant morphs."""
   unit = np.arange(size) < len(types.names)
-  unit[:len(types.names)] &= ~types.structure & ~np.isin(types.names, _MORPHED_AT_ONCE)
+  unit[:len(types.names)] &= ~types.structure & ~np.isin(types.names, MORPHED_AT_ONCE)
   unit[0] = False
   return unit
 
@@ -213,10 +218,14 @@ def _capable_of_command(name: str, types: Types, trainers: np.ndarray) -> np.nda
     return types.worker
   if name == "Effect_Repair_unit":
     return np.array(types.names) == "SCV"
+  carries = types.cargo_space > 0
+  if tiers.COMMANDS[name] in (LOAD, UNLOAD):
+    return carries
   if name in ("Stop_quick", "Attack_pt", "Attack_unit"):
-    return mobile | (np.array(types.names) == "SiegeTankSieged")
+    return mobile | np.isin(types.names, MORPHED_AT_ONCE)
   # For structures that train units, a smart command sets the rally point.
-  return mobile | trainers if name in ("Smart_pt", "Smart_unit") else mobile
+  smart = mobile | trainers if name in ("Smart_pt", "Smart_unit") else mobile
+  return smart | carries if name == "Smart_unit" else smart
 
 
 def _capable_of_ability(name: str, types: Types, products: Products,

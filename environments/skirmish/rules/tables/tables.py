@@ -124,6 +124,11 @@ class Rules:
     """Whether Gateways morph into warp gates."""
     return self.types.warp_gate > 0
 
+  @property
+  def has_transports(self) -> bool:
+    """Whether units can board other ones."""
+    return bool(self.types.cargo_space.any())
+
   def has(self, ability: int) -> bool:
     """Whether any function uses an ability."""
     return bool((self.functions.ability == ability).any())

@@ -17,14 +17,18 @@ from starleague.environments.skirmish.rules.tables.constants import (
   HOLD,
   IDLE,
   INJECT,
+  LOAD,
   MOVE,
   PATROL,
+  PHASE,
   RALLY,
   REPAIR,
   RETURN,
   SCAN,
   SIEGE,
   STIM,
+  UNLOAD,
+  UNPHASE,
   UNSIEGE,
 )
 
@@ -33,7 +37,8 @@ COMMANDS = {
   "Smart_pt": MOVE, "Smart_unit": MOVE, "Attack_pt": ATTACK, "Attack_unit": ATTACK_UNIT,
   "Move_pt": MOVE, "Move_unit": MOVE, "Stop_quick": IDLE, "HoldPosition_quick": HOLD,
   "Harvest_Gather_unit": GATHER, "Harvest_Return_quick": RETURN, "Patrol_pt": PATROL,
-  "Effect_Repair_unit": REPAIR}
+  "Effect_Repair_unit": REPAIR, "Load_unit": LOAD, "UnloadAll_quick": UNLOAD,
+  "UnloadAllAt_pt": UNLOAD, "UnloadAllAt_unit": UNLOAD, "UnloadUnit_quick": UNLOAD}
 # Functions with an immediate effect, and the ability each uses.
 ABILITIES = {
   "Effect_Stim_quick": STIM, "Morph_SiegeMode_quick": SIEGE, "Morph_Unsiege_quick": UNSIEGE,
@@ -41,7 +46,10 @@ ABILITIES = {
   "Effect_ChronoBoostEnergyCost_unit": BOOST, "Rally_Units_pt": RALLY, "Rally_Units_unit": RALLY,
   "Rally_Workers_pt": RALLY, "Rally_Workers_unit": RALLY, "Cancel_quick": CANCEL,
   "Cancel_Last_quick": CANCEL_LAST, "Behavior_CloakOn_quick": CLOAK,
-  "Behavior_CloakOff_quick": DECLOAK}
+  "Behavior_CloakOff_quick": DECLOAK, "Morph_WarpPrismPhasingMode_quick": PHASE,
+  "Morph_WarpPrismTransportMode_quick": UNPHASE}
+# Those of tiers with technology only.
+_TECHNOLOGY_VERBS, _TECHNOLOGY_ABILITIES = (LOAD, UNLOAD), (CLOAK, DECLOAK, PHASE, UNPHASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Tier:
   sight_scale: float  # below 1 on small maps, which would have no fog otherwise
   townhall_food: int  # of a town hall in tiers without supply depots; 0: as the tables say
   minerals_only: bool  # without geysers, vespene costs are paid in minerals; no upgrades
-  technology: bool  # Lairs, add-ons and cloaking, and what the real game requires of them
+  technology: bool  # Lairs, add-ons, cloaking, transports, and what the real game requires of them
   loop_limit: int  # a game of this length is a draw
   stalemate_loops: int  # a draw after as long without income, production or damage; 0: never
   field_block: int  # side in cells of the blocks that share a flow field; 0: flat open ground
@@ -102,10 +110,12 @@ def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int
   with path.open(newline="") as file:
     names = tuple(row["name"] for row in csv.DictReader(file)
                   if technology or row["technology"] == "0")
+  commands = (each for each, verb in COMMANDS.items()
+              if technology or verb not in _TECHNOLOGY_VERBS)
   abilities = (each for each, ability in ABILITIES.items()
-               if technology or ability not in (CLOAK, DECLOAK))
+               if technology or ability not in _TECHNOLOGY_ABILITIES)
   return Tier(
-    name=name, types=names, commands=(*COMMANDS, *abilities),
+    name=name, types=names, commands=(*commands, *abilities),
     structures=structures, armed=armed, units=units, food_cap=food_cap, map_size=float(cells),
     homes=tuple(tuple(place) for place in maps.bases(float(cells)).tolist()),
     patches=tuple(tuple(place) for place in places.tolist()), geysers=tuple(gas.tolist()),

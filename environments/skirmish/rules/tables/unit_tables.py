@@ -81,6 +81,8 @@ class Types:
   add_on: np.ndarray  # int32: constants.TECH_LAB or REACTOR for add-ons, else NO_ADD_ON
   cloaked: np.ndarray  # bool: always cloaked
   detects: np.ndarray  # bool: sees cloaked units, as far as it sees
+  cargo_size: np.ndarray  # int32: the space that it takes in a transport, 0 if it cannot board
+  cargo_space: np.ndarray  # int32: the space that it has for passengers, 0 for most
 
   @property
   def morphed(self) -> np.ndarray:
@@ -136,12 +138,12 @@ def upgrade_rows(tier: Tier) -> list[Row]:
 
 
 def _of_tier(tier: Tier, row: Row) -> Row:
-  """A row with the producer, requirements, warp-in and detection of a tier."""
+  """A row with the producer, requirements, warp-in, detection and cargo of a tier."""
   if tier.technology:
     return row
   return {**row, "producer": row.get("plain_producer", row["producer"]),
           "requirement": row["plain_requirement"], "add_on": "0", "upgrade": "0",
-          "warp_cooldown": "0", "detection": "0"}
+          "warp_cooldown": "0", "detection": "0", "cargo_size": "0", "cargo_space": "0"}
 
 
 def _column(rows: list[Row], name: str, dtype: type = np.float32) -> np.ndarray:
@@ -211,7 +213,9 @@ def make_types(tier: Tier) -> Types:
     fighter=((ground.damage > 0) | (air.damage > 0)) & ~worker, townhall=townhall,
     gas=_is_one_of(rows, "name", _GAS_STRUCTURES), larvae=larvae[counts_as], counts_as=counts_as,
     add_on=np.array([NO_ADD_ON, *(_add_on(row["name"]) for row in rows)], np.int32),
-    cloaked=_is_one_of(rows, "name", _ALWAYS_CLOAKED), detects=_column(rows, "detection", bool))
+    cloaked=_is_one_of(rows, "name", _ALWAYS_CLOAKED), detects=_column(rows, "detection", bool),
+    cargo_size=_column(rows, "cargo_size", np.int32),
+    cargo_space=_column(rows, "cargo_space", np.int32))
 
 
 def make_upgrades(tier: Tier, types: Types) -> Upgrades:

@@ -26,7 +26,7 @@ def test_half_is_half_of_the_map(name):
 
 @pytest.mark.parametrize("name, unit_types, functions, upgrades, races", [
   ("mini", 8, 18, 0, ("Terran",)), ("default", 53, 98, 52, constants.RACES),
-  ("large", 65, 113, 54, constants.RACES)])
+  ("large", 67, 121, 54, constants.RACES)])
 def test_content_of_the_tiers(name, unit_types, functions, upgrades, races):
   """98 functions: no_op, 12 commands, 12 abilities, 51 products without morphed tanks, 22 lines.
 

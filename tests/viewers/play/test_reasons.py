@@ -12,6 +12,7 @@ from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules.interface import action_results, observation
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
 from starleague.viewers.play import reasons, view
+from tests.environments.skirmish import states
 from tests.environments.skirmish import technology as tech
 from tests.viewers.games import DEFAULT_RULES, FUNCTION, KIND, RULES
 
@@ -87,6 +88,16 @@ def test_warp_gates_need_research_power_and_an_end_of_the_cooldown():
   assert reason("TrainWarp_Zealot_pt") == "needs a finished Pylon"
   tech.put(state, 0, 3, "Pylon", *(state.x[0, 0], state.y[0, 0] + 8.0))
   assert reason("TrainWarp_Zealot_pt") == "every warp gate cools down"
+
+
+def test_transports_need_passengers():
+  state = tech.start(tech.PROTOSS, {})
+  tech.put(state, 0, tech.S + 20, "WarpPrism", 0.0, 0.0)
+  seen = jax.tree.map(np.asarray, observation.observe(
+    tech.RULES, states.on_device(state), jnp.int32(0))[0])
+  why = reasons.unavailable(tech.RULES, seen)
+  assert why[tech.FUNCTION["UnloadAllAt_pt"]] == "nobody is aboard"
+  assert tech.FUNCTION["Load_unit"] not in why  # a Probe can board
 
 
 @pytest.mark.slow

@@ -1,9 +1,12 @@
 """The arrays of a recorded game equal its states."""
 
+import jax
 import numpy as np
 
 from starleague.environments.skirmish.games import replays
+from starleague.environments.skirmish.rules.tables import constants
 from starleague.viewers.watch import frames as watch_frames
+from tests.environments.skirmish import technology as tech
 from tests.viewers.games import KIND, RULES, STRUCTURES
 
 
@@ -62,3 +65,14 @@ def test_patches_are_shown_at_their_positions(replay):
   np.testing.assert_allclose(own[1], 1 - own[0])
   swapped = replay._replace(match_up=replays.make_match_up(swap_sides=True))
   np.testing.assert_allclose(watch_frames.patch_places(swapped)[0], 1 - places)
+
+
+def test_passengers_are_drawn_with_their_transport():
+  state = tech.start(tech.TERRAN, {})
+  for slot, name, place in ((tech.S + 20, "Medivac", 7.0), (tech.S + 21, "Marine", 1e3)):
+    tech.put(state, 1, slot, name, place, -place)
+  state.orders.verb[1, 21], state.orders.target[1, 21] = constants.ABOARD, tech.S + 20
+  x, y = watch_frames._shown(tech.RULES, jax.tree.map(lambda values: values[None], state))
+  assert x[0, 1, tech.S + 20:tech.S + 22].tolist() == [7, 7]
+  assert y[0, 1, tech.S + 20:tech.S + 22].tolist() == [-7, -7]
+  np.testing.assert_array_equal(x[0, 0], state.x[0])

@@ -58,6 +58,7 @@ def test_warp_gates_are_left_out():
   """Without the research Gateways stay Gateways, which a macro action can use."""
   names = macros.names(tables.make_rules(*GAME_CONFIGS["large"]))
   assert "Train_Zealot_quick" in names and "Build_TechLab_quick" in names
+  assert "Train_Medivac_quick" in names and "Train_WarpPrism_quick" not in names
   assert not [name for name in names if "Warp" in name]
 
 

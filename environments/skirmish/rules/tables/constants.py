@@ -63,8 +63,8 @@ CREEP_RADIUS = 10.0  # around a finished hatchery
 SCAN_RADIUS = 13.0
 POWER_RADIUS = 6.5  # around a finished Pylon
 PRISM_POWER_RADIUS = 3.75  # around a Warp Prism in phasing mode
-# From a transport to a unit that it takes in. A Marine's edge touches a Medivac's, a Zealot's is six
-# from a Warp Prism's: the range of patch 4.10, not compared with another source.
+# From a transport to a unit that it takes in. A Marine's edge touches a Medivac's, a Zealot's is
+# six from a Warp Prism's: the range of patch 4.10, not compared with another source.
 LOADING_REACH = {"Terran": 1.125, "Protoss": 7.375, "Zerg": 1.125}
 OFF_MAP = 1e3  # x and y of passengers on their player's side, beyond anybody's sight and range
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added

@@ -283,6 +283,8 @@ def _production_panel(game: Game, seat: ServerSeat,
 
 def _cargo_panel(game: Game, seat: ServerSeat, action: ui_pb.ActionCargoPanelUnload) -> int:
   """Unloads a passenger of the selected transport."""
+  if not game.rules.has_transports:
+    return action_results.NOT_SUPPORTED
   slots = np.flatnonzero(np.isin(game.tags[seat.player], seat.selected))
   if len(seat.selected) != 1 or not slots.size:
     return _FAILED

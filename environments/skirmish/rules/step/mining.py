@@ -119,7 +119,9 @@ def _harvest(rules: tables.Rules, state: State, free: Array) -> State:
   works = gathers & free & (square < MINING_REACH ** 2)
   there = _minable(rules, state) & (both_halves(state.patches) > 0)
   capacity = np.where(gas, WORKERS_PER_GEYSER, WORKERS_PER_PATCH)
-  rate = (_FULL_RATE * capacity) // jnp.maximum(assigned, capacity)
+  work, crowd = _FULL_RATE * capacity, jnp.maximum(assigned, capacity)
+  # More workers than units of work share the steps: each works in `work` of `crowd` steps.
+  rate = jnp.maximum(work // crowd, state.loop // LOOPS_PER_STEP * work % crowd < work)
   # A worker sent to another resource starts its work from zero.
   trip = jnp.where(changed, 0, state.trip) + works * pick(rate * there, target)
   taken, left = _take_loads(rules, state, works & (trip >= work_length(tier)), target)

@@ -10,6 +10,8 @@ import pytest
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as games
+from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.scenes import put, scene
 from tests.environments.skirmish.twin.state import Game, Table, differences
 from tests.environments.skirmish.twin.step import Twin
 
@@ -73,6 +75,28 @@ def test_the_twin_agrees_on_the_default_tier(default_record):
   assert not wrong, wrong[:10]
   assert len(default_record.steps) > 900
   assert ties <= 2
+
+
+@pytest.mark.slow
+def test_the_twin_agrees_on_crowds_at_a_patch(default_game):
+  """13 to 22 workers without commands share the last patch."""
+  crowds, never, steps = (13, 17, 19, 22), np.zeros(2, bool), []
+  before = scene(default_game)
+  before.patches[:, :, 1:], before.memory.patches[:, :, 1:] = 0, 0
+  beside = np.subtract(default_games.TIER.patches[0], (0.0, 1.2))
+  for g, workers in enumerate(crowds):
+    for i in range(workers):
+      put(before, UNIT + i, "SCV", beside, games=g, verb=constants.GATHER, target=0)
+  for _ in range(30):
+    after = default_games.host(default_game.advance(before))
+    for g in range(len(crowds)):
+      was, then = (default_games.one(state, g) for state in (before, after))
+      steps.append(default_games.Step(was, None, never, was, then))
+    before = after
+  wrong, _ = compare(Twin(Table(default_games.RULES)), steps)
+  assert not wrong, wrong[:10]
+  assert after.minerals[:4, 0].tolist() == [5 * 13, 0, 0, 0]  # 13 have delivered their loads
+  assert all(after.trip[g, 0, :crowds[g]].min() >= 12 for g in range(1, 4))
 
 
 @pytest.mark.slow

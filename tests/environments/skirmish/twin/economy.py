@@ -165,8 +165,11 @@ class Economy(Known):
         continue
       if (player.known_patches[target] > 0 and self.tapped(player, target)
           and self.contents(game, p, target) > 0):
-        capacity = 3 if self.geyser[target] else 2
-        body.trip += 6 * capacity // max(assigned[target], capacity)
+        work = 6 * (3 if self.geyser[target] else 2)
+        crowd = max(assigned[target], work // 6)
+        now = game.loop // STEP
+        body.trip += work // crowd if crowd <= work else (
+          now * work // crowd - (now - 1) * work // crowd)  # whole turns up to now and before
       if body.trip >= length:
         done[target].append(body)
     return done

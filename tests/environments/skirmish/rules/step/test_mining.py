@@ -36,6 +36,39 @@ def test_gas_loads_are_four_and_three_workers_saturate_a_geyser(default_game, ra
   same(state.minerals[:5, 0], 0)
 
 
+def test_twenty_two_drones_mine_out_the_last_patch(default_game):
+  """A load takes 24 units of work. 12 units a step make 24 for each of 22 Drones in 44 steps."""
+  state = scene(default_game, ZERG)
+  for i in range(22):
+    put(state, UNIT + i, "Drone", BESIDE, verb=constants.GATHER, target=0)
+  state.patches[:], state.memory.patches[:] = 0, 0
+  state.patches[:, 0, 0] = state.memory.patches[:, 0, 0] = 220
+  found = []
+  run(default_game, state, 90, lambda s: found.append(
+    (s.cargo[0, 0, :22].sum(), s.minerals[0, 0], s.patches[0, 0, 0])))
+  # They take their loads together and deliver them in the next step.
+  assert found[42:46] == [(0, 0, 220), (110, 0, 110), (0, 110, 110), (0, 110, 110)]
+  assert found[87:] == [(0, 110, 110), (110, 110, 0), (0, 220, 0)]
+
+
+def test_more_workers_at_a_resource_never_mine_less(default_game):
+  """n workers share 12 (18) units of work a step: 24 each in 2 n (4/3 n) steps, then a delivery."""
+  crowds = [(name, n) for name in ("patch", "geyser") for n in (12, 13, 15, 18, 19, 21, 22, 24)
+            if name == "patch" or n % 3 == 0 and n >= 18]
+  steps = [2 * n + 1 if name == "patch" else 4 * n // 3 + 1 for name, n in crowds]
+  for (name, n), most in zip(crowds, steps, strict=True):
+    state = scene(default_game)
+    put(state, 1, "Refinery", GAS_PLACE)
+    for i in range(n):
+      put(state, UNIT + i, "SCV", BESIDE if name == "patch" else np.add(GAS_PLACE, (0.0, 1.2)),
+          verb=constants.GATHER, target=0 if name == "patch" else GEYSER)
+    if name == "patch":  # no other patch that the workers could go to
+      state.patches[:, :, 1:], state.memory.patches[:, :, 1:] = 0, 0
+    found = run(default_game, state, most)
+    same(found.minerals[:, 0] if name == "patch" else found.vespene[:, 0],
+         n * (5 if name == "patch" else 4))
+
+
 def test_gas_needs_an_own_finished_gas_structure(default_game):
   state = scene(default_game, TERRAN, PROTOSS)
   put(state, UNIT, "SCV", np.add(GAS_PLACE, (0.0, 1.2)), verb=constants.GATHER, target=GEYSER)

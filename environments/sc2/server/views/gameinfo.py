@@ -13,18 +13,25 @@ from starleague.environments.sc2.server.game.world import (
   shown_resources,
   shown_start,
 )
+from starleague.environments.sc2.server.views import raw_units
 from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import PATCH_RADIUS
+
+_CLEARANCE = 0.5  # structures' radii are wider than their squares by a quarter
 
 
 def start_raw(game: Game, player: int) -> raw_pb.StartRaw:
   """Returns the terrain, and the opponent's starting position.
 
-  Resources block cells of the pathing grid and of the placement grid; structures do not.
+  Resources block cells of the pathing grid and of the placement grid, structures that the player
+  knows those of the pathing grid.
   """
+  setting = game.rules, game.battlefield.map_index, game.battlefield.realistic
   found = raw_pb.StartRaw()
-  found.CopyFrom(_ground(game.rules, game.battlefield.map_index, game.battlefield.realistic))
+  found.CopyFrom(_ground(*setting))
+  found.pathing_grid.data = np.packbits(
+    _open(*setting) & ~_under_structures(game, player)).tobytes()
   home = shown_start(game.rules, game.battlefield.realistic) * game.state.side[1 - player]
   x, y = game.world.to_world(home[0], home[1])
   found.start_locations.add(x=float(x), y=float(y))
@@ -43,8 +50,41 @@ def _ground(rules: tables.Rules, map_index: int, realistic: bool) -> raw_pb.Star
       p0=common_pb.PointI(x=0, y=0), p1=common_pb.PointI(x=size, y=size)))
 
 
+@functools.cache
+def _open(rules: tables.Rules, map_index: int, realistic: bool) -> np.ndarray:
+  """Passable cells without resources: [size, size] bool, rows upwards."""
+  world = make_world(rules, map_index, realistic)
+  return world.passable & ~_under_resources(rules, world, realistic)
+
+
+def _under_structures(game: Game, player: int) -> np.ndarray:
+  """Cells under the structures that a player knows: [size, size] bool, rows upwards.
+
+  They form squares of whole cells.
+  """
+  frame, s = game.frame(), game.rules.tier.structures
+  view = raw_units.View(game, frame, player, (), (0.0, 0.0, 0.0, 0.0))
+  state, memory = frame.state, frame.state.memory
+  own, known = state.kind[player, :s], frame.known_tags[player, :s] > 0
+  seen = memory.seen[player, :s]
+  kind, x, y = (np.concatenate([values[player, :s], np.where(
+    seen, values[1 - player, :s], remembered[player, :s])]) for values, remembered in (
+      (state.kind, memory.kind), (state.x, memory.x), (state.y, memory.y)))
+  found = np.zeros((game.world.size, game.world.size), bool)
+  there = np.concatenate([own > 0, known])
+  kind, x, y = kind[there], x[there], y[there]
+  raw_units.move_to_shown_places(view, kind, x, y)
+  sides = np.maximum(np.rint(2 * game.rules.types.radius[kind] - _CLEARANCE), 2)
+  lefts, lows = (np.maximum(np.rint(middle - sides / 2), 0).astype(int)
+                 for middle in game.world.to_world(x, y))
+  for left, low, side in zip(lefts.tolist(), lows.tolist(), sides.astype(int).tolist(),
+                             strict=True):
+    found[low:low + side, left:left + side] = True
+  return found
+
+
 def _under_resources(rules: tables.Rules, world: World, realistic: bool) -> np.ndarray:
-  """Cells under the resources that a map starts with: [G, G] bool, rows upwards."""
+  """Cells under the resources that a map starts with: [size, size] bool, rows upwards."""
   half = shown_resources(rules, realistic)
   x, y = world.to_world(*np.concatenate([half, -half], axis=1))
   middles = np.arange(world.size) + 0.5

@@ -197,10 +197,15 @@ def _add(rows: list[dict[str, Any]], where: np.ndarray, **columns: Sequence[Any]
 def _points(view: View, kind: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[common_pb.Point]:
   """Returns the world positions of units of local types [k] at places [k] of Skirmish."""
   types = view.game.rules.types
-  for i in np.flatnonzero(types.gas[kind] | _at_home(view, kind, x, y)):
-    x[i], y[i] = _shown_place(view, kind[i], x[i], y[i])
+  move_to_shown_places(view, kind, x, y)
   return [view.point(*place) for place in zip(
     x.tolist(), y.tolist(), types.flying[kind].tolist(), strict=True)]
+
+
+def move_to_shown_places(view: View, kind: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+  """Changes places [k] of units of local types [k] to where they are shown, in Skirmish."""
+  for i in np.flatnonzero(view.game.rules.types.gas[kind] | _at_home(view, kind, x, y)):
+    x[i], y[i] = _shown_place(view, kind[i], x[i], y[i])
 
 
 def _progress(view: View, owner: int, slots: np.ndarray, kind: np.ndarray) -> np.ndarray:

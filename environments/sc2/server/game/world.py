@@ -1,8 +1,9 @@
 """Coordinates: Skirmish's plane and the game's world.
 
 Skirmish has its origin in the middle of the map and y downwards; the game's world has it at the
-bottom left and y upwards. Both use the same unit, and the map has no border: a map of G cells has
-`map_size` and `playable_area` of G x G. With half = G / 2,
+bottom left and y upwards. Both use the same unit. A map of G cells has a `playable_area` of G x G.
+Realistic maps of the tier `large` have a border of B = 8 cells around it, others of B = 0, so that
+`map_size` is G + 2 B. With half = G / 2 + B,
 
   world x = x + half,   world y = half - y.
 
@@ -26,21 +27,34 @@ _LOWEST, _HEIGHT_RANGE = -16.0, 32.0  # world heights of the height map's values
 
 
 SHOWN_PATCH, SHOWN_GEYSER = 7.0, 7.75  # distances from the base on realistic maps, map units
+BORDER = 8  # cells around the playable area of realistic maps: clients look beyond places
 _SHOWN_START = 0.5  # of a starting town hall on realistic maps: towards the middle, in x and y
 
 
 class World(NamedTuple):
   """The ground of a game in world coordinates, rows upwards from y = 0."""
 
-  size: int  # G
-  passable: np.ndarray  # [G, G] bool
-  buildable: np.ndarray  # [G, G] bool
-  height: np.ndarray  # [G, G] uint8
+  size: int  # G + 2 B, cells of a side with its borders
+  passable: np.ndarray  # [size, size] bool
+  buildable: np.ndarray  # [size, size] bool
+  height: np.ndarray  # [size, size] uint8
+  border: int = 0  # B
 
   @property
   def half(self) -> float:
     """Half the side of the map."""
     return self.size / 2
+
+  @property
+  def playable(self) -> int:
+    """Cells of a side of the playable area."""
+    return self.size - 2 * self.border
+
+  def with_border(self, cells: int) -> "World":
+    """Returns a world without a border with one, which nothing stands on."""
+    passable, buildable = (np.pad(grid, cells) for grid in (self.passable, self.buildable))
+    return World(self.size + 2 * cells, passable, buildable,
+                 np.pad(self.height, cells, mode="edge"), cells)
 
   def to_world(self, x: Any, y: Any) -> tuple[Any, Any]:
     """World coordinates of places of Skirmish, numbers or numpy arrays."""
@@ -69,7 +83,8 @@ def make_world(rules: tables.Rules, map_index: int, realistic: bool = False) -> 
   Args:
     rules: of the tier.
     map_index: of the map.
-    realistic: whether ramps have the real game's shape, on maps with room for them.
+    realistic: whether there is a border, and ramps have the real game's shape, on maps with room
+      for them.
   """
   size = int(rules.tier.map_size)
   if rules.terrain is None:
@@ -78,9 +93,11 @@ def make_world(rules: tables.Rules, map_index: int, realistic: bool = False) -> 
   terrain = rules.terrain
   passable, buildable = terrain.passable[map_index], terrain.buildable[map_index]
   height = np.where(terrain.high[map_index], maps.HIGH, maps.LOW).astype(np.uint8)
+  border = 0
   if realistic and size == ramps.SIDE:
     passable, buildable, height = ramps.carve(passable, buildable, height)
-  return World(size, passable[::-1], buildable[::-1], height[::-1])
+    border = BORDER
+  return World(size, passable[::-1], buildable[::-1], height[::-1]).with_border(border)
 
 
 @functools.cache

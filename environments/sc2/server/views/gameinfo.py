@@ -47,7 +47,8 @@ def _ground(rules: tables.Rules, map_index: int, realistic: bool) -> raw_pb.Star
     map_size=common_pb.Size2DI(x=size, y=size), pathing_grid=image(world.passable & free),
     terrain_height=image(world.height), placement_grid=image(world.buildable & free),
     playable_area=common_pb.RectangleI(
-      p0=common_pb.PointI(x=0, y=0), p1=common_pb.PointI(x=size, y=size)))
+      p0=common_pb.PointI(x=world.border, y=world.border),
+      p1=common_pb.PointI(x=size - world.border, y=size - world.border)))
 
 
 @functools.cache

@@ -95,11 +95,11 @@ def _issue(game: Game, seat: ServerSeat, ability: int, tags: Sequence[int], targ
 
 
 def _move_camera(game: Game, seat: ServerSeat, x: float, y: float) -> int:
-  """Moves the camera; its middle stays on the map."""
+  """Moves the camera; its middle stays on the playable area."""
   if not (np.isfinite(x) and np.isfinite(y)):
     return _FAILED
-  size = float(game.world.size)
-  seat.camera = min(max(x, 0.0), size), min(max(y, 0.0), size)
+  least, most = float(game.world.border), float(game.world.size - game.world.border)
+  seat.camera = min(max(x, least), most), min(max(y, least), most)
   return SUCCESS
 
 

@@ -82,11 +82,12 @@ def screen_grid(seat: ServerSeat) -> Grid:
 
 
 def _planes(view: View, grid: Grid) -> dict[str, np.ndarray]:
-  """Skirmish's planes on a grid, 0 off the map: [rows, columns] uint8 each."""
-  planes, size = view.frame.report.planes[view.player], view.game.world.size
+  """Skirmish's planes on a grid, 0 off the playable area: [rows, columns] uint8 each."""
+  planes, world = view.frame.report.planes[view.player], view.game.world
   cells = planes.shape[-1]
   xs, ys = grid.middles()
-  column, row = (np.floor(values * cells / size).astype(int) for values in (xs, size - ys))
+  column, row = (np.floor((values - world.border) * cells / world.playable).astype(int)
+                 for values in (xs, world.size - ys))
   inside = ((row >= 0) & (row < cells))[:, None] & ((column >= 0) & (column < cells))
   picked = planes[:, np.clip(row, 0, cells - 1)[:, None], np.clip(column, 0, cells - 1)]
   return {name: np.where(inside, picked[i], 0).astype(np.uint8) for name, i in _PLANES.items()}

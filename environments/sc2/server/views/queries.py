@@ -89,7 +89,8 @@ def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> f
     flies = bool(game.rules.types.flying[state.kind[player, slot]])
     start = np.array(game.world.to_world(state.x[player, slot], state.y[player, slot]))
   end = np.array([query.end_pos.x, query.end_pos.y])
-  size = game.world.size
+  size = game.world.playable
+  start, end = start - game.world.border, end - game.world.border
   if not (np.isfinite(start).all() and np.isfinite(end).all()
           and (np.minimum(start, end) >= 0).all() and (np.maximum(start, end) < size).all()):
     return 0.0

@@ -148,12 +148,14 @@ def _power_sources(view: View) -> Iterator[raw_pb.PowerSource]:
 
 def _map_state(view: View) -> raw_pb.MapState:
   """Visibility and creep on the world's cells, rows upwards."""
-  planes, size = view.frame.report.planes[view.player], view.game.world.size
+  planes, border = view.frame.report.planes[view.player], view.game.world.border
+  size = view.game.world.playable
   cells = np.floor((np.arange(size) + 0.5) * planes.shape[-1] / size).astype(int)
-  picked = planes[:, cells[::-1, None], cells]
+  visibility, creep = (np.pad(planes[_PLANE[name]][cells[::-1, None], cells], border)
+                       for name in ("visibility", "creep"))
   return raw_pb.MapState(
-    visibility=image(picked[_PLANE["visibility"]]),
-    creep=image(picked[_PLANE["creep"]].astype(bool)))
+    visibility=image(visibility),
+    creep=image(creep.astype(bool)))
 
 
 def _effects(view: View) -> Iterator[raw_pb.Effect]:

@@ -12,6 +12,9 @@ MAPS = ("open", "ramps", "river")
 LEAST_CELLS = 8  # of a ramp; smaller groups do not count
 SPREAD = 8.5  # between resources of one base, at most
 NEAREST = {False: 6, True: 7}  # of a town hall and a mineral patch, a geyser
+SIDE, BORDER = 96, 8  # cells of the playable area and around it
+WHOLE = SIDE + 2 * BORDER
+INSIDE = (slice(BORDER, BORDER + SIDE),) * 2
 
 
 @pytest.fixture(params=range(len(MAPS)), ids=MAPS)
@@ -21,7 +24,7 @@ def ground(request):
 
 def starts():
   x, y = world.shown_start(engine.rules_of("large"), True)
-  return [(float(48 + side * x), float(48 - side * y)) for side in (1, -1)]
+  return [(float(WHOLE / 2 + side * x), float(WHOLE / 2 - side * y)) for side in (1, -1)]
 
 
 def find_ramps(ground):
@@ -57,10 +60,11 @@ def test_each_player_has_a_ramp_with_two_highest_cells(ground):
 
 
 @pytest.mark.parametrize("index", range(len(MAPS)), ids=MAPS)
-def test_a_wall_of_depots_and_barracks_fits_above_each_ramp(index):
+def test_each_piece_of_a_wall_fits_alone_above_each_ramp(index):
   """Depots touch the highest cells from three sides; a Barracks stands in the middle instead.
 
-  Their cells are shown as placeable, and the game lets them stand there.
+  Their cells are shown as placeable, and the ground lets each stand there. Together they do not
+  fit: Skirmish keeps structures as far apart as their radii say.
   """
   rules = engine.rules_of("large")
   shown = world.make_world(rules, index, realistic=True)
@@ -78,8 +82,8 @@ def test_a_wall_of_depots_and_barracks_fits_above_each_ramp(index):
       assert shown.buildable[row:row + side, column:column + side].all(), (name, place)
       # Both players' frames: the game looks up the cells in their own.
       for x, y in (place[:, None, None] + radius * corners,
-                   96 - place[:, None, None] + radius * corners):
-        row_, column_ = (np.floor(values).astype(int) for values in (96 - y, x))
+                   WHOLE - place[:, None, None] + radius * corners):
+        row_, column_ = (np.floor(values).astype(int) - BORDER for values in (WHOLE - y, x))
         assert rules.terrain.buildable[index][row_, column_].all(), (name, place)
 
 
@@ -87,10 +91,14 @@ def test_a_wall_of_depots_and_barracks_fits_above_each_ramp(index):
 def test_shown_cells_are_what_they_seem(index):
   shown = world.make_world(engine.rules_of("large"), index, realistic=True)
   true = world.make_world(engine.rules_of("large"), index)
-  assert (shown.passable <= true.passable).all() and (shown.buildable <= true.buildable).all()
+  assert (shown.size, shown.playable, shown.border) == (WHOLE, SIDE, BORDER)
+  assert shown.passable.sum() == shown.passable[INSIDE].sum()  # nothing stands on the border
+  assert shown.buildable.sum() == shown.buildable[INSIDE].sum()
   # Half a turn maps the ground onto itself.
   for grid in (shown.passable, shown.buildable, shown.height):
     np.testing.assert_array_equal(grid, grid[::-1, ::-1])
+  shown = shown._replace(passable=shown.passable[INSIDE], buildable=shown.buildable[INSIDE])
+  assert (shown.passable <= true.passable).all() and (shown.buildable <= true.buildable).all()
   # The shown ground is one piece.
   assert ndimage.label(shown.passable)[1] == ndimage.label(true.passable)[1] == 1
   # Cells that lose their use are those of ramps and of the cliffs' margins.
@@ -137,8 +145,8 @@ def test_starting_town_halls_stand_where_bases_are_computed(ground):
   places = np.stack(ground.to_world(*np.concatenate([half, -half], axis=1)), axis=1)
   found = find_bases(places, np.tile(rules.tier.geysers, 2), ground)
   assert list(found.values()) == [8] * 8
-  assert starts() == [(16.5, 79.5), (79.5, 16.5)]
+  assert starts() == [(24.5, 87.5), (87.5, 24.5)]
   assert set(starts()) <= set(found)
   sites = np.stack(ground.to_world(*np.array(rules.tier.homes, np.float32).T), axis=1)
-  for site in np.concatenate([sites, 96 - sites]):
+  for site in np.concatenate([sites, WHOLE - sites]):
     assert min(np.hypot(*(site - place)) for place in found) <= 1.5

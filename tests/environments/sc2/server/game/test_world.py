@@ -29,6 +29,21 @@ def test_the_corners_of_the_world():
   assert ground.to_skirmish(np.float32(0), np.float32(24)) == (-12, -12)
 
 
+@pytest.mark.parametrize("tier, realistic, border", [
+  ("mini", True, 0), ("default", True, 0), ("large", False, 0), ("large", True, 8)])
+def test_large_realistic_maps_have_a_border_and_the_same_places(tier, realistic, border):
+  rules = engine.rules_of(tier)
+  ground, side = world.make_world(rules, 0, realistic), int(rules.tier.map_size)
+  assert (ground.border, ground.playable, ground.size) == (border, side, side + 2 * border)
+  for grid in (ground.passable, ground.buildable, ground.height):
+    assert grid.shape == (ground.size, ground.size)
+  assert ground.to_world(-side / 2, side / 2) == (border, border)  # bottom left
+  places = np.array(acting.location_to_place(rules, np.arange(rules.location_size ** 2)))
+  there = ground.to_world(*places)
+  assert all(values.dtype == np.float32 for values in there)
+  np.testing.assert_array_equal(ground.to_skirmish(*there), places)
+
+
 def test_rows_of_the_ground_run_upwards():
   rules = engine.rules_of("default")
   ground = world.make_world(rules, 1)  # ramps: homes are high, at the top left and bottom right

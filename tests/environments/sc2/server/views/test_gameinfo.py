@@ -111,12 +111,29 @@ def empty_large_game(realistic):
     frame=lambda: SimpleNamespace(state=state, known_tags=none))
 
 
-@pytest.mark.parametrize("realistic, place", [(False, (80, 16)), (True, (79.5, 16.5))])
+@pytest.mark.parametrize("realistic, place", [(False, (80, 16)), (True, (87.5, 24.5))])
 def test_realistic_maps_show_the_start_and_the_ramps_of_clients(realistic, place):
   start = gameinfo.start_raw(empty_large_game(realistic), 0)
   assert [(one.x, one.y) for one in start.start_locations] == [place]
   heights = set(np.frombuffer(start.terrain_height.data, np.uint8).tolist())
   assert heights == ({96, 160} if not realistic else set(range(96, 161, 8)))
+
+
+def test_large_realistic_maps_have_a_border_of_8_cells():
+  """No ground unit or structure stands there; inside, the map has its 96 x 96 cells."""
+  start = gameinfo.start_raw(empty_large_game(True), 0)
+  assert (start.map_size.x, start.map_size.y) == (112, 112)
+  area = start.playable_area
+  assert (area.p0.x, area.p0.y, area.p1.x, area.p1.y) == (8, 8, 104, 104)
+  for grid in (start.pathing_grid, start.placement_grid):
+    cells = np.unpackbits(np.frombuffer(grid.data, np.uint8)).reshape(112, 112)
+    inside = np.zeros_like(cells)
+    inside[8:104, 8:104] = cells[8:104, 8:104]
+    np.testing.assert_array_equal(cells, inside)
+    assert inside[:, 8:104].any(axis=0).all() and inside[8:104].any(axis=1).all()
+  height = np.frombuffer(start.terrain_height.data, np.uint8).reshape(112, 112)
+  np.testing.assert_array_equal(height[:8], np.broadcast_to(height[8], (8, 112)))
+  np.testing.assert_array_equal(height[:, 104:], np.broadcast_to(height[:, 103:104], (112, 8)))
 
 
 def test_the_opponents_race_stays_hidden(played):

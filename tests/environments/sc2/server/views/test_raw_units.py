@@ -137,7 +137,7 @@ def test_larvae_are_units_on_realistic_maps(realistic):
 
 
 @pytest.mark.parametrize("realistic, places", [
-  (False, [(16, 80), (80, 16), (15, 80)]), (True, [(16.5, 79.5), (79.5, 16.5), (15, 80)])])
+  (False, [(16, 80), (80, 16), (15, 80)]), (True, [(24.5, 87.5), (87.5, 24.5), (23, 88)])])
 def test_starting_town_halls_are_shown_in_the_middle_of_a_cell(realistic, places):
   """Where clients compute the base; structures elsewhere are shown where they are."""
   rules = engine.rules_of("large")
@@ -145,9 +145,9 @@ def test_starting_town_halls_are_shown_in_the_middle_of_a_cell(realistic, places
                            battlefield=SimpleNamespace(realistic=realistic))
   kind = np.full(3, rules.types.local("Hatchery"))
   x, y = np.array([-32, 32, -33], np.float32), np.array([-32, 32, -32], np.float32)
-  view = raw_units.View(played, None, 0, (), SCREEN)
+  view, middle = raw_units.View(played, None, 0, (), SCREEN), 56 if realistic else 48
   assert [raw_units._shown_place(view, *one) for one in zip(kind, x, y, strict=True)] == [
-    (place[0] - 48, 48 - place[1]) for place in places]
+    (place[0] - middle, middle - place[1]) for place in places]
   found = raw_units._points(view, kind, x, y)
   assert [(point.x, point.y) for point in found] == places
   unit = rules.types.local("Drone")

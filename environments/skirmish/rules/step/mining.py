@@ -121,7 +121,10 @@ def _harvest(rules: tables.Rules, state: State, free: Array) -> State:
   capacity = np.where(gas, WORKERS_PER_GEYSER, WORKERS_PER_PATCH)
   work, crowd = _FULL_RATE * capacity, jnp.maximum(assigned, capacity)
   # More workers than units of work share the steps: each works in `work` of `crowd` steps.
-  rate = jnp.maximum(work // crowd, state.loop // LOOPS_PER_STEP * work % crowd < work)
+  takes_turns = crowd > work
+  shared = work * jnp.where(takes_turns, state.loop // LOOPS_PER_STEP, 1)
+  share = shared // crowd
+  rate = jnp.where(takes_turns, shared - share * crowd < work, share)
   # A worker sent to another resource starts its work from zero.
   trip = jnp.where(changed, 0, state.trip) + works * pick(rate * there, target)
   taken, left = _take_loads(rules, state, works & (trip >= work_length(tier)), target)

@@ -24,15 +24,13 @@ from starleague.experiments.run.progress import bar
 ARGUMENTS = (("NAME",),)
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
-for _name in ("runs_dir", "seeds", "match_games", "exploiter_updates"):
+for _name in ("runs_dir", "arms", "seeds", "match_games", "exploiter_updates"):
   flags.declare_key_flag(_name)
 _IMITATOR = flags.DEFINE_string(
   "imitator", None, "Run whose imitator all arms start from. Default: each seed makes its own.")
 _UPDATES = flags.DEFINE_integer(
   "updates", None, "Updates of reinforcement learning of each run. Default: the ablation's.",
   lower_bound=1)
-_ARMS = flags.DEFINE_list(
-  "arms", None, "Arms to train and compare, as main,exploiters. Default: all of the ablation.")
 _GAMES = flags.DEFINE_integer(
   "entrant_games", None, "Games of each agent against each scripted player, half from each side. "
   "Default: the ablation's.", lower_bound=2)
@@ -63,12 +61,12 @@ def _arms(ablation: Ablation) -> tuple[Arm, ...]:
   Raises:
     UserError: an arm does not exist or is named twice, or there are fewer than two.
   """
-  if _ARMS.value is None:
+  if run_flags.ARMS.value is None:
     return ablation.arms
-  found = tuple(arm for arm in ablation.arms if arm.name in _ARMS.value)
-  if len(found) < 2 or len(found) != len(_ARMS.value):
+  found = tuple(arm for arm in ablation.arms if arm.name in run_flags.ARMS.value)
+  if len(found) < 2 or len(found) != len(run_flags.ARMS.value):
     raise UserError(f"--arms must be two or more of {','.join(arm.name for arm in ablation.arms)}, "
-                    f"each once, found {','.join(_ARMS.value)!r}")
+                    f"each once, found {','.join(run_flags.ARMS.value)!r}")
   return found
 
 

@@ -25,9 +25,8 @@ from starleague.experiments.run.progress import bar
 ARGUMENTS = (("NAME",),)
 _CONFIG = system_flags.define()
 flags.adopt_module_key_flags(system_flags)
-for _name in ("runs_dir", "seeds"):
+for _name in ("runs_dir", "arms", "seeds"):
   flags.declare_key_flag(_name)
-_ARMS = flags.DEFINE_list("arms", None, "Arms to train, by name. Default: all of the study.")
 
 
 def chosen(name: str) -> Study:
@@ -39,7 +38,7 @@ def chosen(name: str) -> Study:
   if name not in STUDIES:
     raise UserError(f"study {name!r} does not exist; expected one of {', '.join(STUDIES)}")
   found = STUDIES[name]
-  return studies.select(found._replace(seeds=run_flags.seeds(found.seeds)), _ARMS.value)
+  return studies.select(found._replace(seeds=run_flags.seeds(found.seeds)), run_flags.ARMS.value)
 
 
 def main(name: str) -> None:

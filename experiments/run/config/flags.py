@@ -90,6 +90,8 @@ OUT = flags.DEFINE_string("out", None, "File or folder to write.")
 MATCH_GAMES = flags.DEFINE_integer(
   "match_games", None, "Games of each pair of agents, half from each side. Default: 200, or the "
   "ablation's.", lower_bound=0)
+ARMS = flags.DEFINE_list(
+  "arms", None, "Arms to train, as main,exploiters. Default: all of the experiment.")
 EXPLOITER_UPDATES = flags.DEFINE_integer(
   "exploiter_updates", None, "Updates of all exploiters of an agent together. Default: 800, or the "
   "ablation's.", lower_bound=1)

@@ -43,7 +43,7 @@ TECHNOLOGY = {
     "BarracksTechLab", "FactoryTechLab", "StarportTechLab", "BarracksReactor", "FactoryReactor",
     "StarportReactor"),
   "Protoss": ("Observer", "DarkTemplar", "TwilightCouncil", "DarkShrine", "WarpGate", "WarpPrism",
-              "WarpPrismPhasing"),
+              "WarpPrismPhasing", "Sentry"),
   "Zerg": ("Lair",),
 }
 WORKERS = {"Terran": "SCV", "Protoss": "Probe", "Zerg": "Drone"}
@@ -53,7 +53,7 @@ TRAINERS = {
   "VikingFighter": "Starport", "Banshee": "Starport", "Probe": "Nexus", "Zealot": "Gateway",
   "Stalker": "Gateway", "Immortal": "RoboticsFacility", "VoidRay": "Stargate",
   "Phoenix": "Stargate", "Observer": "RoboticsFacility", "DarkTemplar": "Gateway",
-  "WarpPrism": "RoboticsFacility",
+  "WarpPrism": "RoboticsFacility", "Sentry": "Gateway",
   "Queen": "Hatchery",
   **dict.fromkeys(("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord"), "Hatchery")}
 LARVAE_BECOME = ("Drone", "Zergling", "Roach", "Hydralisk", "Mutalisk", "Overlord")
@@ -71,6 +71,8 @@ MORPHS = {  # by type, the type it morphs from and the function
 OVERRIDES: Mapping[str, Mapping[str, object]] = {
   # The source lacks the beam; damage to armoured targets is that of patch 4.10.
   "VoidRay": {"ground": (6, 1, 4, "Armored", 6, 0.5), "air": (6, 1, 4, "Armored", 6, 0.5)},
+  # The source lacks the beam of Sentries, too.
+  "Sentry": {"ground": (6, 1, 0, "", 5, 1), "air": (6, 1, 0, "", 5, 1), "warp_cooldown": 512},
   # A bunker has a crew: it fires like three Marines, with one more range.
   "Bunker": {"ground": (6, 3, 0, "", 6, 0.86), "air": (6, 3, 0, "", 6, 0.86)},
   # The price of the morph alone.
@@ -85,7 +87,7 @@ OVERRIDES: Mapping[str, Mapping[str, object]] = {
   **dict.fromkeys(TECHNOLOGY["Terran"], {"radius": 0.7}),
   "Hellion": {"line": 1},
   "SiegeTankSieged": {"splash": 1.25},
-  # The source lacks the cooldowns of warp gates. These, 28, 32 and 45 s at "normal" speed, have not
+  # The source lacks the cooldowns of warp gates. 28, 32 and 45 s at "normal" speed have not
   # been compared with another one.
   "Zealot": {"warp_cooldown": 448}, "Stalker": {"warp_cooldown": 512},
   "DarkTemplar": {"warp_cooldown": 720},
@@ -103,9 +105,9 @@ LEVELS = (
   ("TerranVehicleAndShipArmors", "Armory", "Armory", "armour",
    "Hellion:1 SiegeTank:1 SiegeTankSieged:1 Medivac:1 VikingFighter:1 Banshee:1"),
   ("ProtossGroundWeapons", "Forge", "Forge", "damage",
-   "Zealot:1 Stalker:1 Immortal:2 DarkTemplar:5"),
+   "Zealot:1 Stalker:1 Immortal:2 DarkTemplar:5 Sentry:1"),
   ("ProtossGroundArmors", "Forge", "Forge", "armour",
-   "Probe:1 Zealot:1 Stalker:1 Immortal:1 DarkTemplar:1"),
+   "Probe:1 Zealot:1 Stalker:1 Immortal:1 DarkTemplar:1 Sentry:1"),
   ("ProtossShields", "Forge", "Forge", "shield",
    " ".join(f"{name}:1" for name in (*UNITS["Protoss"], *TECHNOLOGY["Protoss"]))),
   ("ProtossAirWeapons", "CyberneticsCore", "Stargate", "damage", "VoidRay:1 Phoenix:1"),

@@ -19,6 +19,8 @@ _VERB_REASONS = {
   constants.LOAD: "no transport has room, or no unit can board"}
 _ABILITY_REASONS = {
   constants.INJECT: "no hatchery can take an injection",
+  constants.GUARD: "every shield is on already",
+  constants.HALLUCINATE: "no more of these fit in the game",
   constants.CANCEL: "nothing is under construction",
   constants.CANCEL_LAST: "nothing is in the queue"}
 

@@ -41,9 +41,10 @@ _HASHED_NAMES = {"seed": "luck", "minerals_only": "at_par", "stalemate_loops": "
 
 
 # Fields that earlier versions lacked: hashes contain them only in tiers that use them.
-_NEW_FIELDS = frozenset(
-  {"technology", "add_on", "upgrade", "warp_cooldown", "cloaked", "detects", "cargo_size",
-   "cargo_space", "cargo_taken"})
+_NEW_FIELDS = frozenset({
+  "technology", "add_on", "upgrade", "warp_cooldown", "cloaked", "detects", "cargo_size",
+  "cargo_space", "cargo_taken", "detected", "hallucination", "hallucinations", "spell_loops",
+  "field_x", "field_y", "field_loops"})
 
 
 class Program(NamedTuple):

@@ -78,7 +78,7 @@ def step(rules: tables.Rules, state: State) -> State:
   state = combat.remove_dead(rules, state)
   if rules.has_add_ons:
     state = add_ons.link(rules, state)
-  state = movement.separate_units(rules, state)
+  state = movement.separate_units(rules, state, plan.barrier)
   state = state._replace(loop=state.loop + LOOPS_PER_STEP)
   state = perception.perceive(rules, state)
   state = combat.complete_orders(rules, state, plan, ended)

@@ -17,6 +17,7 @@ RULES = tables.make_rules(*tables.GAME_CONFIGS["large"])
 TYPES, PRODUCTS, S = RULES.types, RULES.products, RULES.tier.structures
 LOCAL = {name: i for i, name in enumerate(TYPES.names)}
 FUNCTION = {name: i for i, name in enumerate(RULES.functions.names)}
+FREE = S + 20  # the first of the unit slots that tests use, beside the workers
 TERRAN, ZERG, PROTOSS = 1, 2, 3  # indices of agent.types.RACES
 
 
@@ -58,6 +59,19 @@ def put(state, player, slot, name, x, y):
   kind = LOCAL[name]
   state.kind[player, slot], state.health[player, slot] = kind, TYPES.health[kind]
   state.x[player, slot], state.y[player, slot] = x, y
+
+
+def place(state, player, slot, name, x, y, energy=0.0):
+  """Puts a unit with full shields into a slot."""
+  put(state, player, slot, name, x, y)
+  state.energy[player, slot], state.shield[player, slot] = energy, TYPES.shield[LOCAL[name]]
+
+
+def with_sentry(energy=200.0, at=(0.0, 0.0)):
+  """A game of Protoss in which player 0 has a Sentry in the first unit slot of FREE."""
+  state = start(PROTOSS, {})
+  place(state, 0, FREE, "Sentry", *at, energy)
+  return state
 
 
 def order(state, function, slots, player=0, repeat=1, place=(0.0, 0.0), own=None):

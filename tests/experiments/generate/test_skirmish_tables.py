@@ -42,7 +42,7 @@ def test_units_without_overrides_have_the_trees_numbers(tree):
   """Read from the source directly, without the functions that write the tables."""
   source = {unit["name"]: unit for unit in tree["Unit"]}
   rows = committed("units.csv")
-  assert len(rows) == 66
+  assert len(rows) == 67
   for name, row in rows.items():
     unit = source[name]
     assert int(row["id"]) == unit["id"]
@@ -80,7 +80,7 @@ def test_the_committed_units_are_those_listed():
     "WarpGate": "84"}
   cooldowns = {name: int(row["warp_cooldown"]) / 16 for name, row in rows.items()}
   assert {name: seconds for name, seconds in cooldowns.items() if seconds} == {
-    "Zealot": 28, "Stalker": 32, "DarkTemplar": 45}
+    "Zealot": 28, "Stalker": 32, "DarkTemplar": 45, "Sentry": 32}
   assert (rows["Zergling"]["minerals"], rows["Zergling"]["brood"]) == ("50", "2")
   assert [rows["Bunker"][f"ground_{column}"] for column in (
     "damage", "attacks", "range", "cooldown")] == ["6", "3", "6", "0.86"]

@@ -76,6 +76,20 @@ def test_reasons_are_sent_for_unavailable_orders_of_own_units(begun):
     assert RULES.functions.capable[function][[KIND["SCV"], KIND["CommandCenter"]]].any()
 
 
+def test_sentries_need_energy_and_one_shield_at_a_time():
+  observe = jax.jit(functools.partial(observation.observe, tech.RULES))
+  for energy, loops, expected in (
+      (60.0, 0, {"Effect_GuardianShield_quick": "needs 75 energy, has 60"}),
+      (20.0, 0, {"Effect_ForceField_pt": "needs 50 energy, has 20"}),
+      (80.0, 8, {"Effect_GuardianShield_quick": "every shield is on already"})):
+    state = tech.with_sentry(energy)
+    state.spell_loops[0, tech.FREE - tech.S] = loops
+    seen = jax.tree.map(np.asarray, observe(state, jnp.int32(0))[0])
+    found = reasons.unavailable(tech.RULES, seen)
+    for name, reason in expected.items():
+      assert found[tech.FUNCTION[name]] == reason
+
+
 def test_warp_gates_need_research_power_and_an_end_of_the_cooldown():
   state = tech.start(tech.PROTOSS, {1: ("Gateway", 8.0, 0.0), 2: ("WarpGate", 14.0, 0.0)})
   observe = jax.jit(functools.partial(observation.observe, tech.RULES))

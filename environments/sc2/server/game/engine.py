@@ -67,6 +67,7 @@ class Track(NamedTuple):
   hurt: Any  # [2, n] bool
   upgrades: Any  # [2, U] bool
   injected: Any  # [2, S] or [2, 0] int32
+  spell_loops: Any  # [2, M] or [2, 0] int32
   seen: Any  # [2, n] bool, as of Memory
   remembered: Any  # [2, S] int32: `Memory.kind`
   patches: Any  # [2, R] int32
@@ -115,8 +116,9 @@ def execute(rules: tables.Rules, state: State, given: Commands) -> State:
 def track_of(state: State) -> Track:
   """Returns the tracked values of a state."""
   memory = state.memory
-  return Track(state.kind, state.x, state.y, state.unfinished, state.hurt, state.upgrades,
-               state.injected, memory.seen, memory.kind, memory.patches, state.winner)
+  return Track(
+    state.kind, state.x, state.y, state.unfinished, state.hurt, state.upgrades, state.injected,
+    state.spell_loops, memory.seen, memory.kind, memory.patches, state.winner)
 
 
 class Bots(NamedTuple):

@@ -11,6 +11,10 @@ import numpy as np
 
 from starleague.environments.skirmish.rules.state.state import State
 from starleague.environments.skirmish.rules.tables import constants, tables
+from starleague.environments.skirmish.rules.tables.constants import (
+  LOOPS_PER_STEP,
+  MOST_FORCE_FIELDS,
+)
 
 _FIRST = 1 << 32  # tags of the real game begin here as well
 _COUNT_BITS, _SLOT_BITS = 16, 14
@@ -76,6 +80,12 @@ def resource_tags(rules: tables.Rules, player: int) -> np.ndarray:
   halves = np.arange(rules.tier.resources).reshape(2, -1)
   slots = 2 * rules.tier.slots + np.concatenate([halves[player], halves[1 - player]])
   return _FIRST + (slots.astype(np.int64) << _COUNT_BITS)
+
+
+def force_field_tag(rules: tables.Rules, player: int, index: int, end: int) -> int:
+  """Returns the tag of a player's Force Field that ends at a game loop."""
+  slot = 2 * rules.tier.slots + rules.tier.resources + player * MOST_FORCE_FIELDS + index
+  return _FIRST + ((slot << _COUNT_BITS) | (end // LOOPS_PER_STEP & ((1 << _COUNT_BITS) - 1)))
 
 
 def larva_tags(rules: tables.Rules, player: int, structure: int, count: int) -> list[int]:

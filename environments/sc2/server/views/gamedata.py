@@ -16,7 +16,8 @@ _RACES = {"Terran": common_pb.Terran, "Protoss": common_pb.Protoss, "Zerg": comm
 _ATTRIBUTES = dict(data_pb.Attribute.items())
 _TARGETS = data_pb.AbilityData.Target
 _MINERAL_FIELDS, _GEYSERS = ("MineralField", "MineralPatch"), ("Geyser",)
-_EFFECTS = {6: ("ScannerSweep", constants.SCAN_RADIUS)}
+_EFFECTS = {2: ("GuardianShieldPersistent", constants.GUARD_RADIUS),
+            6: ("ScannerSweep", constants.SCAN_RADIUS)}
 # Types that the technology tree counts as another one.
 _ALIASES = {
   "OrbitalCommand": "CommandCenter", "SiegeTankSieged": "SiegeTank", "Lair": "Hatchery",

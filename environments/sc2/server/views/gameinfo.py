@@ -15,6 +15,7 @@ from starleague.environments.sc2.server.game.world import (
 )
 from starleague.environments.sc2.server.views import raw_units
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.sc2.server.views.view import View
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import PATCH_RADIUS
 
@@ -64,7 +65,7 @@ def _under_structures(game: Game, player: int) -> np.ndarray:
   They form squares of whole cells.
   """
   frame, s = game.frame(), game.rules.tier.structures
-  view = raw_units.View(game, frame, player, (), (0.0, 0.0, 0.0, 0.0))
+  view = View(game, frame, player, (), (0.0, 0.0, 0.0, 0.0))
   state, memory = frame.state, frame.state.memory
   own, known = state.kind[player, :s], frame.known_tags[player, :s] > 0
   seen = memory.seen[player, :s]

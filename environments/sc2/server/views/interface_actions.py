@@ -18,6 +18,7 @@ from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.views import layers, raw_units
 from starleague.environments.sc2.server.views.layers import Grid
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.sc2.server.views.view import View
 from starleague.environments.skirmish.rules.interface import action_results
 from starleague.environments.skirmish.rules.tables import constants
 
@@ -26,9 +27,9 @@ _FAILED = action_results.ERROR
 FIRST_CAMERA_LOOP = 2  # of the observation that reports the camera's first move, as in the game
 
 
-def make_view(game: Game, seat: ServerSeat) -> raw_units.View:
+def make_view(game: Game, seat: ServerSeat) -> View:
   """Returns a participant's view of the current frame."""
-  return raw_units.View(game, game.frame(), seat.player, frozenset(seat.selected), seat.screen())
+  return View(game, game.frame(), seat.player, frozenset(seat.selected), seat.screen())
 
 
 def perform(game: Game, seat: ServerSeat, action: sc_pb.Action) -> tuple[int, int]:
@@ -135,7 +136,7 @@ def _spatial(game: Game, seat: ServerSeat, action: spatial_pb.ActionSpatial) -> 
   return _FAILED, 0
 
 
-def _screen_command(game: Game, seat: ServerSeat, view: raw_units.View,
+def _screen_command(game: Game, seat: ServerSeat, view: View,
                     command: spatial_pb.ActionSpatialUnitCommand) -> int:
   """A command of the selected units, at a cell of the screen or of the minimap."""
   kind, target = command.WhichOneof("target"), Target()
@@ -162,7 +163,7 @@ def _select(seat: ServerSeat, tags: Iterable[int], add: bool) -> int:
   return SUCCESS
 
 
-def _select_point(seat: ServerSeat, view: raw_units.View,
+def _select_point(seat: ServerSeat, view: View,
                   action: spatial_pb.ActionSpatialUnitSelectionPoint) -> int:
   place = _place(layers.screen_grid(seat), action.selection_screen_coord)
   listed = raw_units.make_units(view)
@@ -182,7 +183,7 @@ def _select_point(seat: ServerSeat, view: raw_units.View,
   return _select(seat, [unit.tag], False)
 
 
-def _select_rectangle(seat: ServerSeat, view: raw_units.View,
+def _select_rectangle(seat: ServerSeat, view: View,
                       action: spatial_pb.ActionSpatialUnitSelectionRect) -> int:
   """Own units in the rectangles; structures only where there are no units."""
   grid = layers.screen_grid(seat)
@@ -200,7 +201,7 @@ def _select_rectangle(seat: ServerSeat, view: raw_units.View,
   return _select(seat, movable or [unit.tag for unit in chosen], action.selection_add)
 
 
-def _structure_tags(view: raw_units.View) -> set[int]:
+def _structure_tags(view: View) -> set[int]:
   return set(view.frame.tags[view.player, :view.game.rules.tier.structures].tolist()) - {0}
 
 

@@ -13,8 +13,8 @@ from starleague.agent import types
 from starleague.environments.sc2.protocol import raw_pb, spatial_pb
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.game.world import image
-from starleague.environments.sc2.server.views.raw_units import View
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.sc2.server.views.view import View
 
 _PLANES = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _BITS = ("creep", "pathable", "buildable")  # planes of one bit
@@ -176,10 +176,11 @@ _UNIT_LAYERS: dict[str, tuple[Callable[[raw_pb.Unit], int | float | bool], Any]]
   "buffs": (lambda unit: unit.buff_ids[0] if unit.buff_ids else 0, np.int32),
   "buff_duration": (lambda unit: _share(unit.buff_duration_remain, unit.buff_duration_max),
                     np.uint8),
+  "hallucinations": (lambda unit: unit.is_hallucination, bool),
   "active": (lambda unit: unit.is_active, bool),
   "build_progress": (lambda unit: int(100 * unit.build_progress), np.uint8),
 }
-_EMPTY_LAYERS = ("power", "hallucinations", "cloaked", "blip", "placeholder")
+_EMPTY_LAYERS = ("power", "cloaked", "blip", "placeholder")
 
 
 def screen(view: View, seat: ServerSeat, units: list[raw_pb.Unit],

@@ -118,6 +118,8 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
     yield from (int(c) for c in np.flatnonzero(functions.ability == constants.CANCEL))
     return
   kind = int(state.kind[player, slot])
+  if slot >= s and rules.has_sentries and state.spell_loops[player, slot - s] < 0:
+    kind = rules.types.local("Zealot")  # hallucinations move and attack only
   for function in np.flatnonzero(functions.capable[:, kind]).tolist():
     if functions.kind[function] in _MAKING:
       product = int(means.products[function])
@@ -179,6 +181,8 @@ def _can_use(rules: tables.Rules, state: State, player: int, slot: int, ability:
     researched = state.upgrades[player, rules.upgrades.names.index("CloakingField")]
     return not cloaked and bool(researched) and (
       free or bool(state.energy[player, slot] >= constants.CLOAK_COST))
+  if ability == constants.GUARD and state.spell_loops[player, slot - rules.tier.structures]:
+    return False
   if ability in constants.ENERGY_COST:
     return free or bool(state.energy[player, slot] >= constants.ENERGY_COST[ability])
   if ability == constants.STIM:

@@ -4,8 +4,8 @@ Their order is that of Skirmish's entity rows.
 """
 
 import functools
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +13,18 @@ from starleague.agent import vocabulary
 from starleague.environments.sc2.protocol import common_pb, raw_pb
 from starleague.environments.sc2.server.game import catalogue, roster
 from starleague.environments.sc2.server.game.client_commands import resource_places
-from starleague.environments.sc2.server.game.game import Frame, Game
+from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.game.world import (
-  FLYING_HEIGHT,
   make_world,
   shown_resources,
   shown_start,
 )
+from starleague.environments.sc2.server.views import force_fields
+from starleague.environments.sc2.server.views.view import NEUTRAL_OWNER, View
 from starleague.environments.skirmish.rules.state.queries import warp_gates
 from starleague.environments.skirmish.rules.state.state import Orders
 from starleague.environments.skirmish.rules.tables import constants, tables
 
-NEUTRAL_OWNER = 16
 MINERALS, GEYSER = 341, 342
 _PATCH_RADIUS, _GEYSER_RADIUS, _LARVA_RADIUS = 1.125, 1.5, 0.125
 _LARVA_HEALTH, _LARVA_STEP = 25.0, 0.5
@@ -49,30 +49,10 @@ _AT_POINT = (constants.MOVE, constants.ATTACK, constants.PATROL, constants.BUILD
 _AT_OWN = (constants.REPAIR, constants.BOARD, constants.LOAD)
 
 
-class View(NamedTuple):
-  """A player's view of a frame."""
-
-  game: Game
-  frame: Frame
-  player: int
-  selected: Collection[int]  # tags
-  screen: tuple[float, float, float, float]  # left, bottom, right, top of the camera's view
-
-  def point(self, x: Any, y: Any, flying: bool = False) -> common_pb.Point:
-    """World position of a place of Skirmish."""
-    wx, wy = self.game.world.to_world(float(x), float(y))
-    z = self.game.world.ground_below(wx, wy) + FLYING_HEIGHT * flying
-    return common_pb.Point(x=wx, y=wy, z=z)
-
-  def shown(self, position: common_pb.Point) -> bool:
-    """Whether a world position is in the camera's view."""
-    left, bottom, right, top = self.screen
-    return left <= position.x < right and bottom <= position.y < top
-
-
 def make_units(view: View) -> list[raw_pb.Unit]:
   """Returns the units that a player knows of."""
-  return [*_own(view), *_enemies(view), *_resources(view), *_larvae(view)]
+  return [*_own(view), *_enemies(view), *_resources(view), *force_fields.make_units(view),
+          *_larvae(view)]
 
 
 def _own(view: View) -> Iterator[raw_pb.Unit]:
@@ -173,6 +153,11 @@ def _in_sight(view: View, owner: int, slots: np.ndarray,
     cloaked = types.cloaked[kind] | np.pad(state.cloaked[owner], (rules.tier.structures, 0))[slots]
     cloak = raw_pb.CloakedAllied if owner == view.player else raw_pb.CloakedDetected
     _add(rows, cloaked, cloak=[cloak] * len(rows))
+  if rules.has_sentries:
+    unreal = np.pad(state.spell_loops[owner] < 0, (rules.tier.structures, 0))
+    if owner != view.player:  # detectors tell them from real units
+      unreal &= np.pad(state.memory.detected[view.player], (rules.tier.structures, 0))
+    _add(rows, unreal[slots], is_hallucination=[True] * len(rows))
   if view.game.battlefield.realistic:  # python-sc2 sends workers to gas structures by this field
     for i in np.flatnonzero(types.gas[kind]).tolist():
       rows[i]["vespene_contents"] = _contents_below(view, owner, slots[i])

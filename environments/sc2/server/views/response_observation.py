@@ -14,18 +14,18 @@ from starleague.environments.sc2.protocol import (
   spatial_pb,
   ui_pb,
 )
-from starleague.environments.sc2.server.game import engine
+from starleague.environments.sc2.server.game import engine, roster
 from starleague.environments.sc2.server.game.game import Changes, Frame, Game
 from starleague.environments.sc2.server.game.world import image
 from starleague.environments.sc2.server.views import interface_actions, layers, possible, raw_units
-from starleague.environments.sc2.server.views.raw_units import View
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.sc2.server.views.view import View
 from starleague.environments.skirmish.rules.state.queries import powers
 from starleague.environments.skirmish.rules.tables import constants, tables
 
 _PLANE = {name: i for i, name in enumerate(types.MINIMAP_PLANES)}
 _VISIBLE = 2  # of the plane "visibility"
-_SCAN_EFFECT = 6  # ScannerSweep
+_GUARD_EFFECT, _SCAN_EFFECT = 2, 6  # GuardianShieldPersistent, ScannerSweep
 _MOST_PANEL_UNITS = 500
 
 
@@ -100,7 +100,8 @@ def revealed(frame: Frame) -> Frame:
     (drawn == 0) & (drawn[::-1] == types.ALLIANCE_SELF), types.ALLIANCE_ENEMY, drawn)
   return frame._replace(
     known_tags=frame.tags[::-1], report=frame.report._replace(planes=planes),
-    state=frame.state._replace(memory=memory._replace(seen=memory.seen | True)))
+    state=frame.state._replace(memory=memory._replace(
+      seen=memory.seen | True, detected=memory.detected | True)))
 
 
 def _player_common(view: View) -> sc_pb.PlayerCommon:
@@ -159,8 +160,17 @@ def _map_state(view: View) -> raw_pb.MapState:
 
 
 def _effects(view: View) -> Iterator[raw_pb.Effect]:
-  """Yields the player's own scan."""
-  state, player = view.frame.state, view.player
+  """Yields the player's own scan, and the Guardian Shields of Sentries in sight."""
+  state, player, s = view.frame.state, view.player, view.game.rules.tier.structures
+  for owner, unit in np.argwhere(state.spell_loops > 0).tolist():
+    if roster.is_passenger(view.game.rules, state, owner, s + unit):
+      continue
+    if owner == player or state.memory.seen[player, s + unit]:
+      place = view.point(state.x[owner, s + unit], state.y[owner, s + unit])
+      yield raw_pb.Effect(
+        effect_id=_GUARD_EFFECT, pos=[common_pb.Point2D(x=place.x, y=place.y)],
+        alliance=raw_pb.Self if owner == player else raw_pb.Enemy, owner=owner + 1,
+        radius=constants.GUARD_RADIUS)
   if state.scan_loops[player] > 0:
     place = view.point(state.scan_x[player], state.scan_y[player])
     yield raw_pb.Effect(
@@ -238,6 +248,8 @@ def note_changes(rules: tables.Rules, seat: ServerSeat, changes: Changes) -> Non
     engine.Track._make([*(x[:, player] for x in track[:-1]), track.winner])
     for track in (changes.before, changes.after))
   born, kinds = changes.born[:, player, s:], after.kind[:, s:]
+  if rules.has_sentries:  # hallucinations are not trained
+    born = born & (after.spell_loops >= 0)
   stood = (before.kind[:, :s] > 0) & (after.kind[:, :s] > 0)
   hurt = after.hurt & (after.kind > 0)
   emptied = (before.patches > 0) & (after.patches <= 0)

@@ -46,6 +46,7 @@ MUST_TARGET_STRUCTURES = 115
 CANT_FIND_ENOUGH_TARGETS = 198
 ALREADY_SPAWNING_LARVA = 199
 CANT_TARGET_EXHAUSTED_RESOURCES = 200
+TARGET_IS_OUT_OF_RANGE = 209
 CANT_FIND_CANCEL_ORDER = 214
 
 # Messages for human players, who know what they ordered.
@@ -70,7 +71,7 @@ MESSAGES = {
   MUST_TARGET_STRUCTURES: "needs a structure", CANT_FIND_ENOUGH_TARGETS: "nothing to aim at",
   ALREADY_SPAWNING_LARVA: "injected already",
   CANT_TARGET_EXHAUSTED_RESOURCES: "nothing left there",
-  CANT_FIND_CANCEL_ORDER: "nothing to cancel"}
+  TARGET_IS_OUT_OF_RANGE: "too far away", CANT_FIND_CANCEL_ORDER: "nothing to cancel"}
 
 
 def first_failure(checks: Sequence[Check]) -> Array:
@@ -155,11 +156,11 @@ def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Arra
   Args:
     rules: the game's constants.
     state: the game.
-    ability: [2] int32, constants.NO_ABILITY to constants.UNPHASE.
+    ability: [2] int32, constants.NO_ABILITY to constants.HALLUCINATE.
     users: [2, n] bool, the slots asked.
   """
-  results = np.zeros(constants.UNPHASE + 1, np.int32)
-  results[[constants.SCAN, constants.BOOST, constants.INJECT, constants.CLOAK]] = NOT_ENOUGH_ENERGY
+  results = np.zeros(constants.HALLUCINATE + 1, np.int32)
+  results[[*constants.ENERGY_COST, constants.CLOAK]] = NOT_ENOUGH_ENERGY
   results[[constants.CANCEL, constants.CANCEL_LAST]] = CANT_FIND_CANCEL_ORDER
   results[[constants.SIEGE, constants.UNSIEGE, constants.RALLY, constants.DECLOAK,
            constants.PHASE, constants.UNPHASE]] = YOU_CANT_ISSUE_COMMANDS_TO_THAT_UNIT
@@ -168,9 +169,15 @@ def unable_reason(rules: tables.Rules, state: State, ability: Array, users: Arra
     researched = availability.has_cloaking_field(rules, state)
     found = jnp.where(
       (ability == constants.CLOAK) & ~researched, TECH_REQUIREMENTS_NOT_MET, found)
+  s = rules.tier.structures
+  if rules.has_sentries:
+    sentry = users[:, s:] & (state.kind[:, s:] == rules.types.local("Sentry"))
+    rich = jnp.any(sentry & (
+      state.energy[:, s:] >= constants.ENERGY_COST[constants.GUARD]), axis=1)
+    found = jnp.where(rich & (ability == constants.GUARD), COOLDOWN, found)
+    found = jnp.where(rich & (ability == constants.HALLUCINATE), COULDNT_ALLOCATE_UNIT, found)
   if not rules.has(constants.STIM):
     return found
-  s = rules.tier.structures
   can_use = (availability.stim_cost(rules, state.kind[:, s:]) > 0) & users[:, s:]
   rested = jnp.any(can_use & (state.stimmed == 0), axis=1)
   stim = jnp.where(availability.has_stim(rules, state),

@@ -10,7 +10,9 @@ from starleague.environments.skirmish.rules.state.queries import (
   finished_types,
   is_aboard,
   is_finished,
+  is_hallucination,
   is_transport,
+  obeying_kind,
   on_map,
   powers,
   present_types,
@@ -34,9 +36,13 @@ from starleague.environments.skirmish.rules.tables.constants import (
   DECLOAK,
   EFFECTS,
   ENERGY_COST,
+  FORCE_FIELD,
   GATHER,
+  GUARD,
+  HALLUCINATE,
   INJECT,
   LOAD,
+  NO_ABILITY,
   RALLY,
   REPAIR,
   RETURN,
@@ -48,6 +54,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   WARPING,
 )
 
+SENTRIES_ABILITIES = (GUARD, FORCE_FIELD, HALLUCINATE)
 _REPAIR_MARGIN = 0.5  # hit points: units that lack less are not repaired
 
 
@@ -130,7 +137,20 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
     if rules.has_add_ons:  # one under construction is cancelled itself
       queued &= ~add_ons.attaching(rules, state)
     return users & jnp.pad(queued, ((0, 0), (0, tier.units)))
+  if ability == GUARD:
+    users &= jnp.pad(state.spell_loops == 0, ((0, 0), (s, 0)))
   return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
+
+
+def restrict_users(rules: tables.Rules, state: State, users: Array, ability: Array) -> Array:
+  """The slots [2, n] bool that can use an ability [2] now, of those whose type can."""
+  if rules.has_energy:
+    costs = np.array([ENERGY_COST.get(each, 0.0) for each in range(HALLUCINATE + 1)], np.float32)
+    users &= state.energy >= look_up(costs, ability)[:, None]
+  for each in set(rules.functions.ability.tolist()) - {NO_ABILITY, RALLY}:
+    if each == GUARD or each not in ENERGY_COST:
+      users &= (ability != each)[:, None] | able_users(rules, state, each)
+  return users
 
 
 def available(rules: tables.Rules, state: State) -> Array:
@@ -140,7 +160,7 @@ def available(rules: tables.Rules, state: State) -> Array:
   targets must exist as far as the player knows.
   """
   kind = rules.functions.kind
-  free = jnp.where(state.orders.verb == CONSTRUCT, 0, units_on_map(rules, state))
+  free = jnp.where(state.orders.verb == CONSTRUCT, 0, obeying_kind(rules, state))
   executors = jnp.concatenate([finished_kind(rules, state), free], axis=1)  # [2, n]
   product = next_products(rules, state)
   makes = _affordable(rules, state, product)
@@ -259,7 +279,8 @@ def _restrict_abilities(rules: tables.Rules, state: State, ok: Array, executors:
     executors: [2, n] int32, local types of free slots.
   """
   functions = rules.functions
-  for c in np.flatnonzero(functions.kind == ABILITY):
+  by_sentries = np.isin(functions.ability, SENTRIES_ABILITIES)
+  for c in np.flatnonzero((functions.kind == ABILITY) & ~by_sentries):
     able = able_users(rules, state, int(functions.ability[c]))
     if functions.ability[c] == RALLY:
       able = look_up(functions.capable[c], executors)
@@ -267,7 +288,24 @@ def _restrict_abilities(rules: tables.Rules, state: State, ok: Array, executors:
   if rules.has(INJECT):
     waits = jnp.any(injectable(rules, state), axis=1, keepdims=True)
     ok &= (functions.ability != INJECT) | waits
+  if rules.has_sentries:
+    columns = np.flatnonzero(by_sentries)
+    ok = ok.at[:, columns[0]:columns[-1] + 1].set(_sentries_can(rules, state, columns))
   return ok
+
+
+def _sentries_can(rules: tables.Rules, state: State, functions: np.ndarray) -> Array:
+  """Whether a Sentry can use the abilities of functions [k], which are consecutive: [2, k] bool."""
+  assert (np.diff(functions) == 1).all()
+  s, abilities = rules.tier.structures, rules.functions.ability[functions]
+  energy = jnp.where(
+    units_on_map(rules, state) == rules.types.local("Sentry"), state.energy[:, s:], -1.0)
+  most = jnp.max(energy, axis=1, keepdims=True)
+  unshielded = jnp.max(jnp.where(state.spell_loops == 0, energy, -1.0), axis=1, keepdims=True)
+  costs = np.array([ENERGY_COST[ability] for ability in abilities.tolist()], np.float32)
+  room = rules.types.hallucinations[rules.functions.hallucination[functions]]
+  return (jnp.where(abilities == GUARD, unshielded, most) >= costs) & (
+    free_unit_slots(rules, state)[:, None] >= room)
 
 
 def _restrict_gas_structures(rules: tables.Rules, state: State, ok: Array) -> Array:
@@ -319,5 +357,6 @@ def can_load(rules: tables.Rules, state: State, executors: Array) -> Array:
   """
   space, s = int(rules.types.cargo_space.max()), rules.tier.structures
   room = is_transport(rules, executors[:, s:]) & (state.cargo_taken < space)
-  boards = present_types(rules, executors) & (rules.types.cargo_size > 0)
+  units = jnp.where(is_hallucination(rules, state), 0, executors[:, s:])
+  boards = present_types(rules, units) & (rules.types.cargo_size > 0)
   return jnp.any(room, axis=1) & jnp.any(boards, axis=1)

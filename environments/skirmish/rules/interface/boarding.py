@@ -8,7 +8,11 @@ import numpy as np
 from starleague.environments.skirmish.rules.interface import action_results
 from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick
-from starleague.environments.skirmish.rules.state.queries import is_transport, ready_kind
+from starleague.environments.skirmish.rules.state.queries import (
+  is_transport,
+  ready_kind,
+  real_kind,
+)
 from starleague.environments.skirmish.rules.state.state import Array, Orders, State
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
@@ -64,7 +68,7 @@ def resolve(rules: tables.Rules, state: State, function: Array, target_kind: Arr
   unit_verb = jnp.where(target >= s, at(state.orders.verb, target - s), 0)
   size = jnp.where(unit_verb == CONSTRUCT, 0, look_up(types.cargo_size, aim))
   unloads, space = verb == UNLOAD, int(types.cargo_space.max())  # that of all transports
-  suits = asked[:, s:] & is_transport(rules, state.kind[:, s:]) & jnp.where(
+  suits = asked[:, s:] & is_transport(rules, real_kind(rules, state)) & jnp.where(
     unloads[:, None], state.cargo_taken > 0, state.cargo_taken <= space - size[:, None])
   slots = jnp.arange(s, rules.tier.slots)
   first = jnp.min(jnp.where(suits, slots, rules.tier.slots), axis=1)
@@ -106,7 +110,7 @@ def unit_orders(rules: tables.Rules, state: State, transfer: Transfer, units: Ar
     units: [2, M] bool, those that take an order if there are no transports.
     orders: [2, M], theirs.
   """
-  kind = state.kind[:, rules.tier.structures:]
+  kind = real_kind(rules, state)
   transport, size = is_transport(rules, kind), look_up(rules.types.cargo_size, kind)
   loads = transport & transfer.loads[:, None]
   boards = transfer.boards[:, None] & (size > 0)

@@ -17,7 +17,9 @@ from starleague.environments.skirmish.rules.state.arrays import (
   squared_distance,
 )
 from starleague.environments.skirmish.rules.state.queries import (
+  finished_kind,
   is_geyser,
+  obeying_kind,
   on_map,
   ready_kind,
   resource_positions,
@@ -37,6 +39,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   COMMAND,
   CONSTRUCT,
   ENEMY,
+  FORCE_FIELD,
+  FORCE_FIELD_RANGE,
   GATHER,
   GEYSER_SNAP,
   INJECT,
@@ -111,8 +115,9 @@ def give_orders(rules: tables.Rules, state: State, can: Array) -> tuple[State, A
   placed = rallied | (trainers & warps[:, None])  # a unit appears at the rally point of its gate
   hosts = asked[:, :s] & (command.kind == ATTACHING)[:, None]
   users = asked & (command.kind == ABILITY)[:, None]
-  for each in set(rules.functions.ability.tolist()) - {NO_ABILITY, RALLY}:
-    users &= (command.ability != each)[:, None] | availability.able_users(rules, state, each)
+  users = availability.restrict_users(rules, state, users, command.ability)
+  if rules.has_sentries:
+    users &= (command.ability != FORCE_FIELD)[:, None] | _in_cast_range(state, command)
   executed = jnp.any(units, axis=1) | jnp.any(
     rallied | trainers | hosts, axis=1) | jnp.any(users, axis=1)
   # Every executor may have a reason of its own.
@@ -241,7 +246,8 @@ def _own_target(state: State, table: Array) -> Array:
 
 def _executors(rules: tables.Rules, state: State, command: Command) -> Array:
   """Selected slots that can execute the function: [2, n] bool."""
-  capable = pick(look_up(rules.functions.capable, command.function), ready_kind(rules, state))
+  ready = jnp.concatenate([finished_kind(rules, state), obeying_kind(rules, state)], axis=1)
+  capable = pick(look_up(rules.functions.capable, command.function), ready)
   locked = jnp.pad(state.orders.verb == CONSTRUCT, ((0, 0), (rules.tier.structures, 0)))
   # Unfinished structures execute nothing, but can be cancelled.
   return jnp.where((command.ability == CANCEL)[:, None],
@@ -287,7 +293,16 @@ def _checks(rules: tables.Rules, state: State, can: Array, command: Command,
   if rules.has(BOOST):
     structure = _own_target(state, look_up(rules.types.structure, ready_kind(rules, state)))
     checks.append(((ability != BOOST) | structure, action_results.MUST_TARGET_STRUCTURES))
+  if rules.has_sentries:
+    reaches = jnp.any(asked & _in_cast_range(state, command), axis=1)
+    checks.append(((ability != FORCE_FIELD) | reaches, action_results.TARGET_IS_OUT_OF_RANGE))
   return checks
+
+
+def _in_cast_range(state: State, command: Command) -> Array:
+  """Slots that reach the command's place with a Force Field: [2, n] bool."""
+  return squared_distance(
+    state.x, state.y, command.x[:, None], command.y[:, None]) <= FORCE_FIELD_RANGE ** 2
 
 
 def _unit_orders(rules: tables.Rules, state: State, command: Command,
@@ -302,7 +317,7 @@ def _unit_orders(rules: tables.Rules, state: State, command: Command,
     itself = jnp.arange(s, tier.slots) == target[:, None]
     units &= (verb != REPAIR)[:, None] | ~itself
   gathers = command.smart & (command.target_kind == RESOURCE)
-  worker = look_up(types.worker, state.kind[:, s:])
+  worker = look_up(types.worker, obeying_kind(rules, state))
   verbs = jnp.where(gathers[:, None] & worker, GATHER, verb[:, None])
   loaded = state.cargo > 0
   home = command.smart & _own_target(state, look_up(types.townhall, ready_kind(rules, state)))

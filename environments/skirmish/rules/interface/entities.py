@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.rules.state import add_ons, placement
+from starleague.environments.skirmish.rules.state import add_ons, placement, sentries
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, pick
 from starleague.environments.skirmish.rules.state.queries import (
   gas_structures_on,
@@ -18,8 +18,10 @@ from starleague.environments.skirmish.rules.state.queries import (
   is_aboard,
   is_cloaked,
   is_geyser,
+  is_hallucination,
   is_transport,
   max_health,
+  real_kind,
   resource_positions,
   served_resources,
   warp_gates,
@@ -35,6 +37,8 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CONSTRUCT,
   EFFECTS,
   GATHER,
+  GUARD_LOOPS,
+  HALLUCINATION_LOOPS,
   HOLD,
   IDLE,
   LOAD,
@@ -203,6 +207,11 @@ def _condition_columns(rules: tables.Rules, state: State) -> Columns:
     columns["cloak"] = _join(rules, jnp.concatenate([
       jnp.where(cloaked, CLOAKED_ALLIED, 0),
       jnp.where(flip(cloaked) & state.memory.seen, CLOAKED_DETECTED, 0)], axis=1), 0)
+  if rules.has_sentries:
+    unreal = jnp.pad(is_hallucination(rules, state), ((0, 0), (tier.structures, 0)))
+    detected = jnp.pad(state.memory.detected, ((0, 0), (tier.structures, 0)))
+    columns["hallucination"] = _join(
+      rules, jnp.concatenate([unreal, flip(unreal) & detected], axis=1).astype(jnp.int32), 0)
   if rules.has_shields:
     shield = _own_and_seen(state, state.shield)
     columns["shield"] = _join(rules, jnp.ceil(shield), 0)
@@ -313,12 +322,19 @@ def _buff_columns(rules: tables.Rules, state: State) -> Columns:
   on_structures, on_units = jnp.zeros((2, s), jnp.int32), _carried(rules, state)
   columns: Columns = {}
   if rules.has(STIM):
-    stimmed = state.stimmed > 0
+    stimmed, loops = state.stimmed > 0, state.stimmed
+    most: Array | int = STIM_LOOPS
+    if rules.has_sentries:
+      shielded = sentries.shielded(rules, state)[:, s:]
+      on_units = jnp.where(shielded & (on_units == 0), buff("GuardianShield"), on_units)
+      spell = state.spell_loops
+      loops = loops + jnp.abs(spell)
+      most = jnp.where(spell < 0, HALLUCINATION_LOOPS, jnp.where(spell > 0, GUARD_LOOPS, most))
     marauder = state.kind[:, s:] == rules.types.local("Marauder")
     stim = jnp.where(marauder, buff("StimpackMarauder"), buff("Stimpack"))
     on_units += jnp.where(stimmed, stim, 0)
-    columns["buff_duration_remain"] = jnp.concatenate([on_structures, state.stimmed], axis=1)
-    columns["buff_duration_max"] = jnp.concatenate([on_structures, stimmed * STIM_LOOPS], axis=1)
+    columns["buff_duration_remain"] = jnp.concatenate([on_structures, loops], axis=1)
+    columns["buff_duration_max"] = jnp.concatenate([on_structures, (loops > 0) * most], axis=1)
     injected = jnp.where(state.injected > 0, buff("QueenSpawnLarvaTimer"), 0)
     on_structures = jnp.where(state.boosted > 0, buff("ChronoBoostEnergyCost"), injected)
   return {**columns, "buff_id_0": jnp.concatenate([on_structures, on_units], axis=1)}
@@ -338,7 +354,7 @@ def _cargo_columns(rules: tables.Rules, state: State) -> Columns:
   """Passengers, and the space of transports: [2, n] each; none in tiers without transports."""
   if not rules.has_transports:
     return {}
-  transport = is_transport(rules, state.kind[:, rules.tier.structures:])
+  transport = is_transport(rules, real_kind(rules, state))
   columns = {"is_in_cargo": is_aboard(rules, state), "cargo_space_taken": state.cargo_taken,
              "cargo_space_max": transport * int(rules.types.cargo_space.max())}
   return {name: jnp.pad(values.astype(jnp.int32), ((0, 0), (rules.tier.structures, 0)))

@@ -12,6 +12,7 @@ from starleague.environments.skirmish.rules.interface.entities import entities
 from starleague.environments.skirmish.rules.state.arrays import flip, look_up, to_dense
 from starleague.environments.skirmish.rules.state.queries import (
   present_types,
+  real_kind,
   type_counts,
   warp_gates,
 )
@@ -83,9 +84,9 @@ def _both_players(rules: tables.Rules, state: State) -> dict[str, Any]:
 
 def player_columns(rules: tables.Rules, state: State) -> Array:
   """PLAYER_COLUMNS of both players: [2, 10] int32."""
-  types_, s = rules.types, rules.tier.structures
+  types_ = rules.types
   used, most = food(rules, state)
-  units = state.kind[:, s:]
+  units = real_kind(rules, state)
   worker, fighter = look_up(types_.worker, units), look_up(types_.fighter, units)
   takes_food = look_up(types_.takes_food, units)
   zero = jnp.zeros(2)

@@ -43,6 +43,8 @@ def perceive(rules: tables.Rules, state: State) -> State:
   if rules.has_cloaking:
     detected = _in_sight(rules, _detectors(rules, state, viewers), x[:, s:], y[:, s:],
                          look_up(types.radius, kind[:, s:]), hidden[:, s:])
+    if rules.has_sentries:
+      memory = memory._replace(detected=detected)
     seen &= jnp.pad(detected | ~flip(is_cloaked(rules, state)), ((0, 0), (s, 0)),
                     constant_values=True)
   remembered_place_seen = _in_sight(

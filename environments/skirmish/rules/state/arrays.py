@@ -37,6 +37,16 @@ def first_chosen(chosen: Array) -> jax.Array:
     jnp.where(chosen, place, chosen.shape[1]), axis=1, keepdims=True)
 
 
+def first_places(chosen: Array, most: int) -> jax.Array:
+  """Each player's first chosen places, [2, m] bool, by minima: [2, most], m where there is none."""
+  m, found = chosen.shape[1], []
+  places = jnp.where(chosen, jnp.arange(m), m)
+  for _ in range(most):
+    found.append(jnp.min(places, axis=1, keepdims=True))
+    places = jnp.where(places == found[-1], m, places)
+  return jnp.concatenate(found, axis=1)
+
+
 def argmin_rows(values: Array) -> jax.Array:
   """`argmin` over the axis before the last, as two minima: several times as fast on CPUs.
 

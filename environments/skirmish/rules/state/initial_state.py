@@ -22,6 +22,7 @@ from starleague.environments.skirmish.rules.tables.constants import (
   BOOST,
   GATHER,
   IDLE,
+  MOST_FORCE_FIELDS,
   QUEUE_LENGTH,
   RACES,
   START_ENERGY,
@@ -48,6 +49,7 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
   x, y = _positions(rules, key, side, kind)
   seed = jax.random.bits(jax.random.fold_in(key, 1), (2,))
   zero, nowhere = jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.float32)
+  fields = jnp.zeros((2, MOST_FORCE_FIELDS if rules.has_sentries else 0), jnp.float32)
   none = jax.tree.map(
     lambda spec: jnp.zeros((2, *spec.shape), spec.dtype), types.statistics_spec())
   return State(
@@ -55,7 +57,8 @@ def initial_state(rules: tables.Rules, key: Array, match_up: base.MatchUp) -> St
     **_slot_arrays(rules, kind), **_structure_arrays(rules, kind), **_unit_arrays(rules, kind),
     minerals=jnp.full(2, rules.tier.minerals, jnp.int32), vespene=zero,
     upgrades=jnp.zeros((2, len(rules.upgrades.names)), bool), repair_debt=nowhere,
-    scan_x=nowhere, scan_y=nowhere, scan_loops=zero,
+    scan_x=nowhere, scan_y=nowhere, scan_loops=zero, field_x=fields, field_y=fields,
+    field_loops=fields.astype(jnp.int32),
     patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 1)), commands=no_commands(rules),
     next_loop=zero, last_loop=zero, last_function=zero, last_queued=zero, last_repeat=zero,
     refused=zero, memory=_memory(rules), score=Score(*[zero] * len(Score._fields)),
@@ -141,7 +144,8 @@ def _unit_arrays(rules: tables.Rules, kind: Array) -> dict[str, Any]:
     "cargo_gas": jnp.zeros((2, m if rules.has_gas else 0), bool),
     "stimmed": jnp.zeros((2, m if rules.has(STIM) else 0), jnp.int32),
     "cloaked": jnp.zeros((2, m if rules.has_cloaking else 0), bool),
-    "cargo_taken": jnp.zeros((2, m if rules.has_transports else 0), jnp.int32)}
+    "cargo_taken": jnp.zeros((2, m if rules.has_transports else 0), jnp.int32),
+    "spell_loops": jnp.zeros((2, m if rules.has_sentries else 0), jnp.int32)}
 
 
 def _patches_by_distance(rules: tables.Rules) -> list[int]:
@@ -167,4 +171,5 @@ def _memory(rules: tables.Rules) -> Memory:
   return Memory(
     seen=jnp.zeros((2, tier.slots), bool), visible=bits, explored=bits,
     kind=structures.astype(jnp.int32), x=structures, y=structures, health=structures,
-    patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 2)), met=jnp.zeros(2, bool))
+    patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 2)), met=jnp.zeros(2, bool),
+    detected=jnp.zeros((2, tier.units if rules.has_sentries else 0), bool))

@@ -43,8 +43,36 @@ def finished_kind(rules: tables.Rules, state: State) -> Array:
 
 
 def ready_kind(rules: tables.Rules, state: State) -> Array:
-  """Local types of all slots, 0 for unfinished structures and passengers: [2, n]."""
-  return jnp.concatenate([finished_kind(rules, state), units_on_map(rules, state)], axis=1)
+  """Local types of all slots: [2, n].
+
+  0 for unfinished structures, passengers and hallucinations.
+  """
+  units = jnp.where(is_aboard(rules, state), 0, real_kind(rules, state))
+  return jnp.concatenate([finished_kind(rules, state), units], axis=1)
+
+
+def is_hallucination(rules: tables.Rules, state: State) -> Array:
+  """Units that are hallucinations: [2, M] bool; all False in tiers without Sentries."""
+  if not rules.has_sentries:
+    return jnp.zeros((2, rules.tier.units), bool)
+  return state.spell_loops < 0
+
+
+def real_kind(rules: tables.Rules, state: State) -> Array:
+  """Local types of units, 0 for hallucinations: [2, M]."""
+  kind = state.kind[:, rules.tier.structures:]
+  return jnp.where(state.spell_loops < 0, 0, kind) if rules.has_sentries else kind
+
+
+def obeying_kind(rules: tables.Rules, state: State) -> Array:
+  """Local types whose commands units execute, 0 for passengers: [2, M].
+
+  Hallucinations move and attack as Zealots.
+  """
+  kind = units_on_map(rules, state)
+  if not rules.has_sentries:
+    return kind
+  return jnp.where(state.spell_loops < 0, rules.types.local("Zealot"), kind)
 
 
 def is_finished(rules: tables.Rules, state: State) -> Array:

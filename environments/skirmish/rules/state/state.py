@@ -71,6 +71,7 @@ class Memory(NamedTuple):
   health: Array
   patches: Array  # [2, R] int32: contents as last seen
   met: Array  # [2] bool: an enemy was in sight at some time
+  detected: Array  # [2, M] or [2, 0] bool: the opponent's units that a detector covers
 
 
 class State(NamedTuple):
@@ -109,6 +110,8 @@ class State(NamedTuple):
   cargo: Array  # [2, M] int32: minerals or vespene carried
   cargo_gas: Array  # [2, M] or [2, 0] bool: whether the current or last cargo is vespene
   stimmed: Array  # [2, M] or [2, 0] int32: loops of stim left
+  # Loops left of a Guardian Shield; below 0: of the life of a hallucination.
+  spell_loops: Array  # [2, M] or [2, 0] int32
   cloaked: Array  # [2, M] or [2, 0] bool: Banshees whose cloak is on
   cargo_taken: Array  # [2, M] or [2, 0] int32: the space that a transport's passengers take
   # Players.
@@ -119,6 +122,9 @@ class State(NamedTuple):
   scan_x: Array  # [2] float32: position of the active scan
   scan_y: Array
   scan_loops: Array  # [2] int32, 0 for none
+  field_x: Array  # [2, k] or [2, 0] float32: positions of k Force Fields
+  field_y: Array
+  field_loops: Array  # [2, k] or [2, 0] int32: left of each, 0 for none
   patches: Array  # [2, R / 2] int32: contents of patches and geysers
   commands: Commands
   next_loop: Array  # [2] int32: when the player is due

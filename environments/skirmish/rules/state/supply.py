@@ -4,7 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.rules.state.arrays import look_up
-from starleague.environments.skirmish.rules.state.queries import finished_kind
+from starleague.environments.skirmish.rules.state.queries import (
+  finished_kind,
+  is_hallucination,
+)
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 
@@ -12,7 +15,10 @@ from starleague.environments.skirmish.rules.tables import tables
 def food(rules: tables.Rules, state: State) -> tuple[Array, Array]:
   """Food used, with that of units in production, and the maximum: [2] int32 each, in halves."""
   types, s = rules.types, rules.tier.structures
-  used = look_up(types.takes_food, state.kind).sum(axis=1)
+  taken = look_up(types.takes_food, state.kind)
+  used = taken.sum(axis=1)
+  if rules.has_sentries:
+    used -= jnp.sum(jnp.where(is_hallucination(rules, state), taken[:, s:], 0), axis=1)
   queued = look_up(rules.products.takes_food, state.queue).sum(axis=(1, 2))
   supplied = look_up(types.gives_food, finished_kind(rules, state)).sum(axis=1)
   if types.gives_food[~types.structure].any():

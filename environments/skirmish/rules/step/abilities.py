@@ -1,4 +1,4 @@
-"""Abilities: stim, siege and phasing mode, scan, chrono boost, larva injection, cancellation."""
+"""Abilities: stim, changes of mode, scan, chrono boost, injection, Sentries', cancellation."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +6,11 @@ import numpy as np
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.interface import availability
 from starleague.environments.skirmish.rules.interface.commands import Accepted
-from starleague.environments.skirmish.rules.state.arrays import first_chosen, look_up
+from starleague.environments.skirmish.rules.state.arrays import (
+  first_chosen,
+  first_places,
+  look_up,
+)
 from starleague.environments.skirmish.rules.state.slots import (
   RallyPoints,
   Spawns,
@@ -25,6 +29,12 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CLOAK_COST,
   DECLOAK,
   ENERGY_COST,
+  FORCE_FIELD,
+  FORCE_FIELD_LOOPS,
+  GUARD,
+  GUARD_LOOPS,
+  HALLUCINATE,
+  HALLUCINATION_LOOPS,
   IDLE,
   INJECT,
   INJECT_LOOPS,
@@ -48,7 +58,8 @@ _MODES = {SIEGE: ("SiegeTankSieged", SIEGE_LOOPS), UNSIEGE: ("SiegeTank", SIEGE_
           PHASE: ("WarpPrismPhasing", PHASE_LOOPS), UNPHASE: ("WarpPrism", PHASE_LOOPS)}
 # Abilities that z records as effects, and their functions.
 _RECORDED = {STIM: "Effect_Stim_quick", SCAN: "Effect_Scan_pt",
-             BOOST: "Effect_ChronoBoostEnergyCost_unit", INJECT: "Effect_InjectLarva_unit"}
+             BOOST: "Effect_ChronoBoostEnergyCost_unit", INJECT: "Effect_InjectLarva_unit",
+             GUARD: "Effect_GuardianShield_quick", FORCE_FIELD: "Effect_ForceField_pt"}
 
 
 def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> State:
@@ -58,9 +69,7 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
   def users(ability):
     return accepted.users & (used == ability)[:, None]
 
-  for ability in _RECORDED:
-    if rules.has(ability):
-      state = _record_effect(state, ability, jnp.any(users(ability), axis=1))
+  state = _record_effects(rules, state, jnp.where(jnp.any(accepted.users, axis=1), used, 0))
   if rules.has(STIM):
     state = _stim(rules, state, users(STIM)[:, s:])
   for ability, mode in _MODES.items():
@@ -68,20 +77,22 @@ def use_abilities(rules: tables.Rules, state: State, accepted: Accepted) -> Stat
       state = _change_mode(rules, state, users(ability), *mode)
   if rules.has_cloaking:
     state = _cloak(rules, state, users(CLOAK), users(DECLOAK))
-  for ability, cost in ENERGY_COST.items():
-    if rules.has(ability):
-      state = _use_energy(rules, state, accepted, ability, users(ability), cost)
+  if rules.has_energy:
+    state = _use_energy(rules, state, accepted)
   if rules.has(CANCEL):
     state = _cancel(rules, state, users(CANCEL)[:, :s])
     state = _cancel_last(rules, state, users(CANCEL_LAST)[:, :s])
   return state
 
 
-def _record_effect(state: State, ability: int, used: Array) -> State:
-  """Records an ability in the executed statistics of the players [2] bool that used it."""
-  function = vocabulary.FUNCTIONS.index(_RECORDED[ability])
-  effect = int(np.flatnonzero(vocabulary.EFFECT_FUNCTIONS == function)[0])
-  effects = state.executed.effects.at[:, effect].max(used)
+def _record_effects(rules: tables.Rules, state: State, used: Array) -> State:
+  """Records the abilities [2] that the players used, 0 for none, in the executed statistics."""
+  abilities = [ability for ability in _RECORDED if rules.has(ability)]
+  functions = [vocabulary.FUNCTIONS.index(_RECORDED[ability]) for ability in abilities]
+  places = [vocabulary.EFFECT_FUNCTIONS.tolist().index(function) for function in functions]
+  recorded = np.full(vocabulary.NUM_EFFECTS, -1, np.int32)
+  recorded[places] = abilities
+  effects = state.executed.effects | (used[:, None] == recorded)
   return state._replace(executed=state.executed._replace(effects=effects))
 
 
@@ -113,22 +124,81 @@ def _cloak(rules: tables.Rules, state: State, on: Array, off: Array) -> State:
                         energy=state.energy - CLOAK_COST * on)
 
 
-def _use_energy(rules: tables.Rules, state: State, accepted: Accepted, ability: int, users: Array,
-                cost: float) -> State:
-  """Scan, boost or injection, by the first of the users [2, n] bool."""
+def energy_cost(ability: Array) -> Array:
+  """The energy that abilities [2] take: [2] float32; that of a cloak is not among them."""
+  return look_up(np.array(
+    [ENERGY_COST.get(each, 0.0) for each in range(HALLUCINATE + 1)], np.float32), ability)
+
+
+def _use_energy(rules: tables.Rules, state: State, accepted: Accepted) -> State:
+  """Uses an ability that takes energy, by the first of its users."""
   tier, command = rules.tier, accepted.command
-  one = first_chosen(users)
-  done = jnp.any(one, axis=1)
-  state = state._replace(energy=state.energy - cost * one)
-  target = (jnp.arange(tier.structures) == command.target[:, None]) & done[:, None]
-  if ability == SCAN:
-    return state._replace(
-      scan_x=jnp.where(done, command.x, state.scan_x),
-      scan_y=jnp.where(done, command.y, state.scan_y),
-      scan_loops=jnp.where(done, SCAN_LOOPS, state.scan_loops))
-  if ability == BOOST:
-    return state._replace(boosted=jnp.where(target, BOOST_LOOPS // tier.tempo, state.boosted))
-  return state._replace(injected=jnp.where(target, INJECT_LOOPS // tier.tempo, state.injected))
+  cost = energy_cost(command.ability)[:, None]
+  caster = first_chosen(accepted.users & (cost > 0))
+  state = state._replace(energy=state.energy - cost * caster)
+  done = jnp.any(caster, axis=1)
+
+  def uses(ability):
+    return done & (command.ability == ability)
+
+  def at_target(ability):
+    return uses(ability)[:, None] & (jnp.arange(tier.structures) == command.target[:, None])
+
+  if rules.has(SCAN):
+    scans = uses(SCAN)
+    state = state._replace(
+      scan_x=jnp.where(scans, command.x, state.scan_x),
+      scan_y=jnp.where(scans, command.y, state.scan_y),
+      scan_loops=jnp.where(scans, SCAN_LOOPS, state.scan_loops))
+  if rules.has(BOOST):
+    state = state._replace(boosted=jnp.where(
+      at_target(BOOST), BOOST_LOOPS // tier.tempo, state.boosted))
+  if rules.has(INJECT):
+    state = state._replace(injected=jnp.where(
+      at_target(INJECT), INJECT_LOOPS // tier.tempo, state.injected))
+  if rules.has_sentries:
+    caster = caster[:, tier.structures:]
+    state = state._replace(spell_loops=jnp.where(
+      caster & (command.ability == GUARD)[:, None], GUARD_LOOPS, state.spell_loops))
+    state = _put_force_field(state, uses(FORCE_FIELD), command.x, command.y)
+    state = _hallucinate(rules, state, accepted, caster & uses(HALLUCINATE)[:, None])
+  return state
+
+
+def _put_force_field(state: State, puts: Array, x: Array, y: Array) -> State:
+  """Puts Force Fields of the players [2] bool at x, y [2], in place of none or of the oldest."""
+  oldest = state.field_loops == jnp.min(state.field_loops, axis=1, keepdims=True)
+  place = first_chosen(oldest) & puts[:, None]
+  return state._replace(
+    field_x=jnp.where(place, x[:, None], state.field_x),
+    field_y=jnp.where(place, y[:, None], state.field_y),
+    field_loops=jnp.where(place, FORCE_FIELD_LOOPS, state.field_loops))
+
+
+def _hallucinate(rules: tables.Rules, state: State, accepted: Accepted, caster: Array) -> State:
+  """Makes hallucinations at the place of their Sentry [2, M] bool, in the first free slots.
+
+  Empty slots have neither orders nor cargo, so only what units differ in is set.
+  """
+  types, s, function = rules.types, rules.tier.structures, accepted.command.function
+  kind = look_up(rules.functions.hallucination, function)
+  count = jnp.where(jnp.any(caster, axis=1), look_up(types.hallucinations, kind), 0)
+  most = int(types.hallucinations.max())
+  slots = first_places(state.kind[:, s:] == 0, most)
+  slots = jnp.where(jnp.arange(most) < count[:, None], slots, rules.tier.units)
+  born = jnp.any(slots[:, :, None] == jnp.arange(rules.tier.units), axis=1)
+
+  def put(values, new):
+    return jnp.where(jnp.pad(born, ((0, 0), (s, 0))), new[:, None], values)
+
+  def of_caster(values):
+    return jnp.sum(jnp.where(caster, values[:, s:], 0.0), axis=1)
+
+  return state._replace(
+    kind=put(state.kind, kind), x=put(state.x, of_caster(state.x)),
+    y=put(state.y, of_caster(state.y)), health=put(state.health, look_up(types.health, kind)),
+    shield=put(state.shield, look_up(types.shield, kind)),
+    spell_loops=jnp.where(born, -HALLUCINATION_LOOPS, state.spell_loops))
 
 
 def _refund(state: State, minerals: Array, vespene: Array) -> State:

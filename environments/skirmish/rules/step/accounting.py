@@ -4,7 +4,11 @@ import jax.numpy as jnp
 
 from starleague.agent import build_order, types, vocabulary
 from starleague.environments.skirmish.rules.state.arrays import look_up, segment_sum, to_dense
-from starleague.environments.skirmish.rules.state.queries import finished_kind, present_types
+from starleague.environments.skirmish.rules.state.queries import (
+  finished_kind,
+  present_types,
+  real_kind,
+)
 from starleague.environments.skirmish.rules.state.slots import Spawns
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
@@ -51,8 +55,8 @@ def record_spawns(rules: tables.Rules, state: State, spawns: Spawns) -> State:
 
 def count_idle_time(rules: tables.Rules, state: State) -> State:
   """Adds the game loops of idle workers and idle production structures to the score."""
-  score, s = state.score, rules.tier.structures
-  worker = look_up(rules.types.worker, state.kind[:, s:])
+  score = state.score
+  worker = look_up(rules.types.worker, real_kind(rules, state))
   resting = jnp.sum(worker & (state.orders.verb == IDLE), axis=1)
   produces = rules.functions.capable[rules.functions.kind == TRAINING].any(axis=0)
   unused = jnp.sum(look_up(produces, finished_kind(rules, state)) & (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state import orders
+from starleague.environments.skirmish.rules.state import orders, sentries
 from starleague.environments.skirmish.rules.state.arrays import (
   flip,
   look_up,
@@ -17,7 +17,12 @@ from starleague.environments.skirmish.rules.state.arrays import (
   pick,
   squared_distance,
 )
-from starleague.environments.skirmish.rules.state.queries import bonus, upgrade_bonuses
+from starleague.environments.skirmish.rules.state.queries import (
+  bonus,
+  is_hallucination,
+  obeying_kind,
+  upgrade_bonuses,
+)
 from starleague.environments.skirmish.rules.state.slots import clear_slots, with_passengers
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.step import movement
@@ -29,10 +34,13 @@ from starleague.environments.skirmish.rules.tables.constants import (
   ATTACK_ARRIVED,
   ATTACK_UNIT,
   DEAD_HEALTH,
+  GUARD_ARMOUR,
+  HALLUCINATION_DAMAGE,
   HOLD,
   IDLE,
   LINE_HALF_WIDTH,
   LOOPS_PER_TICK,
+  MELEE_RANGE,
   MINIMUM_DAMAGE,
   MOVE,
   PATROL,
@@ -46,18 +54,26 @@ from starleague.environments.skirmish.rules.tables.unit_tables import Weapon
 _ARMED_CLASS, _UNARMED_CLASS, _BUILDING_CLASS = range(3)
 _CLASS_SHIFT = 26  # bits of a target's rank below its class
 _NO_TARGET = np.iinfo(np.int32).max
+_NEVER = -1e9  # a reach without targets, map units
 
 
 class Weapons(NamedTuple):
   """The attackers' weapons against each target, upgrades and stim included."""
 
   damage: Array  # [2, F, n] float32, of a volley
-  can_hit: Array  # [2, n, F] or [2, 1, F] bool
-  range: Array  # [2, n, F] or [2, 1, F] float32, from edge to edge
   ground_reach: Array  # [2, F] float32: range from the attacker's middle to a ground target's edge
   air_reach: Array  # [2, F] float32: to an air target's edge
   line_length: Array  # [2, F] float32, of a flame
   period: Array  # [2, F] float32: loops between volleys; of the ground weapon if it has both
+
+
+class Volley(NamedTuple):
+  """Volleys of attackers, [2, F, 1] each, or [2, F, n] by target."""
+
+  plain: Array  # float32: damage of a hit, before armour
+  more: Array  # float32: added against targets with an attribute
+  against: Array  # int32: the bit of this attribute, 0 for none
+  attacks: Array  # float32: hits, 0 without the weapon
 
 
 class Plan(NamedTuple):
@@ -75,6 +91,8 @@ class Plan(NamedTuple):
   goal_x: Array  # [2, M] float32: destination of a unit without a target
   goal_y: Array
   stop: Array  # [2, M] float32: the distance from the goal at which it stops
+  weakness: Array | None  # [2, n] float32: factor of the damage that slots take; None: 1
+  barrier: sentries.Barriers | None  # Force Fields in the way of units
 
 
 class Aim(NamedTuple):
@@ -88,30 +106,40 @@ class Aim(NamedTuple):
   fires: Array  # bool
 
 
-def volley(rules: tables.Rules, weapon: Weapon, kind: Array, bonuses: Array | None, theirs: Array,
-           armour: Array) -> Array:
-  """Damage of a volley, after bonus and armour.
+def volley(rules: tables.Rules, weapon: Weapon, kind: Array, bonuses: Array | None) -> Volley:
+  """Volleys of local types [2, F] with a weapon: [2, F, 1] each. Those without it deal no damage.
 
   Args:
     rules: the game's constants.
     weapon: against ground or air.
     kind: [2, F] int32, local types of attackers.
     bonuses: the attackers' `upgrade_bonuses`.
-    theirs: [2, n] int32, local types of targets.
-    armour: [2, n] float32, of targets.
-
-  Returns:
-    [2, F, n] float32.
   """
-  against = look_up(weapon.against, kind)[:, :, None]
-  attributes = look_up(rules.types.attributes, theirs)[:, None]
-  strong = (against >= 0) & ((attributes >> jnp.maximum(against, 0)) & 1 > 0)
   more = look_up(weapon.bonus, kind) + bonus(bonuses, "bonus", kind) * (
     look_up(weapon.bonus, kind) > 0)
   plain = look_up(weapon.damage, kind)
   plain = plain + bonus(bonuses, "damage", kind) * (plain > 0)
-  hit = plain[:, :, None] + strong * more[:, :, None] - armour[:, None]
-  return jnp.maximum(hit, MINIMUM_DAMAGE) * look_up(weapon.attacks, kind)[:, :, None]
+  against = np.where(weapon.against >= 0, 1 << np.maximum(weapon.against, 0), 0)
+  attacks = np.where(weapon.damage > 0, weapon.attacks, 0)
+  return Volley(plain[:, :, None], more[:, :, None], look_up(against, kind)[:, :, None],
+                look_up(attacks, kind)[:, :, None])
+
+
+def damage(rules: tables.Rules, shots: Volley, theirs: Array, armour: Array) -> Array:
+  """Damage of volleys, after bonus and armour.
+
+  Args:
+    rules: the game's constants.
+    shots: of the attackers.
+    theirs: [2, n] int32, local types of targets.
+    armour: [2, 1, n] or [2, F, n] float32, of targets.
+
+  Returns:
+    [2, F, n] float32.
+  """
+  strong = (look_up(rules.types.attributes, theirs)[:, None] & shots.against) > 0
+  hit = shots.plain + strong * shots.more - armour
+  return jnp.maximum(hit, MINIMUM_DAMAGE) * shots.attacks
 
 
 def _armour(rules: tables.Rules, state: State, bonuses: Array | None) -> Array:
@@ -125,26 +153,48 @@ def _armour(rules: tables.Rules, state: State, bonuses: Array | None) -> Array:
   return armour
 
 
-def _weapons(rules: tables.Rules, state: State, bonuses: Array | None) -> Weapons:
-  """The attackers' weapons, without stim."""
+def _guarded(rules: tables.Rules, state: State, mine: Array, armour: Array) -> Array:
+  """The armour [2, n] of targets against attackers of local types [2, F]: [2, F, n].
+
+  A Guardian Shield adds armour against ranged weapons.
+  """
+  weapons = rules.types.ground, rules.types.air
+  ranged = np.maximum(*(weapon.range for weapon in weapons)) > MELEE_RANGE
+  assert not any((ranged & (weapon.damage > 0) & (weapon.range <= MELEE_RANGE)).any()
+                 for weapon in weapons)
+  guarded = armour + GUARD_ARMOUR * flip(sentries.shielded(rules, state))
+  return jnp.where(look_up(ranged, mine)[:, :, None], guarded[:, None], armour[:, None])
+
+
+def _damage(rules: tables.Rules, state: State, bonuses: Array | None) -> Array:
+  """The damage of the attackers' volleys to each target: [2, F, n]."""
   types = rules.types
   mine, theirs = state.kind[:, rules.tier.unarmed:], flip(state.kind)
-  ground, air, radius = types.ground, types.air, look_up(types.radius, mine)
-  armour, longer = _armour(rules, state, bonuses), bonus(bonuses, "range", mine)
-  ground_range, period = look_up(ground.range, mine), look_up(ground.cooldown, mine)
-  can_hit = look_up(ground.damage > 0, mine)
-  damage = volley(rules, ground, mine, bonuses, theirs, armour) * can_hit[:, :, None]
-  range_, can_hit, air_range = (ground_range + longer)[:, None], can_hit[:, None], ground_range
+  armour, shots = _armour(rules, state, bonuses), volley(rules, types.ground, mine, bonuses)
   if rules.has_flyers:
-    flying = look_up(types.flying, theirs)
-    air_range, hits_air = look_up(air.range, mine), look_up(air.damage > 0, mine)
-    air_damage = volley(rules, air, mine, bonuses, theirs, armour) * hits_air[:, :, None]
-    damage = jnp.where(flying[:, None], air_damage, damage)
-    range_ = jnp.where(flying[:, :, None], (air_range + longer)[:, None], range_)
-    can_hit = jnp.where(flying[:, :, None], hits_air[:, None], can_hit)
+    flying = look_up(types.flying, theirs)[:, None]
+    shots = Volley(*(jnp.where(flying, air, ground) for ground, air in zip(
+      shots, volley(rules, types.air, mine, bonuses), strict=True)))
+  if not rules.has_sentries:
+    return damage(rules, shots, theirs, armour[:, None])
+  real = ~jnp.pad(is_hallucination(rules, state), ((0, 0), (rules.tier.armed, 0)))
+  return damage(rules, shots._replace(attacks=shots.attacks * real[:, :, None]), theirs,
+                _guarded(rules, state, mine, armour))
+
+
+def _weapons(rules: tables.Rules, state: State, bonuses: Array | None) -> Weapons:
+  """The attackers' weapons, without stim. Those of hallucinations deal no damage."""
+  types = rules.types
+  mine = state.kind[:, rules.tier.unarmed:]
+  ground, air, radius = types.ground, types.air, look_up(types.radius, mine)
+  longer = bonus(bonuses, "range", mine)
+  ground_range, period = look_up(ground.range, mine), look_up(ground.cooldown, mine)
+  air_range = ground_range
+  if rules.has_flyers:
+    air_range = look_up(air.range, mine)
     period = jnp.where(period > 0, period, look_up(air.cooldown, mine))
   return Weapons(
-    damage=damage, can_hit=can_hit, range=range_, ground_reach=ground_range + longer + radius,
+    damage=_damage(rules, state, bonuses), ground_reach=ground_range + longer + radius,
     air_reach=air_range + longer + radius, line_length=ground_range + radius, period=period)
 
 
@@ -160,21 +210,32 @@ def _engagement(rules: tables.Rules, state: State, weapons: Weapons, verb: Array
     weapons: of the attackers.
     verb: [2, F] int32, of the attackers.
   """
-  tier, types, p = rules.tier, rules.types, rules.tier.unarmed
+  tier, types, p, seen = rules.tier, rules.types, rules.tier.unarmed, state.memory.seen
   mine, theirs = state.kind[:, p:], flip(state.kind)
   fighter = look_up(types.fighter, mine)
-  order_target = jnp.pad(state.orders.target, ((0, 0), (tier.armed, 0)))
-  reach = weapons.range + look_up(types.radius, mine)[:, None] + look_up(
-    types.radius, theirs)[:, :, None]
   fights = (fighter & ((verb == IDLE) | (verb == HOLD))) | (verb == ATTACK) | (verb == PATROL)
-  sight = reach + jnp.where(verb == HOLD, 0.0, ACQUISITION_RANGE)[:, None]
-  ordered = (verb == ATTACK_UNIT)[:, None] & (
-    order_target[:, None] == jnp.arange(tier.slots)[:, None])
-  sight = jnp.where(ordered, 4 * tier.map_size, jnp.where(fights[:, None], sight, -1.0))
   ready = (mine > 0).at[:, :tier.armed].set(
     (mine[:, :tier.armed] > 0) & (state.unfinished[:, p:] == 0))
-  possible = state.memory.seen[:, :, None] & ready[:, None] & weapons.can_hit & (sight > 0)
-  return jnp.where(possible, sight * sight, -1.0)
+  target = jnp.pad(state.orders.target, ((0, 0), (tier.armed, 0)))
+
+  # Conditions become impossible distances and slots of attackers and of targets: few operations
+  # are left for their pairs.
+  def of_weapon(weapon, reach):
+    hits = ready & look_up(weapon.damage > 0, mine)
+    return (jnp.where(fights & hits, reach, _NEVER)[:, None],
+            jnp.where((verb == ATTACK_UNIT) & hits, target, -1)[:, None])
+
+  reach, ordered = of_weapon(types.ground, weapons.ground_reach)
+  if rules.has_flyers:
+    flying = look_up(types.flying, theirs)[:, :, None]
+    air_reach, air_ordered = of_weapon(types.air, weapons.air_reach)
+    reach = jnp.where(flying, air_reach, reach)
+    ordered = jnp.where(flying, air_ordered, ordered)
+  radius = jnp.where(seen, look_up(types.radius, theirs), _NEVER)[:, :, None]
+  slot = jnp.where(seen, jnp.arange(tier.slots), -2)[:, :, None]
+  sight = reach + radius + jnp.where(verb == HOLD, 0.0, ACQUISITION_RANGE)[:, None]
+  sight = jnp.where(ordered == slot, 4 * tier.map_size, sight)
+  return jnp.where(sight > 0, sight * sight, -1.0)
 
 
 def _rank_offset(rules: tables.Rules, theirs: Array) -> Array:
@@ -205,13 +266,24 @@ def plan(rules: tables.Rules, state: State) -> Plan:
     weapons=weapons, sight=sight, offset=_rank_offset(rules, theirs)[:, :, None],
     line=look_up(types.line, mine), splash=look_up(types.splash, mine),
     radius=look_up(types.radius, theirs), flying=look_up(types.flying, theirs), speed=speed,
-    chases=(verb != HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y, stop=stop)
+    chases=(verb != HOLD).at[:, :tier.armed].set(False), goal_x=goal_x, goal_y=goal_y, stop=stop,
+    weakness=_weakness(rules, state), barrier=sentries.barriers(rules, state))
+
+
+def _weakness(rules: tables.Rules, state: State) -> Array | None:
+  """The factor of the damage that slots take: [2, n] float32; None if it is 1."""
+  if not rules.has_sentries:
+    return None
+  return jnp.pad(jnp.where(is_hallucination(rules, state), HALLUCINATION_DAMAGE, 1.0),
+                 ((0, 0), (rules.tier.structures, 0)), constant_values=1.0)
 
 
 def tick(rules: tables.Rules, state: State, plan: Plan) -> State:
   """Plays four game loops: each unit fires at its target, chases it, or goes to its goal."""
   aim = _aim(rules, state, plan)
   loss = flip(_dealt(rules, state, plan, aim))
+  if plan.weakness is not None:
+    loss = loss * plan.weakness
   cooldown = jnp.where(
     aim.fires, state.cooldown + plan.weapons.period,
     jnp.maximum(state.cooldown, 1 - LOOPS_PER_TICK)) - LOOPS_PER_TICK
@@ -285,22 +357,28 @@ def _move(rules: tables.Rules, state: State, plan: Plan, aim: Aim) -> State:
     found, plan.chases[:, a:] & ~in_reach, True)
   stop = jnp.where(found, 0.0, plan.stop)
   pace = jnp.clip(distance - stop, 0.0, plan.speed) * moves / jnp.maximum(distance, 1e-3)
-  new_x, new_y = movement.move(rules, state, x, y, goes_x * pace, goes_y * pace)
+  new_x, new_y = movement.move(rules, state, x, y, goes_x * pace, goes_y * pace, plan.barrier)
   return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))
 
 
 def remove_dead(rules: tables.Rules, state: State) -> State:
-  """Empties the slots of the dead and their passengers; credits the opponent with their value."""
+  """Empties the slots of the dead and their passengers.
+
+  Credits the opponent with the value of those that are no hallucinations.
+  """
   s = rules.tier.structures
   dead = (state.kind > 0) & (state.health <= DEAD_HEALTH)
   if rules.has_transports:
     state, dead = with_passengers(rules, state, dead)
   value = look_up(rules.types.value, state.kind) * dead
-  score = state.score
+  units, score = value[:, s:], state.score
+  if rules.has_sentries:
+    units = jnp.where(is_hallucination(rules, state), 0, units)
+    state = state._replace(spell_loops=jnp.where(dead[:, s:], 0, state.spell_loops))
   state = state._replace(
     last_event=jnp.where(jnp.any(state.hurt), state.loop, state.last_event),
     score=score._replace(
-      killed_units=score.killed_units + flip(value[:, s:].sum(axis=1)),
+      killed_units=score.killed_units + flip(units.sum(axis=1)),
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
   return clear_slots(rules, state, dead)
 
@@ -318,5 +396,5 @@ def complete_orders(rules: tables.Rules, state: State, plan: Plan,
   lost = (verb == ATTACK_UNIT) & ~seen
   # Workers without further orders mine: a stray order of a beginner costs a walk, not the income
   # of the rest of the game.
-  worker = look_up(rules.types.worker, state.kind[:, s:])
+  worker = look_up(rules.types.worker, obeying_kind(rules, state))
   return orders.next_order(rules, state, arrived | lost | ended, worker)

@@ -6,6 +6,7 @@ import numpy as np
 from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.state.arrays import look_up, pick
 from starleague.environments.skirmish.rules.state.queries import is_aboard, resource_positions
+from starleague.environments.skirmish.rules.state.sentries import Barriers, keep_out
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.step import mining
 from starleague.environments.skirmish.rules.tables import maps, tables
@@ -105,9 +106,11 @@ def ignores_cliffs(rules: tables.Rules, kind: Array) -> Array:
   return look_up(free, kind)
 
 
-def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
-         dy: Array) -> tuple[Array, Array]:
-  """Moves units [2, M] within the map, along cliffs rather than into them. Passengers stay off it.
+def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array, dy: Array,
+         barrier: Barriers | None = None) -> tuple[Array, Array]:
+  """Moves units [2, M] within the map, along cliffs and around Force Fields.
+
+  Passengers stay off the map.
 
   Args:
     rules: the game's constants.
@@ -116,6 +119,7 @@ def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
     y: [2, M].
     dx: [2, M], the displacement.
     dy: [2, M].
+    barrier: of the units; None without Force Fields.
 
   Returns:
     x, y [2, M].
@@ -123,7 +127,8 @@ def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
   edge: Array | float = rules.half - 0.5
   if rules.has_transports:
     edge = jnp.where(jnp.abs(x) >= OFF_MAP, OFF_MAP, edge)
-  new_x, new_y = jnp.clip(x + dx, -edge, edge), jnp.clip(y + dy, -edge, edge)
+  new_x, new_y = keep_out(barrier, x + dx, y + dy)
+  new_x, new_y = jnp.clip(new_x, -edge, edge), jnp.clip(new_y, -edge, edge)
   terrain = rules.terrain
   if terrain is None:
     return new_x, new_y
@@ -140,8 +145,14 @@ def move(rules: tables.Rules, state: State, x: Array, y: Array, dx: Array,
   return jnp.where(go | only_x, new_x, x), jnp.where(go | (only_y & ~only_x), new_y, y)
 
 
-def separate_units(rules: tables.Rules, state: State) -> State:
-  """Pushes overlapping units of a side apart; miners pass through."""
+def separate_units(rules: tables.Rules, state: State, barrier: Barriers | None = None) -> State:
+  """Pushes overlapping units of a side apart; miners pass through.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    barrier: of the units; None without Force Fields.
+  """
   s = rules.tier.structures
   x, y = state.x[:, s:], state.y[:, s:]
   kind, verb = state.kind[:, s:], state.orders.verb
@@ -167,5 +178,5 @@ def separate_units(rules: tables.Rules, state: State) -> State:
   def total(parts):
     return jnp.where(anchored, 0.0, jnp.clip(jnp.sum(parts, axis=1), -_MAX_PUSH, _MAX_PUSH))
 
-  new_x, new_y = move(rules, state, x, y, total(push * dx), total(push * dy))
+  new_x, new_y = move(rules, state, x, y, total(push * dx), total(push * dy), barrier)
   return state._replace(x=state.x.at[:, s:].set(new_x), y=state.y.at[:, s:].set(new_y))

@@ -39,13 +39,15 @@ _CALM_LIMIT = 10 * SHIELD_DELAY  # largest count of loops without damage
 
 
 def recover(rules: tables.Rules, state: State) -> State:
-  """Advances recovery and the durations of stims and scans by a step."""
+  """Advances recovery and the durations of effects by a step."""
   working = is_finished(rules, state) & (state.kind > 0) & (state.health > 0)
   state = _restore(rules, state, working)
   if rules.has_cloaking:
     state = _uncloak(rules, state)
   if rules.has(STIM):
     state = state._replace(stimmed=jnp.maximum(state.stimmed - LOOPS_PER_STEP, 0))
+  if rules.has_sentries:
+    state = _wear_off(rules, state)
   if rules.has(SCAN):
     state = state._replace(scan_loops=jnp.maximum(state.scan_loops - LOOPS_PER_STEP, 0))
   if rules.types.local("Medivac"):
@@ -77,6 +79,18 @@ def _restore(rules: tables.Rules, state: State, working: Array) -> State:
     grown = jnp.minimum(state.health + LOOPS_PER_STEP * REGENERATION_PER_LOOP, most)
     state = state._replace(health=jnp.where(zerg & working, grown, state.health))
   return state
+
+
+def _wear_off(rules: tables.Rules, state: State) -> State:
+  """Advances the times of Guardian Shields, Force Fields and hallucinations, which then die."""
+  loops = state.spell_loops
+  # The last value stays below 0: the dead are still hallucinations.
+  left = jnp.where(loops < 0, jnp.minimum(loops + LOOPS_PER_STEP, -1),
+                   jnp.maximum(loops - LOOPS_PER_STEP, 0))
+  over = jnp.pad(left == -1, ((0, 0), (rules.tier.structures, 0)))
+  return state._replace(
+    spell_loops=left, health=jnp.where(over, 0.0, state.health),
+    field_loops=jnp.maximum(state.field_loops - LOOPS_PER_STEP, 0))
 
 
 def _uncloak(rules: tables.Rules, state: State) -> State:

@@ -31,7 +31,7 @@ OTHER, COMMAND, BUILDING, TRAINING, ABILITY, ATTACHING, WARPING = range(7)
 NO_ADD_ON, TECH_LAB, REACTOR = range(3)
 # Abilities: effects without a unit order.
 (NO_ABILITY, STIM, SIEGE, UNSIEGE, SCAN, INJECT, BOOST, RALLY, CANCEL, CANCEL_LAST, CLOAK,
- DECLOAK, PHASE, UNPHASE) = range(14)
+ DECLOAK, PHASE, UNPHASE, GUARD, FORCE_FIELD, HALLUCINATE) = range(17)
 
 # Production.
 QUEUE_LENGTH = 5
@@ -70,7 +70,8 @@ OFF_MAP = 1e3  # x and y of passengers on their player's side, beyond anybody's 
 LINE_HALF_WIDTH = 0.55  # of a flame; the radius of a unit is added
 
 # Abilities.
-ENERGY_COST = {SCAN: 50.0, BOOST: 50.0, INJECT: 25.0}
+ENERGY_COST = {SCAN: 50.0, BOOST: 50.0, INJECT: 25.0, GUARD: 75.0, FORCE_FIELD: 50.0,
+               HALLUCINATE: 75.0}
 CLOAK_COST = 25.0  # energy for switching it on
 STIM_COST = {"Marine": 10.0, "Marauder": 20.0}  # hit points
 STIM_LOOPS, STIM_SPEED = 176, 1.5
@@ -79,6 +80,18 @@ PHASE_LOOPS = 24.0  # before a Warp Prism gives power after its change of mode
 SCAN_LOOPS = 196
 BOOST_LOOPS = 320
 INJECT_LOOPS = 464
+GUARD_LOOPS, GUARD_RADIUS = 240, 4.5  # Guardian Shield: 15 seconds
+GUARD_ARMOUR = 2.0  # against weapons with more than MELEE_RANGE
+MELEE_RANGE = 1.0
+MOST_GUARDS = 4  # Guardian Shields of a player that have an effect
+FORCE_FIELD_LOOPS, FORCE_FIELD_RADIUS, FORCE_FIELD_RANGE = 240, 1.7, 9.0
+MOST_FORCE_FIELDS = 4  # of a player; one more replaces the oldest
+HALLUCINATION_LOOPS = 960  # 60 seconds
+HALLUCINATION_DAMAGE = 2.0  # factor of the damage that a hallucination takes
+HALLUCINATIONS = {  # the number that a Sentry makes at a time
+  "Probe": 4, "Zealot": 2, "Stalker": 2, "Adept": 2, "HighTemplar": 2, "Immortal": 1,
+  "Colossus": 1, "Disruptor": 1, "WarpPrism": 1, "Phoenix": 1, "VoidRay": 1, "Oracle": 1,
+  "Archon": 1}
 
 # Recovery, a game loop.
 ENERGY_PER_LOOP = 0.5625 / 16

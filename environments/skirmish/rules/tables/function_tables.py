@@ -21,7 +21,10 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CLOAK,
   COMMAND,
   DECLOAK,
+  FORCE_FIELD,
   GATHER,
+  GUARD,
+  HALLUCINATE,
   IDLE,
   INJECT,
   LOAD,
@@ -47,7 +50,8 @@ _ABILITY_USERS = {
   STIM: ("Marine", "Marauder"), SIEGE: ("SiegeTank",), UNSIEGE: ("SiegeTankSieged",),
   SCAN: ("OrbitalCommand",), INJECT: ("Queen",), BOOST: ("Nexus",),
   CLOAK: ("Banshee",), DECLOAK: ("Banshee",), PHASE: ("WarpPrism",),
-  UNPHASE: ("WarpPrismPhasing",)}
+  UNPHASE: ("WarpPrismPhasing",),
+  **dict.fromkeys((GUARD, FORCE_FIELD, HALLUCINATE), ("Sentry",))}
 MORPHED_AT_ONCE = ("SiegeTankSieged", "WarpPrismPhasing")  # by an ability, without a queue
 
 
@@ -85,6 +89,7 @@ class Functions:
   capable: np.ndarray  # [C, Y] bool: types that can execute it
   takes_point: np.ndarray  # bool
   takes_unit: np.ndarray  # bool
+  hallucination: np.ndarray  # int32: the local type of the hallucinations that it makes, or 0
 
 
 def _products_by_function(tier: Tier, types: Types) -> dict[str, list[int]]:
@@ -177,7 +182,9 @@ def make_functions(tier: Tier, types: Types, products: Products) -> Functions:
     ability=ability.astype(np.int32), product=product,
     levels=np.array([0] * first + [len(levels) for levels in made.values()], np.int32),
     capable=capable & vocabulary.EXECUTORS[index][:, types.index], takes_point=arguments[:, 6],
-    takes_unit=arguments[:, 5])
+    takes_unit=arguments[:, 5], hallucination=np.array([
+      types.local(tiers.hallucinated(name)) if ability[c] == HALLUCINATE else 0
+      for c, name in enumerate(names)], np.int32))
 
 
 def _capable(names: tuple[str, ...], types: Types, products: Products,

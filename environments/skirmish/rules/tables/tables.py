@@ -9,7 +9,12 @@ import numpy as np
 from starleague.agent import types as agent_types
 from starleague.agent.config import AgentConfig
 from starleague.environments.skirmish.rules.tables import maps
-from starleague.environments.skirmish.rules.tables.constants import RACES
+from starleague.environments.skirmish.rules.tables.constants import (
+  FORCE_FIELD,
+  GUARD,
+  HALLUCINATE,
+  RACES,
+)
 from starleague.environments.skirmish.rules.tables.function_tables import (
   Functions,
   Products,
@@ -128,6 +133,11 @@ class Rules:
   def has_transports(self) -> bool:
     """Whether units can board other ones."""
     return bool(self.types.cargo_space.any())
+
+  @property
+  def has_sentries(self) -> bool:
+    """Whether there are Sentries, with all their abilities."""
+    return all(self.has(ability) for ability in (GUARD, FORCE_FIELD, HALLUCINATE))
 
   def has(self, ability: int) -> bool:
     """Whether any function uses an ability."""

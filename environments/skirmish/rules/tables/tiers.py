@@ -13,7 +13,11 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CANCEL_LAST,
   CLOAK,
   DECLOAK,
+  FORCE_FIELD,
   GATHER,
+  GUARD,
+  HALLUCINATE,
+  HALLUCINATIONS,
   HOLD,
   IDLE,
   INJECT,
@@ -47,9 +51,12 @@ ABILITIES = {
   "Rally_Workers_pt": RALLY, "Rally_Workers_unit": RALLY, "Cancel_quick": CANCEL,
   "Cancel_Last_quick": CANCEL_LAST, "Behavior_CloakOn_quick": CLOAK,
   "Behavior_CloakOff_quick": DECLOAK, "Morph_WarpPrismPhasingMode_quick": PHASE,
-  "Morph_WarpPrismTransportMode_quick": UNPHASE}
+  "Morph_WarpPrismTransportMode_quick": UNPHASE, "Effect_GuardianShield_quick": GUARD,
+  "Effect_ForceField_pt": FORCE_FIELD,
+  **{f"Hallucination_{name}_quick": HALLUCINATE for name in HALLUCINATIONS}}
 # Those of tiers with technology only.
-_TECHNOLOGY_VERBS, _TECHNOLOGY_ABILITIES = (LOAD, UNLOAD), (CLOAK, DECLOAK, PHASE, UNPHASE)
+_TECHNOLOGY_VERBS = LOAD, UNLOAD
+_TECHNOLOGY_ABILITIES = CLOAK, DECLOAK, PHASE, UNPHASE, GUARD, FORCE_FIELD, HALLUCINATE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +83,7 @@ class Tier:
   sight_scale: float  # below 1 on small maps, which would have no fog otherwise
   townhall_food: int  # of a town hall in tiers without supply depots; 0: as the tables say
   minerals_only: bool  # without geysers, vespene costs are paid in minerals; no upgrades
-  technology: bool  # Lairs, add-ons, cloaking, transports, and what the real game requires of them
+  technology: bool  # the types and abilities of technology, with the real game's requirements
   loop_limit: int  # a game of this length is a draw
   stalemate_loops: int  # a draw after as long without income, production or damage; 0: never
   field_block: int  # side in cells of the blocks that share a flow field; 0: flat open ground
@@ -102,6 +109,11 @@ class Tier:
     return 2 * len(self.patches)
 
 
+def hallucinated(function: str) -> str:
+  """The type of which a function of HALLUCINATE makes hallucinations."""
+  return function.split("_")[1]
+
+
 def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int, cells: int,
                patches: int, geysers: int, block: int, technology: bool) -> Tier:
   """A tier with all races, on the maps of `maps`; some types are for tiers with technology."""
@@ -113,7 +125,8 @@ def _full_tier(name: str, structures: int, armed: int, units: int, food_cap: int
   commands = (each for each, verb in COMMANDS.items()
               if technology or verb not in _TECHNOLOGY_VERBS)
   abilities = (each for each, ability in ABILITIES.items()
-               if technology or ability not in _TECHNOLOGY_ABILITIES)
+               if (technology or ability not in _TECHNOLOGY_ABILITIES)
+               and (ability != HALLUCINATE or hallucinated(each) in names))
   return Tier(
     name=name, types=names, commands=(*commands, *abilities),
     structures=structures, armed=armed, units=units, food_cap=food_cap, map_size=float(cells),

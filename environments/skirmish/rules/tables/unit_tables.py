@@ -19,6 +19,7 @@ from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables.constants import (
   ATTRIBUTES,
   EFFECTS,
+  HALLUCINATIONS,
   LOOPS_PER_SECOND,
   LOOPS_PER_TICK,
   NO_ADD_ON,
@@ -83,6 +84,7 @@ class Types:
   detects: np.ndarray  # bool: sees cloaked units, as far as it sees
   cargo_size: np.ndarray  # int32: the space that it takes in a transport, 0 if it cannot board
   cargo_space: np.ndarray  # int32: the space that it has for passengers, 0 for most
+  hallucinations: np.ndarray  # int32: number that a Sentry makes at a time, 0 for the others
 
   @property
   def morphed(self) -> np.ndarray:
@@ -215,7 +217,9 @@ def make_types(tier: Tier) -> Types:
     add_on=np.array([NO_ADD_ON, *(_add_on(row["name"]) for row in rows)], np.int32),
     cloaked=_is_one_of(rows, "name", _ALWAYS_CLOAKED), detects=_column(rows, "detection", bool),
     cargo_size=_column(rows, "cargo_size", np.int32),
-    cargo_space=_column(rows, "cargo_space", np.int32))
+    cargo_space=_column(rows, "cargo_space", np.int32),
+    hallucinations=np.array([0, *(
+      HALLUCINATIONS.get(row["name"], 0) * ("Sentry" in tier.types) for row in rows)], np.int32))
 
 
 def make_upgrades(tier: Tier, types: Types) -> Upgrades:

@@ -26,7 +26,7 @@ def first(game):
   return start(game, 1), start(game, 1, swap_sides=True)
 
 
-@pytest.mark.parametrize("tier, size", [("mini", 2107), ("default", 5283), ("large", 9433)])
+@pytest.mark.parametrize("tier, size", [("mini", 2107), ("default", 5283), ("large", 9437)])
 def test_the_length(tier, size):
   assert features.size(tables.make_rules(**GAME_CONFIGS[tier]._asdict())) == size
 

@@ -120,5 +120,5 @@ def test_upgrades_have_the_costs_of_their_level():
   upgrades = {upgrade.upgrade_id: upgrade for upgrade in tables_of(upgrade_id=True).upgrades}
   assert [(upgrades[i].name, upgrades[i].mineral_cost, upgrades[i].ability_id) for i in (7, 8)] == [
     ("TerranInfantryWeaponsLevel1", 100, 652), ("TerranInfantryWeaponsLevel2", 175, 653)]
-  (scan,) = tables_of(effect_id=True).effects
+  _, scan = tables_of(effect_id=True).effects  # after the Guardian Shield
   assert (scan.effect_id, scan.name, scan.radius) == (6, "ScannerSweep", 13)

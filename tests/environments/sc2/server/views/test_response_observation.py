@@ -28,6 +28,7 @@ def track(**values):
     kind=np.zeros((2, 2, N), np.int32), x=np.zeros((2, 2, N)), y=np.zeros((2, 2, N)),
     unfinished=np.zeros((2, 2, S), np.int32), hurt=np.zeros((2, 2, N), bool),
     upgrades=np.zeros((2, 2, 0), bool), injected=np.zeros((2, 2, 0), np.int32),
+    spell_loops=np.zeros((2, 2, 0), np.int32),
     seen=np.zeros((2, 2, N), bool), remembered=np.zeros((2, 2, S), np.int32),
     patches=np.full((2, 2, 2 * len(RULES.tier.geysers)), 9, np.int32),
     winner=np.full(2, -1))

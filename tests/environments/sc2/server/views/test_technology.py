@@ -120,7 +120,7 @@ def test_cloaked_units_are_shown_to_their_owner_and_to_detectors():
 
 GATES = {1: ("WarpGate", 8.0, 0.0), 2: ("CyberneticsCore", 8.0, 6.0), 3: ("Pylon", 0.0, 8.0),
          4: ("Gateway", 14.0, 0.0)}
-WARP_ZEALOT, WARP_STALKER, WARP_DARK_TEMPLAR = 1413, 1414, 1417
+WARP_ZEALOT, WARP_STALKER, WARP_DARK_TEMPLAR, WARP_SENTRY = 1413, 1414, 1417, 1418
 MORPH_GATE, TRAIN_ZEALOT = 1518, 916
 
 
@@ -153,7 +153,7 @@ def test_abilities_of_warp_gates_name_functions_at_a_point(ability, function):
 def test_abilities_of_gates_and_gateways():
   state = tech.start(tech.PROTOSS, GATES)
   before = shown(state)
-  assert listed(before, 1) == {WARP_ZEALOT, WARP_STALKER}  # no Dark Shrine
+  assert listed(before, 1) == {WARP_ZEALOT, WARP_STALKER, WARP_SENTRY}  # no Dark Shrine
   assert MORPH_GATE not in listed(before, 4) and TRAIN_ZEALOT in listed(before, 4)
   state.upgrades[0, RULES.upgrades.names.index("WarpGateResearch")] = True
   assert MORPH_GATE in listed(shown(state), 4)

@@ -68,7 +68,8 @@ def test_prices_sizes_and_spaces_are_the_real_games():
   assert [name for name in sizes if sizes[name] == 1] == [
     "SCV", "Marine", "Reaper", "Probe", "Drone", "Zergling"]
   assert [name for name in sizes if sizes[name] == 2] == [
-    "Marauder", "Hellion", "Zealot", "Stalker", "DarkTemplar", "Roach", "Hydralisk", "Queen"]
+    "Marauder", "Hellion", "Zealot", "Stalker", "DarkTemplar", "Sentry", "Roach", "Hydralisk",
+    "Queen"]
   assert [name for name in sizes if sizes[name] == 4] == ["SiegeTank", "Immortal"]
   assert max(sizes.values()) == 4
 

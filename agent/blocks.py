@@ -44,6 +44,18 @@ def recompute(block: Callable, remat: str) -> Callable:
   return hk.remat(block) if remat == "blocks" else block
 
 
+@jax.custom_jvp
+def relu(x: jax.Array) -> jax.Array:
+  """Computes `jax.nn.relu`. Its gradient needs the output only, so that the input is not kept."""
+  return jnp.maximum(x, 0)
+
+
+@relu.defjvp
+def _relu_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+  y = relu(*primals)
+  return y, jnp.where(y > 0, *tangents, 0)
+
+
 class LayerNorm(hk.Module):
   """Layer normalisation over `axes`, with scale and offset per channel (the last axis)."""
 
@@ -87,9 +99,9 @@ class ResidualBlock(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """[size] -> [size]."""
-    y = jax.nn.relu(LayerNorm(name="norm_0")(x))
+    y = relu(LayerNorm(name="norm_0")(x))
     y = linear.Linear(self._size, name="linear_0")(y)
-    y = jax.nn.relu(LayerNorm(name="norm_1")(y))
+    y = relu(LayerNorm(name="norm_1")(y))
     return x + linear.Linear(self._size, name="linear_1")(y)
 
 
@@ -102,9 +114,9 @@ class ConvResidualBlock(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """[H, W, channels] -> [H, W, channels]."""
-    y = jax.nn.relu(LayerNorm(name="norm_0", axes=(-3, -2, -1))(x))
+    y = relu(LayerNorm(name="norm_0", axes=(-3, -2, -1))(x))
     y = hk.Conv2D(self._channels, 3, name="conv_0")(y)
-    y = jax.nn.relu(LayerNorm(name="norm_1", axes=(-3, -2, -1))(y))
+    y = relu(LayerNorm(name="norm_1", axes=(-3, -2, -1))(y))
     return x + hk.Conv2D(self._channels, 3, name="conv_1")(y)
 
 
@@ -124,9 +136,9 @@ class FilmGatedBlock(hk.Module):
     gamma = 1.0 + linear.Linear(self._channels, name="gamma")(context)
     beta = linear.Linear(self._channels, name="beta")(context)
     gate = jax.nn.sigmoid(linear.Linear(self._channels, name="gate")(context))
-    y = hk.Conv2D(self._channels, 3, name="conv_0")(jax.nn.relu(x))
+    y = hk.Conv2D(self._channels, 3, name="conv_0")(relu(x))
     y = gamma * y + beta
-    y = hk.Conv2D(self._channels, 3, name="conv_1")(jax.nn.relu(y))
+    y = hk.Conv2D(self._channels, 3, name="conv_1")(relu(y))
     return x + gate * y + skip
 
 
@@ -192,19 +204,17 @@ class Transformer(hk.Module):
     Returns:
       [E, C] of x's dtype.
     """
-    row_mask = mask[:, None].astype(x.dtype)
-
     def transform(x: jax.Array, layer: int) -> jax.Array:
       attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
-      x = (x + attended) * row_mask
+      x = x + attended
       y = LayerNorm(name=f"mlp_norm_{layer}")(x)
-      y = jax.nn.relu(linear.Linear(self._hidden, name=f"hidden_{layer}")(y))
-      return (x + linear.Linear(x.shape[-1], name=f"output_{layer}")(y)) * row_mask
+      y = relu(linear.Linear(self._hidden, name=f"hidden_{layer}")(y))
+      return x + linear.Linear(x.shape[-1], name=f"output_{layer}")(y)
 
-    x = x * row_mask
+    # Missing rows are not attended to, so that clearing them once, at the end, suffices.
     for layer in range(self._layers):
       x = recompute(functools.partial(transform, layer=layer), self._remat)(x)
-    return x
+    return x * mask[:, None].astype(x.dtype)
 
   def _attend(self, x: jax.Array, mask: jax.Array, layer: int) -> jax.Array:
     heads, size = self._attention_heads, self._key_size

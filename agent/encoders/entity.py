@@ -100,8 +100,8 @@ def encode(config: AgentConfig, entities: Array, entity_count: Array) -> EntityE
       config.entity_layers, config.entity_attention_heads, config.entity_key_size,
       config.entity_hidden, name="transformer", remat=config.remat,
       method=config.entity_attention)(x, mask)
-    embeddings = jax.nn.relu(linear.Linear(config.entity_size, name="embeddings")(jax.nn.relu(x)))
+    embeddings = blocks.relu(linear.Linear(config.entity_size, name="embeddings")(blocks.relu(x)))
     rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
     mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # missing rows are zero
-    embedded = jax.nn.relu(linear.Linear(config.entity_size, name="embedded")(mean))
+    embedded = blocks.relu(linear.Linear(config.entity_size, name="embedded")(mean))
   return EntityEncoding(embeddings * mask[:, None].astype(dtype), embedded)

@@ -47,7 +47,7 @@ def log_counts(x: Array) -> jax.Array:
 
 
 def _dense(x: Array, size: int, name: str, dtype: DTypeLike) -> jax.Array:
-  return jax.nn.relu(linear.Linear(size, name=name)(x.astype(dtype)))
+  return blocks.relu(linear.Linear(size, name=name)(x.astype(dtype)))
 
 
 def _one_hot(x: Array, classes: int) -> jax.Array:

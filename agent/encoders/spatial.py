@@ -3,6 +3,8 @@
 Vinyals et al. 2019, detailed architecture ("spatial encoder").
 """
 
+import functools
+import math
 from typing import NamedTuple
 
 import haiku as hk
@@ -99,12 +101,39 @@ def draw(cells: jax.Array, vectors: jax.Array, entities: Array,
   scale = types.POSITION_GRID // size
   column, row = (jnp.clip(entities[:, types.COLUMN[name]].astype(jnp.int32) // scale, 0, size - 1)
                  for name in ("x", "y"))
+  place = row * size + column  # of a cell, in the order of `cells`
   if method == "one_hot":
-    rows, columns = (jax.nn.one_hot(x, size, dtype=vectors.dtype) for x in (row, column))
-    return cells + jnp.einsum("eh,ewc->hwc", rows, columns[:, :, None] * vectors[:, None],
-                              precision=jax.lax.Precision.HIGHEST)
-  drawn = cells.reshape(size * size, -1).at[row * size + column].add(vectors)
+    # TPUs compute the wider matrix inside the product. GPUs store both, which are smallest so.
+    run = smallest_run(size, vectors.shape[-1])
+    return cells + jax.lax.platform_dependent(
+      place, vectors, cuda=functools.partial(drawn_by_runs, size=size, run=run),
+      default=functools.partial(drawn_by_runs, size=size, run=size))
+  drawn = cells.reshape(size * size, -1).at[place].add(vectors)
   return drawn.reshape(cells.shape)
+
+
+def drawn_by_runs(place: jax.Array, vectors: jax.Array, size: int, run: int) -> jax.Array:
+  """Draws on an empty map by one product, of each entity's run of cells and its place in the run.
+
+  Args:
+    place: [E] int32, cells.
+    vectors: [E, C].
+    size: rows and columns of the map.
+    run: cells of a run, a divisor of `size`.
+
+  Returns:
+    [size, size, C].
+  """
+  runs = jax.nn.one_hot(place // run, size * size // run, dtype=vectors.dtype)
+  places = jax.nn.one_hot(place % run, run, dtype=vectors.dtype)
+  drawn = jnp.einsum("er,epc->rpc", runs, places[:, :, None] * vectors[:, None],
+                     precision=jax.lax.Precision.HIGHEST)
+  return drawn.reshape(size, size, -1)
+
+
+def smallest_run(size: int, channels: int) -> int:
+  """Returns the run, a power of two, with which both matrices have the fewest columns."""
+  return min(size, 2 ** round(math.log2(size ** 2 / channels) / 2))
 
 
 class MapProjection(hk.Module):
@@ -160,18 +189,18 @@ def encode(config: AgentConfig, minimap: Array, camera: Array, entities: Array,
   """
   with hk.name_scope("spatial_encoder"):
     # Without a bias, missing rows scatter zeros.
-    vectors = jax.nn.relu(
+    vectors = blocks.relu(
       linear.Linear(config.scatter_size, with_bias=False, name="scatter")(entity_embeddings))
-    x = jax.nn.relu(
+    x = blocks.relu(
       MapProjection(config.map_projection, config.entity_embedding, name="projection")(
         minimap, camera, entities, vectors))
     for i, channels in enumerate(config.map_downsamples):
-      x = jax.nn.relu(blocks.recompute(
+      x = blocks.relu(blocks.recompute(
         blocks.Downsample(channels, name=f"downsample_{i}"), config.remat)(x))
     map_skips = [x]
     for i in range(config.map_blocks):
       block = blocks.ConvResidualBlock(config.map_downsamples[-1], name=f"block_{i}")
       x = blocks.recompute(block, config.remat)(x)
       map_skips.append(x)
-    embedded = jax.nn.relu(linear.Linear(config.spatial_size, name="embedded")(x.reshape(-1)))
+    embedded = blocks.relu(linear.Linear(config.spatial_size, name="embedded")(x.reshape(-1)))
   return SpatialEncoding(embedded, tuple(map_skips))

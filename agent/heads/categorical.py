@@ -9,7 +9,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions, linear
+from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.types import NUM_DELAYS, Array
 
@@ -60,14 +60,14 @@ def embedding(config: AgentConfig, head: str, choice: Array, used: Array | bool 
     return jnp.zeros(config.autoregressive_size, config.dtype)
   with hk.name_scope(f"{head}_embedding"):
     x = jax.nn.one_hot(choice.astype(jnp.int32), SIZES[head], dtype=config.dtype)
-    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_0")(x))
-    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_1")(x))
+    x = blocks.relu(linear.Linear(config.head_size, name="hidden_0")(x))
+    x = blocks.relu(linear.Linear(config.head_size, name="hidden_1")(x))
     return jnp.where(used, linear.Linear(config.autoregressive_size, name="output")(x), 0)
 
 
 def _raw_logits(config: AgentConfig, head: str, autoregressive: Array) -> Array:
   """Computes a head's logits by two hidden layers: [autoregressive_size] -> [SIZES[head]]."""
   with hk.name_scope(head):
-    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_0")(autoregressive))
-    x = jax.nn.relu(linear.Linear(config.head_size, name="hidden_1")(x))
+    x = blocks.relu(linear.Linear(config.head_size, name="hidden_0")(autoregressive))
+    x = blocks.relu(linear.Linear(config.head_size, name="hidden_1")(x))
     return linear.Linear(SIZES[head], name="logits")(x)

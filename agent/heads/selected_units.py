@@ -18,7 +18,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions, linear
+from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.function import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
@@ -102,7 +102,7 @@ def _pointer(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
 def _gate_inputs(pointer: _Pointer, key_sum: Array, picks: Array) -> jax.Array:
   """[..., key_size] sums of picked keys, [...] numbers of picks -> [..., 4 * key_size]."""
   x = pointer.base + _product(key_sum * pointer.share, pointer.key_weights)
-  x = jax.nn.relu(x + picks[..., None] * pointer.pick_bias + pointer.function)
+  x = blocks.relu(x + picks[..., None] * pointer.pick_bias + pointer.function)
   x = _product(x, pointer.input_weights) + pointer.input_bias
   return _product(x, pointer.gate_weights) + pointer.gate_bias
 

@@ -1,10 +1,9 @@
 """The target unit head: a pointer over the entities."""
 
 import haiku as hk
-import jax
 import jax.numpy as jnp
 
-from starleague.agent import distributions, linear
+from starleague.agent import blocks, distributions, linear
 from starleague.agent.config import AgentConfig
 from starleague.agent.heads.function import executor_embedding
 from starleague.agent.heads.inputs import HeadInputs
@@ -16,7 +15,7 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
   """Computes [E] masked float32 logits."""
   with hk.name_scope("target_unit"):
     x = linear.Linear(config.function_embedding, name="query_hidden")(autoregressive)
-    x = jax.nn.relu(x + executor_embedding(config, function))
+    x = blocks.relu(x + executor_embedding(config, function))
     query = linear.Linear(config.key_size, name="query")(x)
     keys = linear.Linear(config.key_size, name="keys")(inputs.entity_embeddings)
   raw = jnp.einsum("ek,k->e", keys, query, preferred_element_type=jnp.float32)

@@ -21,6 +21,22 @@ def test_entities_are_scattered_to_their_cells_and_summed(method):
   np.testing.assert_array_equal(drawn, expected)
 
 
+@pytest.mark.parametrize("run", [1, 4, 8])
+def test_runs_of_any_length_draw_the_same_map(run):
+  place = jnp.array([0, 63, 17, 17, 18])
+  vectors = jnp.arange(1.0, 11.0).reshape(5, 2)
+  expected = np.zeros((64, 2))
+  np.add.at(expected, np.asarray(place), np.asarray(vectors))
+  found = spatial.drawn_by_runs(place, vectors, size=8, run=run)
+  np.testing.assert_array_equal(np.asarray(found).reshape(64, 2), expected)
+
+
+def test_smallest_run_balances_both_matrices():
+  # 128 x 128 cells of 32 channels: runs of 16 give 1,024 + 16 * 32 columns, rows 128 + 128 * 32.
+  assert spatial.smallest_run(128, 32) == 16
+  assert spatial.smallest_run(4, 1) == 4
+
+
 def test_planes_are_one_hots_and_a_height():
   layers = np.zeros((8, 2, 2), np.uint8)
   layers[0, 0, 1] = 51

@@ -25,6 +25,20 @@ def test_transposed_convolution_equals_haikus(inputs):
   np.testing.assert_allclose(found, jax.jit(theirs.apply)(mirrored, x), atol=1e-5)
 
 
+def test_convolution_by_cudnn_has_the_gradients_of_the_convolution():
+  x, kernel, place = (jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(
+    ((3, 6, 4, 5), (2, 2, 5, 7), (3, 5, 3, 7))))
+  def plain(x, kernel):
+    return jax.lax.conv_general_dilated(
+      x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+  def by_cudnn(x, kernel):
+    return jax.vmap(location.convolution_by_cudnn, (0, None))(x, kernel)
+  np.testing.assert_allclose(by_cudnn(x, kernel), plain(x, kernel), atol=1e-5)
+  found, expected = (jax.grad(lambda x, k, f=f: (f(x, k) * place).sum(), argnums=(0, 1))(x, kernel)
+                     for f in (by_cudnn, plain))
+  jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found, expected)
+
+
 def test_location_index_is_row_times_size_plus_column(built, batch):
   params = jax.tree.map(jnp.zeros_like, built[0])
   # Only the first channel of the last skip passes, and every tap spreads it alike.

@@ -101,6 +101,9 @@ def main() -> None:
     folder = make_layout(flags.folder, flags.map)
   except MapError as error:
     sys.exit(f"error: {error}")
+  except OSError as error:
+    sys.exit(f"error: folder: expected one that can be written, found {str(flags.folder)!r}: "
+             f"{error.strerror}")
   print(f"export SC2PATH={shlex.quote(str(folder))}")
 
 

@@ -89,3 +89,13 @@ def test_the_command_refuses_with_one_line(tmp_path, monkeypatch):
     layout.main()
   assert str(found.value).startswith("error: map: expected a name without a folder")
   assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_a_file_is_refused_with_one_line(tmp_path, monkeypatch):
+  place = tmp_path / "file"
+  place.write_text("")
+  monkeypatch.setattr("sys.argv", ["layout", str(place)])
+  with pytest.raises(SystemExit) as found:
+    layout.main()
+  assert str(found.value) == (
+    f"error: folder: expected one that can be written, found '{place}': Not a directory")

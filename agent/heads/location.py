@@ -1,7 +1,5 @@
 """The location head: the target cell of the location grid, index `y * L + x`."""
 
-from typing import Any
-
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -51,7 +49,8 @@ def _convolved_blocks(x: jax.Array, pairs: jax.Array) -> jax.Array:
   kernel = pairs[::-1, :, ::-1].transpose(0, 2, 4, 1, 3, 5).reshape(2, 2, inputs, 4 * channels)
   # Padding by the convolution itself would make its gradient many times slower on a CPU.
   return jax.lax.platform_dependent(
-    jnp.pad(x, FRAME), kernel, cuda=_convolution_by_cudnn, default=_convolution)
+    jnp.pad(x, FRAME), kernel, default=_convolution,
+    cuda=lambda x, kernel: convolution_by_cudnn(x, kernel.astype(jnp.float32)))
 
 
 def _convolution(x: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -60,16 +59,12 @@ def _convolution(x: jax.Array, kernel: jax.Array) -> jax.Array:
     x[None], kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
 
 
-def _convolution_by_cudnn(x: jax.Array, kernel: jax.Array) -> jax.Array:
-  return convolution_by_cudnn(x, kernel.astype(jnp.float32))
-
-
 @jax.custom_vjp
 def convolution_by_cudnn(x: jax.Array, kernel: jax.Array) -> jax.Array:
   """Computes a convolution of kernel 2, whose gradient of the kernel is four matrix products.
 
-  XLA takes that gradient for a convolution with the map as its kernel. For it cuDNN has nothing
-  fast: with 4,160 maps of 64 x 64 cells it took a second on a GPU, two thirds of an update.
+  XLA makes that gradient a convolution with the map as its kernel, for which cuDNN has no fast
+  program: with 4,160 maps of 64 x 64 cells it took a second on a GPU, two thirds of an update.
 
   Args:
     x: [H + 1, W + 1, C].
@@ -81,7 +76,8 @@ def convolution_by_cudnn(x: jax.Array, kernel: jax.Array) -> jax.Array:
   return _convolution(x, kernel.astype(x.dtype))
 
 
-def _cudnn_forward(x: jax.Array, kernel: jax.Array) -> tuple[jax.Array, Any]:
+def _cudnn_forward(x: jax.Array,
+                   kernel: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
   return convolution_by_cudnn(x, kernel), (x, kernel)
 
 

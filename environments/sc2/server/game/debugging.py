@@ -98,8 +98,4 @@ def kill(rules: tables.Rules, state: State, gone: np.ndarray) -> State:
   cleared = jnp.asarray(gone) & queries.on_map(state)
   if rules.has_transports:
     state, cleared = slots.with_passengers(rules, state, cleared)
-  state = slots.clear_slots(rules, state, cleared)
-  if rules.has_sentries:
-    state = state._replace(
-      spell_loops=jnp.where(cleared[:, rules.tier.structures:], 0, state.spell_loops))
-  return state
+  return slots.clear_slots(rules, state, cleared)

@@ -142,11 +142,16 @@ def able_users(rules: tables.Rules, state: State, ability: int) -> Array:
   return users & (state.energy >= ENERGY_COST[ability]) if ability in ENERGY_COST else users
 
 
+def energy_cost(ability: Array) -> Array:
+  """The energy that abilities [2] take: [2] float32; that of a cloak is not among them."""
+  return look_up(np.array(
+    [ENERGY_COST.get(each, 0.0) for each in range(HALLUCINATE + 1)], np.float32), ability)
+
+
 def restrict_users(rules: tables.Rules, state: State, users: Array, ability: Array) -> Array:
   """The slots [2, n] bool that can use an ability [2] now, of those whose type can."""
   if rules.has_energy:
-    costs = np.array([ENERGY_COST.get(each, 0.0) for each in range(HALLUCINATE + 1)], np.float32)
-    users &= state.energy >= look_up(costs, ability)[:, None]
+    users &= state.energy >= energy_cost(ability)[:, None]
   for each in set(rules.functions.ability.tolist()) - {NO_ABILITY, RALLY}:
     if each == GUARD or each not in ENERGY_COST:
       users &= (ability != each)[:, None] | able_users(rules, state, each)

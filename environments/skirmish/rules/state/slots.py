@@ -147,4 +147,6 @@ def clear_slots(rules: tables.Rules, state: State, gone: Array) -> State:
     state = state._replace(larvae=jnp.where(structures, 0, state.larvae))
   if rules.has_transports:
     state = state._replace(cargo_taken=jnp.where(units, 0, state.cargo_taken))
+  if rules.has_sentries:
+    state = state._replace(spell_loops=jnp.where(units, 0, state.spell_loops))
   return state

@@ -1,4 +1,4 @@
-"""Abilities: stim, changes of mode, scan, chrono boost, injection, Sentries', cancellation."""
+"""Abilities: stim, changes of mode, scan, chrono boost, injection, Sentries, cancellation."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,7 +28,6 @@ from starleague.environments.skirmish.rules.tables.constants import (
   CLOAK,
   CLOAK_COST,
   DECLOAK,
-  ENERGY_COST,
   FORCE_FIELD,
   FORCE_FIELD_LOOPS,
   GUARD,
@@ -124,16 +123,10 @@ def _cloak(rules: tables.Rules, state: State, on: Array, off: Array) -> State:
                         energy=state.energy - CLOAK_COST * on)
 
 
-def energy_cost(ability: Array) -> Array:
-  """The energy that abilities [2] take: [2] float32; that of a cloak is not among them."""
-  return look_up(np.array(
-    [ENERGY_COST.get(each, 0.0) for each in range(HALLUCINATE + 1)], np.float32), ability)
-
-
 def _use_energy(rules: tables.Rules, state: State, accepted: Accepted) -> State:
   """Uses an ability that takes energy, by the first of its users."""
   tier, command = rules.tier, accepted.command
-  cost = energy_cost(command.ability)[:, None]
+  cost = availability.energy_cost(command.ability)[:, None]
   caster = first_chosen(accepted.users & (cost > 0))
   state = state._replace(energy=state.energy - cost * caster)
   done = jnp.any(caster, axis=1)

@@ -374,7 +374,6 @@ def remove_dead(rules: tables.Rules, state: State) -> State:
   units, score = value[:, s:], state.score
   if rules.has_sentries:
     units = jnp.where(is_hallucination(rules, state), 0, units)
-    state = state._replace(spell_loops=jnp.where(dead[:, s:], 0, state.spell_loops))
   state = state._replace(
     last_event=jnp.where(jnp.any(state.hurt), state.loop, state.last_event),
     score=score._replace(

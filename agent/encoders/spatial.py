@@ -103,7 +103,8 @@ def draw(cells: jax.Array, vectors: jax.Array, entities: Array,
                  for name in ("x", "y"))
   place = row * size + column  # of a cell, in the order of `cells`
   if method == "one_hot":
-    # TPUs compute the wider matrix inside the product. GPUs store both, which are smallest so.
+    # A GPU stores both matrices; this run makes them smallest. A TPU computes the wider one inside
+    # the product.
     run = smallest_run(size, vectors.shape[-1])
     return cells + jax.lax.platform_dependent(
       place, vectors, cuda=functools.partial(drawn_by_runs, size=size, run=run),
@@ -113,7 +114,7 @@ def draw(cells: jax.Array, vectors: jax.Array, entities: Array,
 
 
 def drawn_by_runs(place: jax.Array, vectors: jax.Array, size: int, run: int) -> jax.Array:
-  """Draws on an empty map by one product, of each entity's run of cells and its place in the run.
+  """Draws on an empty map by a matrix product: one-hot runs, and vectors at places in a run.
 
   Args:
     place: [E] int32, cells.

@@ -67,7 +67,7 @@ def real_kind(rules: tables.Rules, state: State) -> Array:
 def obeying_kind(rules: tables.Rules, state: State) -> Array:
   """Local types whose commands units execute, 0 for passengers: [2, M].
 
-  Hallucinations move and attack as Zealots.
+  Hallucinations execute those of a Zealot, which moves and attacks.
   """
   kind = units_on_map(rules, state)
   if not rules.has_sentries:

@@ -1,5 +1,6 @@
 """A game on the server: its state, its pending commands, its scripted players, its frames."""
 
+import asyncio
 import functools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -107,6 +108,14 @@ class Game:
   @_pending.setter
   def _pending(self, state: State) -> None:
     self._noted, self._begun = state, None
+
+  async def prepare(self) -> None:
+    """Waits until the scripted players' program is compiled.
+
+    Steps and commands wait, too, but they block the process: clients' pings go unanswered.
+    """
+    if self._begun is not None:
+      await asyncio.shield(asyncio.wrap_future(self._begun))
 
   @property
   def loop(self) -> int:

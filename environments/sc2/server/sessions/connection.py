@@ -96,7 +96,7 @@ async def run(address: str, port: int, data_folder: pathlib.Path | None,
     finally:
       timer.leave()
 
-  # The engine compiles for seconds within a request, so that pings would go unanswered.
+  # No pings: clients may compute for minutes between two requests.
   async with serve(talk, address, port, max_size=_MOST_BYTES, ping_interval=None,
                    compression=None, close_timeout=_CLOSE_SECONDS):
     logging.info("listening=%s:%d", address, port)

@@ -30,6 +30,7 @@ from starleague.environments.skirmish.rules.tables.constants import LOOPS_PER_ST
 
 LOOPS_PER_SECOND = types.GAME_LOOPS_PER_SECOND
 WAIT_SECONDS = 120.0  # for another participant, or for a game loop in real time
+_CHANGES = ("step", "action", "debug")  # requests that need the scripted players' commands
 _MOST_STEP = 1 << 16  # game loops that one request may ask for
 
 
@@ -160,6 +161,7 @@ class ServerMatch:
       self._clock = asyncio.get_running_loop().create_task(self._run_clock())
 
   async def _run_clock(self) -> None:
+    await self.game.prepare()
     start = time.monotonic() - self.loop / LOOPS_PER_SECOND
     while not self.over:
       await asyncio.sleep(max(0.0, (self.loop + 1) / LOOPS_PER_SECOND + start - time.monotonic()))
@@ -186,6 +188,8 @@ class ServerMatch:
       Refused: the request is not possible now.
     """
     kind = request.WhichOneof("request")
+    if kind in _CHANGES:
+      await self.game.prepare()
     if kind == "observation":
       return sc_pb.Response(observation=await self.observe(player, request.observation))
     if kind == "step":

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from starleague.environments.skirmish.rules.state.arrays import fold
 from starleague.environments.skirmish.rules.state.state import Array, State
 from starleague.environments.skirmish.rules.tables import tables
 
@@ -81,7 +81,7 @@ def union(discs: Discs, chosen: Array, excluded: Array | None = None) -> Array:
   bits = first & ~end  # [..., m, W / 32, H]
   if excluded is not None:
     bits &= ~jnp.swapaxes(excluded, -1, -2)
-  return jnp.swapaxes(fold(jnp.bitwise_or, bits, bits.ndim - 3), -1, -2)
+  return jnp.swapaxes(lax.reduce(bits, np.uint32(0), lax.bitwise_or, (bits.ndim - 3,)), -1, -2)
 
 
 def on_planes(rules: tables.Rules, table: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from starleague.environments.skirmish.rules.interface.discs import discs, terrai
 from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.state.arrays import (
   flip,
-  fold,
   look_up,
   pairwise_squared_distance,
 )
@@ -121,7 +120,7 @@ def _in_sight(rules: tables.Rules, viewers: Viewers, x: Array, y: Array, radius:
   sees = (square <= reach * reach) & (viewers.sight > 0)[:, :, None]
   if rules.terrain is not None:
     sees &= viewers.above[:, :, None] | ~hidden[:, None]
-  return fold(jnp.logical_or, sees)
+  return jnp.any(sees, axis=1)
 
 
 def _visible_cells(rules: tables.Rules, state: State, viewers: Viewers) -> Array:

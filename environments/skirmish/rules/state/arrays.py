@@ -1,8 +1,5 @@
 """Array operations that the rules share."""
 
-import functools
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,25 +46,6 @@ def first_places(chosen: Array, most: int) -> jax.Array:
     found.append(jnp.min(places, axis=1, keepdims=True))
     places = jnp.where(places == found[-1], m, places)
   return jnp.concatenate(found, axis=1)
-
-
-def fold(operation: Callable[[jax.Array, jax.Array], jax.Array], values: jax.Array,
-         axis: int = 1) -> jax.Array:
-  """Reduces an axis by an elementwise operation whose order does not matter, such as an "or".
-
-  Eight blocks of the axis are combined at a time. XLA combines the first ones in the loop that
-  computes the values, so that it stores an eighth of them, and all loops are vectorised.
-  """
-  length, blocks = values.shape[axis], min(values.shape[axis], 8)
-  size = length // blocks
-  parts = [lax.slice_in_dim(values, i * size, (i + 1) * size, axis=axis) for i in range(blocks)]
-  total = functools.reduce(operation, parts)
-  if size > 1:
-    total = jnp.expand_dims(fold(operation, total, axis), axis)
-  if length > blocks * size:
-    rest = lax.slice_in_dim(values, blocks * size, None, axis=axis)
-    total = operation(total, jnp.expand_dims(fold(operation, rest, axis), axis))
-  return jnp.squeeze(total, axis)
 
 
 def min_rows(values: Array) -> jax.Array:

@@ -1,12 +1,13 @@
 """Matches: steps, results, chat, debug requests and real time, in games of `mini`."""
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
 
 from starleague.environments.sc2.protocol import debug_pb, raw_pb, sc_pb
-from starleague.environments.sc2.server.game import debugging
+from starleague.environments.sc2.server.game import debugging, engine
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.opponents import make_bot
 from starleague.environments.sc2.server.sessions import recordings
@@ -179,6 +180,33 @@ def test_players_are_stated_with_names_and_races():
     "name 0", 1, False)
   assert (second.player_id, second.race_requested, second.race_actual, second.difficulty) == (
     2, 4, 1, sc_pb.Hard)
+
+
+def test_the_server_answers_while_the_scripted_players_program_compiles(monkeypatch):
+  compiled, make = threading.Event(), engine.make_advance
+
+  def slow(tier, scripted):
+    def advance(*arguments):
+      assert compiled.wait(10)
+      return make(tier, scripted)(*arguments)
+    return advance
+
+  monkeypatch.setattr(engine, "make_advance", slow)
+
+  async def script(match):
+    left, *kept = (asyncio.ensure_future(match.answer(player, sc_pb.Request(
+      step=sc_pb.RequestStep(count=8)))) for player in (0, 0, 1))
+    await asyncio.sleep(0)  # they begin
+    seen = await match.answer(0, sc_pb.Request(observation=sc_pb.RequestObservation()))
+    waits = not left.done()
+    left.cancel()  # its client has left: the compilation goes on
+    compiled.set()
+    loops = [found.step.simulation_loop for found in await asyncio.gather(*kept)]
+    return waits, seen.observation.observation.game_loop, loops
+
+  bot = sc_pb.PlayerSetup(type=sc_pb.Computer, race=1, difficulty=sc_pb.Hard)
+  assert run(script, players=(SETUP.players[0], bot), bots={1: make_bot(
+    "mini", sc_pb.Hard, sc_pb.RandomBuild)}) == (True, 0, [8, 8])
 
 
 def test_the_whole_map_shows_from_the_next_loop_on():

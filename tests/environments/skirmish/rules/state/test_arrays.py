@@ -5,7 +5,6 @@ import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from starleague.environments.skirmish.rules.state import arrays
 
@@ -23,17 +22,6 @@ def test_look_up_keeps_the_tables_dtype():
 def test_pick_counts_negative_indices_as_zero():
   found = arrays.pick(np.array([[1, 2, 3], [4, 5, 6]]), np.array([[2, -1], [0, 1]]))
   np.testing.assert_array_equal(found, [[3, 1], [4, 5]])
-
-
-@pytest.mark.parametrize("length", [1, 7, 8, 15, 64, 129])
-def test_fold_reduces_all_of_an_axis(length):
-  values = np.random.default_rng(length).integers(0, 2 ** 32, (2, length, 3), np.uint32)
-  np.testing.assert_array_equal(
-    arrays.fold(jnp.bitwise_or, values), np.bitwise_or.reduce(values, axis=1))
-  np.testing.assert_array_equal(
-    arrays.fold(jnp.minimum, values.swapaxes(0, 1), 0), values.min(axis=1))
-  np.testing.assert_array_equal(arrays.fold(jnp.logical_or, values > 2 ** 31),
-                                (values > 2 ** 31).any(axis=1))
 
 
 @hypothesis.settings(max_examples=25, deadline=None)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import haiku as hk
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import DTypeLike
 
 from starleague.agent import attention, linear
@@ -162,8 +163,9 @@ FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
 class Downsample(hk.Module):
   """A convolution of kernel 4 and stride 2, which halves the map.
 
-  Computed as the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells. Its
-  gradient is three times as fast on a CPU, and its channels fill a matrix unit better.
+  Computed as the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells: on a CPU
+  its gradient is three times as fast. On a TPU the blocks would be copies of the map in other
+  layouts, half of the time of a layer; it convolves with the stride.
   """
 
   def __init__(self, channels: int, name: str):
@@ -172,8 +174,44 @@ class Downsample(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """[H, W, C] -> [H / 2, W / 2, channels]."""
-    squares = space_to_depth(jnp.pad(x, FRAME))
-    return hk.Conv2D(self._channels, 2, padding="VALID", name="conv")(squares)
+    inputs = 4 * x.shape[-1]
+    initial = hk.initializers.TruncatedNormal(1.0 / np.sqrt(4 * inputs))
+    with hk.name_scope("conv"):
+      kernel = hk.get_parameter("w", (2, 2, inputs, self._channels), x.dtype, initial)
+      bias = hk.get_parameter("b", (self._channels,), x.dtype, jnp.zeros)
+    return jax.lax.platform_dependent(
+      x, kernel, tpu=_strided_convolution, default=_convolved_squares) + bias
+
+
+def _convolved_squares(x: jax.Array, kernel: jax.Array) -> jax.Array:
+  """[H, W, C], [2, 2, 4 C, D] -> [H / 2, W / 2, D]."""
+  return convolution(space_to_depth(jnp.pad(x, FRAME)), kernel)
+
+
+def _strided_convolution(x: jax.Array, kernel: jax.Array) -> jax.Array:
+  """The same with the kernel [4, 4, C, D] and stride 2."""
+  inputs, channels = x.shape[-1], kernel.shape[-1]
+  taps = kernel.reshape(2, 2, 2, 2, inputs, channels).transpose(0, 2, 1, 3, 4, 5)
+  return convolution(x, taps.reshape(4, 4, inputs, channels), stride=2, padding=1)
+
+
+def convolution(x: jax.Array, kernel: jax.Array, stride: int = 1, padding: int = 0,
+                dilation: int = 1) -> jax.Array:
+  """Convolves a map.
+
+  Args:
+    x: [H, W, C].
+    kernel: [K, K, C, D].
+    stride: of the kernel.
+    padding: cells of zeros on each side.
+    dilation: distance of x's cells on the map that the kernel meets; zeros are between them.
+
+  Returns:
+    [H', W', D].
+  """
+  return jax.lax.conv_general_dilated(
+    x[None], kernel, (stride, stride), ((padding, padding),) * 2, (dilation, dilation),
+    dimension_numbers=("NHWC", "HWIO", "NHWC"))[0]
 
 
 class Transformer(hk.Module):

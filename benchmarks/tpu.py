@@ -6,7 +6,9 @@
   python -m benchmarks.tpu --topologies v5e:4x4 --remat blocks
 
 XLA's TPU compiler reports each program's memory, floating-point operations and bytes. With the
-chip's published peaks these give the roofline, the lower bound of a call's time. Nothing runs.
+chip's published peaks these give the roofline, the lower bound of a call's time. The compiler also
+estimates the cycles of each operation but for custom kernels, which are those of attention. With
+the published clock these give a time. Nothing runs.
 
 The compiler counts the body of a loop once. Figures are therefore multiplied by the number of parts
 of a share (--accumulate), which counts the optimizer, outside that loop, too often. The loops over
@@ -42,14 +44,15 @@ class Peak(NamedTuple):
   flops: float  # per second, bfloat16
   bandwidth: float  # bytes per second, of its memory
   memory: float  # bytes
+  clock: float | None  # cycles per second; None: not published
 
 
 # Cloud TPU's published figures per core: half a chip's for v3 and v4, which have two cores.
 PEAKS = {
-  "TPU v3": Peak(123e12 / 2, 900e9 / 2, 16 * 2**30),
-  "TPU v4": Peak(275e12 / 2, 1228e9 / 2, 16 * 2**30),
-  "TPU v5 lite": Peak(197e12, 819e9, 16 * 2**30),
-  "TPU v6 lite": Peak(918e12, 1640e9, 32 * 2**30),
+  "TPU v3": Peak(123e12 / 2, 900e9 / 2, 16 * 2**30, 940e6),
+  "TPU v4": Peak(275e12 / 2, 1228e9 / 2, 16 * 2**30, 1050e6),
+  "TPU v5 lite": Peak(197e12, 819e9, 16 * 2**30, None),
+  "TPU v6 lite": Peak(918e12, 1640e9, 32 * 2**30, None),
 }
 # A TPU machine names the age of its libtpu, which decides the format of kernels. A topology does
 # not, and JAX would write a format that is newer than the libtpu of requirements/tpu.txt.
@@ -139,6 +142,7 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
 
 _COLLECTIVE = re.compile(
   r" = (.+?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _SHAPE = re.compile(r"\b(pred|bf16|[a-z]+(?:8|16|32|64))\[([\d,]*)\]")
 
 
@@ -166,8 +170,13 @@ def report(topology: str, devices: list[jax.Device], program: Program) -> None:
           + memory.temp_size_in_bytes - memory.alias_size_in_bytes)
   computing, moving = flops / peak.flops, accessed / peak.bandwidth
   least = max(computing, moving)
+  text = compiled.as_text()
+  cycles = program.parts * sum(int(n) for n in _CYCLES.findall(text))
+  estimate = "" if peak.clock is None else (
+    f" or {1e3 * cycles / peak.clock:.0f} ms, {program.steps * peak.clock / cycles:.0f} agent "
+    f"steps/s per device")
   shared = ", ".join(f"{count} {kind} of {size / 1e6:.1f} MB" for kind, (count, size)
-                     in collectives(compiled.as_text()).items()) or "no collectives"
+                     in collectives(text).items()) or "no collectives"
   print(f"{topology} {program.name} ({program.steps} steps per device): "
         f"memory {held / 2**30:.2f} of {peak.memory / 2**30:.0f} GiB "
         f"(temporary {memory.temp_size_in_bytes / 2**30:.2f}), "
@@ -175,6 +184,7 @@ def report(topology: str, devices: list[jax.Device], program: Program) -> None:
         f"computing {1e3 * computing:.1f} ms, memory {1e3 * moving:.1f} ms: at most "
         f"{program.steps / least:.0f} agent steps/s per device, "
         f"{len(devices) * program.steps / least:.0f} on all {len(devices)}; "
+        f"estimated {cycles / 1e6:.0f} Mcycles{estimate}; "
         f"compiled in {seconds:.0f} CPU-seconds", flush=True)
 
 

@@ -134,8 +134,7 @@ def make_optimizer(options: RunOptions,
 
   Args:
     options: of the run.
-    factors: [n] float32, of the learning rate, for parameters that are one vector, as
-      `learner.update` applies it. None: 1 for all.
+    factors: [n, 128] float32, of the learning rate, see `learner.flat.repeat`. None: 1 for all.
   """
   scale = [] if factors is None else [optax.stateless(lambda updates, _: updates * factors)]
 

@@ -34,7 +34,7 @@ from starleague.companions.tasks.task import Task
 from starleague.companions.workers import actor as hosted
 from starleague.data import checkpoints, wire
 from starleague.data.trees import Tree
-from starleague.learner import guard, prefetch, train_state, update, warm_up
+from starleague.learner import flat, guard, prefetch, train_state, update
 from starleague.learner.loops.metrics_log import MetricsLog
 
 CHECKPOINT_INTERVAL_S = 60.0
@@ -92,7 +92,7 @@ def make_learner(system: System, task: Task, options: RunOptions) -> Learner:
   factors = None
   if system.rates is not None:
     params = jax.eval_shape(system.init, jax.random.key(0))
-    factors = warm_up.flat(system.rates(params), params).astype(np.float32)
+    factors = flat.repeat(system.rates(params), params).astype(np.float32)
   optimizer = make_optimizer(options, factors)
   run = update.make_update(
     loss, optimizer, batch_axes=experience.BATCH_AXES, carries=True,

@@ -8,13 +8,14 @@ import optax
 
 from starleague.agent.types import Array
 from starleague.data.trees import Tree, is_key
+from starleague.learner import flat
 
 
 class TrainState(NamedTuple):
   """The state of a run; a run resumed from it equals an uninterrupted one."""
 
   params: Tree
-  opt_state: optax.OptState  # of the parameters as one vector
+  opt_state: optax.OptState  # of the parameters as one matrix, see `flat`
   step: Array  # [] int32: batches used, skipped ones included
   key: jax.Array  # [] typed key, constant: step t uses fold_in(key, t)
   skipped: Array  # [] int32: updates not applied because a value was not finite
@@ -81,7 +82,5 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation,
       raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
                        "check its initialiser or the checkpoint that it was loaded from")
   zero = np.zeros((), np.int32)
-  # In numpy: ravel_pytree would compile a reshape for each shape among the leaves.
-  flat = np.concatenate([np.ravel(x) for x in jax.tree.leaves(params)])
-  state = TrainState(params, optimizer.init(flat), zero, key, zero, zero)
+  state = TrainState(params, optimizer.init(flat.from_host(params)), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if is_key(x) else np.asarray(x), state)

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
 
 from starleague.data.trees import Tree, is_key
+from starleague.learner import flat
 from starleague.learner.train_state import TrainState
 
 Batch = TypeVar("Batch", bound=NamedTuple)  # fields are arrays or trees of arrays
@@ -244,12 +244,10 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
           fixed: tuple[Tree, ...]) -> tuple[TrainState, dict[str, jax.Array], Tree]:
     key = jax.random.fold_in(state.key, state.step)
     grads, metrics, carry = gradients(state.params, key, batch, fixed)
-    # Gradients are one vector from here on: one reduction over devices, one norm, one pass of the
-    # optimizer. Leaf by leaf they would be hundreds of small kernels, which XLA's CPU compiler
-    # takes minutes to compile.
-    grads, unravel = ravel_pytree(grads)
-    grads, metrics = jax.lax.pmean((grads, metrics), AXIS)
-    state, applied = _apply(optimizer, state, grads, unravel, metrics["loss"],
+    # Gradients are one matrix from here on: one reduction over devices, one norm, one pass of the
+    # optimizer.
+    grads, metrics = jax.lax.pmean((flat.flatten(grads), metrics), AXIS)
+    state, applied = _apply(optimizer, state, grads, metrics["loss"],
                             None if finish is None else lambda params: finish(params, carry))
     return state, {**metrics, **applied}, carry
 
@@ -260,32 +258,33 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
 
 
 def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: jax.Array,
-           unravel: Callable[[jax.Array], Tree], loss: jax.Array,
+           loss: jax.Array,
            finish: Callable[[Tree], Tree] | None) -> tuple[TrainState, dict[str, jax.Array]]:
   """Applies a gradient, or skips the update if a value is not finite.
 
   Args:
-    optimizer: of the parameters as one vector.
+    optimizer: of the parameters as one matrix, see `flat`.
     state: the state before the update.
-    grads: [number of parameters], averaged over devices.
-    unravel: converts such a vector to the parameters' tree.
+    grads: such a matrix, averaged over devices.
     loss: [], averaged over devices.
     finish: changes the parameters after the optimizer; None: no change.
 
   Returns:
     The new state and the metrics of the update.
   """
-  updates, opt_state = optimizer.update(grads, state.opt_state, ravel_pytree(state.params)[0])
+  updates, opt_state = optimizer.update(grads, state.opt_state, flat.flatten(state.params))
   finished = () if finish is None else finish(
-    optax.apply_updates(state.params, unravel(updates)))
+    optax.apply_updates(state.params, flat.unflatten(updates, state.params)))
   # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
   # infinite moment never decays.
   finite = _all_finite((loss, grads, updates, opt_state, finished))
   opt_state = jax.tree.map(lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
   updates = jnp.where(finite, updates, 0)
   skip = 1 - finite.astype(jnp.int32)
-  params = optax.apply_updates(state.params, unravel(updates)) if finish is None else jax.tree.map(
-    lambda new, old: jnp.where(finite, new, old), finished, state.params)
+  if finish is None:
+    params = optax.apply_updates(state.params, flat.unflatten(updates, state.params))
+  else:
+    params = jax.tree.map(lambda new, old: jnp.where(finite, new, old), finished, state.params)
   state = TrainState(
     params, opt_state, step=state.step + 1,
     key=state.key, skipped=state.skipped + skip,

@@ -30,28 +30,17 @@ def resumed(fresh: Any, old: Any) -> Any:
                       is_leaf=is_warm_up)
 
 
-def flat(values: Any, params: Any) -> np.ndarray:
-  """Returns a tree of values as a vector over all elements of the parameters, [n].
-
-  Args:
-    values: a bool or a number for each parameter.
-    params: the parameters or their shapes.
-  """
-  return np.concatenate([np.full(x.size, value) for value, x in zip(
-    jax.tree.leaves(values), jax.tree.leaves(params), strict=True)])
-
-
 def learn_alone(mask: np.ndarray, updates: int) -> optax.GradientTransformation:
   """Zeroes the updates of all but some parameters at first; the last link of an optax chain.
 
   Moments of the optimizer before it see every gradient from the first update on.
 
   Args:
-    mask: [n] bool, the parameters that learn from the first update on; see `flat`.
+    mask: [n, 128] bool, the parameters that learn from the first update on; see `flat.repeat`.
     updates: number of updates before the others learn too.
 
   Returns:
-    A transformation of the parameters as one vector [n], as `learner.update` applies it.
+    A transformation of the parameters as one matrix, as `learner.update` applies it.
   """
   def init(params: Any) -> WarmUpState:
     del params

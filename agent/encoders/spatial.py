@@ -3,7 +3,6 @@
 Vinyals et al. 2019, detailed architecture ("spatial encoder").
 """
 
-import functools
 import math
 from typing import NamedTuple
 
@@ -103,12 +102,7 @@ def draw(cells: jax.Array, vectors: jax.Array, entities: Array,
                  for name in ("x", "y"))
   place = row * size + column  # of a cell, in the order of `cells`
   if method == "one_hot":
-    # A GPU stores both matrices; this run makes them smallest. A TPU computes the wider one inside
-    # the product.
-    run = smallest_run(size, vectors.shape[-1])
-    return cells + jax.lax.platform_dependent(
-      place, vectors, cuda=functools.partial(drawn_by_runs, size=size, run=run),
-      default=functools.partial(drawn_by_runs, size=size, run=size))
+    return cells + drawn_by_runs(place, vectors, size, smallest_run(size, vectors.shape[-1]))
   drawn = cells.reshape(size * size, -1).at[place].add(vectors)
   return drawn.reshape(cells.shape)
 

@@ -15,7 +15,7 @@ from starleague.agent import parameters
 from starleague.agent.config import AgentConfig
 from starleague.common import errors, files, run_files
 from starleague.data import checkpoints, wire
-from starleague.learner import guard, objective, train_state, update, warm_up
+from starleague.learner import flat, guard, objective, train_state, update, warm_up
 from starleague.learner.loops.options import LearningAgent, ReinforcementOptions
 from starleague.learner.weights import Factors
 
@@ -61,7 +61,7 @@ def make_optimizer(params: Any,
     max_norm=options.max_norm or None)
   if not options.value_warm_up:
     return adam(options.learning_rate, adjustable=True)
-  values = warm_up.flat(parameters.value_function_mask(params), params)
+  values = flat.repeat(parameters.value_function_mask(params), params)
 
   def warmed_up(learning_rate: float) -> optax.GradientTransformation:
     return optax.chain(

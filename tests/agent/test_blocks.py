@@ -110,6 +110,18 @@ def test_downsample_is_the_convolution_of_kernel_four_and_stride_two():
   np.testing.assert_allclose(output, expected, atol=1e-5)
 
 
+def test_downsample_and_its_gradient_are_the_same_with_the_stride_of_tpus():
+  x, kernel, place = (jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(
+    ((2, 6, 8, 3), (2, 2, 12, 5), (2, 3, 4, 5))))
+
+  def loss(method, x, kernel):
+    return (jax.vmap(method, (0, None))(x, kernel) * place).sum()
+
+  found, expected = (jax.value_and_grad(loss, (1, 2))(method, x, kernel) for method in (
+    blocks._strided_convolution, blocks._convolved_squares))
+  jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found, expected)
+
+
 def test_space_to_depth_keeps_rows_before_columns_before_channels():
   x = jnp.arange(4 * 6 * 3).reshape(4, 6, 3)
   assert blocks.space_to_depth(x)[0, 1].tolist() == [6, 7, 8, 9, 10, 11, 24, 25, 26, 27, 28, 29]

@@ -46,7 +46,7 @@ def test_learning_rate_changes_within_the_state():
   state = make_state(optimizer)
   faster = train_state.with_learning_rate(state, 3e-2)
   assert jax.tree.structure(faster) == jax.tree.structure(state)
-  gradient = np.ones(15, np.float32)  # of the parameters as one vector
+  gradient = np.ones((8, 128), np.float32)  # of the parameters as one matrix
   change, _ = optimizer.update(gradient, faster.opt_state)
   np.testing.assert_allclose(change, np.full(gradient.shape, -3e-2), rtol=1e-4)
   with pytest.raises(ValueError, match="adjustable=True"):

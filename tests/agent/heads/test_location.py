@@ -25,6 +25,19 @@ def test_transposed_convolution_equals_haikus(inputs):
   np.testing.assert_allclose(found, jax.jit(theirs.apply)(mirrored, x), atol=1e-5)
 
 
+def test_ways_to_compute_a_transposed_convolution_have_the_same_gradients():
+  x, pairs, place = (jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(
+    ((2, 3, 4, 5), (2, 2, 2, 2, 5, 3), (2, 6, 8, 3))))
+
+  def loss(method, x, pairs):
+    return (jax.vmap(method, (0, None))(x, pairs) * place).sum()
+
+  found = [jax.value_and_grad(loss, (1, 2))(method, x, pairs) for method in (
+    location._by_blocks, location._by_products, location._by_dilation)]
+  for other in found[1:]:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found[0], other)
+
+
 def test_convolution_by_cudnn_has_the_gradients_of_the_convolution():
   x, kernel, place = (jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(
     ((3, 6, 4, 5), (2, 2, 5, 7), (3, 5, 3, 7))))

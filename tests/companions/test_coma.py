@@ -6,13 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.flatten_util import ravel_pytree
 
 from starleague.common.errors import UserError
 from starleague.companions import coma
 from starleague.companions.options import RunOptions, make_optimizer
 from starleague.companions.system import Fixed, inputs_spec
-from starleague.learner import warm_up
+from starleague.learner import flat
 from tests.companions import learning
 from tests.companions.catch import make_catch
 from tests.companions.pair import AGENTS, make_pair
@@ -65,9 +64,10 @@ def test_the_policys_rate_is_a_factor_of_the_critics(made):
     assert jax.tree.structure(system.rates(params)) == jax.tree.structure(params)
     gradient = jax.grad(
       lambda p, system=system: system.loss(p, jax.random.key(0), unroll, Fixed({}, p)).loss)(params)
-    gradient, unravel = ravel_pytree(gradient)
-    optimizer = make_optimizer(RunOptions("task"), warm_up.flat(system.rates(params), params))
-    moved[rate] = unravel(optimizer.update(gradient, optimizer.init(gradient))[0])
+    gradient = flat.flatten(gradient)
+    optimizer = make_optimizer(RunOptions("task"), flat.repeat(system.rates(params), params))
+    moved[rate] = flat.unflatten(
+      optimizer.update(gradient, optimizer.init(gradient))[0], params)
   for module, leaves in moved[1.0].items():
     factor = 1.0 if module.startswith("critic_") else 0.25
     for name, leaf in leaves.items():

@@ -14,7 +14,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "unroll_length": 32,
     "environment": {
       "tier": "default",
-      "opponents": "L0,L1,L2,L3,L4,L5,L6,rush,timing,defence,macro,siege,air",
+      "opponents": "L0,L1,L2,L3,L4,L5,L6,L7,L8,rush,timing,defence,macro,siege,air",
     },
     "actor": {
       "games": 64,

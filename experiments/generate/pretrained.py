@@ -46,8 +46,10 @@ def command_of(config: ml_collections.ConfigDict) -> str:
                     f"{config.preset!r}: no other preset has pretrained weights")
   defaults = _CONFIGS[config.preset].get_config(config.init).to_dict()
   changed = settings.differences(settings.complete(defaults), config, ignored=("seed",))
+  init = [] if config.init == settings.IMITATION else [f"--config.init={config.init}"]
   return " ".join((
     "python -m starleague.experiments.train", f"--config=experiments/configs/{config.preset}.py",
+    *init,
     *(f"--config.{key}={value}" for key, _, value in changed), f"--config.seed={config.seed}"))
 
 

@@ -21,6 +21,14 @@ def test_command_of_another_preset():
     "python -m starleague.experiments.train --config=experiments/configs/small.py --config.seed=1")
 
 
+@pytest.mark.parametrize("init", ["random", "pretrained"])
+def test_command_names_the_initial_weights(init):
+  config = settings.complete({"init": init}, {"seed": 3})
+  assert pretrained.command_of(config) == (
+    "python -m starleague.experiments.train --config=experiments/configs/mini.py "
+    f"--config.init={init} --config.seed=3")
+
+
 def test_preset_without_config_file():
   config = settings.complete({})
   config.preset = "full"

@@ -163,9 +163,9 @@ FRAME = ((1, 1), (1, 1), (0, 0))  # one cell of zeros around a map
 class Downsample(hk.Module):
   """A convolution of kernel 4 and stride 2, which halves the map.
 
-  Computed as the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells: on a CPU
-  its gradient is three times as fast. On a TPU the blocks would be copies of the map in other
-  layouts, half of the time of a layer; it convolves with the stride.
+  CPUs and GPUs compute the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells.
+  Its gradient is three times as fast on a CPU. TPUs compute the strided convolution: for blocks the
+  compiler copies the map into other layouts, which takes half of the layer's time.
   """
 
   def __init__(self, channels: int, name: str):
@@ -204,7 +204,7 @@ def convolution(x: jax.Array, kernel: jax.Array, stride: int = 1, padding: int =
     kernel: [K, K, C, D].
     stride: of the kernel.
     padding: cells of zeros on each side.
-    dilation: distance of x's cells on the map that the kernel meets; zeros are between them.
+    dilation: of the map; dilation - 1 zeros are inserted between neighbouring cells.
 
   Returns:
     [H', W', D].

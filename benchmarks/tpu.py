@@ -7,8 +7,8 @@
 
 XLA's TPU compiler reports each program's memory, floating-point operations and bytes. With the
 chip's published peaks these give the roofline, the lower bound of a call's time. The compiler also
-estimates the cycles of each operation but for custom kernels, which are those of attention. With
-the published clock these give a time. Nothing runs.
+estimates the cycles of each operation, except for custom kernels (attention). The published clock
+converts them to a time. Nothing runs.
 
 The compiler counts the body of a loop once. Figures are therefore multiplied by the number of parts
 of a share (--accumulate), which counts the optimizer, outside that loop, too often. The loops over

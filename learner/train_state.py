@@ -82,5 +82,5 @@ def initial_state(params: Tree, optimizer: optax.GradientTransformation,
       raise ValueError(f"parameter {jax.tree_util.keystr(path)} is not finite at the start; "
                        "check its initialiser or the checkpoint that it was loaded from")
   zero = np.zeros((), np.int32)
-  state = TrainState(params, optimizer.init(flat.from_host(params)), zero, key, zero, zero)
+  state = TrainState(params, optimizer.init(flat.flatten(params, np)), zero, key, zero, zero)
   return jax.tree.map(lambda x: x if is_key(x) else np.asarray(x), state)

@@ -112,7 +112,7 @@ class Game:
   async def prepare(self) -> None:
     """Waits until the scripted players' program is compiled.
 
-    Steps and commands wait, too, but they block the process: clients' pings go unanswered.
+    Without it the first step or command waits and blocks the event loop: pings go unanswered.
     """
     if self._begun is not None:
       await asyncio.shield(asyncio.wrap_future(self._begun))

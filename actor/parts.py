@@ -16,6 +16,8 @@ class CompiledGames(NamedTuple):
   environment: base.Environment
   scripted: ScriptedPlayer  # takes an index of `Parts.opponents`
   grid_per_unit: float  # cells of the 256 x 256 grid per game unit
+  # Percent of its workers' loads that each of `Parts.opponents` is paid; empty: 100 each.
+  incomes: tuple[int, ...] = ()
 
 
 class HostedGames(NamedTuple):

@@ -349,9 +349,11 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
 
 def agents_strength(opponent: jax.Array,
                     conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
-  """Returns the conditioning's MMR and the income of a fair game: [games, 2] int16 and int32."""
+  """Returns the conditioning's MMR and income of games: [games, 2] int16 and int32."""
   shape = (*opponent.shape, 2)
-  return jnp.full(shape, conditioning.mmr, jnp.int16), jnp.full(shape, 100)
+  income = (jnp.full(shape, 100) if conditioning.income is None
+            else jnp.asarray(conditioning.income)[opponent])
+  return jnp.full(shape, conditioning.mmr, jnp.int16), income
 
 
 def make_program(environment: base.Environment, decider: Decider, config: RolloutConfig,

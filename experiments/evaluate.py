@@ -2,12 +2,14 @@
 
   python -m starleague.experiments.evaluate --run_dir runs/mini
   python -m starleague.experiments.evaluate --run_dir runs/small --races zerg,random
+  python -m starleague.experiments.evaluate --run_dir runs/small --opponents L9,L10
   python -m starleague.experiments.evaluate --run_dir runs/imitator --imitated
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
-the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
+the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`.
+--opponents may name any scripted player of the run's tier, also those that cheat. With
 --imitated, the run's imitator plays instead; its KIND is `imitation`. The temperatures of training
 are multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is
 written again, unless the evaluation is part of a run (--origin).
@@ -38,17 +40,15 @@ def main() -> None:
     raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
   config = settings.load(run_dir)
   games = given or config.evaluation.games
-  parts = registry.make_playing_parts(config)
-  opponents = evaluating.opponent_indices(
-    run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
+  parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())
   races = evaluating.race_indices(run_flags.RACES.value, parts)
   path = run_dir / results.FILE_NAME
   origin = run_flags.ORIGIN.value
   if origin is None:
     origin = time.time() - results.last_seconds(path)
   for found in evaluating.evaluate_run(
-      registry.game_of(config).engine.make_evaluation, parts, run_dir, opponents, games,
-      run_flags.SEED.value, races, _IMITATED.value):
+      registry.game_of(config).engine.make_evaluation, parts, run_dir,
+      range(len(parts.opponents)), games, run_flags.SEED.value, races, _IMITATED.value):
     results.append(path, evaluating.result_rows(
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():

@@ -50,6 +50,10 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
   """
   evaluator = make_evaluator(parts, opponents, games)
   conditioning = unconditional(len(parts.maps), parts.mmr)
+  incomes = compiled_games(parts).incomes
+  if any(income != 100 for income in incomes):
+    paid = [(100, 100), *((100, income) for income in incomes)]  # the first is of self-play
+    conditioning = conditioning._replace(income=np.array(paid, np.int32))
   if races != DRAWN:
     conditioning = conditioning._replace(
       races=np.tile(np.array(races, np.int32), (1 + len(parts.opponents), 1)))

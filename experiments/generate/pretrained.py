@@ -66,13 +66,12 @@ def _commit() -> str:
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config, commit = settings.load(run_dir), _commit()
-  command, parts = command_of(config), registry.make_playing_parts(config)
+  command = command_of(config)
+  parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())
   games = run_flags.GAMES.value or config.evaluation.games
-  opponents = evaluating.opponent_indices(
-    run_flags.OPPONENTS.value or parts.opponents, parts.opponents)
   params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
   play = registry.game_of(config).engine.make_evaluation(
-    parts, opponents, games, run_flags.SEED.value)
+    parts, range(len(parts.opponents)), games, run_flags.SEED.value)
   scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
                  for name, found in play(params).items())
   date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))

@@ -22,6 +22,7 @@ class Clock(NamedTuple):
   scripted: jax.Array
   map_index: jax.Array
   mmr: jax.Array
+  income: jax.Array
 
 
 def clockwork() -> base.Environment:
@@ -34,7 +35,8 @@ def clockwork() -> base.Environment:
   def reset(key, match_up):
     zeros = jnp.zeros((2,), jnp.int32)
     return Clock(loop=jnp.zeros((), jnp.int32), next_loop=zeros, acted=zeros, scripted=zeros,
-                 map_index=jnp.asarray(match_up.map_index), mmr=jnp.asarray(match_up.mmr))
+                 map_index=jnp.asarray(match_up.map_index), mmr=jnp.asarray(match_up.mmr),
+                 income=jnp.asarray(match_up.income))
 
   def observe(state, player):
     seen = jax.tree.map(jnp.asarray, observation)

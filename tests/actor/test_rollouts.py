@@ -183,6 +183,15 @@ def test_the_policy_is_told_the_mmr():
     state = program(True, CHUNKS).init(
       jax.random.key(5), jnp.ones(6, jnp.int32), unconditional(1, mmr))
     np.testing.assert_array_equal(state.environment.mmr, np.full((6, 2), mmr))
+    np.testing.assert_array_equal(state.environment.income, np.full((6, 2), 100))
+
+
+def test_players_are_paid_by_their_opponent():
+  paid = NO_Z._replace(income=np.array([[100, 100], [100, 100], [100, 150]], np.int32))
+  opponents = np.array([2, 0, 1, 2, 2, 0], np.int32)
+  state = program(True, CHUNKS).init(jax.random.key(5), opponents, paid)
+  np.testing.assert_array_equal(state.environment.income, [
+    [100, 150], [100, 100], [100, 100], [100, 150], [100, 150], [100, 100]])
 
 
 ARMY = [types.PLAYER_COLUMNS.index(name) for name in ("food_army", "army_count")]

@@ -10,17 +10,18 @@ class SettingsError(UserError, ValueError):
 
 
 def check_known(key: str, names: Sequence[str], known: Sequence[str]) -> None:
-  """Checks that names are among the known ones, each once.
+  """Checks that the names of a config key, or of a flag --KEY, are known, and each there once.
 
   Raises:
     SettingsError: names the key and the name.
   """
+  place = key if key.startswith("--") else f"config key {key!r}"
   for name in names:
     if name not in known:
-      raise SettingsError(f"config key {key!r} names {name!r}; expected some of "
-                          f"{', '.join(known)}, with commas between.")
+      raise SettingsError(f"{place} names {name!r}; expected some of {', '.join(known)}, with "
+                          "commas between.")
     if names.count(name) > 1:
-      raise SettingsError(f"config key {key!r} names {name!r} more than once.")
+      raise SettingsError(f"{place} names {name!r} more than once.")
 
 
 def split(names: str) -> list[str]:

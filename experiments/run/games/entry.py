@@ -24,6 +24,8 @@ class Game(NamedTuple):
   make_arena: Callable[[Parts, np.random.Generator], Arena]  # of a league's evaluator
   # The config key that decides the races of agents, and their names in lower case.
   races: Callable[[ml_collections.ConfigDict], tuple[str, Sequence[str]]]
+  # Names of the scripted players that `evaluate` can meet; None: the run's own opponents.
+  scripted: Callable[[ml_collections.ConfigDict], Sequence[str]] | None = None
   default_init: str = "imitation"  # the value of the config key `init`
   changes: Mapping[str, Any] = {}  # values of the config that suit the game, nested
   options: Mapping[str, Any] = {}  # the game's own config group, which has its name

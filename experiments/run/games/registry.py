@@ -8,13 +8,14 @@ Another package registers a game as an entry point of the group `starleague.game
 """
 
 import functools
+from collections.abc import Sequence
 from importlib import metadata
 
 import ml_collections
 
 from starleague.actor.parts import Parts
 from starleague.agent import config as agent_config
-from starleague.experiments.run.config.errors import SettingsError
+from starleague.experiments.run.config.errors import SettingsError, check_known
 from starleague.experiments.run.games import sc2, skirmish
 from starleague.experiments.run.games.entry import Game
 
@@ -66,7 +67,23 @@ def make_parts(config: ml_collections.ConfigDict) -> Parts:
   return game_of(config).make_parts(config, agent_config.preset(config.preset))
 
 
-def make_playing_parts(config: ml_collections.ConfigDict) -> Parts:
-  """Returns the parts of evaluation and play, with temperatures times `evaluation.temperature`."""
-  return game_of(config).make_parts(config, agent_config.tempered(
+def make_playing_parts(config: ml_collections.ConfigDict, opponents: Sequence[str] = (),
+                       ) -> Parts:
+  """Returns the parts of evaluation and play, with temperatures times `evaluation.temperature`.
+
+  Args:
+    config: of the run.
+    opponents: scripted players of the game; none: the run's.
+
+  Raises:
+    SettingsError: the game has no scripted player of a name.
+  """
+  game = game_of(config)
+  if opponents:
+    known = config.environment.opponents.split(",") if game.scripted is None else (
+      game.scripted(config))
+    check_known("--opponents", opponents, known)
+    config = config.copy_and_resolve_references()
+    config.environment.opponents = ",".join(opponents)
+  return game.make_parts(config, agent_config.tempered(
     agent_config.preset(config.preset), config.evaluation.temperature))

@@ -44,12 +44,14 @@ def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
     return every(jnp.asarray(indices)[index], key, state, player)
 
   races = tuple(types.RACES.index(race) for race in dm_environment.playable(tier))
+  known = scripts.scripts_of(tier)
   return Parts(
     config=preset, policy=agent.make_policy(preset), opponents=opponents, races=races,
     opponent_races=races, maps=tuple((name,) for name in dm_environment.map_names(tier)),
     mmr=config.environment.mmr,
     compiled=CompiledGames(skirmish.make_skirmish(**game._asdict()), scripted,
-                           types.POSITION_GRID / tiers.TIERS[tier].map_size),
+                           types.POSITION_GRID / tiers.TIERS[tier].map_size,
+                           tuple(known[index].skill.income for index in indices)),
     details=Details(game, config.league.replay_predictions))
 
 
@@ -149,10 +151,14 @@ class SkirmishArena:
     return play
 
 
+def _scripted(config: ml_collections.ConfigDict) -> Sequence[str]:
+  return scripts.names_of(config.environment.tier)
+
+
 def _races(config: ml_collections.ConfigDict) -> tuple[str, Sequence[str]]:
   return "environment.tier", list(dm_environment.playable(config.environment.tier))
 
 
 GAME = Game(
   name="skirmish", engine=engines.COMPILED, make_parts=make_parts, check=check,
-  make_arena=SkirmishArena, races=_races)
+  make_arena=SkirmishArena, races=_races, scripted=_scripted)

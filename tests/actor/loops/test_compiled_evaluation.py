@@ -38,6 +38,21 @@ def test_hosted_games_are_refused():
     compiled_evaluation.make_match(HOSTED, 4)
 
 
+@pytest.mark.parametrize("incomes, expected", [
+  ((100, 150), [[100, 100], [100, 100], [100, 150]]), ((100, 100), None), ((), None)])
+def test_opponents_that_cheat_are_paid_more(monkeypatch, incomes, expected):
+  seen = []
+
+  def evaluate(evaluator, params, key, conditioning, on_games):
+    seen.append(conditioning.income)
+    return {}
+
+  monkeypatch.setattr(evaluation, "evaluate", evaluate)
+  parts = PARTS._replace(compiled=PARTS.compiled._replace(incomes=incomes))
+  compiled_evaluation.make_evaluation(parts, [0], 2, seed=3)(np.float32(1))
+  assert (None if seen[0] is None else seen[0].tolist()) == expected
+
+
 @pytest.mark.parametrize("races, agents, opponents", [
   ((2, -1), {2}, {1, 2, 3}), ((-1, 3), {1, 2, 3}, {3}), ((3, 1), {3}, {1}),
   (compiled_evaluation.DRAWN, {1, 2, 3}, {1, 2, 3})])

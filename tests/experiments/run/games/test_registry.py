@@ -37,6 +37,26 @@ def test_a_trained_agent_is_measured_at_a_temperature_of_its_own():
     playing.config, temperature=0.8, delay_temperature=1.0)
 
 
+def test_an_evaluation_may_meet_any_scripted_player_of_the_tier():
+  config = settings.complete({}, {"environment.tier": "default", "environment.opponents": "L5,L6",
+                                  "preset": "small", "actor.demonstrators": ""})
+  parts = registry.make_playing_parts(config, ["L6", "L10", "L9"])
+  assert parts.opponents == ("L6", "L10", "L9") and parts.compiled.incomes == (100, 150, 150)
+  assert registry.make_playing_parts(config).opponents == ("L5", "L6")
+  assert config.environment.opponents == "L5,L6"
+  with pytest.raises(settings.SettingsError, match="^--opponents names 'L11'; expected.*L9, L10,"):
+    registry.make_playing_parts(config, ["L11"])
+
+
+def test_without_a_list_an_evaluation_meets_the_runs_opponents(register):
+  register("chess", lambda: skirmish.GAME._replace(name="chess", scripted=None))
+  config = settings.complete({}, {"environment.name": "chess", "environment.opponents": "builder",
+                                  "actor.demonstrators": ""})
+  assert registry.make_playing_parts(config, ["builder"]).opponents == ("builder",)
+  with pytest.raises(settings.SettingsError, match="names 'rusher'; expected some of builder,"):
+    registry.make_playing_parts(config, ["rusher"])
+
+
 def test_a_registered_game_brings_its_config_group(register):
   register("chess", lambda: skirmish.GAME._replace(
     name="chess", changes={"evaluation": {"games": 8}}, options={"clock_s": 3.0}))

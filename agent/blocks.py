@@ -174,13 +174,32 @@ class Downsample(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """[H, W, C] -> [H / 2, W / 2, channels]."""
-    inputs = 4 * x.shape[-1]
-    initial = hk.initializers.TruncatedNormal(1.0 / np.sqrt(4 * inputs))
-    with hk.name_scope("conv"):
-      kernel = hk.get_parameter("w", (2, 2, inputs, self._channels), x.dtype, initial)
-      bias = hk.get_parameter("b", (self._channels,), x.dtype, jnp.zeros)
-    return jax.lax.platform_dependent(
-      x, kernel, tpu=_strided_convolution, default=_convolved_squares) + bias
+    kernel, bias = downsample_weights(x.shape[-1], self._channels, x.dtype)
+    return downsample(x, kernel) + bias
+
+
+def downsample_weights(inputs: int, channels: int,
+                       dtype: DTypeLike) -> tuple[jax.Array, jax.Array]:
+  """Returns the kernel [2, 2, 4 * inputs, channels] and the bias [channels] of a `Downsample`."""
+  initial = hk.initializers.TruncatedNormal(1.0 / np.sqrt(16 * inputs))
+  with hk.name_scope("conv"):
+    kernel = hk.get_parameter("w", (2, 2, 4 * inputs, channels), dtype, initial)
+    bias = hk.get_parameter("b", (channels,), dtype, jnp.zeros)
+  return kernel, bias
+
+
+def downsample(x: jax.Array, kernel: jax.Array) -> jax.Array:
+  """Computes a `Downsample` without its bias.
+
+  Args:
+    x: [H, W, C], with even H and W.
+    kernel: [2, 2, 4 C, D], of squares of 2 x 2 cells.
+
+  Returns:
+    [H / 2, W / 2, D].
+  """
+  return jax.lax.platform_dependent(
+    x, kernel, tpu=_strided_convolution, default=_convolved_squares)
 
 
 def _convolved_squares(x: jax.Array, kernel: jax.Array) -> jax.Array:

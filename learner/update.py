@@ -273,24 +273,22 @@ def _apply(optimizer: optax.GradientTransformation, state: TrainState, grads: ja
     The new state and the metrics of the update.
   """
   updates, opt_state = optimizer.update(grads, state.opt_state, flat.flatten(state.params))
-  finished = () if finish is None else finish(
-    optax.apply_updates(state.params, flat.unflatten(updates, state.params)))
-  # The optimizer's state is checked as well: the square of a finite gradient may overflow, and an
-  # infinite moment never decays.
-  finite = _all_finite((loss, grads, updates, opt_state, finished))
-  opt_state = jax.tree.map(lambda new, old: jnp.where(finite, new, old), opt_state, state.opt_state)
-  updates = jnp.where(finite, updates, 0)
+  params = optax.apply_updates(state.params, flat.unflatten(updates, state.params))
+  if finish is not None:
+    params = finish(params)
+  # A norm is finite only if each square is. Adam's moments then are finite too: an infinite one
+  # would never decay.
+  gradient_norm, update_norm = optax.tree.norm(grads), optax.tree.norm(updates)
+  finite = _all_finite((loss, gradient_norm, update_norm, () if finish is None else params))
+  params, opt_state = jax.tree.map(lambda new, old: jnp.where(finite, new, old),
+                                   (params, opt_state), (state.params, state.opt_state))
   skip = 1 - finite.astype(jnp.int32)
-  if finish is None:
-    params = optax.apply_updates(state.params, flat.unflatten(updates, state.params))
-  else:
-    params = jax.tree.map(lambda new, old: jnp.where(finite, new, old), finished, state.params)
   state = TrainState(
     params, opt_state, step=state.step + 1,
     key=state.key, skipped=state.skipped + skip,
     consecutive_skipped=(state.consecutive_skipped + 1) * skip)
   return state, {
-    "gradient_norm": optax.tree.norm(grads), "update_norm": optax.tree.norm(updates),
+    "gradient_norm": gradient_norm, "update_norm": jnp.where(finite, update_norm, 0),
     "step": state.step, "skipped": state.skipped,
     "consecutive_skipped": state.consecutive_skipped}
 

@@ -13,7 +13,7 @@ import numpy as np
 from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.agent.config import AgentConfig
-from starleague.agent.encoders import fields, spatial
+from starleague.agent.encoders import fields, projection
 
 ROUNDS = ("acting", "forward", "forward and backward")
 
@@ -40,7 +40,7 @@ def _sizes(config: AgentConfig) -> dict:
   scalars = sum(size for _, size in (*context, *others))
   return {
     "entity_classes": fields.NUM_CLASSES, "entity_fields": len(fields.FIELDS),
-    "entity_numbers": fields.NUM_NUMBERS, "map_channels": spatial.NUM_CHANNELS,
+    "entity_numbers": fields.NUM_NUMBERS, "map_channels": projection.NUM_CHANNELS,
     "coarse_size": config.coarse_size, "functions": v.NUM_FUNCTIONS,
     "unit_types": v.NUM_UNIT_TYPES, "scalars": context + others, "context_scalars": len(context),
     "build_order_inputs": v.NUM_UNIT_TYPES + types.BUILD_ORDER_LENGTH + 2 * fields.POSITION_BITS,

@@ -246,7 +246,9 @@ def test_finish_changes_the_parameters_after_the_optimizer(optimizer, devices):
   batch = toy_batch()
   expected, _ = run(plain, optimizer, [batch])
   found, _ = run(finished, optimizer, [batch])
-  np.testing.assert_array_equal(found.params["layer"]["w"], expected.params["layer"]["w"])
+  # XLA rounds the same sum differently in two programs.
+  np.testing.assert_allclose(
+    found.params["layer"]["w"], expected.params["layer"]["w"], rtol=2e-7)
   np.testing.assert_allclose(
     found.params["layer"]["b"], batch.steps["count"][0].mean(), rtol=1e-6)
 

@@ -3,16 +3,16 @@
   python -m starleague.experiments.evaluate --run_dir runs/mini
   python -m starleague.experiments.evaluate --run_dir runs/small --races zerg,random
   python -m starleague.experiments.evaluate --run_dir runs/small --opponents L9,L10
-  python -m starleague.experiments.evaluate --run_dir runs/imitator --imitated
+  python -m starleague.experiments.evaluate --run_dir runs/imitator --agents imitation
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`.
---opponents may name any scripted player of the run's tier, also those that cheat. With
---imitated, the run's imitator plays instead; its KIND is `imitation`. The temperatures of training
-are multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is
-written again, unless the evaluation is part of a run (--origin).
+--opponents may name any scripted player of the run's tier, also those that cheat. --agents chooses
+the weights; the KIND of the run's imitator is `imitation`. The temperatures of training are
+multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is written
+again, unless the evaluation is part of a run (--origin).
 """
 
 import pathlib
@@ -23,14 +23,16 @@ from absl import flags
 from starleague.common import results
 from starleague.experiments.run.config import entry, settings
 from starleague.experiments.run.config import flags as run_flags
+from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.evaluation import evaluating
 from starleague.experiments.run.games import registry
 from starleague.viewers.report import page as report_page
 
 for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
   flags.declare_key_flag(_name)
-_IMITATED = flags.DEFINE_boolean(
-  "imitated", False, "The run's imitator plays, in place of its initial and its trained agent.")
+_AGENTS = flags.DEFINE_list(
+  "agents", [run_flags.INITIAL, run_flags.TRAINED],
+  f"Weights of the run that play: some of {', '.join(run_flags.AGENTS)}.")
 
 
 def main() -> None:
@@ -38,6 +40,7 @@ def main() -> None:
   given = run_flags.GAMES.value
   if given is not None and given % 2:
     raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
+  check_known("--agents", _AGENTS.value, run_flags.AGENTS)
   config = settings.load(run_dir)
   games = given or config.evaluation.games
   parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())
@@ -48,7 +51,7 @@ def main() -> None:
     origin = time.time() - results.last_seconds(path)
   for found in evaluating.evaluate_run(
       registry.game_of(config).engine.make_evaluation, parts, run_dir,
-      range(len(parts.opponents)), games, run_flags.SEED.value, races, _IMITATED.value):
+      range(len(parts.opponents)), games, run_flags.SEED.value, races, _AGENTS.value):
     results.append(path, evaluating.result_rows(
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():

@@ -265,7 +265,8 @@ def test_wrong_command_lines_of_the_other_launch_files(run, module, words, parts
 @pytest.mark.parametrize("words, part", [
   (["--games=3"], "--games must be even"), (["--opponents=nobody"], "'nobody'"),
   (["--races=zerg,random"], "--races: expected random or terran, then random or terran, which"),
-  (["--imitated"], "r/imitation_best"),
+  (["--agents=imitation"], "r/imitation_best"),
+  (["--agents=imitator"], "--agents names 'imitator'; expected some of imitation, initial"),
   ([], "no snapshot")])
 def test_an_evaluation_that_cannot_run_raises(run, tmp_path, words, part):
   settings.save(settings.complete({}), tmp_path / "r")

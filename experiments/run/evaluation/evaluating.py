@@ -13,6 +13,7 @@ from starleague.agent import types
 from starleague.common import progress, results, run_files
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
 
 RANDOM = "random"  # a race that is drawn for each game
 
@@ -89,8 +90,9 @@ def race_indices(names: Sequence[str], parts: Parts) -> tuple[int, int]:
 
 def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib.Path,
                  opponents: Sequence[int], games: int, seed: int,
-                 races: tuple[int, int] = DRAWN, imitator: bool = False) -> Iterator[Evaluated]:
-  """Plays the games of the initial weights, then those of the trained agent; writes the progress.
+                 races: tuple[int, int] = DRAWN,
+                 agents: Sequence[str] = (INITIAL, TRAINED)) -> Iterator[Evaluated]:
+  """Plays the games of a run's weights, one after the other; writes the progress.
 
   Args:
     make_evaluation: makes the games.
@@ -100,7 +102,7 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     games: against each of them, even.
     seed: of the games.
     races: of the agent and of its opponents; see `race_indices`.
-    imitator: the games of the run's imitator instead.
+    agents: which weights play: some of `flags.AGENTS`.
 
   Raises:
     CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
@@ -108,11 +110,13 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
   """
   play = make_evaluation(parts, opponents, games, seed, races)
   trained = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config).steps()
-  agents = [("imitation", run_dir / run_files.IMITATED, 0, "imitator")] if imitator else [
-    ("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
-    ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0, "trained agent")]
+  known = {
+    IMITATOR: ("imitation", run_dir / run_files.IMITATED, 0, "imitator"),
+    INITIAL: ("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
+    TRAINED: ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0,
+              "trained agent")}
   played = len(opponents) * games
-  for number, (kind, path, update, detail) in enumerate(agents):
+  for number, (kind, path, update, detail) in enumerate(known[agent] for agent in agents):
     params = checkpoints.load_params(path, parts.config)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)

@@ -89,6 +89,7 @@ def test_an_imitator_plays_alone(tmp_path, monkeypatch):
 
   monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
   found = list(evaluating.evaluate_run(
-    make_evaluation, skirmish_parts(races=(1,)), tmp_path, [0], 2, 0, imitator=True))
+    make_evaluation, skirmish_parts(races=(1,)), tmp_path, [0], 2, 0,
+    agents=["imitation"]))
   assert [one.kind for one in found] == ["imitation"] and played == [run_files.IMITATED]
   assert found[0].counts == {"rusher": COUNTS}

@@ -51,7 +51,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
   evaluator = make_evaluator(parts, opponents, games)
   conditioning = unconditional(len(parts.maps), parts.mmr)
   incomes = compiled_games(parts).incomes
-  if any(income != 100 for income in incomes):
+  if incomes:
     paid = [(100, 100), *((100, income) for income in incomes)]  # the first is of self-play
     conditioning = conditioning._replace(income=np.array(paid, np.int32))
   if races != DRAWN:

@@ -39,7 +39,7 @@ def test_hosted_games_are_refused():
 
 
 @pytest.mark.parametrize("incomes, expected", [
-  ((100, 150), [[100, 100], [100, 100], [100, 150]]), ((100, 100), None), ((), None)])
+  ((100, 150), [[100, 100], [100, 100], [100, 150]]), ((), None)])
 def test_opponents_that_cheat_are_paid_more(monkeypatch, incomes, expected):
   seen = []
 

@@ -165,7 +165,8 @@ class Downsample(hk.Module):
 
   CPUs and GPUs compute the equal convolution of kernel 2 and stride 1 over blocks of 2 x 2 cells.
   Its gradient is three times as fast on a CPU. TPUs compute the strided convolution: for blocks the
-  compiler copies the map into other layouts, which takes half of the layer's time.
+  compiler copies the map into other layouts, which takes half of the layer's time. The first layer
+  of the spatial encoder gets its blocks from `encoders.projection` instead.
   """
 
   def __init__(self, channels: int, name: str):

@@ -1,8 +1,8 @@
 """The map before its first convolution: planes and scattered entities, projected to channels.
 
 Vinyals et al. 2019, detailed architecture ("spatial encoder"). `MapProjection` describes the map as
-a `Drawing`; `cells` and `squares` compute it, cell by cell or in the order that the convolution of
-`blocks.Downsample` multiplies.
+a `Drawing`. `cells` computes it cell by cell; `squares` in the order that the first downsampling
+multiplies.
 """
 
 import math
@@ -143,8 +143,8 @@ _GREATEST = np.where(np.arange(len(PLANES)) == _HEIGHT, 255, np.array(_CLASSES) 
 def squares(drawing: Drawing) -> jax.Array:
   """Computes a map with a frame of one cell of zeros, as squares of 2 x 2 cells.
 
-  Only matrix products change the order of cells, which suits a TPU: a map whose narrow axis of
-  channels is the last one would be copied into another layout for the convolution after it.
+  Matrix products alone put the cells into this order. In any other way, a TPU's compiler copies the
+  map into another memory layout before the convolution.
 
   Args:
     drawing: of a map with even H = W.

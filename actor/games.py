@@ -32,6 +32,7 @@ class GameConditioning(NamedTuple):
   mmr: int  # as their observations show it
   z: types.Statistics  # [M, ...], to play for; row 0 is unconditional
   pseudo_scale: float = 1.0  # pseudo-reward per unit of distance to z
+  draw: float = 0.0  # reward of a draw, for both players
 
 
 class GameRequest(NamedTuple):
@@ -97,15 +98,17 @@ class _Goal:
   """The z that a player of a game plays for, and its rewards."""
 
   def __init__(self, z: types.Statistics, active: Sequence[bool], scale: float,
-               grid_per_unit: float):
+               grid_per_unit: float, draw: float):
     """Starts with nothing executed.
 
     Args:
       z: unbatched.
       active: [4], PSEUDO_REWARDS.
       scale, grid_per_unit: see `rewards.pseudo_rewards`.
+      draw: reward of a draw.
     """
     self.z, self.active = z, np.asarray(active, bool)
+    self._draw = draw
     self._options = {"scale": scale, "grid_per_unit": grid_per_unit}
     self._executed = types.zeros(types.statistics_spec())
 
@@ -119,8 +122,16 @@ class _Goal:
     """The build order that the player has executed, [20]."""
     return tuple(np.asarray(self._executed.build_order).tolist())
 
-  def reward(self, winloss: float, executed: types.Statistics, loop: types.Leaf) -> np.ndarray:
-    """Returns the rewards since the last call, [5] float32, types.REWARDS."""
+  def reward(self, result: float | None, executed: types.Statistics,
+             loop: types.Leaf) -> np.ndarray:
+    """Returns the rewards since the last call, [5] float32, types.REWARDS.
+
+    Args:
+      result: 1, -1, or 0 for a draw; None before the end.
+      executed: so far.
+      loop: game loop.
+    """
+    winloss = 0.0 if result is None else result or self._draw
     before, self._executed = self._executed, executed
     if not self.active.any():  # needs no compiled program
       return np.array([winloss] + [0] * len(self.active), np.float32)
@@ -132,7 +143,8 @@ def _goals(host: Host, request: GameRequest, conditioning: GameConditioning) -> 
   """Returns the goals of both players of a game that has started, and shows them their z."""
   goals = [_Goal(jax.tree.map(lambda x, i=request.z_rows[player][side]: x[i],
                               conditioning.z),
-                 request.active[player], conditioning.pseudo_scale, host.grid_per_unit())
+                 request.active[player], conditioning.pseudo_scale, host.grid_per_unit(),
+                 conditioning.draw)
            for player, side in enumerate(host.sides())]
   host.show(jax.tree.map(lambda *x: np.stack(x), *(goal.shown for goal in goals)))
   return goals
@@ -200,8 +212,8 @@ def _step(environment: base.Environment, state: Any, player: int, outcome: base.
   """Returns a player's step; the service adds action and log-probs."""
   observation, privileged = environment.observe(state, np.asarray(player))
   zero = np.float32(0)
-  winloss = float(np.asarray(outcome.reward)[player]) if outcome.over else 0.0
-  reward = goal.reward(winloss, privileged.executed, observation.game_loop)
+  result = float(np.asarray(outcome.reward)[player]) if outcome.over else None
+  reward = goal.reward(result, privileged.executed, observation.game_loop)
   return types.Step(
     observation=observation, privileged=privileged,
     action=types.zeros(types.action_spec(config.max_selected)),

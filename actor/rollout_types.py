@@ -56,6 +56,7 @@ class RolloutConfig:
     max_advances: most environment steps per iteration while fewer rows than `inference_batch` are
       due.
     races: indices of types.RACES that match-ups are drawn from.
+    draw: reward of a draw, for both players; results count draws as they are.
     maps: number of maps that match-ups are drawn from: the environment's first ones.
     pseudo_scale: pseudo-reward per unit of distance to z.
     grid_per_unit: cells of the 256 x 256 grid per game unit, for build order distances.
@@ -71,6 +72,7 @@ class RolloutConfig:
   max_advances: int = 16
   races: tuple[int, ...] = (1,)
   maps: int = 1
+  draw: float = 0.0
   pseudo_scale: float = 1.0
   grid_per_unit: float = 1.0
   restart: bool = True

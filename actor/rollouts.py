@@ -91,6 +91,10 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
+  if conditioning.race_probabilities is not None:
+    logits = jnp.log(jnp.asarray(conditioning.race_probabilities))[opponents]
+    home = jax.random.categorical(jax.random.fold_in(keys[2], 1), logits)
+    race = race.at[:, 0].set(races[home])
   if conditioning.races is not None:
     fixed = jnp.asarray(conditioning.races)[opponents]
     race = jnp.where(fixed < 0, race, fixed)
@@ -209,7 +213,8 @@ def _observe(setup: _Setup, params: Any, state: RolloutState, pending: jax.Array
   observation, privileged = jax.vmap(environment.observe)(game, row % 2)
   outcome = jax.vmap(environment.outcome)(game)
   before, active, z = rows.gather((state.executed, state.pseudo_active, state.z), row)
-  winloss = jnp.take_along_axis(outcome.reward, (row % 2)[:, None], axis=1)[:, 0]
+  result = jnp.take_along_axis(outcome.reward, (row % 2)[:, None], axis=1)[:, 0]
+  winloss = rewards.winloss_reward(outcome.over, result, config.draw)
   reward = jax.vmap(functools.partial(
     rewards.rewards, scale=config.pseudo_scale, grid_per_unit=config.grid_per_unit))(
     winloss, before, privileged.executed, z, observation.game_loop, active)

@@ -11,6 +11,8 @@ from starleague import league
 from starleague.actor import rollouts
 from starleague.actor.loops import counts
 from starleague.actor.loops.options import ActorOptions
+from starleague.actor.loops.race_scores import RaceScores
+from starleague.actor.parts import Parts
 from starleague.common import results, run_files
 from starleague.league import payoff
 
@@ -50,10 +52,12 @@ def game_results(batch: rollouts.Results, names: Sequence[str],
 class Reporter:
   """Reports game results to the league, and speed to the run's results file."""
 
-  def __init__(self, run_dir: pathlib.Path, opponents: Sequence[str], origin: float):
+  def __init__(self, run_dir: pathlib.Path, parts: Parts, origin: float):
+    opponents = parts.opponents
     self._payoff = league.Payoff(run_dir / run_files.LEAGUE)
     self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
     self._counts = counts.Counts(run_dir, origin)
+    self._races = RaceScores(parts.races, len(opponents))
     self._results: list[payoff.GameResult] = []
 
   def opponent_probabilities(self, options: ActorOptions) -> np.ndarray:
@@ -65,8 +69,20 @@ class Reporter:
     return opponent_probabilities(self._payoff.scores(run_files.PLAYER, self._opponents),
                                   options.self_play, options.matchmaking, options.uniform)
 
+  def race_probabilities(self, options: ActorOptions) -> np.ndarray:
+    """Returns the probability of each of the agent's races by its opponent.
+
+    Args:
+      options: of the actor.
+
+    Returns:
+      [1 + scripted players, races] float32.
+    """
+    return self._races.probabilities(options.race_matchmaking, options.uniform)
+
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts the steps and games of one rollout call; reports every few seconds."""
+    self._races.add(batch)
     self._results += game_results(batch, self._opponents, time.time())
     reported = self._counts.add(steps, int(np.asarray(batch.over).sum()), update)
     if reported is not None:

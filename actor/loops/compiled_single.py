@@ -61,7 +61,7 @@ class SingleCalls:
     self._writer = TrajectoryWriter(
       process.address, run_files.PLAYER, parts.config, options.unroll_length, 2 * options.games,
       deadline_s=options.timeout_s)
-    self._reporter = agent_results.Reporter(process.run_dir, parts.opponents, process.origin)
+    self._reporter = agent_results.Reporter(process.run_dir, parts, process.origin)
     self._update = 0  # of the newest weights
     self._recent = Recent(MOST_Z, len(parts.maps), options.active, parts.mmr)
     self._finds_z = conditioning is None
@@ -74,7 +74,9 @@ class SingleCalls:
 
   def _call(self, params: Any) -> compiled_loop.Call:
     return compiled_loop.Call(
-      0, params, self._reporter.opponent_probabilities(self._options), self._conditioning)
+      0, params, self._reporter.opponent_probabilities(self._options),
+      self._conditioning._replace(
+        race_probabilities=self._reporter.race_probabilities(self._options)))
 
   def example(self) -> compiled_loop.Call:
     """Returns a call without weights: the learner may not have published any."""

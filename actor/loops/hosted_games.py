@@ -47,7 +47,7 @@ class Hosting:
 
   def __init__(self, parts: Parts, key: jax.Array, params: Mapping[int, Any],
                next_request: Callable[[], games.GameRequest | None], conditioning: Conditioning,
-               pseudo_scale: float = 1.0,
+               pseudo_scale: float = 1.0, draw: float = 0.0,
                on_records: Callable[[Records, np.ndarray], object] | None = None):
     """Compiles the service's programs and starts the processes.
 
@@ -59,6 +59,7 @@ class Hosting:
       next_request: returns the next game, or None: there is no other.
       conditioning: z that the requests name, and the MMR.
       pseudo_scale: pseudo-reward per unit of distance to z.
+      draw: reward of a draw.
       on_records: takes the agents' steps, a row is a slot, and their players.
     """
     hosted = hosted_games(parts)
@@ -72,7 +73,7 @@ class Hosting:
     self.service = Service(self.model, Batcher(sizes, hosted.wait_s), self.listener,
                            parts.config, on_records)
     shown = games.GameConditioning(
-      int(conditioning.mmr), conditioning.z, pseudo_scale)
+      int(conditioning.mmr), conditioning.z, pseudo_scale, draw)
     self.processes = game_processes.GameProcesses(
       hosted.processes, run, (self.listener.address, parts.config, shown, hosted), next_request,
       hosted.game_s)

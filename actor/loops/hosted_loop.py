@@ -84,7 +84,8 @@ def play(source: MatchSource, parts: Parts, options: ActorOptions, process: Acto
     return
   with compiling.without_collection():
     hosting = hosted_games.Hosting(
-      parts, key, params, source.next_request, source.conditioning, options.pseudo_scale, write)
+      parts, key, params, source.next_request, source.conditioning, options.pseudo_scale,
+      options.draw_reward, write)
   sessions.lower_priority(options.niceness)
   try:
     while not stop.is_set():

@@ -35,7 +35,7 @@ class SingleMatches:
     """
     self._parts, self._options, self._rng = parts, options, rng
     self._weights, self.conditioning = weights, conditioning
-    self._reporter = agent_results.Reporter(process.run_dir, parts.opponents, process.origin)
+    self._reporter = agent_results.Reporter(process.run_dir, parts, process.origin)
     self._update: int | None = None  # of the newest weights
 
   def next_request(self) -> GameRequest:
@@ -43,7 +43,10 @@ class SingleMatches:
     probabilities = self._reporter.opponent_probabilities(self._options).astype(np.float64)
     index = self._rng.choice(len(probabilities), p=probabilities / probabilities.sum())
     bot = "" if index == rollouts.SELF_PLAY else self._parts.opponents[index - 1]
-    return hosted_games.draw_request(self._parts, self._rng, bot, self.conditioning)
+    weights = self._reporter.race_probabilities(self._options)[index].astype(np.float64)
+    races = (self._rng.choice(self._parts.races, p=weights / weights.sum()),
+             self._rng.choice(self._parts.races))
+    return hosted_games.draw_request(self._parts, self._rng, bot, self.conditioning, races)
 
   def newest(self) -> Mapping[int, Any]:
     """Returns the agent's weights, if there are newer ones; waits for the first."""

@@ -34,6 +34,8 @@ class ActorOptions:
     self_play: share of games against the current agent.
     uniform: share of the other games that is split evenly between the scripted players.
     matchmaking: weighting of scripted players; see `starleague.league.pfsp`.
+    race_matchmaking: weighting of the agent's races against each scripted player, as `matchmaking`.
+    draw_reward: reward of a draw, in [-1, 1].
     demonstrators: indices of opponents whose won games give z, where no library does.
     active: [4] float32, probability that each pseudo-reward is active in a game; see
       `learner.weights` for what it multiplies.
@@ -60,6 +62,8 @@ class ActorOptions:
   self_play: float
   uniform: float
   matchmaking: str
+  race_matchmaking: str
+  draw_reward: float
   demonstrators: tuple[int, ...]
   active: np.ndarray
   pseudo_scale: float

@@ -22,8 +22,8 @@ def compiled_games(parts: Parts) -> CompiledGames:
 def _config(parts: Parts, options: ActorOptions) -> rollouts.RolloutConfig:
   return rollouts.RolloutConfig(
     games=options.games, inference_batch=options.inference_batch, iterations=options.iterations,
-    races=parts.races, maps=len(parts.maps), pseudo_scale=options.pseudo_scale,
-    grid_per_unit=compiled_games(parts).grid_per_unit)
+    races=parts.races, maps=len(parts.maps), draw=options.draw_reward,
+    pseudo_scale=options.pseudo_scale, grid_per_unit=compiled_games(parts).grid_per_unit)
 
 
 def make_single(parts: Parts, options: ActorOptions) -> rollouts.Rollouts:

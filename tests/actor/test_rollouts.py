@@ -194,6 +194,32 @@ def test_players_are_paid_by_their_opponent():
     [100, 150], [100, 100], [100, 100], [100, 150], [100, 150], [100, 100]])
 
 
+def test_the_agents_race_is_drawn_by_its_opponent():
+  config = dataclasses.replace(CONFIG, games=60, races=(1, 2, 3))
+  run = rollouts.make_rollouts(clockwork(), counting_policy(), config, scripted)
+  shares = np.array([[1, 1, 1], [0, 0, 1], [0.5, 0, 0.5]], np.float32)
+  state = run.init(jax.random.key(5), jnp.arange(60) % 3,
+                   NO_Z._replace(race_probabilities=shares))
+  race = np.asarray(state.race)
+  assert [sorted({*race[i::3, 0]}) for i in range(3)] == [[1, 2, 3], [3], [1, 3]]
+  assert [sorted({*race[i::3, 1]}) for i in range(3)] == [[1, 2, 3]] * 3
+
+
+def test_a_draw_has_its_reward_and_counts_as_a_draw():
+  made = clockwork()
+  drawn = made._replace(outcome=lambda s: made.outcome(s)._replace(reward=jnp.zeros(2)))
+  config = dataclasses.replace(CONFIG, draw=-0.25)
+  run = rollouts.make_rollouts(drawn, counting_policy(), config, scripted)
+  state = run.init(jax.random.key(0), jnp.zeros(6, jnp.int32), NO_Z)
+  _, records, results = run.run(jnp.ones(()), state, jnp.array([1.0, 0.0, 0.0]), NO_Z)
+  filled = np.asarray(records.row) >= 0
+  last = np.asarray(records.last)
+  rewards = np.asarray(records.step.reward)[..., 0]
+  assert last.sum() >= 12
+  np.testing.assert_array_equal(rewards[filled], np.where(last, np.float32(-0.25), 0)[filled])
+  assert not np.asarray(results.reward)[np.asarray(results.over)].any()
+
+
 ARMY = [types.PLAYER_COLUMNS.index(name) for name in ("food_army", "army_count")]
 KILLED = types.SCORE_COLUMNS.index("killed_value_structures")
 

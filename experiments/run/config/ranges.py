@@ -50,6 +50,7 @@ RANGES = {
   "actor.iterations": _COUNT,
   "actor.self_play": _FRACTION,
   "actor.uniform": _FRACTION,
+  "actor.draw_reward": Range(-1.0, 1.0),
   "actor.parameter_interval_s": SECONDS,
   "actor.pseudo_probability": _FRACTION,
   "actor.pseudo_scale": _COST,

@@ -225,9 +225,10 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.init == PRETRAINED and config.preset not in pretrained.names():
     raise SettingsError(f"config key 'preset' must be one of {', '.join(pretrained.names())} if "
                         f"'init' is {PRETRAINED!r}, found {config.preset!r}.")
-  if config.actor.matchmaking not in matchmaking.WEIGHTINGS:
-    raise SettingsError(f"config key 'actor.matchmaking' must be one of "
-                        f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor.matchmaking!r}.")
+  for key in ("matchmaking", "race_matchmaking"):
+    if config.actor[key] not in matchmaking.WEIGHTINGS:
+      raise SettingsError(f"config key 'actor.{key}' must be one of "
+                          f"{', '.join(matchmaking.WEIGHTINGS)}, found {config.actor[key]!r}.")
   if config.league.matchmaking not in matchmaking.SCHEMES:
     raise SettingsError(f"config key 'league.matchmaking' must be one of "
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")

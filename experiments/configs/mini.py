@@ -60,7 +60,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "self_play": 0.2,  # share of games against the current agent; the rest: scripted players
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
       "race_matchmaking": "uniform",  # weighting of the agent's races against each scripted player
-      "draw_reward": 0.0,  # of both players; the published text has 0, the released code -1
+      "draw_reward": 0.0,  # of both players, in [-1, 1]
       "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,  # seconds between two looks for newer weights
       "pseudo_probability": 0.25,  # that a pseudo-reward is active in a game; see learner/weights

@@ -117,6 +117,23 @@ def test_players_act_by_their_own_delays_and_noise(opponent, players):
 ASSEMBLER = Assembler(CONFIG, 2, 2)
 
 
+def test_a_draw_has_its_reward_and_is_reported_as_a_draw():
+  log, records = [], []
+  made = environment(log)
+  drawn = made._replace(outcome=lambda s: made.outcome(s)._replace(reward=np.zeros(2, np.float32)))
+  with serving(make_model(2), 2, on_records=lambda found, _: records.append(found)) as listener:
+    client = Client(listener.address, CONFIG, 2)
+    report = games.play(Host(drawn), client, games.GameRequest(seed=6),
+                        store()._replace(draw=-0.25), CONFIG)
+    client.close()
+  assert report.result == 0
+  assembler = Assembler(CONFIG, 2, 2)
+  cuts = [cut for record in records for cut in assembler.add(record)]
+  rewards = [np.asarray(wire.unpack(cut.packed, CONFIG).steps.reward)[:, 0] for cut in cuts]
+  assert {float(value) for row in rewards for value in row} == {0.0, -0.25}
+  assert sum(float(row[-2]) for row in rewards) <= -0.5  # both players' last steps
+
+
 class Broken(Host):
   """A host whose first game fails."""
 

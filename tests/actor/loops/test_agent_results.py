@@ -1,11 +1,14 @@
-"""Results of one agent's games: opponents by win rates, counted games."""
+"""Results of one agent's games: opponents by win rates, scores of races, counted games."""
 
 import numpy as np
+import pytest
 
 from starleague.actor import rollouts
 from starleague.actor.loops import agent_results
 from starleague.common import run_files
-from tests.actor.loops.results import NAMES, results
+from tests.actor.loops.results import NAMES, ZERG, results
+
+TERRAN = 1
 
 
 def test_opponents_are_split_between_self_play_and_hard_opponents():
@@ -33,3 +36,45 @@ def test_only_finished_games_against_scripted_players_count():
   assert [(r.home, r.away, r.result, r.time) for r in found] == [
     (run_files.PLAYER, "rusher", 1, 5.0), (run_files.PLAYER, "rusher", 0, 5.0)]
   assert len({r.id for r in found}) == 2
+
+
+def scores() -> agent_results.RaceScores:
+  return agent_results.RaceScores((TERRAN, ZERG), opponents=2)
+
+
+def test_without_games_races_are_drawn_equally():
+  np.testing.assert_array_equal(scores().scores, np.full((2, 2), 0.5))
+  np.testing.assert_allclose(scores().probabilities("variance", 0.2), np.full((3, 2), 0.5))
+
+
+def test_finished_games_against_scripted_players_count():
+  found = scores()
+  found.add(results([rollouts.SELF_PLAY, 2, 2, 2, 1], [-1, 1, 1, 0, -1],
+                    over=[True, True, True, True, False]))
+  # Zerg against the second player, with decay: games 1, 1.99, 2.9701, won 1, 1.99, 2.4701.
+  np.testing.assert_allclose(found.scores, [[0.5, 0.5], [0.5, 3.4701 / 4.9701]], rtol=1e-12)
+
+
+def test_old_games_fade():
+  found = scores()
+  for _ in range(40):
+    found.add(results([1] * 25, [-1] * 25))
+  for _ in range(40):
+    found.add(results([1] * 25, [1] * 25))
+  # 1,000 games, of which 100 are remembered: the counts are those of the wins alone.
+  np.testing.assert_allclose(found.scores[0, 1], 101 / 102, atol=1e-4)
+
+
+@pytest.mark.parametrize("weighting, uniform, expected", [
+  ("uniform", 0.3, [0.5, 0.5]),
+  # Terran 1/2, Zerg (0 + 1) / (1 + 2) = 1/3: variances 1/4 and 2/9, of 17/36 in sum.
+  ("variance", 0.0, [9 / 17, 8 / 17]),
+  ("variance", 1.0, [0.5, 0.5]),
+])
+def test_races_are_drawn_by_their_scores(weighting, uniform, expected):
+  found = scores()
+  found.add(results([1], [-1]))
+  probabilities = found.probabilities(weighting, uniform)
+  np.testing.assert_allclose(probabilities[1], expected, rtol=1e-6)
+  np.testing.assert_allclose(probabilities[[0, 2]], np.full((2, 2), 0.5))
+  assert probabilities.dtype == np.float32

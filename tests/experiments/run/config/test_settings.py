@@ -63,6 +63,9 @@ def test_small_changes_some_keys():
   ({"data": {"timeout_s": 1e300}}, r"'data.timeout_s' must be in \(0, 1e\+09\], found 1e\+300"),
   ({"actor": {"matchmaking": "kind"}},
    "'actor.matchmaking' must be one of .*variance.*found 'kind'"),
+  ({"actor": {"race_matchmaking": "kind"}},
+   "'actor.race_matchmaking' must be one of .*variance.*found 'kind'"),
+  ({"actor": {"draw_reward": -1.5}}, r"'actor.draw_reward' must be in \[-1, 1\], found -1.5"),
   ({"actor": {"self_play": 1.5}}, r"'actor.self_play' must be in \[0, 1\], found 1.5"),
   ({"actor": {"games": 4, "inference_batch": 9}}, r"at most twice 'actor.games' \(8\), found 9"),
 ])

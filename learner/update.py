@@ -208,8 +208,8 @@ def make_update(loss_fn: LossFn, optimizer: optax.GradientTransformation,
   """Builds the synchronous update over all devices.
 
   Every device computes the gradient of its share of the batch; gradients and metrics are averaged.
-  If the loss, a gradient, an update or the optimizer's state is not finite on any device, all
-  devices keep their parameters and optimizer states, and the update counts as skipped.
+  If the loss, the gradient's norm or the norm of the parameters' change is not finite, all devices
+  keep their parameters and optimizer states, and the update counts as skipped.
 
   Args:
     loss_fn: (params, key, batch, *fixed) -> (loss [], {name: []}), pure, where the batch is a part

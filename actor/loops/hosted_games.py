@@ -137,10 +137,15 @@ def results_of(parts: Parts, finished: list[game_processes.Finished]) -> rollout
     parts.opponents.index(request.opponent) + 1 if request.opponent else rollouts.SELF_PLAY
     for request, _ in counted]
   none = types.zeros(types.statistics_spec())
-  reward = np.array([[result, -result] for _, result in counted], np.float32).reshape(1, -1, 2)
+
+  def of_players(values: list[tuple[float, float]], dtype: type) -> np.ndarray:
+    return np.array(values, dtype).reshape(1, len(counted), 2)  # also without games
+
   return rollouts.Results(
-    over=np.ones((1, len(counted)), bool), opponent=np.array([opponents], np.int32), reward=reward,
-    executed=none, z=none, race=np.array([[request.races for request, _ in counted]]),
-    side=np.array([[[request.swap_sides, not request.swap_sides] for request, _ in counted]],
-                  np.int32),
+    over=np.ones((1, len(counted)), bool), opponent=np.array([opponents], np.int32),
+    reward=of_players([(result, -result) for _, result in counted], np.float32),
+    executed=none, z=none,
+    race=of_players([request.races for request, _ in counted], np.int32),
+    side=of_players([(request.swap_sides, not request.swap_sides) for request, _ in counted],
+                    np.int32),
     map_index=np.array([[request.map_index for request, _ in counted]], np.int32))

@@ -74,3 +74,4 @@ def test_results_count_for_the_opponent_and_void_matches_do_not():
     ("zerg:hard", 1), ("terran:veryeasy", 0)]
   none = hosted_games.results_of(made, [])
   assert agent_results.game_results(none, made.opponents, 5.0) == []
+  assert none.race.shape == none.side.shape == none.reward.shape == (1, 0, 2)

@@ -70,3 +70,11 @@ def test_weights_are_given_once_and_games_reported(matches, tmp_path):
   assert (rows["count/steps"].value, rows["count/games"].value) == (8, 1)
   assert rows["score/train/zerg:hard"].value == 1.0 and rows["count/steps"].update == 30
   assert run_files.PLAYER in matches.learners
+
+
+def test_steps_count_while_no_game_has_ended(matches, tmp_path):
+  matches.newest()
+  matches.handle([], 5)
+  matches.handle([Finished(matches.next_request(), Report(None, reason="it hangs"))], 3)
+  rows = results.read(tmp_path / results.FILE_NAME)
+  assert sum(row.value for row in rows if row.tag == "count/steps") == 8

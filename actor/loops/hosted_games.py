@@ -92,10 +92,10 @@ class Hosting:
     return self.processes.poll()
 
   def close(self) -> None:
-    """Ends the games and the service."""
+    """Ends the service and the games."""
+    self.service.close()  # first: the end of a batch wakes the listener
     self.listener.close()
     self.processes.close()
-    self.service.close()
 
 
 def draw_request(parts: Parts, rng: np.random.Generator, bot: str, conditioning: Conditioning,

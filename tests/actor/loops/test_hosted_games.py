@@ -1,5 +1,7 @@
 """Orders, results and sizes of games in StarCraft II; the weights and players of a single game."""
 
+import types as modules
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,11 @@ def test_results_count_for_the_opponent_and_void_matches_do_not():
   none = hosted_games.results_of(made, [])
   assert agent_results.game_results(none, made.opponents, 5.0) == []
   assert none.race.shape == none.side.shape == none.reward.shape == (1, 0, 2)
+
+
+def test_the_listener_outlives_the_batches_that_wake_it():
+  hosting, closed = object.__new__(hosted_games.Hosting), []
+  for name in ("listener", "processes", "service"):
+    setattr(hosting, name, modules.SimpleNamespace(close=lambda name=name: closed.append(name)))
+  hosting.close()
+  assert closed.index("service") < closed.index("listener") < closed.index("processes")

@@ -50,7 +50,8 @@ def learn(agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
     saved = time.time()
     watch = guard.Guard(run_dir / "diagnosis", options.imitation.max_skipped,
                         readable=jax.vmap(learner.readable))
-    for position, chunks in itertools.islice(found, options.updates - learner.step):
+    for position, chunks in itertools.islice(
+        found, max(0, options.updates - learner.step)):
       values = learner.learn(position, chunks)
       watch.check(values, chunks)
       log(learner.step, values, found.waiting(), last=learner.step == options.updates)

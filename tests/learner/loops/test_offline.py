@@ -68,8 +68,10 @@ def learning(options, monkeypatch, tmp_path):
   now, events, stop = [1000.0], [], threading.Event()
 
   class Learner:
+    step, position = 1, Position(batch=1)
+
     def __init__(self, *arguments):
-      self.step, self.position = 1, Position(batch=1)
+      pass
 
     def place(self, item):
       return item
@@ -117,6 +119,12 @@ def test_a_resumed_run_learns_the_updates_that_are_left_and_saves(learning):
   assert learning.learn()
   # From update 1 to 4; a checkpoint after 20 s, and one at the end.
   assert learning.events == [2, 3, "save 3", 4, "finish", "save 4"]
+
+
+def test_a_run_resumed_with_fewer_updates_than_it_has_is_over(learning, monkeypatch):
+  monkeypatch.setattr(offline.OfflineLearner, "step", 6)
+  assert learning.learn()
+  assert learning.events == ["finish", "save 6"]
 
 
 def test_a_signal_ends_the_run_after_the_update_at_hand(learning):

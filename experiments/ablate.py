@@ -47,11 +47,10 @@ def chosen(name: str) -> Ablation:
   found = ABLATIONS[name]
   found = found._replace(
     arms=_arms(found), seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
-    games=_GAMES.value or found.games, match_games=run_flags.MATCH_GAMES.value or found.match_games,
+    games=_GAMES.value or found.games, match_games=run_flags.match_games(found.match_games),
     exploiter_updates=run_flags.EXPLOITER_UPDATES.value or found.exploiter_updates)
-  if found.games % 2 or found.match_games % 2:
-    raise UserError(f"--entrant_games and --match_games must be even (half from each side), found "
-                    f"{found.games} and {found.match_games}")
+  if found.games % 2:
+    raise UserError(f"--entrant_games must be even (half from each side), found {found.games}")
   return found
 
 

@@ -6,7 +6,6 @@ It may be killed at any time: only its unfinished games are lost.
 """
 
 import pathlib
-import time
 
 from absl import flags
 
@@ -30,10 +29,9 @@ def main() -> None:
   client = (None if coordinator is None
             else league_connection.connect(coordinator, f"actor-{_INDEX.value}"))
   config = joined_runs.load_config(RunCopy(run_dir, client))
-  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   address = run_flags.given(run_flags.ADDRESS)
   process = ActorProcess(
-    run_dir, address, run_flags.PARAMETERS.value or address, origin, _INDEX.value)
+    run_dir, address, run_flags.PARAMETERS.value or address, run_flags.origin(), _INDEX.value)
   game = registry.game_of(config)
   parts = registry.make_parts(config)
   game.engine.play(

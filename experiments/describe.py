@@ -23,11 +23,7 @@ _WRITE = flags.DEFINE_string(
 
 
 def main() -> None:
-  try:
-    config = agent_config.preset(
-      "full" if run_flags.PRESET.value is None else run_flags.PRESET.value)
-  except ValueError as error:
-    raise UserError(f"--preset: {error}") from error
+  config = agent_config.preset(run_flags.preset("full"))
   if _WRITE.value is None:
     print(agent_page.generated_part(config))
     return

@@ -37,9 +37,7 @@ _AGENTS = flags.DEFINE_list(
 
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
-  given = run_flags.GAMES.value
-  if given is not None and given % 2:
-    raise settings.SettingsError(f"--games must be even (half from each side), found {given}.")
+  given = run_flags.even_games()
   check_known("--agents", _AGENTS.value, run_flags.AGENTS)
   config = settings.load(run_dir)
   games = given or config.evaluation.games

@@ -8,7 +8,6 @@ It resumes from its newest checkpoint. SIGTERM and SIGINT save a checkpoint and 
 
 import pathlib
 import sys
-import time
 
 from absl import flags
 
@@ -25,11 +24,10 @@ for _name in ("run_dir", "dataset", "origin"):
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   config = settings.load(run_dir)
-  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   complete = imitation.imitate(
     learner_options.imitating_agent(registry.make_parts(config), config),
     learner_options.imitation_options(config), run_dir,
-    pathlib.Path(run_flags.given(run_flags.DATASET)), origin)
+    pathlib.Path(run_flags.given(run_flags.DATASET)), run_flags.origin())
   if not complete:
     sys.exit(entry.INTERRUPTED)
 

@@ -18,7 +18,6 @@ share of a batch from a data server of its own. Only host 0 restores, saves, pub
 import os
 import pathlib
 import sys
-import time
 
 import jax
 from absl import flags, logging
@@ -55,9 +54,8 @@ def main() -> None:
   config = joined_runs.load_config(RunCopy(run_dir, client))
   options = learner_options.reinforcement_options(config)
   hosts.check_hosts(config.to_dict(), options)
-  origin = time.time() if run_flags.ORIGIN.value is None else run_flags.ORIGIN.value
   agent = learner_options.learning_agent(registry.make_parts(config), config, run_dir)
-  process = LearnerProcess(run_dir, run_flags.given(run_flags.ADDRESS), origin)
+  process = LearnerProcess(run_dir, run_flags.given(run_flags.ADDRESS), run_flags.origin())
   if client is not None:
     complete = league.learn(agent, options, process, client, _PLAYERS.value)
   else:

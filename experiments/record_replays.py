@@ -19,13 +19,15 @@ from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.datasets import playback
 from starleague.experiments.run.progress import bar
 
+ARGUMENTS = [("FOLDER...",)]
+
 for _name in ("dataset", "preset"):
   flags.declare_key_flag(_name)
 
 
 def main(*folders: str) -> None:
+  path, preset = pathlib.Path(run_flags.given(run_flags.DATASET)), run_flags.preset("full")
   installation.find()
-  path = pathlib.Path(run_flags.given(run_flags.DATASET))
   jobs, refused = playback.jobs(folders)
 
   def refuse(file: pathlib.Path, reason: str) -> None:
@@ -34,7 +36,7 @@ def main(*folders: str) -> None:
   start = time.monotonic()
   with bar.Bar("replays", len(jobs), "games") as shown:
     found = playback.record(
-      path, jobs, run_flags.PRESET.value or "full",
+      path, jobs, preset,
       lambda written: shown.update(written.games, f"{count(written.decisions)} decisions"), refuse)
   for file, reason in refused:
     print(f"refused file={file} reason={reason!r}")
@@ -43,4 +45,4 @@ def main(*folders: str) -> None:
 
 
 if __name__ == "__main__":
-  entry.run(main, required=["dataset"], arguments=[("FOLDER...",)])
+  entry.run(main, required=["dataset"], arguments=ARGUMENTS)

@@ -19,6 +19,8 @@ from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.progress import bar
 from starleague.viewers.replays import page
 
+ARGUMENTS = [("FOLDER...",)]
+
 flags.declare_key_flag("out")
 _WORKERS = flags.DEFINE_integer(
   "workers", len(os.sched_getaffinity(0)), "Decoders at a time.", lower_bound=1, upper_bound=256)
@@ -50,4 +52,4 @@ def main(*folders: str) -> None:
 
 
 if __name__ == "__main__":
-  entry.run(main, required=["out"], arguments=[("FOLDER...",)])
+  entry.run(main, required=["out"], arguments=ARGUMENTS)

@@ -64,11 +64,11 @@ def _commit() -> str:
 
 
 def main() -> None:
-  run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
+  run_dir, given = pathlib.Path(run_flags.given(run_flags.RUN_DIR)), run_flags.even_games()
   config, commit = settings.load(run_dir), _commit()
   command = command_of(config)
   parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())
-  games = run_flags.GAMES.value or config.evaluation.games
+  games = given or config.evaluation.games
   params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
   play = registry.game_of(config).engine.make_evaluation(
     parts, range(len(parts.opponents)), games, run_flags.SEED.value)

@@ -254,6 +254,7 @@ def test_a_config_of_no_league_leaves_no_run_behind(run, module, word, parts):
   ("data_server", ["--run_dir=none", "--port=1"], ["none/config.json does not exist"]),
   ("evaluate", ["--run_dir=none"], ["none/config.json does not exist"]),
   ("evaluate", ["--run_dir=none", "--games=1"], ["games"]),
+  ("generate.pretrained", ["--run_dir=none", "--games=3"], ["--games must be even", "found 3"]),
   ("evaluate", ["--run_dir=none", "--seed=-1"], ["seed"]),
   ("evaluate", ["--run_dir=none", f"--seed={2**31}"], ["seed"]),
   ("evaluate", ["--run_dir=none", "stray"], ["stray"]),

@@ -1,8 +1,8 @@
-"""The generated part of an agent's page."""
+"""The generated part of an agent's page; unknown presets."""
 
-from starleague.experiments import describe
+from starleague.experiments import describe, record_replays
 from starleague.viewers import agent_page
-from tests.experiments.launch import launch
+from tests.experiments.launch import launch, refusal
 
 
 def test_generated_part_is_updated(tmp_path):
@@ -14,5 +14,7 @@ def test_generated_part_is_updated(tmp_path):
   assert text.endswith(f"{agent_page.END}\nafter\n") and "old" not in text
 
 
-def test_an_empty_preset_is_refused():
+def test_an_unknown_preset_is_refused(tmp_path):
   assert launch(describe, "--preset=").startswith("error: --preset: unknown agent preset ''")
+  words = (tmp_path, "--dataset", tmp_path / "set", "--preset=huge")
+  assert "--preset: unknown agent preset 'huge'" in refusal(record_replays, *words)

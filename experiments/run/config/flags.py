@@ -3,6 +3,7 @@
 import math
 import pathlib
 import re
+import time
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -38,16 +39,53 @@ def make_folder(flag: flags.FlagHolder[str]) -> pathlib.Path:
   return path
 
 
-def match_games(least: int = 2) -> int:
-  """Returns --match_games, 200 by default.
+def match_games(default: int = 200, least: int = 2) -> int:
+  """Returns --match_games.
+
+  Args:
+    default: where it is not given.
+    least: the smallest valid number.
 
   Raises:
     UserError: it is odd or less than `least`.
   """
-  games = 200 if MATCH_GAMES.value is None else MATCH_GAMES.value
+  games = default if MATCH_GAMES.value is None else MATCH_GAMES.value
   if games < least or games % 2:
-    raise UserError(f"--match_games must be even (half from each side), found {games}.")
+    raise UserError(f"--match_games must be even (half from each side) and at least {least}, found "
+                    f"{games}.")
   return games
+
+
+def even_games() -> int | None:
+  """Returns --games, half from each side; None if it is not given.
+
+  Raises:
+    UserError: it is odd.
+  """
+  games = GAMES.value
+  if games is not None and games % 2:
+    raise UserError(f"--games must be even (half from each side), found {games}.")
+  return games
+
+
+def preset(default: str) -> str:
+  """Returns --preset, or `default` if it is not given.
+
+  Raises:
+    UserError: there is no preset of that name.
+  """
+  from starleague.agent import config as agent_config  # slow to import
+  name = default if PRESET.value is None else PRESET.value
+  try:
+    agent_config.preset(name)
+  except ValueError as error:
+    raise UserError(f"--preset: {error}") from error
+  return name
+
+
+def origin() -> float:
+  """Returns --origin, the start of the run in Unix seconds; now if it is not given."""
+  return time.time() if ORIGIN.value is None else ORIGIN.value
 
 
 def is_address(text: str | None) -> bool:

@@ -36,3 +36,29 @@ def test_seeds_are_integers_each_once(monkeypatch):
   for words, found in (([], "''"), (["1", "x"], "'1,x'"), (["-1"], "'-1'")):
     with pytest.raises(UserError, match=f"--seeds must be integers, as 0,1,2, found {found}"):
       seeds(words)
+
+
+def test_games_from_both_sides_are_even(monkeypatch):
+  def value(name, number):
+    monkeypatch.setattr(flags, name, modules.SimpleNamespace(value=number))
+
+  value("GAMES", None)
+  assert flags.even_games() is None
+  value("GAMES", 4)
+  assert flags.even_games() == 4
+  value("GAMES", 5)
+  with pytest.raises(UserError, match="--games must be even .half from each side., found 5"):
+    flags.even_games()
+  value("MATCH_GAMES", None)
+  assert (flags.match_games(), flags.match_games(60)) == (200, 60)
+  value("MATCH_GAMES", 0)
+  assert flags.match_games(least=0) == 0
+  with pytest.raises(UserError, match="--match_games must be even .* and at least 2, found 0"):
+    flags.match_games(60)
+
+
+def test_the_origin_is_now_by_default(monkeypatch):
+  monkeypatch.setattr(flags.time, "time", lambda: 9.0)
+  for given, expected in ((None, 9.0), (0.0, 0.0), (5.0, 5.0)):
+    monkeypatch.setattr(flags, "ORIGIN", modules.SimpleNamespace(value=given))
+    assert flags.origin() == expected

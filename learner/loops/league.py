@@ -17,6 +17,7 @@ from absl import logging
 
 from starleague import league
 from starleague.common import compiling, progress, results, run_files, stopping
+from starleague.common.errors import UserError
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import sampler, transport
 from starleague.league import players as league_players
@@ -230,12 +231,15 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
 
   Returns:
     Whether the time or the updates are over.
+
+  Raises:
+    UserError: a player does not learn in the league.
   """
   stopping.end_at_once()  # nothing to save before the first update
   # A learner of some players leaves the sums over all to the readers of their results.
   report = None if names else functools.partial(_report, process)
   players = client.players()
-  names = list(names) or [player.name for player in players if player.learns]
+  names = _trained_names(players, names)
   _share_initial(agent, RunCopy(process.run_dir, client))
   learners: list[PlayerLearner] = []
   grouped = league_population.groups(players) if options.population else {}
@@ -261,6 +265,20 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     learner.close()
   client.close()
   return not stop.is_set()
+
+
+def _trained_names(players: Sequence[league.Player], names: Sequence[str]) -> list[str]:
+  """Returns the names of the players to train: those given, or all that learn.
+
+  Raises:
+    UserError: a player does not learn in the league.
+  """
+  learning = [player.name for player in players if player.learns]
+  unknown = [name for name in names if name not in learning]
+  if unknown:
+    raise UserError(f"players to train: expected some of {', '.join(learning)}, which learn in the "
+                    f"league, found {', '.join(unknown)}")
+  return list(names) or learning
 
 
 def _share_initial(agent: LearningAgent, run: RunCopy) -> None:

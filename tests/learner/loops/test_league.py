@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from starleague.common import results, run_files
+from starleague.common.errors import UserError
+from starleague.league.players import initial_players
 from starleague.learner import train_state, update
 from starleague.learner.evolution import Range
 from starleague.learner.loops import league, league_population, reinforcement_setup
@@ -23,6 +25,18 @@ def player_of(name: str, step: int, ready: bool):
 def test_the_player_with_a_batch_and_the_fewest_updates_is_next():
   players = [player_of("a", 3, False), player_of("b", 9, True), player_of("c", 5, True)]
   assert league.next_ready(players).name == "c"
+
+
+def test_players_that_do_not_learn_are_refused_before_any_file_is_written(tmp_path, monkeypatch):
+  monkeypatch.setattr(league.stopping, "end_at_once", lambda: None)
+  client = SimpleNamespace(players=lambda: initial_players(["terran"]))
+  learning = [player.name for player in client.players() if player.learns]
+  assert league._trained_names(client.players(), []) == learning
+  assert league._trained_names(client.players(), learning[1:2]) == learning[1:2]
+  for name in ("terran-main-0-0000", "terran-mian-0"):
+    with pytest.raises(UserError, match=f"expected some of terran-main-0, .*, found {name}$"):
+      league.learn(None, reinforcement_options(), LearnerProcess(tmp_path, "", 0.0), client, [name])
+  assert not list(tmp_path.iterdir())
 
 
 def test_no_player_is_waited_for():

@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.learner import make_update
 from starleague.actor.loops import programs
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.data.assembler import Assembler
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
@@ -68,7 +68,7 @@ def whole(folder: pathlib.Path, name: str, seconds: float) -> Whole:
   played = [(row.seconds, float(total)) for row, total in zip(counts, totals, strict=True)]
   since = learnt[0][0] + WARM_UP_S
   # The times of results count from the start of training, just after the config is written.
-  imports = (folder / name / settings.CONFIG_FILE).stat().st_mtime - began
+  imports = (folder / name / run_files.CONFIG).stat().st_mtime - began
   return Whole(imports + learnt[0][0], _rate(played, since), _rate(learnt, since))
 
 

@@ -21,7 +21,6 @@ from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
 from starleague.learner.loops.options import OFFLINE_METHODS
 
-CONFIG_FILE = run_files.CONFIG
 ONE, EACH = LEARNERS = ("one", "each")  # learner of all players of a league, or one for each
 # Weights that training starts from.
 IMITATION, RANDOM, PRETRAINED = INITS = ("imitation", "random", "pretrained")
@@ -242,7 +241,7 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
 
 def save(config: ml_collections.ConfigDict, run_dir: str | os.PathLike) -> None:
   """Writes a run's config into its directory, atomically."""
-  path = pathlib.Path(run_dir) / CONFIG_FILE
+  path = pathlib.Path(run_dir) / run_files.CONFIG
   with files.replacing(path) as file:
     json.dump(config.to_dict(), file, indent=2)
     file.write("\n")
@@ -254,7 +253,7 @@ def load(run_dir: str | os.PathLike) -> ml_collections.ConfigDict:
   Raises:
     SettingsError: there is no config, or an invalid one; names the file.
   """
-  path = pathlib.Path(run_dir) / CONFIG_FILE
+  path = pathlib.Path(run_dir) / run_files.CONFIG
   if not path.exists():
     raise SettingsError(f"{path} does not exist; expected the config of a run there. "
                         f"`python -m starleague.experiments.train` starts one.")

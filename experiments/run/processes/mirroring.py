@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
-from starleague.experiments.run.config import settings
 
 _DATABASE, _BESIDE_DATABASE = ".sqlite", ("-wal", "-shm", ".lock")
 _CHECKPOINT = re.compile(r"\d{12}")
@@ -48,10 +48,10 @@ def restore(source: Any, run_dir: pathlib.Path) -> int:
   Raises:
     MirrorError: the directory has a run, or the source has none.
   """
-  if (run_dir / settings.CONFIG_FILE).exists():
+  if (run_dir / run_files.CONFIG).exists():
     raise MirrorError(f"{run_dir} holds a run: restore to a directory that does not exist.")
-  if not (source / settings.CONFIG_FILE).exists():
-    raise MirrorError(f"{source} holds no run: expected {settings.CONFIG_FILE}.")
+  if not (source / run_files.CONFIG).exists():
+    raise MirrorError(f"{source} holds no run: expected {run_files.CONFIG}.")
   return copy(source, place(str(run_dir)))
 
 
@@ -135,4 +135,7 @@ def _copy_database(path: Any, target: Any) -> None:
     with (contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
           contextlib.closing(sqlite3.connect(name)) as backup):
       source.backup(backup)
-    target.write_bytes(name.read_bytes())
+    # A copy that a kill cuts short would be newer than the file, and stay.
+    partial = target.with_name(f".{target.name}-partial")
+    partial.write_bytes(name.read_bytes())
+    partial.replace(target)

@@ -79,7 +79,7 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     raise settings.SettingsError(
       f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
       f"{'train' if league else 'league'}, or choose another --run.")
-  if not (run_dir / settings.CONFIG_FILE).exists():
+  if not (run_dir / run_files.CONFIG).exists():
     settings.save(config, run_dir)
     return
   stored = settings.load(run_dir)
@@ -89,7 +89,7 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     key, found, expected = changed[0]
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
-      f"with the settings in {run_dir / settings.CONFIG_FILE}, or choose another --run.")
+      f"with the settings in {run_dir / run_files.CONFIG}, or choose another --run.")
   settings.save(config, run_dir)
 
 

@@ -6,9 +6,9 @@ import sqlite3
 import pytest
 from etils import epath
 
+from starleague.common import run_files
 from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
 from starleague.experiments import mirror
-from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import mirroring
 from tests.experiments.launch import launch, refusal
 
@@ -34,7 +34,7 @@ def names(folder):
 @pytest.fixture
 def run_dir(tmp_path):
   found = tmp_path / "run"
-  write(found / settings.CONFIG_FILE, "{}")
+  write(found / run_files.CONFIG, "{}")
   checkpoint(found, 1)
   write(found / "players" / ".partial-main-0001-ab" / "array")
   with sqlite3.connect(found / "league.sqlite") as league:
@@ -53,7 +53,7 @@ def test_only_new_files_are_copied_and_removed_checkpoints_removed(run_dir, tmp_
   assert mirroring.copy(source, target) == 4
   kept = "learners/main/checkpoints/000000000001"
   assert names(tmp_path / "copy") == sorted([
-    settings.CONFIG_FILE, "league.sqlite", f"{kept}/{MANIFEST}", f"{kept}/params/array"])
+    run_files.CONFIG, "league.sqlite", f"{kept}/{MANIFEST}", f"{kept}/params/array"])
   with sqlite3.connect(tmp_path / "copy" / "league.sqlite") as league:
     assert league.execute("SELECT id FROM results").fetchall() == [("1-1:0",)]
   write(run_dir / "results.csv", "a\n")
@@ -66,6 +66,22 @@ def test_only_new_files_are_copied_and_removed_checkpoints_removed(run_dir, tmp_
   write(run_dir / "results.csv", "a\nb\n")
   assert mirroring.copy(source, target) == 1
   assert mirroring.copy(source, target) == 0
+
+
+def test_a_database_that_is_copied_in_part_is_copied_again(run_dir, tmp_path, monkeypatch):
+  source, target = mirroring.place(str(run_dir)), mirroring.place(str(tmp_path / "copy"))
+  write_bytes = type(target).write_bytes
+
+  def cut(path, data):
+    write_bytes(path, data[:100])
+    raise KeyboardInterrupt
+
+  with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    patch.setattr(type(target), "write_bytes", cut)
+    mirroring.copy(source, target)
+  mirroring.copy(source, target)
+  with sqlite3.connect(tmp_path / "copy" / "league.sqlite") as league:
+    assert league.execute("SELECT id FROM results").fetchall() == [("1-1:0",)]
 
 
 def test_a_manifest_is_copied_after_the_files_of_its_folder(run_dir, tmp_path, monkeypatch):

@@ -68,8 +68,8 @@ def elo_ratings(scores: np.ndarray, games: np.ndarray, anchor: int = 0, base: fl
     [N] float64 ratings.
 
   Raises:
-    ValueError: the shapes differ, `games` is not symmetric, the scores of a pair do not add up to
-      its games, or `prior_games` is not positive.
+    ValueError: the shapes differ, `games` is not finite or not symmetric, the scores of a pair do
+      not add up to its games, or `prior_games` is not positive and finite.
   """
   strength, _ = _fit(scores, games, prior_games, iterations)
   return (strength - strength[anchor]) * ELO_SCALE / math.log(base)
@@ -114,7 +114,7 @@ def _fit(scores: np.ndarray, games: np.ndarray, prior_games: float,
          iterations: int) -> tuple[np.ndarray, np.ndarray]:
   """Returns the strengths [N], in units of 400 / log(base), and the negated Hessian [N, N]."""
   scores, games = _without_diagonal(scores, games)
-  if prior_games <= 0:
+  if not 0 < prior_games < math.inf:  # NaN compares false
     raise ValueError(f"prior_games is {prior_games}, expected a positive number.")
   strength = np.zeros(len(games))
   value, gradient, hessian = _log_likelihood(strength, scores, games, prior_games)
@@ -140,6 +140,8 @@ def _without_diagonal(scores: np.ndarray, games: np.ndarray) -> tuple[np.ndarray
     raise ValueError(f"scores {scores.shape} and games {games.shape} must both be [N, N].")
   np.fill_diagonal(games, 0.0)
   np.fill_diagonal(scores, 0.0)
+  if not np.isfinite(games).all():  # the search for a step would not end
+    raise ValueError(f"games has {(~np.isfinite(games)).sum()} entries that are not finite.")
   if not np.allclose(games, games.T) or not np.allclose(scores + scores.T, games):
     raise ValueError("games must be symmetric, and scores and their transpose must add up to "
                      "games: give both directions of each pair.")

@@ -7,6 +7,7 @@ import numpy as np
 _BARRIERS = 10.0 ** -np.arange(1, 13)  # weights of the logarithmic barrier, in turn
 _NEWTON_STEPS = 60
 
+
 def nash(payoff_matrix: np.ndarray) -> np.ndarray:
   """Computes the row player's Nash equilibrium strategy of a zero-sum game.
 

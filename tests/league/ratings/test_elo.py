@@ -70,6 +70,8 @@ def test_elo_ratings_of_undefeated_players_are_finite_and_ordered():
   ([[0, 1], [1, 0]], [[0, 1], [1, 0]], {}, "must add up"),
   ([[0, 1], [0, 0]], [[0, 1], [0, 0]], {}, "symmetric"),
   ([[0, 1], [0, 0]], [[0, 1], [1, 0]], {"prior_games": 0}, "prior_games is 0"),
+  ([[0, 1], [0, 0]], [[0, 1], [1, 0]], {"prior_games": np.nan}, "prior_games is nan"),
+  ([[0, np.inf], [0, 0]], [[0, np.inf], [np.inf, 0]], {}, "games has 2 entries that are not fin"),
 ])
 def test_elo_ratings_refuse_inconsistent_tables(scores, games, options, message):
   with pytest.raises(ValueError, match=message):

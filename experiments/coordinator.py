@@ -34,8 +34,6 @@ _TIMEOUT_STEPS = flags.DEFINE_float(
 _LEASE_S = flags.DEFINE_float(
   "lease_s", coordinator.DEFAULT_OPTIONS.lease_s, "Seconds after which the games of an actor that "
   "is not heard of are given to another one.", lower_bound=1)
-
-
 _MATCHMAKING = flags.DEFINE_enum(
   "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
   "published mixture; fsp, the league's past uniformly; self_play, live main agents.")
@@ -51,7 +49,10 @@ def main() -> None:
   except UserError as error:
     raise UserError(f"--composition: {error}") from error
   mains = [player.name for player in initial if player.kind == players.MAIN]
-  own = objectives.parse_matchmaking(_OWN.value, mains)
+  try:
+    own = objectives.parse_matchmaking(_OWN.value, mains)
+  except UserError as error:
+    raise UserError(f"--own_matchmaking: {error}") from error
   rules = players.pseudocode_rules(_SNAPSHOT_STEPS.value, _TIMEOUT_STEPS.value)
   options = coordinator.Options(lease_s=_LEASE_S.value)
   try:

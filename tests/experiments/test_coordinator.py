@@ -44,6 +44,9 @@ def test_serves_until_a_signal_and_resumes(tmp_path, number):
   (["--league_file={}/league.sqlite", "--lease_s=nan"], 1, "--lease_s: expected a number"),
   (["--league_file={}/text"], FINAL_STATUS, "text is not a SQLite database, or is damaged"),
   (["--league_file={}/league.sqlite", "--composition=zerg:0:1:1"], 1, "no main agent"),
+  (["--league_file={}/league.sqlite", "--composition=zerg:1:0:0",
+    "--own_matchmaking=zerg-main-0=best"], 1,
+   "error: --own_matchmaking: the matchmaking of zerg-main-0 is 'best', expected one of"),
 ])
 def test_wrong_input_gets_one_line(tmp_path, arguments, status, message):
   (tmp_path / "text").write_text("notes " * 500)

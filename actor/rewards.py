@@ -16,7 +16,6 @@ from starleague.agent.types import Array
 # The width of two Gateways: a building further away is in another place.
 SATURATION_DISTANCE = 6.0
 LARGEST_LOCATION_COST = 0.8
-ACTIVE_PROBABILITY = 0.25
 # Pseudo-rewards on cumulative statistics decrease at 8, 16 and 24 minutes of game time.
 _FADE_LOOPS = tuple(round(m * 60 * types.GAME_LOOPS_PER_SECOND) for m in (8, 16, 24))
 _FADE_FACTORS = (1.0, 0.5, 0.25)
@@ -144,11 +143,6 @@ def objective_reward(before: Array, now: Array, rival_before: Array, rival_now: 
 
   built, lost = jnp.asarray(objective, jnp.float32)
   return built @ risen(before, now) + lost @ risen(rival_now, rival_before)
-
-
-def sample_active(key: jax.Array, probability: float = ACTIVE_PROBABILITY) -> jax.Array:
-  """Samples the active pseudo-rewards independently: [4] bool, PSEUDO_REWARDS."""
-  return jax.random.bernoulli(key, probability, (len(types.PSEUDO_REWARDS),))
 
 
 def condition(z: types.Statistics, active: Array) -> types.Statistics:

@@ -243,13 +243,14 @@ class CountTable:
     return self._counts[np.ix_(rows, columns)]
 
   def of_pairs(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns [P, 4] counts and [P] ages of pairs, which are given by [P] numbers each."""
-    return self._counts[first, second], time.monotonic() - self._times[first, second]
+    """Returns the counts of pairs and the seconds since they last changed.
 
-  def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
-    """Returns [N, M] float64: seconds since each pair's counts last changed.
+    Args:
+      first: [P] numbers of players.
+      second: [P] numbers of players.
 
-    For a pair without a change they are meaningless.
+    Returns:
+      [P, 4] float64 counts of `first` against `second`, and [P] float64 seconds, meaningless for a
+      pair without a change.
     """
-    rows, columns = self._numbers(home), self._numbers(away)
-    return time.monotonic() - self._times[np.ix_(rows, columns)]
+    return self._counts[first, second], time.monotonic() - self._times[first, second]

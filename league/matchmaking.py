@@ -197,11 +197,6 @@ def _without_monotonic_suffix(rates: list[float]) -> int:
   return 0
 
 
-def snapshots_of(player: Player, players: Sequence[Player]) -> list[Player]:
-  """Returns a player's snapshots, in the order of `players` (that of creation)."""
-  return [other for other in players if other.parent == player.name]
-
-
 class Roster:
   """The players of a league by the groups that matchmaking draws from. Never changes.
 

@@ -283,17 +283,9 @@ class Payoff:
     """Returns [N, M] float64: the decayed score of each of `home` against each of `away`."""
     return self.table().score_matrix(home, away)
 
-  def games(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
-    """Returns [N, M] float64: decayed games of each of `home` against each of `away`."""
-    return self.table().count_matrix(home, away)[..., 0]
-
   def count_matrix(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
     """Returns [N, M, 4] float64: decayed counts, columns as in `Counts`."""
     return self.table().count_matrix(home, away)
-
-  def ages(self, home: Sequence[str], away: Sequence[str]) -> np.ndarray:
-    """Returns [N, M] float64: seconds since each pair's last result, or since the file was read."""
-    return self.table().ages(home, away)
 
   def results(self, home: str, away: str, since: float = -math.inf,
               until: float = math.inf) -> Counts:
@@ -310,11 +302,11 @@ class Payoff:
         counts[sign * result] += number
     return Counts(sum(counts.values()), counts[WIN], counts[DRAW], counts[LOSS])
 
-  def interval(self, home: str, away: str, since: float = -math.inf, until: float = math.inf,
-               z: float = 1.96) -> Interval:
-    """Returns the undecayed score for since <= time < until, with its Wilson interval."""
+  def interval(self, home: str, away: str, since: float = -math.inf,
+               until: float = math.inf) -> Interval:
+    """Returns the undecayed score for since <= time < until, with its 95% Wilson interval."""
     counts = self.results(home, away, since, until)
-    low, high = wilson_interval(counts.wins + 0.5 * counts.draws, counts.games, z)
+    low, high = wilson_interval(counts.wins + 0.5 * counts.draws, counts.games)
     return Interval(counts.score, low, high, int(counts.games))
 
   def prune(self, before: float) -> int:

@@ -230,15 +230,6 @@ def test_rewards_are_in_the_order_of_types():
   assert found.dtype == jnp.float32
 
 
-def test_each_pseudo_reward_is_active_independently_in_a_quarter_of_games():
-  keys = jax.random.split(jax.random.key(0), 4000)
-  active = np.asarray(jax.vmap(rewards.sample_active)(keys))
-  assert active.shape == (4000, 4) and active.dtype == bool
-  np.testing.assert_allclose(active.mean(0), .25, atol=.03)
-  both = (active[:, :, None] & active[:, None]).mean(0)
-  np.testing.assert_allclose(both[~np.eye(4, dtype=bool)], .0625, atol=.02)
-
-
 @pytest.mark.parametrize("row, shown", [
   (0, {"build_order", "build_order_xy"}), (1, {"units"}), (2, {"upgrades"}), (3, {"effects"})])
 def test_the_policy_observes_active_parts_only(row, shown):

@@ -11,7 +11,6 @@ import threading
 import numpy as np
 import pytest
 
-from starleague.league import matchmaking
 from starleague.league.coordinator import Options, Order
 from starleague.league.payoff import wilson_interval
 from starleague.league.players import Player
@@ -171,7 +170,7 @@ def test_evaluators_play_the_pairs_known_least(tmp_path):
     assert chosen == pytest.approx(max(widths.values()), abs=1e-8)
     outcome = int(rng.integers(-1, 2))
     league.report_games([GamesReport(assignment, [PlayedGame(0, outcome, 0.)])])
-  games = league.payoff.games(names, names)
+  games = league.payoff.count_matrix(names, names)[..., 0]
   assert (games[~np.eye(len(names), dtype=bool)] > 2).all()
   league.close()
 
@@ -193,8 +192,7 @@ def test_a_league_of_random_results_is_consistent(league):
   assert {"pfsp", "self_play", "exploit"} <= branches
   assert len(league.players) > 15
   for name in steps:
-    copies = matchmaking.snapshots_of(league.player(name), league.players)
-    gaps = np.diff([copy.steps for copy in copies])
+    gaps = np.diff([player.steps for player in league.players if player.parent == name])
     assert (gaps >= 100).all() and (gaps <= 240).all()
 
 

@@ -4,7 +4,6 @@ import threading
 
 import hypothesis
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
 from starleague.league.counts import NO_GAMES, Counts, CountTable
@@ -76,8 +75,9 @@ def test_ages_count_from_the_last_change(monkeypatch):
   seconds = 130.0
   table.put({("c", "a"): Counts(1, 1, 0, 0)})
   seconds = 131.5
-  assert table.ages(["a", "b"], ["b", "c"])[0].tolist() == [31.5, 1.5]
-  assert table.ages(["b"], ["a"]) == pytest.approx(31.5)
+  a, b, c = table.numbers("abc")
+  _, ages = table.of_pairs(np.array([a, a, b]), np.array([b, c, a]))
+  assert ages.tolist() == [31.5, 1.5, 31.5]
 
 
 def test_threads_add_players_and_counts():

@@ -55,7 +55,7 @@ def test_only_the_pair_of_a_result_decays(payoff):
   assert payoff.scores("a", ["c", "b", "nobody"]).tolist() == [0, 1, .5]
   np.testing.assert_array_equal(
     payoff.matrix(["a", "b"], ["a", "b", "c"]), [[.5, 1, 0], [0, .5, .5]])
-  np.testing.assert_allclose(payoff.games(["b"], ["a", "c"]), [[1, 0]])
+  np.testing.assert_allclose(payoff.count_matrix(["b"], ["a", "c"])[..., 0], [[1, 0]])
 
 
 @hypothesis.given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"),

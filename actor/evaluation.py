@@ -123,8 +123,8 @@ def play(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Condit
     RuntimeError: games remain unfinished after `max_calls` calls.
   """
   state = evaluator.program.init(key, evaluator.opponents, conditioning)
-  players = 1 + int(evaluator.opponents.max())
-  probabilities = np.full((players,), 1.0 / players, np.float32)
+  indices = 1 + int(evaluator.opponents.max())
+  probabilities = np.full(indices, 1.0 / indices, np.float32)  # not used: no game is replaced
   total, ended = len(evaluator.opponents), 0
   finished: list[rollouts.Results] = []
   for _ in range(max_calls):

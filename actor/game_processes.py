@@ -122,7 +122,7 @@ class GameProcesses:
     if report.result is not None:
       self._void = 0
       return
-    logging.warning("void_match order=%s reason=%r", request, report.reason)
+    logging.warning("void_match request=%s reason=%r", request, report.reason)
     self._void += 1
     if report.final:
       raise GamesError(report.reason)

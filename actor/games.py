@@ -267,7 +267,7 @@ def encode(message: GameRequest | Report) -> bytes:
 
 
 def decode(kind: Any, message: bytes) -> Any:
-  """Returns a message of a kind, Order or Report; lists become tuples.
+  """Returns a message of a kind, GameRequest or Report; lists become tuples.
 
   Raises:
     ValueError: it is no such message.

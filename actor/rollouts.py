@@ -343,6 +343,7 @@ def make_rollouts(environment: base.Environment, policy: Policy, config: Rollout
   """
   def decide(params, keys, game, player, opponent, observation, privileged, core,
              plan) -> StepOutput:
+    del game, player, opponent, privileged, plan
     return jax.vmap(policy.step, in_axes=(None, 0, 0, 0))(params, keys, observation, core)
 
   def plays(opponent: jax.Array) -> jax.Array:

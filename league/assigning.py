@@ -107,6 +107,7 @@ class Assigner:
       make_match = self._maker(home.name)
       new = [self._match(make_match) for _ in range(count - len(found))]
       return found + self._issue(new, games, holder)
+
     return self._once(request, make)
 
   def _take(self, pool: str, count: int, holder: str) -> list[Assignment]:
@@ -134,11 +135,13 @@ class Assigner:
         count, ((each.home, each.away, each.games) for each in self._leases.evaluations()), rng)
       swaps = rng.random(len(pairs)) < 0.5
     pairs = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swaps, strict=True)]
+
     def make() -> list[Assignment]:
       self._number += 1
       found = [] if among else self._take(EVALUATION_POOL, count, holder)
       new = [Match(home, away, False, EVALUATION) for home, away in pairs[:count - len(found)]]
       return found + self._issue(new, games, holder)
+
     return self._once(request, make)
 
   def _pairs_of(self, candidates: Sequence[Player]) -> LeastKnownPairs:

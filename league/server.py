@@ -120,7 +120,7 @@ class Server:
   def _flush(self) -> None:
     try:
       self._coordinator.flush()
-    except sqlite3.Error as error:  # a full disk, for instance: clients try again meanwhile
+    except sqlite3.Error as error:  # clients try again meanwhile; a full disk ends the run
       logging.log_every_n_seconds(logging.ERROR, "The league's file cannot be written: %s", 10,
                                   error)
 

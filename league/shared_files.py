@@ -58,7 +58,7 @@ def _digest(file: pathlib.Path, size: int, modified: int) -> str:
 
 
 def digest(entries: Sequence[FileEntry]) -> str:
-  """SHA-256 of a listing, in hexadecimal digits."""
+  """Returns the SHA-256 of a listing, in hexadecimal digits."""
   return hashlib.sha256(json.dumps([list(each) for each in entries]).encode()).hexdigest()
 
 

@@ -242,7 +242,6 @@ class Listener:
     self._freed += client.slots
 
 
-
 def _received(connection: socket.socket, size: int) -> bytes | None:
   """Returns the next message, empty at the end; None if there is none."""
   try:

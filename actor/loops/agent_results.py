@@ -103,11 +103,18 @@ class Reporter:
   """Reports game results to the league, and speed to the run's results file."""
 
   def __init__(self, run_dir: pathlib.Path, parts: Parts, origin: float):
-    opponents = parts.opponents
+    """Opens the league's file.
+
+    Args:
+      run_dir: the run's directory.
+      parts: the agent and its games.
+      origin: start of the run, in Unix seconds.
+    """
     self._payoff = league.Payoff(run_dir / run_files.LEAGUE)
-    self._path, self._opponents, self._origin = run_dir / results.FILE_NAME, opponents, origin
+    self._path, self._origin = run_dir / results.FILE_NAME, origin
+    self._opponents = parts.opponents
     self._counts = counts.Counts(run_dir, origin)
-    self._races = RaceScores(parts.races, len(opponents))
+    self._races = RaceScores(parts.races, len(parts.opponents))
     self._results: list[payoff.GameResult] = []
 
   def opponent_probabilities(self, options: ActorOptions) -> np.ndarray:

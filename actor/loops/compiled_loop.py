@@ -23,7 +23,7 @@ FIRST_CALLS = 6
 class Call(NamedTuple):
   """The arguments of a call of the rollout program."""
 
-  number: int  # one above that of the call before
+  number: int  # of the call, as its source counts; `Played.number` repeats it
   params: Any
   probabilities: np.ndarray  # [opponents] float32, of the opponents of new games
   conditioning: Conditioning
@@ -51,7 +51,7 @@ class CallSource(Protocol):
     """Returns the opponent indices [games] of the first games, and their conditioning."""
 
   def example(self) -> Call:
-    """Returns a call to compile the program with; shapes take the place of `params`."""
+    """Returns a call to compile the program with: `params` are arrays of any values, or shapes."""
 
   def next_call(self) -> Call:
     """Returns the next call."""

@@ -22,7 +22,7 @@ from starleague.learner.loops.options import PopulationOptions
 from starleague.learner.weights import Factors
 
 LEARNING_RATE, ENTROPY, PSEUDO_SCALE = NAMES = ("learning_rate", "entropy", "pseudo_scale")
-_STREAM = 2  # of random numbers; 0 and 1 are the coordinator's
+_STREAM = 2  # of random numbers; 0 and 1 are those of the coordinator's matches and resets
 _HALF = 0.5
 
 

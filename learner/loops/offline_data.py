@@ -31,7 +31,7 @@ class OfflineData(NamedTuple):
 
 
 def open_data(path: str | os.PathLike, options: OfflineOptions) -> OfflineData:
-  """Opens a folder of games, or of several, separated by commas; or a recording.
+  """Opens a folder of games, several of them, separated by commas, or a recording.
 
   Raises:
     GamesError, RecordingError: it is neither, is damaged, or has another preset.

@@ -33,7 +33,8 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     options: of the learner.
     process: its place in the run.
 
-  Returns whether the time or the updates are over, equal on all hosts.
+  Returns:
+    Whether the time or the updates are over, equal on all hosts.
   """
   # Nothing is saved before the first update, and compiling would delay the stop event. Several
   # hosts must end together nevertheless.

@@ -96,7 +96,8 @@ def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence
     report: called about twice a second with the steps of all members.
 
   Returns:
-    Evaluations by member, best first; the best one's schedule of hyperparameters, and its lineage.
+    Scores by member, best first; the best one's name and its schedule of hyperparameters, which
+    names the members that it copied; the number of all copies.
 
   Raises:
     ProcessFailed: a member died more often than it may be restarted.

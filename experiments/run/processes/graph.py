@@ -1,7 +1,7 @@
 """The process graphs of runs: which programs, with which addresses, places and environments.
 
-The same graph runs on this machine and on a cluster: `processes.Runner` starts its processes at a
-`programs.Place`.
+The same graph runs on this machine and on a cluster: `process_runner.Runner` starts its processes
+at a `programs.Place`.
 """
 
 import os

@@ -283,8 +283,9 @@ class _Child:
     return any(addresses.get(name, given) != given for name, given in self._peers.items())
 
   def reap(self) -> bool:
-    """Updates the state of an ended process: FINISHED after status 0, FAILED where a
-    restart would meet the same error, else WAITING.
+    """Updates the state of an ended process.
+
+    It is FINISHED after status 0, FAILED where a restart would meet the same error, else WAITING.
 
     Returns:
       Whether it has died.

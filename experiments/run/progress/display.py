@@ -51,7 +51,7 @@ class Snapshot(NamedTuple):
   waiting: float  # fraction of the learner's time spent waiting for data
   losses: Mapping[str, float]
   scores: Mapping[str, Score]  # by opponent
-  processes: Mapping[str, str] = {}  # states by name, as `processes.Runner` gives them
+  processes: Mapping[str, str] = {}  # states by name, as `process_runner.Runner` gives them
 
 
 def render(snapshot: Snapshot) -> RenderableType:

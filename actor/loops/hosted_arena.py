@@ -55,7 +55,7 @@ class HostedArena:
       if found is not None:
         self._hosting.model.set_params(number, found)
 
-    def play(game: int, on_step: Callable[[], object]) -> league_evaluator.PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> league_evaluator.ArenaGame:
       request = hosted_games.draw_request(self._parts, self._random, bot, self._conditioning, races)
       self._requests.append(request._replace(
         swap_sides=bool(game % 2), players=(0, 1), recorded=(False, False),
@@ -66,7 +66,7 @@ class HostedArena:
       report = finished[0].report
       if report.result is None:
         raise UserError(report.reason)
-      return league_evaluator.PlayedGame(
+      return league_evaluator.ArenaGame(
         report.result, report.loops, self._save,
         tuple(league.Behaviour(*each) for each in report.behaviours))
 

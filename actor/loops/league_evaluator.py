@@ -19,8 +19,8 @@ from starleague.league.run_copy import RunCopy
 _IDLE_S = 5.0  # before the league has weights, and while all its players are paused
 
 
-class PlayedGame(NamedTuple):
-  """A game that has ended."""
+class ArenaGame(NamedTuple):
+  """A game of an arena that has ended; `league.PlayedGame` is its report."""
 
   result: int  # WIN, DRAW or LOSS of the first player
   loops: int  # game loops
@@ -29,7 +29,7 @@ class PlayedGame(NamedTuple):
 
 
 # Plays a game of a match, by its number; the second argument is called at every step.
-PlayMatch = Callable[[int, Callable[[], object]], PlayedGame]
+PlayMatch = Callable[[int, Callable[[], object]], ArenaGame]
 
 
 class Arena(Protocol):
@@ -111,7 +111,7 @@ class Evaluator:
         return
       self._report(assignment, game, played)
 
-  def _report(self, assignment: league.Assignment, game: int, played: PlayedGame) -> None:
+  def _report(self, assignment: league.Assignment, game: int, played: ArenaGame) -> None:
     (receipt,), = self._client.report_games([league.GamesReport(
       assignment, [league.PlayedGame(game, played.result, time.time(), played.loops,
                                      played.behaviours)])])

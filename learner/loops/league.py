@@ -59,7 +59,7 @@ class PlayerLearner:
     self._duties = chief.ChiefDuties(
       options, process._replace(run_dir=folder), self._saved, name)
     self._watch = reinforcement_setup.make_guard(agent, options, folder)
-    self.trained = self.learner.trained_seconds  # of the league
+    self.trained_seconds = self.learner.trained_seconds  # of the league
     self.batches: prefetch.Prefetch[wire.Packed]
     self._data: sampler.Dataset
     self._duties.publish(self.learner.state, self.step)
@@ -114,7 +114,8 @@ class PlayerLearner:
   def _save(self, now: bool = False) -> None:
     extra = {} if self.member is None else {"population": {
       "hyperparameters": dict(self.member.hyperparameters), "decisions": self.member.decisions}}
-    self._duties.save(self.learner.state, self.step, self.trained, now=now, extra=extra)
+    self._duties.save(
+      self.learner.state, self.step, self.trained_seconds, now=now, extra=extra)
 
   def count_decision(self) -> None:
     """Counts a decision of the population; the results show the values until then."""
@@ -304,7 +305,7 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
 
   The time counts from the first update: before it actors compile. `mains` are main agents.
   """
-  before = max(learner.trained for learner in learners)
+  before = max(learner.trained_seconds for learner in learners)
   asked = arrived = time.monotonic()
   begun: float | None = None
   steps = sum(learner.steps for learner in learners)
@@ -318,7 +319,7 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
       asked, steps = now, learnt
       done = before + (now - begun if begun else 0.0)
       for learner in learners:
-        learner.trained = done
+        learner.trained_seconds = done
         learner.execute_orders(client)
       if options.population is not None:
         league_population.exploit(learners, client, options.population, options.seed)

@@ -11,7 +11,7 @@ import numpy as np
 
 from starleague import agent, league
 from starleague.actor.loops import engines
-from starleague.actor.loops.league_evaluator import PlayedGame, PlayMatch
+from starleague.actor.loops.league_evaluator import ArenaGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -97,7 +97,7 @@ class Arena:
       core = self._parts.policy.initial_state()
       return self._step(params[player], key, observation, core).action
 
-    def play(game: int, on_step: Callable[[], object]) -> PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> ArenaGame:
       state = self._environment.reset(None, None)
       for _ in range(STEPS):
         on_step()
@@ -106,7 +106,7 @@ class Arena:
           self._environment.act(state, actions, self._environment.due(state)))
       result = int(self._environment.outcome(state).reward[0])
       text = f"game {game}: {state.queued.tolist()}"
-      return PlayedGame(result, STEPS, lambda path: pathlib.Path(path).write_text(text))
+      return ArenaGame(result, STEPS, lambda path: pathlib.Path(path).write_text(text))
 
     return play
 

@@ -11,7 +11,7 @@ import numpy as np
 from starleague import agent, league
 from starleague.actor import behaviour
 from starleague.actor.loops import engines
-from starleague.actor.loops.league_evaluator import PlayedGame, PlayMatch
+from starleague.actor.loops.league_evaluator import ArenaGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
@@ -128,7 +128,7 @@ class SkirmishArena:
     first, second = (self._controller(*each) for each in zip(players, params, strict=True))
     races = [player.race or dm_environment.RANDOM for player in players]
 
-    def play(game: int, on_step: Callable[[], object]) -> PlayedGame:
+    def play(game: int, on_step: Callable[[], object]) -> ArenaGame:
       match_up = dm_environment.draw_match_up(
         self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
       follower = _Follower()
@@ -145,7 +145,7 @@ class SkirmishArena:
       def save(path: pathlib.Path) -> None:
         replays.save(path, replay)
 
-      return PlayedGame(
+      return ArenaGame(
         result, replay.steps * constants.LOOPS_PER_STEP, save, follower.behaviours())
 
     return play

@@ -79,7 +79,7 @@ class Arena:
       if game == 2 and self.fails is not None:
         raise self.fails
       on_step()
-      return league_evaluator.PlayedGame(
+      return league_evaluator.ArenaGame(
         league.WIN, 100 * game, lambda path: path.write_text(f"game {game}"))
 
     return play

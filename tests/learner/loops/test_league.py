@@ -50,7 +50,7 @@ def test_turns_end_at_the_updates_of_all_players_together(tmp_path):
       self.step += 1
       return True
 
-  players = [Player(name=f"{step}", step=step, steps=0, trained=0.0,
+  players = [Player(name=f"{step}", step=step, steps=0, trained_seconds=0.0,
                     batches=SimpleNamespace(ready=True)) for step in (5, 3)]
   options = reinforcement_options(updates=12)
   league._take_turns(players, None, options, tmp_path, threading.Event(), None)
@@ -64,7 +64,8 @@ def test_turns_end_at_the_updates_of_the_main_agent(tmp_path):
       self.step += 1
       return True
 
-  players = [Player(name=name, step=step, steps=0, trained=0.0, batches=SimpleNamespace(ready=True))
+  players = [Player(name=name, step=step, steps=0, trained_seconds=0.0,
+                    batches=SimpleNamespace(ready=True))
              for name, step in (("main", 5), ("exploiter", 3))]
   options = reinforcement_options(main_updates=8)
   league._take_turns(
@@ -74,8 +75,8 @@ def test_turns_end_at_the_updates_of_the_main_agent(tmp_path):
 
 def test_turns_end_when_the_data_do(tmp_path):
   """A stop ends the data first: a player is ready, and has no batch."""
-  player = SimpleNamespace(step=3, steps=0, trained=0.0, batches=SimpleNamespace(ready=True),
-                           advance=lambda: False)
+  player = SimpleNamespace(step=3, steps=0, trained_seconds=0.0,
+                           batches=SimpleNamespace(ready=True), advance=lambda: False)
   league._take_turns(
     [player], None, reinforcement_options(), tmp_path, threading.Event(), None)
   ended = SimpleNamespace(batches=iter(()))
@@ -120,10 +121,10 @@ def test_the_time_of_a_league_counts_from_its_first_update(tmp_path, monkeypatch
     def execute_orders(self, client):
       pass
 
-  player = Player(name="main", step=0, steps=0, trained=0.0)
+  player = Player(name="main", step=0, steps=0, trained_seconds=0.0)
   options = reinforcement_options(league_seconds=50.0)
   league._take_turns([player], None, options, tmp_path, stop, None)
-  assert now[0] == 150.0 and player.trained == 50.0
+  assert now[0] == 150.0 and player.trained_seconds == 50.0
 
 
 def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monkeypatch):
@@ -179,7 +180,7 @@ def member_of(folder, name, seed, step, rate):
     {"w": np.full(2, seed, np.float32)}, optimizer, jax.random.key(seed))
   made = update.make_update(loss, optimizer)
   found = object.__new__(league.PlayerLearner)
-  found.name, found.step, found.trained = name, step, 0.0
+  found.name, found.step, found.trained_seconds = name, step, 0.0
   found.member = league_population.Member({"learning_rate": rate, "entropy": 0.02}, 1)
   found.learner = reinforcement_setup.Learner(
     made, made.replicate(host._replace(step=np.int32(step))), (), 0.0)

@@ -56,9 +56,31 @@ class Setup(NamedTuple):
 
   environment: base.Environment
   scripts: np.ndarray  # [P, 2] indices of the scripted players of each pairing
+  mmr: np.ndarray  # [P, 2] of these players
+  income: np.ndarray  # [P, 2] percent, see `Player`
   scripted_player: rollouts.ScriptedPlayer
   loops_per_step: int
   chunk: int  # players that decide in one vectorised operation
+
+
+def make_setup(environment: base.Environment, players: Sequence[Player], pairs: np.ndarray,
+               scripted_player: rollouts.ScriptedPlayer, loops_per_step: int, chunk: int) -> Setup:
+  """Returns the parts of a program of pairings; see `make_demonstrations` and `Setup`."""
+  scripts, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
+  return Setup(environment, scripts, mmr, income, scripted_player, loops_per_step, chunk)
+
+
+def plays_both(pairing: jax.Array) -> jax.Array:
+  """Marks both players of games as inferred and recorded: [games] -> [games, 2] bool."""
+  return jnp.ones((*pairing.shape, 2), bool)
+
+
+def strength(setup: Setup, pairing: jax.Array,
+             conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
+  """Returns the MMR and the income of scripted players; see `rollouts.Decider`."""
+  del conditioning
+  return (jnp.asarray(setup.mmr, jnp.int16)[pairing],
+          jnp.asarray(setup.income, jnp.int32)[pairing])
 
 
 def initial_plan(games: int, max_selected: int) -> Plan:
@@ -70,6 +92,30 @@ def initial_plan(games: int, max_selected: int) -> Plan:
               planned=jnp.zeros((games, 2), bool), since=nothing - 1, looks_at=nothing)
 
 
+def act(setup: Setup, key: jax.Array, game: Any, action: types.Action, pairing: jax.Array,
+        decides: jax.Array) -> types.Action:
+  """Returns the actions of scripted players that decide; the others keep theirs.
+
+  Args:
+    setup: of the program.
+    key: random key of all players.
+    game: states of the games, [games, ...].
+    action: [games, 2, ...].
+    pairing: [games] int32.
+    decides: [games, 2] bool.
+  """
+  scripts = jnp.asarray(setup.scripts, jnp.int32)[pairing]
+  keys = jax.random.split(key, scripts.shape)
+
+  def decide(row: jax.Array, _: types.Action) -> types.Action:
+    index = row // 2, row % 2
+    return jax.vmap(setup.scripted_player)(
+      scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
+
+  return rows.unflatten(chunks.update_chosen(
+    decide, decides.reshape(-1), rows.flatten(action), setup.chunk))
+
+
 def _look(setup: Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
           advanced: jax.Array) -> Plan:
   """Returns the plans after the players that are due have decided; see `rollouts.Decider`."""
@@ -78,17 +124,8 @@ def _look(setup: Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Arr
   since = jnp.where(acted, plan.step[:, None], plan.since)
   step, planned = plan.step + advanced, plan.planned & ~acted
   now = step[:, None]
-  scripts = jnp.asarray(setup.scripts, jnp.int32)[opponent]
-  keys = jax.random.split(key, scripts.shape)
   decides = due & ~planned & (now >= plan.looks_at)
-
-  def decide(row: jax.Array, _: types.Action) -> types.Action:
-    index = row // 2, row % 2
-    return jax.vmap(setup.scripted_player)(
-      scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
-
-  action = rows.unflatten(chunks.update_chosen(
-    decide, decides.reshape(-1), rows.flatten(plan.action), setup.chunk))
+  action = act(setup, key, game, plan.action, opponent, decides)
   following = now - (-action.delay.astype(jnp.int32) // setup.loops_per_step)
   waits = decides & (action.function == waiting.NO_OP) & (since >= 0) & (
     (following - since) * setup.loops_per_step <= types.MAX_DELAY)
@@ -119,8 +156,7 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
     Rollouts whose `params` are unused. `probabilities` [P] are those of a new game's pairing.
     Records have log-probabilities and core states of zero.
   """
-  script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = Setup(environment, script, scripted_player, loops_per_step, config.chunk)
+  setup = make_setup(environment, players, pairs, scripted_player, loops_per_step, config.chunk)
 
   def decide(params, keys, game, player, pairing, observation, privileged, core,
              plan: Plan) -> StepOutput:
@@ -132,16 +168,8 @@ def make_demonstrations(environment: base.Environment, players: Sequence[Player]
   def initial_state() -> types.CoreState:
     return types.CoreState(jnp.zeros((1, 1)), jnp.zeros((1, 1)))
 
-  def plays(pairing: jax.Array) -> jax.Array:
-    return jnp.ones((*pairing.shape, 2), bool)
-
-  def strength(pairing: jax.Array,
-               conditioning: Conditioning) -> tuple[jax.Array, jax.Array]:
-    del conditioning
-    return jnp.asarray(mmr, jnp.int16)[pairing], jnp.asarray(income, jnp.int32)[pairing]
-
   decider = rollouts.Decider(
-    decide, initial_state, plays, strength,
+    decide, initial_state, plays_both, functools.partial(strength, setup),
     initial_plan=functools.partial(initial_plan, max_selected=max_selected),
     look=functools.partial(_look, setup), ready=lambda plan: plan.planned)
   return rollouts.make_program(environment, decider, config, None, pack_step)

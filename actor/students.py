@@ -24,7 +24,6 @@ from starleague.agent import types
 from starleague.agent.policy import Policy
 from starleague.agent.vocabulary import Arguments
 from starleague.data.games import waits as waiting
-from starleague.data.z import conditioning
 from starleague.environments import base, chunks
 
 STUDENT = 0  # the player whose states are labelled
@@ -115,16 +114,7 @@ def _look(setup: demonstrations.Setup, key: jax.Array, game: Any, plan: Plan, op
   # While the student waits, its teacher looks for the end of the label's delay.
   ahead = ~new & ~times.planned & (times.since >= 0) & (plan.resumes < 0) & student
   looks = (new & ~own) | ((new | ahead) & (times.now >= plan.looks_at))
-  scripts = jnp.asarray(setup.scripts, jnp.int32)[opponent]
-  keys = jax.random.split(key, scripts.shape)
-
-  def decide(row: jax.Array, _: types.Action) -> types.Action:
-    index = row // 2, row % 2
-    return jax.vmap(setup.scripted_player)(
-      scripts[index], keys[index], jax.tree.map(lambda x: x[index[0]], game), index[1])
-
-  action = rows.unflatten(chunks.update_chosen(
-    decide, looks.reshape(-1), rows.flatten(plan.action), setup.chunk))
+  action = demonstrations.act(setup, key, game, plan.action, opponent, looks)
   return _planned(setup, plan._replace(step=step, own=own), times, action, new & looks, looks)
 
 
@@ -208,19 +198,11 @@ def make_students(environment: base.Environment, policy: Policy,
     Rollouts whose `params` are the student's. A state of `init` goes through `prepare`. Records
     have log-probabilities of zero; those of player 0 have the delay of the label before.
   """
-  script, mmr, income = (np.array(values)[pairs] for values in zip(*players, strict=True))
-  setup = demonstrations.Setup(environment, script, scripted_player, loops_per_step, config.chunk)
-
-  def plays(pairing: jax.Array) -> jax.Array:
-    return jnp.ones((*pairing.shape, 2), bool)
-
-  def strength(pairing: jax.Array,
-               conditions: conditioning.Conditioning) -> tuple[jax.Array, jax.Array]:
-    del conditions
-    return jnp.asarray(mmr, jnp.int16)[pairing], jnp.asarray(income, jnp.int32)[pairing]
-
+  setup = demonstrations.make_setup(
+    environment, players, pairs, scripted_player, loops_per_step, config.chunk)
   decider = rollouts.Decider(
-    _make_decide(policy, config.chunk), policy.initial_state, plays, strength,
+    _make_decide(policy, config.chunk), policy.initial_state, demonstrations.plays_both,
+    functools.partial(demonstrations.strength, setup),
     initial_plan=functools.partial(_initial_plan, max_selected=max_selected),
     look=functools.partial(_look, setup), ready=lambda plan: plan.planned,
     recorded=lambda output: output.label)

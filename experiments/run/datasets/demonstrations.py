@@ -97,21 +97,37 @@ def check(demonstrators: Demonstrators) -> None:
     raise UserError(str(error)) from error
 
 
+def players_of(demonstrators: Demonstrators) -> list[demonstrations.Player]:
+  """Returns the demonstrators as players of a compiled program, in their order."""
+  tier = demonstrators.sizes.tier
+  every = scripts.scripts_of(tier)
+  return [demonstrations.Player(int(i), every[i].skill.mmr, every[i].skill.income)
+          for i in scripts.indices_of(demonstrators.names, tier)]
+
+
+def rollout_config(demonstrators: Demonstrators, restart: bool) -> rollouts.RolloutConfig:
+  """Returns the sizes of the compiled program of a shard.
+
+  Args:
+    demonstrators: who plays.
+    restart: whether new games replace finished ones.
+  """
+  sizes = demonstrators.sizes
+  return rollouts.RolloutConfig(
+    games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
+    races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
+    maps=len(dm_environment.map_names(sizes.tier)), restart=restart,
+    chunk=max(sizes.games // CHUNKS, 1))
+
+
 @functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
 def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   """Returns the compiled program that plays the games of all pairings."""
-  sizes = demonstrators.sizes
-  game = game_config(sizes.tier, agent_config.preset(demonstrators.preset))
-  indices = scripts.indices_of(demonstrators.names, sizes.tier)
-  every = scripts.scripts_of(sizes.tier)
+  game = game_config(demonstrators.sizes.tier, agent_config.preset(demonstrators.preset))
+  players = players_of(demonstrators)
   return shards.make_shards(demonstrations.make_demonstrations(
-    skirmish.make_skirmish(**game._asdict()),
-    [demonstrations.Player(int(i), every[i].skill.mmr, every[i].skill.income) for i in indices],
-    demonstrations.pairings(len(indices)),
-    rollouts.RolloutConfig(
-      games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
-      races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
-      maps=len(dm_environment.map_names(sizes.tier)), chunk=max(sizes.games // CHUNKS, 1)),
+    skirmish.make_skirmish(**game._asdict()), players, demonstrations.pairings(len(players)),
+    rollout_config(demonstrators, restart=True),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
 

@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 from starleague import agent
-from starleague.actor import demonstrations as demonstrating
 from starleague.actor import rollouts, shards, students
 from starleague.agent import config as agent_config
 from starleague.agent import types
@@ -75,19 +74,12 @@ def check(demonstrators: Demonstrators) -> None:
 @functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
 def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   """Returns the compiled program that plays and labels a batch of games of each shard."""
-  sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  game = game_config(sizes.tier, config)
-  every = scripts.scripts_of(sizes.tier)
+  config = agent_config.preset(demonstrators.preset)
+  game = game_config(demonstrators.sizes.tier, config)
   return shards.make_shards(students.make_students(
     skirmish.make_skirmish(**game._asdict()), agent.make_policy(config),
-    [demonstrating.Player(int(i), every[i].skill.mmr, every[i].skill.income)
-     for i in scripts.indices_of(demonstrators.names, sizes.tier)],
-    students.pairings(len(demonstrators.names)),
-    rollouts.RolloutConfig(
-      games=sizes.games, inference_batch=sizes.inference_batch, iterations=sizes.iterations,
-      races=tuple(types.RACES.index(race) for race in dm_environment.playable(sizes.tier)),
-      maps=len(dm_environment.map_names(sizes.tier)), restart=False,
-      chunk=max(sizes.games // demonstrations.CHUNKS, 1)),
+    demonstrations.players_of(demonstrators), students.pairings(len(demonstrators.names)),
+    demonstrations.rollout_config(demonstrators, restart=False),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
 

@@ -151,6 +151,8 @@ def figures(folder: pathlib.Path) -> dict[str, float]:
 def curve_of(folder: pathlib.Path, tag: str) -> tuple[np.ndarray, np.ndarray]:
   """Returns training returns of the members over the steps of one, [N] each.
 
+  A member without finished training episodes has none; then N is 0.
+
   Args:
     folder: of the population.
     tag: "return/train/best" or "return/train/mean", of all members at each step.
@@ -158,6 +160,8 @@ def curve_of(folder: pathlib.Path, tag: str) -> tuple[np.ndarray, np.ndarray]:
   names = json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"]
   curves = [runs.curve_of(results.read(folder / name / results.FILE_NAME), "return/train")
             for name in names]
+  if any(not len(steps) for steps, _ in curves):
+    return np.zeros(0), np.zeros(0)
   steps = np.linspace(max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves),
                       _POINTS)
   values = np.stack([np.interp(steps, *curve) for curve in curves])

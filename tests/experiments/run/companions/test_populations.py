@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
-from starleague.common import progress
+from starleague.common import progress, results
 from starleague.common.errors import UserError
 from starleague.companions import registry
 from starleague.experiments.run.companions import populations, runs, system_flags
@@ -105,3 +106,26 @@ def kill_member(parent, number):
   for pid in map(int, found):
     if pid != parent:
       os.kill(pid, signal.SIGKILL)
+
+
+def test_a_curve_is_that_of_all_members(tmp_path):
+  """m0 has 1 at all of 10 to 30 steps, m1 rises from 0 at 10 steps to 4 at 30."""
+  (tmp_path / populations.RESULT).write_text('{"scores": {"m0": 1.0, "m1": 2.0}}')
+  for name, returns in (("m0", (1.0, 1.0)), ("m1", (0.0, 4.0))):
+    (tmp_path / name).mkdir()
+    results.append(tmp_path / name / results.FILE_NAME, [
+      row for update, (steps, value) in enumerate(zip((10.0, 30.0), returns, strict=True))
+      for row in (results.Row(update, update, "total/steps", steps),
+                  results.Row(update, update, "return/train", value))])
+  steps, best = populations.curve_of(tmp_path, "return/train/best")
+  _, mean = populations.curve_of(tmp_path, "return/train/mean")
+  assert (steps[0], steps[-1]) == (10.0, 30.0)
+  np.testing.assert_allclose(best, np.maximum(1.0, (steps - 10.0) / 5.0))
+  np.testing.assert_allclose(mean, (1.0 + (steps - 10.0) / 5.0) / 2.0)
+
+
+def test_a_member_without_finished_episodes_has_no_curve(tmp_path):
+  (tmp_path / populations.RESULT).write_text('{"scores": {"m0": 1.0}}')
+  (tmp_path / "m0").mkdir()
+  results.append(tmp_path / "m0" / results.FILE_NAME, [results.Row(1.0, 1, "total/steps", 10.0)])
+  assert [len(part) for part in populations.curve_of(tmp_path, "return/train/mean")] == [0, 0]

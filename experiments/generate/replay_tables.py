@@ -53,16 +53,20 @@ def read_links(folder: pathlib.Path, known: set[str]) -> dict[int, Links]:
     known: names of links.
 
   Raises:
-    GameDataError: the folder has no such files.
+    GameDataError: the folder has no such files, or one holds something else.
   """
   tables = {}
   for path in sorted(folder.glob(f"*{_SUFFIX}")):
-    with path.open(newline="") as file:
-      rows = [(int(row[0]), row[1]) for row in csv.reader(file) if row]
+    name = path.name.removesuffix(_SUFFIX)
+    try:
+      build = FIRST_LOTV if name == "base" else int(name)
+      with path.open(newline="") as file:
+        rows = [(int(row[0]), row[1]) for row in csv.reader(file) if row]
+    except (ValueError, IndexError, csv.Error) as error:
+      raise GameDataError(f"{path}: expected the lines LINK,NAME of a build, found: {error}"
+                          ) from error
     uses = collections.Counter(link for link, _ in rows)
-    build = path.name.removesuffix(_SUFFIX)
-    tables[FIRST_LOTV if build == "base" else int(build)] = {
-      link: name for link, name in rows if uses[link] == 1 and name in known}
+    tables[build] = {link: name for link, name in rows if uses[link] == 1 and name in known}
   if not tables:
     raise GameDataError(f"{folder}: expected files *{_SUFFIX}, found none; download the package "
                         "sc2reader and give its data/LotV")

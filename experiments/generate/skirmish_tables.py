@@ -17,6 +17,7 @@ from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.experiments.generate.vocabulary import read_tree, write_csv
 from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
 
 _STATISTICS = flags.DEFINE_string(
   "statistics", None, "data.json or data.json.xz of the technology tree.")
@@ -257,7 +258,7 @@ def upgrade_rows(tree: Mapping) -> list[list]:
 
 
 def main() -> None:
-  tree = read_tree(pathlib.Path(_STATISTICS.value or ""))
+  tree = read_tree(pathlib.Path(run_flags.given(_STATISTICS)))
   folder = pathlib.Path(_FOLDER.value)
   write_csv(folder / "units.csv", UNIT_COLUMNS, unit_rows(tree))
   write_csv(folder / "upgrades.csv", UPGRADE_COLUMNS, upgrade_rows(tree))

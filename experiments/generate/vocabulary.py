@@ -17,6 +17,7 @@ from absl import flags
 from starleague.common import files
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import entry
+from starleague.experiments.run.config import flags as run_flags
 
 _TECHTREE = flags.DEFINE_string(
   "techtree", None, "data.json or data.json.xz of the technology tree: its units' abilities say "
@@ -203,7 +204,7 @@ def read_tree(path: pathlib.Path) -> dict:
 
 def main() -> None:
   from starleague.environments.sc2 import protocol
-  techtree = read_tree(pathlib.Path(_TECHTREE.value or ""))
+  techtree = read_tree(pathlib.Path(run_flags.given(_TECHTREE)))
   actions, units, upgrades, buffs = protocol.tables()
   output = pathlib.Path(_OUTPUT.value)
   functions, aliases = function_rows(actions)

@@ -162,6 +162,15 @@ def test_wrong_config_files(run, tmp_path, text, parts):
   assert not run.started
 
 
+@pytest.mark.parametrize("group", ["environment", "actor"])
+def test_a_config_file_with_a_value_in_the_place_of_a_group_that_the_game_changes(
+    run, tmp_path, group):
+  (tmp_path / "my.py").write_text(VALID.replace("{}", f"{{'{group}': 3}}"))
+  assert_one_line(run("train", "--config=my.py", "--config.environment.name=sc2"),
+                  f"'{group}' is a group of keys, found 3")
+  assert not run.started
+
+
 @pytest.mark.parametrize("data", [bytes(range(256)), b"\xff\xfe" + 100 * b"\x00\xd8"])
 def test_a_binary_config_file_raises(run, tmp_path, data):
   (tmp_path / "my.py").write_bytes(data)

@@ -151,7 +151,7 @@ class MatchRunner:
       path = z_source.library_path(run.config, run.path)
       if run.seed == seed and path is not None:
         return z_source.from_library(self._parts, run.config, path)
-    return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
+    return self._unconditional
 
 
 def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],

@@ -111,15 +111,17 @@ def load_file(path: str | os.PathLike, init: str | None = None,
     values = config.to_dict()
   except Exception as error:  # references between keys may fail to resolve
     raise settings.SettingsError(f"{where}: {type(error).__name__}: {one_line(error)}") from error
-  if entry is not None and values.get("environment", {}).get("name") != entry.name:
+  group = values.get("environment")
+  named = group.get("name") if isinstance(group, Mapping) else None
+  if entry is not None and named != entry.name:
     _update(values, entry.changes)
   return values
 
 
 def _update(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
-  """Changes nested values."""
+  """Changes nested values; a value in the place of a group stays: `settings.complete` refuses it."""
   for key, value in changes.items():
-    if isinstance(value, Mapping):
-      _update(values.setdefault(key, {}), value)
-    else:
+    if not isinstance(value, Mapping):
       values[key] = value
+    elif isinstance(group := values.setdefault(key, {}), dict):
+      _update(group, value)

@@ -34,6 +34,16 @@ def test_lists_of_products_are_left_out(tmp_path):
     replay_tables.read_links(tmp_path / "none", set())
 
 
+@pytest.mark.parametrize("name, text", [
+  ("new_abilities.csv", "1,move\n"), ("base_abilities.csv", "move,1\n"),
+  ("base_abilities.csv", "1\n"), ("base_abilities.csv", '1,"' + 200_000 * "a" + '"\n')])
+def test_a_file_that_is_no_list_of_links_is_named(tmp_path, name, text):
+  (tmp_path / name).write_text(text)
+  with pytest.raises(replay_tables.GameDataError, match=(
+      f"^{tmp_path / name}: expected the lines LINK,NAME of a build, found: ")):
+    replay_tables.read_links(tmp_path, {"move"})
+
+
 def test_game_data_that_is_none(tmp_path):
   (tmp_path / "a.pb").write_bytes(b"\xff\xff")
   with pytest.raises(replay_tables.GameDataError, match="expected a serialised ResponseData"):

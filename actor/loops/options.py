@@ -32,7 +32,8 @@ class ActorOptions:
     parameter_interval_s: between two looks for newer parameters.
     timeout_s: of waits for the learner and the data server.
     self_play: share of games against the current agent.
-    uniform: share of the other games that is split evenly between the scripted players.
+    uniform: share of the other games that is split evenly between the scripted players, and as
+      large a share of their games between the agent's races.
     matchmaking: weighting of scripted players; see `starleague.league.pfsp`.
     race_matchmaking: weighting of the agent's races against each scripted player, as `matchmaking`.
     draw_reward: reward of a draw, in [-1, 1].

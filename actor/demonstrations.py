@@ -93,7 +93,7 @@ def initial_plan(games: int, max_selected: int) -> Plan:
 
 
 def act(setup: Setup, key: jax.Array, game: Any, action: types.Action, pairing: jax.Array,
-        decides: jax.Array) -> types.Action:
+        decides: types.Array) -> types.Action:
   """Returns the actions of scripted players that decide; the others keep theirs.
 
   Args:

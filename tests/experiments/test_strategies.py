@@ -10,7 +10,8 @@ WORDS = ("--run_dir=run", "--dataset=data")
 
 
 @pytest.mark.parametrize("words, message", [
-  (["--match_games=3"], "--match_games must be even (half from each side) and at least 2, found 3."),
+  (["--match_games=3"],
+   "--match_games must be even (half from each side) and at least 2, found 3."),
   (["--strategies=rush"], "--strategies: expected two or more different names, found rush"),
   (["--strategies=rush,rush"], "two or more different names, found rush,rush"),
   (["--mirror_race=zerg"], "--mirror_race: expected one of terran, those of the run's games, found "

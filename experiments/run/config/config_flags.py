@@ -119,7 +119,7 @@ def load_file(path: str | os.PathLike, init: str | None = None,
 
 
 def _update(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
-  """Changes nested values; a value in the place of a group stays: `settings.complete` refuses it."""
+  """Changes nested values; one in the place of a group stays, as `settings.complete` refuses it."""
   for key, value in changes.items():
     if not isinstance(value, Mapping):
       values[key] = value

@@ -1,9 +1,10 @@
 """A Ray cluster as the place of a run's processes.
 
 Each program runs in a seat, a Ray actor on a node that has the resources that the program needs.
-Ray places the seats; `process_runner.Runner` restarts what dies, as on one machine. A seat has the name
-of its process in the namespace `starleague-RUN`. All nodes need this package. Those of learners and
-servers need the run's directory under the same path; actors and evaluators of a league do not.
+Ray places the seats; `process_runner.Runner` restarts what dies, as on one machine. A seat has the
+name of its process in the namespace `starleague-RUN`. All nodes need this package. Those of
+learners and servers need the run's directory under the same path; actors and evaluators of a league
+do not.
 """
 
 import contextlib

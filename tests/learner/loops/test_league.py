@@ -150,7 +150,9 @@ def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monke
   monkeypatch.setattr(league.reinforcement_setup, "compile_ahead", lambda *arguments: None)
   monkeypatch.setattr(league.stopping, "end_at_once", lambda: None)
   monkeypatch.setattr(league.stopping, "stop_event", threading.Event)
-  client = SimpleNamespace(close=lambda: log.append("client"), players=list)
+  client = SimpleNamespace(
+    close=lambda: log.append("client"),
+    players=lambda: [SimpleNamespace(name=name, learns=True, kind="main") for name in "ab"])
   process = SimpleNamespace(run_dir=tmp_path)
   assert league.learn(None, reinforcement_options(), process, client, ["a", "b"])
   assert log == ["turns", "ended a", "ended b", "closed b", "closed a", "saved a", "saved b",

@@ -19,6 +19,11 @@ RACE_DECAY = 0.99  # of the counts of a race and an opponent, at each of their g
 WINDOW_S = 60.0  # window of the win rates shown while training
 
 
+def _shares(scores: np.ndarray, weighting: str, uniform: float) -> np.ndarray:
+  """Returns the weighted shares of [N] scores, of which `uniform` is split evenly: [N]."""
+  return uniform / len(scores) + (1.0 - uniform) * league.pfsp(scores, weighting)
+
+
 def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
                            uniform: float) -> np.ndarray:
   """Returns the probability of each opponent of the next game.
@@ -32,7 +37,7 @@ def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: s
   Returns:
     [1 + scripted players] float32: self-play, then each scripted player.
   """
-  scripted = uniform / len(win_rates) + (1.0 - uniform) * league.pfsp(win_rates, weighting)
+  scripted = _shares(win_rates, weighting, uniform)
   return np.concatenate([[self_play], (1.0 - self_play) * scripted]).astype(np.float32)
 
 
@@ -93,10 +98,8 @@ class RaceScores:
       [1 + opponents, races] float32; row 0 is self-play, with equal probabilities.
     """
     races = len(self._races)
-    weighted = np.stack([np.full(races, 1 / races),
-                         *(league.pfsp(row, weighting) for row in self.scores)])
-    weighted[1:] = uniform / races + (1 - uniform) * weighted[1:]
-    return weighted.astype(np.float32)
+    return np.stack([np.full(races, 1 / races), *(
+      _shares(row, weighting, uniform) for row in self.scores)]).astype(np.float32)
 
 
 class Reporter:

@@ -93,8 +93,8 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
   if conditioning.race_probabilities is not None:
     logits = jnp.log(jnp.asarray(conditioning.race_probabilities))[opponents]
-    home = jax.random.categorical(jax.random.fold_in(keys[2], 1), logits)
-    race = race.at[:, 0].set(races[home])
+    pair = jax.random.categorical(jax.random.fold_in(keys[2], 1), logits.reshape(games, -1))
+    race = races[jnp.stack(jnp.divmod(pair, len(races)), axis=1)]
   if conditioning.races is not None:
     fixed = jnp.asarray(conditioning.races)[opponents]
     race = jnp.where(fixed < 0, race, fixed)

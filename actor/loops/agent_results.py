@@ -1,5 +1,6 @@
-"""Results of one agent's games: opponents and races by their scores, scores while it trains."""
+"""Results of one agent's games: opponents and match-ups by their scores, scores in training."""
 
+import math
 import pathlib
 import time
 import uuid
@@ -15,7 +16,7 @@ from starleague.actor.parts import Parts
 from starleague.common import results, run_files
 from starleague.league import payoff
 
-RACE_DECAY = 0.99  # of the counts of a race and an opponent, at each of their games
+RACE_DECAY = 0.99  # of the counts of a match-up and an opponent, at each of their games
 WINDOW_S = 60.0  # window of the win rates shown while training
 
 
@@ -55,7 +56,7 @@ def game_results(batch: rollouts.Results, names: Sequence[str],
 
 
 class RaceScores:
-  """Scores of a race against a scripted player, over about the last hundred of their games.
+  """Scores of a match-up against a scripted player, over about the last hundred of its games.
 
   An actor keeps them to itself: a restarted one begins with equal scores.
   """
@@ -64,42 +65,44 @@ class RaceScores:
     """Starts without games.
 
     Args:
-      races: of the agent, indices of types.RACES.
+      races: of both players, indices of types.RACES.
       opponents: number of scripted players.
     """
     self._races = np.asarray(races)
-    self._games = np.zeros((opponents, len(races)))
-    self._won = np.zeros((opponents, len(races)))  # a draw is half a win
+    self._games = np.zeros((opponents, len(races), len(races)))
+    self._won = np.zeros((opponents, len(races), len(races)))  # a draw is half a win
 
   def add(self, batch: rollouts.Results) -> None:
     """Counts finished games against scripted players; those in self-play are left out."""
     scripted = np.asarray(batch.over) & (np.asarray(batch.opponent) > rollouts.SELF_PLAY)
-    homes = np.asarray(batch.race)[scripted][:, 0]
+    pairs = np.asarray(batch.race)[scripted]
     scores = (1 + np.sign(np.asarray(batch.reward)[scripted][:, 0])) / 2
-    for opponent, home, score in zip(
-        np.asarray(batch.opponent)[scripted] - 1, homes, scores, strict=True):
-      cell = opponent, int(np.flatnonzero(self._races == home)[0])
+    for opponent, pair, score in zip(
+        np.asarray(batch.opponent)[scripted] - 1, pairs, scores, strict=True):
+      cell = opponent, *(int(np.flatnonzero(self._races == race)[0]) for race in pair)
       self._games[cell] = RACE_DECAY * self._games[cell] + 1
       self._won[cell] = RACE_DECAY * self._won[cell] + score
 
   @property
   def scores(self) -> np.ndarray:
-    """[opponents, races] float64 in (0, 1); one win and one loss are added to each."""
+    """[opponents, R, R] float64 in (0, 1), agent's race first; one win, one loss are added."""
     return (self._won + 1) / (self._games + 2)
 
   def probabilities(self, weighting: str, uniform: float) -> np.ndarray:
-    """Returns the probability of each race of the agent, by its opponent.
+    """Returns the probability of each match-up, by the agent's opponent.
 
     Args:
-      weighting: of a race by its score; see `starleague.league.pfsp`.
-      uniform: share that is split evenly between the races.
+      weighting: of a match-up by its score; see `starleague.league.pfsp`.
+      uniform: share that is split evenly between the match-ups.
 
     Returns:
-      [1 + opponents, races] float32; row 0 is self-play, with equal probabilities.
+      [1 + opponents, R, R] float32, agent's race first; row 0 is self-play, with equal
+      probabilities.
     """
-    races = len(self._races)
-    return np.stack([np.full(races, 1 / races), *(
-      _shares(row, weighting, uniform) for row in self.scores)]).astype(np.float32)
+    pairs = (len(self._races), len(self._races))
+    return np.stack([np.full(pairs, 1 / math.prod(pairs)), *(
+      _shares(scores.ravel(), weighting, uniform).reshape(pairs)
+      for scores in self.scores)]).astype(np.float32)
 
 
 class Reporter:
@@ -130,13 +133,13 @@ class Reporter:
                                   options.self_play, options.matchmaking, options.uniform)
 
   def race_probabilities(self, options: ActorOptions) -> np.ndarray:
-    """Returns the probability of each of the agent's races by its opponent.
+    """Returns the probability of each match-up by the agent's opponent.
 
     Args:
       options: of the actor.
 
     Returns:
-      [1 + scripted players, races] float32.
+      [1 + scripted players, R, R] float32; see `RaceScores.probabilities`.
     """
     return self._races.probabilities(options.race_matchmaking, options.uniform)
 

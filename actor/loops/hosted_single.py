@@ -44,8 +44,8 @@ class SingleMatches:
     index = self._rng.choice(len(probabilities), p=probabilities / probabilities.sum())
     bot = "" if index == rollouts.SELF_PLAY else self._parts.opponents[index - 1]
     weights = self._reporter.race_probabilities(self._options)[index].astype(np.float64)
-    races = (self._rng.choice(self._parts.races, p=weights / weights.sum()),
-             self._rng.choice(self._parts.races))
+    pair = self._rng.choice(weights.size, p=weights.ravel() / weights.sum())
+    races = [self._parts.races[i] for i in divmod(pair, len(self._parts.races))]
     return hosted_games.draw_request(self._parts, self._rng, bot, self.conditioning, races)
 
   def newest(self) -> Mapping[int, Any]:

@@ -33,9 +33,9 @@ class ActorOptions:
     timeout_s: of waits for the learner and the data server.
     self_play: share of games against the current agent.
     uniform: share of the other games that is split evenly between the scripted players, and as
-      large a share of their games between the agent's races.
+      large a share of their games between the match-ups of races.
     matchmaking: weighting of scripted players; see `starleague.league.pfsp`.
-    race_matchmaking: weighting of the agent's races against each scripted player, as `matchmaking`.
+    race_matchmaking: weighting of the match-ups against each scripted player, as `matchmaking`.
     draw_reward: reward of a draw, in [-1, 1].
     demonstrators: indices of opponents whose won games give z, where no library does.
     active: [4] float32, probability that each pseudo-reward is active in a game; see

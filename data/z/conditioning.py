@@ -30,8 +30,8 @@ class Conditioning(NamedTuple):
   mmr: types.Array  # [] int16, of both players; [2]: of each
   # [M, 2] int32: race of each player by opponent index, of types.RACES; -1, None: drawn.
   races: types.Array | None = None
-  # [M, races of the program] float32: probability of each race of the first player by opponent
-  # index, where `races` leaves it open; None: equal ones.
+  # [M, R, R] float32: probability of the match-up of each race of the program against each, by
+  # opponent index, where `races` leaves them open; None: equal ones.
   race_probabilities: types.Array | None = None
   # [M, 2] int32: percent of its loads that each player is paid, by opponent index; None: 100.
   income: types.Array | None = None

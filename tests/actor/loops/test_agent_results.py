@@ -1,4 +1,4 @@
-"""Results of one agent's games: opponents by win rates, scores of races, counted games."""
+"""Results of one agent's games: opponents by win rates, scores of match-ups, counted games."""
 
 import numpy as np
 import pytest
@@ -42,17 +42,25 @@ def scores() -> agent_results.RaceScores:
   return agent_results.RaceScores((TERRAN, ZERG), opponents=2)
 
 
-def test_without_games_races_are_drawn_equally():
-  np.testing.assert_array_equal(scores().scores, np.full((2, 2), 0.5))
-  np.testing.assert_allclose(scores().probabilities("variance", 0.2), np.full((3, 2), 0.5))
+def in_races(batch, pairs):
+  """Returns results with the races of both players, a pair for each game."""
+  return batch._replace(race=np.array([pairs]))
+
+
+def test_without_games_match_ups_are_drawn_equally():
+  np.testing.assert_array_equal(scores().scores, np.full((2, 2, 2), 0.5))
+  np.testing.assert_allclose(scores().probabilities("variance", 0.2), np.full((3, 2, 2), 0.25))
 
 
 def test_finished_games_against_scripted_players_count():
   found = scores()
-  found.add(results([rollouts.SELF_PLAY, 2, 2, 2, 1], [-1, 1, 1, 0, -1],
-                    over=[True, True, True, True, False]))
-  # Zerg against the second player, with decay: games 1, 1.99, 2.9701, won 1, 1.99, 2.4701.
-  np.testing.assert_allclose(found.scores, [[0.5, 0.5], [0.5, 3.4701 / 4.9701]], rtol=1e-12)
+  batch = results([rollouts.SELF_PLAY, 2, 2, 2, 2, 1], [-1, 1, 1, 0, -1, -1],
+                  over=[True, True, True, True, True, False])
+  found.add(in_races(batch, [(ZERG, TERRAN)] * 4 + [(TERRAN, ZERG)] * 2))
+  # Zerg against Terran and the second player, with decay: games 1, 1.99, 2.9701, won 1, 1.99,
+  # 2.4701. Terran against Zerg: one lost game.
+  np.testing.assert_allclose(
+    found.scores, [[[0.5, 0.5], [0.5, 0.5]], [[0.5, 1 / 3], [3.4701 / 4.9701, 0.5]]], rtol=1e-12)
 
 
 def test_old_games_fade():
@@ -62,19 +70,19 @@ def test_old_games_fade():
   for _ in range(40):
     found.add(results([1] * 25, [1] * 25))
   # 1,000 games, of which 100 are remembered: the counts are those of the wins alone.
-  np.testing.assert_allclose(found.scores[0, 1], 101 / 102, atol=1e-4)
+  np.testing.assert_allclose(found.scores[0, 1, 1], 101 / 102, atol=1e-4)
 
 
 @pytest.mark.parametrize("weighting, uniform, expected", [
-  ("uniform", 0.3, [0.5, 0.5]),
-  # Terran 1/2, Zerg (0 + 1) / (1 + 2) = 1/3: variances 1/4 and 2/9, of 17/36 in sum.
-  ("variance", 0.0, [9 / 17, 8 / 17]),
-  ("variance", 1.0, [0.5, 0.5]),
+  ("uniform", 0.3, [[0.25, 0.25], [0.25, 0.25]]),
+  # Zerg against Terran (0 + 1) / (1 + 2) = 1/3, others 1/2: variances 2/9 and 1/4, in sum 35/36.
+  ("variance", 0.0, [[9 / 35, 9 / 35], [8 / 35, 9 / 35]]),
+  ("variance", 1.0, [[0.25, 0.25], [0.25, 0.25]]),
 ])
-def test_races_are_drawn_by_their_scores(weighting, uniform, expected):
+def test_match_ups_are_drawn_by_their_scores(weighting, uniform, expected):
   found = scores()
-  found.add(results([1], [-1]))
+  found.add(in_races(results([1], [-1]), [(ZERG, TERRAN)]))
   probabilities = found.probabilities(weighting, uniform)
   np.testing.assert_allclose(probabilities[1], expected, rtol=1e-6)
-  np.testing.assert_allclose(probabilities[[0, 2]], np.full((2, 2), 0.5))
+  np.testing.assert_allclose(probabilities[[0, 2]], np.full((2, 2, 2), 0.25))
   assert probabilities.dtype == np.float32

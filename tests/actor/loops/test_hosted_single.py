@@ -51,14 +51,15 @@ def test_opponents_are_drawn_by_their_probabilities(matches, monkeypatch):
   assert {request.recorded for request in requests} == {(True, True)}
 
 
-def test_the_agents_race_is_drawn_by_its_opponent(matches, monkeypatch):
+def test_the_match_up_is_drawn_by_the_opponent(matches, monkeypatch):
   monkeypatch.setattr(matches, "_parts", matches._parts._replace(races=(1, 2)))
   monkeypatch.setattr(agent_results.Reporter, "race_probabilities", lambda self, options: np.array(
-    [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]], np.float32))
+    [[[0.25] * 2] * 2, [[0, 0], [1, 0]], [[0.5, 0.5], [0, 0]]], np.float32))
   requests = [matches.next_request() for _ in range(100)]
-  drawn = {name: {r.races[0] for r in requests if r.opponent == name}
+  drawn = {name: {r.races for r in requests if r.opponent == name}
            for name in ("", "terran:easy", "zerg:hard")}
-  assert drawn == {"": {1, 2}, "terran:easy": {2}, "zerg:hard": {1}}
+  assert drawn == {"": {(1, 1), (1, 2), (2, 1), (2, 2)}, "terran:easy": {(2, 1)},
+                   "zerg:hard": {(1, 1), (1, 2)}}
 
 
 def test_weights_are_given_once_and_games_reported(matches, tmp_path):

@@ -144,7 +144,7 @@ def count(results: rollouts.Results) -> dict[int, Counts]:
   """Returns the results of player 0 by index of the scripted player.
 
   Args:
-    results: of games [...], as from `play`.
+    results: of games [N], as from `play`.
   """
   found = {}
   for opponent in np.unique(results.opponent):
@@ -153,8 +153,19 @@ def count(results: rollouts.Results) -> dict[int, Counts]:
   return found
 
 
-def evaluate(evaluator: Evaluator, params: Any, key: jax.Array, conditioning: Conditioning,
-             max_calls: int = 10_000,
-             on_games: Callable[[int], object] | None = None) -> dict[int, Counts]:
-  """Plays every game to its end and counts each once; see `play` and `count`."""
-  return count(play(evaluator, params, key, conditioning, max_calls, on_games))
+def count_by_name(results: rollouts.Results, opponents: Sequence[str]) -> dict[str, Counts]:
+  """Returns the results of player 0 by name of the scripted player; see `count`."""
+  return {opponents[index]: counts for index, counts in count(results).items()}
+
+
+def match_ups(results: rollouts.Results) -> dict[tuple[int, int], rollouts.Results]:
+  """Returns the games of each match-up: races of player 0 and player 1, indices of types.RACES.
+
+  Args:
+    results: of games [N], as from `play`.
+  """
+  found = {}
+  for home, away in np.unique(results.race, axis=0):
+    chosen = np.flatnonzero((results.race == (home, away)).all(axis=1))
+    found[int(home), int(away)] = jax.tree.map(lambda x, chosen=chosen: x[chosen], results)
+  return found

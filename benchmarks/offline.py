@@ -72,7 +72,7 @@ def play(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         clone = None if run == CLONE else folder / CLONE
         params = learn(config_of(arguments, run, seed, clone), folder / run, dataset)
         row = {"size": size, "seed": seed, "method": run, "seconds": time.time() - begun,
-               "counts": evaluate(params)}
+               "counts": evaluation.count_by_name(evaluate(params), OPPONENTS)}
         print(json.dumps(row), flush=True)
         found.append(row)
         with files.replacing(file) as written:

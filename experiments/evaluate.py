@@ -2,13 +2,15 @@
 
   python -m starleague.experiments.evaluate --run_dir runs/mini
   python -m starleague.experiments.evaluate --run_dir runs/small --races zerg,random
+  python -m starleague.experiments.evaluate --run_dir runs/small --games 900 --each_match_up
   python -m starleague.experiments.evaluate --run_dir runs/small --opponents L9,L10
   python -m starleague.experiments.evaluate --run_dir runs/imitator --agents imitation
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
 trained agent and `initial` for the weights that reinforcement learning started from. --races names
-the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`.
+the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
+--each_match_up the results of each match-up of races in these games follow: `eval_zerg_terran`.
 --opponents may name any scripted player of the run's tier, also those that cheat. --agents chooses
 the weights; the KIND of the run's imitator is `imitation`. The temperatures of training are
 multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is written
@@ -33,6 +35,8 @@ for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
 _AGENTS = flags.DEFINE_list(
   "agents", [run_flags.INITIAL, run_flags.TRAINED],
   f"Weights of the run that play: some of {', '.join(run_flags.AGENTS)}.")
+_EACH_MATCH_UP = flags.DEFINE_boolean(
+  "each_match_up", False, "Also the results of each match-up of races in the games.")
 
 
 def main() -> None:
@@ -49,7 +53,8 @@ def main() -> None:
     origin = time.time() - results.last_seconds(path)
   for found in evaluating.evaluate_run(
       registry.game_of(config).engine.make_evaluation, parts, run_dir,
-      range(len(parts.opponents)), games, run_flags.SEED.value, races, _AGENTS.value):
+      range(len(parts.opponents)), games, run_flags.SEED.value, races, _AGENTS.value,
+      _EACH_MATCH_UP.value):
     results.append(path, evaluating.result_rows(
       found.counts, found.kind, time.time() - origin, found.update))
     for name, counts in found.counts.items():

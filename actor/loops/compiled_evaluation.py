@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from starleague.actor import evaluation
+from starleague.actor import evaluation, rollouts
 from starleague.actor.loops.programs import compiled_games
 from starleague.actor.parts import Parts
 from starleague.data.z.conditioning import unconditional
@@ -18,8 +18,8 @@ class Evaluation(Protocol):
   """Plays the games of an agent."""
 
   def __call__(self, params: Any, on_games: Callable[[int], object] | None = None,
-               ) -> dict[str, evaluation.Counts]:
-    """Returns the counts of weights by opponent; `on_games` is called with the finished games."""
+               ) -> rollouts.Results:
+    """Returns the results of N games [N, ...]; `on_games` is called with the finished games."""
 
 
 def make_evaluator(parts: Parts, opponents: Sequence[int], games: int) -> evaluation.Evaluator:
@@ -58,10 +58,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
     conditioning = conditioning._replace(
       races=np.tile(np.array(races, np.int32), (1 + len(parts.opponents), 1)))
 
-  def play(params: Any, on_games: Callable[[int], object] | None = None,
-           ) -> dict[str, evaluation.Counts]:
-    found = evaluation.evaluate(
-      evaluator, params, jax.random.key(seed), conditioning, on_games=on_games)
-    return {parts.opponents[i]: counts for i, counts in found.items()}
+  def play(params: Any, on_games: Callable[[int], object] | None = None) -> rollouts.Results:
+    return evaluation.play(evaluator, params, jax.random.key(seed), conditioning, on_games=on_games)
 
   return play

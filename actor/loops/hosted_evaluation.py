@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from starleague.actor import evaluation, game_processes
+from starleague.actor import game_processes, rollouts
 from starleague.actor.games import GameRequest
 from starleague.actor.loops import hosted_games
 from starleague.actor.loops.compiled_evaluation import DRAWN, Evaluation
@@ -30,8 +30,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
   """
   own = None if races == DRAWN else races
 
-  def play(params: Any, on_games: Callable[[int], object] | None = None,
-           ) -> dict[str, evaluation.Counts]:
+  def play(params: Any, on_games: Callable[[int], object] | None = None) -> rollouts.Results:
     rng = np.random.default_rng(seed)
     conditioning = unconditional(len(parts.maps), parts.mmr)
     waiting = collections.deque(
@@ -57,7 +56,9 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
           on_games(len(found))
     finally:
       hosting.close()
-    counts = evaluation.count(hosted_games.results_of(parts, found))
-    return {parts.opponents[i]: each for i, each in counts.items()}
+    played = jax.tree.map(lambda x: x[0], hosted_games.results_of(parts, found))
+    bot_race = hosted_games.hosted_games(parts).bot_race
+    played.race[:, 1] = [bot_race(ended.request.opponent) for ended in found]
+    return played
 
   return play

@@ -136,7 +136,8 @@ def results_of(parts: Parts, finished: list[game_processes.Finished]) -> rollout
   opponents = [
     parts.opponents.index(request.opponent) + 1 if request.opponent else rollouts.SELF_PLAY
     for request, _ in counted]
-  none = types.zeros(types.statistics_spec())
+  none = jax.tree.map(
+    lambda x: np.zeros((1, len(counted), 2, *x.shape), x.dtype), types.statistics_spec())
 
   def of_players(values: list[tuple[float, float]], dtype: type) -> np.ndarray:
     return np.array(values, dtype).reshape(1, len(counted), 2)  # also without games

@@ -13,6 +13,7 @@ import time
 import ml_collections
 from absl import flags
 
+from starleague.actor import evaluation
 from starleague.agent import pretrained
 from starleague.common import provenance
 from starleague.common.errors import UserError
@@ -72,8 +73,9 @@ def main() -> None:
   params, updates = saved_agents.load(parts, run_dir, _AGENT.value)
   play = registry.game_of(config).engine.make_evaluation(
     parts, range(len(parts.opponents)), games, run_flags.SEED.value)
+  counts = evaluation.count_by_name(play(params), parts.opponents)
   scores = tuple(pretrained.Score(name, *evaluating.score_of(found))
-                 for name, found in play(params).items())
+                 for name, found in counts.items())
   date = time.strftime("%Y-%m-%d", time.gmtime(run_dir.stat().st_mtime))
   path = pretrained.save_pretrained(pretrained.Pretrained(
     parts.config, params, pretrained.Origin(

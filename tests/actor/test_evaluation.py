@@ -14,7 +14,8 @@ from tests.actor.clockwork import clockwork, counting_policy, scripted
 def test_every_game_is_counted_once():
   evaluator = evaluation.make_evaluator(
     clockwork(), counting_policy(), scripted, opponents=(0, 1), games=4, inference_batch=8)
-  scores = evaluation.evaluate(evaluator, jnp.ones(()), jax.random.key(2), unconditional(1, 6200))
+  scores = evaluation.count(
+    evaluation.play(evaluator, jnp.ones(()), jax.random.key(2), unconditional(1, 6200)))
   assert scores == {0: evaluation.Counts(4, 0, 0), 1: evaluation.Counts(4, 0, 0)}
   assert scores[0].games == 4
 
@@ -47,5 +48,20 @@ def test_games_are_counted_by_scripted_player():
     return jax.tree.map(lambda x: None, rollouts.Results(*[None] * 8))._replace(
       opponent=np.array(opponent), reward=np.array(reward)[:, None] * [1, -1])
 
-  found = evaluation.count(results([1, 3, 1, 3, 3], [1.0, -1.0, 0.0, -1.0, 1.0]))
-  assert found == {0: evaluation.Counts(1, 1, 0), 2: evaluation.Counts(1, 0, 2)}
+  games = results([1, 3, 1, 3, 3], [1.0, -1.0, 0.0, -1.0, 1.0])
+  assert evaluation.count(games) == {0: evaluation.Counts(1, 1, 0), 2: evaluation.Counts(1, 0, 2)}
+  assert evaluation.count_by_name(games, ("L1", "L2", "L3")) == {
+    "L1": evaluation.Counts(1, 1, 0), "L3": evaluation.Counts(1, 0, 2)}
+
+
+def test_match_ups_split_the_games_by_the_races_of_both_players():
+  games = rollouts.Results(
+    over=np.ones(5, bool), opponent=np.array([1, 2, 2, 1, 1]),
+    reward=np.array([1.0, -1.0, 0.0, 1.0, -1.0])[:, None] * [1, -1], executed=(), z=(),
+    race=np.array([[1, 2], [1, 2], [3, 3], [1, 2], [2, 1]]), side=np.zeros((5, 2), int),
+    map_index=np.arange(5))
+  found = evaluation.match_ups(games)
+  assert {pair: evaluation.count(each) for pair, each in found.items()} == {
+    (1, 2): {0: evaluation.Counts(2, 0, 0), 1: evaluation.Counts(0, 0, 1)},
+    (2, 1): {0: evaluation.Counts(0, 0, 1)}, (3, 3): {1: evaluation.Counts(0, 1, 0)}}
+  np.testing.assert_array_equal(found[1, 2].map_index, [0, 1, 3])

@@ -90,8 +90,8 @@ def race_indices(names: Sequence[str], parts: Parts) -> tuple[int, int]:
 
 def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib.Path,
                  opponents: Sequence[int], games: int, seed: int,
-                 races: tuple[int, int] = DRAWN,
-                 agents: Sequence[str] = (INITIAL, TRAINED)) -> Iterator[Evaluated]:
+                 races: tuple[int, int] = DRAWN, agents: Sequence[str] = (INITIAL, TRAINED),
+                 each_match_up: bool = False) -> Iterator[Evaluated]:
   """Plays the games of a run's weights, one after the other; writes the progress.
 
   Args:
@@ -103,6 +103,7 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     seed: of the games.
     races: of the agent and of its opponents; see `race_indices`.
     agents: which weights play: some of `flags.AGENTS`.
+    each_match_up: the results of each match-up of races follow those of all games.
 
   Raises:
     CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
@@ -120,9 +121,17 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     params = checkpoints.load_params(path, parts.config)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)
-    named = [RANDOM if race < 0 else types.RACES[race] for race in races]
-    yield Evaluated(kind if races == DRAWN else "_".join([kind, *named]), update,
-                    play(params, report))
+    games_of = play(params, report)
+    whole = kind if races == DRAWN else _kind_of(kind, races)
+    yield Evaluated(whole, update, evaluation.count_by_name(games_of, parts.opponents))
+    for pair, found in evaluation.match_ups(games_of).items() if each_match_up else ():
+      if pair != races:
+        yield Evaluated(_kind_of(kind, pair), update,
+                        evaluation.count_by_name(found, parts.opponents))
+
+
+def _kind_of(kind: str, races: tuple[int, int]) -> str:
+  return "_".join([kind, *(RANDOM if race < 0 else types.RACES[race] for race in races)])
 
 
 def _reporter(run_dir: pathlib.Path, before: int, total: int,

@@ -13,7 +13,8 @@ def test_games_are_counted_by_the_names_of_their_opponents():
   play = compiled_evaluation.make_evaluation(PARTS, [1], 4, seed=3)
   finished = []
   # Player 0 wins all games of the clockwork, from both sides.
-  assert play(np.float32(1), finished.append) == {"slower": evaluation.Counts(4, 0, 0)}
+  found = evaluation.count_by_name(play(np.float32(1), finished.append), PARTS.opponents)
+  assert found == {"slower": evaluation.Counts(4, 0, 0)}
   assert finished[-1] == 4 and (np.diff(finished) >= 0).all()
 
 
@@ -43,11 +44,10 @@ def test_hosted_games_are_refused():
 def test_opponents_that_cheat_are_paid_more(monkeypatch, incomes, expected):
   seen = []
 
-  def evaluate(evaluator, params, key, conditioning, on_games):
+  def play(evaluator, params, key, conditioning, on_games):
     seen.append(conditioning.income)
-    return {}
 
-  monkeypatch.setattr(evaluation, "evaluate", evaluate)
+  monkeypatch.setattr(evaluation, "play", play)
   parts = PARTS._replace(compiled=PARTS.compiled._replace(incomes=incomes))
   compiled_evaluation.make_evaluation(parts, [0], 2, seed=3)(np.float32(1))
   assert (None if seen[0] is None else seen[0].tolist()) == expected
@@ -56,17 +56,8 @@ def test_opponents_that_cheat_are_paid_more(monkeypatch, incomes, expected):
 @pytest.mark.parametrize("races, agents, opponents", [
   ((2, -1), {2}, {1, 2, 3}), ((-1, 3), {1, 2, 3}, {3}), ((3, 1), {3}, {1}),
   (compiled_evaluation.DRAWN, {1, 2, 3}, {1, 2, 3})])
-def test_races_are_fixed_or_drawn(monkeypatch, races, agents, opponents):
-  seen = []
-
-  def evaluate(evaluator, params, key, conditioning, on_games):
-    found = evaluation.play(evaluator, params, key, conditioning, on_games=on_games)
-    seen.append(found.race)
-    return evaluation.count(found)
-
-  monkeypatch.setattr(evaluation, "evaluate", evaluate)
+def test_races_are_fixed_or_drawn(races, agents, opponents):
   parts = PARTS._replace(races=(1, 2, 3))
-  play = compiled_evaluation.make_evaluation(parts, [0, 1], 12, seed=3, races=races)
-  games = {name: counts.games for name, counts in play(np.float32(1)).items()}
-  assert games == dict.fromkeys(PARTS.opponents, 12)
-  assert [set(column) for column in seen[0].T] == [agents, opponents]
+  found = compiled_evaluation.make_evaluation(parts, [0, 1], 12, seed=3, races=races)(np.float32(1))
+  assert {i: counts.games for i, counts in evaluation.count(found).items()} == {0: 12, 1: 12}
+  assert [set(column) for column in found.race.T] == [agents, opponents]

@@ -4,6 +4,7 @@ import types as modules
 
 import numpy as np
 
+from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
 from starleague.actor.game_processes import Finished
 from starleague.actor.games import Report
@@ -52,8 +53,10 @@ class Hosting:
 def test_every_game_is_counted_once_and_void_ones_are_played_again(monkeypatch):
   monkeypatch.setattr(hosted_games, "Hosting", Hosting)
   finished = []
-  counts = hosted_evaluation.make_evaluation(PARTS, [0, 2], 4, seed=1)({}, finished.append)
-  assert counts == {"zerg:easy": Counts(2, 0, 2), "zerg:hard": Counts(0, 4, 0)}
+  found = hosted_evaluation.make_evaluation(PARTS, [0, 2], 4, seed=1)({}, finished.append)
+  assert evaluation.count_by_name(found, PARTS.opponents) == {
+    "zerg:easy": Counts(2, 0, 2), "zerg:hard": Counts(0, 4, 0)}
+  assert set(found.race[:, 1]) == {2}  # the bots' names state their race
   assert finished[-1] == 8 and (np.diff(finished) >= 0).all()
   hosting = Hosting.newest
   assert len(hosting.requests) == 10 and hosting.resumed == 2 and hosting.closed

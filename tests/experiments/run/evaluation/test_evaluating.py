@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from starleague.actor import rollouts
 from starleague.actor.evaluation import Counts
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.common import results, run_files
@@ -7,6 +9,7 @@ from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import evaluating
 
 COUNTS = Counts(wins=4, draws=4, losses=2)
+WON = {"rusher": Counts(1, 0, 0)}
 
 
 def test_a_score_counts_draws_half_and_a_win_rate_wins_only():
@@ -66,12 +69,21 @@ def test_an_evaluation_without_games_of_a_race_is_one_line(names, compiled):
     evaluating.race_indices(names, parts)
 
 
+def played(races=((1, 1),)):
+  """Returns won games against the first opponent, one in each match-up."""
+  games = len(races)
+  return rollouts.Results(
+    over=np.ones(games, bool), opponent=np.ones(games, int),
+    reward=np.tile([1.0, -1.0], (games, 1)), executed=(), z=(),
+    race=np.array(races), side=np.zeros((games, 2), int), map_index=np.zeros(games, int))
+
+
 def test_results_with_races_have_a_kind_of_their_own(tmp_path, monkeypatch):
   asked = []
 
   def make_evaluation(parts, opponents, games, seed, races):
     asked.append(races)
-    return lambda params, report: {"rusher": COUNTS}
+    return lambda params, report: played()
 
   monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
   parts = skirmish_parts(races=(1, 2, 3))
@@ -81,15 +93,29 @@ def test_results_with_races_have_a_kind_of_their_own(tmp_path, monkeypatch):
     assert [one.kind for one in found] == kinds and asked[-1] == races
 
 
+@pytest.mark.parametrize("races, games, expected", [
+  ((-1, -1), [(2, 1), (1, 3), (2, 1)],
+   [("eval", 3), ("eval_terran_protoss", 1), ("eval_zerg_terran", 2)]),
+  ((2, -1), [(2, 1), (2, 3)],
+   [("eval_zerg_random", 2), ("eval_zerg_terran", 1), ("eval_zerg_protoss", 1)]),
+  ((2, 1), [(2, 1), (2, 1)], [("eval_zerg_terran", 2)])])
+def test_the_results_of_each_match_up_follow(tmp_path, monkeypatch, races, games, expected):
+  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
+  found = evaluating.evaluate_run(
+    lambda *args: lambda params, report: played(games), skirmish_parts(races=(1, 2, 3)), tmp_path,
+    [0], 2, 0, races, ["trained"], each_match_up=True)
+  assert [(one.kind, one.counts["rusher"].wins) for one in found] == expected
+
+
 def test_an_imitator_plays_alone(tmp_path, monkeypatch):
-  played = []
+  players = []
 
   def make_evaluation(parts, opponents, games, seed, races):
-    return lambda params, report: played.append(params) or {"rusher": COUNTS}
+    return lambda params, report: players.append(params) or played()
 
   monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
   found = list(evaluating.evaluate_run(
     make_evaluation, skirmish_parts(races=(1,)), tmp_path, [0], 2, 0,
     agents=["imitation"]))
-  assert [one.kind for one in found] == ["imitation"] and played == [run_files.IMITATED]
-  assert found[0].counts == {"rusher": COUNTS}
+  assert [one.kind for one in found] == ["imitation"] and players == [run_files.IMITATED]
+  assert found[0].counts == WON

@@ -14,7 +14,7 @@ from starleague.companions.system import System
 from starleague.companions.tasks.task import Task, part_slices
 from starleague.data.trees import Tree
 
-EVALUATION_STEPS = 10_000  # of a copy, at most
+EVALUATION_STEPS = 10_000  # of a copy for each of its episodes, at most
 _EVALUATION_SEED = 2  # acting has 0, learning 1
 
 
@@ -32,7 +32,8 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
   """Evaluates whole episodes with parameters that do not change.
 
   Each copy plays the same number of episodes: counting the first ones to end would prefer short
-  ones. An episode that is still running after `EVALUATION_STEPS` counts with its return so far.
+  ones. Evaluation ends after `EVALUATION_STEPS` for each of these. A copy that has finished no
+  episode by then counts once, with its return so far.
 
   Args:
     system: that acts, without added exploration.
@@ -51,16 +52,15 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
   state = actor.init(key)
   found: list[list[float]] = [[] for _ in range(task.copies)]
   steps = 0
-  while min(map(len, found)) < each and steps < EVALUATION_STEPS:
+  while min(map(len, found)) < each and steps < each * EVALUATION_STEPS:
     state, _, episodes = actor.run(params, state)
     steps += 100
     ended, returns, _ = map(np.asarray, episodes)
     for moment, copy in np.argwhere(ended):
       found[copy].append(float(returns[moment, copy]))
-  running = np.asarray(state.episode_return)
-  table = np.array([[*values, *[running[copy]] * (each - len(values))][:each]
-                    for copy, values in enumerate(found)])
-  return {name: _mean(table[copies].reshape(-1)) for name, copies in slices.items()}
+  running = np.asarray(state.episode_return).tolist()
+  counted = [values[:each] or [running[copy]] for copy, values in enumerate(found)]
+  return {name: _mean(np.concatenate(counted[copies])) for name, copies in slices.items()}
 
 
 def _mean(returns: np.ndarray) -> Evaluation:

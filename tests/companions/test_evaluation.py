@@ -53,12 +53,20 @@ def test_every_copy_counts_with_the_same_number_of_episodes():
   assert 11.0 - found[""].low == pytest.approx(7.8889, abs=1e-3)
 
 
-def test_an_episode_without_end_counts_with_its_return_so_far(monkeypatch):
+def test_an_episode_without_end_counts_once_with_its_return_so_far(monkeypatch):
   monkeypatch.setattr(evaluation, "EVALUATION_STEPS", 200)
   found = evaluation.evaluate(make_system(), make_task([150, 10**6]), {}, options(4, 2))
-  # The first copy: 300, and 100 of the running episode. The second: 400 of its only one, twice.
-  assert found[""] == Evaluation(pytest.approx(300.0), pytest.approx(300 - 138.59, abs=0.1),
-                                 pytest.approx(300 + 138.59, abs=0.1), 4)
+  # 2 * 200 steps. The first copy: 300 twice. The second: 800 of its only episode.
+  assert found[""].mean == pytest.approx(1400 / 3) and found[""].episodes == 3
+  assert found[""].high - found[""].mean == pytest.approx(1.96 * 500 / 3, abs=1e-3)
+
+
+def test_episodes_as_long_as_the_limit_count_whole(monkeypatch):
+  """Running ones that had just begun would halve the mean."""
+  monkeypatch.setattr(evaluation, "EVALUATION_STEPS", 200)
+  found = evaluation.evaluate(make_system(), make_task([100, 200]), {}, options(8, 2))
+  # Four of 200 and four of 400.
+  assert found[""].mean == pytest.approx(300.0) and found[""].episodes == 8
 
 
 def test_the_parts_of_a_task_are_evaluated_apart():

@@ -43,8 +43,9 @@ class Experience:
                stop: threading.Event):
     """Starts the server, which ends with `stack`; `stop` ends all waits."""
     length = options.unroll_length
+    # A queue also holds what waits until the replay is large enough.
     size = options.replay_size if options.table != server.FIFO else max(
-      1000, 4 * (options.batch_size + options.copies))
+      1000, options.min_replay + 4 * (options.batch_size + options.copies))
     tables = [server.make_table(FIRST, form, length, options.table, size, exponent=options.exponent,
                                 min_size=1 if options.table == server.FIFO else options.min_replay)]
     if options.replay_share:
@@ -81,8 +82,11 @@ class Experience:
     written = self._writer.write(jax.tree.map(np.asarray, records), priority=self._priority)
     self._writer.flush()
     before, self._inserted = self._inserted, self._inserted + written
-    counted = max(0, self._inserted - max(before, self._options.min_replay - 1))
-    self._credit += counted * self._options.samples_per_item
+    waiting = self._options.min_replay - 1
+    if self._options.table != server.FIFO:
+      self._credit += self._options.samples_per_item * max(0, self._inserted - max(before, waiting))
+    elif self._inserted > waiting:  # then the queue gives all that waited in it
+      self._credit += written if before > waiting else self._inserted
 
   def batches(self) -> Iterator[Batch]:
     """Returns the batches that the replay ratio allows now."""

@@ -98,9 +98,16 @@ class RunOptions:
     if self.replay_share and self.table != server.FIFO:
       raise UserError(f"replay_share: found {self.replay_share} with table {self.table!r}, which "
                       f"replays already; expected 0, or table {server.FIFO!r}")
+    if self.samples_per_item != 1.0 and self.table == server.FIFO:
+      raise UserError(f"samples_per_item: found {self.samples_per_item} with table "
+                      f"{server.FIFO!r}, which gives each unroll once; expected 1, or a table with "
+                      "replay")
     if self.fresh_size < 1:
       raise UserError(f"batch_size: {self.batch_size} unrolls with a replay_share of "
                       f"{self.replay_share} leave none from the queue; raise batch_size")
+    if self.replay_share and self.fresh_size == self.batch_size:
+      raise UserError(f"batch_size: {self.batch_size} unrolls with a replay_share of "
+                      f"{self.replay_share} leave none for the replay; raise batch_size")
     if self.workers > self.copies:
       raise UserError(f"workers: found {self.workers}, expected at most the copies, {self.copies}")
     if self.min_replay > self.replay_size:

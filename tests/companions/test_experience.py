@@ -94,16 +94,35 @@ def test_a_copy_that_restarts_drops_its_unfinished_unroll(open_tables):
 def test_a_share_of_a_batch_is_replayed(open_tables):
   tables = open_tables(batch_size=4, replay_share=0.5, replay_size=4, min_replay=4)
   tables.write(records(0, 1 + LENGTH))
-  # The 4 unrolls of which the replay needs 4 before it gives one: credit for the last of them.
-  assert list(tables.batches()) == []
-  tables.write(records(1 + LENGTH, 2 * LENGTH))
   batches = list(tables.batches())
-  assert len(batches) == 4  # 1 + 8 unrolls of credit, 2 fresh ones a batch
+  tables.write(records(1 + LENGTH, 2 * LENGTH))
+  batches += tables.batches()
+  assert len(batches) == 6  # 4 + 8 unrolls, 2 fresh ones a batch
   fresh = [start for batch in batches for start in starts(batch)[:2]]
-  assert sorted(fresh) == [0, 2, 100, 102, 200, 202, 300, 302]
+  assert sorted(fresh) == [0, 2, 4, 100, 102, 104, 200, 202, 204, 300, 302, 304]
   for batch in batches:
     np.testing.assert_array_equal(batch.replayed, [False, False, True, True])
     assert {start % 100 for start in starts(batch)[2:]} <= {0, 2, 4}
+
+
+def test_a_queue_does_not_keep_what_came_before_the_replay_was_large_enough(open_tables):
+  """Unrolls that stayed in the queue would be old whenever they are learnt."""
+  tables = open_tables(batch_size=4, replay_share=0.5, replay_size=100, min_replay=7)
+  tables.write(records(0, 1 + LENGTH))
+  assert list(tables.batches()) == []
+  tables.write(records(1 + LENGTH, LENGTH))
+  assert len(list(tables.batches())) == 4  # all 8 unrolls
+  tables.write(records(1 + 2 * LENGTH, LENGTH))
+  fresh = [start for batch in tables.batches() for start in starts(batch)[:2]]
+  assert sorted(fresh) == [4, 104, 204, 304]  # of this write alone
+
+
+def test_a_queue_holds_what_waits_for_a_large_replay(open_tables):
+  """Writers of a full queue would wait for a learner that waits for them."""
+  tables = open_tables(
+    batch_size=512, period=1, replay_share=0.5, replay_size=2000, min_replay=1200)
+  tables.write(records(0, 300 + LENGTH))
+  assert len(list(tables.batches())) == 4  # 1,200 unrolls, 256 fresh ones a batch
 
 
 @pytest.mark.parametrize("ratio, expected", [(1.0, 2), (2.0, 4), (0.5, 1)])

@@ -20,6 +20,8 @@ from starleague.companions.options import RunOptions, make_optimizer
   ({"replay_share": 1.0}, "replay_share: found 1.0, expected below 1"),
   ({"replay_share": 0.5, "table": "uniform"}, "with table 'uniform', which replays already"),
   ({"replay_share": 0.9, "batch_size": 2}, "leave none from the queue; raise batch_size"),
+  ({"replay_share": 0.2, "batch_size": 2}, "leave none for the replay; raise batch_size"),
+  ({"samples_per_item": 2.0}, "samples_per_item: found 2.0 with table 'fifo', which gives each"),
   ({"min_replay": 20000}, "min_replay: found 20000, expected at most replay_size, 10000"),
 ])
 def test_impossible_options_are_refused(changes, message):

@@ -87,6 +87,8 @@ def _decode(archive: mpq.Archive, data: bytes, file: str) -> Decoded:
     version, loops = header["m_version"], header["m_elapsedGameLoops"]
     build = version["m_baseBuild"]
     number = ".".join(str(version[f"m_{part}"]) for part in ("major", "minor", "revision", "build"))
+    if loops not in protocol.LOOPS:
+      raise ProtocolError(f"a game of {loops} game loops")
   except _MALFORMED as error:
     raise Refusal(DAMAGED, f"the header cannot be decoded: {error}") from error
   if archive.read(mpq.RECORDING) is not None:

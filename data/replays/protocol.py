@@ -10,6 +10,7 @@ from typing import NamedTuple
 from starleague.data.replays.readers import BitReader, ProtocolError, Value, VersionedReader
 
 FIRST_LOTV = 34784  # the first build of Legacy of the Void
+LOOPS = range(2**31)  # game loops that events and games may have
 _ATTEMPTS = 6  # builds tried for a replay
 # The last field of the lobby's description that is read: all builds of a generation agree up to it.
 _LAST_LOBBY_FIELD = "m_mapFileName"
@@ -143,6 +144,8 @@ def _events(reader: BitReader | VersionedReader, module: ModuleType, id_type: in
   loop, user = 0, -1
   while not reader.done():
     loop += next(iter(read_step().values()), 0)
+    if loop not in LOOPS:
+      raise ProtocolError(f"an event at game loop {loop}")
     if users:
       user = next(iter(read_user().values()))
     found = known.get(event := read_id())

@@ -121,6 +121,7 @@ class _Reader:
     self._digests: dict[str, str] = {}
     self._part = tables.empty_part()
     self.passing: list[RefusalRow] = []
+    self._passing: set[str] = set()  # their SHA-256, where it is known
     self.games = len(self._keys)
     self.refused = self.again = self._added = 0
 
@@ -157,8 +158,10 @@ class _Reader:
     if isinstance(found, Refusal):
       row = RefusalRow(digest, path, found.reason, _printable(found.detail))
       self.refused += 1
-      if found.reason in refusals.PASSING:
+      # A copy of a file that is tried again is, too: the file must not be known by its content.
+      if found.reason in refusals.PASSING or digest in self._passing:
         self.passing.append(row)
+        self._passing |= {digest} - {""}
         return
       self._part.refused.append(row)
     else:

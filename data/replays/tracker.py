@@ -19,6 +19,7 @@ _EVEN = frozenset({
 _MARKERS = "Beacon"  # prefix of the invisible units that mark orders of the computer
 _COSMETICS = ("Spray", "Reward")  # prefixes of upgrades without an effect on the game
 _ADDONS = ("TechLab", "Reactor")  # change their type when a structure lands beside them
+_TAGS = range(2**32)
 
 
 class Unit(NamedTuple):
@@ -86,8 +87,15 @@ class Types:
 
 
 def unit_tag(index: int, recycle: int) -> int:
-  """Returns the tag by which game events name a unit of tracker events."""
-  return (index << 18) + recycle
+  """Returns the tag by which game events name a unit of tracker events.
+
+  Raises:
+    ProtocolError: it is none of 32 bits.
+  """
+  tag = (index << 18) + recycle
+  if tag not in _TAGS:
+    raise ProtocolError(f"unit {index} {recycle} has no tag of 32 bits")
+  return tag
 
 
 def read(events: Iterable[Event]) -> Tracked:

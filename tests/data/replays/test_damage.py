@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from starleague.data.replays import decode, refusals
-from tests.data.replays import encoding
+from tests.data.replays import encoding, games
 from tests.data.replays.games import Game
 
 
@@ -31,6 +31,19 @@ def test_every_truncation_is_refused():
   data = Game().replay()
   for size in [*range(0, 1100, 13), *range(1100, len(data), 97), len(data) - 1]:
     assert reason(data[:size]) in (refusals.NOT_A_REPLAY, refusals.DAMAGED), size
+
+
+FAR = 2**61  # game loops or tags that no table holds
+
+
+@pytest.mark.parametrize("changes", [
+  {"tracker": (*games.TRACKER, games.born(1400, FAR, 1, "Zealot", 47, 28))},
+  {"tracker": (*games.TRACKER, games.born(1400, -1, 1, "Zealot", 47, 28))},
+  {"tracker": (*games.TRACKER, *(games.upgrade(i * FAR, 1, "BlinkTech") for i in range(1, 6)))},
+  {"loops": FAR}, {"loops": -1}], ids=["tag", "negative tag", "loop", "length", "negative length"])
+def test_numbers_that_no_table_holds_are_refused(changes):
+  """They would end the whole run where its rows are written, or fill the memory."""
+  assert reason(Game(**changes).replay()) == refusals.DAMAGED
 
 
 def test_flipped_bits_are_refused_or_harmless():

@@ -43,6 +43,18 @@ def test_a_resumed_run_decodes_new_files_only(out, folder, tmp_path):
   assert len(tables.read(again, "games")) == 4 and len(tables.read(again, "refused")) == 5
 
 
+def test_copies_of_a_file_that_ran_into_a_limit_do_not_make_it_known(tmp_path):
+  folder, out = tmp_path / "games", tmp_path / "out"
+  folder.mkdir()
+  for name in ("die", "die_too"):
+    (folder / f"{name}.SC2Replay").write_bytes(Game(seed=6).replay())
+  found = run(folder, out, decoder=decoders.misbehaving)
+  assert found.reasons == {refusals.DECODER_DIED: 1, refusals.DUPLICATE: 1}
+  found = run(folder, out)
+  assert (found.known, found.games) == (0, 1) and found.reasons == {refusals.DUPLICATE: 1}
+  assert run(folder, out).known == 2
+
+
 def test_a_killed_run_continues(folder, tmp_path, monkeypatch):
   """Parts of one file each; the run is stopped after two answers."""
   monkeypatch.setattr(reading, "_PART_FILES", 1)

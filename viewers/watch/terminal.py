@@ -64,7 +64,7 @@ def render(show: Show, step: int, view: int = 0) -> RenderableType:
   columns.add_column(width=2 * CELLS + 2)
   columns.add_column(width=29)
   columns.add_row(
-    Panel(_map(show, step, view), title=title, subtitle=at, width=2 * CELLS + 2, padding=0,
+    Panel(_map(show, step, view), title=title, subtitle=Text(at), width=2 * CELLS + 2, padding=0,
           border_style="grey50"),
     Group(_figures(show.frames, step), Text(""), _builds(show.builds, step)))
   return Group(columns, _log(show.log, step))

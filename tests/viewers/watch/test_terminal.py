@@ -41,3 +41,11 @@ def test_terminal_plays_to_the_end(replay, states):
   plain = Console(file=io.StringIO(), width=80)
   terminal.play(replay, states, console=plain, sleep=waited.clear)
   assert waited and plain.file.getvalue().count("rusher vs builder") == 1
+
+
+def test_names_of_players_are_no_markup(replay, states):
+  console = Console(file=io.StringIO(), width=80)
+  named = replay._replace(players=("[/x]", "[red]b"), winner=0)
+  console.print(terminal.render(terminal.make_show(named, states), replay.steps))
+  text = console.file.getvalue()
+  assert "[/x] vs [red]b" in text and "[/x] (player 1) won at 0:53" in text

@@ -203,7 +203,7 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
     sparse: whether the gem alone has a reward, 1; the mean return is then the solved share.
 
   Raises:
-    TaskError: an empty range, or more boxes than a room holds.
+    TaskError: an empty range, more boxes than a room holds, or more keys than there are colours.
   """
   del task, seed
   if shortest > length or fewest > branches:
@@ -214,6 +214,10 @@ def make(name: str, task: str, copies: int, seed: int, *, length: int, shortest:
     raise TaskError(f"task {name!r}: a level may have {boxes} boxes, the loose key among them; a "
                     f"room of size={size} holds {most}: lower length, branches or branch_length, "
                     "or raise size")
+  keys = length + branches * branch_length
+  if keys > COLOURS:  # of one colour, several locks would fit a key
+    raise TaskError(f"task {name!r}: a level may have keys of {keys} colours, expected at most "
+                    f"{COLOURS}: lower length, branches or branch_length")
   rules = Rules((shortest, length), (fewest, branches), branch_length, size)
 
   def observe(level):

@@ -242,7 +242,11 @@ def test_colours():
   ("size=9", r"a level may have 9 boxes, the loose key among them; a room of size=9 holds 6: lower "
              "length, branches or branch_length, or raise size"),
   ("size=1", r"a level may have 9 boxes, the loose key among them; a room of size=1 holds 0: lower "
-             "length, branches or branch_length, or raise size")])
+             "length, branches or branch_length, or raise size"),
+  ("size=40,length=21,branches=0", r"a level may have keys of 21 colours, expected at most 20: "
+                                   "lower length, branches or branch_length"),
+  ("size=40,length=17", r"a level may have keys of 21 colours, expected at most 20: lower length, "
+                        "branches or branch_length")])
 def test_levels_that_cannot_be_are_refused(parameters, message):
   with pytest.raises(TaskError, match=f"^task 'boxworld:{parameters}': {message}$"):
     make_task(f"boxworld:{parameters}", copies=1)

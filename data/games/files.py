@@ -27,6 +27,7 @@ from starleague.common.errors import UserError
 from starleague.data import wire
 
 MANIFEST = "games.json"
+_LEFTOVERS = (".part-", f".{MANIFEST}-")  # prefixes of files that a killed writer leaves
 SCHEMA = 1
 PART_DECISIONS = 2**16  # a part is closed with the game that reaches this number of decisions
 COMPRESSION_LEVEL = 3  # of zstd
@@ -173,8 +174,9 @@ class GamesWriter:
       self._require_empty()
     self._written = self._found  # with the open part
     self._path.mkdir(parents=True, exist_ok=True)
-    for leftover in self._path.glob(".part-*"):
-      leftover.unlink()
+    for leftover in self._path.iterdir():
+      if leftover.name.startswith(_LEFTOVERS):
+        leftover.unlink()
 
   def _continue(self) -> None:
     existing, digests = verify(self._path)
@@ -189,8 +191,8 @@ class GamesWriter:
       self._last_game = max(self._last_game, *numbers)
 
   def _require_empty(self) -> None:
-    others = [name for name in os.listdir(self._path) if not name.startswith((".part-", "part-"))
-              ] if self._path.exists() else []
+    others = [name for name in os.listdir(self._path)
+              if not name.startswith((*_LEFTOVERS, "part-"))] if self._path.exists() else []
     if others:
       raise GamesError(f"{self._path} holds {sorted(others)[0]!r} and no {MANIFEST}: choose a new "
                        "folder.")

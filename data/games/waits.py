@@ -20,7 +20,7 @@ def kept(functions: np.ndarray, loops: np.ndarray) -> np.ndarray:
   """Returns the steps of an episode that are kept.
 
   Args:
-    functions: [n] integer, of the decisions.
+    functions: [n] integer, of the decisions; there may be none.
     loops: [n + 1] integer, game loops of the decisions and of the terminal step.
 
   Returns:
@@ -31,7 +31,7 @@ def kept(functions: np.ndarray, loops: np.ndarray) -> np.ndarray:
   for i, function in enumerate(functions.tolist()):
     if i and (function != NO_OP or following[i] - loops[chosen[-1]] > types.MAX_DELAY):
       chosen.append(i)
-  return np.array([*chosen, len(functions)])
+  return np.array([*chosen[:len(functions)], len(functions)])
 
 
 def merge_waits(steps: wire.Columns, config: AgentConfig) -> wire.Columns:

@@ -67,6 +67,15 @@ def test_a_failed_or_killed_writer_loses_the_open_part_only(copy):
     "games.json", PART, "part-00001.parquet", "part-00002.parquet"]
 
 
+def test_a_writer_killed_in_its_first_manifest_leaves_a_folder_to_use(tmp_path):
+  (tmp_path / ".games.json-abc").write_text("half")
+  (tmp_path / "part-00000.parquet").write_bytes(b"complete, but without a manifest")
+  with writer(tmp_path) as found:
+    add(found, 0)
+  assert sorted(os.listdir(tmp_path)) == ["games.json", PART]
+  assert games.read(tmp_path).episodes.game.tolist() == [0]
+
+
 def test_equal_games_give_equal_files(recorded, tmp_path):
   again = recorded_games.write(tmp_path / "again", MINI, [5, 30, 4])
   assert files.describe(again) == files.describe(recorded)

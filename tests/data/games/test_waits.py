@@ -18,6 +18,7 @@ LOOPS = 16  # between decisions of the examples
 
 
 @pytest.mark.parametrize("functions, loops, expected", [
+  ([], [16], [0]),
   ([A], [0, 16], [0, 1]),
   ([0, 0, 0], [0, 16, 32, 48], [0, 3]),  # the first decision stays
   ([A, 0, 0, B, 0], [0, 16, 32, 48, 64, 80], [0, 3, 5]),
@@ -27,7 +28,13 @@ LOOPS = 16  # between decisions of the examples
   ([A, 0, A], [0, 100, 128, 130], [0, 1, 2, 3]),
 ])
 def test_waits_within_the_longest_delay_are_dropped(functions, loops, expected):
-  np.testing.assert_array_equal(waits.kept(np.array(functions), np.array(loops)), expected)
+  np.testing.assert_array_equal(waits.kept(np.array(functions, int), np.array(loops)), expected)
+
+
+def test_an_episode_without_decisions_stays_as_it_is():
+  columns = wire.Columns(*(
+    np.ones((1, x.shape[-1]), x.dtype) for x in wire.packed_spec(CONFIG, 0)[:-1]))
+  assert waits.merge_waits(columns, CONFIG) is columns
 
 
 def episode(functions, loops) -> types.Step:

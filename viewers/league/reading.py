@@ -69,12 +69,16 @@ class LeagueReader:
     """Returns the league as it is now.
 
     Raises:
+      UserError: the league has no player: it is being made, or was killed when it was.
       DatabaseFileError: the league file is damaged.
       ResultsError: a results file is damaged.
     """
     league = self._league
     orders = league.orders(done=True)
     players = tuple(league.players())
+    if not players:
+      raise UserError(f"{self._folder / run_files.LEAGUE}: expected a league with players, found "
+                      "none yet; start the league, then try again")
     names = [player.name for player in players]
     counts = self._payoff.count_matrix(names, names)
     games, points = counts[..., 0], counts[..., 1] + 0.5 * counts[..., 2]

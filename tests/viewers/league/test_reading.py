@@ -9,7 +9,8 @@ from starleague import league
 from starleague.common import results
 from starleague.common.errors import UserError
 from starleague.common.results import Row
-from starleague.league.payoff import WIN
+from starleague.league import league_file
+from starleague.league.payoff import WIN, Payoff
 from starleague.viewers.league import reading
 from tests.viewers.league import simulated_league
 
@@ -38,6 +39,16 @@ def test_the_facts_of_a_run(run_dir, facts):
   expected = facts.curves["protoss-main-0"]["loss/total"]
   np.testing.assert_allclose([row.value for row in rows], [row.value for row in expected],
                              rtol=1e-8)
+
+
+def test_a_league_without_players_is_refused_in_one_line(tmp_path):
+  """As the file is when it has been created, before the first players are added."""
+  payoff = Payoff(tmp_path / "league.sqlite")
+  payoff.database.add(league_file.COMPONENT, league_file.VERSION, league_file.TABLES)
+  payoff.database.add(*league_file.BEHAVIOURS)
+  with pytest.raises(UserError, match="league.sqlite: expected a league with players, found none "
+                     "yet; start the league, then try again$"):
+    reading.LeagueReader(tmp_path).facts()
 
 
 def test_changes_are_seen_while_the_league_goes_on(tmp_path):

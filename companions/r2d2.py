@@ -144,7 +144,15 @@ def burnt_in(config: Config, network: networks.Network, params: Tree, unroll: Un
 
 def q_loss(config: Config, network: networks.Network, params: Tree, target: Tree,
            unroll: Unroll) -> Losses:
-  """Computes half the squared n-step double-Q error of the steps after the burn-in."""
+  """Computes half the squared n-step double-Q error of the steps after the burn-in.
+
+  Raises:
+    UserError: no step is learnt.
+  """
+  length = len(unroll.steps.reward) - 1
+  if config.burn_in >= length:
+    raise UserError(f"r2d2.burn_in: found {config.burn_in}, expected less than the unroll_length, "
+                    f"{length}")
   learnt = unroll._replace(steps=jax.tree.map(lambda x: x[config.burn_in:], unroll.steps))
 
   def values(params: Tree) -> jax.Array:

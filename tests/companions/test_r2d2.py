@@ -9,7 +9,7 @@ import pytest
 
 from starleague.common.errors import UserError
 from starleague.companions import networks, r2d2
-from starleague.companions.system import GREEDY, Fixed, inputs_spec
+from starleague.companions.system import GREEDY, Fixed, Step, Unroll, inputs_spec
 from tests.companions import learning
 from tests.companions.catch import make_catch
 
@@ -75,6 +75,15 @@ def values(network, params, unroll, config):
       row.append(q)
     found.append(row[config.burn_in:])
   return np.asarray(found)
+
+
+def test_a_burn_in_that_leaves_no_step_to_learn_is_refused():
+  steps = Step(None, None, None, np.zeros((5, 2), np.float32), None)
+  for burn_in in (4, 9):
+    with pytest.raises(UserError, match=f"^r2d2.burn_in: found {burn_in}, expected less than the "
+                       "unroll_length, 4$"):
+      r2d2.q_loss(dataclasses.replace(CONFIG, burn_in=burn_in), None, {}, {},
+                  Unroll(steps, (), ()))
 
 
 @pytest.mark.parametrize("changes", [{}, {"stored_state": False}, {"burn_in": 0}])

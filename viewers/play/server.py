@@ -83,7 +83,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
       self._refuse(404, f"no page at {self.path}")
     elif self.headers.get("Content-Type") != "application/json":
       self._refuse(415, "expected application/json")
-    elif not length.isdigit() or int(length) > _MAX_BYTES:
+    elif not re.fullmatch("[0-9]{1,9}", length) or int(length) > _MAX_BYTES:
       self._refuse(413, f"expected a body of at most {_MAX_BYTES} bytes")
     else:
       try:

@@ -1,5 +1,7 @@
 """The page and its requests."""
 
+import contextlib
+import http.client
 import json
 import re
 import threading
@@ -73,6 +75,18 @@ def test_pages_of_other_sites_are_refused(served):
 def test_bad_requests_are_refused(served, method, path, body, status, message):
   found, answer = served[1].ask(method, path, body)
   assert found == status and message in json.loads(answer)["error"]
+
+
+@pytest.mark.parametrize("length", ["-1", "\xb2", "9" * 5000])
+def test_lengths_that_are_no_numbers_are_refused(served, length):
+  """isdigit() accepts a superscript 2, and int() has a limit of digits."""
+  with contextlib.closing(http.client.HTTPConnection(*served[1].address)) as connection:
+    connection.putrequest("POST", "/control")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", length.encode("latin-1"))
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status == 413 and b"expected a body of at most 65536 bytes" in answer.read()
 
 
 @pytest.mark.slow

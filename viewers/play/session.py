@@ -67,19 +67,20 @@ class Session:
     self._orders: deque[Order] = deque()
     self._speed, self._paused, self._left, self._message = speed, False, False, ""
     self._asked_at = float("-inf")  # time of the page's last request
-    self._index, self._frame, self.finished = -1, b"", False
+    self._index, self._frame, self._finished = -1, b"", False
     self._delivered = threading.Event()  # the page has received the last frame
     self._observation = live.observe(game, player)
     self.setup = view.page_setup(self.rules, self._observation, (name, opponent.name))
     self._publish()
 
-  def _publish(self) -> None:
+  def _publish(self, last: bool = False) -> None:
     frame = view.page_frame(self.rules, self._observation)
     with self._changed:
+      self._finished = last  # with the frame: a request before it does not deliver the last one
       self._index += 1
       frame.update(index=self._index, paused=self._paused, speed=self._speed,
                    message=self._message, waiting=len(self._orders),
-                   over=self.result() if self.finished else None)
+                   over=self.result() if last else None)
       self._message = ""
       self._frame = json.dumps(frame, separators=(",", ":")).encode()
       self._changed.notify_all()
@@ -98,7 +99,7 @@ class Session:
       self._changed.notify_all()
       if not self._changed.wait_for(lambda: self._index > after, POLL_SECONDS):
         return None
-      if self.finished:
+      if self._finished:
         self._delivered.set()
       return self._frame
 
@@ -174,8 +175,7 @@ class Session:
           self.step()
         self._publish()
     finally:
-      self.finished = True
-      self._publish()
+      self._publish(last=True)
 
   def step(self) -> None:
     """Plays one environment step; the human player acts at each."""

@@ -8,7 +8,7 @@ import numpy as np
 from starleague.agent.predictions import predictions_spec
 from starleague.environments.skirmish.games import live, prediction_log, replays
 from starleague.environments.skirmish.rules.tables.tables import GAME_CONFIGS
-from starleague.viewers.play import session
+from starleague.viewers.play import session, view
 
 
 def test_game_ends_and_its_replay_equals_it(make_session, tmp_path, monkeypatch):
@@ -45,3 +45,19 @@ def test_programs_of_predictions_are_compiled_before_the_game():
   assert played.replay().predicted is None  # nothing of the rehearsal
   played.step()
   assert played.replay().predicted.action.tolist() == [1] and len(batches) == 2
+
+
+def test_a_page_that_lags_still_receives_the_last_frame(make_session, monkeypatch):
+  """Its request while the last frame is drawn is answered with the one before."""
+  played, draw, answers = make_session(seed=1), view.page_frame, []
+
+  def asked_meanwhile(*arguments):
+    answers.append(json.loads(played.frame(-1))["over"])
+    return draw(*arguments)
+
+  monkeypatch.setattr(view, "page_frame", asked_meanwhile)
+  played.leave()
+  played.run()
+  assert answers == [None] and not played._delivered.is_set()
+  assert json.loads(played.frame(0))["over"] == "You left the game"
+  assert played._delivered.is_set()

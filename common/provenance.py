@@ -10,13 +10,19 @@ _CPUS = pathlib.Path("/proc/cpuinfo")
 
 
 def commit(folder: pathlib.Path = _ROOT) -> str | None:
-  """Returns the first 12 digits of a repository's commit; None outside a repository."""
+  """Returns the first 12 digits of the commit of the repository at `folder`; None without one.
+
+  A folder inside a repository is none itself: an installed package may lie inside any other.
+  """
   try:
-    found = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True,
-                           text=True, check=False, cwd=folder)
+    found = subprocess.run(["git", "rev-parse", "--show-toplevel", "--short=12", "HEAD"],
+                           capture_output=True, text=True, check=False, cwd=folder)
   except FileNotFoundError:  # no git
     return None
-  return None if found.returncode else found.stdout.strip()
+  if found.returncode:
+    return None
+  top, _, short = found.stdout.rstrip("\n").rpartition("\n")
+  return short if pathlib.Path(top).resolve() == folder.resolve() else None
 
 
 def machine(cpus: pathlib.Path = _CPUS) -> str:

@@ -14,6 +14,8 @@ def test_the_commit_is_that_of_the_folder(tmp_path):
   head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True,
                         text=True).stdout
   assert provenance.commit(tmp_path) == head[:12]
+  (tmp_path / "site-packages").mkdir()
+  assert provenance.commit(tmp_path / "site-packages") is None  # that of another project
 
 
 def test_without_git_there_is_no_commit(tmp_path, monkeypatch):

@@ -71,10 +71,10 @@ def compare(policy: agent.Policy, config: agent.AgentConfig, student: Any, teach
   return sums, Carries(carry_of(learner, carries.student), carry_of(own, carries.teacher))
 
 
-def measure(path: str, student: Any, teacher: Any, episodes: int, unroll_length: int) -> Sums:
+def measure(data: games.GamesDataset, student: Any, teacher: Any, episodes: int,
+            unroll_length: int) -> Sums:
   """Returns the sums over the first episodes of a dataset."""
-  data = games.read(path)
-  rows = np.arange(min(episodes, len(data.episodes.game)))
+  rows = np.arange(episodes)
   size = min(16, len(rows))
   state = wire.packed_spec(data.config, 1).state
   empty = supervised.Carry(np.zeros((size, *state.shape), state.dtype), np.zeros((size, 2), bool))
@@ -95,12 +95,15 @@ def main() -> None:
   parser.add_argument("--episodes", type=int, default=200)
   parser.add_argument("--unroll_length", type=int, default=16, help="T of the trajectories.")
   flags = parser.parse_args()
-  config = games.read(flags.dataset).config
-  found = measure(flags.dataset, checkpoints.load_params(flags.student, config),
-                  checkpoints.load_params(flags.teacher, config), flags.episodes,
+  data = games.read(flags.dataset)
+  episodes = min(flags.episodes, len(data.episodes.game))
+  if not episodes:
+    parser.error("--dataset, --episodes: no episode to compare on")
+  found = measure(data, checkpoints.load_params(flags.student, data.config),
+                  checkpoints.load_params(flags.teacher, data.config), episodes,
                   flags.unroll_length)
   steps = found.steps.sum()
-  print(f"{flags.episodes} episodes, {steps:.0f} decisions, chunks of {flags.unroll_length}; nats "
+  print(f"{episodes} episodes, {steps:.0f} decisions, chunks of {flags.unroll_length}; nats "
         "a decision, summed over its used arguments; by argument, of the decisions that use it")
   for name, sums in zip(DIVERGENCES, found.divergence, strict=True):
     by_argument = sums.sum(0) / np.maximum(found.used.sum(0), 1)

@@ -29,8 +29,11 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.learner import objective, train_state, update, weights
 
-# bfloat16, dense, as published: by the device's name.
-PEAK_FLOPS = {"NVIDIA H200": 989e12, "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA A100": 312e12}
+# bfloat16, dense, as published: by the device's name, as JAX tells it.
+PEAK_FLOPS = {
+  "NVIDIA H200": 989e12, "NVIDIA H100 80GB HBM3": 989e12,
+  **dict.fromkeys(("NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB", "NVIDIA A100-PCIE-40GB",
+                   "NVIDIA A100 80GB PCIe"), 312e12)}
 
 
 def steps(config: agent_config.AgentConfig, shape: tuple[int, ...]) -> types.Step:

@@ -7,7 +7,8 @@ feeding   the learner fed from a full trajectory table / the same update on one 
 dataset   trajectories/s of `datasets.dataset` / of Reverb's own sampler, which does not stack
 devices   updates/s on 2, 4 and 8 virtual devices / on one, with the same batch; a process each
 
-Measurements alternate, so that other programs of the machine meet both sides of a ratio alike.
+Measurements of feeding and dataset alternate, so that other programs of the machine meet both sides
+of a ratio alike. Those of devices follow each other: run that part on a machine with nothing else.
 """
 
 import argparse

@@ -66,6 +66,8 @@ def whole(folder: pathlib.Path, name: str, seconds: float) -> Whole:
   counts = [row for row in rows if row.tag == "count/steps"]
   totals = np.cumsum([row.value for row in counts])
   played = [(row.seconds, float(total)) for row, total in zip(counts, totals, strict=True)]
+  if not learnt:
+    raise SystemExit("error: the run ended before its first update; raise --seconds")
   since = learnt[0][0] + WARM_UP_S
   # The times of results count from the start of training, just after the config is written.
   imports = (folder / name / run_files.CONFIG).stat().st_mtime - began

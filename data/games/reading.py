@@ -6,6 +6,7 @@
       trajectory = wire.unpack(batch.packed, games.config)
 """
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -157,9 +158,16 @@ def _values(file: Path, name: str, row: int, scalar: Any, dtype: Any) -> np.ndar
 
 
 def _table(file: Path, columns: Sequence[str]) -> Any:
-  try:
+  with _named(file):
     return files.parquet().read_table(file, columns=list(columns), use_threads=False)
-  except (OSError, ValueError, KeyError) as error:  # pyarrow's errors are ValueErrors
+
+
+@contextlib.contextmanager
+def _named(file: Path) -> Iterator[None]:
+  """Raises what pyarrow raises as a GamesError that names the file."""
+  try:
+    yield
+  except (OSError, ValueError, LookupError) as error:  # pyarrow's errors are ValueErrors
     reason = " ".join(str(error).split())
     raise GamesError(f"{file} is not a part of a dataset of games: {reason}") from error
 
@@ -254,14 +262,21 @@ class _Reader:
     if part not in self._open:
       if len(self._open) >= _OPEN_FILES:
         self._open.pop(next(iter(self._open))).close()
-      self._open[part] = files.parquet().ParquetFile(
-        self._games.path / self._games.parts[part], memory_map=True)
+      path = self._games.path / self._games.parts[part]
+      opened = files.parquet().ParquetFile(path, memory_map=True)
+      groups, rows = opened.metadata.num_row_groups, opened.metadata.num_rows
+      if groups != rows:
+        opened.close()
+        raise GamesError(f"{path}: expected a row group for each of {rows} episodes, found "
+                         f"{groups}; record again.")
+      self._open[part] = opened
     return self._open[part]
 
   def steps(self, row: int) -> wire.Columns:
     episodes = self._games.episodes
-    table = self._file(int(episodes.part[row])).read_row_group(
-      int(episodes.row[row]), columns=list(files.STEPS), use_threads=False)
+    with _named(self._games.path / self._games.parts[episodes.part[row]]):
+      table = self._file(int(episodes.part[row])).read_row_group(
+        int(episodes.row[row]), columns=list(files.STEPS), use_threads=False)
     size, columns = int(episodes.decisions[row]) + 1, []
     for name, width, dtype in zip(files.STEPS, self._widths, self._dtypes, strict=True):
       found = _values(self._games.path / self._games.parts[episodes.part[row]], name,

@@ -13,6 +13,7 @@ from starleague.data.games import files
 from tests.data.games import recorded_games
 
 MINI = agent_config.mini()
+PART = "part-00000.parquet"
 LENGTHS = [3, 11, 1, 6, 20, 2, 9, 4]
 
 
@@ -106,11 +107,19 @@ def test_an_empty_dataset_is_read(tmp_path):
   assert list(games.in_order(found, np.zeros(0, int), 2, 3, 0)) == []
 
 
+def signed(copy):
+  """Gives a dataset the digest that its first part has now."""
+  manifest = manifests.read(copy / files.MANIFEST)
+  digests = manifest.pop("files") | {PART: manifests.file_digest(copy / PART)}
+  manifests.replace(copy / files.MANIFEST, manifest, digests)
+  return copy
+
+
 def rewritten(folder, copy, column, row, value, *, as_type=None):
   """Returns a copy of a dataset with one other value in its first part, and valid digests."""
   import pyarrow
   shutil.copytree(folder, copy)
-  part = copy / "part-00000.parquet"
+  part = copy / PART
   table = files.parquet().read_table(part)
   field = table.schema.field(column)
   values = table[column].to_pylist()
@@ -119,10 +128,7 @@ def rewritten(folder, copy, column, row, value, *, as_type=None):
   table = table.set_column(table.schema.get_field_index(column), pyarrow.field(column, kind),
                            pyarrow.array(values, kind))
   files.parquet().write_table(table, part, row_group_size=1)
-  manifest = manifests.read(copy / files.MANIFEST)
-  digests = manifest.pop("files") | {part.name: manifests.file_digest(part)}
-  manifests.replace(copy / files.MANIFEST, manifest, digests)
-  return copy
+  return signed(copy)
 
 
 @pytest.mark.parametrize("column, value, message", [
@@ -161,6 +167,31 @@ def test_invalid_steps_are_named(folder, tmp_path, value, message):
   found = games.read(rewritten(folder, tmp_path / "copy", "float32", 2, value))
   with pytest.raises(files.GamesError, match=f"column 'float32', row 2: {message}"):
     games.steps(found, 2)
+
+
+def test_other_row_groups_are_refused(folder, tmp_path):
+  """As of a part that another program wrote again: row i is not in row group i."""
+  copy = shutil.copytree(folder, tmp_path / "copy")
+  table = files.parquet().read_table(copy / PART)
+  files.parquet().write_table(table, copy / PART, row_group_size=2)
+  found = games.read(signed(copy))
+  with pytest.raises(files.GamesError, match=f"{PART}: expected a row group for each of "
+                     f"{len(table)} episodes, found {-(-len(table) // 2)}"):
+    games.steps(found, 1)
+
+
+def test_damaged_steps_are_named(folder, tmp_path):
+  """The bytes of steps are not read before they are needed."""
+  copy = shutil.copytree(folder, tmp_path / "copy")
+  group = files.parquet().ParquetFile(copy / PART).metadata.row_group(0)
+  columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+  place = columns["bits"].dictionary_page_offset or columns["bits"].data_page_offset
+  data = bytearray((copy / PART).read_bytes())
+  data[place:place + 100] = bytes(100)
+  (copy / PART).write_bytes(data)
+  found = games.read(signed(copy))
+  with pytest.raises(files.GamesError, match=f"{PART} is not a part of a dataset of games: "):
+    games.steps(found, 0)
 
 
 def test_several_folders_are_read_as_one(folder, tmp_path):

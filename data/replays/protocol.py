@@ -157,6 +157,11 @@ def _events(reader: BitReader | VersionedReader, module: ModuleType, id_type: in
 
 
 def text(value: Value, limit: int = 200) -> str:
-  """Returns a blob as text, limited in length; "" for no blob."""
-  return value.decode("utf-8", errors="replace")[:limit] if isinstance(value, bytes) else ""
+  """Returns a blob as text, limited in length; "" for no blob.
+
+  Null characters at the end are left out: NumPy's arrays of text, as of maps in z.npz, keep none.
+  """
+  if not isinstance(value, bytes):
+    return ""
+  return value.decode("utf-8", errors="replace")[:limit].rstrip("\0")
 

@@ -12,8 +12,9 @@ from starleague.agent import vocabulary as v
 from starleague.data.replays import library, tables
 from starleague.data.z import conditioning
 from starleague.data.z.statistics_library import StatisticsLibrary
+from tests.data.replays import games
 from tests.data.replays.folders import run
-from tests.data.replays.games import REAL, needs_real
+from tests.data.replays.games import REAL, Game, needs_real
 
 
 def test_titles_of_maps():
@@ -36,6 +37,19 @@ def test_the_library_of_z(out, tmp_path):
     v.UNIT_TYPES.index(name) for name in ("Gateway", "Zealot", "Pylon"))
   assert np.flatnonzero(made.z.upgrades[1]).tolist() == [v.UPGRADES.index("MetabolicBoost")]
   assert not made.z.effects.any()
+
+
+def test_titles_that_differ_in_null_characters_are_one_map(tmp_path):
+  """NumPy drops those at the end: the file would have one name twice, which is refused."""
+  store = tables.Store(tmp_path)
+  for number, title in enumerate((b"Test LE", b"Test LE\0")):
+    found = games.decoded(Game(title=title, seed=number, handles=(
+      b"s2ma\0\0EU" + bytes([number]) * 32,)))
+    store.add(tables.Part([found.game], found.players, found.builds, found.commands, []))
+  store.merge()
+  library.make(tmp_path).save(tmp_path / "z.npz")
+  loaded = StatisticsLibrary.load(tmp_path / "z.npz")
+  assert len(loaded) == 4 and loaded.maps == ("Test LE",)
 
 
 @needs_real

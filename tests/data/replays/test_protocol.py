@@ -96,6 +96,7 @@ def test_events_count_game_loops_from_the_start():
 def test_text_of_blobs():
   assert protocol.text("테".encode() + b"\xff!") == "테\ufffd!"
   assert protocol.text(b"abc", limit=2) == "ab" and protocol.text(None) == ""
+  assert protocol.text(b"a\0b\0\0") == protocol.text(b"a\0b\0c", limit=4) == "a\0b"
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch):

@@ -53,16 +53,6 @@ def to_game(column: Array, row: Array, map_width: int, map_height: int,
   return (column + 0.5) / scale, map_height - (row + 0.5) / scale
 
 
-def to_location(column: Array, row: Array, location_size: int) -> Array:
-  """Returns the [...] location index, `row * L + column`."""
-  return row * location_size + column
-
-
-def from_location(location: Array, location_size: int) -> tuple[Array, Array]:
-  """Returns the [...] column and row of a location index."""
-  return location % location_size, location // location_size
-
-
 def shown(camera: Array, size: int) -> Array:
   """Returns the mask of grid cells whose centres are in the camera's view.
 

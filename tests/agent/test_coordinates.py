@@ -42,14 +42,6 @@ def test_runs_under_jit():
   assert [int(x) for x in found] == [15, 225]
 
 
-def test_location_is_row_times_size_plus_column():
-  assert coordinates.to_location(5, 2, 32) == 69
-  assert coordinates.from_location(69, 32) == (5, 2)
-  location = np.arange(32 * 32)
-  np.testing.assert_array_equal(
-    coordinates.to_location(*coordinates.from_location(location, 32), 32), location)
-
-
 def test_camera_shows_cells_whose_centres_are_inside():
   # Middles of a 4 x 4 grid are at 32, 96, 160 and 224: left and top count, right and bottom do not.
   found = coordinates.shown(np.array([32, 97, 224, 256], np.int16), 4)

@@ -13,7 +13,7 @@ def test_a_location_is_the_same_place_through_the_world(tier):
   rules = engine.rules_of(tier)
   size, ground = rules.location_size, world.make_world(rules, 0)
   location = np.arange(size * size)
-  column, row = coordinates.from_location(location, size)
+  row, column = np.divmod(location, size)
   x, y = coordinates.to_game(column, row, ground.size, ground.size, size)
   found = ground.to_skirmish(x.astype(np.float32), y.astype(np.float32))
   direct = acting.location_to_place(rules, location)

@@ -26,10 +26,11 @@ from starleague.environments.skirmish.bots import plans
 from starleague.environments.skirmish.games import dm_environment, live, replays
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables.tables import game_config
-from starleague.experiments import record
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.datasets import recorded_games
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
+from starleague.experiments.run.parts.actor_options import actor_options
 
 MINI, FULL = agent.mini(), agent.full()
 LARGE = game_config("large", FULL)
@@ -105,8 +106,11 @@ def main() -> None:
       pathlib.Path(options.run_dir) / run_files.CHECKPOINTS, parts.config)
   unpack = jax.jit(lambda packed: wire.unpack(packed, MINI))
   # Trajectories of one length of game each: those that come late are of long games.
+  playing = actor_options(config)
+  played = recorded_games.play(recorded_games.of_agent(parts, playing, params), parts, playing,
+                               config.unroll_length, 0)
   games = [jax.device_get(unpack(packed)) for packed in itertools.islice(
-    record.play(parts, config, params, 0), 4 * options.trajectories)][-options.trajectories:]
+    played, 4 * options.trajectories)][-options.trajectories:]
   measure("mini as played", MINI, games)
   measure("full, scripted games at large", FULL,
           scripted_games(options.games, options.unroll_length))

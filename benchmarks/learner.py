@@ -35,10 +35,11 @@ from starleague.data import wire
 from starleague.data.reverb import datasets, sampler, transport
 from starleague.data.reverb.server import make_server, make_tables
 from starleague.data.reverb.writer import TrajectoryWriter
-from starleague.experiments import record
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.datasets import recorded_games
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options, saved_agents
+from starleague.experiments.run.parts.actor_options import actor_options
 from starleague.learner import prefetch, train_state, update
 from starleague.learner.loops import hosts, reinforcement_setup
 
@@ -96,9 +97,11 @@ def served(trajectories: list[wire.Packed], preset: str, unroll_length: int) -> 
 
 def play(parts: Parts, config) -> list[wire.Packed]:
   """Returns trajectories of an untrained agent, enough for eight batches."""
-  params = saved_agents.initial_params(parts, config)
+  options = actor_options(config)
+  games = recorded_games.of_agent(parts, options, saved_agents.initial_params(parts, config))
   return list(itertools.islice(
-    record.play(parts, config, params, 0), 8 * config.learner.batch_size))
+    recorded_games.play(games, parts, options, config.unroll_length, 0),
+    8 * config.learner.batch_size))
 
 
 def measure_feeding(options: argparse.Namespace, parts, config, address: str) -> None:

@@ -2,7 +2,7 @@
 
 For each dataset and seed, a clone learns `--updates` updates. Each method then goes on from that
 clone for as many; cloning too. The agents play `--games` games against each opponent. Finished runs
-are skipped: the same command resumes the benchmark.
+are skipped: the same command resumes the benchmark. One with other settings needs another `--out`.
 
     make offline-data
     python -m benchmarks.offline --sizes s,m --seeds 0,1,2
@@ -30,6 +30,19 @@ from starleague.learner.loops.options import CLONING, OFFLINE_METHODS
 
 OPPONENTS = ("rusher", "builder", "demo_2000", "demo_4000", "demo_7000")
 CLONE = "clone"
+
+
+def keep_settings(arguments: argparse.Namespace) -> None:
+  """Writes the settings of the runs into their folder; SystemExit if it has runs of others."""
+  file = arguments.out / "settings.json"
+  wanted = {"updates": arguments.updates, "games": arguments.games,
+            "offline": json.loads(arguments.offline)}
+  found = json.loads(file.read_text()) if file.exists() else wanted
+  if found != wanted:
+    raise SystemExit(f"error: {arguments.out} has runs of {json.dumps(found)}, not of "
+                     f"{json.dumps(wanted)}; choose another --out")
+  with files.replacing(file) as written:
+    json.dump(wanted, written)
 
 
 def config_of(arguments: argparse.Namespace, run: str, seed: int,
@@ -128,6 +141,7 @@ def main() -> None:
   parser.add_argument("--offline", default="{}", help="changed keys of the config group, as JSON")
   arguments = parser.parse_args()
   arguments.out.mkdir(parents=True, exist_ok=True)
+  keep_settings(arguments)
   jax.config.update("jax_compilation_cache_dir", str((arguments.out / "compiled").absolute()))
   print("\n".join(table(play(arguments))))
 

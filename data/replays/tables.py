@@ -9,6 +9,7 @@ are all parts in one; docs/replays.md describes their columns, which are those o
 
 import contextlib
 import os
+import shutil
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -90,10 +91,10 @@ def read(folder: str | os.PathLike, table: str, columns: Sequence[str] | None = 
 
 
 class Store:
-  """The parts of a folder."""
+  """The parts of a folder, for one process at a time."""
 
   def __init__(self, folder: str | os.PathLike):
-    """Opens a folder, new or with parts.
+    """Opens a folder, new or with parts, and removes what a killed run left half written.
 
     Raises:
       TablesError: it holds something else, or parts that are damaged or of another version.
@@ -109,6 +110,11 @@ class Store:
                          if not path.name.startswith("."))
     for part in self._parts:
       _check(part)
+    for left in (self.folder / PARTS).glob(f"{files.PARTIAL}*"):
+      shutil.rmtree(left)
+    for table in ROWS:
+      for left in self.folder.glob(f".{table}.parquet-*"):
+        left.unlink()
 
   def column(self, table: str, name: str) -> Iterator[Any]:
     """Yields the values of a column over all parts."""

@@ -56,6 +56,16 @@ def test_parts_are_read_back_and_merged(tmp_path):
     {"name": "Ann"}, {"name": "Bob"}] * 2
 
 
+def test_what_a_killed_run_left_is_removed(tmp_path):
+  tables.Store(tmp_path).add(part("a"))
+  partial, temporary = tmp_path / "parts/.partial-00001-a", tmp_path / ".games.parquet-b"
+  partial.mkdir()
+  (partial / "games.parquet").write_bytes(b"PAR1")
+  temporary.write_bytes(b"PAR1")
+  assert list(tables.Store(tmp_path).column("refused", "file")) == ["a"]
+  assert not partial.exists() and not temporary.exists()
+
+
 def test_other_folders_are_left_alone(tmp_path):
   (tmp_path / "a").write_text("x")
   with pytest.raises(tables.TablesError) as error:

@@ -186,7 +186,10 @@ def _release_builders(rules: tables.Rules, state: State, at_site: Array, site: S
   if rules.has_larvae:
     state = clear_slots(
       rules, state, jnp.pad(consumed, ((0, 0), (rules.tier.structures, 0))))
-  standing = pick(state.unfinished > 0, state.orders.target)
+  # Another structure may have taken the slot of one that is gone: the place tells them apart.
+  standing = pick(state.unfinished > 0, state.orders.target) & (
+    pick(state.x, state.orders.target) == state.orders.x) & (
+    pick(state.y, state.orders.target) == state.orders.y)
   done = (state.orders.verb == CONSTRUCT) & ~standing
   leaves = builder & ~stays & ~consumed
   failed = at_site & ~site.begins[:, None]

@@ -257,7 +257,8 @@ class Economy(Known):
       for body in self.units(player):
         if body.order.verb == CONSTRUCT:
           site = player.bodies.get(body.order.target)
-          if site is None or not site.unfinished:
+          if site is None or not site.unfinished or (
+              site.x, site.y) != (body.order.x, body.order.y):
             self.next_order(body, True)
         elif body is builder:
           self.next_order(body, True)

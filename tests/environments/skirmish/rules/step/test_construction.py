@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from starleague.environments.skirmish.rules.step import construction
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
+from tests.environments.skirmish import states
 from tests.environments.skirmish.default_games import LOCAL, TYPES, S, give
 from tests.environments.skirmish.places import PROTOSS, TERRAN, UNIT, ZERG
 from tests.environments.skirmish.scenes import close, put, run, same, scene
@@ -38,6 +40,25 @@ def test_building_has_its_price_and_time_and_takes_one_worker(game):
   # The middle of the location's cell on the grid of 256: (-1.5 + 12) / 0.75 = 14, so 14.5 / 32.
   np.testing.assert_array_equal(executed.build_order_xy[0, 0, 0], [14.5 * 8, 6.5 * 8])
   assert np.flatnonzero(executed.units[0, 0]).tolist() == [dense[mini.BARRACKS]]
+
+
+def test_a_builder_leaves_when_another_structure_takes_the_slot_of_its_own():
+  """SCV 0 constructs in slot 1, whose structure has died; SCV 1 begins another one there."""
+  first, second = (-1.5, -7.5), (4.5, -4.5)
+  state = states.first(mini.RULES)
+  state.minerals[0] = 150
+  for unit, verb, (x, y) in ((0, constants.CONSTRUCT, first), (1, constants.BUILD, second)):
+    state.x[0, mini.S + unit], state.y[0, mini.S + unit] = x, y
+    state.orders.x[0, unit], state.orders.y[0, unit] = x, y
+    state.orders.verb[0, unit], state.orders.target[0, unit] = verb, 1
+    state.orders.product[0, unit] = mini.BARRACKS
+  after, begun = construction.construct(mini.RULES, states.on_device(state))
+  assert begun.kind[0, 0] == after.kind[0, 1] == mini.BARRACKS
+  assert (after.x[0, 1], after.y[0, 1]) == second and after.unfinished[0, 1] == 347
+  assert after.orders.verb[0, :2].tolist() == [constants.GATHER, constants.CONSTRUCT]
+  later, _ = construction.construct(mini.RULES, after)
+  assert later.unfinished[0, 1] == 339
+  assert later.orders.verb[0, :2].tolist() == [constants.GATHER, constants.CONSTRUCT]
 
 
 @pytest.mark.slow

@@ -97,8 +97,9 @@ def _boards(rules: tables.Rules, state: State) -> Move:
   enters = (some & (size > 0) & (size <= room) & (health > DEAD_HEALTH)
             & is_transport(rules, pick(state.kind, carrier))
             & (pick(verb, passenger - s) != CONSTRUCT))
-  # Orders end whose own target boards, or has boarded before.
-  over = ((slots == one) & ~(enters & ~loads)) | (goes & (jnp.abs(to_x) >= OFF_MAP)) | (
+  # Orders end whose own target boards, has boarded before, or died while they were queued.
+  gone = (jnp.abs(to_x) >= OFF_MAP) | (pick(state.kind, order.target) == 0)
+  over = ((slots == one) & ~(enters & ~loads)) | (goes & gone) | (
     (goes | (verb == REPAIR)) & enters & (order.target == passenger))
   off = OFF_MAP * state.side[:, None]
   return Move(enters, passenger, carrier, size, off, off, over)

@@ -143,6 +143,23 @@ def test_orders_end_with_their_target():
   assert after.y[0, CARRIER] == place
 
 
+def test_a_queued_order_to_board_ends_if_its_transport_has_died():
+  """The Marine reaches its goal, begins the next order, and goes nowhere."""
+  state = scene(("Marine", 20.0, 20.0), place=(10.0, 10.0))
+  for orders, verb in ((state.orders, constants.MOVE), (state.next_orders, constants.BOARD)):
+    orders.verb[0, FIRST - S], orders.target[0, FIRST - S] = verb, CARRIER
+    orders.x[0, FIRST - S] = orders.y[0, FIRST - S] = 20.0
+  state.health[0, CARRIER] = 0.0
+  after = tech.play_whole(state)
+  assert after.kind[0, CARRIER] == 0 and unit(after.orders.verb, FIRST) == constants.BOARD
+  after = tech.play_whole(after)
+  assert unit(after.orders.verb, FIRST) == constants.IDLE
+  place = after.x[0, FIRST], after.y[0, FIRST]
+  assert np.hypot(20 - place[0], 20 - place[1]) < 1.2
+  after = tech.play_whole(after, 3)
+  assert (after.x[0, FIRST], after.y[0, FIRST]) == place
+
+
 def test_transports_take_eight():
   """A Siege Tank and a Marauder take 4 and 2; another tank has no room, a Marauder has."""
   state = loaded("SiegeTank", "Marauder")

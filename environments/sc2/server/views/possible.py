@@ -128,8 +128,8 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
       if rules.products.larva[product] and (
           game.battlefield.realistic or state.larvae[player, slot] == 0):
         continue
-      alone = functions.kind[function] == constants.WARPING or rules.products.upgrade[product]
-      room = slot >= s or state.queue[player, slot, 0 if alone else -1] == 0
+      alone = functions.kind[function] == constants.WARPING or _is_morph(rules, product)
+      room = slot >= s or _has_room(rules, np.asarray(state.queue[player, slot]), alone)
       if room and _can_make(rules, means, product, free):
         yield function
     elif functions.kind[function] == constants.COMMAND:
@@ -137,6 +137,18 @@ def _slot_functions(game: Game, player: int, means: _Means, slot: int,
         yield function
     elif _can_use(rules, state, player, slot, int(functions.ability[function]), free):
       yield function
+
+
+def _is_morph(rules: tables.Rules, product: int) -> bool:
+  """Whether a product is a type that structures of another type morph into."""
+  return product < len(rules.types.names) and bool(rules.types.morphed[product])
+
+
+def _has_room(rules: tables.Rules, queue: np.ndarray, alone: bool) -> bool:
+  """Whether a queue [5] takes another product; `alone`: nothing but larvae may be in work."""
+  if queue[-1]:
+    return False
+  return not alone or not np.any((queue > 0) & ~rules.products.larva[queue])
 
 
 def _has_cargo_for(rules: tables.Rules, state: State, player: int, slot: int,

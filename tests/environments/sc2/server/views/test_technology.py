@@ -150,6 +150,20 @@ def test_abilities_of_warp_gates_name_functions_at_a_point(ability, function):
   assert abilities.needs_target(local)
 
 
+@pytest.mark.parametrize("race, structure, in_work, morph, listed_", [
+  (tech.TERRAN, "Barracks", None, 1516, True), (tech.TERRAN, "Barracks", "SCV", 1516, False),
+  (tech.ZERG, "SpawningPool", "Drone", 1216, True),  # larvae hatch beside a morph
+  (tech.ZERG, "SpawningPool", "Queen", 1216, False)])
+def test_a_town_hall_in_work_does_not_morph(race, structure, in_work, morph, listed_):
+  """The list of abilities and the rules agree: an Orbital Command is 1516, a Lair is 1216."""
+  state = tech.start(race, {1: (structure, 8.0, 0.0)})
+  if in_work:
+    state.queue[0, 0, 0] = LOCAL[in_work]
+  assert (morph in listed(shown(state), 0)) == listed_
+  (function,) = catalogue.make_catalogue(RULES).functions[morph]
+  assert tech.can(state, RULES.functions.names[function]) == listed_
+
+
 def test_abilities_of_gates_and_gateways():
   state = tech.start(tech.PROTOSS, GATES)
   before = shown(state)

@@ -46,7 +46,8 @@ def _of_unit(game: Game, player: int, means: _Means, tag: int,
   hatchery = roster.larva_structure(game.rules, player, tag)
   if hatchery is not None:
     kind = int(game.state.kind[player, hatchery]) if (
-      game.battlefield.realistic and game.state.larvae[player, hatchery] > 0) else 0
+      game.battlefield.realistic and game.rules.has_larvae
+      and game.state.larvae[player, hatchery] > 0) else 0
     functions = _larva_functions(game, means, kind, free)
   else:
     found = np.flatnonzero(game.tags[player] == tag)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starleague.environments.sc2.server.game import game
+from starleague.environments.sc2.server.game import game, roster
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.game.client_commands import SUCCESS, Target, issue
 from starleague.environments.sc2.server.views import possible
@@ -53,6 +53,13 @@ def test_only_own_units_have_abilities(played):
   enemy = tags_of(played, "CommandCenter", 1)[0]
   assert possible.unit_abilities(played, 0, [enemy, 0, 99, -1]) == [[], [], [], []]
   assert TRAIN_SCV in listed(played, enemy, player=1)
+
+
+def test_tiers_without_larvae_list_no_abilities_of_a_larva():
+  """A client may send the tag of an earlier game's larva. Realistic maps show larvae as units."""
+  played = game.Game(Battlefield("mini"), (1, 1), 2)
+  (larva,) = roster.larva_tags(played.rules, 0, 0, 1)
+  assert possible.unit_abilities(played, 0, [larva]) == [[]]
 
 
 def test_a_full_queue_takes_no_more(played):

@@ -261,7 +261,9 @@ def note_changes(rules: tables.Rules, seat: ServerSeat, changes: Changes) -> Non
     sc_pb.TrainUnitComplete: born & ~worker[kinds],
     sc_pb.ResearchComplete: after.upgrades & ~before.upgrades,
     sc_pb.MineralsExhausted: emptied & ~gas, sc_pb.VespeneExhausted: emptied & gas,
-    sc_pb.LarvaHatched: (before.injected > 0) & (after.injected == 0)}
+    # An injection ends without larvae if its hatchery dies. Some tiers have no injections.
+    sc_pb.LarvaHatched: (before.injected > 0) & (after.injected == 0) & (
+      stood[:, :before.injected.shape[1]])}
   alerts = {alert: where.any(axis=1) for alert, where in happened.items() if where.any()}
   for i, loop in enumerate(changes.loops):
     for tag in changes.dead[i][player]:

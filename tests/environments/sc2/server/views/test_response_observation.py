@@ -77,6 +77,17 @@ def test_what_is_gone_or_was_there_gives_no_alert():
   assert alerts_of(there, there) == [{}, {}]
 
 
+@pytest.mark.parametrize("kinds, expected", [
+  ((BARRACKS, BARRACKS), [{"alert": [sc_pb.LarvaHatched]}, {}]), ((0, 0), [{}, {}])])
+def test_larvae_hatch_unless_their_hatchery_has_died(kinds, expected):
+  """The rules clear the injection of an empty slot in the next step."""
+  before, after = (track(kind={(0, 1): kind}) for kind in kinds)
+  none = np.zeros((2, 2, S), np.int32)
+  injected = none.copy()
+  injected[0, 0, 1] = 8
+  assert alerts_of(before._replace(injected=injected), after._replace(injected=none)) == expected
+
+
 def test_the_whole_map_shows_all_units_to_both(played):
   frame = played.frame()
   found = response_observation.revealed(frame)

@@ -27,11 +27,13 @@ class Playback(Observed):
       wait_seconds: for a game loop in real time.
 
     Raises:
-      ValueError, KeyError, TypeError: the recording is invalid.
+      ValueError, KeyError, TypeError, OverflowError, DecodeError: the recording is invalid.
     """
     settings = recording.settings
     infos = [sc_pb.PlayerInfo.FromString(base64.b64decode(text)) for text in settings["players"]]
-    self._recorded, self._number = recording.entries, 0
+    self._recorded = [(loop, player, sc_pb.Request.FromString(data))
+                      for loop, player, data in recording.entries]
+    self._number = 0
     acting = {player: info.player_name for player, info in enumerate(infos)
               if info.type == sc_pb.Participant}
     if not {player for _, player, _ in self._recorded} <= acting.keys():
@@ -65,11 +67,11 @@ class Playback(Observed):
     """Plays up to a game loop, with the participants' requests at their loops."""
     target = min(target, self._end)
     while self._number < len(self._recorded) and self._recorded[self._number][0] < target:
-      loop, player, data = self._recorded[self._number]
+      loop, player, recorded = self._recorded[self._number]
       self._number += 1
       super()._play(loop)
       if not super().over:
-        self.perform(player, sc_pb.Request.FromString(data))
+        self.perform(player, recorded)
     super()._play(target)
 
 

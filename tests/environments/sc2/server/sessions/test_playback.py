@@ -1,13 +1,21 @@
 """A saved game is played back: the same observations, for either player and for an observer."""
 
+import base64
+import dataclasses
+
 import pytest
 
 from starleague.common import mpq
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
+from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
 from tests.environments.sc2.server import play
 
 ATTACK, MARINE, SCV = 23, 48, 45
+PLAYER = base64.b64encode(
+  sc_pb.PlayerInfo(type=sc_pb.Participant, race_actual=1).SerializeToString()).decode()
+SETTINGS = {"version": "", "map": "", "seed": 2, "loops": 9, "players": [PLAYER], "results": [],
+            "battlefield": dataclasses.asdict(Battlefield("mini", realistic=False))}
 LOOPS = 12  # between two looks; decisions also fall between the game's steps of 8
 
 
@@ -132,6 +140,7 @@ def archive(settings, entries):
   (replay(archive({"players": ["", ""]}, []), 3), "InvalidObservedPlayerId"),
   (replay(archive({"players": [""], "loops": 9, "results": []}, [(3, 1, b"")]), 0),
    "InvalidReplayData"),
+  (replay(archive(SETTINGS, [(3, 0, b"\xff")]), 0), "InvalidReplayData"),
   (sc_pb.RequestStartReplay(replay_path="/nowhere", options=play.interface()),
    "InvalidReplayPath"),
   (replay(b"MPQ", 1, play.interface(screen=9999)), "InvalidReplayData")])

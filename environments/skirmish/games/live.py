@@ -118,9 +118,10 @@ class LiveGame:
     if set(actions) != due:
       raise ValueError(f"actions: expected those of players {sorted(due)}, found {sorted(actions)}")
     self._acts[0] = self.due
-    for player in sorted(actions):
-      for values, value in zip(self._actions, actions[player], strict=True):
+    for player, action in actions.items():  # first: an invalid one leaves the game as it is
+      for values, value in zip(self._actions, action, strict=True):
         values[0, player] = value
+    for player in sorted(actions):
       if (recorded := predictions.get(player)) is not None:
         self._predictions.add(len(self._taken), player, recorded)
       self._taken.append((self.steps, player, *(v[0, player].copy() for v in self._actions)))

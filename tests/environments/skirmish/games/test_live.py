@@ -26,6 +26,18 @@ def test_live_games_take_the_actions_of_due_players():
     live.LiveGame(MINI, replays.make_match_up(), -1)
 
 
+def test_an_action_of_a_wrong_shape_leaves_the_game_as_it_is():
+  """The caller may give another one: the replay has one action of each player."""
+  game, action = live.LiveGame(MINI, replays.make_match_up(), 0), types.zeros(types.action_spec(8))
+  with pytest.raises(ValueError, match="could not broadcast"):
+    game.step({0: action, 1: action._replace(units=np.zeros(9, np.int16))})
+  assert len(game.replay(("a", "b")).step) == 0
+  game.step({0: action, 1: action})
+  replay = game.replay(("a", "b"))
+  assert (replay.step.tolist(), replay.player.tolist()) == ([0, 0], [0, 1])
+  assert replays.resimulate(replay).loop.tolist() == [0, 8]
+
+
 def test_a_policy_controls_a_player_and_keeps_its_memory():
   """It acts on its observation; its memory changes only when it acts."""
   def step(params, key, observation, state):

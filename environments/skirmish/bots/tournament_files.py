@@ -71,8 +71,12 @@ class Tournament:
     """
     if not self._path.exists():
       return nothing_played(self._fixtures)
-    rows = list(csv.reader(io.StringIO(
-      self._path.read_text(encoding="utf-8", errors="replace").replace("\0", "?"))))
+    text = self._path.read_text(encoding="utf-8", errors="replace").replace("\0", "?")
+    try:
+      rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+      raise UserError(f"{self._path}: expected the games of a tournament, found {error}; remove "
+                      "the file to play the games again") from error
     expected = [list(_GAME + _OUTCOME), *map(list, self._games)]
     found = [rows[0] if rows else [], *(row[:len(_GAME)] for row in rows[1:])]
     for line, (one, other) in enumerate(zip(expected, found, strict=False), 1):

@@ -55,6 +55,7 @@ def test_saved_outcomes_are_loaded(file, tmp_path):
   (",2,12000", ",2", "expected a winner from -1 to 2, a length and openings"),
   (",2,12000", ",2,99999999999999999999", "expected a winner from -1 to 2, a length and openings"),
   ("river", "\0", "line 4: expected .*river.* found .*"),
+  ("river", '"' + "x" * 2 ** 17, "expected the games of a tournament, found field larger than"),
 ])
 def test_other_files_are_refused_in_one_line(file, tmp_path, before, after, message):
   file.save(OUTCOMES)

@@ -60,6 +60,8 @@ class Box(NamedTuple):
 
   def sample(self, key: Array) -> Array:
     """Returns random integers; a space of floats has no limits to draw from."""
+    if self.high == np.iinfo(np.int32).max:  # all of int32: `randint` cannot take the limit
+      return jax.lax.bitcast_convert_type(jax.random.bits(key, self.shape, jnp.uint32), jnp.int32)
     return jax.random.randint(key, self.shape, self.low, self.high + 1).astype(self.dtype)
 
   def contains(self, value: Array) -> Array:

@@ -110,6 +110,15 @@ def test_shapes_are_those_of_the_spaces(solo, duel, full):
   assert full.environment.num_actions == 327
 
 
+def test_all_integer_spaces_are_sampled_within_their_limits(full):
+  for box in jax.tree.leaves(full.environment.observation_space(),
+                             is_leaf=lambda x: isinstance(x, pure.Box)):
+    drawn = box.sample(KEY)
+    assert drawn.shape == box.shape and drawn.dtype == box.dtype and box.contains(drawn)
+  drawn = pure.Box(-2 ** 31, 2 ** 31 - 1, (1000,), np.int32).sample(KEY)
+  assert drawn.min() < -2 ** 30 and drawn.max() > 2 ** 30 and abs(np.mean(drawn < 0) - 0.5) < 0.1
+
+
 def test_keys_of_the_old_kind_do_as_well(solo):
   observation, _ = jax.eval_shape(solo.environment.reset, jax.random.PRNGKey(0))
   assert observation.shape == (2107,)

@@ -19,12 +19,19 @@ def parse(arguments: list[str]) -> argparse.Namespace:
   # Without "-h", which would take the game's "-headlessNoRender" for itself.
   parser.add_argument("-help", "--help", action="help", help="shows this text")
   parser.add_argument("-listen", default="127.0.0.1", help="address")
-  parser.add_argument("-port", type=int, default=5000, help="of the websocket")
+  parser.add_argument("-port", type=_port, default=5000, help="of the websocket")
   parser.add_argument("-dataDir", default="", help="the installation, with a folder Maps")
   parser.add_argument("-idleSeconds", type=float, default=300.0,
                       help="to the end of a server without clients; 0: it never ends")
   parser.add_argument("-verbose", action="store_true", help="logs requests")
   return parser.parse_known_args(arguments)[0]
+
+
+def _port(text: str) -> int:
+  port = int(text)
+  if not 0 <= port < 2 ** 16:
+    raise argparse.ArgumentTypeError(f"expected 0 to {2 ** 16 - 1}, found {port}")
+  return port
 
 
 def use_cache() -> None:
@@ -66,7 +73,7 @@ def main() -> None:
     folder = None
   try:
     asyncio.run(connection.run(flags.listen, flags.port, folder, flags.idleSeconds))
-  except OSError as error:
+  except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
     sys.exit(f"sc2 server: cannot listen on {flags.listen}:{flags.port}: {error}")
 
 

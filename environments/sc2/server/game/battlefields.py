@@ -151,16 +151,24 @@ def find(name: str, data: bytes, folder: pathlib.Path | None) -> Battlefield:
     MapError: there is neither a name nor bytes.
   """
   if not data and folder is not None:
-    path = folder / name  # an absolute name replaces the folder
-    if path.name and not path.is_file() and not path.suffix:
-      path = path.with_suffix(SUFFIX)
-    if not name or not path.is_file():
-      raise FileNotFoundError(f"map {name!r}: no such file in {folder}")
-    with path.open("rb") as file:
-      data = file.read(_MOST_BYTES + 1)
+    try:
+      data = _read(name, folder)
+    except OSError as error:
+      raise FileNotFoundError(f"map {name!r}: no such file in {folder}") from error
   if not name and not data:
     raise MapError("map: expected a name or the bytes of a map, found neither")
   try:
     return decode(data)
   except MapError:
     return stand_in(name)
+
+
+def _read(name: str, folder: pathlib.Path) -> bytes:
+  """Reads a map's file; its suffix may be left out. Raises OSError if there is none."""
+  path = folder / name  # an absolute name replaces the folder
+  if path.name and not path.is_file() and not path.suffix:
+    path = path.with_suffix(SUFFIX)
+  if not name or not path.is_file():
+    raise FileNotFoundError(name)
+  with path.open("rb") as file:
+    return file.read(_MOST_BYTES + 1)

@@ -48,7 +48,7 @@ def test_maps_are_found_by_name_bytes_or_file(tmp_path):
   assert battlefields.find("Absent.SC2Map", written, tmp_path).tier == "default"
   assert battlefields.find("Real.SC2Map", b"", tmp_path) == battlefields.stand_in("real")
   assert battlefields.find("Melee/Simple64.SC2Map", b"", None) == Battlefield("large", "ramps")
-  for name in ("Absent.SC2Map", "", ".", "/"):
+  for name in ("Absent.SC2Map", "", ".", "/", "a" * 300):  # the last one is too long for a file
     with pytest.raises(FileNotFoundError, match="no such file"):
       battlefields.find(name, b"", tmp_path)
   with pytest.raises(MapError, match="found neither"):

@@ -263,8 +263,8 @@ class Session:
         await self._unless_ended(asyncio.wait_for(self._joined.wait(), self._wait_seconds))
       except (OSError, TimeoutError, Refused) as error:
         await self._host.close()
-        return sc_pb.Response(join_game=Join(
-          error=Join.NetworkError, error_details=f"no second participant: {error}"))
+        reason = f"no second participant: {str(error) or 'none in time'}"  # of a TimeoutError
+        return sc_pb.Response(join_game=Join(error=Join.NetworkError, error_details=reason))
     self._start()
     return sc_pb.Response(join_game=Join(player_id=self._player + 1))
 

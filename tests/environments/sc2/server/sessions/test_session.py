@@ -1,5 +1,6 @@
 """The state machine of a session, and the answers to requests in a game of `mini`."""
 
+import portpicker
 import pytest
 
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
@@ -34,6 +35,20 @@ def test_participants_that_cannot_join_are_told_why(join, error):
     return await play.ask(session, join_game=join)
 
   assert sc_pb.ResponseJoinGame.Error.Name(play.run(script).join_game.error) == error
+
+
+def test_a_participant_that_stays_alone_is_told_why():
+  async def script(session):
+    await play.ask(session, create_game=sc_pb.RequestCreateGame(
+      local_map=sc_pb.LocalMap(map_path="SkirmishMiniOpen"),
+      player_setup=[sc_pb.PlayerSetup(type=sc_pb.Participant)] * 2))
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = portpicker.pick_unused_port()
+    return (await play.ask(session, join_game=join)).join_game
+
+  found = play.run(script)
+  assert found.error == sc_pb.ResponseJoinGame.NetworkError
+  assert found.error_details == "no second participant: none in time"
 
 
 def test_a_participant_without_options_sees_its_resources_and_no_units():

@@ -24,6 +24,8 @@ from starleague.environments.skirmish.games import exact
 from starleague.environments.skirmish.rules.state import state
 
 _ROOMS = ("agent", "common", "environments")  # whose sources decide what a program does
+_SOURCES = ("*.py", "*.csv")  # code, and tables of units, upgrades and functions
+_DIGITS = 16  # of the digest of the sources
 _HASH_BYTES = 32  # SHA-256 of the rest, at the start of a file
 _folder: list[pathlib.Path] = []  # that keeps programs; empty: none is kept
 
@@ -82,7 +84,8 @@ class Exported:
     except (ImportError, OSError) as error:  # without flatbuffers, or without space
       logging.warning("program=%s is not kept: %s", self._name, error)
       return made
-    for old in path.parent.glob(f"{self._name}-*.stablehlo"):
+    # Of this program only: the names of others may begin with its own.
+    for old in path.parent.glob(f"{self._name}-{'?' * _DIGITS}.stablehlo"):
       if old != path:
         old.unlink(missing_ok=True)
     # Later processes call the kept program: with the same call here they find its executable.
@@ -106,7 +109,8 @@ def sources_digest() -> str:
   digest = hashlib.sha256(f"{jax.__version__} {jax.lib.__version__} {np.__version__}".encode())
   root = pathlib.Path(starleague.__file__).resolve().parent
   for room in _ROOMS:
-    for path in sorted((root / room).resolve().rglob("*.py")):
-      digest.update(f"{room} {path.relative_to((root / room).resolve())}\n".encode())
+    folder = (root / room).resolve()
+    for path in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
+      digest.update(f"{room} {path.relative_to(folder)}\n".encode())
       digest.update(path.read_bytes())
-  return digest.hexdigest()[:16]
+  return digest.hexdigest()[:_DIGITS]

@@ -15,13 +15,12 @@ def folder(tmp_path):
   exported.keep_in(None)
 
 
-def cubes(made):
+def cubes(made, name="cubes"):
   """A program, as a process makes it; `made` counts the times that its function is built."""
   def make():
     made.append(1)
     return lambda orders: orders._replace(x=orders.x ** 3)
-  return exported.Exported("cubes", make)
-
+  return exported.Exported(name, make)
 
 
 def orders():
@@ -65,6 +64,27 @@ def test_other_sources_make_other_programs(folder, monkeypatch):
   cubes(made)(orders())
   assert len(made) == 2
   assert [path.name for path in folder.iterdir()] == [f"cubes-{'0' * 16}.stablehlo"]
+
+
+@pytest.mark.parametrize("name", ["rules.py", "units.csv"])
+def test_code_and_tables_are_sources(name, tmp_path, monkeypatch):
+  monkeypatch.setattr(exported.starleague, "__file__", str(tmp_path / "__init__.py"))
+  (tmp_path / "environments").mkdir()
+  found = set()
+  for text in ("Marine,45", "Marine,55"):
+    (tmp_path / "environments" / name).write_text(text)
+    found.add(exported.sources_digest.__wrapped__())
+  assert len(found) == 2
+
+
+def test_a_program_whose_name_begins_another_ones_leaves_it(folder):
+  """As `large-advance` begins `large-advance-scripted`."""
+  made = []
+  for name in ("cubes-scripted", "cubes", "cubes-scripted"):
+    cubes(made, name)(orders())
+  assert len(made) == 2
+  assert sorted(path.name.rpartition("-")[0] for path in folder.iterdir()) == [
+    "cubes", "cubes-scripted"]
 
 
 def test_a_kept_program_plays_the_same_game(folder):

@@ -320,7 +320,7 @@ class Session:
       address, request.server_ports.game_port, self._wait_seconds))
     try:
       response = await self._unless_ended(guest.ask(sc_pb.Request(join_game=request)))
-    except (link.LinkError, Refused):
+    except (link.LinkError, Refused, asyncio.CancelledError):  # cancelled: the client is gone
       await guest.close()
       raise
     if response.error or response.join_game.HasField("error"):

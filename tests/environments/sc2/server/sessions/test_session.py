@@ -1,5 +1,7 @@
 """The state machine of a session, and the answers to requests in a game of `mini`."""
 
+import asyncio
+
 import portpicker
 import pytest
 
@@ -49,6 +51,32 @@ def test_a_participant_that_stays_alone_is_told_why():
   found = play.run(script)
   assert found.error == sc_pb.ResponseJoinGame.NetworkError
   assert found.error_details == "no second participant: none in time"
+
+
+def test_a_guest_whose_client_leaves_while_it_joins_ends_its_link():
+  """A host whose program still compiles has admitted the guest, and would wait for its steps."""
+  async def script(session):
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def host(reader, writer):
+      await reader.readexactly(1)
+      asked.set()
+      await reader.read()  # up to the end of the link
+      ended.set()
+      writer.close()
+
+    server = await asyncio.start_server(host, "127.0.0.1", 0)
+    join = sc_pb.RequestJoinGame(race=1, options=play.interface())
+    join.server_ports.game_port = server.sockets[0].getsockname()[1]
+    joins = asyncio.ensure_future(session.answer(sc_pb.Request(join_game=join).SerializeToString()))
+    await asyncio.wait_for(asked.wait(), 5)
+    joins.cancel()
+    await asyncio.wait((joins,))
+    await asyncio.wait_for(ended.wait(), 5)
+    server.close()
+    return joins.cancelled(), session.status
+
+  assert play.run(script) == (True, sc_pb.launched)
 
 
 def test_a_participant_without_options_sees_its_resources_and_no_units():

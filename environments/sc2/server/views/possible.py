@@ -40,14 +40,23 @@ def unit_abilities(game: Game, player: int, tags: Iterable[int],
   return [_of_unit(game, player, means, tag, free) for tag in tags]
 
 
+def is_larva(game: Game, player: int, tag: int) -> bool:
+  """Returns whether a tag is that of a larva of an own hatchery that has some.
+
+  Larvae are units on realistic maps only.
+  """
+  hatchery = roster.larva_structure(game.rules, player, tag)
+  return hatchery is not None and game.battlefield.realistic and game.rules.has_larvae and bool(
+    game.state.larvae[player, hatchery] > 0)
+
+
 def _of_unit(game: Game, player: int, means: _Means, tag: int,
              free: bool) -> list[common_pb.AvailableAbility]:
   functions: Iterable[int]
   hatchery = roster.larva_structure(game.rules, player, tag)
   if hatchery is not None:
-    kind = int(game.state.kind[player, hatchery]) if (
-      game.battlefield.realistic and game.rules.has_larvae
-      and game.state.larvae[player, hatchery] > 0) else 0
+    hatches = is_larva(game, player, tag) and not game.state.queue[player, hatchery, -1]
+    kind = int(game.state.kind[player, hatchery]) if hatches else 0
     functions = _larva_functions(game, means, kind, free)
   else:
     found = np.flatnonzero(game.tags[player] == tag)

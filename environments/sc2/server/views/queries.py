@@ -26,18 +26,13 @@ def answer(game: Game, player: int, request: query_pb.RequestQuery) -> query_pb.
   for query, abilities in zip(request.abilities, listed, strict=True):
     found = np.flatnonzero(game.tags[player] == query.unit_tag)
     kind = int(game.state.kind[player, found[0]]) if query.unit_tag and found.size else 0
+    other = catalogue.LARVA if possible.is_larva(game, player, query.unit_tag) else 0
     response.abilities.add(
       abilities=abilities, unit_tag=query.unit_tag,
-      unit_type_id=raw_units.unit_type(game, kind) if kind else _larva_type(game, player, query))
+      unit_type_id=raw_units.unit_type(game, kind) if kind else other)
   for result in _placements(game, player, list(request.placements)):
     response.placements.add(result=result)
   return response
-
-
-def _larva_type(game: Game, player: int,
-                query: query_pb.RequestQueryAvailableAbilities) -> int:
-  (listed,) = possible.unit_abilities(game, player, [query.unit_tag], True)
-  return catalogue.LARVA if listed else 0
 
 
 def _placements(game: Game, player: int,

@@ -164,6 +164,20 @@ def test_a_town_hall_in_work_does_not_morph(race, structure, in_work, morph, lis
   assert tech.can(state, RULES.functions.names[function]) == listed_
 
 
+@pytest.mark.parametrize("eggs", (4, 5))
+def test_larvae_hatch_while_the_queue_of_their_hatchery_has_room(eggs):
+  """With five eggs the rules refuse another one, and no ability is listed. Drones are 1342."""
+  state = tech.start(tech.ZERG, {})
+  state.queue[0, 0, :eggs], state.larvae[0, 0] = LOCAL["Drone"], 2
+  state.timers[0, 0, :eggs] = 99
+  game, (tag, _) = shown(state), roster.larva_tags(RULES, 0, 0, 2)
+  (found,) = possible.unit_abilities(game, 0, [tag])
+  assert (1342 in {ability.ability_id for ability in found}) == (eggs < 5) == bool(found)
+  game.placeable = lambda player, places, products: np.zeros(len(places), bool)
+  answer = queries.answer(game, 0, query_pb.RequestQuery(abilities=[{"unit_tag": tag}]))
+  assert answer.abilities[0].unit_type_id == catalogue.LARVA
+
+
 def test_abilities_of_gates_and_gateways():
   state = tech.start(tech.PROTOSS, GATES)
   before = shown(state)

@@ -156,14 +156,16 @@ class SkirmishEnvironment(dm_env.Environment):
       map_name: one of `map_names(tier)`, or "random".
       player: the user's index, 0 or 1; it matters only for replays.
       swap_sides: player 0 starts in the second position; None: drawn for each game.
-      seed: of the match-ups, the games and the scripts' noise.
+      seed: of the match-ups, the games and the scripts' noise; 0 or more.
 
     Raises:
-      ValueError: an unknown name, or sizes too small for the tier.
+      ValueError: an unknown name, a seed below 0, or sizes too small for the tier.
     """
     tables.make_rules(*game)
     if player not in (0, 1):
       raise ValueError(f"player: expected 0 or 1, found {player}")
+    if seed < 0:
+      raise ValueError(f"seed: expected 0 or more, found {seed}")
     draw_match_up(np.random.default_rng(0), game.tier, races, map_name)
     self._game, self._player, self._seed = game, player, seed
     self._races = tuple(races) if player == 0 else tuple(races)[::-1]

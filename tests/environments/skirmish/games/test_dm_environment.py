@@ -144,6 +144,7 @@ def test_bad_arguments_are_named(argument, value, message):
   ({"races": ("terran",)}, "races: expected 2, found 1"),
   ({"map_name": "ramps"}, "map 'ramps': expected one of open in tier mini"),
   ({"player": 2}, "player: expected 0 or 1, found 2"),
+  ({"seed": -1}, "seed: expected 0 or more, found -1"),
   ({"game": MINI._replace(max_entities=8)}, "max_entities is 8")])
 def test_invalid_arguments_are_rejected(arguments, message):
   with pytest.raises(ValueError, match=message):

@@ -90,10 +90,11 @@ def _draw_games(setup: _Setup, key: jax.Array, opponents: jax.Array, conditionin
   # Alternating sides: both starting sides are played equally often for every key.
   swap = (jnp.arange(games) + jax.random.bernoulli(keys[4])) % 2 == 1
   side = jnp.arange(2) ^ swap[:, None].astype(jnp.int32)
-  race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
-  if conditioning.race_probabilities is not None:
-    logits = jnp.log(jnp.asarray(conditioning.race_probabilities))[opponents]
-    pair = jax.random.categorical(jax.random.fold_in(keys[2], 1), logits.reshape(games, -1))
+  if conditioning.match_up_probabilities is None:
+    race = races[jax.random.randint(keys[2], (games, 2), 0, len(config.races))]
+  else:
+    logits = jnp.log(jnp.asarray(conditioning.match_up_probabilities))[opponents]
+    pair = jax.random.categorical(keys[2], logits.reshape(games, -1))
     race = races[jnp.stack(jnp.divmod(pair, len(races)), axis=1)]
   if conditioning.races is not None:
     fixed = jnp.asarray(conditioning.races)[opponents]

@@ -1,6 +1,5 @@
 """Results of one agent's games: opponents and match-ups by their scores, scores in training."""
 
-import math
 import pathlib
 import time
 import uuid
@@ -16,13 +15,14 @@ from starleague.actor.parts import Parts
 from starleague.common import results, run_files
 from starleague.league import payoff
 
-RACE_DECAY = 0.99  # of the counts of a match-up and an opponent, at each of their games
+MATCH_UP_DECAY = 0.99  # of the counts of a match-up and an opponent, at each of their games
 WINDOW_S = 60.0  # window of the win rates shown while training
 
 
 def _shares(scores: np.ndarray, weighting: str, uniform: float) -> np.ndarray:
-  """Returns the weighted shares of [N] scores, of which `uniform` is split evenly: [N]."""
-  return uniform / len(scores) + (1.0 - uniform) * league.pfsp(scores, weighting)
+  """Returns the weighted shares of [...] scores, of which `uniform` is split evenly: [...]."""
+  weighted = league.pfsp(scores.ravel(), weighting).reshape(scores.shape)
+  return uniform / scores.size + (1.0 - uniform) * weighted
 
 
 def opponent_probabilities(win_rates: np.ndarray, self_play: float, weighting: str,
@@ -55,7 +55,7 @@ def game_results(batch: rollouts.Results, names: Sequence[str],
     if opponent != rollouts.SELF_PLAY]
 
 
-class RaceScores:
+class MatchUpScores:
   """Scores of a match-up against a scripted player, over about the last hundred of its games.
 
   An actor keeps them to itself: a restarted one begins with equal scores.
@@ -80,12 +80,12 @@ class RaceScores:
     for opponent, pair, score in zip(
         np.asarray(batch.opponent)[scripted] - 1, pairs, scores, strict=True):
       cell = opponent, *(int(np.flatnonzero(self._races == race)[0]) for race in pair)
-      self._games[cell] = RACE_DECAY * self._games[cell] + 1
-      self._won[cell] = RACE_DECAY * self._won[cell] + score
+      self._games[cell] = MATCH_UP_DECAY * self._games[cell] + 1
+      self._won[cell] = MATCH_UP_DECAY * self._won[cell] + score
 
   @property
   def scores(self) -> np.ndarray:
-    """[opponents, R, R] float64 in (0, 1), agent's race first; one win, one loss are added."""
+    """[opponents, R, R] float64 in (0, 1), agent's race first; the prior is a win and a loss."""
     return (self._won + 1) / (self._games + 2)
 
   def probabilities(self, weighting: str, uniform: float) -> np.ndarray:
@@ -99,10 +99,9 @@ class RaceScores:
       [1 + opponents, R, R] float32, agent's race first; row 0 is self-play, with equal
       probabilities.
     """
-    pairs = (len(self._races), len(self._races))
-    return np.stack([np.full(pairs, 1 / math.prod(pairs)), *(
-      _shares(scores.ravel(), weighting, uniform).reshape(pairs)
-      for scores in self.scores)]).astype(np.float32)
+    equal = np.full(self._games.shape[1:], 1 / len(self._races)**2)
+    return np.stack([equal, *(
+      _shares(scores, weighting, uniform) for scores in self.scores)]).astype(np.float32)
 
 
 class Reporter:
@@ -120,7 +119,7 @@ class Reporter:
     self._path, self._origin = run_dir / results.FILE_NAME, origin
     self._opponents = parts.opponents
     self._counts = counts.Counts(run_dir, origin)
-    self._races = RaceScores(parts.races, len(parts.opponents))
+    self._match_ups = MatchUpScores(parts.races, len(parts.opponents))
     self._results: list[payoff.GameResult] = []
 
   def opponent_probabilities(self, options: ActorOptions) -> np.ndarray:
@@ -132,20 +131,20 @@ class Reporter:
     return opponent_probabilities(self._payoff.scores(run_files.PLAYER, self._opponents),
                                   options.self_play, options.matchmaking, options.uniform)
 
-  def race_probabilities(self, options: ActorOptions) -> np.ndarray:
+  def match_up_probabilities(self, options: ActorOptions) -> np.ndarray:
     """Returns the probability of each match-up by the agent's opponent.
 
     Args:
       options: of the actor.
 
     Returns:
-      [1 + scripted players, R, R] float32; see `RaceScores.probabilities`.
+      [1 + scripted players, R, R] float32; see `MatchUpScores.probabilities`.
     """
-    return self._races.probabilities(options.race_matchmaking, options.uniform)
+    return self._match_ups.probabilities(options.race_matchmaking, options.uniform)
 
   def add(self, steps: int, batch: rollouts.Results, update: int) -> None:
     """Counts the steps and games of one rollout call; reports every few seconds."""
-    self._races.add(batch)
+    self._match_ups.add(batch)
     self._results += game_results(batch, self._opponents, time.time())
     reported = self._counts.add(steps, int(np.asarray(batch.over).sum()), update)
     if reported is not None:

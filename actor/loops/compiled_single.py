@@ -76,7 +76,7 @@ class SingleCalls:
     return compiled_loop.Call(
       0, params, self._reporter.opponent_probabilities(self._options),
       self._conditioning._replace(
-        race_probabilities=self._reporter.race_probabilities(self._options)))
+        match_up_probabilities=self._reporter.match_up_probabilities(self._options)))
 
   def example(self) -> compiled_loop.Call:
     """Returns a call without weights: the learner may not have published any."""

@@ -57,7 +57,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
     finally:
       hosting.close()
     played = jax.tree.map(lambda x: x[0], hosted_games.results_of(parts, found))
-    bot_race = hosted_games.hosted_games(parts).bot_race
+    bot_race = hosted_games.hosted_games(parts).bot_race  # instead of the drawn race
     played.race[:, 1] = [bot_race(ended.request.opponent) for ended in found]
     return played
 

@@ -43,8 +43,9 @@ class SingleMatches:
     probabilities = self._reporter.opponent_probabilities(self._options).astype(np.float64)
     index = self._rng.choice(len(probabilities), p=probabilities / probabilities.sum())
     bot = "" if index == rollouts.SELF_PLAY else self._parts.opponents[index - 1]
-    weights = self._reporter.race_probabilities(self._options)[index].astype(np.float64)
+    weights = self._reporter.match_up_probabilities(self._options)[index].astype(np.float64)
     pair = self._rng.choice(weights.size, p=weights.ravel() / weights.sum())
+    # A bot has the race of its name instead of the drawn one.
     races = [self._parts.races[i] for i in divmod(pair, len(self._parts.races))]
     return hosted_games.draw_request(self._parts, self._rng, bot, self.conditioning, races)
 

@@ -32,7 +32,7 @@ class Conditioning(NamedTuple):
   races: types.Array | None = None
   # [M, R, R] float32: probability of the match-up of each race of the program against each, by
   # opponent index, where `races` leaves them open; None: equal ones.
-  race_probabilities: types.Array | None = None
+  match_up_probabilities: types.Array | None = None
   # [M, 2] int32: percent of its loads that each player is paid, by opponent index; None: 100.
   income: types.Array | None = None
   # [M, 2] float32: factor of the reward for a fall of the opponent's win-loss value, of each player

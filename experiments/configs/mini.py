@@ -59,7 +59,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "iterations": 32,  # inference batches in one call of the compiled program
       "self_play": 0.2,  # share of games against the current agent; the rest: scripted players
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
-      "race_matchmaking": "uniform",  # weighting of races' match-ups against each scripted player
+      "race_matchmaking": "uniform",  # weighting of match-ups against each scripted player
       "draw_reward": 0.0,  # of both players, in [-1, 1]
       "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,  # seconds between two looks for newer weights

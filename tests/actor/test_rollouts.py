@@ -202,7 +202,7 @@ def test_the_match_up_is_drawn_by_the_opponent():
   shares[1, 2, 0] = 1  # race 3 against race 1
   shares[2, [0, 2], [1, 1]] = 0.5  # race 1 or 3 against race 2
   state = run.init(jax.random.key(5), jnp.arange(60) % 3,
-                   NO_Z._replace(race_probabilities=shares))
+                   NO_Z._replace(match_up_probabilities=shares))
   race = np.asarray(state.race)
   assert [{*map(tuple, race[i::3])} for i in (1, 2)] == [{(3, 1)}, {(1, 2), (3, 2)}]
   assert len({*map(tuple, race[::3])}) >= 6  # of nine, in 20 games

@@ -38,8 +38,8 @@ def test_only_finished_games_against_scripted_players_count():
   assert len({r.id for r in found}) == 2
 
 
-def scores() -> agent_results.RaceScores:
-  return agent_results.RaceScores((TERRAN, ZERG), opponents=2)
+def scores() -> agent_results.MatchUpScores:
+  return agent_results.MatchUpScores((TERRAN, ZERG), opponents=2)
 
 
 def in_races(batch, pairs):

@@ -53,8 +53,9 @@ def test_opponents_are_drawn_by_their_probabilities(matches, monkeypatch):
 
 def test_the_match_up_is_drawn_by_the_opponent(matches, monkeypatch):
   monkeypatch.setattr(matches, "_parts", matches._parts._replace(races=(1, 2)))
-  monkeypatch.setattr(agent_results.Reporter, "race_probabilities", lambda self, options: np.array(
-    [[[0.25] * 2] * 2, [[0, 0], [1, 0]], [[0.5, 0.5], [0, 0]]], np.float32))
+  shares = np.array([[[0.25] * 2] * 2, [[0, 0], [1, 0]], [[0.5, 0.5], [0, 0]]], np.float32)
+  monkeypatch.setattr(
+    agent_results.Reporter, "match_up_probabilities", lambda self, options: shares)
   requests = [matches.next_request() for _ in range(100)]
   drawn = {name: {r.races for r in requests if r.opponent == name}
            for name in ("", "terran:easy", "zerg:hard")}

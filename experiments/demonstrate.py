@@ -6,12 +6,12 @@
   python -m starleague.experiments.demonstrate --student runs/imitator --dataset data/labels \\
     --teacher_share 0.5 --games 500
 
-Every pair of the players meets, each player also itself; races, maps and sides are drawn. Both
-players' decisions are recorded. Started again, the command continues until the dataset has --games
-games. With --run_dir, the display of that run shows the progress.
-`starleague.data.games` reads the result: see docs/datasets.md.
+Every pair of the players meets, each player also itself. With --opponents, each player meets each
+opponent. Maps and sides are drawn, and races unless --races names those of both. Both players'
+decisions are recorded. Started again, the command continues until the dataset has --games games.
+`starleague.data.games` reads the result: see docs/datasets.md. The display of --run_dir shows it.
 
-With --student, the imitator of a run plays one side of each game. A player of --players, its
+With --student, the imitator of a run plays the first side of each game. A player of --players, its
 teacher, labels its states: see docs/imitation.md.
 """
 
@@ -31,12 +31,15 @@ from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.datasets import demonstrations, students
 from starleague.experiments.run.progress import bar
 
-for _name in ("dataset", "games", "preset", "run_dir", "seed"):
+for _name in ("dataset", "games", "opponents", "preset", "races", "run_dir", "seed"):
   flags.declare_key_flag(_name)
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
 _STUDENT = flags.DEFINE_string(
-  "student", None, "Directory of a run whose imitator plays while the players label its states.")
+  "student", None, "Directory of a run whose imitator plays while the players label its states; "
+  f"{settings.PRETRAINED}: the included weights.")
+_STUDENT_Z = flags.DEFINE_boolean(
+  "student_z", True, "Whether the student observes z of its teacher's plan.")
 _SHARE = flags.DEFINE_float(
   "teacher_share", None, "Share of the student's decisions that its teacher takes. Default: 0.",
   lower_bound=0.0, upper_bound=1.0)
@@ -50,19 +53,24 @@ def make_record(path: pathlib.Path) -> Record:
   Raises:
     UserError: the players cannot play, or teach the student.
   """
-  if _STUDENT.value is None:
-    if _SHARE.value is not None:
-      raise UserError("--teacher_share: expected --student, whose decisions are shared")
-    demonstrators = demonstrations.Demonstrators(
-      run_flags.PRESET.value or "mini", tuple(_PLAYERS.value), run_flags.SEED.value)
-    return lambda games, report: demonstrations.record(path, demonstrators, games, report)
-  run_dir = pathlib.Path(_STUDENT.value)
-  teachers = demonstrations.Demonstrators(
-    run_flags.PRESET.value or settings.load(run_dir).preset, tuple(_PLAYERS.value),
-    run_flags.SEED.value)
-  students.check(teachers)
-  student = students.load(run_dir, teachers, _SHARE.value or 0.0)
-  return lambda games, report: students.record(path, teachers, student, games, report)
+  source = _STUDENT.value
+  if source is None and _SHARE.value is not None:
+    raise UserError("--teacher_share: expected --student, whose decisions are shared")
+  if source is None and not _STUDENT_Z.value:
+    raise UserError("--nostudent_z: expected --student, who observes z")
+  preset = run_flags.PRESET.value
+  if preset is None and source not in (None, settings.PRETRAINED):
+    preset = settings.load(pathlib.Path(source)).preset
+  players = demonstrations.Demonstrators(
+    preset or "mini", tuple(_PLAYERS.value), run_flags.SEED.value,
+    opponents=tuple(run_flags.OPPONENTS.value or ()),
+    races=demonstrations.race_indices(run_flags.RACES.value))
+  demonstrations.check(players)
+  if source is None:
+    return lambda games, report: demonstrations.record(path, players, games, report)
+  students.check(players)
+  student = students.load(source, players, _SHARE.value or 0.0, _STUDENT_Z.value)
+  return lambda games, report: students.record(path, players, student, games, report)
 
 
 def main() -> None:

@@ -35,8 +35,8 @@ def main() -> None:
     # These check the dataset and the phases.
     imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
     if config.demonstrations.imitator:
-      saved_agents.load(registry.make_parts(config), pathlib.Path(config.demonstrations.imitator),
-                        saved_agents.IMITATOR)
+      saved_agents.load_imitator(
+        registry.make_parts(config), config.preset, config.demonstrations.imitator)
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir)
       supervision.supervise(config, run_dir, dataset)

@@ -50,6 +50,7 @@ def _use_compilation_cache() -> None:
 
 
 _use_compilation_cache()
+jax.devices()  # a program of a test that starts JAX itself would change their number
 
 # The same examples on every run: a failure that CI finds is a failure here.
 hypothesis.settings.register_profile("starleague", derandomize=True, deadline=None, database=None)

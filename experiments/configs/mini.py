@@ -79,20 +79,27 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "samples_per_item": 2,  # times that a trajectory is sampled, at most
       "timeout_s": 300.0,  # seconds of a wait for another process before it is an error
     },
-    "demonstrations": {
-      # Folder of recorded games to imitate, or several, separated by commas; empty: the run records
-      # its own.
-      "dataset": "",
-      "imitator": "",  # run whose imitator's weights imitation starts from; empty: random weights
-      # Both players of each recorded game are among these.
-      "players": "demo_2000,demo_6000,demo_7000",
-      "games": 800,  # recorded games
-    },
+    "demonstrations": _demonstrations(),
     "imitation": _imitation(),
     "offline": _offline(),
     "learner": _learner(),
     "evaluation": _evaluation(),
   })
+
+
+def _demonstrations() -> dict:
+  """Returns the values of recorded games."""
+  return {
+    # Folder of recorded games to imitate, or several, separated by commas; empty: the run records
+    # its own.
+    "dataset": "",
+    # Run whose imitator's weights imitation starts from; "pretrained": those that ship with the
+    # preset; empty: random weights.
+    "imitator": "",
+    # Both players of each recorded game are among these.
+    "players": "demo_2000,demo_6000,demo_7000",
+    "games": 800,  # recorded games
+  }
 
 
 def _evaluation() -> dict:
@@ -158,6 +165,8 @@ def _cluster() -> dict:
 def _imitation() -> dict:
   """Returns the values of imitation."""
   return {
+    # Names of the players that are imitated, separated by commas, as student; empty: all.
+    "names": "",
     "batch_size": 32,  # slots: chunks of as many games
     "unroll_length": 16,  # T of the chunks
     "accumulate": 1,  # parts of a device's share, processed in turn: less memory

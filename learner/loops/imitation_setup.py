@@ -115,7 +115,8 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Pha
   Raises:
     UserError: a phase has no games to learn, or none to measure.
   """
-  learnt, held_out = games.split(data, options.held_out)
+  chosen = named(options, data)
+  learnt, held_out = (rows[chosen[rows]] for rows in games.split(data, options.held_out))
   phases = [Phase(
     "imitation", learnt, held_out, options.learning_rate, options.seconds,
     options.epochs)]
@@ -140,6 +141,24 @@ def save_library(options: ImitationOptions, data: games.GamesDataset,
   learnt, _ = games.split(data, options.held_out)
   best = winners_of(options, data)
   games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
+
+
+def named(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:
+  """Returns whether each episode is of a player that is imitated, [N] bool.
+
+  Raises:
+    UserError: the dataset has no player of a name.
+  """
+  names = np.asarray(data.episodes.name)
+  if not options.names:
+    return np.ones(len(names), bool)
+  wanted = options.names.split(",")
+  for name in wanted:
+    if name not in names:
+      raise UserError(f"config key 'imitation.names': expected some of "
+                      f"{', '.join(sorted(set(names)))}, the players of {data.path}; "
+                      f"found {name!r}")
+  return np.isin(names, wanted)
 
 
 def winners_of(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:

@@ -123,6 +123,7 @@ class ImitationOptions:
     environment: name of the run's environment; games of a tier of that name are accepted too.
     seed: of the run.
     timeout_s: of waits for the next batch.
+    names: of the players that are imitated, separated by commas; empty: all.
     batch_size: slots, each a chunk of a game.
     unroll_length: T of the chunks.
     accumulate: parts of a device's share of a batch, processed in turn.
@@ -153,6 +154,7 @@ class ImitationOptions:
   environment: str
   seed: int
   timeout_s: float
+  names: str
   batch_size: int
   unroll_length: int
   accumulate: int

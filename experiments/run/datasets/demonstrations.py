@@ -26,6 +26,7 @@ from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.tables import game_config
 from starleague.experiments.run.processes import graph
 
+DRAWN = -1, -1  # races of both players
 CHUNKS = 4  # of a batch's games; about a quarter of them have a player that is due
 SHARDS = 2  # independent batches of games, on any number of cores: the files are the same
 
@@ -49,6 +50,13 @@ class Demonstrators(NamedTuple):
   names: tuple[str, ...]  # of the scripted players
   seed: int
   most: int | None = None  # games at once, in all shards; None: those of the preset
+  opponents: tuple[str, ...] = ()  # of player 1; none: `names`, in every pair of them
+  races: tuple[int, int] = DRAWN  # of player 0 and player 1, indices of types.RACES; -1: drawn
+
+  @property
+  def everyone(self) -> tuple[str, ...]:
+    """Names of all scripted players, each once."""
+    return tuple(dict.fromkeys(self.names + self.opponents))
 
   @property
   def sizes(self) -> Sizes:
@@ -65,7 +73,14 @@ class Demonstrators(NamedTuple):
   @property
   def origin(self) -> str:
     """The description in the dataset's manifest."""
-    return f"demonstrations of {', '.join(self.names)}, seed {self.seed}"
+    return f"demonstrations of {', '.join(self.names)}{self.chosen}, seed {self.seed}"
+
+  @property
+  def chosen(self) -> str:
+    """What the description says of chosen opponents and races."""
+    races = ["a drawn race" if race < 0 else types.RACES[race] for race in self.races]
+    return (f" against {', '.join(self.opponents)}" if self.opponents else "") + (
+      f", {races[0]} against {races[1]}" if self.races != DRAWN else "")
 
 
 class Played(NamedTuple):
@@ -84,17 +99,66 @@ def use_cores() -> None:
     os.environ.update(changed)
 
 
+def race_indices(names: Sequence[str]) -> tuple[int, int]:
+  """Returns the races of player 0 and player 1, indices of types.RACES, or -1: drawn.
+
+  Raises:
+    UserError: they are not two races.
+  """
+  races = [race.lower() for race in constants.RACES]
+  known = {"random": -1} | {race: types.RACES.index(race) for race in races}
+  if len(names) != 2 or not set(names) <= known.keys():
+    raise UserError(f"--races: expected two of {', '.join(known)}; found {','.join(names)!r}")
+  return known[names[0]], known[names[1]]
+
+
 def check(demonstrators: Demonstrators) -> None:
-  """Raises UserError if the preset has no tier, or its tier lacks a player."""
+  """Raises UserError if the preset has no tier, or its tier lacks a player or a race."""
   if demonstrators.preset not in SIZES:
     raise UserError(f"preset {demonstrators.preset!r}: expected one of {', '.join(SIZES)}, which "
                     "have a tier of Skirmish")
   if not demonstrators.names or len(set(demonstrators.names)) < len(demonstrators.names):
     raise UserError(f"players: expected different names, found {','.join(demonstrators.names)}")
+  if len(set(demonstrators.opponents)) < len(demonstrators.opponents):
+    raise UserError("opponents: expected different names, found "
+                    f"{','.join(demonstrators.opponents)}")
+  tier = demonstrators.sizes.tier
   try:
-    scripts.check_names(demonstrators.names, demonstrators.sizes.tier)
+    scripts.check_names(demonstrators.everyone, tier)
   except ValueError as error:
     raise UserError(str(error)) from error
+  playable = dm_environment.playable(tier)
+  for race in demonstrators.races:
+    if race >= 0 and types.RACES[race] not in playable:
+      raise UserError(f"race {types.RACES[race]!r}: expected one of {', '.join(playable)}, which "
+                      f"tier {tier!r} has")
+
+
+def pairs_of(demonstrators: Demonstrators, names: np.ndarray) -> np.ndarray:
+  """Returns the pairings of a program: [P, 2] int32, indices of `everyone`.
+
+  Args:
+    demonstrators: who plays.
+    names: [Q, 2], the pairings of `names`, where the opponents are not chosen.
+  """
+  if not demonstrators.opponents:
+    return names
+  of = demonstrators.everyone.index
+  return np.array([(of(one), of(other)) for one in demonstrators.names
+                   for other in demonstrators.opponents], np.int32)
+
+
+def all_pairs(demonstrators: Demonstrators) -> np.ndarray:
+  """Returns the pairings of demonstrations: [P, 2] int32, indices of `everyone`."""
+  return pairs_of(demonstrators, demonstrations.pairings(len(demonstrators.names)))
+
+
+def conditions(demonstrators: Demonstrators, pairs: np.ndarray) -> conditioning.Conditioning:
+  """Returns the conditioning of games of these pairings: without z, of the chosen races."""
+  drawn = conditioning.unconditional(len(dm_environment.map_names(demonstrators.sizes.tier)), 0)
+  if demonstrators.races == DRAWN:
+    return drawn
+  return drawn._replace(races=np.tile(np.array(demonstrators.races, np.int32), (len(pairs), 1)))
 
 
 def players_of(demonstrators: Demonstrators) -> list[demonstrations.Player]:
@@ -102,7 +166,7 @@ def players_of(demonstrators: Demonstrators) -> list[demonstrations.Player]:
   tier = demonstrators.sizes.tier
   every = scripts.scripts_of(tier)
   return [demonstrations.Player(int(i), every[i].skill.mmr, every[i].skill.income)
-          for i in scripts.indices_of(demonstrators.names, tier)]
+          for i in scripts.indices_of(demonstrators.everyone, tier)]
 
 
 def rollout_config(demonstrators: Demonstrators, restart: bool) -> rollouts.RolloutConfig:
@@ -126,7 +190,7 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   game = game_config(demonstrators.sizes.tier, agent_config.preset(demonstrators.preset))
   players = players_of(demonstrators)
   return shards.make_shards(demonstrations.make_demonstrations(
-    skirmish.make_skirmish(**game._asdict()), players, demonstrations.pairings(len(players)),
+    skirmish.make_skirmish(**game._asdict()), players, all_pairs(demonstrators),
     rollout_config(demonstrators, restart=True),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
@@ -143,8 +207,8 @@ def play(demonstrators: Demonstrators, stream: int) -> Iterator[list[Played]]:
   """
   sizes = demonstrators.sizes
   program = make_program(demonstrators)
-  pairs = len(demonstrations.pairings(len(demonstrators.names)))
-  without_z = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
+  without_z = conditions(demonstrators, all_pairs(demonstrators))
+  pairs = len(all_pairs(demonstrators))
   key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   probabilities = np.full(pairs, 1 / pairs, np.float32)
   with compiling.without_collection():
@@ -168,8 +232,8 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
     results: of the call in which the game was finished.
   """
   at = found.iteration, found.game
-  pair = demonstrations.pairings(len(demonstrators.names))[results.opponent[at]]
-  one, other = (make_side(demonstrators, demonstrators.names[i], found, player, results)
+  pair = all_pairs(demonstrators)[results.opponent[at]]
+  one, other = (make_side(demonstrators, demonstrators.everyone[i], found, player, results)
                 for player, i in enumerate(pair))
   return episodes.make_episodes(
     number, int(results.map_index[at]), (one, other), agent_config.preset(demonstrators.preset))

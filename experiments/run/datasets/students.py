@@ -1,7 +1,7 @@
 """Records a student's games, whose states scripted teachers label, as a dataset of whole games.
 
 Each batch of games is played twice, with equal seeds. First the teachers play it: z of a teacher's
-game is its plan's. Then the student plays it and observes this z.
+game is its plan's. Then the student plays it and observes this z. A student without z plays only.
 """
 
 import functools
@@ -16,12 +16,12 @@ import numpy as np
 from starleague import agent
 from starleague.actor import rollouts, shards, students
 from starleague.agent import config as agent_config
-from starleague.agent import types
+from starleague.agent import pretrained, types
 from starleague.common import compiling
 from starleague.common.errors import UserError
 from starleague.data import wire
 from starleague.data.games import episodes, files
-from starleague.data.z import conditioning, statistics_library
+from starleague.data.z import statistics_library
 from starleague.environments.skirmish.bots import players as scripted_players
 from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.games import dm_environment
@@ -38,18 +38,28 @@ NAME = "student"  # of its side of a game
 
 
 class Student(NamedTuple):
-  """The student of a run."""
+  """Who plays while teachers label its states."""
 
-  params: Any  # of its imitator
+  params: Any
   share: float  # of its decisions that its teacher takes, 0 to 1
+  z: bool = True  # whether it observes z of the teacher's plan
 
 
-def load(run_dir: pathlib.Path, demonstrators: Demonstrators, share: float) -> Student:
-  """Returns the imitator of a run as the student of teachers.
+def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True) -> Student:
+  """Returns the imitator of a run as the student of teachers, or the included weights.
+
+  Args:
+    source: the run's directory, or PRETRAINED.
+    demonstrators: the teachers.
+    share: of the decisions that its teacher takes, 0 to 1.
+    z: whether it observes z of the teacher's plan.
 
   Raises:
     UserError: the run has another preset, tier or game than the teachers, or no imitator.
   """
+  if source == settings.PRETRAINED:
+    return Student(pretrained.load_pretrained(demonstrators.preset).params, share, z)
+  run_dir = pathlib.Path(source)
   config = settings.load(run_dir)
   wanted = {"preset": demonstrators.preset, "environment.name": registry.DEFAULT,
             "environment.tier": demonstrators.sizes.tier}
@@ -59,7 +69,7 @@ def load(run_dir: pathlib.Path, demonstrators: Demonstrators, share: float) -> S
       raise UserError(f"student {run_dir}: config key {key!r}: expected {expected!r}, that of the "
                       f"teachers, found {values[key]!r}")
   params, _ = saved_agents.load(registry.make_parts(config), run_dir, saved_agents.IMITATOR)
-  return Student(params, share)
+  return Student(params, share, z)
 
 
 def check(demonstrators: Demonstrators) -> None:
@@ -71,6 +81,11 @@ def check(demonstrators: Demonstrators) -> None:
                       "player with a plan")
 
 
+def pairings(demonstrators: Demonstrators) -> np.ndarray:
+  """Returns all pairs of a teacher and an opponent: [P, 2] int32, indices of `everyone`."""
+  return demonstrations.pairs_of(demonstrators, students.pairings(len(demonstrators.names)))
+
+
 @functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
 def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   """Returns the compiled program that plays and labels a batch of games of each shard."""
@@ -78,7 +93,7 @@ def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
   game = game_config(demonstrators.sizes.tier, config)
   return shards.make_shards(students.make_students(
     skirmish.make_skirmish(**game._asdict()), agent.make_policy(config),
-    demonstrations.players_of(demonstrators), students.pairings(len(demonstrators.names)),
+    demonstrations.players_of(demonstrators), pairings(demonstrators),
     demonstrations.rollout_config(demonstrators, restart=False),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
     constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
@@ -93,9 +108,9 @@ class Batch(NamedTuple):
 
 def _begin(demonstrators: Demonstrators, stream: int) -> Batch:
   """Returns the games of a stream of random numbers, equal ones for equal arguments."""
-  sizes, pairs = demonstrators.sizes, len(demonstrators.names) ** 2
+  sizes, pairs = demonstrators.sizes, len(pairings(demonstrators))
   program = make_program(demonstrators)
-  conditions = conditioning.unconditional(len(dm_environment.map_names(sizes.tier)), 0)
+  conditions = demonstrations.conditions(demonstrators, pairings(demonstrators))
   key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   opponents = (stream + np.arange(SHARDS * sizes.games, dtype=np.int32)) % pairs
   probabilities = np.full(pairs, 1 / pairs, np.float32)
@@ -113,9 +128,14 @@ def _play(batch: Batch, params: Any) -> Iterator[list[Played]]:
     yield played
 
 
+def without_z(batch: Batch) -> types.Statistics:
+  """Returns no z for each game of a batch: zeros, [shards, games, ...]."""
+  return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), batch.state.plan.target)
+
+
 def teachers_z(batch: Batch, params: Any) -> types.Statistics:
   """Returns z of the games of a batch, played by the teachers alone: [shards, games, ...]."""
-  z = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), batch.state.plan.target)
+  z = without_z(batch)
   for played in _play(batch._replace(state=students.prepare(batch.state, 1.0)), params):
     for shard, one in enumerate(played):
       for iteration, game in zip(*np.nonzero(one.results.over), strict=True):
@@ -131,7 +151,7 @@ def teachers_z(batch: Batch, params: Any) -> types.Statistics:
 
 def play(demonstrators: Demonstrators, student: Student,
          stream: int) -> tuple[types.Statistics, Iterator[list[Played]]]:
-  """Plays a batch of games: by the teachers alone, then by the student.
+  """Plays a batch of games: by the teachers alone, if their z is observed, then by the student.
 
   Args:
     demonstrators: the teachers, who are the opponents too.
@@ -139,9 +159,10 @@ def play(demonstrators: Demonstrators, student: Student,
     stream: number of the random stream; another one gives other games.
 
   Returns:
-    z of the teachers' games [shards, games, ...], and the outputs of the student's.
+    z that the student observes [shards, games, ...], and the outputs of its games.
   """
-  z = teachers_z(_begin(demonstrators, stream), student.params)
+  batch = _begin(demonstrators, stream)
+  z = teachers_z(batch, student.params) if student.z else without_z(batch)
   batch = _begin(demonstrators, stream)
   return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
                   student.params)
@@ -156,11 +177,11 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
     found: the game.
     number: of the game in the dataset.
     results: of the call in which the game was finished.
-    z: of the teacher's game, unbatched.
+    z: that the student observes, unbatched.
   """
   at = found.iteration, found.game
-  pair = students.pairings(len(demonstrators.names))[results.opponent[at]]
-  one, other = (demonstrations.make_side(demonstrators, demonstrators.names[i], found, player,
+  pair = pairings(demonstrators)[results.opponent[at]]
+  one, other = (demonstrations.make_side(demonstrators, demonstrators.everyone[i], found, player,
                                          results) for player, i in enumerate(pair))
   # A label that is to wait is kept: it is made for a state of the student's.
   one = one._replace(name=NAME, z=z, steps=found.steps[students.STUDENT])
@@ -205,7 +226,8 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Stude
   """
   check(demonstrators)
   sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  origin = f"labels of {', '.join(demonstrators.names)} for a student, seed {demonstrators.seed}"
+  origin = (f"labels of {', '.join(demonstrators.names)} for a student{demonstrators.chosen}, "
+            f"seed {demonstrators.seed}")
   with files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier), origin) as writer:
     begun = writer.last_game + 1

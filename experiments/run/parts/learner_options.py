@@ -44,7 +44,7 @@ def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> Learning
   def initial_params() -> Any:
     source = config.demonstrations.imitator
     if source:
-      return saved_agents.load(parts, pathlib.Path(source), saved_agents.IMITATOR)[0]
+      return saved_agents.load_imitator(parts, config.preset, source)
     return saved_agents.initial_params(parts, config)
 
   return LearningAgent(parts.config, parts.policy, initial_params)

@@ -8,6 +8,7 @@ import jax
 import ml_collections
 
 from starleague.actor.parts import Parts
+from starleague.agent import pretrained
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
@@ -46,6 +47,23 @@ def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
     raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
   steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []
   return checkpoints.load_params(path, parts.config), steps[-1] if steps else 0
+
+
+def load_imitator(parts: Parts, preset: str, source: str) -> Any:
+  """Returns the weights of a run's imitator, or the included ones of a preset.
+
+  Args:
+    parts: of the run that they are for.
+    preset: of that run.
+    source: the directory of the imitator's run, or PRETRAINED.
+
+  Raises:
+    UserError: there are no such weights.
+    CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
+  """
+  if source == settings.PRETRAINED:
+    return pretrained.load_pretrained(preset).params
+  return load(parts, pathlib.Path(source), IMITATOR)[0]
 
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:

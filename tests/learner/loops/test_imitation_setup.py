@@ -63,6 +63,20 @@ def test_phases_learn_other_games_than_they_measure(folder):
   assert list(fine.held_out) == [row for row in main.held_out if won[row]]
 
 
+def test_chosen_players_alone_are_learnt_and_measured(folder):
+  data = games.read(folder)
+  data = data._replace(episodes=data.episodes._replace(name=["student", "rush"] * 6))
+  phases = imitation_setup.make_phases(
+    imitation_options(held_out=0.3, names="student", fine_tune_mmr=2000, fine_tune_epochs=1), data)
+  assert sorted([*phases[0].rows, *phases[0].held_out]) == list(range(0, 12, 2))
+  assert all(row % 2 == 0 for phase in phases for row in [*phase.rows, *phase.held_out])
+  both, = imitation_setup.make_phases(imitation_options(held_out=0.3, names="rush,student"), data)
+  assert sorted([*both.rows, *both.held_out]) == list(range(12))
+  with pytest.raises(UserError, match="'imitation.names': expected some of rush, student, the "
+                                      "players of .*games; found 'siege'"):
+    imitation_setup.make_phases(imitation_options(names="student,siege"), data)
+
+
 def test_a_phase_without_games_is_refused(folder):
   data = games.read(folder)
   with pytest.raises(UserError, match=r"fine-tuning found 0 episodes to learn and 0"):

@@ -85,6 +85,27 @@ def test_a_dataset_is_continued_with_other_games(folder):
     demonstrations.record(folder, DEMONSTRATORS._replace(seed=4), 30)
 
 
+@pytest.mark.slow
+def test_chosen_opponents_play_the_second_side(small, tmp_path):
+  chosen = DEMONSTRATORS._replace(names=("demo_2000", "rusher"), opponents=("demo_7000", "rusher"))
+  demonstrations.record(tmp_path / "games", chosen, 8)
+  episodes = games.read(tmp_path / "games").episodes
+  assert set(zip(episodes.name[::2], episodes.name[1::2], strict=True)) == {
+    (one, other) for one in chosen.names for other in chosen.opponents}
+  assert [MMR[name] for name in episodes.name] == episodes.mmr.tolist()
+
+
+def test_chosen_opponents_and_races_are_part_of_a_dataset():
+  chosen = DEMONSTRATORS._replace(opponents=("builder",), races=(-1, 2))
+  assert chosen.everyone == (*DEMONSTRATORS.names, "builder")
+  assert chosen.origin == ("demonstrations of demo_2000, demo_7000, rusher against builder, "
+                           "a drawn race against zerg, seed 3")
+  pairs = demonstrations.all_pairs(chosen)
+  assert pairs.tolist() == [[0, 3], [1, 3], [2, 3]]
+  assert demonstrations.conditions(chosen, pairs).races.tolist() == [[-1, 2]] * 3
+  assert demonstrations.conditions(DEMONSTRATORS, pairs).races is None
+
+
 @pytest.mark.parametrize("games, at_once, inferred", [
   (1, 1, 1), (5, 3, 1), (12, 6, 3), (127, 64, 32), (128, 64, 32), (9000, 64, 32)])
 def test_no_more_games_are_played_than_recorded(games, at_once, inferred):
@@ -98,10 +119,26 @@ def test_no_more_games_are_played_than_recorded(games, at_once, inferred):
   ({"names": ()}, "players: expected different names, found"),
   ({"names": ("rusher", "rusher")}, "players: expected different names, found rusher,rusher"),
   ({"names": ("macro",)}, "player 'macro': expected one of passive, rusher"),
+  ({"opponents": ("macro",)}, "player 'macro': expected one of passive, rusher"),
+  ({"opponents": ("rusher", "rusher")}, "opponents: expected different names, found rusher,rusher"),
+  ({"races": (-1, 2)}, "race 'zerg': expected one of terran, which tier 'mini' has"),
 ])
 def test_other_demonstrators_are_refused(tmp_path, change, message):
   with pytest.raises(UserError, match=message):
     demonstrations.record(tmp_path / "games", DEMONSTRATORS._replace(**change), 2)
+  assert not (tmp_path / "games").exists()
+
+
+@pytest.mark.parametrize("words, message", [
+  (("--races", "protoss"),
+   "--races: expected two of random, terran, protoss, zerg; found 'protoss'"),
+  (("--races", "protoss,orc"), "found 'protoss,orc'"),
+  (("--races", "protoss,random"), "race 'protoss': expected one of terran, which tier 'mini' has"),
+  (("--opponents", "L7"), "player 'L7': expected one of passive, rusher"),
+  (("--nostudent_z",), "--nostudent_z: expected --student, who observes z"),
+])
+def test_wrong_choices_are_one_line(tmp_path, words, message):
+  assert message in refusal(demonstrate, "--dataset", tmp_path / "games", *words)
   assert not (tmp_path / "games").exists()
 
 

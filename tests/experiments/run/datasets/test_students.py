@@ -91,6 +91,22 @@ def test_a_dataset_is_continued_by_another_student(folder, run_dir):
     students.record(folder, TEACHERS._replace(seed=4), student, 20)
 
 
+@pytest.mark.slow
+def test_the_included_weights_play_without_z_against_chosen_opponents(tmp_path, monkeypatch):
+  monkeypatch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
+  teachers = TEACHERS._replace(names=("demo_7000",), opponents=("rusher", "passive"))
+  student = students.load("pretrained", teachers, 0.0, z=False)
+  path = tmp_path / "labels"
+  students.record(path, teachers, student, 8)
+  found = games.read(path)
+  episodes = found.episodes
+  assert set(episodes.name[::2]) == {students.NAME} and set(episodes.mmr[::2]) == {7000}
+  assert set(episodes.name[1::2]) == {"rusher", "passive"}
+  assert not any(z[::2].any() for z in games.library(found, np.arange(16)).z)
+  won = episodes.result[::2][np.array(episodes.name[1::2]) == "passive"]
+  assert won.mean() > 0.5  # random weights never win
+
+
 @pytest.mark.parametrize("words, message", [
   (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
   (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),

@@ -1,5 +1,6 @@
 """The weights of a run's agents, and of a league's main agent."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -42,6 +43,17 @@ def test_the_trained_agent_of_a_run(parts, tmp_path):
     saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
   save(tmp_path / run_files.CHECKPOINTS, 3, 5.0)
   assert saved_agents.load(parts, tmp_path, saved_agents.TRAINED)[1] == 3
+
+
+def test_an_imitator_is_that_of_a_run_or_the_included_weights(parts, tmp_path):
+  save(tmp_path / run_files.IMITATED, 3, 5.0)
+  own = saved_agents.load_imitator(parts, "mini", str(tmp_path))
+  assert own["m"]["w"].tolist() == [5.0, 5.0]
+  included, expected = (params for params in (
+    saved_agents.load_imitator(parts, "mini", "pretrained"), agent.load_pretrained("mini").params))
+  jax.tree.map(np.testing.assert_array_equal, included, expected)
+  with pytest.raises(UserError, match="nowhere has no weights 'imitation'"):
+    saved_agents.load_imitator(parts, "mini", str(tmp_path / "nowhere"))
 
 
 def test_an_imitator_is_copied_once_and_whole(tmp_path):

@@ -64,6 +64,14 @@ class Learner(NamedTuple):
   options: RunOptions
 
 
+class Saved(NamedTuple):
+  """A checkpoint's state."""
+
+  params: Tree
+  train: train_state.TrainState  # without its parameters
+  target: Tree  # parameters of the target network; () without one
+
+
 class Trained(NamedTuple):
   """The result of a training."""
 
@@ -158,12 +166,15 @@ class Run:
     with compiling.without_collection():
       params = jax.tree.map(np.asarray, system.init(key))
     state = train_state.initial_state(params, learner.optimizer, key)
-    restored = saved.restore(state)
+    target = params if self.options.target_period else ()
+    restored = saved.restore(_as_saved(state, target))
     self.counts = Counts()
     if restored is not None:
-      state, self.counts = restored.state, Counts(**restored.extra)
+      state, target = _of_saved(restored.state)
+      self.counts = Counts(**restored.extra)
       logging.info("restored steps=%d updates=%d", self.counts.steps, self.counts.updates)
     self._place(state)
+    self._target = learner.update.replicate(target)
     self.tune(hyperparameters)
     self._began = time.time() - self.counts.seconds
     self._cpu_began = time.process_time() - self.counts.cpu_seconds
@@ -177,7 +188,6 @@ class Run:
 
   def _place(self, state: train_state.TrainState) -> None:
     self.state = self._learner.update.replicate(state)
-    self._target = _copy(self.state.params) if self.options.target_period else ()
 
   def tune(self, hyperparameters: Mapping[str, float]) -> None:
     """Changes hyperparameters from the next update on, without compiling again.
@@ -204,17 +214,19 @@ class Run:
     Raises:
       FileNotFoundError: the other run has removed the checkpoint.
     """
-    own = update.unreplicate(self.state)
+    own, target = update.unreplicate((self.state, self._target))
     others = checkpoints.Checkpoints(checkpoint.parent, self._saved.config, KEEP_LAST)
-    found = others.restore(own, int(checkpoint.name))
+    found = others.restore(_as_saved(own, target), int(checkpoint.name))
     assert found is not None
-    self._place(found.state._replace(key=own.key, step=own.step))
+    state, target = _of_saved(found.state)
+    self._place(state._replace(key=own.key, step=own.step))
+    self._target = self._learner.update.replicate(target)
 
   def save(self) -> pathlib.Path:
     """Saves a checkpoint; returns its path."""
     self._saved_at = time.time()
-    return self._saved.save(
-      self.counts.updates, update.unreplicate(self.state), self.counts._asdict())
+    state = _as_saved(*update.unreplicate((self.state, self._target)))
+    return self._saved.save(self.counts.updates, state, self.counts._asdict())
 
   def learn(self, batch: experience.Batch) -> tuple[Mapping[str, jax.Array], jax.Array]:
     """Makes an update; returns its metrics and the priorities of the batch, on the device."""
@@ -253,6 +265,15 @@ class Run:
     """Checks the last update and closes the log."""
     self._guard.finish()
     self._log.close()
+
+
+def _as_saved(state: train_state.TrainState, target: Tree) -> Saved:
+  return Saved(state.params, state._replace(params=()), target)
+
+
+def _of_saved(saved: Saved) -> tuple[train_state.TrainState, Tree]:
+  """Returns the training state and the target network of a checkpoint."""
+  return saved.train._replace(params=saved.params), saved.target
 
 
 def _make_actor(run: Run, system: System, task: Task, form: wire.StepFormat,

@@ -78,9 +78,29 @@ def test_a_checkpoint_of_another_system_is_refused(finished, tmp_path):
   state = finished[3].params
   with pytest.raises(CheckpointMismatchError, match="system: found 'impala', expected 'r2d2'"):
     Checkpoints(tmp_path / run_files.CHECKPOINTS, other).restore(
-      training.train_state.TrainState(state, (), *[np.zeros((), np.int32)] * 4))
+      training.Saved(state, (), ()))
   with pytest.raises(CheckpointMismatchError, match="config.size: found 32, expected 16"):
     run(tmp_path, config=dataclasses.replace(CONFIG, size=16))
+
+
+def test_a_resumed_run_has_the_target_network_of_its_checkpoint(tmp_path, monkeypatch):
+  targets, learn = [], training.Run.learn
+
+  def learn_recorded(self, batch):
+    targets.append(np.asarray(self._target["policy"]["w"][0]))
+    return learn(self, batch)
+
+  monkeypatch.setattr(training.Run, "learn", learn_recorded)
+  options = dataclasses.replace(OPTIONS, steps=64 * 16 * 6, target_period=6)
+  _, _, trained, _ = run(tmp_path, options)  # 8 updates: the target is that after the sixth
+  _, _, resumed, _ = run(tmp_path, dataclasses.replace(options, steps=64 * 16 * 9))
+  assert (trained.counts.updates, resumed.counts.updates, len(targets)) == (8, 10, 10)
+  for target in targets[1:6]:
+    np.testing.assert_array_equal(target, targets[0])
+  assert (targets[6] != targets[0]).any()
+  for target in targets[7:]:
+    np.testing.assert_array_equal(target, targets[6])
+  assert (trained.params["policy"]["w"] != targets[6]).any()
 
 
 def test_replay_and_lag_train_too(tmp_path):

@@ -41,6 +41,23 @@ def add_demonstrations(recent: Recent, batch: rollouts.Results,
   return bool(won.any())
 
 
+def with_objective(conditioning: Conditioning, objective: np.ndarray,
+                   opponents: int) -> Conditioning:
+  """Returns conditioning with the agent's rewards for units; those of all zeros change nothing.
+
+  Args:
+    conditioning: of the games.
+    objective: [2, types], see `ActorOptions.objective`.
+    opponents: number of opponent indices; against 0, itself, both players are the agent.
+  """
+  if not objective.any():
+    return conditioning
+  own = np.zeros((opponents, 2), np.int32)
+  own[:, 0] = own[0, 1] = 1
+  return conditioning._replace(
+    objectives=np.stack([np.zeros_like(objective), objective]), objective=own)
+
+
 class SingleCalls:
   """The calls of one agent; see `compiled_loop.CallSource`."""
 
@@ -65,7 +82,11 @@ class SingleCalls:
     self._update = 0  # of the newest weights
     self._recent = Recent(MOST_Z, len(parts.maps), options.active, parts.mmr)
     self._finds_z = conditioning is None
-    self._conditioning = self._recent.conditioning() if conditioning is None else conditioning
+    self._condition(self._recent.conditioning() if conditioning is None else conditioning)
+
+  def _condition(self, conditioning: Conditioning) -> None:
+    self._conditioning = with_objective(
+      conditioning, self._options.objective, 1 + len(self._parts.opponents))
 
   def first(self) -> tuple[np.ndarray, Conditioning]:
     """Returns games against all opponents and itself in equal shares."""
@@ -93,6 +114,6 @@ class SingleCalls:
     self._writer.write(played.records)
     if self._finds_z and add_demonstrations(
         self._recent, played.results, self._options.demonstrators):
-      self._conditioning = self._recent.conditioning()
+      self._condition(self._recent.conditioning())
     steps = int((np.asarray(played.records.row) >= 0).sum())
     self._reporter.add(steps, played.results, self._update)

@@ -37,6 +37,8 @@ class ActorOptions:
     matchmaking: weighting of scripted players; see `starleague.league.pfsp`.
     race_matchmaking: weighting of the match-ups against each scripted player, as `matchmaking`.
     draw_reward: reward of a draw, in [-1, 1].
+    objective: [2, types] float32, rewards of the one agent of a run for each unit that it built,
+      and that its opponent lost.
     demonstrators: indices of opponents whose won games give z, where no library does.
     active: [4] float32, probability that each pseudo-reward is active in a game; see
       `learner.weights` for what it multiplies.
@@ -65,6 +67,7 @@ class ActorOptions:
   matchmaking: str
   race_matchmaking: str
   draw_reward: float
+  objective: np.ndarray
   demonstrators: tuple[int, ...]
   active: np.ndarray
   pseudo_scale: float

@@ -61,6 +61,9 @@ def _from_imitation() -> ml_collections.ConfigDict:
       "matchmaking": "variance",  # weighting of scripted players, see starleague.league.pfsp
       "race_matchmaking": "uniform",  # weighting of match-ups against each scripted player
       "draw_reward": 0.0,  # of both players, in [-1, 1]
+      # Rewards for units that the agent builds or that its opponent loses, as
+      # built.Marine:0.01+lost.SCV:0.02; `train` alone reads them.
+      "objective": "",
       "uniform": 0.15,  # share of scripted players' games split evenly: all opponents are met
       "parameter_interval_s": 10.0,  # seconds between two looks for newer weights
       "pseudo_probability": 0.25,  # that a pseudo-reward is active in a game; see learner/weights

@@ -1,4 +1,4 @@
-"""Personal objectives and matchmaking of a league's players, by the text of config keys."""
+"""Rewards for units, and the matchmaking of a league's players, by the text of config keys."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +14,30 @@ BUILT, LOST = EVENTS = ("built", "lost")  # units of the player, and of its oppo
 FORM = "PLAYER=EVENT.TYPE:REWARD[+EVENT.TYPE:REWARD...]"
 
 
+def parse_objective(text: str) -> np.ndarray:
+  """Returns rewards for units, [2, types] float32: built, lost by the opponent.
+
+  Args:
+    text: EVENT.TYPE:REWARD, several joined by "+"; empty: none.
+
+  Raises:
+    UserError: a part has another form, or names an unknown event or type.
+  """
+  table = np.zeros((len(EVENTS), vocabulary.NUM_UNIT_TYPES), np.float32)
+  for part in filter(None, text.split("+")):
+    what, _, reward = part.partition(":")
+    event, _, unit = what.partition(".")
+    try:
+      row, column, number = EVENTS.index(event), vocabulary.UNIT_TYPES.index(unit), float(reward)
+    except (KeyError, ValueError):
+      row = column = number = -1
+    if column < 1 or not np.isfinite(number):
+      raise UserError(f"found {part!r}, expected EVENT.TYPE:REWARD with an "
+                      f"event of {', '.join(EVENTS)}, a unit type such as Marine, and a number")
+    table[row, column] = number
+  return table
+
+
 def parse_objectives(text: str, names: Sequence[str]) -> dict[str, np.ndarray]:
   """Returns the rewards of players for units, [2, types] float32: built, lost by the opponent.
 
@@ -26,18 +50,10 @@ def parse_objectives(text: str, names: Sequence[str]) -> dict[str, np.ndarray]:
   """
   found = {}
   for name, value in _entries(text, names, FORM).items():
-    table = found[name] = np.zeros((len(EVENTS), vocabulary.NUM_UNIT_TYPES), np.float32)
-    for part in value.split("+"):
-      what, _, reward = part.partition(":")
-      event, _, unit = what.partition(".")
-      try:
-        row, column, number = EVENTS.index(event), vocabulary.UNIT_TYPES.index(unit), float(reward)
-      except (KeyError, ValueError):
-        row = column = number = -1
-      if column < 1 or not np.isfinite(number):
-        raise UserError(f"the objective of {name} has {part!r}, expected EVENT.TYPE:REWARD with an "
-                        f"event of {', '.join(EVENTS)}, a unit type such as Marine, and a number")
-      table[row, column] = number
+    try:
+      found[name] = parse_objective(value)
+    except UserError as error:
+      raise UserError(f"the objective of {name}: {error}") from error
   return found
 
 

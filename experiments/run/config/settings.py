@@ -13,8 +13,9 @@ from starleague.actor.loops import engines
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
 from starleague.common import files, run_files
+from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
-from starleague.experiments.run.config import resources
+from starleague.experiments.run.config import objectives, resources
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
 from starleague.experiments.run.config.ranges import RANGES, Range
 from starleague.experiments.run.games import registry
@@ -192,6 +193,13 @@ def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:
       raise SettingsError(f"config key 'league.{key}' must be {type(config.league[key])()!r} in "
                           f"{config.environment.name}, whose games are played outside JAX; found "
                           f"{config.league[key]}.")
+  if config.actor.objective and not compiled:
+    raise SettingsError(f"config key 'actor.objective' must be '' in {config.environment.name}, "
+                        f"whose games are played outside JAX; found {config.actor.objective!r}.")
+  try:
+    objectives.parse_objective(config.actor.objective)
+  except UserError as error:
+    raise SettingsError(f"config key 'actor.objective': {error}.") from error
   if config.league.exploiter_goals and not config.actor.pseudo_probability:
     raise SettingsError("config key 'actor.pseudo_probability' must be above 0 if "
                         "'league.exploiter_goals' is true: without it a run has no z.")

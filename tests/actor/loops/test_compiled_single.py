@@ -5,7 +5,7 @@ import pytest
 
 from starleague.actor.loops import compiled_single
 from starleague.agent import types
-from starleague.data.z.conditioning import Recent
+from starleague.data.z.conditioning import Recent, unconditional
 from tests.actor.loops.results import NAMES, ZERG, results
 
 
@@ -22,3 +22,14 @@ def test_z_comes_from_games_that_demonstrators_won(name, reward, taken):
   np.testing.assert_array_equal(units[:, ZERG, :, 0, :, 7], taken)
   units[:, ZERG, :, 0] = False
   assert not units.any()
+
+
+def test_the_objective_of_one_agent_is_not_its_opponents():
+  without = unconditional(1, 0)
+  objective = np.zeros((2, 9), np.float32)
+  assert compiled_single.with_objective(without, objective, 3) is without
+  objective[0, 4] = 0.5
+  found = compiled_single.with_objective(without, objective, 3)
+  assert found.objectives.shape == (2, 2, 9) and not found.objectives[0].any()
+  np.testing.assert_array_equal(found.objectives[1], objective)
+  assert found.objective.tolist() == [[1, 1], [1, 0], [1, 0]]  # both where it plays itself

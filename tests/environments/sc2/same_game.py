@@ -42,7 +42,6 @@ DIFFERENCES = {
   "column is_on_screen": "Skirmish has no screen; the server's camera has one",
   "column is_selected": "Skirmish has no selection; raw actions change the game's",
   "column is_powered": "Skirmish leaves the column 0; the game says 1 of Protoss units",
-  "away_race": "0 in Skirmish until the players meet; the game names a race that was asked for",
   "available_actions": "exact in Skirmish; own unit types decide in the adapter: a superset",
   "action_result of a repeat": "one command in Skirmish; the game answers each of up to three, and "
     "the first error counts: a repeat may fail for want of money where the command did not",

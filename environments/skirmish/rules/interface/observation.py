@@ -71,7 +71,7 @@ def _both_players(rules: tables.Rules, state: State) -> dict[str, Any]:
   return {
     "entities": rows, "entity_count": count,
     "player": player_columns(rules, state), "home_race": races,
-    "away_race": jnp.where(state.memory.met, flip(races), 0).astype(jnp.uint8),
+    "away_race": flip(races),
     "upgrades": upgrades, "enemy_upgrades": enemy_upgrades,
     "available_actions": functions, "unit_counts": counts.astype(jnp.uint8),
     "last_delay": jnp.minimum(state.loop - state.last_loop, types.MAX_DELAY).astype(jnp.int16),

@@ -60,8 +60,7 @@ def perceive(rules: tables.Rules, state: State) -> State:
     kind=jnp.where(now, kind[:, :s], jnp.where(remembered_place_seen, 0, memory.kind)),
     x=jnp.where(now, x[:, :s], memory.x), y=jnp.where(now, y[:, :s], memory.y),
     health=jnp.where(now, health[:, :s], memory.health),
-    patches=jnp.where(patches_seen, both_halves(state.patches), memory.patches),
-    met=memory.met | jnp.any(seen, axis=1)))
+    patches=jnp.where(patches_seen, both_halves(state.patches), memory.patches)))
 
 
 def _viewers(rules: tables.Rules, state: State) -> Viewers:

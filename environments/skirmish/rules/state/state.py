@@ -70,7 +70,6 @@ class Memory(NamedTuple):
   y: Array
   health: Array
   patches: Array  # [2, R] int32: contents as last seen
-  met: Array  # [2] bool: an enemy was in sight at some time
   detected: Array  # [2, M] or [2, 0] bool: the opponent's units that a detector covers
 
 

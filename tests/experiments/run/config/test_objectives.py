@@ -28,15 +28,34 @@ def test_objectives_of_players():
   ("terran-main-0=", "expected one entry PLAYER=EVENT"),
   ("zerg-main-0=built.Marine:1", "there is no player 'zerg-main-0' that could have it, expected "
                                  "one of terran-main-0, terran-main-1"),
-  ("terran-main-0=built.Marin:1", "the objective of terran-main-0 has 'built.Marin:1', expected"),
+  ("terran-main-0=built.Marin:1", "objective of terran-main-0: found 'built.Marin:1', expected"),
   ("terran-main-0=killed.Marine:1", "an event of built, lost"),
-  ("terran-main-0=built.Marine:nan", "has 'built.Marine:nan'"),
-  ("terran-main-0=built.Marine", "has 'built.Marine'"),
+  ("terran-main-0=built.Marine:nan", "found 'built.Marine:nan'"),
+  ("terran-main-0=built.Marine", "found 'built.Marine'"),
   ("terran-main-0=built.Marine:1,terran-main-0=lost.SCV:1", "expected one entry"),
 ])
 def test_invalid_objectives_are_refused(text, message):
   with pytest.raises(UserError, match=message):
     objectives.parse_objectives(text, NAMES)
+
+
+def test_the_objective_of_one_agent():
+  found = objectives.parse_objective("built.Forge:0.1+lost.SCV:-0.5")
+  assert found.shape == (2, vocabulary.NUM_UNIT_TYPES) and np.count_nonzero(found) == 2
+  np.testing.assert_allclose(found[0, vocabulary.UNIT_TYPES.index("Forge")], 0.1)
+  assert found[1, vocabulary.UNIT_TYPES.index("SCV")] == -0.5
+  assert not objectives.parse_objective("").any()
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"actor.objective": "built.Marin:1"}, "'actor.objective': found 'built.Marin:1', expected"),
+  ({"actor.objective": "built.Marine:1", "environment.name": "sc2",
+    "environment.opponents": "terran:easy", "actor.demonstrators": ""},
+   "'actor.objective' must be '' in sc2, whose games are played outside JAX"),
+])
+def test_an_invalid_objective_of_one_agent_is_refused(changes, message):
+  with pytest.raises(UserError, match=message):
+    settings.complete({}, changes)
 
 
 def test_matchmaking_of_players():

@@ -46,7 +46,7 @@ def test_the_first_observation_has_its_values(game):
   assert (player["minerals"], player["food_used"], player["food_cap"]) == (50, 4, 18)
   assert observation.unit_counts[0, 0, dense[SCV]] == 4
   assert observation.unit_counts[0, 0].sum() == 5
-  assert (observation.away_race == 0).all() and (observation.home_race == 1).all()
+  assert (observation.away_race == 1).all() and (observation.home_race == 1).all()
   can = {vocabulary.FUNCTIONS.names[i]
          for i in np.flatnonzero(observation.available_actions[0, 0])}
   assert can == {"no_op", "Smart_pt", "Smart_unit", "Attack_pt", "Move_pt", "Move_unit",

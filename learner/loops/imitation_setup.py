@@ -137,10 +137,14 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Pha
 
 def save_library(options: ImitationOptions, data: games.GamesDataset,
                  run_dir: pathlib.Path) -> None:
-  """Writes the z of the winners of high MMR, for training games; not those that measure."""
+  """Writes the z of the winners of high MMR, for training games; not those that measure.
+
+  Labelled games of a student without z have none.
+  """
   learnt, _ = games.split(data, options.held_out)
-  best = winners_of(options, data)
-  games.library(data, learnt[best[learnt]]).save(run_dir / run_files.LIBRARY)
+  rows = learnt[winners_of(options, data)[learnt]]
+  have = games.library(data, rows).z.units.any(axis=-1)
+  games.library(data, rows[have]).save(run_dir / run_files.LIBRARY)
 
 
 def named(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:

@@ -44,9 +44,9 @@ def open_data(path: str | os.PathLike, options: OfflineOptions) -> OfflineData:
   if options.objective.improves and options.objective.recorded_ratios:
     raise UserError(f"{path}: 'offline.ratios' = 'recorded' needs log-probabilities of the "
                     "actions, and recorded games have none: use 'cloned', or a recording.")
-  rows = np.arange(len(found.episodes.game))
+  rows = np.flatnonzero(imitation_setup.named(options.imitation, found))
   if options.winners:
-    rows = rows[imitation_setup.winners_of(options.imitation, found)]
+    rows = rows[imitation_setup.winners_of(options.imitation, found)[rows]]
   if not len(rows):
     raise UserError(
       f"{path}: expected episodes to learn, found none" + (
@@ -57,6 +57,9 @@ def open_data(path: str | os.PathLike, options: OfflineOptions) -> OfflineData:
 
 def _open_recording(path: pathlib.Path, options: OfflineOptions) -> OfflineData:
   """Opens a recording, whose trajectories come in random order."""
+  if options.imitation.names:
+    raise UserError(f"{path}: 'imitation.names' chooses players of recorded games, and a recording "
+                    f"has none; expected '', found {options.imitation.names!r}")
   found = recordings.describe(path)
   if found.preset != options.imitation.preset:
     raise UserError(f"{path} was recorded with another preset: expected "

@@ -161,9 +161,10 @@ def play(demonstrators: Demonstrators, student: Student,
   Returns:
     z that the student observes [shards, games, ...], and the outputs of its games.
   """
+  z = teachers_z(_begin(demonstrators, stream), student.params) if student.z else None
   batch = _begin(demonstrators, stream)
-  z = teachers_z(batch, student.params) if student.z else without_z(batch)
-  batch = _begin(demonstrators, stream)
+  if z is None:
+    z = without_z(batch)
   return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
                   student.params)
 

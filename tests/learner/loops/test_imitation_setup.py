@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
+from starleague.agent import types
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints, games
 from starleague.data.games import files
+from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -75,6 +77,21 @@ def test_chosen_players_alone_are_learnt_and_measured(folder):
   with pytest.raises(UserError, match="'imitation.names': expected some of rush, student, the "
                                       "players of .*games; found 'siege'"):
     imitation_setup.make_phases(imitation_options(names="student,siege"), data)
+
+
+def test_games_without_z_give_none_to_the_library(tmp_path):
+  empty = types.zeros(types.statistics_spec())
+  with files.GamesWriter(tmp_path / "games", MINI, "mini", ("open",), "a test") as writer:
+    for game in range(10):
+      won = recorded_games.episode(MINI, 5, 2 * game, game=game, player=0, result=1, mmr=7000)
+      lost = recorded_games.episode(MINI, 5, 2 * game + 1, game=game, player=1, result=-1)
+      writer.add([won._replace(z=empty) if game % 2 else won, lost])
+  data = games.read(tmp_path / "games")
+  options = imitation_options(held_out=0.1)
+  imitation_setup.save_library(options, data, tmp_path)
+  found = StatisticsLibrary.load(tmp_path / run_files.LIBRARY)
+  learnt, _ = games.split(data, 0.1)
+  assert len(found) == sum(row % 4 == 0 for row in learnt) > 0 and found.z.units.any(axis=1).all()
 
 
 def test_a_phase_without_games_is_refused(folder):

@@ -1,5 +1,6 @@
 """Datasets of offline learning: the winners' filter, and what a method needs of a dataset."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -30,7 +31,7 @@ def folder(tmp_path_factory):
     for game, length in enumerate(LENGTHS):
       writer.add([recorded_games.episode(
         MINI, length, 2 * game + player, game=game, player=player, result=1 - 2 * player,
-        mmr=6500 if game % 2 == 0 else 5999) for player in (0, 1)])
+        mmr=6500 if game % 2 == 0 else 5999, name=("one", "two")[player]) for player in (0, 1)])
   return path
 
 
@@ -49,6 +50,18 @@ def test_winners_of_high_mmr_alone_are_learnt_by_their_method(folder, method, ro
   episodes = games.read(folder).episodes
   if method == "winners":
     assert (episodes.result[found.rows] == 1).all() and (episodes.mmr[found.rows] >= 6000).all()
+
+
+def of_players(options, names):
+  return dataclasses.replace(
+    options, imitation=dataclasses.replace(options.imitation, names=names))
+
+
+@pytest.mark.parametrize("method, names, rows", [
+  ("cloning", "two", [1, 3, 5, 7]), ("winners", "one", [0, 4]), ("winners", "one,two", [0, 4])])
+def test_chosen_players_alone_are_learnt(folder, method, names, rows):
+  found = offline_data.open_data(folder, of_players(options_of(method), names))
+  assert list(found.rows) == rows
 
 
 def test_batches_of_games_continue_from_a_position(folder):
@@ -100,6 +113,11 @@ def test_a_recording_serves_the_methods_that_need_no_more(recording, method, lac
   with pytest.raises(UserError, match=lacks) as refused:
     offline_data.open_data(recording, options_of(method))
   assert "\n" not in str(refused.value)
+
+
+def test_a_recording_has_no_players_to_choose(recording):
+  with pytest.raises(UserError, match="chooses players of recorded games, and a recording"):
+    offline_data.open_data(recording, of_players(options_of("cloning"), "demo_7000"))
 
 
 def test_a_recording_of_another_preset_is_refused(recording):

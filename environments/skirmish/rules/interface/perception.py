@@ -60,7 +60,8 @@ def perceive(rules: tables.Rules, state: State) -> State:
     kind=jnp.where(now, kind[:, :s], jnp.where(remembered_place_seen, 0, memory.kind)),
     x=jnp.where(now, x[:, :s], memory.x), y=jnp.where(now, y[:, :s], memory.y),
     health=jnp.where(now, health[:, :s], memory.health),
-    patches=jnp.where(patches_seen, both_halves(state.patches), memory.patches)))
+    patches=jnp.where(patches_seen, both_halves(state.patches), memory.patches),
+    met=memory.met | jnp.any(seen, axis=1)))
 
 
 def _viewers(rules: tables.Rules, state: State) -> Viewers:

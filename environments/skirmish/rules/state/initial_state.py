@@ -171,5 +171,5 @@ def _memory(rules: tables.Rules) -> Memory:
   return Memory(
     seen=jnp.zeros((2, tier.slots), bool), visible=bits, explored=bits,
     kind=structures.astype(jnp.int32), x=structures, y=structures, health=structures,
-    patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 2)),
+    patches=jnp.tile(jnp.asarray(_full_resources(rules)), (2, 2)), met=jnp.zeros(2, bool),
     detected=jnp.zeros((2, tier.units if rules.has_sentries else 0), bool))

@@ -70,6 +70,8 @@ class Memory(NamedTuple):
   y: Array
   health: Array
   patches: Array  # [2, R] int32: contents as last seen
+  # [2] bool: an enemy was in sight at some time; only the hashes of recordings need it.
+  met: Array
   detected: Array  # [2, M] or [2, 0] bool: the opponent's units that a detector covers
 
 

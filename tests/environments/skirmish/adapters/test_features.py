@@ -37,7 +37,7 @@ def test_the_values_of_a_first_state(flat, first):
   scalars = vectors[0, 0, :18]
   np.testing.assert_allclose(scalars[[0, 2, 3]], [50 / 500, 4 / 18, 1.0])  # money, food, food cap
   assert scalars[10] == 0 and scalars[11:14].tolist() == [1, 0, 0]  # time, Terran
-  assert scalars[14:17].tolist() == [0, 0, 0]  # the opponent's race is not known
+  assert scalars[14:17].tolist() == [1, 0, 0]  # the opponent is Terran
   assert vectors[0, 0, 18] == np.float32(4 / 10)  # SCVs
   rows = vectors[0, 0, -ROWS * COLUMNS:].reshape(ROWS, COLUMNS)
   assert rows[:, 0].sum() == 5 + RULES.tier.resources and rows[:, 1].sum() == 5

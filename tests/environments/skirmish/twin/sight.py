@@ -56,6 +56,7 @@ def perceive(twin, game, p):
     x, y = twin.place(player, r)
     if sees(x, y, 0.0, high(x, y)):
       player.known_patches[r] = twin.contents(game, p, r)
+  player.met |= bool(player.seen)
   size = twin.table.rules.map_size
   middles = (np.arange(size) + 0.5) * twin.tier.map_size / size - twin.tier.map_size / 2
   if terrain is None:

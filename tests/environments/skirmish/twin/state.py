@@ -170,6 +170,7 @@ class Player:
   explored: np.ndarray
   memory: dict  # slot: [name, x, y, health]
   known_patches: list
+  met: bool
   score: dict
   build_order: list  # (type, x, y)
   made: set  # dense type indices
@@ -250,7 +251,7 @@ class Game:
       memory={int(slot): [table.names[memory.kind[p, slot] - 1], float(memory.x[p, slot]),
                           float(memory.y[p, slot]), float(memory.health[p, slot])]
               for slot in np.flatnonzero(memory.kind[p])},
-      known_patches=memory.patches[p].tolist(),
+      known_patches=memory.patches[p].tolist(), met=bool(memory.met[p]),
       score={name: int(values[p]) for name, values in state.score._asdict().items()},
       build_order=[(int(t), *map(int, xy)) for t, xy in zip(
         state.executed.build_order[p][:count], state.executed.build_order_xy[p][:count],
@@ -314,7 +315,7 @@ def differences(found, expected):
   same("last_event", found.last_event, expected.last_event)
   for p, (mine, theirs) in enumerate(zip(found.players, expected.players, strict=True)):
     for name in ("side", "race", "minerals", "vespene", "income", "upgrades", "patches",
-                 "next_loop", "last", "refused", "targeted", "seen", "known_patches",
+                 "next_loop", "last", "refused", "targeted", "seen", "known_patches", "met",
                  "score", "build_order", "made", "researched", "effects", "command"):
       same(f"{p} {name}", getattr(mine, name), getattr(theirs, name))
     near(f"{p} debt", mine.debt, theirs.debt)

@@ -39,7 +39,7 @@ def test_targets_are_visible_from_sight_plus_their_radius():
     state.kind[0, s], state.x[0, s], state.y[0, s] = mini.MARINE, -5.0, 8.0
     state.x[1, s], state.y[1, s] = distance - 5.0, 8.0
     found = perception.perceive(mini.RULES, on_device(state)).memory
-    assert bool(found.seen[0, s]) == visible
+    assert bool(found.seen[0, s]) == visible == bool(found.met[0])
     assert not found.seen[0, s + 1:].any()
 
 

@@ -139,12 +139,14 @@ def save_library(options: ImitationOptions, data: games.GamesDataset,
                  run_dir: pathlib.Path) -> None:
   """Writes the z of the winners of high MMR, for training games; not those that measure.
 
-  Labelled games of a student without z have none.
+  Games that a student played without z are left out.
   """
   learnt, _ = games.split(data, options.held_out)
   rows = learnt[winners_of(options, data)[learnt]]
-  have = games.library(data, rows).z.units.any(axis=-1)
-  games.library(data, rows[have]).save(run_dir / run_files.LIBRARY)
+  found = games.library(data, rows)
+  have = found.z.units.any(axis=-1)
+  kept = found if have.all() else games.library(data, rows[have])
+  kept.save(run_dir / run_files.LIBRARY)
 
 
 def named(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:

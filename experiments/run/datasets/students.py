@@ -1,7 +1,7 @@
 """Records a student's games, whose states scripted teachers label, as a dataset of whole games.
 
 Each batch of games is played twice, with equal seeds. First the teachers play it: z of a teacher's
-game is its plan's. Then the student plays it and observes this z. A student without z plays only.
+game is its plan's. Then the student plays it and observes this z. Without z, it plays at once.
 """
 
 import functools

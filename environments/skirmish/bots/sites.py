@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.environments.skirmish.bots.views import View
+from starleague.environments.skirmish.rules.interface import acting
 from starleague.environments.skirmish.rules.state import add_ons, placement
 from starleague.environments.skirmish.rules.state.arrays import (
   look_up,
@@ -115,14 +116,14 @@ def site(rules: tables.Rules, key: jax.Array, view: View,
     x, y = _around_bases(rules, key, view, product)
   else:
     x, y = _around_home(rules, jax.random.split(key)[0], view)
+  # An action's location is a cell: what is checked is where the structure will stand.
+  x, y = acting.location_to_place(rules, acting.place_to_location(rules, x, y))
   radius = look_up(types.radius, product)
   obstacle_x, obstacle_y, obstacle_radius = _obstacles(rules, view, product)
   square = pairwise_squared_distance(x, y, obstacle_x, obstacle_y)
 
   def has_room(x, y, square, radius):
-    # Locations are rounded to the grid of an action's location: a cell is added to the distance.
-    distance = jnp.maximum(
-      radius + obstacle_radius + PASSAGE + tier.map_size / rules.location_size, 0.0)
+    distance = jnp.maximum(radius + obstacle_radius + PASSAGE, 0.0)
     return jnp.all(square >= distance * distance, axis=1) & (
       jnp.maximum(jnp.abs(x), jnp.abs(y)) + radius + 0.5 <= rules.half)
 

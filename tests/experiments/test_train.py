@@ -26,7 +26,7 @@ from tests.experiments.runs import (
   wait_for,
 )
 
-SETTINGS = ("seconds=12", "demonstrations.players=rusher,builder", "demonstrations.games=12",
+SETTINGS = ("seconds=12", "demonstrations.players=rusher,builder", "demonstrations.games=16",
             *SIZES, "imitation.epochs=1", "imitation.held_out=0.2",
             "imitation.fine_tune_mmr=0", "imitation.fine_tune_seconds=1",
             "evaluation.games=2", "learner.checkpoint_interval_s=2",

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
+from starleague.agent import config
 from starleague.environments.skirmish.bots import plans, scripts
-from starleague.environments.skirmish.rules.tables import constants
+from starleague.environments.skirmish.rules.tables import constants, tables
 from tests.environments.skirmish.default_games import (
   GAMES,
   MATCH_UPS,
   NAMES,
   RACES,
   RULES,
+  SIZES,
   TYPES,
   S,
   choose,
@@ -21,6 +23,9 @@ from tests.environments.skirmish.default_games import (
 
 STRATEGIES = tuple(plans.STRATEGIES)
 STEPS = 800  # 6,400 game loops
+# Coarse locations: a building stands up to 0.75 units from where it was wanted.
+SIZES_OF_SMALL = {key: value for key, value in tables.game_config(
+  "default", config.preset("small"))._asdict().items() if key != "tier"}
 EVERY = scripts.parameters(RULES)
 
 
@@ -35,10 +40,11 @@ def missing(kind, name, race):
 
 
 @pytest.mark.slow
-def test_every_plan_is_built_on_every_map(monkeypatch):
+@pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_SMALL], ids=["default", "small"])
+def test_every_plan_is_built_on_every_map(monkeypatch, sizes):
   peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, plans.NEVER))
   monkeypatch.setattr(scripts, "parameters", lambda rules: peaceful)
-  game = compile_game()
+  game = compile_game(sizes)
   # Each strategy of each race once on each map: the opponent's race selects the strategy.
   strategies = np.array([(RACES.index(theirs), 3 + RACES.index(mine))
                          for mine, theirs, _ in MATCH_UPS])

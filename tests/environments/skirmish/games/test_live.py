@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import types, vocabulary
+from starleague.agent import predictions, types, vocabulary
 from starleague.agent.policy import Policy, StepOutput
 from starleague.environments.skirmish.games import live, replays
 from starleague.environments.skirmish.games.prediction_log import BATCH
@@ -115,15 +115,18 @@ def test_predictions_are_recorded_with_the_actions(tmp_path):
   replays.resimulate(replay)
 
 
-def test_predictions_of_two_agents_are_in_the_order_of_their_actions():
+def test_predictions_of_two_agents_are_in_the_order_of_their_actions(monkeypatch):
   """More decisions than are completed at once, by one program for all games."""
-  agent = replays.policy_player("agent", _predicting_policy(), constants.LOOPS_PER_STEP)
+  traced, complete = [], predictions.complete
+  monkeypatch.setattr(predictions, "complete", lambda *args: traced.append(1) or complete(*args))
+  fresh = _predicting_policy.__wrapped__()  # has no program yet
+  agent = replays.policy_player("agent", fresh, constants.LOOPS_PER_STEP)
   for steps in (3, BATCH + 6):
     made = replays.record((agent, agent), 0, max_steps=steps, predictions=True).predicted
     assert made.action.tolist() == list(range(2 * steps))
     expected = np.clip(0.5 - 0.25 * np.repeat(np.arange(steps), 2), -1, 1)
     np.testing.assert_allclose(made.predictions.value / 32767, expected, atol=1e-4)
-  assert agent.predictor.complete.__wrapped__._cache_size() == 1
+  assert len(traced) == 1
 
 
 def test_players_without_predictions_have_none():

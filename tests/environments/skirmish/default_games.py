@@ -57,10 +57,9 @@ class Compiled(NamedTuple):
   script: object  # (names [G, 2], keys [G, 2], states) -> actions [G, 2]
 
 
-def compile_game(sizes=None) -> Compiled:
-  """Compiles games with the sizes of an agent's interface; by default those of the tier."""
-  environment = make_skirmish("default", **(sizes or SIZES))
-  decide = players.make_scripted("default", **(sizes or SIZES))
+def compile_game(game=tables.GAME_CONFIGS["default"]) -> Compiled:
+  environment = make_skirmish(**game._asdict())
+  decide = players.make_scripted(**game._asdict())
   def reset(key, races, ground, swap_sides):
     return environment.reset(key, base.make_match_up(races, ground, swap_sides))
 

@@ -12,7 +12,6 @@ from tests.environments.skirmish.default_games import (
   NAMES,
   RACES,
   RULES,
-  SIZES,
   TYPES,
   S,
   choose,
@@ -23,9 +22,9 @@ from tests.environments.skirmish.default_games import (
 
 STRATEGIES = tuple(plans.STRATEGIES)
 STEPS = 800  # 6,400 game loops
-# Coarse locations: a building stands up to 0.75 units from where it was wanted.
-SIZES_OF_SMALL = {key: value for key, value in tables.game_config(
-  "default", config.preset("small"))._asdict().items() if key != "tier"}
+# `small` has coarse locations: buildings stand up to 0.75 units from where they were wanted.
+GAME_CONFIGS = {"default": tables.GAME_CONFIGS["default"],
+                "small": tables.game_config("default", config.preset("small"))}
 EVERY = scripts.parameters(RULES)
 
 
@@ -40,11 +39,11 @@ def missing(kind, name, race):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_SMALL], ids=["default", "small"])
+@pytest.mark.parametrize("sizes", GAME_CONFIGS)
 def test_every_plan_is_built_on_every_map(monkeypatch, sizes):
   peaceful = EVERY._replace(attack=np.full_like(EVERY.attack, plans.NEVER))
   monkeypatch.setattr(scripts, "parameters", lambda rules: peaceful)
-  game = compile_game(sizes)
+  game = compile_game(GAME_CONFIGS[sizes])
   # Each strategy of each race once on each map: the opponent's race selects the strategy.
   strategies = np.array([(RACES.index(theirs), 3 + RACES.index(mine))
                          for mine, theirs, _ in MATCH_UPS])

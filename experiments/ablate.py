@@ -2,6 +2,8 @@
 
   python -m starleague.experiments.ablate figure3_human_data
   python -m starleague.experiments.ablate figure3_human_data --seeds 0 --updates 200
+  python -m starleague.experiments.ablate figure3_self_play --imitator runs/small \
+    --config=experiments/configs/small.py --opponents rush,macro,defence
 
 `experiments/configs/ablations.py` defines the ablations. All files are written to RUNS_DIR/NAME: a
 run of `train` for each arm and seed, games.json, and ablation.json, .md, .svg and .html. Ctrl-C
@@ -24,7 +26,7 @@ from starleague.experiments.run.progress import bar
 ARGUMENTS = (("NAME",),)
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
-for _name in ("runs_dir", "arms", "seeds", "match_games", "exploiter_updates"):
+for _name in ("runs_dir", "arms", "seeds", "opponents", "match_games", "exploiter_updates"):
   flags.declare_key_flag(_name)
 _IMITATOR = flags.DEFINE_string(
   "imitator", None, "Run whose imitator all arms start from. Default: each seed makes its own.")
@@ -46,7 +48,8 @@ def chosen(name: str) -> Ablation:
     raise UserError(f"ablation {name!r} does not exist; expected one of {', '.join(ABLATIONS)}")
   found = ABLATIONS[name]
   found = found._replace(
-    arms=_arms(found), seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
+    arms=_arms(found), opponents=tuple(run_flags.OPPONENTS.value or found.opponents),
+    seeds=run_flags.seeds(found.seeds), updates=_UPDATES.value or found.updates,
     games=_GAMES.value or found.games, match_games=run_flags.match_games(found.match_games),
     exploiter_updates=run_flags.EXPLOITER_UPDATES.value or found.exploiter_updates)
   if found.games % 2:

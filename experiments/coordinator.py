@@ -36,7 +36,8 @@ _LEASE_S = flags.DEFINE_float(
   "is not heard of are given to another one.", lower_bound=1)
 _MATCHMAKING = flags.DEFINE_enum(
   "matchmaking", "pfsp", list(matchmaking.SCHEMES), "How main agents choose opponents: pfsp, the "
-  "published mixture; fsp, the league's past uniformly; self_play, live main agents.")
+  "published mixture; pfsp_alone, PFSP over the league's past; fsp, the past uniformly; self_play, "
+  "live main agents.")
 _OWN = flags.DEFINE_string(
   "own_matchmaking", "", "Schemes of main agents that differ, PLAYER=SCHEME[,PLAYER=SCHEME...].")
 

@@ -5,6 +5,7 @@
   python -m starleague.experiments.evaluate --run_dir runs/small --games 900 --each_match_up
   python -m starleague.experiments.evaluate --run_dir runs/small --opponents L9,L10
   python -m starleague.experiments.evaluate --run_dir runs/imitator --agents imitation
+  python -m starleague.experiments.evaluate --run_dir runs/league --agents zerg-main-0
 
 Prints scores (draws count half) and win rates (wins only) with 95% Wilson intervals, and appends
 them to the run's results as score/KIND/OPPONENT and win_rate/KIND/OPPONENT. KIND is `eval` for the
@@ -12,7 +13,9 @@ trained agent and `initial` for the weights that reinforcement learning started 
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
 --each_match_up the results of each match-up of races in these games follow: `eval_zerg_terran`.
 --opponents may name any scripted player of the run's tier, also those that cheat. --agents chooses
-the weights; the KIND of the run's imitator is `imitation`. The temperatures of training are
+the weights; the KIND of the run's imitator is `imitation`. A league's learning players play by
+their names, which are their KINDs, with their own races; its trained agent is its first main agent.
+The temperatures of training are
 multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is written
 again, unless the evaluation is part of a run (--origin).
 """
@@ -28,13 +31,14 @@ from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.evaluation import evaluating
 from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 from starleague.viewers.report import page as report_page
 
 for _name in ("run_dir", "games", "opponents", "origin", "races", "seed"):
   flags.declare_key_flag(_name)
 _AGENTS = flags.DEFINE_list(
   "agents", [run_flags.INITIAL, run_flags.TRAINED],
-  f"Weights of the run that play: some of {', '.join(run_flags.AGENTS)}.")
+  f"Weights that play: some of {', '.join(run_flags.AGENTS)} and of a league's learning players.")
 _EACH_MATCH_UP = flags.DEFINE_boolean(
   "each_match_up", False, "Also the results of each match-up of races in the games.")
 
@@ -42,7 +46,7 @@ _EACH_MATCH_UP = flags.DEFINE_boolean(
 def main() -> None:
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   given = run_flags.even_games()
-  check_known("--agents", _AGENTS.value, run_flags.AGENTS)
+  check_known("--agents", _AGENTS.value, (*run_flags.AGENTS, *saved_agents.learners(run_dir)))
   config = settings.load(run_dir)
   games = given or config.evaluation.games
   parts = registry.make_playing_parts(config, run_flags.OPPONENTS.value or ())

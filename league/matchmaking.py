@@ -119,6 +119,7 @@ DEFAULT_RULES = MatchRules()
 # Algorithms of main agents that the paper compares (Vinyals et al. 2019, Figure 3).
 SCHEMES = {
   "pfsp": DEFAULT_RULES,
+  "pfsp_alone": MatchRules(pfsp_share=1.0, verification_share=0.0),
   "fsp": MatchRules(pfsp_share=1.0, verification_share=0.0, past_weighting="uniform"),
   "self_play": MatchRules(pfsp_share=0.0, verification_share=0.0, self_play_score=-1.0),
 }

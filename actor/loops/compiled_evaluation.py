@@ -9,7 +9,7 @@ import numpy as np
 from starleague.actor import evaluation, rollouts
 from starleague.actor.loops.programs import compiled_games
 from starleague.actor.parts import Parts
-from starleague.data.z.conditioning import unconditional
+from starleague.data.z.conditioning import unconditional, with_races
 
 DRAWN = (-1, -1)  # races of both players, drawn for each game
 
@@ -55,8 +55,7 @@ def make_evaluation(parts: Parts, opponents: Sequence[int], games: int, seed: in
     paid = [(100, 100), *((100, income) for income in incomes)]  # the first is of self-play
     conditioning = conditioning._replace(income=np.array(paid, np.int32))
   if races != DRAWN:
-    conditioning = conditioning._replace(
-      races=np.tile(np.array(races, np.int32), (1 + len(parts.opponents), 1)))
+    conditioning = with_races(conditioning, races, 1 + len(parts.opponents))
 
   def play(params: Any, on_games: Callable[[int], object] | None = None) -> rollouts.Results:
     return evaluation.play(evaluator, params, jax.random.key(seed), conditioning, on_games=on_games)

@@ -62,6 +62,18 @@ def unconditional(maps: int, mmr: int) -> Conditioning:
   return Conditioning(z, rows, active, np.asarray(mmr, np.int16))
 
 
+def with_races(conditioning: Conditioning, races: Sequence[int],
+               opponents: int = 1) -> Conditioning:
+  """Returns the conditioning of games between two races.
+
+  Args:
+    conditioning: of the games.
+    races: of both players, indices of types.RACES; -1: drawn for each game.
+    opponents: M, number of opponent indices.
+  """
+  return conditioning._replace(races=np.tile(np.array(races, np.int32), (opponents, 1)))
+
+
 def from_library(library: StatisticsLibrary, maps: Sequence[str], races: Sequence[int], size: int,
                  active: np.ndarray, mmr: int, seed: int,
                  away_races: Sequence[int] | None = None) -> Conditioning:

@@ -27,15 +27,17 @@ class Ablation(NamedTuple):
   updates: int  # of reinforcement learning
   overrides: Overrides = {}  # of all arms
   seeds: tuple[int, ...] = (0, 1, 2)
-  opponents: tuple[str, ...] = ("rusher", "builder")  # scripted players of the evaluation
-  anchor: str = "rusher"  # the opponent whose Elo rating is 0
+  # Scripted players of the evaluation; the first one's Elo rating is 0.
+  opponents: tuple[str, ...] = ("rusher", "builder")
   games: int = 200  # of each agent against each opponent
   match_games: int = 60  # of each pair of arms with the same seed
   opening: int = 5  # entries of a build order whose entropy is measured
   league: bool = False  # each run is a league; its first main agent plays the games
   of_main: bool = False  # the updates are those of the main agent; other players have their own
-  exploiters: int = 0  # trained against the main agent of each league when it is frozen
-  exploiter_updates: int = 0  # of all of them together
+  # Trained against the main agent of each league when it is frozen: so many from its imitator, and
+  # so many from a snapshot of its past.
+  exploiters: int = 0
+  exploiter_updates: int = 0  # of those with one start together
 
 
 _NO_TEACHER = {"learner.teacher_kl": 0.0}
@@ -65,6 +67,7 @@ ABLATIONS = {
     arms=(
       Arm("self_play", "self-play", {"league.matchmaking": "self_play"}),
       Arm("fsp", "fictitious self-play", {"league.matchmaking": "fsp"}),
+      Arm("pfsp_alone", "PFSP", {"league.matchmaking": "pfsp_alone"}),
       Arm("pfsp", "PFSP and self-play", {"league.matchmaking": "pfsp"}),
     ),
     overrides={"league.composition": "terran:1:0:0"}, updates=2000, league=True,

@@ -64,10 +64,11 @@ def test_the_command_line_changes_seeds_and_sizes():
   before = ablations.ABLATIONS["figure3_league"]
   with flagsaver.flagsaver():
     flags.FLAGS(["ablate", "--seeds=4,2,4", "--updates=7", "--exploiter_updates=5",
-                 "--match_games=6", "--entrant_games=8", "--arms=exploiters,main"])
+                 "--match_games=6", "--entrant_games=8", "--arms=exploiters,main",
+                 "--opponents=builder,passive"])
     assert ablate.chosen("figure3_league") == before._replace(
       arms=(before.arms[0], before.arms[2]), seeds=(4, 2), updates=7, exploiter_updates=5,
-      match_games=6, games=8)
+      match_games=6, games=8, opponents=("builder", "passive"))
   with flagsaver.flagsaver():
     flags.FLAGS(["ablate"])
     assert ablate.chosen("figure3_league") == before
@@ -86,6 +87,9 @@ def test_the_command_line_changes_seeds_and_sizes():
   (["figure3_league", "--arms=main,main"], "each once, found 'main,main'"),
   (["figure3_league", "--arms=main"], "found 'main'"),
   (["figure3_league", "--exploiter_updates=0"], "--exploiter_updates"),
+  (["figure3_league", "--opponents=rush"],
+   "--opponents names 'rush'; expected some of passive, rusher, builder, random_player"),
+  (["figure3_league", "--opponents=rusher,rusher"], "--opponents names 'rusher' more than once"),
   (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
   (["figure3_human_data", "--config.preset=huge"], "'huge'"),
 ])

@@ -277,7 +277,7 @@ def test_wrong_command_lines_of_the_other_launch_files(run, module, words, parts
   (["--races=zerg,random"], "--races: expected random or terran, then random or terran, which"),
   (["--agents=imitation"], "r/imitation_best"),
   (["--agents=imitator"], "--agents names 'imitator'; expected some of imitation, initial"),
-  ([], "no snapshot")])
+  ([], "no weights 'initial'")])
 def test_an_evaluation_that_cannot_run_raises(run, tmp_path, words, part):
   settings.save(settings.complete({}), tmp_path / "r")
   assert_one_line(run("evaluate", "--run_dir=r", *words), part)

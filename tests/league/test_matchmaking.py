@@ -155,6 +155,17 @@ def test_schemes_without_priorities(scheme, branch, candidates):
   assert all(match.both_learn == (scheme == "self_play") for match in found)
 
 
+def test_pfsp_alone_prefers_the_past_that_beats_it():
+  rng, past = np.random.default_rng(4), [player for player in PLAYERS if player.kind == HISTORICAL]
+  rates = Rates(**{player.name: index / len(past) for index, player in enumerate(past)})
+  found = [matchmaking.match(MAIN, PLAYERS, rates, rng, matchmaking.SCHEMES["pfsp_alone"])
+           for _ in range(4000)]
+  assert {(match.branch, match.both_learn) for match in found} == {("pfsp", False)}
+  weights = np.array([(1 - index / len(past)) ** 2 for index in range(len(past))])
+  shares = [sum(match.away == player.name for match in found) / 4000 for player in past]
+  np.testing.assert_allclose(shares, weights / weights.sum(), atol=.03)
+
+
 def test_main_agent_shares():
   """Half PFSP; verification finds no match here, so the other half is self-play."""
   rng = np.random.default_rng(1)

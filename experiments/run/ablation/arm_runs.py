@@ -14,6 +14,7 @@ from starleague.data import checkpoints
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
@@ -35,6 +36,7 @@ class Run(NamedTuple):
   path: pathlib.Path
   league: bool = False
   target: "Run | None" = None  # the run whose frozen agent is exploited
+  from_past: bool = False  # whether exploiters start from the target's past, not its imitator
 
   @property
   def all_updates(self) -> int:
@@ -79,7 +81,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
     folder: of the runs.
 
   Raises:
-    SettingsError: an unknown key or an invalid value, in any run.
+    SettingsError: an unknown key or an invalid value, in any run, or an opponent of the evaluation
+      that its games do not have.
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
@@ -87,6 +90,7 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
               "learner.updates": 0 if ablation.of_main else ablation.updates,
               "league.main_updates": ablation.updates if ablation.of_main else 0}
     config = settings.complete(load(values.get("init")), values)
+    check_known("--opponents", ablation.opponents, config.environment.opponents.split(","))
     return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]
@@ -95,7 +99,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
 def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
   """Returns the leagues that exploit the agents of runs; none if the ablation has no exploiters.
 
-  Agents that are trained further are exploited again.
+  There are two for each run: exploiters start from the agent's imitator, and from a snapshot of its
+  past. Agents that are trained further are exploited again.
 
   Raises:
     SettingsError: an agent does not start from imitation, as exploiters do.
@@ -106,9 +111,9 @@ def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
   return [run._replace(
     config=robustness.exploiting(
       run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates),
-    path=run.path.with_name(f"{run.path.name}_exploited_{ablation.updates}"), league=True,
-    target=run)
-    for run in runs]
+    path=run.path.with_name(f"{run.path.name}_exploited_{ablation.updates}{suffix}"), league=True,
+    target=run, from_past=from_past)
+    for run in runs for from_past, suffix in ((False, ""), (True, "_from_past"))]
 
 
 def imitator_of(run: Run, runs: Sequence[Run],
@@ -144,7 +149,8 @@ def command(run: Run) -> tuple[programs.Word, ...]:
 def _begin(run: Run, runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
   """Copies the weights that a run starts from and does not make itself."""
   if run.target is not None:
-    robustness.freeze(registry.make_parts(run.config), run.target.path, run.config, run.path)
+    start = robustness.middle_self(run.target.path) if run.from_past else None
+    robustness.freeze(registry.make_parts(run.config), run.target.path, run.config, run.path, start)
     return
   source = imitator_of(run, runs, imitator)
   if source is not None:

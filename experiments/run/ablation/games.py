@@ -74,7 +74,8 @@ def count_games(ablation: Ablation, runs: Sequence[Run]) -> int:
   entrants = make_entrants(runs)
   opponents = len(make_pairs(entrants))
   if ablation.league:
-    opponents += sum(len(robustness.past_selves(run.path)) + ablation.exploiters for run in runs)
+    opponents += sum(
+      len(robustness.past_selves(run.path)) + 2 * ablation.exploiters for run in runs)
   return (len(entrants) * len(ablation.opponents) * ablation.games
           + opponents * ablation.match_games)
 
@@ -104,7 +105,7 @@ class MatchRunner:
     """Returns an entrant's counts by scripted player, and the entropy of its openings."""
     seed = entrant.run.seed
     active = np.full(_PARTS, entrant.shows_z, np.float32)
-    shown = self._conditioning(seed)._replace(active=active)
+    shown = self._conditioning(entrant)._replace(active=active)
     played = evaluation.play(
       self._evaluator, self._weights(entrant), jax.random.key(seed), shown,
       on_games=on_games)
@@ -121,7 +122,7 @@ class MatchRunner:
     shown = np.array([[entrant.shows_z] * _PARTS for entrant in pair], np.float32)
     played = evaluation.play(
       self._match, evaluation.pair(*map(self._weights, pair)), jax.random.key(seed),
-      self._conditioning(seed)._replace(active=shown), on_games=on_games)
+      self._conditioning(pair[0])._replace(active=shown), on_games=on_games)
     [counts] = evaluation.count(played).values()
     return {"counts": list(counts)}
 
@@ -145,13 +146,21 @@ class MatchRunner:
   def _weights(self, entrant: Entrant) -> Any:
     return saved_agents.load(self._parts, entrant.run.path, saved_agents.TRAINED)[0]
 
-  def _conditioning(self, seed: int) -> Conditioning:
-    """Returns z of the seed's library, where one of its runs has a library."""
+  def _conditioning(self, entrant: Entrant) -> Conditioning:
+    """Returns z of the seed's library, where one of its runs has a library.
+
+    The agent of a league has one race: it plays mirror matches.
+    """
+    found = self._unconditional
     for run in self._runs:
       path = z_source.library_path(run.config, run.path)
-      if run.seed == seed and path is not None:
-        return z_source.from_library(self._parts, run.config, path)
-    return self._unconditional
+      if run.seed == entrant.run.seed and path is not None:
+        found = z_source.from_library(self._parts, run.config, path)
+        break
+    race = saved_agents.find(self._parts, entrant.run.path, saved_agents.TRAINED).race
+    if race is None:
+      return found
+    return conditioning.with_races(found, (race, race), 1 + len(self._parts.opponents))
 
 
 def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
@@ -185,10 +194,15 @@ def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
       played[entrant.name, opponent] = Counts(*counts)
   for one, other in make_pairs(entrants):
     played[one.name, other.name] = Counts(*found[_pair_name(one, other)]["counts"])
-  return AblationGames(entrants, played, entropy, *(
-    {entrant.name: tuple(Counts(*counts) for counts in found[name(entrant.run)]["counts"].values())
-     for entrant in entrants if name(entrant.run) in found}
-    for name in (_past_name, _exploited_name)))
+  robust: list[dict[str, tuple[Counts, ...]]] = []
+  for names in (_past_names, _exploited_names):
+    robust.append({})
+    for entrant in entrants:
+      sets_of = [found[name]["counts"] for name in names(entrant.run) if name in found]
+      if sets_of:
+        robust[-1][entrant.name] = tuple(
+          Counts(*counts) for one in sets_of for counts in one.values())
+  return AblationGames(entrants, played, entropy, *robust)
 
 
 def _load(path: pathlib.Path) -> dict[str, Any]:
@@ -227,12 +241,14 @@ def _sets(ablation: Ablation, runs: Sequence[Run],
            lambda on_games, pair=pair: player.match(pair, on_games))
 
 
-def _past_name(run: Run) -> str:
-  return f"{Entrant(run, False).name} against its past"
+def _past_names(run: Run) -> list[str]:
+  return [f"{Entrant(run, False).name} against its past"]
 
 
-def _exploited_name(run: Run) -> str:
-  return f"{Entrant(run, False).name} against exploiters"
+def _exploited_names(run: Run) -> list[str]:
+  """Returns the names of the games against exploiters from the imitator, and from the past."""
+  name = f"{Entrant(run, False).name} against exploiters"
+  return [name, f"{name} from its past"]
 
 
 def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
@@ -240,10 +256,10 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
   """Yields the further sets of games of leagues; see `_sets`."""
   for run in runs if ablation.league else ():
     past = robustness.past_selves(run.path)
-    yield (_past_name(run), len(past) * ablation.match_games,
+    yield (_past_names(run)[0], len(past) * ablation.match_games,
            [run.updates, past, ablation.match_games],
            lambda on_games, run=run: player.past(run, on_games))
   for run in exploits:
-    yield (_exploited_name(run), ablation.exploiters * ablation.match_games,
+    yield (_exploited_names(run)[run.from_past], ablation.exploiters * ablation.match_games,
            [run.updates, ablation.exploiters, ablation.match_games],
            lambda on_games, run=run: player.exploit(run, on_games))

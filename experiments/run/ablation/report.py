@@ -31,7 +31,7 @@ def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> l
   """Computes the figures of an ablation from its games and the results of its runs.
 
   Args:
-    ablation: its opponents, anchor and opening.
+    ablation: its opponents and opening.
     runs: trained.
     games: results of their games.
   """
@@ -44,11 +44,17 @@ def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> l
   def score(counts: Counts) -> float:
     return 100 * evaluating.score_of(counts).value
 
-  rating = figures.ratings(games.played, ablation.anchor)
-  found = [Measure(f"Elo rating, {ablation.anchor} = 0", 0, by_kind(rating))]
-  found += [Measure(f"score against {opponent}, %", 0, by_kind({
-    entrant.name: score(games.played[entrant.name, opponent]) for entrant in games.entrants}))
-    for opponent in ablation.opponents]
+  anchor = ablation.opponents[0]
+  rating = figures.ratings(games.played, anchor)
+  scores = {opponent: {entrant.name: score(games.played[entrant.name, opponent])
+                       for entrant in games.entrants} for opponent in ablation.opponents}
+  found = [Measure(f"Elo rating, {anchor} = 0", 0, by_kind(rating))]
+  found += [Measure(f"score against {opponent}, %", 0, by_kind(values))
+            for opponent, values in scores.items()]
+  if len(scores) > 2:
+    found.append(Measure("lowest of these scores, %", 0, by_kind({
+      entrant.name: min(values[entrant.name] for values in scores.values())
+      for entrant in games.entrants})))
   found.append(Measure(
     f"entropy of the first {ablation.opening} units and buildings, bits", 1,
     by_kind(games.entropy)))

@@ -119,7 +119,7 @@ AGENT = flags.DEFINE_enum(
   "agent", IMITATOR, AGENTS, "The run's imitator, the weights that reinforcement learning started "
   "from, or its newest ones.")
 OPPONENTS = flags.DEFINE_list(
-  "opponents", None, "Scripted players to meet. Default: the run's opponents.")
+  "opponents", None, "Scripted players to meet. Default: those of the run or of the ablation.")
 GAMES = flags.DEFINE_integer(
   "games", None, "Number of games: of a dataset (default: 1000), or against each scripted player, "
   "half from each side (default: evaluation.games of the run).", lower_bound=1)

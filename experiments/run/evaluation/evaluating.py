@@ -10,12 +10,16 @@ from starleague.actor.loops.compiled_evaluation import DRAWN
 from starleague.actor.loops.engines import MakeEvaluation
 from starleague.actor.parts import Parts
 from starleague.agent import types
-from starleague.common import progress, results, run_files
+from starleague.common import progress, results
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
+from starleague.experiments.run.parts import saved_agents
 
 RANDOM = "random"  # a race that is drawn for each game
+# Names of weights in results and in the progress; a player of a league has its own.
+_NAMES = {IMITATOR: ("imitation", "imitator"), INITIAL: ("initial", "initial weights"),
+          TRAINED: ("eval", "trained agent")}
 
 
 class Measured(NamedTuple):
@@ -46,8 +50,8 @@ def points_of(found: Iterable[evaluation.Counts]) -> tuple[list[float], list[int
 class Evaluated(NamedTuple):
   """Results of one agent of a run."""
 
-  # "initial": the weights that training starts from; "eval": the trained agent; "imitation". The
-  # races of both players follow where they are not drawn, as "eval_zerg_random".
+  # "initial": the weights that training starts from; "eval": the trained agent; "imitation"; or a
+  # player of a league. Chosen races of both sides follow, as "eval_zerg_random".
   kind: str
   update: int  # learner updates behind its weights
   counts: dict[str, evaluation.Counts]  # by opponent
@@ -101,32 +105,31 @@ def evaluate_run(make_evaluation: MakeEvaluation, parts: Parts, run_dir: pathlib
     opponents: indices of the scripted players to meet.
     games: against each of them, even.
     seed: of the games.
-    races: of the agent and of its opponents; see `race_indices`.
-    agents: which weights play: some of `flags.AGENTS`.
+    races: of the agent and of its opponents; see `race_indices`. A player of a league has its own
+      race where that of the agent is drawn.
+    agents: which weights play: some of `flags.AGENTS` and of a league's learning players.
     each_match_up: the results of each match-up of races follow those of all games.
 
   Raises:
+    UserError: the run has no such weights.
     CheckpointDamagedError, CheckpointMismatchError: the weights cannot be used.
-    FileNotFoundError: the run has no weights yet.
   """
-  play = make_evaluation(parts, opponents, games, seed, races)
-  trained = checkpoints.Checkpoints(run_dir / run_files.CHECKPOINTS, parts.config).steps()
-  known = {
-    IMITATOR: ("imitation", run_dir / run_files.IMITATED, 0, "imitator"),
-    INITIAL: ("initial", run_dir / run_files.INITIAL, 0, "initial weights"),
-    TRAINED: ("eval", run_dir / run_files.CHECKPOINTS, trained[-1] if trained else 0,
-              "trained agent")}
-  played = len(opponents) * games
-  for number, (kind, path, update, detail) in enumerate(known[agent] for agent in agents):
-    params = checkpoints.load_params(path, parts.config)
+  played, plays = len(opponents) * games, {}
+  for number, (agent, saved) in enumerate(
+      [(agent, saved_agents.find(parts, run_dir, agent)) for agent in agents]):
+    kind, detail = _NAMES.get(agent, (agent, agent))
+    params = checkpoints.load_params(saved.path, parts.config)
+    own = races if saved.race is None or races[0] >= 0 else (saved.race, races[1])
+    if own not in plays:
+      plays[own] = make_evaluation(parts, opponents, games, seed, own)
     report = _reporter(run_dir, number * played, len(agents) * played, detail)
     report(0)
-    games_of = play(params, report)
-    whole = kind if races == DRAWN else _kind_of(kind, races)
-    yield Evaluated(whole, update, evaluation.count_by_name(games_of, parts.opponents))
+    games_of = plays[own](params, report)
+    whole = kind if races == DRAWN else _kind_of(kind, own)
+    yield Evaluated(whole, saved.update, evaluation.count_by_name(games_of, parts.opponents))
     for pair, found in evaluation.match_ups(games_of).items() if each_match_up else ():
-      if pair != races:
-        yield Evaluated(_kind_of(kind, pair), update,
+      if pair != own:
+        yield Evaluated(_kind_of(kind, pair), saved.update,
                         evaluation.count_by_name(found, parts.opponents))
 
 

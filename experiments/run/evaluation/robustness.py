@@ -19,7 +19,7 @@ from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import checkpoints
-from starleague.data.z.conditioning import Conditioning
+from starleague.data.z.conditioning import Conditioning, with_races
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.parts import saved_agents, z_source
 from starleague.league import players
@@ -70,14 +70,15 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,
-           run_dir: pathlib.Path) -> None:
-  """Puts an agent into the league that exploits it, with the imitator that it began with.
+           run_dir: pathlib.Path, start: str | None = None) -> None:
+  """Puts an agent into the league that exploits it, with the weights that exploiters start from.
 
   Args:
     parts: of the agent's run.
     source: the agent's run.
     config: from `exploiting`.
     run_dir: of the league that exploits it; what it has already is kept.
+    start: a snapshot of the source, which exploiters start from; None: the agent's imitator.
 
   Raises:
     UserError: the source has no trained agent, or no imitator.
@@ -87,7 +88,8 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
     path = run_files.snapshot_path(run_dir, player.name)
     if not player.learns and not path.exists():
       checkpoints.save_params(path, params, parts.config)
-  saved_agents.copy_imitator(source, run_dir)
+  saved_agents.copy_imitator(
+    source, run_dir, None if start is None else run_files.snapshot_path(source, start))
 
 
 def past_selves(run_dir: pathlib.Path) -> list[str]:
@@ -100,6 +102,13 @@ def past_selves(run_dir: pathlib.Path) -> list[str]:
   return sorted({f"{main}-0000", *(path.name for path in folder.glob(f"{main}-*"))})
 
 
+def middle_self(run_dir: pathlib.Path) -> str | None:
+  """Returns the middle one of the main agent's past selves; None if that is its imitator."""
+  past = past_selves(run_dir)
+  middle = past[len(past) // 2] if past else None
+  return None if middle is None or players.is_first_snapshot(middle) else middle
+
+
 def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
               key: jax.Array, conditioning: Conditioning,
               on_games: OnGames | None = None) -> dict[str, Counts]:
@@ -110,7 +119,7 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
     parts: of the league.
     run_dir: of the league.
     key: random key; equal keys give equal games.
-    conditioning: of both.
+    conditioning: of both; their race is the agent's.
     on_games: called with the games that have ended.
 
   Returns:
@@ -119,7 +128,8 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
   agent, _ = saved_agents.load(parts, run_dir, saved_agents.TRAINED)
   return _play(match, {
     name: (agent, weights.load_snapshot(parts.config, RunCopy(run_dir), name))
-    for name in past_selves(run_dir)}, key, conditioning, on_games)
+    for name in past_selves(run_dir)}, key,
+    lambda name: with_races(conditioning, [saved_agents.race_of(name)] * 2), on_games)
 
 
 def play_exploiters(match: evaluation.Evaluator, parts: Parts,
@@ -130,7 +140,7 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
 
   Args:
     match, parts, key, on_games: see `play_past`.
-    conditioning: of both; exploiters with goals have z of their own.
+    conditioning: of both, with races of their own; exploiters with goals also have z of their own.
     config: from `exploiting`.
     run_dir: of the league that exploits the agent.
 
@@ -138,15 +148,22 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
     The exploiters' counts by name.
   """
   found = _players(config)
-  frozen = next(player.name for player in found if not player.learns)
-  agent = weights.load_snapshot(parts.config, RunCopy(run_dir), frozen)
+  frozen = [player.name for player in found if not player.learns]
+  agent = weights.load_snapshot(parts.config, RunCopy(run_dir), frozen[0])
   names = [player.name for player in found if player.learns]
-  pursued = ({name: _pursuing(parts, config, run_dir, name) for name in names}
-             if config.league.exploiter_goals else {})
+  # An agent of several races is frozen once for each, and exploiters meet all of them.
+  away = saved_agents.race_of(frozen[0]) if len(frozen) == 1 else -1
+
+  def conditioning_of(name: str) -> Conditioning:
+    shown = conditioning
+    if config.league.exploiter_goals:
+      shown = _pursuing(parts, config, run_dir, name)
+    return with_races(shown, (saved_agents.race_of(name), away))
+
   return _play(match, {
     name: (checkpoints.load_params(
       run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS, parts.config), agent)
-    for name in names}, key, conditioning, on_games, pursued)
+    for name in names}, key, conditioning_of, on_games)
 
 
 def _pursuing(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
@@ -166,17 +183,14 @@ def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
 
 
 def _play(match: evaluation.Evaluator, pairs: Mapping[str, tuple[Any, Any]], key: jax.Array,
-          conditioning: Conditioning, on_games: OnGames | None,
-          others: Mapping[str, Conditioning] | None = None) -> dict[str, Counts]:
-  """Plays pairs of weights; returns the counts of the first of each pair.
-
-  `others` are the conditioning of pairs that have one of their own, by name.
-  """
+          conditioning_of: Callable[[str], Conditioning],
+          on_games: OnGames | None) -> dict[str, Counts]:
+  """Plays pairs of weights, by name; returns the counts of the first of each pair."""
   found, ended = {}, 0
   for name, pair in pairs.items():
     report = None if on_games is None else lambda done, before=ended: on_games(before + done)
     played = evaluation.play(match, evaluation.pair(*pair), key,
-                             (others or {}).get(name, conditioning), on_games=report)
+                             conditioning_of(name), on_games=report)
     [found[name]] = evaluation.count(played).values()
     ended += found[name].games
   return found

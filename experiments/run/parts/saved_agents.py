@@ -2,19 +2,19 @@
 
 import pathlib
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import ml_collections
 
 from starleague.actor.parts import Parts
-from starleague.agent import pretrained
+from starleague.agent import pretrained, types
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
-from starleague.league.players import MAIN
+from starleague.league.players import LEARNING_KINDS, MAIN
 
 # The agents of a run, and where their weights lie.
 _FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
@@ -27,26 +27,62 @@ def main_agent(run_dir: pathlib.Path) -> str | None:
   return names[0] if names else None
 
 
+def learners(run_dir: pathlib.Path) -> list[str]:
+  """Returns the names of a league's learning players; none of a run of one agent."""
+  return sorted(path.name for kind in LEARNING_KINDS
+                for path in (run_dir / run_files.LEARNERS).glob(f"*-{kind}-*"))
+
+
+def race_of(name: str) -> int:
+  """Returns the race of a player of a league, an index of types.RACES; its name begins with it."""
+  return types.RACES.index(name.partition("-")[0])
+
+
+class Saved(NamedTuple):
+  """Weights of a run."""
+
+  path: pathlib.Path
+  update: int  # updates of reinforcement learning behind them
+  race: int | None  # of a player of a league, an index of types.RACES; None: any
+
+
+def find(parts: Parts, run_dir: pathlib.Path, agent: str) -> Saved:
+  """Returns where the weights of an agent are.
+
+  Args:
+    parts: of the run.
+    run_dir: the run's directory.
+    agent: IMITATOR, INITIAL, TRAINED or a learning player of a league. The trained agent of a
+      league is its first main agent.
+
+  Raises:
+    UserError: the run has no such weights.
+  """
+  name = main_agent(run_dir) if agent == TRAINED else None if agent in _FOLDERS else agent
+  path = run_dir / _FOLDERS.get(agent, run_files.CHECKPOINTS)
+  if name is not None:
+    path = run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS
+  if not path.is_dir():
+    raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
+  learnt = path.name == run_files.CHECKPOINTS
+  steps = checkpoints.Checkpoints(path, parts.config).steps() if learnt else []
+  return Saved(path, steps[-1] if steps else 0, None if name is None else race_of(name))
+
+
 def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
   """Returns the weights of an agent and the updates of reinforcement learning behind them.
 
   Args:
     parts: of the run.
     run_dir: the run's directory.
-    agent: IMITATOR, INITIAL or TRAINED; that of a league is its first main agent.
+    agent: see `find`.
 
   Raises:
     UserError: the run has no such weights.
     CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
   """
-  path = run_dir / _FOLDERS[agent]
-  main = main_agent(run_dir)
-  if agent == TRAINED and main is not None:
-    path = run_files.learner_dir(run_dir, main) / run_files.CHECKPOINTS
-  if not path.is_dir():
-    raise UserError(f"{run_dir} has no weights {agent!r}: expected them in {path}")
-  steps = checkpoints.Checkpoints(path, parts.config).steps() if agent == TRAINED else []
-  return checkpoints.load_params(path, parts.config), steps[-1] if steps else 0
+  found = find(parts, run_dir, agent)
+  return checkpoints.load_params(found.path, parts.config), found.update
 
 
 def load_imitator(parts: Parts, preset: str, source: str) -> Any:
@@ -71,8 +107,14 @@ def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
   return parts.policy.init(jax.random.key(config.seed))
 
 
-def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
+def copy_imitator(source: pathlib.Path, target: pathlib.Path,
+                  weights: pathlib.Path | None = None) -> None:
   """Copies the initial weights and the library of z of a run to another, where they are missing.
+
+  Args:
+    source: directory of the run that has them.
+    target: directory of the other.
+    weights: a snapshot that takes the place of the initial weights; None: none.
 
   Raises:
     SettingsError: the source has none.
@@ -88,4 +130,4 @@ def copy_imitator(source: pathlib.Path, target: pathlib.Path) -> None:
     file.write((source / run_files.LIBRARY).read_bytes())
   # The weights come last: with them the run counts as one that has imitated.
   with files.replacing_folder(target / run_files.INITIAL) as folder:
-    shutil.copytree(source / run_files.INITIAL, folder, dirs_exist_ok=True)
+    shutil.copytree(weights or source / run_files.INITIAL, folder, dirs_exist_ok=True)

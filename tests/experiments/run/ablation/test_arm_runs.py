@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 from absl import flags
 
@@ -120,8 +121,11 @@ def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
   runs = arm_runs.make_runs(ablation, load, {}, tmp_path)
   exploits = arm_runs.make_exploits(ablation, runs)
   assert [run.path.name for run in exploits] == [
-    "main_3_exploited_1500", "main_exploiter_3_exploited_1500", "exploiters_3_exploited_1500"]
-  for run, exploit in zip(runs, exploits, strict=True):
+    f"{name}_3_exploited_1500{suffix}" for name in ("main", "main_exploiter", "exploiters")
+    for suffix in ("", "_from_past")]
+  for run, exploit in zip(np.repeat(np.arange(3), 2), exploits, strict=True):
+    run = runs[run]
+    assert exploit.from_past == exploit.path.name.endswith("_from_past")
     assert exploit.target is run and exploit.league and exploit.config.seed == 3
     assert exploit.config.league.composition == "terran:0:0:2:1"
     assert exploit.config.learner.updates == exploit.budget == ablation.exploiter_updates == 800
@@ -131,11 +135,15 @@ def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
 
 def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):
   frozen = []
-  monkeypatch.setattr(robustness, "freeze", lambda parts, source, config, run_dir: frozen.append(
-    (source.name, run_dir.name)))
+  monkeypatch.setattr(
+    robustness, "freeze", lambda parts, source, config, run_dir, start: frozen.append(
+      (source.name, run_dir.name, start)))
+  monkeypatch.setattr(robustness, "middle_self", lambda run_dir: f"middle of {run_dir.name}")
   exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
-  arm_runs.train([exploit], None, lambda *_: None)
-  assert frozen == [("plain_5", "exploited")] and train == ["exploited"]
+  past = exploit._replace(path=exploit.path.with_name("past"), from_past=True)
+  arm_runs.train([exploit, past], None, lambda *_: None)
+  assert frozen == [("plain_5", "exploited", None), ("plain_5", "past", "middle of plain_5")]
+  assert train == ["exploited", "past"]
 
 
 def test_arms_differ_in_one_choice_each(tmp_path):

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
 from starleague.common import run_files
+from starleague.data.z import conditioning
 from starleague.experiments.run.ablation import games
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import robustness
@@ -85,8 +87,9 @@ def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
 
 def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, monkeypatch):
   runs = runs[0][:2]
-  exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited"), target=run)
-              for run in runs]
+  exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited{from_past}"),
+                           target=run, from_past=from_past)
+              for run in runs for from_past in (False, True)]
   past = {"m-0000": Counts(4, 0, 0), "m-0001": Counts(1, 0, 3), "m-0002": Counts(2, 2, 0)}
   exploiters = {"e-0": Counts(0, 0, 4), "e-1": Counts(3, 0, 1)}
   played = []
@@ -107,9 +110,9 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
     assert played == [run.path for run in (*runs, *exploits)]
     assert found.past == {f"{name}, seed 3": tuple(past.values()) for name in ("noise", "plain")}
     assert found.exploited == {
-      f"{name}, seed 3": tuple(exploiters.values()) for name in ("noise", "plain")}
+      f"{name}, seed 3": 2 * tuple(exploiters.values()) for name in ("noise", "plain")}
     total = games.count_games(ablation, runs)
-    assert total == 2 * 2 * 10 + 4 + 2 * (3 + 2) * 4 and reported[-1][0] == total
+    assert total == 2 * 2 * 10 + 4 + 2 * (3 + 4) * 4 and reported[-1][0] == total
 
 
 def test_arms_of_different_agents_cannot_play_each_other(runs):
@@ -118,3 +121,29 @@ def test_arms_of_different_agents_cannot_play_each_other(runs):
   config.environment.opponents = "rusher"
   with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier and"):
     games.MatchRunner(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])
+
+
+def test_the_agent_of_a_league_plays_mirror_matches_of_its_race(runs, tmp_path, monkeypatch):
+  """The games have three races; other agents meet all of them."""
+  runs = runs[0][1:3]
+  run_files.learner_dir(runs[1].path, "zerg-main-0").joinpath(run_files.CHECKPOINTS).mkdir(
+    parents=True)
+  parts = registry.make_parts(None)._replace(races=(1, 2, 3))
+  monkeypatch.setattr(registry, "make_parts", lambda config: parts)
+  monkeypatch.setattr(z_source, "from_library",
+                      lambda *_: conditioning.unconditional(len(parts.maps), 3000))
+  play, races = evaluation.play, []
+
+  def recorded(*args, **kwargs):
+    found = play(*args, **kwargs)
+    races.append({tuple(pair) for pair in np.asarray(found.race).tolist()})
+    return found
+
+  monkeypatch.setattr(games.evaluation, "play", recorded)
+  player = games.MatchRunner(ablations.ABLATION, runs)
+  one, other = (games.Entrant(run, False) for run in runs)
+  player.evaluate(one, lambda _: None)
+  assert len(races[-1]) > 3
+  player.evaluate(other, lambda _: None)
+  player.match((other, one), lambda _: None)
+  assert races[1:] == [{(2, 2)}, {(2, 2)}]

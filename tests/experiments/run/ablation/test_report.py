@@ -37,6 +37,19 @@ def test_figures_are_those_of_the_games(played):
   assert found["thousand steps learnt to a score of 50%"]["z"] == (1.6, 1.6)
 
 
+def test_the_lowest_of_more_than_two_scores(played):
+  runs, games = played
+  opponents = (*ablations.ABLATION.opponents, "passive")
+  games = games._replace(played={**games.played, **{
+    (entrant.name, "passive"): Counts(1, 2, 7) for entrant in games.entrants}})
+  found = {measure.title: measure.values for measure in report.measures(
+    ablations.ABLATION._replace(opponents=opponents), runs, games)}
+  lowest = found["lowest of these scores, %"]
+  assert lowest["noise"] == lowest["plain"] == lowest["z"] == (20.0, 20.0)
+  fewer = report.measures(ablations.ABLATION, *played)
+  assert "lowest of these scores, %" not in {measure.title for measure in fewer}
+
+
 def test_robustness_is_that_of_the_worst_opponent(played):
   runs, games = played
   names = [entrant.name for entrant in games.entrants]

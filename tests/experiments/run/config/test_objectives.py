@@ -60,7 +60,8 @@ def test_an_invalid_objective_of_one_agent_is_refused(changes, message):
 
 def test_matchmaking_of_players():
   assert objectives.parse_matchmaking("terran-main-1=fsp", NAMES) == {"terran-main-1": "fsp"}
-  with pytest.raises(UserError, match="terran-main-1 is 'all', expected one of pfsp, fsp, self"):
+  with pytest.raises(UserError, match=(
+      "terran-main-1 is 'all', expected one of pfsp, pfsp_alone, fsp, self")):
     objectives.parse_matchmaking("terran-main-1=all", NAMES)
 
 

@@ -5,6 +5,7 @@ from starleague.actor import rollouts
 from starleague.actor.evaluation import Counts
 from starleague.actor.parts import CompiledGames, Parts
 from starleague.common import results, run_files
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.evaluation import evaluating
 
@@ -78,18 +79,27 @@ def played(races=((1, 1),)):
     race=np.array(races), side=np.zeros((games, 2), int), map_index=np.zeros(games, int))
 
 
-def test_results_with_races_have_a_kind_of_their_own(tmp_path, monkeypatch):
+@pytest.fixture
+def run_dir(tmp_path, monkeypatch):
+  """A run that has all its weights; a folder's weights are its path in the run."""
+  for name in (run_files.INITIAL, run_files.IMITATED, run_files.CHECKPOINTS):
+    (tmp_path / name).mkdir()
+  monkeypatch.setattr(evaluating.checkpoints, "load_params",
+                      lambda path, config: str(path.relative_to(tmp_path)))
+  return tmp_path
+
+
+def test_results_with_races_have_a_kind_of_their_own(run_dir):
   asked = []
 
   def make_evaluation(parts, opponents, games, seed, races):
     asked.append(races)
     return lambda params, report: played()
 
-  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
   parts = skirmish_parts(races=(1, 2, 3))
   for races, kinds in (((-1, -1), ["initial", "eval"]),
                        ((2, -1), ["initial_zerg_random", "eval_zerg_random"])):
-    found = evaluating.evaluate_run(make_evaluation, parts, tmp_path, [0], 2, 0, races)
+    found = evaluating.evaluate_run(make_evaluation, parts, run_dir, [0], 2, 0, races)
     assert [one.kind for one in found] == kinds and asked[-1] == races
 
 
@@ -99,23 +109,53 @@ def test_results_with_races_have_a_kind_of_their_own(tmp_path, monkeypatch):
   ((2, -1), [(2, 1), (2, 3)],
    [("eval_zerg_random", 2), ("eval_zerg_terran", 1), ("eval_zerg_protoss", 1)]),
   ((2, 1), [(2, 1), (2, 1)], [("eval_zerg_terran", 2)])])
-def test_the_results_of_each_match_up_follow(tmp_path, monkeypatch, races, games, expected):
-  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
+def test_the_results_of_each_match_up_follow(run_dir, races, games, expected):
   found = evaluating.evaluate_run(
-    lambda *args: lambda params, report: played(games), skirmish_parts(races=(1, 2, 3)), tmp_path,
+    lambda *args: lambda params, report: played(games), skirmish_parts(races=(1, 2, 3)), run_dir,
     [0], 2, 0, races, ["trained"], each_match_up=True)
   assert [(one.kind, one.counts["rusher"].wins) for one in found] == expected
 
 
-def test_an_imitator_plays_alone(tmp_path, monkeypatch):
+def test_an_imitator_plays_alone(run_dir):
   players = []
 
   def make_evaluation(parts, opponents, games, seed, races):
     return lambda params, report: players.append(params) or played()
 
-  monkeypatch.setattr(evaluating.checkpoints, "load_params", lambda path, config: path.name)
   found = list(evaluating.evaluate_run(
-    make_evaluation, skirmish_parts(races=(1,)), tmp_path, [0], 2, 0,
+    make_evaluation, skirmish_parts(races=(1,)), run_dir, [0], 2, 0,
     agents=["imitation"]))
   assert [one.kind for one in found] == ["imitation"] and players == [run_files.IMITATED]
   assert found[0].counts == WON
+
+
+@pytest.mark.parametrize("races, zerg, kinds", [
+  ((-1, -1), (2, -1), ["zerg-main-0", "initial", "terran-main_exploiter-1"]),
+  ((-1, 3), (2, 3), ["zerg-main-0_zerg_protoss", "initial_random_protoss",
+                     "terran-main_exploiter-1_terran_protoss"]),
+  ((1, -1), (1, -1), ["zerg-main-0_terran_random", "initial_terran_random",
+                      "terran-main_exploiter-1_terran_random"])])
+def test_players_of_a_league_have_their_races(run_dir, races, zerg, kinds):
+  agents = ["zerg-main-0", "initial", "terran-main_exploiter-1"]
+  for name in (agents[0], agents[2]):
+    (run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS / f"{7:012d}").mkdir(parents=True)
+  made, players = [], []
+
+  def make_evaluation(parts, opponents, games, seed, races):
+    made.append(races)
+    return lambda params, report: players.append((params, races)) or played()
+
+  found = list(evaluating.evaluate_run(
+    make_evaluation, skirmish_parts(races=(1, 2, 3)), run_dir, [0], 2, 0, races, agents))
+  assert [one.kind for one in found] == kinds and [one.update for one in found] == [7, 0, 7]
+  terran = (1, zerg[1])
+  assert players == [("learners/zerg-main-0/checkpoints", zerg), ("initial", races),
+                     ("learners/terran-main_exploiter-1/checkpoints", terran)]
+  assert made == list(dict.fromkeys([zerg, races, terran]))  # one program for the same races
+
+
+def test_weights_that_a_run_does_not_have_are_refused_before_any_game(run_dir):
+  with pytest.raises(UserError, match="has no weights 'zerg-main-0': expected them in"):
+    next(evaluating.evaluate_run(
+      lambda *args: pytest.fail("no game is made"), skirmish_parts(races=(1,)), run_dir, [0], 2, 0,
+      agents=["initial", "zerg-main-0"]))

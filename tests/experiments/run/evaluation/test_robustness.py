@@ -101,6 +101,30 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
     assert params["m"]["w"].tolist() == [value, value]
 
 
+def test_exploiters_start_from_the_agents_past(parts, tmp_path):
+  source, run_dir = tmp_path / "source", tmp_path / "exploited"
+  main = "terran-main-0"
+
+  def save(folder, value, step=0):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
+
+  assert robustness.middle_self(source) is None  # no league
+  save(run_files.learner_dir(source, main) / run_files.CHECKPOINTS / f"{3:012d}", 9.0, 3)
+  assert robustness.middle_self(source) is None  # the imitator is its only past
+  save(source / run_files.INITIAL, 1.0)
+  (source / run_files.LIBRARY).write_bytes(b"z")
+  for number in (1, 2, 3):
+    save(run_files.snapshot_path(source, f"{main}-{number:04d}"), 1.0 + number)
+  start = robustness.middle_self(source)
+  assert start == f"{main}-0002"
+  config = robustness.exploiting(config_of(), parts, True, 2, 400)
+  robustness.freeze(parts, source, config, run_dir, start)
+  for path, value in ((run_files.snapshot_path(run_dir, f"{main}-0000"), 9.0),
+                      (run_dir / run_files.INITIAL, 3.0)):
+    assert checkpoints.load_params(path, parts.config)["m"]["w"].tolist() == [value, value]
+  assert (run_dir / run_files.LIBRARY).read_bytes() == b"z"
+
+
 def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path):
   assert robustness.past_selves(tmp_path) == []
   run_files.learner_dir(tmp_path, "terran-main-0").mkdir(parents=True)
@@ -126,3 +150,44 @@ def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
   found = robustness.play_exploiters(match, parts, config, tmp_path, KEY, unconditional(1, 0))
   assert found == {"terran-league_exploiter-0": Counts(0, 0, 4),
                    "terran-league_exploiter-1": Counts(4, 0, 0)}
+
+
+@pytest.fixture
+def races_played(monkeypatch):
+  """The races of both players in the games so far, a set for each pair of players."""
+  played, found = evaluation.play, []
+
+  def play(*args, **kwargs):
+    results = played(*args, **kwargs)
+    found.append({tuple(pair) for pair in np.asarray(results.race).tolist()})
+    return results
+
+  monkeypatch.setattr(robustness.evaluation, "play", play)
+  return found
+
+
+def test_players_of_a_league_keep_their_races(parts, weights, races_played, tmp_path):
+  """In a game of three races, where those of other games are drawn."""
+  match = evaluation.make_match(
+    builders.building(), builders.make_policy(follows_z=False), games=16, races=(1, 2, 3))
+  several, shown = parts._replace(races=(1, 2, 3)), unconditional(1, 0)
+  write(tmp_path / "trained", 2)
+  write(tmp_path / run_files.INITIAL, 1)
+  run_files.learner_dir(tmp_path, "zerg-main-0").mkdir(parents=True)
+  robustness.play_past(match, several, tmp_path, KEY, shown)
+  assert races_played == [{(2, 2)}]
+  races_played.clear()
+  for league, races in ((True, {"zerg": {(2, 2)}}),
+                        (False, {"terran": {(1, 1), (1, 2), (1, 3)},
+                                 "zerg": {(2, 1), (2, 2), (2, 3)},
+                                 "protoss": {(3, 1), (3, 2), (3, 3)}})):
+    config = robustness.exploiting(
+      config_of(**{"league.composition": "zerg:1:0:0"}), several, league, 1, 400)
+    for race in races:
+      write(run_files.snapshot_path(tmp_path, f"{race}-main-0-0000"), 2)
+      folder = run_files.learner_dir(tmp_path, f"{race}-league_exploiter-0")
+      write(folder / run_files.CHECKPOINTS, 4)
+    found = robustness.play_exploiters(match, several, config, tmp_path, KEY, shown)
+    assert {name: races_played[i] for i, name in enumerate(found)} == {
+      f"{race}-league_exploiter-0": pairs for race, pairs in races.items()}
+    races_played.clear()

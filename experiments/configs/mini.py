@@ -46,6 +46,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
     "environment": {
       "name": "skirmish",  # the game; or "sc2", StarCraft II; see run/games
       "tier": "mini",  # of Skirmish: size, pace and content of its games
+      "races": "",  # of Skirmish: those of both players, with commas between; empty: the tier's
       # Scripted players of the tier, met in training and in evaluation.
       "opponents": "passive,rusher,builder,random_player",
       "mmr": 7000,  # MMR of the agent in its observations: that of the best demonstrators

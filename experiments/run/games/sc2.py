@@ -97,6 +97,9 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
   if config.league.replay_predictions:
     raise SettingsError("config key 'league.replay_predictions' must be False in StarCraft II: its "
                         "replays hold no predictions.")
+  if config.environment.races:
+    raise SettingsError("config key 'environment.races' must be empty in StarCraft II, which has "
+                        "'sc2.races'.")
   if config.actor.demonstrators:
     raise SettingsError("config key 'actor.demonstrators' must be empty in StarCraft II.")
   if config.actor.pseudo_probability and not config.actor.library and config.init != _IMITATION:

@@ -43,7 +43,7 @@ def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
   def scripted(index, key, state, player):
     return every(jnp.asarray(indices)[index], key, state, player)
 
-  races = tuple(types.RACES.index(race) for race in dm_environment.playable(tier))
+  races = tuple(types.RACES.index(race) for race in _races(config)[1])
   known = scripts.scripts_of(tier)
   return Parts(
     config=preset, policy=agent.make_policy(preset), opponents=opponents, races=races,
@@ -66,10 +66,10 @@ def _details(parts: Parts) -> Details:
 
 
 def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
-  """Checks the tier and the names of players.
+  """Checks the tier and the names of players and races.
 
   Raises:
-    SettingsError: the tier does not exist, or lacks a player; it does not fit the agent.
+    SettingsError: the tier does not exist, or lacks a player or a race; it does not fit the agent.
   """
   tier = config.environment.tier
   try:
@@ -81,6 +81,7 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
           if script.skill.income == 100 and not script.skill.vision]
   opponents = config.environment.opponents.split(",")
   for key, names, known in (
+      ("environment.races", split(config.environment.races), dm_environment.playable(tier)),
       ("environment.opponents", opponents, fair),
       ("actor.demonstrators", split(config.actor.demonstrators), opponents),
       ("demonstrations.players", config.demonstrations.players.split(","),
@@ -126,9 +127,11 @@ class SkirmishArena:
   def match(self, players: Sequence[league.Player], params: Sequence[Any]) -> PlayMatch:
     """Returns the match of two players."""
     first, second = (self._controller(*each) for each in zip(players, params, strict=True))
-    races = [player.race or dm_environment.RANDOM for player in players]
-
     def play(game: int, on_step: Callable[[], object]) -> ArenaGame:
+      # A scripted player has none: it is drawn among those of the run.
+      drawn = self._random.choice(self._parts.races, 2)
+      races = [player.race or types.RACES[race]
+               for player, race in zip(players, drawn, strict=True)]
       match_up = dm_environment.draw_match_up(
         self._random, self._game.tier, (races[0], races[1]), swap_sides=bool(game % 2))
       follower = _Follower()
@@ -156,6 +159,9 @@ def _scripted(config: ml_collections.ConfigDict) -> Sequence[str]:
 
 
 def _races(config: ml_collections.ConfigDict) -> tuple[str, Sequence[str]]:
+  chosen = split(config.environment.races)
+  if chosen:
+    return "environment.races", chosen
   return "environment.tier", list(dm_environment.playable(config.environment.tier))
 
 

@@ -13,7 +13,7 @@ import jax
 import ml_collections
 
 from starleague.common import run_files
-from starleague.experiments.run.config import compositions, resources, settings
+from starleague.experiments.run.config import compositions, errors, resources, settings
 from starleague.experiments.run.processes.programs import Address, Placeholder, Process, Word
 
 DATA, COORDINATOR, LEARNER = "data_server", "coordinator", "learner"  # names of processes
@@ -191,11 +191,13 @@ def league(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: flo
 
 def demonstrating(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
                   dataset: pathlib.Path) -> Graph:
-  """Returns the process that records the run's demonstrations."""
+  """Returns the process that records the run's demonstrations: of all races, or of one."""
+  races = errors.split(config.environment.races)
+  mirror = ("--races", f"{races[0]},{races[0]}") if len(races) == 1 else ()
   return _alone(config, run_dir, "actor", "demonstrator", module(
     "demonstrate", "--run_dir", str(run_dir), "--dataset", str(dataset),
     "--players", config.demonstrations.players, "--games", str(config.demonstrations.games),
-    "--preset", config.preset, "--seed", str(config.seed)), environment(run_dir))
+    "--preset", config.preset, "--seed", str(config.seed), *mirror), environment(run_dir))
 
 
 def imitating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path,

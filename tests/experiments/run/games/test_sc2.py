@@ -46,6 +46,7 @@ def test_one_flag_plays_starcraft_ii():
   ({"actor.pseudo_probability": 0.5, "actor.library": "z.npz", "sc2.races": "zerg,random"},
    "'sc2.races' must not have 'random' with z"),
   ({"league.replay_predictions": True}, "'league.replay_predictions' must be False"),
+  ({"environment.races": "zerg"}, "'environment.races' must be empty"),
   ({"actor.demonstrators": "rush"}, "'actor.demonstrators' must be empty"),
   ({"init": "imitation"}, "'demonstrations.dataset' must name recorded games"),
   ({"init": "pretrained", "preset": "full"},

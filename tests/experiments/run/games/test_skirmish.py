@@ -27,6 +27,39 @@ def test_parts_are_those_of_the_tier():
   assert skirmish.game_of(parts).tier == "mini"
 
 
+SMALL = {"preset": "small", "environment.tier": "default", "environment.opponents": "rush",
+         "actor.demonstrators": ""}
+
+
+@pytest.mark.parametrize("races, indices", [
+  ("", (1, 3, 2)), ("zerg", (2,)), ("zerg,terran", (2, 1))])
+def test_a_run_may_have_fewer_races_than_its_tier(races, indices):
+  config = settings.complete({}, {**SMALL, "environment.races": races})
+  parts = registry.make_parts(config)
+  assert parts.races == parts.opponent_races == indices
+  key, known = skirmish.GAME.races(config)
+  assert key == ("environment.races" if races else "environment.tier")
+  assert [types.RACES.index(race) for race in known] == list(indices)
+
+
+def test_scripted_players_of_an_evaluator_have_the_races_of_the_run(monkeypatch):
+  config = settings.complete({}, {**SMALL, "environment.races": "zerg,protoss"})
+  drawn = []
+
+  def record(players, seed, *, match_up, **rest):
+    drawn.append(tuple(match_up.races.tolist()))
+    return modules.SimpleNamespace(winner=0, steps=10)
+
+  monkeypatch.setattr(replays, "record", record)
+  monkeypatch.setattr(replays, "scripted_player", lambda name, game: name)
+  arena = skirmish.SkirmishArena(registry.make_parts(config), np.random.default_rng(0))
+  zerg, script = league.Player("z", league.MAIN, "zerg"), league.Player("rush", league.SCRIPTED)
+  play = arena.match([zerg, script], ["weights", None])
+  for game in range(16):
+    play(game, lambda: None)
+  assert set(drawn) == {(2, 2), (2, 3)}
+
+
 def test_the_opponents_index_chooses_the_script(monkeypatch):
   """The run's first opponent is another script than the tier's first."""
   monkeypatch.setattr(skirmish.bots, "make_scripted",

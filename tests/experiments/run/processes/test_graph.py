@@ -93,6 +93,16 @@ def test_a_league_with_a_learner_for_each_player():
   assert [value_of(found[f"learner {name}"], "--league_players") for name in names] == names
 
 
+@pytest.mark.parametrize("races, words", [
+  ("", ()), ("zerg,terran", ()), ("zerg", ("--races", "zerg,zerg"))])
+def test_games_of_one_race_are_recorded(races, words):
+  config = settings.complete({}, {
+    "preset": "small", "environment.tier": "default", "environment.opponents": "rush",
+    "actor.demonstrators": "", "demonstrations.players": "rush", "environment.races": races})
+  argv = graph.demonstrating(config, RUN, RUN / "demonstrations").processes[0].argv
+  assert argv[argv.index("--seed") + 2:] == words
+
+
 @pytest.mark.parametrize("role, make", [
   ("actor", lambda config: graph.demonstrating(config, RUN, RUN / "demonstrations")),
   ("learner", lambda config: graph.imitating(config, RUN, RUN / "demonstrations", 0.0)),

@@ -115,11 +115,12 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
     assert total == 2 * 2 * 10 + 4 + 2 * (3 + 4) * 4 and reported[-1][0] == total
 
 
-def test_arms_of_different_agents_cannot_play_each_other(runs):
+@pytest.mark.parametrize("key, value", [("opponents", "rusher"), ("races", "terran")])
+def test_arms_of_different_games_cannot_play_each_other(runs, key, value):
   runs, _ = runs
   config = runs[0].config.copy_and_resolve_references()
-  config.environment.opponents = "rusher"
-  with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier and"):
+  config.environment[key] = value
+  with pytest.raises(settings.SettingsError, match="must have one preset, environment.tier, .races"):
     games.MatchRunner(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])
 
 

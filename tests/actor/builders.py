@@ -5,7 +5,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+from starleague.actor import evaluation
 from starleague.agent import types
 from starleague.agent.policy import Policy, StepOutput
 from starleague.data.z.conditioning import Conditioning
@@ -126,3 +128,16 @@ def make_conditioning(orders: np.ndarray, mmr: int) -> Conditioning:
   rows = np.broadcast_to(np.arange(1, 1 + count, dtype=np.int32), (1, races, races, 2, count))
   return Conditioning(z, np.array(rows), np.ones(len(types.PSEUDO_REWARDS), np.float32),
                       np.asarray(mmr, np.int16))
+
+
+def record_races(monkeypatch: pytest.MonkeyPatch) -> list[set[tuple[int, int]]]:
+  """Returns a list that gets the races of both players, a set for each later call of `play`."""
+  play, found = evaluation.play, []
+
+  def recorded(*args, **kwargs):
+    results = play(*args, **kwargs)
+    found.append({tuple(pair) for pair in np.asarray(results.race).tolist()})
+    return results
+
+  monkeypatch.setattr(evaluation, "play", recorded)
+  return found

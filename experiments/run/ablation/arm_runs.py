@@ -99,8 +99,9 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
 def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
   """Returns the leagues that exploit the agents of runs; none if the ablation has no exploiters.
 
-  There are two for each run: exploiters start from the agent's imitator, and from a snapshot of its
-  past. Agents that are trained further are exploited again.
+  There are two for each run: exploiters start from the agent's imitator, and from the middle one of
+  its snapshots; without any, from the imitator again. Agents that are trained further are exploited
+  again.
 
   Raises:
     SettingsError: an agent does not start from imitation, as exploiters do.

@@ -194,15 +194,15 @@ def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
       played[entrant.name, opponent] = Counts(*counts)
   for one, other in make_pairs(entrants):
     played[one.name, other.name] = Counts(*found[_pair_name(one, other)]["counts"])
-  robust: list[dict[str, tuple[Counts, ...]]] = []
-  for names in (_past_names, _exploited_names):
-    robust.append({})
-    for entrant in entrants:
-      sets_of = [found[name]["counts"] for name in names(entrant.run) if name in found]
-      if sets_of:
-        robust[-1][entrant.name] = tuple(
-          Counts(*counts) for one in sets_of for counts in one.values())
-  return AblationGames(entrants, played, entropy, *robust)
+
+  def robust(names_of: Callable[[Run], Sequence[str]]) -> dict[str, tuple[Counts, ...]]:
+    each = {entrant.name: tuple(
+      Counts(*counts) for name in names_of(entrant.run) if name in found
+      for counts in found[name]["counts"].values()) for entrant in entrants}
+    return {name: counts for name, counts in each.items() if counts}
+
+  return AblationGames(
+    entrants, played, entropy, robust(lambda run: [_past_name(run)]), robust(_exploited_names))
 
 
 def _load(path: pathlib.Path) -> dict[str, Any]:
@@ -241,8 +241,8 @@ def _sets(ablation: Ablation, runs: Sequence[Run],
            lambda on_games, pair=pair: player.match(pair, on_games))
 
 
-def _past_names(run: Run) -> list[str]:
-  return [f"{Entrant(run, False).name} against its past"]
+def _past_name(run: Run) -> str:
+  return f"{Entrant(run, False).name} against its past"
 
 
 def _exploited_names(run: Run) -> list[str]:
@@ -256,7 +256,7 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
   """Yields the further sets of games of leagues; see `_sets`."""
   for run in runs if ablation.league else ():
     past = robustness.past_selves(run.path)
-    yield (_past_names(run)[0], len(past) * ablation.match_games,
+    yield (_past_name(run), len(past) * ablation.match_games,
            [run.updates, past, ablation.match_games],
            lambda on_games, run=run: player.past(run, on_games))
   for run in exploits:

@@ -158,7 +158,7 @@ def conditions(demonstrators: Demonstrators, pairs: np.ndarray) -> conditioning.
   drawn = conditioning.unconditional(len(dm_environment.map_names(demonstrators.sizes.tier)), 0)
   if demonstrators.races == DRAWN:
     return drawn
-  return drawn._replace(races=np.tile(np.array(demonstrators.races, np.int32), (len(pairs), 1)))
+  return conditioning.with_races(drawn, demonstrators.races, len(pairs))
 
 
 def players_of(demonstrators: Demonstrators) -> list[demonstrations.Player]:

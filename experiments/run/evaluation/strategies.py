@@ -14,7 +14,7 @@ from starleague.actor import evaluation
 from starleague.agent import types
 from starleague.common.errors import UserError
 from starleague.data import games
-from starleague.data.z.conditioning import Conditioning
+from starleague.data.z.conditioning import Conditioning, with_races
 from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.environments.skirmish.bots import tournament
 
@@ -76,9 +76,9 @@ def make(found: Mapping[str, StatisticsLibrary], maps: Sequence[str], race: int,
     first += len(library)
   z = jax.tree.map(lambda *x: np.concatenate([np.zeros_like(x[0][:1]), *x]),
                    *(library.z for library in found.values()))
-  return Strategies(tuple(found), Conditioning(
+  return Strategies(tuple(found), with_races(Conditioning(
     z, rows, np.ones(len(types.PSEUDO_REWARDS), np.float32), np.asarray(mmr, np.int16),
-    races=np.array([[race, race]], np.int32), goals=goals))
+    goals=goals), (race, race)))
 
 
 def play(strategies: Strategies, match: evaluation.Evaluator, params: Any, key: jax.Array,

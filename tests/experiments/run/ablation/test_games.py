@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
 from starleague.common import run_files
 from starleague.data.z import conditioning
@@ -133,14 +132,7 @@ def test_the_agent_of_a_league_plays_mirror_matches_of_its_race(runs, tmp_path, 
   monkeypatch.setattr(registry, "make_parts", lambda config: parts)
   monkeypatch.setattr(z_source, "from_library",
                       lambda *_: conditioning.unconditional(len(parts.maps), 3000))
-  play, races = evaluation.play, []
-
-  def recorded(*args, **kwargs):
-    found = play(*args, **kwargs)
-    races.append({tuple(pair) for pair in np.asarray(found.race).tolist()})
-    return found
-
-  monkeypatch.setattr(games.evaluation, "play", recorded)
+  races = builders.record_races(monkeypatch)
   player = games.MatchRunner(ablations.ABLATION, runs)
   one, other = (games.Entrant(run, False) for run in runs)
   player.evaluate(one, lambda _: None)

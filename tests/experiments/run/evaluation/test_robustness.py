@@ -152,24 +152,11 @@ def test_exploiters_play_the_frozen_agent(parts, match, weights, tmp_path):
                    "terran-league_exploiter-1": Counts(4, 0, 0)}
 
 
-@pytest.fixture
-def races_played(monkeypatch):
-  """The races of both players in the games so far, a set for each pair of players."""
-  played, found = evaluation.play, []
-
-  def play(*args, **kwargs):
-    results = played(*args, **kwargs)
-    found.append({tuple(pair) for pair in np.asarray(results.race).tolist()})
-    return results
-
-  monkeypatch.setattr(robustness.evaluation, "play", play)
-  return found
-
-
-def test_players_of_a_league_keep_their_races(parts, weights, races_played, tmp_path):
+def test_players_of_a_league_keep_their_races(parts, weights, monkeypatch, tmp_path):
   """In a game of three races, where those of other games are drawn."""
   match = evaluation.make_match(
     builders.building(), builders.make_policy(follows_z=False), games=16, races=(1, 2, 3))
+  races_played = builders.record_races(monkeypatch)
   several, shown = parts._replace(races=(1, 2, 3)), unconditional(1, 0)
   write(tmp_path / "trained", 2)
   write(tmp_path / run_files.INITIAL, 1)

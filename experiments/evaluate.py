@@ -13,11 +13,10 @@ trained agent and `initial` for the weights that reinforcement learning started 
 the races of the agent and of its opponents; KIND then contains them: `eval_zerg_random`. With
 --each_match_up the results of each match-up of races in these games follow: `eval_zerg_terran`.
 --opponents may name any scripted player of the run's tier, also those that cheat. --agents chooses
-the weights; the KIND of the run's imitator is `imitation`. A league's learning players play by
-their names, which are their KINDs, with their own races; its trained agent is its first main agent.
-The temperatures of training are
-multiplied by `evaluation.temperature` of the run's config. At the end, the run's report is written
-again, unless the evaluation is part of a run (--origin).
+the weights; the KIND of the run's imitator is `imitation`. The name of a league's learning player
+chooses its weights and its race, and is the KIND. The trained agent of a league is its first main
+agent. The temperatures of training are multiplied by `evaluation.temperature` of the run's config.
+At the end, the run's report is written again, unless the evaluation is part of a run (--origin).
 """
 
 import pathlib

@@ -34,10 +34,10 @@ class Ablation(NamedTuple):
   opening: int = 5  # entries of a build order whose entropy is measured
   league: bool = False  # each run is a league; its first main agent plays the games
   of_main: bool = False  # the updates are those of the main agent; other players have their own
-  # Trained against the main agent of each league when it is frozen: so many from its imitator, and
-  # so many from a snapshot of its past.
+  # Trained against the frozen main agent of each league: this number starts from its imitator, and
+  # as many from a snapshot of its past.
   exploiters: int = 0
-  exploiter_updates: int = 0  # of those with one start together
+  exploiter_updates: int = 0  # of all exploiters with the same start together
 
 
 _NO_TEACHER = {"learner.teacher_kl": 0.0}

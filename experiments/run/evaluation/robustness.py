@@ -119,7 +119,7 @@ def play_past(match: evaluation.Evaluator, parts: Parts, run_dir: pathlib.Path,
     parts: of the league.
     run_dir: of the league.
     key: random key; equal keys give equal games.
-    conditioning: of both; their race is the agent's.
+    conditioning: of both players; the agent's race takes the place of its races.
     on_games: called with the games that have ended.
 
   Returns:
@@ -140,7 +140,8 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
 
   Args:
     match, parts, key, on_games: see `play_past`.
-    conditioning: of both, with races of their own; exploiters with goals also have z of their own.
+    conditioning: of both players; their own races take the place of its races, and the z of goals
+      that of its z.
     config: from `exploiting`.
     run_dir: of the league that exploits the agent.
 

@@ -191,7 +191,10 @@ def league(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: flo
 
 def demonstrating(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
                   dataset: pathlib.Path) -> Graph:
-  """Returns the process that records the run's demonstrations: of all races, or of one."""
+  """Returns the process that records the run's demonstrations.
+
+  Games have all races of the tier; those of a run of one race are mirror matches.
+  """
   races = errors.split(config.environment.races)
   mirror = ("--races", f"{races[0]},{races[0]}") if len(races) == 1 else ()
   return _alone(config, run_dir, "actor", "demonstrator", module(

@@ -8,6 +8,9 @@ teacher's own: there its action is taken.
 A label's delay lasts until the teacher would act again: it looks at the game as often as if it
 played, also while the student waits. The record of the next decision holds it as its delay.
 
+A student's own actions may be the labels instead: its games are then demonstrations for another
+agent (policy distillation, Rusu et al. 2016, from samples), and its teacher gives it an MMR only.
+
 The program is that of `demonstrations`, whose opponent index it has: the number of the pairing.
 """
 
@@ -97,9 +100,15 @@ def prepare(state: rollouts.RolloutState, share: float,
   return state._replace(plan=plan)
 
 
-def _look(setup: demonstrations.Setup, key: jax.Array, game: Any, plan: Plan, opponent: jax.Array,
-          advanced: jax.Array) -> Plan:
-  """Returns the plans after the scripted players have looked; see `rollouts.Decider`."""
+def _look(setup: demonstrations.Setup, taught: bool, key: jax.Array, game: Any, plan: Plan,
+          opponent: jax.Array, advanced: jax.Array) -> Plan:
+  """Returns the plans after the scripted players have looked; see `rollouts.Decider`.
+
+  Args:
+    setup: of the program.
+    taught: whether the student has a teacher, who looks at its decisions.
+    key, game, plan, opponent, advanced: see `rollouts.Decider`.
+  """
   turn_key, key = jax.random.split(key)
   due = jnp.asarray(jax.vmap(setup.environment.due)(game))
   acted = plan.planned & ~due
@@ -114,8 +123,11 @@ def _look(setup: demonstrations.Setup, key: jax.Array, game: Any, plan: Plan, op
   # While the student waits, its teacher looks for the end of the label's delay.
   ahead = ~new & ~times.planned & (times.since >= 0) & (plan.resumes < 0) & student
   looks = (new & ~own) | ((new | ahead) & (times.now >= plan.looks_at))
+  decided = new & looks
+  if not taught:
+    looks &= ~student
   action = demonstrations.act(setup, key, game, plan.action, opponent, looks)
-  return _planned(setup, plan._replace(step=step, own=own), times, action, new & looks, looks)
+  return _planned(setup, plan._replace(step=step, own=own), times, action, decided, looks)
 
 
 def _planned(setup: demonstrations.Setup, plan: Plan, times: _Times, action: types.Action,
@@ -180,7 +192,7 @@ def make_students(environment: base.Environment, policy: Policy,
                   config: rollouts.RolloutConfig, scripted_player: rollouts.ScriptedPlayer,
                   max_selected: int, loops_per_step: int,
                   pack_step: Callable[[types.Step], Any] = lambda step: step,
-                  ) -> rollouts.Rollouts:
+                  taught: bool = True) -> rollouts.Rollouts:
   """Makes the compiled program that plays and labels batches of a student's games.
 
   Args:
@@ -193,10 +205,12 @@ def make_students(environment: base.Environment, policy: Policy,
     max_selected: K, units that an action selects.
     loops_per_step: game loops of an environment step.
     pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
+    taught: whether labels are the teacher's; else they are the actions that the student takes, and
+      `prepare` gives the teacher no share.
 
   Returns:
     Rollouts whose `params` are the student's. A state of `init` goes through `prepare`. Records
-    have log-probabilities of zero; those of player 0 have the delay of the label before.
+    have log-probabilities of zero. Those of a taught player 0 have the delay of the label before.
   """
   setup = demonstrations.make_setup(
     environment, players, pairs, scripted_player, loops_per_step, config.chunk)
@@ -204,6 +218,6 @@ def make_students(environment: base.Environment, policy: Policy,
     _make_decide(policy, config.chunk), policy.initial_state, demonstrations.plays_both,
     functools.partial(demonstrations.strength, setup),
     initial_plan=functools.partial(_initial_plan, max_selected=max_selected),
-    look=functools.partial(_look, setup), ready=lambda plan: plan.planned,
-    recorded=lambda output: output.label)
+    look=functools.partial(_look, setup, taught), ready=lambda plan: plan.planned,
+    recorded=lambda output: output.label if taught else output.action)
   return rollouts.make_program(environment, decider, config, None, pack_step)

@@ -12,7 +12,8 @@ decisions are recorded. Started again, the command continues until the dataset h
 `starleague.data.games` reads the result: see docs/datasets.md. The display of --run_dir shows it.
 
 With --student, the imitator of a run plays the first side of each game. A player of --players, its
-teacher, labels its states: see docs/imitation.md.
+teacher, labels its states. With --labels=student the run's trained agent plays, and its own actions
+are recorded. See docs/imitation.md.
 """
 
 import pathlib
@@ -22,7 +23,6 @@ from collections.abc import Callable
 from absl import flags
 
 from starleague.common import progress
-from starleague.common.errors import UserError
 from starleague.common.text import count
 from starleague.data import packages
 from starleague.data.games import files
@@ -40,6 +40,9 @@ _STUDENT = flags.DEFINE_string(
   f"{settings.PRETRAINED}: the included weights.")
 _STUDENT_Z = flags.DEFINE_boolean(
   "student_z", True, "Whether the student observes z of its teacher's plan.")
+_LABELS = flags.DEFINE_enum(
+  "labels", "teacher", ["teacher", "student"],
+  "Whose actions are recorded at the student's states. `student`: its own, as in evaluation.")
 _SHARE = flags.DEFINE_float(
   "teacher_share", None, "Share of the student's decisions that its teacher takes. Default: 0.",
   lower_bound=0.0, upper_bound=1.0)
@@ -53,12 +56,10 @@ def make_record(path: pathlib.Path) -> Record:
   Raises:
     UserError: the players cannot play, or teach the student.
   """
-  source = _STUDENT.value
-  if source is None and _SHARE.value is not None:
-    raise UserError("--teacher_share: expected --student, whose decisions are shared")
-  if source is None and not _STUDENT_Z.value:
-    raise UserError("--nostudent_z: expected --student, who observes z")
-  preset = run_flags.PRESET.value
+  options = students.Options(
+    _STUDENT.value, _SHARE.value, _STUDENT_Z.value, _LABELS.value == "teacher")
+  students.check_options(options)
+  source, preset = options.source, run_flags.PRESET.value
   if preset is None and source not in (None, settings.PRETRAINED):
     preset = settings.load(pathlib.Path(source)).preset
   players = demonstrations.Demonstrators(
@@ -68,8 +69,7 @@ def make_record(path: pathlib.Path) -> Record:
   demonstrations.check(players)
   if source is None:
     return lambda games, report: demonstrations.record(path, players, games, report)
-  students.check(players)
-  student = students.load(source, players, _SHARE.value or 0.0, _STUDENT_Z.value)
+  student = students.choose(options, players)
   return lambda games, report: students.record(path, players, student, games, report)
 
 

@@ -34,10 +34,11 @@ def policy_of(delay: int):
 
 
 @functools.cache
-def played(share: float, delay: int = 0):
+def played(share: float, delay: int = 0, taught: bool = True):
   """Both players' records by (game, player), and the pairing of each game."""
   program = students.make_students(
-    environment(), policy_of(delay), PLAYERS, PAIRS, CONFIG, often_waiting, 2, STEP_LOOPS)
+    environment(), policy_of(delay), PLAYERS, PAIRS, CONFIG, often_waiting, 2, STEP_LOOPS,
+    taught=taught)
   state = program.init(jax.random.key(0), np.arange(6) % 4, CONDITIONS)
   pairing = np.asarray(state.opponent)
   state, parts = students.prepare(state, share), []
@@ -92,6 +93,26 @@ def test_labels_are_those_of_the_teacher_at_the_students_states(delay):
           looks + LOOK - now <= types.MAX_DELAY):
         looks += LOOK
       assert label == looks - now, (now, until)
+
+
+def test_an_untaught_students_own_actions_are_recorded():
+  records, pairing = played(0.0, 24, taught=False)
+  policy, params = policy_of(24), jnp.ones(())
+  for (game, player), own in records.items():
+    mmr = PLAYERS[PAIRS[pairing[game]][player]].mmr
+    assert set(own.step.observation.mmr.tolist()) == {mmr}
+    if player != students.STUDENT:
+      taught = played(0.0, 24)[0][game, player].step
+      np.testing.assert_array_equal(own.step.action.function, taught.action.function)
+      continue
+    assert own.step.observation.game_loop.tolist() == [*range(0, LENGTH, 24), LENGTH]
+    state = policy.initial_state()
+    for i in range(LENGTH // 24):
+      observation = jax.tree.map(lambda x, i=i: x[i], own.step.observation)
+      output = policy.step(params, jax.random.key(0), observation, state)
+      assert own.step.action.function[i] == output.action.function
+      assert own.step.action.delay[i] == 24
+      state = output.state
 
 
 def test_the_share_of_the_teachers_own_decisions():

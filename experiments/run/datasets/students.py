@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
+import ml_collections
 import numpy as np
 
 from starleague import agent
 from starleague.actor import rollouts, shards, students
 from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
+from starleague.agent.config import AgentConfig
 from starleague.common import compiling
 from starleague.common.errors import UserError
 from starleague.data import wire
@@ -38,11 +40,45 @@ NAME = "student"  # of its side of a game
 
 
 class Student(NamedTuple):
-  """Who plays while teachers label its states."""
+  """Who plays while teachers label its states, or whose own actions are the labels."""
 
   params: Any
+  config: AgentConfig
   share: float  # of its decisions that its teacher takes, 0 to 1
   z: bool = True  # whether it observes z of the teacher's plan
+  taught: bool = True  # whether its teacher labels its states; else its own actions do
+
+
+class Options(NamedTuple):
+  """What a command line says of a student."""
+
+  source: str | None  # the run's directory, or PRETRAINED; None: there is no student
+  share: float | None  # of its decisions that its teacher takes; None: not given
+  z: bool
+  taught: bool
+
+
+def check_options(options: Options) -> None:
+  """Raises UserError if the options contradict each other."""
+  if options.source is None:
+    if options.share is not None:
+      raise UserError("--teacher_share: expected --student, whose decisions are shared")
+    if not options.z:
+      raise UserError("--nostudent_z: expected --student, who observes z")
+    if not options.taught:
+      raise UserError("--labels=student: expected --student, whose actions are recorded")
+  elif not options.taught and options.share is not None:
+    raise UserError(f"--labels=student: expected no --teacher_share, found {options.share}: there "
+                    "is no teacher")
+
+
+def choose(options: Options, demonstrators: Demonstrators) -> Student:
+  """Returns the student of a command line; see `check`, `load` and `load_untaught`."""
+  check(demonstrators)
+  assert options.source is not None
+  if not options.taught:
+    return load_untaught(options.source, demonstrators)
+  return load(options.source, demonstrators, options.share or 0.0, options.z)
 
 
 def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True) -> Student:
@@ -57,8 +93,36 @@ def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True
   Raises:
     UserError: the run has another preset, tier or game than the teachers, or no imitator.
   """
+  preset = agent_config.preset(demonstrators.preset)
   if source == settings.PRETRAINED:
-    return Student(pretrained.load_pretrained(demonstrators.preset).params, share, z)
+    return Student(pretrained.load_pretrained(demonstrators.preset).params, preset, share, z)
+  parts = registry.make_parts(_config_of(source, demonstrators))
+  params, _ = saved_agents.load(parts, pathlib.Path(source), saved_agents.IMITATOR)
+  return Student(params, preset, share, z)
+
+
+def load_untaught(source: str, demonstrators: Demonstrators) -> Student:
+  """Returns the trained agent of a run, or the included weights, whose own actions are labels.
+
+  It plays as in evaluation: without z, at the temperatures of evaluation.
+
+  Args:
+    source: the run's directory, or PRETRAINED.
+    demonstrators: their MMR is the student's, their opponents are its opponents.
+
+  Raises:
+    UserError: the run has another preset, tier or game than the players, or no trained agent.
+  """
+  if source == settings.PRETRAINED:
+    weights = pretrained.load_pretrained(demonstrators.preset)
+    return Student(weights.params, weights.config, 0.0, z=False, taught=False)
+  parts = registry.make_playing_parts(_config_of(source, demonstrators))
+  params, _ = saved_agents.load(parts, pathlib.Path(source), saved_agents.TRAINED)
+  return Student(params, parts.config, 0.0, z=False, taught=False)
+
+
+def _config_of(source: str, demonstrators: Demonstrators) -> ml_collections.ConfigDict:
+  """Returns the config of a run whose agent plays the demonstrators' game."""
   run_dir = pathlib.Path(source)
   config = settings.load(run_dir)
   wanted = {"preset": demonstrators.preset, "environment.name": registry.DEFAULT,
@@ -68,8 +132,7 @@ def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True
     if values[key] != expected:
       raise UserError(f"student {run_dir}: config key {key!r}: expected {expected!r}, that of the "
                       f"teachers, found {values[key]!r}")
-  params, _ = saved_agents.load(registry.make_parts(config), run_dir, saved_agents.IMITATOR)
-  return Student(params, share, z)
+  return config
 
 
 def check(demonstrators: Demonstrators) -> None:
@@ -87,16 +150,22 @@ def pairings(demonstrators: Demonstrators) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1)  # a process that continues a dataset compiles once
-def make_program(demonstrators: Demonstrators) -> rollouts.Rollouts:
-  """Returns the compiled program that plays and labels a batch of games of each shard."""
-  config = agent_config.preset(demonstrators.preset)
+def make_program(demonstrators: Demonstrators, config: AgentConfig,
+                 taught: bool) -> rollouts.Rollouts:
+  """Returns the compiled program that plays and labels a batch of games of each shard.
+
+  Args:
+    demonstrators: the teachers.
+    config: of the student.
+    taught: see `Student`.
+  """
   game = game_config(demonstrators.sizes.tier, config)
   return shards.make_shards(students.make_students(
     skirmish.make_skirmish(**game._asdict()), agent.make_policy(config),
     demonstrations.players_of(demonstrators), pairings(demonstrators),
     demonstrations.rollout_config(demonstrators, restart=False),
     scripted_players.make_scripted(**game._asdict()), game.max_selected,
-    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps), SHARDS)
+    constants.LOOPS_PER_STEP, pack_step=wire.pack_steps, taught=taught), SHARDS)
 
 
 class Batch(NamedTuple):
@@ -106,10 +175,10 @@ class Batch(NamedTuple):
   run: Callable[[Any, rollouts.RolloutState], tuple]  # (params, state) -> (state, *outputs)
 
 
-def _begin(demonstrators: Demonstrators, stream: int) -> Batch:
+def _begin(demonstrators: Demonstrators, student: Student, stream: int) -> Batch:
   """Returns the games of a stream of random numbers, equal ones for equal arguments."""
   sizes, pairs = demonstrators.sizes, len(pairings(demonstrators))
-  program = make_program(demonstrators)
+  program = make_program(demonstrators, student.config, student.taught)
   conditions = demonstrations.conditions(demonstrators, pairings(demonstrators))
   key = jax.random.fold_in(jax.random.key(demonstrators.seed), stream)
   opponents = (stream + np.arange(SHARDS * sizes.games, dtype=np.int32)) % pairs
@@ -161,8 +230,10 @@ def play(demonstrators: Demonstrators, student: Student,
   Returns:
     z that the student observes [shards, games, ...], and the outputs of its games.
   """
-  z = teachers_z(_begin(demonstrators, stream), student.params) if student.z else None
-  batch = _begin(demonstrators, stream)
+  z = None
+  if student.z:
+    z = teachers_z(_begin(demonstrators, student, stream), student.params)
+  batch = _begin(demonstrators, student, stream)
   if z is None:
     z = without_z(batch)
   return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
@@ -170,7 +241,7 @@ def play(demonstrators: Demonstrators, student: Student,
 
 
 def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, number: int,
-                  results: rollouts.Results, z: types.Statistics) -> list[files.Episode]:
+                  results: rollouts.Results, z: types.Statistics | None) -> list[files.Episode]:
   """Returns both sides of a finished game.
 
   Args:
@@ -178,14 +249,17 @@ def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, nu
     found: the game.
     number: of the game in the dataset.
     results: of the call in which the game was finished.
-    z: that the student observes, unbatched.
+    z: that the student observes, unbatched; None: its own actions are the labels, and its
+      executed z is stored.
   """
   at = found.iteration, found.game
   pair = pairings(demonstrators)[results.opponent[at]]
   one, other = (demonstrations.make_side(demonstrators, demonstrators.everyone[i], found, player,
                                          results) for player, i in enumerate(pair))
-  # A label that is to wait is kept: it is made for a state of the student's.
-  one = one._replace(name=NAME, z=z, steps=found.steps[students.STUDENT])
+  one = one._replace(name=NAME)
+  if z is not None:
+    # A label that is to wait is kept: it is made for a state of the student's.
+    one = one._replace(z=z, steps=found.steps[students.STUDENT])
   return episodes.make_episodes(
     number, int(results.map_index[at]), (one, other), agent_config.preset(demonstrators.preset))
 
@@ -195,14 +269,14 @@ def _record_batch(writer: files.GamesWriter, demonstrators: Demonstrators, stude
   """Writes the games of one batch, at most `most`, with numbers from `begun` on."""
   config, sizes = agent_config.preset(demonstrators.preset), demonstrators.sizes
   assemblers = [episodes.EpisodeAssembler(
-    config, sizes.games, -(-(most - shard) // SHARDS), labelled=(True, False))
+    config, sizes.games, -(-(most - shard) // SHARDS), labelled=(student.taught, False))
     for shard in range(SHARDS)]
   z, outputs = play(demonstrators, student, begun)
   for played in outputs:
     for shard, (assembler, one) in enumerate(zip(assemblers, played, strict=True)):
       for found in assembler.add(one.records, one.results.over):
         number = begun + found.number * SHARDS + shard
-        own = types.Statistics(*(x[shard, found.game] for x in z))
+        own = types.Statistics(*(x[shard, found.game] for x in z)) if student.taught else None
         writer.add(make_episodes(demonstrators, found, number, one.results, own))
 
 
@@ -227,8 +301,9 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Stude
   """
   check(demonstrators)
   sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  origin = (f"labels of {', '.join(demonstrators.names)} for a student{demonstrators.chosen}, "
-            f"seed {demonstrators.seed}")
+  kind = "labels of {} for a student" if student.taught else "own actions of a student, MMR of {}"
+  origin = (kind.format(", ".join(demonstrators.names)) +
+            f"{demonstrators.chosen}, seed {demonstrators.seed}")
   with files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier), origin) as writer:
     begun = writer.last_game + 1

@@ -107,6 +107,41 @@ def test_the_included_weights_play_without_z_against_chosen_opponents(tmp_path, 
   assert won.mean() > 0.5  # random weights never win
 
 
+@pytest.fixture(scope="module")
+def own_games(tmp_path_factory):
+  """Games of the included weights, whose own actions are recorded."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
+    path = tmp_path_factory.mktemp("data") / "own"
+    players = TEACHERS._replace(names=("demo_7000",), opponents=("rusher", "passive"))
+    student = students.load_untaught("pretrained", players)
+    assert student.config.temperature == pytest.approx(0.75 * agent_config.mini().temperature)
+    students.record(path, players, student, 16)
+    with pytest.raises(files.GamesError, match="another origin: expected 'own actions of a "):
+      students.record(path, players._replace(seed=4), student, 20)
+    yield path
+
+
+@pytest.mark.slow
+def test_an_agents_own_actions_and_executed_z_are_recorded(own_games):
+  found = games.read(own_games)
+  episodes, library = found.episodes, games.library(found, np.arange(32))
+  assert set(episodes.mmr[::2]) == {7000} and episodes.result[::2].mean() > 0.5
+  for row in range(0, 32, 2):
+    decisions = episodes.decisions[row]
+    steps = unpack(games.steps(found, row), found.config, decisions + 1)
+    observation, action = steps.observation, steps.action
+    # Its actions are what its next observations show, unless a wait was merged between them.
+    taken, shown = action.function[:decisions - 1], observation.last_function[1:-1]
+    assert (taken == shown)[shown != 0].all() and (shown != 0).mean() > 0.3
+    np.testing.assert_array_equal(
+      action.delay[:decisions - 1], np.diff(observation.game_loop[:-1]))
+    order = library.z.build_order[row]
+    assert order[0] > 0
+    np.testing.assert_array_equal(
+      observation.statistics.build_order, np.repeat(order[None], decisions + 1, 0))
+
+
 @pytest.mark.parametrize("words, message", [
   (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
   (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),
@@ -125,6 +160,17 @@ def test_a_run_without_an_imitator_is_one_line(tmp_path):
   assert f"{tmp_path} has no weights 'imitation': expected them in" in error
 
 
-def test_a_share_needs_a_student(tmp_path):
-  error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--teacher_share", "0.5")
-  assert error == "error: --teacher_share: expected --student, whose decisions are shared"
+@pytest.mark.parametrize("words, message", [
+  (("--teacher_share", "0.5"), "--teacher_share: expected --student, whose decisions are shared"),
+  (("--labels", "student"), "--labels=student: expected --student, whose actions are recorded"),
+  (("--labels", "student", "--student", "pretrained", "--teacher_share", "0.5"),
+   "--labels=student: expected no --teacher_share, found 0.5: there is no teacher"),
+])
+def test_options_that_need_a_student_or_a_teacher(tmp_path, words, message):
+  assert refusal(demonstrate, "--dataset", tmp_path / "labels", *words) == f"error: {message}"
+
+
+def test_an_untrained_runs_own_actions_are_one_line(run_dir, tmp_path):
+  error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--student", run_dir,
+                  "--labels", "student")
+  assert f"{run_dir} has no weights 'trained': expected them in" in error

@@ -13,7 +13,8 @@ MARINE = vocabulary.UNIT_TYPES.index("Marine")
 def columns(config, decisions, number, seed=0):
   """Steps [decisions + 1] with random entities, as columns of absolute values.
 
-  `game_loop` is 1000 * number + step. The last decision has reward 1, discount 0.
+  `game_loop` is 1000 * number + step, `player` is 100 * step + its column. The last decision has
+  reward 1, discount 0.
   """
   rng = np.random.default_rng([seed, number])
   step = types.zeros(types.step_spec(config.max_entities, config.map_size, config.max_selected))
@@ -22,6 +23,7 @@ def columns(config, decisions, number, seed=0):
   step.observation.entities[:, :2] = rng.integers(-9, 300, (size, 2, types.NUM_ENTITY_COLUMNS))
   step.observation.minimap[:, 1] = rng.integers(0, 4, step.observation.minimap[:, 1].shape)
   step.observation.game_loop[:] = 1000 * number + np.arange(size)
+  step.observation.player[:] = np.add.outer(100 * np.arange(size), np.arange(10))
   step.action.delay[:-1] = 8
   step.discount[:-2], step.weight[:-1], step.reward[-2:-1, 0] = 1, 1, 1
   return wire.pack_steps(step)

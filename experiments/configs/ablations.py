@@ -38,6 +38,9 @@ class Ablation(NamedTuple):
   # as many from a snapshot of its past.
   exploiters: int = 0
   exploiter_updates: int = 0  # of all exploiters with the same start together
+  # All main agents of a league count: the variety of their behaviours is measured, and exploiters
+  # meet all of them. They have one race.
+  varied: bool = False
 
 
 _NO_TEACHER = {"learner.teacher_kl": 0.0}
@@ -80,6 +83,17 @@ ABLATIONS = {
       Arm("exploiters", "+ main and league exploiters", {"league.composition": "terran:1:1:2"}),
     ),
     updates=1500, league=True, of_main=True, exploiters=2, exploiter_updates=800),
+  # DeepMind's article of 2019: rewards of their own make the agents of a league more varied.
+  "personal_objectives": Ablation(
+    title="Personal objectives of three main agents, on Skirmish",
+    arms=(
+      Arm("same", "the result alone", {}),
+      Arm("personal", "and rewards of their own", {"league.objectives": ",".join((
+        "terran-main-0=built.Marauder:0.02", "terran-main-1=built.Hellion:0.05",
+        "terran-main-2=lost.SCV:0.03"))}),
+    ),
+    overrides={"league.composition": "terran:3:0:0"}, updates=500, league=True, of_main=True,
+    exploiters=2, exploiter_updates=400, varied=True),
   "figure3_upgo": Ablation(
     title="Upgoing policy updates (Vinyals et al. 2019, Figure 3), on Skirmish",
     arms=(

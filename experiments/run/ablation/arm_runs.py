@@ -81,8 +81,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
     folder: of the runs.
 
   Raises:
-    SettingsError: an unknown key or an invalid value, in any run, or an opponent of the evaluation
-      that its games do not have.
+    SettingsError: an unknown key or an invalid value, in any run, an opponent of the evaluation
+      that its games do not have, or main agents of several races where all of them count.
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
@@ -91,6 +91,11 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
               "league.main_updates": ablation.updates if ablation.of_main else 0}
     config = settings.complete(load(values.get("init")), values)
     check_known("--opponents", ablation.opponents, config.environment.opponents.split(","))
+    races = {saved_agents.race_of(name) for name in compositions.main_agents(config)}
+    if ablation.varied and len(races) > 1:
+      raise settings.SettingsError(
+        f"config key 'league.composition' = {config.league.composition!r}: all main agents of this "
+        "ablation must have one race, because exploiters meet all of them.")
     return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]
@@ -111,7 +116,8 @@ def make_exploits(ablation: Ablation, runs: Sequence[Run]) -> list[Run]:
   parts = registry.make_parts(runs[0].config)
   return [run._replace(
     config=robustness.exploiting(
-      run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates),
+      run.config, parts, run.league, ablation.exploiters, ablation.exploiter_updates,
+      mixture=ablation.varied),
     path=run.path.with_name(f"{run.path.name}_exploited_{ablation.updates}{suffix}"), league=True,
     target=run, from_past=from_past)
     for run in runs for from_past, suffix in ((False, ""), (True, "_from_past"))]

@@ -17,8 +17,9 @@ from starleague.common import files
 from starleague.data.z import conditioning, openings
 from starleague.data.z.conditioning import Conditioning
 from starleague.experiments.configs.ablations import Ablation
+from starleague.experiments.run.ablation import behaviours
 from starleague.experiments.run.ablation.arm_runs import Run
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.evaluation import evaluating, robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents, z_source
@@ -55,6 +56,10 @@ class AblationGames(NamedTuple):
   # exploiter against them.
   past: dict[str, tuple[Counts, ...]] = {}
   exploited: dict[str, tuple[Counts, ...]] = {}
+  # Of entrants whose league is varied: of its main agents, and their games against each other and
+  # exploiters, for each start of these.
+  variety: dict[str, behaviours.Variety] = {}
+  mixtures: dict[str, tuple[dict[tuple[str, str], Counts], ...]] = {}
 
 
 def make_entrants(runs: Sequence[Run]) -> tuple[Entrant, ...]:
@@ -73,11 +78,21 @@ def count_games(ablation: Ablation, runs: Sequence[Run]) -> int:
   """Returns the number of all games."""
   entrants = make_entrants(runs)
   opponents = len(make_pairs(entrants))
-  if ablation.league:
-    opponents += sum(
-      len(robustness.past_selves(run.path)) + 2 * ablation.exploiters for run in runs)
-  return (len(entrants) * len(ablation.opponents) * ablation.games
+  evaluated = len(entrants)
+  for run in runs if ablation.league else ():
+    opponents += len(robustness.past_selves(run.path))
+    opponents += 2 * _exploit_pairs(ablation, run)
+    evaluated += len(compositions.main_agents(run.config)) if ablation.varied else 0
+  return (evaluated * len(ablation.opponents) * ablation.games
           + opponents * ablation.match_games)
+
+
+def _exploit_pairs(ablation: Ablation, run: Run) -> int:
+  """Returns the pairs that play after one training of exploiters against the agents of a run."""
+  if not ablation.varied:
+    return ablation.exploiters
+  return robustness.mixture_pairs(
+    ablation.exploiters, len(compositions.main_agents(run.config)))
 
 
 class MatchRunner:
@@ -139,6 +154,28 @@ class MatchRunner:
       on_games)
     return {"counts": {name: list(counts) for name, counts in played.items()}}
 
+  def exploit_mixture(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns the counts of exploiters and their frozen agents: [one, other, counts]."""
+    played = robustness.play_mixture(
+      self._match, self._parts, run.config, run.path, jax.random.key(run.seed), self._unconditional,
+      on_games)
+    return {"pairs": [[*names, list(counts)] for names, counts in played.items()]}
+
+  def variety(self, run: Run, on_games: Callable[[int], object]) -> dict[str, Any]:
+    """Returns `behaviours.describe` of each main agent of a league."""
+    found: dict[str, Any] = {}
+    games = len(self._evaluator.opponents)
+    for number, name in enumerate(compositions.main_agents(run.config)):
+      def ended(done: int, before: int = number * games) -> object:
+        return on_games(before + done)
+
+      params, _ = saved_agents.load(self._parts, run.path, name)
+      shown = conditioning.with_races(
+        self._unconditional, [saved_agents.race_of(name)] * 2, 1 + len(self._parts.opponents))
+      found[name] = behaviours.describe(evaluation.play(
+        self._evaluator, params, jax.random.key(run.seed), shown, on_games=ended))
+    return {"agents": found}
+
   @property
   def _unconditional(self) -> Conditioning:
     return conditioning.unconditional(len(self._parts.maps), self._parts.mmr)
@@ -177,7 +214,8 @@ def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
   player, entrants = MatchRunner(ablation, runs), make_entrants(runs)
   path, stored = folder / MEASURED, _load(folder / MEASURED)
   found, ended = {}, 0
-  sets = [*_sets(ablation, runs, player), *_robustness_sets(ablation, runs, exploits, player)]
+  sets = [*_sets(ablation, runs, player), *_robustness_sets(ablation, runs, exploits, player),
+          *_variety_sets(ablation, runs, player)]
   for name, games, key, play in sets:
     if stored.get(name, {}).get("key") != key:
       stored[name] = {"key": key, **play(
@@ -198,11 +236,16 @@ def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
   def robust(names_of: Callable[[Run], Sequence[str]]) -> dict[str, tuple[Counts, ...]]:
     each = {entrant.name: tuple(
       Counts(*counts) for name in names_of(entrant.run) if name in found
-      for counts in found[name]["counts"].values()) for entrant in entrants}
+      for counts in found[name].get("counts", {}).values()) for entrant in entrants}
     return {name: counts for name, counts in each.items() if counts}
 
+  varied = {entrant.name: entrant.run for entrant in entrants if ablation.varied}
   return AblationGames(
-    entrants, played, entropy, robust(lambda run: [_past_name(run)]), robust(_exploited_names))
+    entrants, played, entropy, robust(lambda run: [_past_name(run)]), robust(_exploited_names),
+    {name: behaviours.measure(found[_variety_name(run)]["agents"]) for name, run in varied.items()},
+    {name: tuple({(one, other): Counts(*counts) for one, other, counts in found[games]["pairs"]}
+                 for games in _exploited_names(run) if games in found)
+     for name, run in varied.items()})
 
 
 def _load(path: pathlib.Path) -> dict[str, Any]:
@@ -260,6 +303,23 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
            [run.updates, past, ablation.match_games],
            lambda on_games, run=run: player.past(run, on_games))
   for run in exploits:
-    yield (_exploited_names(run)[run.from_past], ablation.exploiters * ablation.match_games,
+    assert run.target is not None, "exploiters have an agent to exploit"
+    play = player.exploit_mixture if ablation.varied else player.exploit
+    yield (_exploited_names(run)[run.from_past],
+           _exploit_pairs(ablation, run.target) * ablation.match_games,
            [run.updates, ablation.exploiters, ablation.match_games],
-           lambda on_games, run=run: player.exploit(run, on_games))
+           lambda on_games, run=run, play=play: play(run, on_games))
+
+
+def _variety_name(run: Run) -> str:
+  return f"main agents of {Entrant(run, False).name}"
+
+
+def _variety_sets(ablation: Ablation, runs: Sequence[Run],
+                  player: MatchRunner) -> Iterator[tuple[str, int, list[Any], Callable]]:
+  """Yields the games of all main agents of varied leagues; see `_sets`."""
+  for run in runs if ablation.varied else ():
+    agents = len(compositions.main_agents(run.config))
+    yield (_variety_name(run), agents * len(ablation.opponents) * ablation.games,
+           [run.all_updates, list(ablation.opponents), ablation.games],
+           lambda on_games, run=run: player.variety(run, on_games))

@@ -14,7 +14,7 @@ from starleague.experiments.configs.ablations import Ablation
 from starleague.experiments.run.ablation import figures
 from starleague.experiments.run.ablation.arm_runs import Run
 from starleague.experiments.run.ablation.games import AblationGames
-from starleague.experiments.run.evaluation import evaluating
+from starleague.experiments.run.evaluation import evaluating, robustness
 from starleague.experiments.run.evaluation.measures import (
   Measure,
   differences,
@@ -64,6 +64,15 @@ def measures(ablation: Ablation, runs: Sequence[Run], games: AblationGames) -> l
       ("minimum score against past selves, %", league.minimum_score, games.past),
       ("exploitability: best score of fresh exploiters, %", league.exploitability,
        games.exploited)) if played]
+  if games.mixtures:
+    found.append(Measure("exploitability of the main agents' Nash mixture, %", 0, by_kind({
+      name: 100 * max(map(robustness.mixture_exploitability, played))
+      for name, played in games.mixtures.items()})))
+  if games.variety:
+    found += [Measure("coverage of the main agents' behaviours, %", 1, by_kind({
+      name: 100 * each.coverage for name, each in games.variety.items()})),
+              Measure("QD score of the main agents", 1, by_kind({
+                name: each.qd_score for name, each in games.variety.items()}))]
   # The training games of a league are not against scripted players.
   return found if ablation.league else found + _learning(ablation, runs)
 

@@ -4,14 +4,16 @@ Exploiters are trained in a league of their own, in which they alone learn and t
 (Vinyals et al. 2019, Figure 3).
 """
 
+import itertools
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import ml_collections
 import numpy as np
 
+from starleague import league
 from starleague.actor import evaluation, goals
 from starleague.actor.evaluation import Counts
 from starleague.actor.loops import weights
@@ -28,12 +30,13 @@ from starleague.league.run_copy import RunCopy
 _NEVER = 1e18  # agent steps to a snapshot: exploiters stay fresh, and meet nobody but the agent
 _UNLIMITED = 1e6  # seconds: updates are the budget
 OnGames = Callable[[int], object]  # called with the games that have ended
+_Name = TypeVar("_Name")  # of a player, or of two
 
 
 def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
-               exploiters: int, updates: int,
-               minimax: float = 0.0, pursue: bool = False) -> ml_collections.ConfigDict:
-  """Returns the config of the league that exploits an agent.
+               exploiters: int, updates: int, minimax: float = 0.0, pursue: bool = False,
+               mixture: bool = False) -> ml_collections.ConfigDict:
+  """Returns the config of the league that exploits an agent, or several agents of a league.
 
   Args:
     config: of the agent's run.
@@ -43,6 +46,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     updates: of all exploiters together.
     minimax: factor of exploiters' reward for a fall of the agent's value; 0: none.
     pursue: whether exploiters play for z, drawn by the scores of similar z.
+    mixture: whether exploiters meet all main agents of the league that have the first one's race.
 
   Raises:
     SettingsError: the agent does not start from imitation, as exploiters do, its game cannot be
@@ -52,7 +56,8 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     raise settings.SettingsError(
       f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
       f"{config.init!r}: exploiters start from its imitator.")
-  mains = [player.race for player in _players(config) if player.kind == players.MAIN]
+  mains = [player.race for player in _players(config)
+           if player.learns and player.kind == players.MAIN]
   races = mains[:1] if league else [types.RACES[race] for race in parts.races]
   warm_up = len(races) * exploiters * config.learner.value_warm_up
   if updates <= warm_up:
@@ -60,8 +65,9 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
       f"{updates} updates of all exploiters together must be above {warm_up}: in the first "
       f"{config.learner.value_warm_up} of each only the value functions learn "
       "(learner.value_warm_up), so that all would play as their imitator.")
+  frozen = mains.count(races[0]) if mixture else 1
   return settings.complete(config.to_dict(), {
-    "league.composition": ",".join(f"{race}:0:0:{exploiters}:1" for race in races),
+    "league.composition": ",".join(f"{race}:0:0:{exploiters}:{frozen}" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,
     "league.population": "",
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
@@ -73,6 +79,8 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
            run_dir: pathlib.Path, start: str | None = None) -> None:
   """Puts an agent into the league that exploits it, with the weights that exploiters start from.
 
+  A league of several frozen agents of one race gets the main agents of the source.
+
   Args:
     parts: of the agent's run.
     source: the agent's run.
@@ -83,11 +91,14 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
   Raises:
     UserError: the source has no trained agent, or no imitator.
   """
-  params, _ = saved_agents.load(parts, source, saved_agents.TRAINED)
-  for player in _players(config):
+  frozen = [player for player in _players(config) if not player.learns]
+  agents = [saved_agents.TRAINED] * len(frozen)
+  if len(frozen) > len({player.race for player in frozen}):
+    agents = saved_agents.main_agents(source)
+  for player, agent in zip(frozen, agents, strict=True):
     path = run_files.snapshot_path(run_dir, player.name)
-    if not player.learns and not path.exists():
-      checkpoints.save_params(path, params, parts.config)
+    if not path.exists():
+      checkpoints.save_params(path, saved_agents.load(parts, source, agent)[0], parts.config)
   saved_agents.copy_imitator(
     source, run_dir, None if start is None else run_files.snapshot_path(source, start))
 
@@ -167,6 +178,57 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
     for name in names}, key, conditioning_of, on_games)
 
 
+def play_mixture(match: evaluation.Evaluator, parts: Parts,
+                 config: ml_collections.ConfigDict, run_dir: pathlib.Path, key: jax.Array,
+                 conditioning: Conditioning,
+                 on_games: OnGames | None = None) -> dict[tuple[str, str], Counts]:
+  """Plays exploiters against each of several frozen agents, and these against each other.
+
+  Args:
+    match, parts, config, run_dir, key, on_games: see `play_exploiters`.
+    conditioning: of both players; the race of all agents takes the place of its races.
+
+  Returns:
+    The counts of the first player of each pair, by both names.
+  """
+  found = _players(config)
+  frozen = {name: weights.load_snapshot(parts.config, RunCopy(run_dir), name)
+            for name in sorted(player.name for player in found if not player.learns)}
+  learners = {player.name: checkpoints.load_params(
+    run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config)
+    for player in found if player.learns}
+  pairs = [*itertools.product(learners.items(), frozen.items()),
+           *itertools.combinations(frozen.items(), 2)]
+  shown = with_races(conditioning, [saved_agents.race_of(next(iter(frozen)))] * 2)
+  return _play(match, {(one, other): (a, b) for (one, a), (other, b) in pairs}, key,
+               lambda names: shown, on_games)
+
+
+def mixture_pairs(exploiters: int, frozen: int) -> int:
+  """Returns the number of pairs of `play_mixture`."""
+  return exploiters * frozen + frozen * (frozen - 1) // 2
+
+
+def mixture_exploitability(played: Mapping[tuple[str, str], Counts]) -> float:
+  """Returns the best score of an exploiter against the Nash mixture of the frozen agents.
+
+  The mixture is the Nash average of the frozen agents (Balduzzi et al. 2018), from their games
+  against each other.
+
+  Args:
+    played: from `play_mixture`.
+  """
+  scores = {pair: (counts.wins + 0.5 * counts.draws) / counts.games
+            for pair, counts in played.items()}
+  frozen = sorted({other for _, other in scores})
+  payoff = np.full((len(frozen), len(frozen)), 0.5)
+  for (i, one), (j, other) in itertools.combinations(enumerate(frozen), 2):
+    payoff[i, j], payoff[j, i] = scores[one, other], 1 - scores[one, other]
+  mixture = league.nash_averaging(payoff).strategy
+  return max(float(np.dot(mixture, [scores[name, other] for other in frozen]))
+             for name, _ in scores if name not in frozen)
+
+
 def _pursuing(parts: Parts, config: ml_collections.ConfigDict, run_dir: pathlib.Path,
               name: str) -> Conditioning:
   """Returns the conditioning of an exploiter that draws its goals by its training games."""
@@ -183,9 +245,9 @@ def _players(config: ml_collections.ConfigDict) -> list[players.Player]:
   return compositions.parse(config.league.composition.split(","))
 
 
-def _play(match: evaluation.Evaluator, pairs: Mapping[str, tuple[Any, Any]], key: jax.Array,
-          conditioning_of: Callable[[str], Conditioning],
-          on_games: OnGames | None) -> dict[str, Counts]:
+def _play(match: evaluation.Evaluator, pairs: Mapping[_Name, tuple[Any, Any]], key: jax.Array,
+          conditioning_of: Callable[[_Name], Conditioning],
+          on_games: OnGames | None) -> dict[_Name, Counts]:
   """Plays pairs of weights, by name; returns the counts of the first of each pair."""
   found, ended = {}, 0
   for name, pair in pairs.items():

@@ -23,8 +23,14 @@ _FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
 
 def main_agent(run_dir: pathlib.Path) -> str | None:
   """Returns the name of the first main agent of a league; None for a run of one agent."""
-  names = sorted(path.name for path in (run_dir / run_files.LEARNERS).glob(f"*-{MAIN}-0"))
+  names = main_agents(run_dir)
   return names[0] if names else None
+
+
+def main_agents(run_dir: pathlib.Path) -> list[str]:
+  """Returns the names of a league's main agents of the first one's race; none of another run."""
+  names = sorted(path.name for path in (run_dir / run_files.LEARNERS).glob(f"*-{MAIN}-*"))
+  return [name for name in names if race_of(name) == race_of(names[0])]
 
 
 def learners(run_dir: pathlib.Path) -> list[str]:

@@ -133,6 +133,18 @@ def test_exploiters_follow_the_agents_that_they_exploit(tmp_path):
   assert arm_runs.make_exploits(ABLATIONS["figure3_upgo"], runs) == []
 
 
+def test_exploiters_of_varied_leagues_meet_all_main_agents(tmp_path):
+  ablation = ABLATIONS["personal_objectives"]._replace(seeds=(3,))
+  runs = arm_runs.make_runs(ablation, load, {}, tmp_path)
+  for exploit in arm_runs.make_exploits(ablation, runs):
+    assert exploit.config.league.composition == "terran:0:0:2:3"
+    assert not exploit.config.league.objectives and exploit.budget == 400
+  races = {"league.composition": "terran:1:0:0,zerg:1:0:0"}
+  with pytest.raises(settings.SettingsError, match="all main agents of this ablation must have"):
+    arm_runs.make_runs(ablation._replace(overrides=races, arms=ablation.arms[:1]), load, {},
+                       tmp_path)
+
+
 def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):
   frozen = []
   monkeypatch.setattr(
@@ -151,7 +163,8 @@ def test_arms_differ_in_one_choice_each(tmp_path):
                     ("figure3_league", "league.composition"),
                     ("figure3_upgo", "learner.upgo_cost"),
                     ("figure3_values", "learner.opponent_values"),
-                    ("value_warm_up", "learner.value_warm_up")):
+                    ("value_warm_up", "learner.value_warm_up"),
+                    ("personal_objectives", "league.objectives")):
     runs = arm_runs.make_runs(ABLATIONS[name]._replace(seeds=(0,)), load, {}, tmp_path)
     changed = {found for run in runs[1:]
                for found, *_ in settings.differences(runs[0].config, run.config)}

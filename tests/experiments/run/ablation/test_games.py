@@ -114,6 +114,39 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
     assert total == 2 * 2 * 10 + 4 + 2 * (3 + 4) * 4 and reported[-1][0] == total
 
 
+def test_all_main_agents_of_varied_leagues_count(runs, tmp_path, monkeypatch):
+  """Their behaviours are measured, and exploiters meet all of them."""
+  [run], main = runs[0][1:2], "terran-main-{}"
+  config = run.config.copy_and_resolve_references()
+  config.league.composition = "terran:2:0:0"
+  run = run._replace(config=config)
+  run_files.learner_dir(run.path, main.format(0)).joinpath(run_files.CHECKPOINTS).mkdir(
+    parents=True)
+  exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited{from_past}"),
+                           target=run, from_past=from_past) for from_past in (False, True)]
+  loaded = []
+
+  def load(parts, path, agent):
+    loaded.append(agent)
+    return jnp.int32(1 + (agent == main.format(1))), 40  # the second one makes more good actions
+
+  monkeypatch.setattr(saved_agents, "load", load)
+  monkeypatch.setattr(robustness, "past_selves", lambda path: [])
+  monkeypatch.setattr(robustness, "play_past", lambda *_: {})
+  mixture = {("e", "a"): Counts(3, 0, 1), ("e", "b"): Counts(1, 0, 3), ("a", "b"): Counts(2, 0, 2)}
+  monkeypatch.setattr(robustness, "play_mixture", lambda *_: mixture)
+  ablation = ablations.ABLATION._replace(league=True, exploiters=1, varied=True)
+  reported: list[tuple] = []
+  found = games.play_games(ablation, [run], exploits, tmp_path, lambda *x: reported.append(x))
+  name = "plain, seed 3"
+  assert loaded == [saved_agents.TRAINED, main.format(0), main.format(1)]
+  # Both agents stay in one cell; the second one wins all its games against the scripted players.
+  assert found.variety == {name: (pytest.approx(1 / 200), 1.0)}
+  assert found.mixtures == {name: (mixture, mixture)} and found.exploited == {}
+  total = games.count_games(ablation, [run])
+  assert total == 2 * 10 + 2 * 2 * 10 + 2 * 3 * 4 and reported[-1][0] == total
+
+
 @pytest.mark.parametrize("key, value", [("opponents", "rusher"), ("races", "terran")])
 def test_arms_of_different_games_cannot_play_each_other(runs, key, value):
   runs, _ = runs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from starleague.actor.evaluation import Counts
-from starleague.experiments.run.ablation import report
+from starleague.experiments.run.ablation import behaviours, report
 from starleague.experiments.run.evaluation import estimates
 from tests.experiments.run import ablations
 from tests.viewers.pages import check_self_contained, plots_of
@@ -48,6 +48,25 @@ def test_the_lowest_of_more_than_two_scores(played):
   assert lowest["noise"] == lowest["plain"] == lowest["z"] == (20.0, 20.0)
   fewer = report.measures(ablations.ABLATION, *played)
   assert "lowest of these scores, %" not in {measure.title for measure in fewer}
+
+
+def test_varied_leagues_have_the_measures_of_all_main_agents(played):
+  runs, games = played
+  names = [entrant.name for entrant in games.entrants]
+  cycle = {("a", "b"): Counts(4, 0, 0), ("b", "c"): Counts(4, 0, 0), ("a", "c"): Counts(0, 0, 4)}
+  weak, strong = ({("e", agent): Counts(wins, 0, 4 - wins) for agent in "abc"} for wins in (1, 3))
+  games = games._replace(
+    variety={name: behaviours.Variety(0.125, 12.5) for name in names},
+    mixtures=dict.fromkeys(names, (cycle | weak, cycle | strong)))
+  found = {measure.title: measure.values
+           for measure in report.measures(ablations.ABLATION, runs, games)}
+  assert found["coverage of the main agents' behaviours, %"]["z"] == (12.5, 12.5)
+  assert found["QD score of the main agents"]["noise"] == (12.5, 12.5)
+  # The better of both starts of the exploiters.
+  assert found["exploitability of the main agents' Nash mixture, %"]["plain"] == pytest.approx(
+    (75.0, 75.0))
+  assert not {title for title in found if "main agents" in title} & {
+    measure.title for measure in report.measures(ablations.ABLATION, *played)}
 
 
 def test_robustness_is_that_of_the_worst_opponent(played):

@@ -66,6 +66,58 @@ def test_exploiters_play_the_race_of_a_leagues_main_agent(parts):
   assert exploited.league.composition == "terran:0:0:2:1,zerg:0:0:2:1,protoss:0:0:2:1"
 
 
+def test_exploiters_meet_all_main_agents_of_the_first_ones_race(parts, tmp_path):
+  config = config_of(**{"league.composition": "terran:3:1:0,zerg:1:0:0"})
+  exploited = robustness.exploiting(config, parts, True, 2, 400, mixture=True)
+  assert exploited.league.composition == "terran:0:0:2:3"
+  source, run_dir = tmp_path / "source", tmp_path / "exploited"
+
+  def save(folder, value, step=0):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
+
+  for number, name in enumerate(("terran-main-0", "terran-main-1", "terran-main-2", "zerg-main-0")):
+    folder = run_files.learner_dir(source, name) / run_files.CHECKPOINTS
+    save(folder / f"{3:012d}", 5.0 + number, 3)
+  save(source / run_files.INITIAL, 1.0)
+  (source / run_files.LIBRARY).write_bytes(b"z")
+  robustness.freeze(parts, source, exploited, run_dir)
+  folder = run_files.snapshot_path(run_dir, "terran-main-0-0000").parent
+  assert {path.name: checkpoints.load_params(path, parts.config)["m"]["w"][0]
+          for path in folder.iterdir()} == {
+    "terran-main-0-0000": 5.0, "terran-main-1-0000": 6.0, "terran-main-2-0000": 7.0}
+
+
+def test_exploiters_play_each_of_a_mixture_and_its_agents_each_other(
+    parts, match, weights, tmp_path):
+  config = robustness.exploiting(
+    config_of(**{"league.composition": "terran:2:0:0"}), parts, True, 1, 400, mixture=True)
+  one, other, exploiter = "terran-main-0-0000", "terran-main-1-0000", "terran-league_exploiter-0"
+  write(run_files.snapshot_path(tmp_path, one), 2)
+  write(run_files.snapshot_path(tmp_path, other), 4)
+  write(run_files.learner_dir(tmp_path, exploiter) / run_files.CHECKPOINTS, 3)
+  ended = []
+  found = robustness.play_mixture(
+    match, parts, config, tmp_path, KEY, unconditional(1, 0), ended.append)
+  assert found == {(exploiter, one): Counts(4, 0, 0), (exploiter, other): Counts(0, 0, 4),
+                   (one, other): Counts(0, 0, 4)}
+  assert ended[-1] == 4 * robustness.mixture_pairs(1, 2) == 12
+  # The Nash mixture is the stronger agent alone.
+  assert robustness.mixture_exploitability(found) == 0.0
+
+
+def test_the_exploitability_of_a_cycle_counts_its_agents_equally():
+  played = {("a", "b"): Counts(4, 0, 0), ("b", "c"): Counts(4, 0, 0), ("a", "c"): Counts(0, 0, 4)}
+  for exploiter, wins in (("e", (4, 2, 0)), ("f", (3, 2, 2))):
+    played |= {(exploiter, agent): Counts(won, 0, 4 - won)
+               for agent, won in zip("abc", wins, strict=True)}
+  assert robustness.mixture_exploitability(played) == pytest.approx((0.75 + 0.5 + 0.5) / 3)
+  # Draws are half a win. An agent's share is proportional to the edge between the other two.
+  played["b", "c"] = Counts(2, 2, 0)
+  mixture = np.array([0.25, 0.5, 0.5]) / 1.25
+  expected = max(mixture @ [1, 0.5, 0], mixture @ [0.75, 0.5, 0.5])
+  assert robustness.mixture_exploitability(played) == pytest.approx(expected)
+
+
 def test_an_agent_without_imitator_is_refused(parts):
   with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation'"):
     robustness.exploiting(config_of(init="random"), parts, False, 2, 400)

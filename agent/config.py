@@ -16,12 +16,14 @@ FUNCTION_MASKS = ("none", "available")
 ENTITY_EMBEDDINGS = ("gather", "one_hot")
 ENTITY_ATTENTIONS = ("plain", "fused")
 TARGET_MASKS = ("existing", "on_screen")
+LOCATION_MASKS = ("none", "free")
 REMATS = ("none", "blocks", "parts")
 PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 # Fields that do not change the meaning of parameters: stored ones may be used with other values.
 RUN_FIELDS = frozenset({
-  "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature"})
+  "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature",
+  "location_mask", "map_units"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +101,10 @@ class AgentConfig:
   # aims on the screen (vocabulary.ON_SCREEN) reach own entities and the camera's view. The paper
   # mentions masks, and "outside camera" once.
   target_mask: str = "existing"
+  # Cells where structures may be placed. "none": all; "free": those in which they may fit on a map
+  # of `map_units` game units a side (`placement`).
+  location_mask: str = "none"
+  map_units: float = 48.0
   # Divisor of a picked unit's key in the autoregressive embedding: the number of "entities", "512",
   # or "none" (1). The paper's "mean across the entities" allows each reading.
   pick_pooling: str = "entities"
@@ -159,7 +165,7 @@ def small() -> AgentConfig:
   """Returns a small agent for three races and three maps on two cores: 0.6 M parameters."""
   return dataclasses.replace(
     mini(), name="small", max_entities=168, max_selected=12, entity_size=48, entity_hidden=96,
-    spatial_size=48, core_size=96, head_size=48, baseline_size=48)
+    spatial_size=48, core_size=96, head_size=48, baseline_size=48, location_mask="free")
 
 
 _PRESETS: dict[str, Callable[[], AgentConfig]] = {
@@ -215,6 +221,7 @@ def validate(config: AgentConfig) -> None:
   _check_choice("unit_mask", config.unit_mask, UNIT_MASKS)
   _check_choice("function_mask", config.function_mask, FUNCTION_MASKS)
   _check_choice("target_mask", config.target_mask, TARGET_MASKS)
+  _check_choice("location_mask", config.location_mask, LOCATION_MASKS)
   _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
   _check_choice("entity_attention", config.entity_attention, ENTITY_ATTENTIONS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.agent import distributions
+from starleague.agent import distributions, placement
 from starleague.agent.blocks import (
   FRAME,
   FilmGatedBlock,
@@ -136,4 +136,7 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
       x = recompute(TransposedConvolution(channels, name=f"upsample_{i}"), config.remat)(x)
   legal = distributions.legal_locations(
     inputs.observation.camera, function, config.location_size, config.target_mask == "on_screen")
+  if config.location_mask == "free":
+    legal &= placement.places(
+      inputs.observation, function, config.location_size, config.map_units)
   return distributions.apply_mask(x.reshape(-1), legal, config.temperature)

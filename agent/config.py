@@ -193,6 +193,18 @@ def tempered(config: AgentConfig, factor: float) -> AgentConfig:
                              delay_temperature=round(factor * config.delay_temperature, 9))
 
 
+def on_map(config: AgentConfig, units: float | None) -> AgentConfig:
+  """Returns the config for a map of `units` game units a side; None: places are not masked there.
+
+  The mask of places follows the rules of Skirmish. StarCraft II has others.
+  """
+  if config.location_mask == "none":
+    return config
+  if units is None:
+    return dataclasses.replace(config, location_mask="none")
+  return dataclasses.replace(config, map_units=units)
+
+
 def structure(values: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the fields of a config that give parameters their meaning, as flat JSON values.
 

@@ -10,6 +10,7 @@ from starleague.actor.games import Host
 from starleague.actor.loops import engines
 from starleague.actor.loops.hosted_arena import HostedArena
 from starleague.actor.parts import HostedGames, Parts
+from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.experiments.run.config.errors import SettingsError, check_known
@@ -61,7 +62,7 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
   """Returns the agent and its games."""
-  sc2 = config.sc2
+  sc2, preset = config.sc2, agent_config.on_map(preset, None)
   maps, opponents = tuple(sc2.maps.split(",")), tuple(config.environment.opponents.split(","))
   races = tuple(types.RACES.index(race) for race in _races(config)[1])
   met = {*races, *map(bot_race, opponents)} - {types.RACES.index("random")}

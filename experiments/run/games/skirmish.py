@@ -13,6 +13,7 @@ from starleague.actor import behaviour
 from starleague.actor.loops import engines
 from starleague.actor.loops.league_evaluator import ArenaGame, PlayMatch
 from starleague.actor.parts import CompiledGames, Parts
+from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
 from starleague.environments.skirmish.bots import players as bots
@@ -35,6 +36,7 @@ class Details(NamedTuple):
 def make_parts(config: ml_collections.ConfigDict, preset: AgentConfig) -> Parts:
   """Returns the agent and its games; `details` are a `Details`."""
   tier = config.environment.tier
+  preset = agent_config.on_map(preset, tiers.TIERS[tier].map_size)
   game = game_config(tier, preset)
   opponents = tuple(config.environment.opponents.split(","))
   indices = scripts.indices_of(opponents, tier)

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from starleague import agent
+from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
 from starleague.agent.config import AgentConfig
 from starleague.common.errors import UserError
@@ -51,7 +52,8 @@ def find_agent(name: str, run_dir: str | None, preset: str) -> Agent:
       raise UserError(f"--preset: expected one of {', '.join(pretrained.names())}, which have "
                       f"pretrained weights, found {preset!r}")
     weights = pretrained.load_pretrained(preset)
-    return Agent(weights.config, weights.params, weights.origin.mmr)
+    return Agent(
+      agent_config.on_map(weights.config, None), weights.params, weights.origin.mmr)
   if run_dir is None:
     raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
   config = settings.load(run_dir)

@@ -37,6 +37,15 @@ def test_a_trained_agent_is_measured_at_a_temperature_of_its_own():
     playing.config, temperature=0.8, delay_temperature=1.0)
 
 
+def test_places_of_structures_are_masked_on_skirmishs_maps_only():
+  values = {"preset": "small", "actor.demonstrators": "", "init": "random"}
+  for changes, mask, units in (
+      ({"environment.tier": "default", "environment.opponents": "L5"}, "free", 48.0),
+      ({"environment.name": "sc2", "environment.opponents": "terran:easy"}, "none", 48.0)):
+    found = registry.make_parts(settings.complete({}, values | changes)).config
+    assert (found.location_mask, found.map_units) == (mask, units)
+
+
 def test_an_evaluation_may_meet_any_scripted_player_of_the_tier():
   config = settings.complete({}, {"environment.tier": "default", "environment.opponents": "L5,L6",
                                   "preset": "small", "actor.demonstrators": ""})

@@ -1,12 +1,17 @@
 """Sites of structures: creep, geysers and known obstacles."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.agent import placement as agent_placement
 from starleague.agent import vocabulary
 from starleague.environments.skirmish.rules.state import placement
 from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish import default_games
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, TYPES, give, host
 from tests.environments.skirmish.places import GAS_PLACE, GEYSER, HOME, PROTOSS, TERRAN, UNIT, ZERG
@@ -82,3 +87,45 @@ def test_footprints_are_nine_places_around_the_middle():
   x, y = placement.footprint(np.float32(1.0), np.float32(2.0), np.float32(2.0))
   np.testing.assert_allclose(sorted(set(np.round(x, 4).tolist())), [-0.6, 1.0, 2.6], rtol=1e-6)
   np.testing.assert_allclose([x[4], y[4], y[0], y[8]], [1.0, 2.0, 0.4, 3.6], rtol=1e-6)
+
+
+@functools.cache
+def programs():
+  size = default_games.SIZES["location_size"]
+
+  @jax.jit
+  def rules(state, x, y, product):
+    ground = placement.known_ground(default_games.RULES, state)
+    return jax.vmap(lambda x, y: placement.placeable(
+      default_games.RULES, state, ground, x, y, product))(x, y)
+
+  masks = jax.jit(jax.vmap(functools.partial(
+    agent_placement.places, size=size, map_units=default_games.TIER.map_size)))
+  return rules, masks
+
+
+@pytest.mark.slow
+def test_the_agents_mask_excludes_no_place_that_fits_and_leaves_few_others(default_game, default_record):
+  """Against Skirmish's rule, in rich games of all races on all maps; 400 cells of each state."""
+  rules, masks = programs()
+  size, rng = default_games.SIZES["location_size"], np.random.default_rng(0)
+  cell, names = default_games.TIER.map_size / size, default_games.TYPES.names
+  of_race = {race: [i for i in range(1, len(names)) if default_games.TYPES.race[i] == race
+                    and f"Build_{names[i]}_pt" in vocabulary.FUNCTIONS.names
+                    and default_games.TYPES.structure[i] and not default_games.TYPES.gas[i]]
+             for race in range(3)}
+  counts = np.zeros((2, 2), int)  # [fits, legal]
+  for states in default_record.states[3::4]:
+    seen, _ = default_game.observe(jax.tree.map(jnp.asarray, states))
+    for game in range(0, default_games.GAMES, 2):
+      product = np.array([rng.choice(of_race[race]) for race in states.race[game]], np.int32)
+      row, column = rng.integers(0, size, (2, 400))
+      x, y = ((np.repeat(place[:, None], 2, 1) - (size - 1) / 2).astype(np.float32) * np.float32(
+        cell) for place in (column, row))
+      fits = np.asarray(rules(default_games.one(states, game), x, y, product))
+      functions = np.array([default_games.dense(f"Build_{names[i]}_pt") for i in product])
+      legal = np.asarray(masks(default_games.one(seen, game), functions))[:, row * size + column].T
+      np.add.at(counts, (fits.astype(int), legal.astype(int)), 1)
+  # The planes' cells are twice as wide as those of the grid: a few places beside resources go.
+  assert counts[1, 0] < 0.002 * counts[1].sum() and counts[1, 1] > 10_000, counts
+  assert counts[0, 1] < 0.3 * counts[1, 1], counts

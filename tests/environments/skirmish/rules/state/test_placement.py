@@ -105,7 +105,8 @@ def programs():
 
 
 @pytest.mark.slow
-def test_the_agents_mask_excludes_no_place_that_fits_and_leaves_few_others(default_game, default_record):
+def test_the_agents_mask_leaves_nearly_all_places_that_fit_and_few_others(
+    default_game, default_record):
   """Against Skirmish's rule, in rich games of all races on all maps; 400 cells of each state."""
   rules, masks = programs()
   size, rng = default_games.SIZES["location_size"], np.random.default_rng(0)

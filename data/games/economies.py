@@ -1,7 +1,7 @@
-"""What players of recorded games own at some times: resources, supply, workers.
+"""Economies of players in recorded games: resources, supply, workers.
 
-A score does not say why an agent loses. Its economy often does: a player that banks minerals at its
-supply limit has not learnt to raise the limit.
+A score does not say why an agent loses. Its economy often does: a player that banks minerals while
+it is supply-blocked has not learnt to build supply.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _PLACES = [types.PLAYER_COLUMNS.index(name) for name in COLUMNS]
 
 def economies(dataset: reading.GamesDataset, rows: np.ndarray,
               loops: Sequence[int]) -> np.ndarray:
-  """Returns what players observed of themselves, by their last decision before each time.
+  """Returns players' economies, as observed at their last decision before each time.
 
   Args:
     dataset: the recorded games.
@@ -32,17 +32,12 @@ def economies(dataset: reading.GamesDataset, rows: np.ndarray,
   Raises:
     GamesError: an episode cannot be read.
   """
-  fields = wire.layout(dataset.config).fields
   found = np.full((len(rows), len(loops), len(COLUMNS)), np.nan, np.float32)
   for out, row in zip(found, rows, strict=True):
     steps = reading.steps(dataset, int(row))
-
-    def total(path: str, steps: wire.Columns = steps) -> np.ndarray:
-      """Returns a field, [decisions + 1, width]."""
-      x = getattr(steps, fields[path].column)[:, fields[path].slice]
-      return np.cumsum(x, axis=0, dtype=x.dtype)
-
-    times, players = total("observation.game_loop")[:, 0], total("observation.player")
+    times, players = (wire.summed(steps, path, dataset.config)
+                      for path in ("observation.game_loop", "observation.player"))
+    times = times[:, 0]
     for i, loop in enumerate(loops):
       if times[0] <= loop <= times[-1]:
         out[i] = players[np.searchsorted(times, loop, side="right") - 1][_PLACES]

@@ -46,14 +46,8 @@ def merge_waits(steps: wire.Columns, config: AgentConfig) -> wire.Columns:
     config: the AgentConfig of the steps.
   """
   fields = wire.layout(config).fields
-
-  def total(path: str) -> np.ndarray:
-    """Returns a field of one number, [steps]."""
-    x = getattr(steps, fields[path].column)[:, fields[path].slice][:, 0]
-    return np.cumsum(x, dtype=x.dtype)
-
-  loops = total("observation.game_loop").astype(np.int64)
-  chosen = kept(total("action.function")[:-1], loops)
+  loops = wire.summed(steps, "observation.game_loop", config)[:, 0].astype(np.int64)
+  chosen = kept(wire.summed(steps, "action.function", config)[:-1, 0], loops)
   if len(chosen) == len(loops):
     return steps
   rows = wire.Columns(*(

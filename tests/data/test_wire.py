@@ -117,6 +117,20 @@ def test_field_holds_its_leaf():
     np.testing.assert_array_equal(getattr(columns, field.column)[:, field.slice], leaf)
 
 
+def test_summed_fields_are_those_before_the_differences():
+  """Over the whole range of each dtype."""
+  for seed in range(3):
+    steps = trajectory(seed).steps
+    columns = wire.pack_steps(steps)
+    columns = wire.Columns(*(
+      x if x.dtype == np.float32 else wire.difference(x) for x in columns))
+    for path, expected in (("observation.player", steps.observation.player),
+                           ("observation.mmr", steps.observation.mmr[:, None])):
+      found = wire.summed(columns, path, CONFIG)
+      assert found.dtype == expected.dtype
+      np.testing.assert_array_equal(found, expected)
+
+
 def test_difference_wraps_around():
   x = np.array([[0, 250], [255, 4], [1, 4]], np.uint8)
   np.testing.assert_array_equal(wire.difference(x), [[0, 250], [255, 10], [2, 0]])

@@ -236,16 +236,19 @@ def play_games(ablation: Ablation, runs: Sequence[Run], exploits: Sequence[Run],
   def robust(names_of: Callable[[Run], Sequence[str]]) -> dict[str, tuple[Counts, ...]]:
     each = {entrant.name: tuple(
       Counts(*counts) for name in names_of(entrant.run) if name in found
-      for counts in found[name].get("counts", {}).values()) for entrant in entrants}
+      for counts in found[name]["counts"].values()) for entrant in entrants}
     return {name: counts for name, counts in each.items() if counts}
 
-  varied = {entrant.name: entrant.run for entrant in entrants if ablation.varied}
-  return AblationGames(
-    entrants, played, entropy, robust(lambda run: [_past_name(run)]), robust(_exploited_names),
-    {name: behaviours.measure(found[_variety_name(run)]["agents"]) for name, run in varied.items()},
-    {name: tuple({(one, other): Counts(*counts) for one, other, counts in found[games]["pairs"]}
-                 for games in _exploited_names(run) if games in found)
-     for name, run in varied.items()})
+  made = AblationGames(entrants, played, entropy, past=robust(lambda run: [_past_name(run)]))
+  if not ablation.varied:
+    return made._replace(exploited=robust(_exploited_names))
+  of_agent = {entrant.name: entrant.run for entrant in entrants}
+  return made._replace(
+    variety={name: behaviours.measure(found[_variety_name(run)]["agents"])
+             for name, run in of_agent.items()},
+    mixtures={name: tuple(
+      {(one, other): Counts(*counts) for one, other, counts in found[games]["pairs"]}
+      for games in _exploited_names(run) if games in found) for name, run in of_agent.items()})
 
 
 def _load(path: pathlib.Path) -> dict[str, Any]:

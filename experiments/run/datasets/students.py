@@ -230,12 +230,11 @@ def play(demonstrators: Demonstrators, student: Student,
   Returns:
     z that the student observes [shards, games, ...], and the outputs of its games.
   """
-  z = None
-  if student.z:
-    z = teachers_z(_begin(demonstrators, student, stream), student.params)
   batch = _begin(demonstrators, student, stream)
-  if z is None:
-    z = without_z(batch)
+  z = without_z(batch)
+  if student.z:
+    z = teachers_z(batch, student.params)
+    batch = _begin(demonstrators, student, stream)
   return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
                   student.params)
 

@@ -162,7 +162,6 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
   found = _players(config)
   frozen = [player.name for player in found if not player.learns]
   agent = weights.load_snapshot(parts.config, RunCopy(run_dir), frozen[0])
-  names = [player.name for player in found if player.learns]
   # An agent of several races is frozen once for each, and exploiters meet all of them.
   away = saved_agents.race_of(frozen[0]) if len(frozen) == 1 else -1
 
@@ -172,10 +171,8 @@ def play_exploiters(match: evaluation.Evaluator, parts: Parts,
       shown = _pursuing(parts, config, run_dir, name)
     return with_races(shown, (saved_agents.race_of(name), away))
 
-  return _play(match, {
-    name: (checkpoints.load_params(
-      run_files.learner_dir(run_dir, name) / run_files.CHECKPOINTS, parts.config), agent)
-    for name in names}, key, conditioning_of, on_games)
+  return _play(match, {name: (params, agent) for name, params in _exploiters(
+    parts, config, run_dir).items()}, key, conditioning_of, on_games)
 
 
 def play_mixture(match: evaluation.Evaluator, parts: Parts,
@@ -191,17 +188,21 @@ def play_mixture(match: evaluation.Evaluator, parts: Parts,
   Returns:
     The counts of the first player of each pair, by both names.
   """
-  found = _players(config)
   frozen = {name: weights.load_snapshot(parts.config, RunCopy(run_dir), name)
-            for name in sorted(player.name for player in found if not player.learns)}
-  learners = {player.name: checkpoints.load_params(
-    run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config)
-    for player in found if player.learns}
-  pairs = [*itertools.product(learners.items(), frozen.items()),
+            for name in sorted(player.name for player in _players(config) if not player.learns)}
+  pairs = [*itertools.product(_exploiters(parts, config, run_dir).items(), frozen.items()),
            *itertools.combinations(frozen.items(), 2)]
   shown = with_races(conditioning, [saved_agents.race_of(next(iter(frozen)))] * 2)
   return _play(match, {(one, other): (a, b) for (one, a), (other, b) in pairs}, key,
                lambda names: shown, on_games)
+
+
+def _exploiters(parts: Parts, config: ml_collections.ConfigDict,
+                run_dir: pathlib.Path) -> dict[str, Any]:
+  """Returns the weights of the exploiters of a league by name."""
+  return {player.name: checkpoints.load_params(
+    run_files.learner_dir(run_dir, player.name) / run_files.CHECKPOINTS, parts.config)
+    for player in _players(config) if player.learns}
 
 
 def mixture_pairs(exploiters: int, frozen: int) -> int:

@@ -101,8 +101,8 @@ class AgentConfig:
   # aims on the screen (vocabulary.ON_SCREEN) reach own entities and the camera's view. The paper
   # mentions masks, and "outside camera" once.
   target_mask: str = "existing"
-  # Cells where structures may be placed. "none": all; "free": those in which they may fit on a map
-  # of `map_units` game units a side (`placement`).
+  # Cells in which structures may be placed. "none": all; "free": free cells on a map of `map_units`
+  # game units a side (`placement`).
   location_mask: str = "none"
   map_units: float = 48.0
   # Divisor of a picked unit's key in the autoregressive embedding: the number of "entities", "512",
@@ -194,9 +194,9 @@ def tempered(config: AgentConfig, factor: float) -> AgentConfig:
 
 
 def on_map(config: AgentConfig, units: float | None) -> AgentConfig:
-  """Returns the config for a map of `units` game units a side; None: places are not masked there.
+  """Returns the config for a map of `units` game units a side; None: a game without the mask.
 
-  The mask of places follows the rules of Skirmish. StarCraft II has others.
+  The mask of free cells follows the rules of Skirmish. StarCraft II has others.
   """
   if config.location_mask == "none":
     return config

@@ -1,12 +1,12 @@
-"""The cells of the location grid in which a structure may fit, as far as its player sees.
+"""Free cells: the cells of the location grid in which a structure may be placed.
 
-A human sees where a structure fits before placing it. The published agent has no such mask. Without
-one a small agent learns a few places by heart, and tries them again when they are taken.
+A human player sees where a structure fits before placing it. The published agent has no such mask.
+Without one a small agent memorises a few cells, and chooses them again when they are occupied.
 
 The rules are those of Skirmish: structures and resources keep apart by their radii, stand on
 buildable ground, and those of Zerg on creep. In StarCraft II footprints are squares, which may come
-nearer than circles of these radii, and structures of Protoss need power: there the mask would be
-another one.
+nearer than circles of these radii, and structures of Protoss need power: that game would need
+another mask.
 """
 
 import jax
@@ -17,10 +17,8 @@ from starleague.agent import types, vocabulary
 from starleague.agent.types import Array, Observation
 from starleague.agent.vocabulary import Arguments
 
-# Positions in observations are cells of the 256 grid: a place that may be free stays legal.
+# Positions in observations are cells of the 256 grid: a cell that may be free stays legal.
 _TOLERANCE_CELLS = 1.0
-
-
 # Structures by their radius in game units, in the game's data.
 _STRUCTURES = {
   2.75: "CommandCenter OrbitalCommand Nexus Hatchery Lair",
@@ -67,8 +65,8 @@ _NEEDS_CREEP = (vocabulary.UNIT_RACES == "Zerg") & (
 _BUILDABLE, _CREEP = (types.MINIMAP_PLANES.index(name) for name in ("buildable", "creep"))
 
 
-def places(observation: Observation, function: Array, size: int, map_units: float) -> jax.Array:
-  """Returns the mask of the cells in which the structure of a function may fit.
+def free_cells(observation: Observation, function: Array, size: int, map_units: float) -> jax.Array:
+  """Returns the mask of the cells that are free for the structure of a function.
 
   Args:
     observation: of one player; rows that do not exist are zero.
@@ -77,7 +75,7 @@ def places(observation: Observation, function: Array, size: int, map_units: floa
     map_units: side of the map in game units.
 
   Returns:
-    [L * L] bool; every cell for other functions, and if the structure fits nowhere.
+    [L * L] bool; all cells for other functions, and if no cell is free.
   """
   product = jnp.asarray(PRODUCTS)[jnp.clip(function, 0, len(PRODUCTS) - 1)]
   radius = jnp.asarray(RADII)[product]

@@ -1,4 +1,4 @@
-"""Prints what players of recorded games own in the course of the games, by player and race.
+"""Prints the economies of players in recorded games, by player and race.
 
   python -m starleague.experiments.demonstrate --student pretrained --labels=student \\
     --preset small --players demo_7000 --opponents defence,macro --dataset data/own --games 128

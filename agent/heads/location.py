@@ -137,6 +137,6 @@ def logits(config: AgentConfig, inputs: HeadInputs, autoregressive: Array,
   legal = distributions.legal_locations(
     inputs.observation.camera, function, config.location_size, config.target_mask == "on_screen")
   if config.location_mask == "free":
-    legal &= placement.places(
+    legal &= placement.free_cells(
       inputs.observation, function, config.location_size, config.map_units)
   return distributions.apply_mask(x.reshape(-1), legal, config.temperature)

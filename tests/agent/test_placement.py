@@ -25,24 +25,24 @@ def observation(*entities):
   return made
 
 
-def places(seen, name):
-  return np.array(placement.places(seen, function(name), SIZE, UNITS)).reshape(SIZE, SIZE)
+def free(seen, name):
+  return np.array(placement.free_cells(seen, function(name), SIZE, UNITS)).reshape(SIZE, SIZE)
 
 
 def test_a_structure_keeps_apart_from_others_and_from_the_edge():
   """A Command Center in the middle of the map: by numpy, cell for cell."""
-  found = places(observation(("CommandCenter", 128, 128), ("Marine", 10, 10)), "SupplyDepot")
+  found = free(observation(("CommandCenter", 128, 128), ("Marine", 10, 10)), "SupplyDepot")
   place, apart = 128.5 * UNITS / 256, 2.75 + 1.25 - UNITS / 256
   away = np.hypot(MIDDLES[:, None] - place, MIDDLES - place) >= apart
   edge = (MIDDLES >= 1.25) & (MIDDLES <= UNITS - 1.25)
   np.testing.assert_array_equal(found, away & edge[:, None] & edge)
   assert 0 < (~found[1:-1, 1:-1]).sum() < 25 and not found[0].any()
-  larger = places(observation(("CommandCenter", 128, 128)), "CommandCenter")
+  larger = free(observation(("CommandCenter", 128, 128)), "CommandCenter")
   assert larger.sum() < found.sum() and not (larger & ~found).any()
 
 
 def test_rows_are_y_and_columns_x():
-  found = places(observation(("MineralField", 64, 192)), "Barracks")
+  found = free(observation(("MineralField", 64, 192)), "Barracks")
   row, column = np.argwhere(~found[3:-3, 3:-3]).mean(0) + 3.5
   assert (row, column) == pytest.approx((24, 8), abs=0.5)
 
@@ -55,7 +55,7 @@ def test_ground_and_creep_are_the_planes():
                      ("SpawningPool", slice(2, 8))):
     expected = np.zeros((SIZE, SIZE), bool)
     expected[rows, 2:16] = True
-    found = places(seen, name)
+    found = free(seen, name)
     found[:2], found[-2:], found[:, :2] = False, False, False  # the edge, by radius
     np.testing.assert_array_equal(found, expected)
 
@@ -63,13 +63,13 @@ def test_ground_and_creep_are_the_planes():
 @pytest.mark.parametrize("name", ["Attack_pt", "Move_pt", "Build_Refinery_pt", "no_op"])
 def test_other_functions_reach_every_cell(name):
   index = np.int32(vocabulary.FUNCTIONS.index(name))
-  assert placement.places(observation(("Nexus", 9, 9)), index, SIZE, UNITS).all()
+  assert placement.free_cells(observation(("Nexus", 9, 9)), index, SIZE, UNITS).all()
 
 
 def test_a_structure_that_fits_nowhere_has_every_cell():
   seen = observation()
   seen.minimap[:] = 0
-  assert places(seen, "Barracks").all()
+  assert free(seen, "Barracks").all()
 
 
 def test_radii_are_those_of_the_games_tables():

@@ -1,4 +1,4 @@
-"""How varied the main agents of a league are: the archive of their evaluation games' behaviours.
+"""Behavioural variety of a league's main agents: the archive of their evaluation games.
 
 Unlike the archive on a league's page, it has equally many games of each agent and each league, and
 its qualities are scores against fixed opponents.

@@ -30,7 +30,7 @@ def lines(found: np.ndarray, seconds: Sequence[int], names: np.ndarray, races: n
     results: [N]: 1 won, 0 drawn, -1 lost.
     by_result: whether results have rows of their own.
   """
-  out = ["minerals vespene, supply used/limit, workers army (games)", "",
+  out = ["minerals vespene, supply used/cap, workers army (games)", "",
          "| player | race | games | " + " | ".join(f"{second} s" for second in seconds) + " |",
          "|---|---|---|" + "---|" * len(seconds)]
   for name in dict.fromkeys(names):

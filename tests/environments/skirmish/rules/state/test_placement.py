@@ -100,7 +100,7 @@ def programs():
       default_games.RULES, state, ground, x, y, product))(x, y)
 
   masks = jax.jit(jax.vmap(functools.partial(
-    agent_placement.places, size=size, map_units=default_games.TIER.map_size)))
+    agent_placement.free_cells, size=size, map_units=default_games.TIER.map_size)))
   return rules, masks
 
 

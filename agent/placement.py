@@ -19,6 +19,7 @@ from starleague.agent.vocabulary import Arguments
 
 # Positions in observations are cells of the 256 grid: a cell that may be free stays legal.
 _TOLERANCE_CELLS = 1.0
+_WORD = 32  # bits
 # Structures by their radius in game units, in the game's data.
 _STRUCTURES = {
   2.75: "CommandCenter OrbitalCommand Nexus Hatchery Lair",
@@ -65,6 +66,37 @@ _NEEDS_CREEP = (vocabulary.UNIT_RACES == "Zerg") & (
 _BUILDABLE, _CREEP = (types.MINIMAP_PLANES.index(name) for name in ("buildable", "creep"))
 
 
+def _covered(column: jax.Array, row: jax.Array, reach: jax.Array, size: int) -> jax.Array:
+  """Marks cells whose middles lie within discs.
+
+  A disc covers an interval of each row: a few words of 32 cells. On a CPU this takes a tenth of the
+  time of comparing each cell with each disc.
+
+  Args:
+    column, row: [E] float32, middles of the discs in cells.
+    reach: [E] radii in cells; 0: no disc.
+    size: L.
+
+  Returns:
+    [L, L] bool.
+  """
+  left = jnp.square(reach)[:, None] - jnp.square(np.arange(size) - row[:, None])  # [E, L]
+  half = jnp.sqrt(jnp.maximum(left, 0.0))
+  starts = _WORD * np.arange(-(-size // _WORD))
+
+  def below(bound: jax.Array) -> jax.Array:
+    """Words with the bits of the cells below a bound, [E, L] -> [E, L, words]."""
+    bits = jnp.clip(bound[..., None] - starts, 0, _WORD).astype(jnp.uint32)
+    return jnp.where(bits == _WORD, ~jnp.uint32(0),
+                     (jnp.uint32(1) << jnp.minimum(bits, _WORD - 1)) - 1)
+
+  first, last = jnp.ceil(column[:, None] - half), jnp.floor(column[:, None] + half)
+  words = jnp.where((left > 0)[..., None], below(last + 1) & ~below(first), jnp.uint32(0))
+  rows = jax.lax.reduce(words, np.uint32(0), jax.lax.bitwise_or, (0,))
+  cells = rows[..., None] >> np.arange(_WORD, dtype=np.uint32) & 1
+  return cells.reshape(size, -1)[:, :size] > 0
+
+
 def free_cells(observation: Observation, function: Array, size: int, map_units: float) -> jax.Array:
   """Returns the mask of the cells that are free for the structure of a function.
 
@@ -81,18 +113,17 @@ def free_cells(observation: Observation, function: Array, size: int, map_units: 
   radius = jnp.asarray(RADII)[product]
   kind, x, y = (observation.entities[:, types.COLUMN[name]].astype(jnp.int32)
                 for name in ("unit_type", "x", "y"))
-  cell = map_units / types.POSITION_GRID
-  middles = (np.arange(size, dtype=np.float32) + 0.5) * (map_units / size)
-  across, down = (jnp.square(middles - (place[:, None] + 0.5) * cell) for place in (x, y))
+  unit = size / map_units  # location cells of a game unit
+  column, row = ((place + 0.5) * (size / types.POSITION_GRID) - 0.5 for place in (x, y))
   obstacle = jnp.asarray(RADII)[jnp.clip(kind, 0, len(RADII) - 1)]
-  apart = jnp.square(obstacle + radius - _TOLERANCE_CELLS * cell)
-  reach = jnp.where(obstacle > 0, apart, -1.0)[:, None] - across
-  free = (down[:, :, None] >= reach[:, None]).all(axis=0)
+  apart = unit * (obstacle + radius) - _TOLERANCE_CELLS * (size / types.POSITION_GRID)
+  free = ~_covered(column, row, jnp.where(obstacle > 0, apart, 0.0), size)
   planes = observation.minimap
   nearest = np.floor((np.arange(size) + 0.5) * planes.shape[-1] / size).astype(int)
   buildable, creep = (planes[plane][nearest[:, None], nearest] > 0
                       for plane in (_BUILDABLE, _CREEP))
   free &= buildable & (creep | ~jnp.asarray(_NEEDS_CREEP)[product])
-  inside = np.minimum(middles, map_units - middles) >= radius
+  middles = np.arange(size, dtype=np.float32) + 0.5
+  inside = np.minimum(middles, size - middles) >= unit * radius
   free &= inside[:, None] & inside
   return (free | (product == 0) | ~free.any()).reshape(-1)

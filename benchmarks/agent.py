@@ -185,7 +185,7 @@ def make_trajectories(config: agent_config.AgentConfig, length: int,
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--preset", default="full")
-  parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=NUMBER",
+  parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE",
                       help="Other values of the preset's fields, as core_size=192.")
   parser.add_argument("--dtype", default="float32", choices=agent_config.DTYPES)
   parser.add_argument("--embedding", default="gather", choices=agent_config.ENTITY_EMBEDDINGS)
@@ -215,7 +215,8 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
   """Measures the parts that the options name, on the first device."""
   changes: dict[str, Any] = {
-    name: int(number) for name, number in (word.split("=") for word in options.set)}
+    name: int(value) if value.isdecimal() else value
+    for name, value in (word.split("=") for word in options.set)}
   config = dataclasses.replace(agent_config.preset(options.preset), dtype=options.dtype,
                                entity_embedding=options.embedding,
                                entity_attention=options.attention, **changes)

@@ -24,6 +24,8 @@ BUILD_ORDER_POOLINGS = ("flatten", "mean")
 RUN_FIELDS = frozenset({
   "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature",
   "location_mask", "map_units"})
+# Fields that observations and actions depend on, and so recorded games.
+GAME_FIELDS = frozenset({"name", "max_entities", "map_size", "location_size", "max_selected"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,6 +183,47 @@ def preset(name: str) -> AgentConfig:
   if name not in _PRESETS:
     raise ValueError(f"unknown agent preset {name!r}: expected one of {sorted(_PRESETS)}")
   return _PRESETS[name]()
+
+
+def changed(config: AgentConfig, text: str) -> AgentConfig:
+  """Returns the config with other values of some fields, checked by `validate`.
+
+  Args:
+    config: a preset, for example.
+    text: FIELD=VALUE, several separated by commas, as "core_size=192,map_downsamples=8:24". Colons
+      separate the parts of a tuple. Fields of ScalarConfig begin with "scalar.". Empty: no change.
+
+  Raises:
+    ValueError: a part has another form, or an unknown field, or an impossible value.
+  """
+  own: dict[str, Any] = {}
+  scalar: dict[str, Any] = {}
+  for part in filter(None, text.split(",")):
+    name, equals, value = part.partition("=")
+    group, _, field = name.rpartition(".")
+    target, values = (config.scalar, scalar) if group == "scalar" else (config, own)
+    known = [each.name for each in dataclasses.fields(target)]
+    if group not in ("", "scalar") or field not in known or name == "scalar" or not equals:
+      raise ValueError(f"found {part!r}, expected FIELD=VALUE with a field of AgentConfig such as "
+                       "core_size, or one of ScalarConfig such as scalar.time")
+    values[field] = _parsed(part, value, getattr(target, field))
+  found = dataclasses.replace(config, scalar=dataclasses.replace(config.scalar, **scalar), **own)
+  validate(found)
+  return found
+
+
+def _parsed(part: str, text: str, like: Any) -> Any:
+  """Returns a field's value from its text; it has the type of the present value."""
+  kind = type(like)
+  try:
+    if kind is bool:
+      return {"True": True, "False": False}[text]
+    if kind is tuple:
+      return tuple(int(each) for each in text.split(":"))
+    return kind(text)
+  except (KeyError, ValueError):
+    expected = "integers with colons between" if kind is tuple else f"type {kind.__name__}"
+    raise ValueError(f"found {part!r}, expected {expected}") from None
 
 
 def tempered(config: AgentConfig, factor: float) -> AgentConfig:

@@ -16,7 +16,6 @@ import os
 import resource
 import time
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -214,12 +213,9 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
   """Measures the parts that the options name, on the first device."""
-  changes: dict[str, Any] = {
-    name: int(value) if value.isdecimal() else value
-    for name, value in (word.split("=") for word in options.set)}
-  config = dataclasses.replace(agent_config.preset(options.preset), dtype=options.dtype,
-                               entity_embedding=options.embedding,
-                               entity_attention=options.attention, **changes)
+  config = agent_config.changed(dataclasses.replace(
+    agent_config.preset(options.preset), dtype=options.dtype, entity_embedding=options.embedding,
+    entity_attention=options.attention), ",".join(options.set))
   device = jax.devices()[0]
   print(f"{' '.join([options.preset, *options.set])} in {options.dtype} on {device.device_kind}, "
         f"JAX {jax.__version__}")

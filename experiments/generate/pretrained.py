@@ -45,6 +45,9 @@ def command_of(config: ml_collections.ConfigDict) -> str:
   if config.preset not in _CONFIGS:
     raise UserError(f"config key 'preset': expected {' or '.join(_CONFIGS)}, found "
                     f"{config.preset!r}: no other preset has pretrained weights")
+  if config.agent:
+    raise UserError(f"config key 'agent': expected '', found {config.agent!r}: weights that are "
+                    "included must be of the preset")
   defaults = _CONFIGS[config.preset].get_config(config.init).to_dict()
   changed = settings.differences(settings.complete(defaults), config, ignored=("seed",))
   init = [] if config.init == settings.IMITATION else [f"--config.init={config.init}"]

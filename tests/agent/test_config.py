@@ -37,6 +37,32 @@ def test_a_factor_of_the_temperatures_leaves_the_structure():
     dataclasses.asdict(config.full()))
 
 
+def test_changes_by_text_have_the_types_of_the_fields():
+  mini = config.mini()
+  assert config.changed(mini, "") == mini
+  assert config.changed(
+    mini, "core_size=192,temperature=1,repeat=False,location_mask=free,scalar.time=8,"
+          "map_downsamples=8:24,location_channels=24") == dataclasses.replace(
+    mini, core_size=192, temperature=1.0, repeat=False, location_mask="free",
+    scalar=dataclasses.replace(mini.scalar, time=8), map_downsamples=(8, 24), location_channels=24)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+  ("core_sise=1", "found 'core_sise=1', expected FIELD=VALUE"),
+  ("core_size", "found 'core_size', expected FIELD=VALUE"),
+  ("scalar=1", "found 'scalar=1', expected FIELD=VALUE"),
+  ("core.time=1", "found 'core.time=1', expected FIELD=VALUE"),
+  ("core_size=big", "found 'core_size=big', expected type int"),
+  ("repeat=1", "found 'repeat=1', expected type bool"),
+  ("map_downsamples=8:b", "found 'map_downsamples=8:b', expected integers with colons"),
+  ("core_size=0", "core_size must be at least 1; found 0"),
+  ("scalar.time=3", "scalar.time must be even"),
+])
+def test_impossible_changes_by_text_are_named(text, message):
+  with pytest.raises(ValueError, match=message):
+    config.changed(config.mini(), text)
+
+
 @pytest.mark.parametrize(("field", "value", "message"), [
   ("max_entities", 0, "max_entities must be at least 1; found 0"),
   ("temperature", 0.0, "temperature must be above zero; found 0.0"),

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import ml_collections
 
-from starleague.agent import config as agent_config
 from starleague.common import progress, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
@@ -63,10 +62,10 @@ class Run(NamedTuple):
 
   def _newest(self) -> dict[str, int]:
     """Returns the updates behind the newest checkpoint of each player, or of the agent."""
-    preset, folders = agent_config.preset(self.config.preset), [self.path / run_files.CHECKPOINTS]
+    found, folders = registry.agent_of(self.config), [self.path / run_files.CHECKPOINTS]
     if self.league:
       folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
-    return {folder.parent.name: max(checkpoints.Checkpoints(folder, preset).steps(), default=0)
+    return {folder.parent.name: max(checkpoints.Checkpoints(folder, found).steps(), default=0)
             for folder in folders if folder.is_dir()}
 
 

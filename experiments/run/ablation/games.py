@@ -104,11 +104,11 @@ class MatchRunner:
     Raises:
       SettingsError: the runs differ in their agent or their game, or an opponent is not the runs'.
     """
-    kinds = {(run.config.preset, run.config.environment.tier, run.config.environment.races,
-              run.config.environment.opponents) for run in runs}
+    kinds = {(run.config.preset, run.config.agent, run.config.environment.tier,
+              run.config.environment.races, run.config.environment.opponents) for run in runs}
     if len(kinds) > 1:
       raise settings.SettingsError(
-        "an ablation's arms must have one preset, environment.tier, .races and .opponents, "
+        "an ablation's arms must have one preset, agent, environment.tier, .races and .opponents, "
         f"found {sorted(kinds)}.")
     self._ablation, self._runs = ablation, runs
     self._parts = registry.make_parts(runs[0].config)

@@ -10,7 +10,6 @@ from typing import Any
 import ml_collections
 
 from starleague.actor.loops import engines
-from starleague.agent import config as agent_config
 from starleague.agent import pretrained, types
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
@@ -151,14 +150,11 @@ def check(config: ml_collections.ConfigDict) -> None:
   for key, valid in all_ranges().items():
     if values[key] not in valid:  # NaN is in no range
       raise SettingsError(f"config key {key!r} must be {valid}, found {_shown(values[key])}.")
-  try:
-    preset = agent_config.preset(config.preset)
-  except ValueError as error:
-    raise SettingsError(f"config key 'preset': {error}") from error
+  found = registry.agent_of(config)
   game = registry.game_of(config)
   _check_choices(config)
   _check_personal(config, game.engine == engines.COMPILED)
-  game.check(config, preset)
+  game.check(config, found)
   _check_sizes(config)
   _check_cluster(config)
 
@@ -232,6 +228,11 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.init == PRETRAINED and config.preset not in pretrained.names():
     raise SettingsError(f"config key 'preset' must be one of {', '.join(pretrained.names())} if "
                         f"'init' is {PRETRAINED!r}, found {config.preset!r}.")
+  for key, value in (("init", config.init),
+                     ("demonstrations.imitator", config.demonstrations.imitator)):
+    if config.agent and value == PRETRAINED:
+      raise SettingsError(f"config key 'agent' must be '' if {key!r} is {PRETRAINED!r}, found "
+                          f"{config.agent!r}: the included weights are of the preset.")
   for key in ("matchmaking", "race_matchmaking"):
     if config.actor[key] not in matchmaking.WEIGHTINGS:
       raise SettingsError(f"config key 'actor.{key}' must be one of "

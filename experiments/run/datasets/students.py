@@ -93,12 +93,12 @@ def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True
   Raises:
     UserError: the run has another preset, tier or game than the teachers, or no imitator.
   """
-  preset = agent_config.preset(demonstrators.preset)
   if source == settings.PRETRAINED:
-    return Student(pretrained.load_pretrained(demonstrators.preset).params, preset, share, z)
+    return Student(pretrained.load_pretrained(demonstrators.preset).params,
+                   agent_config.preset(demonstrators.preset), share, z)
   parts = registry.make_parts(_config_of(source, demonstrators))
   params, _ = saved_agents.load(parts, pathlib.Path(source), saved_agents.IMITATOR)
-  return Student(params, preset, share, z)
+  return Student(params, parts.config, share, z)
 
 
 def load_untaught(source: str, demonstrators: Demonstrators) -> Student:

@@ -62,9 +62,31 @@ def game_of(config: ml_collections.ConfigDict) -> Game:
   return find(config.environment.name)
 
 
+def agent_of(config: ml_collections.ConfigDict) -> agent_config.AgentConfig:
+  """Returns the agent of a run: its preset, with the changes of the config key `agent`.
+
+  Raises:
+    SettingsError: the preset does not exist, or a change is impossible.
+  """
+  try:
+    preset = agent_config.preset(config.preset)
+  except ValueError as error:
+    raise SettingsError(f"config key 'preset': {error}") from error
+  try:
+    found = agent_config.changed(preset, config.agent)
+  except ValueError as error:
+    raise SettingsError(f"config key 'agent': {error}") from error
+  for field in sorted(agent_config.GAME_FIELDS):
+    if getattr(found, field) != getattr(preset, field):
+      raise SettingsError(
+        f"config key 'agent': {field}: expected {getattr(preset, field)}, that of the preset "
+        f"{config.preset}, as recorded games have it; found {getattr(found, field)}.")
+  return found
+
+
 def make_parts(config: ml_collections.ConfigDict) -> Parts:
   """Returns the agent of a run and the games that it plays."""
-  return game_of(config).make_parts(config, agent_config.preset(config.preset))
+  return game_of(config).make_parts(config, agent_of(config))
 
 
 def make_playing_parts(config: ml_collections.ConfigDict, opponents: Sequence[str] = (),
@@ -86,4 +108,4 @@ def make_playing_parts(config: ml_collections.ConfigDict, opponents: Sequence[st
     config = config.copy_and_resolve_references()
     config.environment.opponents = ",".join(opponents)
   return game.make_parts(config, agent_config.tempered(
-    agent_config.preset(config.preset), config.evaluation.temperature))
+    agent_of(config), config.evaluation.temperature))

@@ -36,7 +36,19 @@ def test_small_changes_some_keys():
   assert len(registry.make_parts(config).maps) == 3
 
 
+def test_a_run_may_change_its_agent():
+  config = settings.complete({"agent": "core_size=96,entity_layers=2"})
+  found = registry.make_parts(config).config
+  assert (found.core_size, found.entity_layers, found.name) == (96, 2, "mini")
+  assert registry.make_playing_parts(config).config.core_size == 96
+
+
 @pytest.mark.parametrize("values, message", [
+  ({"agent": "core_size=huge"}, "'agent': found 'core_size=huge', expected type int"),
+  ({"agent": "max_selected=4"}, "'agent': max_selected: expected 8, that of .* mini.*found 4"),
+  ({"agent": "core_size=96", "init": "pretrained"}, "'agent' must be '' if 'init' is 'pretrained'"),
+  ({"agent": "core_size=96", "demonstrations": {"imitator": "pretrained"}},
+   "'agent' must be '' if 'demonstrations.imitator' is 'pretrained'"),
   ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
   ({"environment": {"name": "chess"}}, "'environment.name' must be one of skirmish, sc2"),
   ({"environment": {"tier": "huge"}}, "'environment.tier': unknown tier 'huge'"),

@@ -22,7 +22,7 @@ PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 # Fields that do not change the meaning of parameters: stored ones may be used with other values.
 RUN_FIELDS = frozenset({
-  "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature",
+  "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature",
   "location_mask", "map_units"})
 # Fields that observations and actions depend on, and so recorded games.
 GAME_FIELDS = frozenset({"name", "max_entities", "map_size", "location_size", "max_selected"})
@@ -166,7 +166,7 @@ def mini() -> AgentConfig:
 def small() -> AgentConfig:
   """Returns a small agent for three races and three maps on two cores: 0.6 M parameters."""
   return dataclasses.replace(
-    mini(), name="small", max_entities=168, max_selected=12, entity_size=48, entity_hidden=96,
+    mini(), name="small", max_entities=96, max_selected=12, entity_size=48, entity_hidden=96,
     spatial_size=48, core_size=96, head_size=48, baseline_size=48, location_mask="free")
 
 

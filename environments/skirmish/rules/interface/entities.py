@@ -1,7 +1,8 @@
 """The rows of an observation: own slots, known slots of the opponent, and resources.
 
 The candidates for rows are a player's n own slots, its opponent's n slots and R resources, in this
-order. Those that the player knows of take the rows from the top.
+order, near resources first. Those that the player knows of take the rows from the top. An agent
+with fewer rows is not shown the last ones.
 """
 
 from typing import NamedTuple
@@ -80,6 +81,9 @@ def entity_rows(rules: tables.Rules, state: State) -> EntityRows:
   present = jnp.concatenate(
     [state.kind > 0, memory.seen | remembered, memory.patches > 0], axis=1)
   total = jnp.cumsum(present, axis=1)
+  if rules.max_entities < present.shape[1]:
+    present &= total <= rules.max_entities
+    total = jnp.minimum(total, rules.max_entities)
   return EntityRows(present, total - 1, total[:, -1])
 
 

@@ -165,6 +165,11 @@ def make_terrain(tier: Tier) -> maps.Terrain | None:
   return maps.make_terrain(int(tier.map_size), tier.field_block) if tier.field_block else None
 
 
+def least_entities(tier: Tier) -> int:
+  """The fewest rows of an observation: a player's own slots, and half of its opponent's."""
+  return tier.slots + tier.slots // 2
+
+
 @functools.cache
 def make_rules(tier: str, max_entities: int, map_size: int, location_size: int,
                max_selected: int) -> Rules:
@@ -176,13 +181,10 @@ def make_rules(tier: str, max_entities: int, map_size: int, location_size: int,
   if tier not in TIERS:
     raise ValueError(f"unknown tier {tier!r}: choose one of {sorted(TIERS)}")
   sizes = TIERS[tier]
-  rows = 2 * sizes.slots + sizes.resources
-  if max_entities < rows:
-    raise ValueError(f"tier {tier}: max_entities is {max_entities}, but a player may see {rows}")
   if map_size % 32:
     raise ValueError(f"tier {tier}: map_size is {map_size}, expected a multiple of 32")
   for name, found, (least, most) in (
-      ("max_entities", max_entities, (rows, 2048)), ("map_size", map_size, (32, 512)),
+      ("max_entities", max_entities, (least_entities(sizes), 2048)), ("map_size", map_size, (32, 512)),
       ("location_size", location_size, (1, 1024)), ("max_selected", max_selected, (1, 256))):
     if not least <= found <= most:  # four times the paper's sizes at most
       raise ValueError(f"tier {tier}: {name} is {found}, expected {least} to {most}")

@@ -34,7 +34,7 @@ def test_shapes_and_dtypes_follow_the_specs(game):
 
 
 def test_unsuitable_sizes_are_rejected():
-  with pytest.raises(ValueError, match="max_entities is 32, but a player may see 60"):
+  with pytest.raises(ValueError, match="max_entities is 32, expected 36 to 2048"):
     make_skirmish(max_entities=32)
   with pytest.raises(ValueError, match="unknown tier 'huge'"):
     make_skirmish("huge")

@@ -58,7 +58,7 @@ def test_a_run_may_change_its_agent():
                                        "races": "zerg,zerg"}, "actor": {"demonstrators": "rush"}},
    "'environment.races' names 'zerg' more than once"),
   ({"environment": {"tier": "default"}},
-   "tier default: max_entities is 64, but a player may see 16[0-9]"),
+   "tier default: max_entities is 64, expected 96 to 2048"),
   ({"environment": {"opponents": "rusher,nobody"}},
    "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
   ({"preset": "small", "environment": {"tier": "default", "opponents": "L8,L9"}},

@@ -69,7 +69,7 @@ def test_pretrained_weights_decide_the_tier(tmp_path, monkeypatch):
   game, players = choose_players.choose(both, run_dir=tmp_path / "run")
   assert game == game_config("default", agent_config.full()) and players[1].params == "full"
   del origin["full"]
-  with pytest.raises(UserError, match="weights play with .*max_entities=168.*, the run with .*512"):
+  with pytest.raises(UserError, match="weights play with .*max_entities=96.*, the run with .*512"):
     choose_players.choose(both, run_dir=tmp_path / "run")
   with pytest.raises(UserError, match="tier large has no pretrained weights; expected one of "
                      "default, mini"):

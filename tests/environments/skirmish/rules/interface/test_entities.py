@@ -1,5 +1,8 @@
 """Rows of observations."""
 
+import dataclasses
+
+import jax
 import numpy as np
 
 from starleague.agent import types
@@ -37,3 +40,18 @@ def test_rows_are_own_slots_then_resources_without_gaps():
   expected = np.concatenate([state.kind[0] > 0, np.zeros(n, bool), np.ones(mini.R, bool)])
   np.testing.assert_array_equal(present, expected)
   np.testing.assert_array_equal(np.asarray(rows.row[0])[present], np.arange(5 + mini.R))
+
+
+def test_fewer_rows_show_the_first_ones(played):
+  """The last rows are of resources, those of the other half last."""
+  few = dataclasses.replace(RULES, max_entities=20)
+  dropped = 0
+  for state in played[1::2]:
+    all_rows, total = jax.vmap(lambda state: entities.entities(RULES, state))(state)
+    rows, count = jax.vmap(lambda state: entities.entities(few, state))(state)
+    np.testing.assert_array_equal(rows, all_rows[:, :, :20])
+    np.testing.assert_array_equal(count, np.minimum(total, 20))
+    dropped += int((np.asarray(total) > 20).sum())
+    present = jax.vmap(lambda state: entities.entity_rows(few, state))(state).present
+    np.testing.assert_array_equal(present.sum(axis=2), count)
+  assert dropped

@@ -16,7 +16,7 @@ def test_sizes_of_the_presets():
   assert tables.game_config("mini", agent_config.mini()) == tables.GAME_CONFIGS["mini"]
   small = tables.game_config("default", agent_config.small())
   assert small == tables.GAME_CONFIGS["default"]._replace(
-    max_entities=168, map_size=32, max_selected=12, location_size=32)
+    max_entities=96, map_size=32, max_selected=12, location_size=32)
 
 
 @pytest.mark.parametrize("name", ["mini", "default"])
@@ -59,7 +59,7 @@ def test_races_of_the_agent():
 
 @pytest.mark.parametrize("change, message", [
   ({"tier": "huge"}, "unknown tier 'huge': choose one of ['default', 'large', 'mini']"),
-  ({"max_entities": 59}, "tier mini: max_entities is 59, but a player may see 60"),
+  ({"max_entities": 35}, "tier mini: max_entities is 35, expected 36 to 2048"),
   ({"map_size": 33}, "tier mini: map_size is 33, expected a multiple of 32")])
 def test_sizes_that_do_not_fit_are_refused(change, message):
   with pytest.raises(ValueError) as error:

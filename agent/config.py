@@ -22,8 +22,8 @@ PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 # Fields that do not change the meaning of parameters: stored ones may be used with other values.
 RUN_FIELDS = frozenset({
-  "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "temperature", "delay_temperature",
-  "location_mask", "map_units"})
+  "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "temperature",
+  "delay_temperature", "location_mask", "map_units"})
 # Fields that observations and actions depend on, and so recorded games.
 GAME_FIELDS = frozenset({"name", "max_entities", "map_size", "location_size", "max_selected"})
 

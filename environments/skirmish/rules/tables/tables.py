@@ -184,7 +184,8 @@ def make_rules(tier: str, max_entities: int, map_size: int, location_size: int,
   if map_size % 32:
     raise ValueError(f"tier {tier}: map_size is {map_size}, expected a multiple of 32")
   for name, found, (least, most) in (
-      ("max_entities", max_entities, (least_entities(sizes), 2048)), ("map_size", map_size, (32, 512)),
+      ("max_entities", max_entities, (least_entities(sizes), 2048)),
+      ("map_size", map_size, (32, 512)),
       ("location_size", location_size, (1, 1024)), ("max_selected", max_selected, (1, 256))):
     if not least <= found <= most:  # four times the paper's sizes at most
       raise ValueError(f"tier {tier}: {name} is {found}, expected {least} to {most}")

@@ -24,39 +24,43 @@ PLANE_CLASSES = {"visibility": 4, "creep": 2, "player_relative": 5, "alerts": 2,
 NUM_CHANNELS = sum(PLANE_CLASSES.values()) + 1
 
 
+_CLASSES = tuple(PLANE_CLASSES.get(name, 1) for name in PLANES)
+_PLANE = np.repeat(np.arange(len(PLANES)), _CLASSES)  # of each channel
+_HEIGHT = PLANES.index("height_map")
+# The class that a channel stands for; the height has none.
+_CLASS = np.where(_PLANE == _HEIGHT, -1, np.concatenate([np.arange(n) for n in _CLASSES]))
+_GREATEST = np.where(np.arange(len(PLANES)) == _HEIGHT, 255, np.array(_CLASSES) - 1)
+_HEIGHT_CHANNEL = int(np.argmin(_CLASS))
+# Each combination of the planes' classes has a number, in which a plane's class counts _STRIDES.
+_STRIDES = np.cumprod([1, *_CLASSES[:-1]])
+# The channels of each combination, without the height: [640, NUM_CHANNELS] of 0 and 1.
+_COMBINATIONS = np.where(
+  _CLASS < 0, 0.0,
+  np.arange(np.prod(_CLASSES))[:, None] // _STRIDES[_PLANE] % np.take(_CLASSES, _PLANE) == _CLASS)
+
+
 def planes(layers: Array, dtype: DTypeLike) -> jax.Array:
-  """Converts map layers to channels: [8, H, W] in the order of PLANES -> [H, W, 20] of dtype."""
-  channels = []
-  for plane, name in zip(layers, PLANES, strict=True):
-    if name == "height_map":
-      channels.append((plane.astype(jnp.float32) / 255.0).astype(dtype)[..., None])
-    else:
-      classes = PLANE_CLASSES[name]
-      index = jnp.minimum(plane, classes - 1).astype(jnp.int32)
-      channels.append(jax.nn.one_hot(index, classes, dtype=dtype))
-  return jnp.concatenate(channels, axis=-1)
+  """Converts map layers to channels: [8, H, W] in the order of PLANES -> [20, H, W] of dtype."""
+  values = jnp.minimum(layers, _GREATEST[:, None, None].astype(layers.dtype))[_PLANE]
+  classes = _CLASS[:, None, None]
+  return jnp.where(classes < 0, values.astype(jnp.float32) / 255.0,
+                   values == classes.astype(np.float32)).astype(dtype)
 
 
 @jax.custom_vjp
 def project_planes(layers: jax.Array, weights: jax.Array, bias: jax.Array) -> jax.Array:
-  """Computes `planes(layers) @ weights + bias`: [8, H, W] integral floats -> [H, W, C].
+  """Computes the product of `planes(layers)` and weights: [8, H, W] integral floats -> [H, W, C].
 
-  The forward pass selects the weights of a cell's class, and stores no one-hots. The backward pass
-  is one matrix product. As XLA derives them, each takes three times as long on a CPU.
+  The forward pass looks up the sum for a cell's combination of classes, and stores no one-hots. The
+  backward pass is one matrix product. As XLA derives them, they take three times as long on a CPU.
   """
-  total, at = bias, 0
-  for plane, name in zip(layers, PLANES, strict=True):
-    if name == "height_map":
-      height = (plane.astype(jnp.float32) / 255.0).astype(weights.dtype)
-      total, at = total + height[..., None] * weights[at], at + 1
-    else:
-      classes = PLANE_CLASSES[name]
-      value = jnp.minimum(plane, classes - 1)[..., None]
-      chosen = weights[at]
-      for i in range(1, classes):
-        chosen = jnp.where(value == i, weights[at + i], chosen)
-      total, at = total + chosen, at + classes
-  return total
+  table = jnp.matmul(_COMBINATIONS.astype(weights.dtype), weights,
+                     precision=jax.lax.Precision.HIGHEST) + bias
+  classes = jnp.minimum(layers, _GREATEST[:, None, None].astype(layers.dtype)).astype(jnp.int32)
+  strides = np.where(np.arange(len(PLANES)) == _HEIGHT, 0, _STRIDES).astype(np.int32)
+  combination = (classes * strides[:, None, None]).sum(0)
+  height = (layers[_HEIGHT] / 255.0).astype(weights.dtype)
+  return table[combination] + height[..., None] * weights[_HEIGHT_CHANNEL]
 
 
 def _project_planes_forward(layers: jax.Array, weights: jax.Array,
@@ -66,9 +70,9 @@ def _project_planes_forward(layers: jax.Array, weights: jax.Array,
 
 def _project_planes_backward(layers: jax.Array,
                              gradient: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-  of_weights = jnp.einsum("hwp,hwc->pc", planes(layers, gradient.dtype), gradient)
+  of_weights = jnp.einsum("phw,hwc->pc", planes(layers, gradient.dtype), gradient)
   # A cell has one class of the last plane, so the gradients of its classes add up to the bias's.
-  of_bias = of_weights[-PLANE_CLASSES[PLANES[-1]]:].sum(0)
+  of_bias = of_weights[-_CLASSES[-1]:].sum(0)
   return jnp.zeros_like(layers), of_weights, of_bias
 
 
@@ -130,14 +134,6 @@ def drawn_by_runs(place: jax.Array, vectors: jax.Array, size: int, run: int) -> 
 def smallest_run(size: int, channels: int) -> int:
   """Returns the run, a power of two, with which both matrices have the fewest columns."""
   return min(size, 2 ** round(math.log2(size ** 2 / channels) / 2))
-
-
-_CLASSES = tuple(PLANE_CLASSES.get(name, 1) for name in PLANES)
-_PLANE = np.repeat(np.arange(len(PLANES)), _CLASSES)  # of each channel
-_HEIGHT = PLANES.index("height_map")
-# The class that a channel stands for; the height has none.
-_CLASS = np.where(_PLANE == _HEIGHT, -1, np.concatenate([np.arange(n) for n in _CLASSES]))
-_GREATEST = np.where(np.arange(len(PLANES)) == _HEIGHT, 255, np.array(_CLASSES) - 1)
 
 
 def squares(drawing: Drawing) -> jax.Array:
@@ -244,7 +240,9 @@ class MapProjection(hk.Module):
     size = minimap.shape[-1]
     # Floats, because JAX 0.10 rejects integer constants as arguments that have a gradient.
     shown = coordinates.shown(camera, size)
-    layers = jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)])
+    # The barrier: XLA would compute them again in each of several consumers.
+    layers = jax.lax.optimization_barrier(
+      jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)]))
     scale = types.POSITION_GRID // size
     columns, rows = (
       jnp.clip(entities[:, types.COLUMN[name]].astype(jnp.int32) // scale, 0, size - 1)

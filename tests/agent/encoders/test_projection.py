@@ -101,9 +101,9 @@ def test_planes_are_one_hots_and_a_height():
   layers[3, 0, 1] = 9  # out of range: the last class
   layers[7, 0, 1] = 1
   channels = np.asarray(projection.planes(jnp.asarray(layers), jnp.float32))
-  assert channels.shape == (2, 2, 20)
+  assert channels.shape == (20, 2, 2)
   np.testing.assert_allclose(
-    channels[0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 0, 1], rtol=1e-6)
+    channels[:, 0, 1], [0.2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 0, 1], rtol=1e-6)
 
 
 def test_number_of_map_channels_is_the_published_one():
@@ -118,7 +118,8 @@ def test_projecting_planes_equals_the_product_with_their_channels():
   bias = jnp.asarray(random.normal(size=3), jnp.float32)
   place = jnp.asarray(random.normal(size=(4, 4, 3)), jnp.float32)
   def product(weights, bias):
-    return projection.planes(jnp.asarray(minimap), jnp.float32) @ weights + bias
+    return jnp.einsum(
+      "phw,pc->hwc", projection.planes(jnp.asarray(minimap), jnp.float32), weights) + bias
   def projected(weights, bias):
     return projection.project_planes(jnp.asarray(minimap, jnp.float32), weights, bias)
   np.testing.assert_allclose(projected(weights, bias), product(weights, bias), atol=1e-5)

@@ -24,7 +24,7 @@ BUILD_ORDER_POOLINGS = ("flatten", "mean")
 RUN_FIELDS = frozenset({
   "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "temperature",
   "delay_temperature", "location_mask", "map_units"})
-# Fields that observations and actions depend on, and so recorded games.
+# Sizes of observations and actions, and so of recorded games.
 GAME_FIELDS = frozenset({"name", "max_entities", "map_size", "location_size", "max_selected"})
 
 
@@ -186,7 +186,7 @@ def preset(name: str) -> AgentConfig:
 
 
 def changed(config: AgentConfig, text: str) -> AgentConfig:
-  """Returns the config with other values of some fields, checked by `validate`.
+  """Returns the config with some fields changed, checked by `validate`.
 
   Args:
     config: a preset, for example.
@@ -213,7 +213,7 @@ def changed(config: AgentConfig, text: str) -> AgentConfig:
 
 
 def _parsed(part: str, text: str, like: Any) -> Any:
-  """Returns a field's value from its text; it has the type of the present value."""
+  """Parses a field's value; it has the type of `like`, the present value."""
   kind = type(like)
   try:
     if kind is bool:

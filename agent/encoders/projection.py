@@ -22,26 +22,28 @@ PLANES = (*types.MINIMAP_PLANES, "camera")
 PLANE_CLASSES = {"visibility": 4, "creep": 2, "player_relative": 5, "alerts": 2, "pathable": 2,
                  "buildable": 2, "camera": 2}
 NUM_CHANNELS = sum(PLANE_CLASSES.values()) + 1
-
-
-_CLASSES = tuple(PLANE_CLASSES.get(name, 1) for name in PLANES)
+_CLASSES = np.array([PLANE_CLASSES.get(name, 1) for name in PLANES])
 _PLANE = np.repeat(np.arange(len(PLANES)), _CLASSES)  # of each channel
 _HEIGHT = PLANES.index("height_map")
 # The class that a channel stands for; the height has none.
 _CLASS = np.where(_PLANE == _HEIGHT, -1, np.concatenate([np.arange(n) for n in _CLASSES]))
-_GREATEST = np.where(np.arange(len(PLANES)) == _HEIGHT, 255, np.array(_CLASSES) - 1)
 _HEIGHT_CHANNEL = int(np.argmin(_CLASS))
-# Each combination of the planes' classes has a number, in which a plane's class counts _STRIDES.
+_GREATEST = np.where(np.arange(len(PLANES)) == _HEIGHT, 255, _CLASSES - 1)[:, None, None]
+# A combination of the planes' classes has the number sum(class * stride). The height counts as one
+# class.
 _STRIDES = np.cumprod([1, *_CLASSES[:-1]])
-# The channels of each combination, without the height: [640, NUM_CHANNELS] of 0 and 1.
-_COMBINATIONS = np.where(
-  _CLASS < 0, 0.0,
-  np.arange(np.prod(_CLASSES))[:, None] // _STRIDES[_PLANE] % np.take(_CLASSES, _PLANE) == _CLASS)
+_COMBINATIONS = np.arange(np.prod(_CLASSES))[:, None] // _STRIDES % _CLASSES  # [640, 8]: classes
+_CHANNELS = (_COMBINATIONS[:, _PLANE] == _CLASS).astype(np.float32)  # [640, NUM_CHANNELS]
+
+
+def _clipped(layers: Array) -> jax.Array:
+  """Returns layers [8, H, W] with the last class in place of unknown ones."""
+  return jnp.minimum(layers, _GREATEST.astype(layers.dtype))
 
 
 def planes(layers: Array, dtype: DTypeLike) -> jax.Array:
   """Converts map layers to channels: [8, H, W] in the order of PLANES -> [20, H, W] of dtype."""
-  values = jnp.minimum(layers, _GREATEST[:, None, None].astype(layers.dtype))[_PLANE]
+  values = _clipped(layers)[_PLANE]
   classes = _CLASS[:, None, None]
   return jnp.where(classes < 0, values.astype(jnp.float32) / 255.0,
                    values == classes.astype(np.float32)).astype(dtype)
@@ -49,16 +51,15 @@ def planes(layers: Array, dtype: DTypeLike) -> jax.Array:
 
 @jax.custom_vjp
 def project_planes(layers: jax.Array, weights: jax.Array, bias: jax.Array) -> jax.Array:
-  """Computes the product of `planes(layers)` and weights: [8, H, W] integral floats -> [H, W, C].
+  """Projects `planes(layers)` by weights and bias: [8, H, W] integral floats -> [H, W, C].
 
   The forward pass looks up the sum for a cell's combination of classes, and stores no one-hots. The
-  backward pass is one matrix product. As XLA derives them, they take three times as long on a CPU.
+  backward pass is one matrix product. By autodiff both take three times as long on a CPU.
   """
-  table = jnp.matmul(_COMBINATIONS.astype(weights.dtype), weights,
+  table = jnp.matmul(_CHANNELS.astype(weights.dtype), weights,
                      precision=jax.lax.Precision.HIGHEST) + bias
-  classes = jnp.minimum(layers, _GREATEST[:, None, None].astype(layers.dtype)).astype(jnp.int32)
-  strides = np.where(np.arange(len(PLANES)) == _HEIGHT, 0, _STRIDES).astype(np.int32)
-  combination = (classes * strides[:, None, None]).sum(0)
+  classes = jnp.minimum(layers.astype(jnp.int32), (_CLASSES - 1)[:, None, None])
+  combination = (classes * _STRIDES[:, None, None]).sum(0)
   height = (layers[_HEIGHT] / 255.0).astype(weights.dtype)
   return table[combination] + height[..., None] * weights[_HEIGHT_CHANNEL]
 
@@ -170,7 +171,7 @@ def _square_planes(layers: jax.Array, side: int, dtype: DTypeLike) -> jax.Array:
   """[8, H, W] -> [side, side, 4 * NUM_CHANNELS]: `planes` of four cells; zeros in the frame."""
   size = layers.shape[-1]
   # Exact in bfloat16: whole numbers up to 255, each times a single 1.
-  layers = jnp.minimum(layers, _GREATEST[:, None, None]).astype(jnp.bfloat16)
+  layers = _clipped(layers).astype(jnp.bfloat16)
   layers = jnp.pad(layers, ((0, 0), (1, 1), (0, 0))).reshape(len(PLANES), side, 2, size)
   columns = np.eye(size + 2)[1:-1].reshape(size, side, 2)
   chosen = np.einsum("ai,bj,pc->abpijc", np.eye(2), np.eye(2), np.eye(len(PLANES))[:, _PLANE])
@@ -240,7 +241,7 @@ class MapProjection(hk.Module):
     size = minimap.shape[-1]
     # Floats, because JAX 0.10 rejects integer constants as arguments that have a gradient.
     shown = coordinates.shown(camera, size)
-    # The barrier: XLA would compute them again in each of several consumers.
+    # Without the barrier XLA recomputes the layers in each consumer.
     layers = jax.lax.optimization_barrier(
       jnp.concatenate([minimap.astype(jnp.float32), shown[None].astype(jnp.float32)]))
     scale = types.POSITION_GRID // size

@@ -37,7 +37,7 @@ def _from_imitation() -> ml_collections.ConfigDict:
   """Returns the config of a run that starts from imitation."""
   return ml_collections.ConfigDict({
     "preset": "mini",  # sizes of the agent: mini, small or full; see agent.config
-    "agent": "",  # other values of its fields, as core_size=192,entity_layers=2
+    "agent": "",  # changes of the preset, as core_size=192,entity_layers=2
     "seed": 0,  # of initial weights, demonstrations and games
     # Weights that training starts from, and its teacher: "imitation" of recorded games, "random",
     # or "pretrained", those that ship with the preset.

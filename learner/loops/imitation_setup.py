@@ -176,7 +176,7 @@ def read_games(path: pathlib.Path, options: ImitationOptions) -> games.GamesData
   """Reads the dataset of a run.
 
   Raises:
-    GamesError: the folder is no dataset of the run's preset, or is damaged.
+    GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
     UserError: the games are of another tier.
   """
   data = games.read(path, options.preset)
@@ -186,6 +186,9 @@ def read_games(path: pathlib.Path, options: ImitationOptions) -> games.GamesData
     raise UserError(
       f"{path} holds games of tier {data.tier!r}, expected {options.tier!r}: give "
       "another dataset, or set environment.tier.")
+  # One episode of each file: a preset whose sizes have changed is found before compilation.
+  for row in np.unique(data.episodes.part, return_index=True)[1]:
+    games.steps(data, int(row))
   return data
 
 

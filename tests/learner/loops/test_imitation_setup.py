@@ -112,6 +112,15 @@ def test_a_dataset_of_another_preset_or_tier_is_refused(folder, tmp_path):
     imitation_setup.read_games(tmp_path / "other", imitation_options())
 
 
+def test_games_of_a_preset_with_other_sizes_are_refused_at_once(folder, tmp_path):
+  before = dataclasses.replace(MINI, max_entities=65)
+  other = recorded_games.write(tmp_path / "before", before, [5, 7])
+  for path in (other, f"{folder},{other}"):
+    with pytest.raises(files.GamesError, match="column 'int16' of game .*: expected 6 steps of .* "
+                       "record again"):
+      imitation_setup.read_games(path, imitation_options())
+
+
 def test_runs_in_starcraft_ii_imitate_replays_and_games_of_skirmish(folder, tmp_path):
   with files.GamesWriter(tmp_path / "replays", MINI, "sc2", ["Home"], "a test"):
     pass

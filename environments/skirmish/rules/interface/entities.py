@@ -1,8 +1,8 @@
 """The rows of an observation: own slots, known slots of the opponent, and resources.
 
 The candidates for rows are a player's n own slots, its opponent's n slots and R resources, in this
-order, near resources first. Those that the player knows of take the rows from the top. An agent
-with fewer rows is not shown the last ones.
+order, resources of the own half first. Those that the player knows of take the rows from the top.
+Candidates past the last row, `max_entities`, are not observed.
 """
 
 from typing import NamedTuple

@@ -166,7 +166,7 @@ def make_terrain(tier: Tier) -> maps.Terrain | None:
 
 
 def least_entities(tier: Tier) -> int:
-  """The fewest rows of an observation: a player's own slots, and half of its opponent's."""
+  """The fewest rows of an observation: all own slots and half of the opponent's."""
   return tier.slots + tier.slots // 2
 
 

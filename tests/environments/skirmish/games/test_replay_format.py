@@ -37,7 +37,7 @@ def rewrite(path, changes=None, **arrays):
   ({"steps": 300, "hashes": ["0" * 64] * 3}, {}, r"step\[\d+\]: expected 0 to 299, found \d+$"),
   ({"steps": 562}, {}, "steps: expected 0 to 561, found 562$"),
   ({"steps": 10 ** 6}, {}, "steps: expected 0 to 561, found 1000000$"),
-  ({"max_entities": 10 ** 6}, {}, "max_entities is 1000000, expected 60 to 2048$"),
+  ({"max_entities": 10 ** 6}, {}, "max_entities is 1000000, expected 36 to 2048$"),
   ({"map_size": 32 * 10 ** 6}, {}, "sizes: tier mini: map_size is 32000000, expected 32 to 512$"),
   ({"map_size": 0}, {}, "sizes: tier mini: map_size is 0, expected 32 to 512$"),
   ({"location_size": 10 ** 6}, {}, "location_size is 1000000, expected 1 to 1024$"),

@@ -152,7 +152,7 @@ def test_arms_of_different_games_cannot_play_each_other(runs, key, value):
   runs, _ = runs
   config = runs[0].config.copy_and_resolve_references()
   config.environment[key] = value
-  with pytest.raises(settings.SettingsError, match="one preset, environment.tier, .races and"):
+  with pytest.raises(settings.SettingsError, match="one preset, agent, environment.tier, .ra"):
     games.MatchRunner(ablations.ABLATION, [runs[1], runs[0]._replace(config=config)])
 
 

@@ -48,8 +48,7 @@ class Counted:
                           np.ones(self.copies, bool))
 
   def step(self, actions):
-    if self.at is not None and self.seen[0].moment == self.at and not os.path.exists(self.mark):
-      pathlib.Path(self.mark).touch()
+    if self.seen[0].moment == self.at and self._is_first():
       if self.what == "die":
         os._exit(7)
       time.sleep(3600)
@@ -60,6 +59,14 @@ class Counted:
       Seen(seen.seed, seen.moment + 1, seen.episode + end, 0 if end else seen.step + 1)
       for seen, end in zip(self.seen, ended.tolist(), strict=True)]
     return self._timestep(rewards, ended, ended)
+
+  def _is_first(self):
+    """Whether no other worker has reached its moment; exact when two do at the same time."""
+    try:
+      pathlib.Path(self.mark).touch(exist_ok=False)
+    except FileExistsError:
+      return False
+    return True
 
   def _timestep(self, rewards, ended, first):
     return TimeStep(np.array(self.seen, np.int32), rewards, 1.0 - ended.astype(np.float32), first)

@@ -10,6 +10,9 @@ played, also while the student waits. The record of the next decision holds it a
 
 A student's own actions may be the labels instead: its games are then demonstrations for another
 agent (policy distillation, Rusu et al. 2016, from samples), and its teacher gives it an MMR only.
+The teacher may also take over at a time of the game and play it to its end. Such a game shows how
+to go on from where the student arrives (Chang et al. 2015, whose teacher too rolls out of a
+student's states).
 
 The program is that of `demonstrations`, whose opponent index it has: the number of the pairing.
 """
@@ -30,6 +33,7 @@ from starleague.data.games import waits as waiting
 from starleague.environments import base, chunks
 
 STUDENT = 0  # the player whose states are labelled
+NEVER = np.iinfo(np.int32).max  # a step after the end of each game
 
 
 class Plan(NamedTuple):
@@ -44,6 +48,7 @@ class Plan(NamedTuple):
   own: jax.Array  # [.., 2] bool: the next decision is the scripted player's own
   label_delay: jax.Array  # [.., 2] int32, loops: of the label before
   share: jax.Array  # float32: of the student's decisions that its teacher takes
+  takes_over: jax.Array  # int32: step from which its teacher takes all of them
   target: types.Statistics  # z that the student observes
 
 
@@ -77,24 +82,27 @@ def _initial_plan(games: int, max_selected: int) -> Plan:
   target = jax.tree.map(
     lambda x: jnp.zeros((games, *x.shape), x.dtype), types.statistics_spec())
   return Plan(*plan, resumes=nothing - 1, own=jnp.ones((games, 2), bool), label_delay=nothing,
-              share=jnp.ones((games,)), target=target)
+              share=jnp.ones((games,)), takes_over=jnp.full((games,), NEVER), target=target)
 
 
-def prepare(state: rollouts.RolloutState, share: float,
-            target: types.Statistics | None = None) -> rollouts.RolloutState:
+def prepare(state: rollouts.RolloutState, share: float, target: types.Statistics | None = None,
+            takes_over: int = NEVER) -> rollouts.RolloutState:
   """Returns the state of games that begin, with the share of the teachers' own decisions.
 
   Args:
     state: of `Rollouts.init`; may have leading axes.
     share: 1: teachers play alone; 0: the student does.
     target: z that the student observes, [games, ...]; None: zeros.
+    takes_over: environment step from which the teacher takes all decisions.
   """
   def put(new: types.Array, old: jax.Array) -> jax.Array:
     values = np.broadcast_to(np.asarray(new, old.dtype), old.shape)
     # Where and as the program has it, or its first call would compile again.
     return jax.device_put(values, old.sharding if old.committed else None)
 
-  plan = state.plan._replace(share=put(np.asarray(share), state.plan.share))
+  plan = state.plan._replace(
+    share=put(np.asarray(share), state.plan.share),
+    takes_over=put(np.asarray(takes_over), state.plan.takes_over))
   if target is not None:
     plan = plan._replace(target=jax.tree.map(put, target, plan.target))
   return state._replace(plan=plan)
@@ -106,7 +114,7 @@ def _look(setup: demonstrations.Setup, taught: bool, key: jax.Array, game: Any, 
 
   Args:
     setup: of the program.
-    taught: whether the student has a teacher, who looks at its decisions.
+    taught: whether a teacher looks at the student's decisions; else only at those it takes.
     key, game, plan, opponent, advanced: see `rollouts.Decider`.
   """
   turn_key, key = jax.random.split(key)
@@ -118,14 +126,15 @@ def _look(setup: demonstrations.Setup, taught: bool, key: jax.Array, game: Any, 
   turn = jax.random.bernoulli(turn_key, plan.share[:, None], due.shape)
   begins = (times.since < 0) & ~times.planned
   student = jnp.arange(2) == STUDENT
-  own = jnp.where(acted | begins, turn, plan.own) | ~student
+  over = (step >= plan.takes_over)[:, None]
+  own = jnp.where(acted | begins, turn, plan.own) | ~student | over
   new = due & ~times.planned
   # While the student waits, its teacher looks for the end of the label's delay.
   ahead = ~new & ~times.planned & (times.since >= 0) & (plan.resumes < 0) & student
   looks = (new & ~own) | ((new | ahead) & (times.now >= plan.looks_at))
   decided = new & looks
   if not taught:
-    looks &= ~student
+    looks &= ~student | own
   action = demonstrations.act(setup, key, game, plan.action, opponent, looks)
   return _planned(setup, plan._replace(step=step, own=own), times, action, decided, looks)
 
@@ -176,9 +185,9 @@ def _make_decide(policy: Policy, chunk: int) -> Callable[..., StudentOutput]:
         params, *jax.tree.map(lambda x: x[row], (keys, seen, core)))
       return output.action, output.state
 
-    # Games of teachers alone need no inference.
-    action, state = chunks.update_chosen(
-      infer, student & (plan.share < 1), (label, core), chunk)
+    # Teachers that play to the end need no inference.
+    alone = (plan.share >= 1) | (plan.step >= plan.takes_over)
+    action, state = chunks.update_chosen(infer, student & ~alone, (label, core), chunk)
     taken = rows.select(plan.own[here], label, action)
     delay = jnp.where(student, plan.label_delay[here].astype(label.delay.dtype), label.delay)
     zeros = Arguments(*[jnp.zeros(len(player))] * len(Arguments._fields))
@@ -205,8 +214,7 @@ def make_students(environment: base.Environment, policy: Policy,
     max_selected: K, units that an action selects.
     loops_per_step: game loops of an environment step.
     pack_step: applied on the device to the steps [inference_batch, ...] of an iteration.
-    taught: whether labels are the teacher's; else they are the actions that the student takes, and
-      `prepare` gives the teacher no share.
+    taught: whether labels are the teacher's; else they are the actions taken.
 
   Returns:
     Rollouts whose `params` are the student's. A state of `init` goes through `prepare`. Records

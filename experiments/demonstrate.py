@@ -12,8 +12,8 @@ decisions are recorded. Started again, the command continues until the dataset h
 `starleague.data.games` reads the result: see docs/datasets.md. The display of --run_dir shows it.
 
 With --student, the imitator of a run plays the first side of each game. A player of --players, its
-teacher, labels its states. With --labels=student the run's trained agent plays, and its own actions
-are recorded. See docs/imitation.md.
+teacher, labels its states. With --labels=student the run's trained agent plays, and the actions
+taken are recorded; with --teacher_from also a teacher's, who plays on. See docs/imitation.md.
 """
 
 import pathlib
@@ -43,9 +43,10 @@ _STUDENT_Z = flags.DEFINE_boolean(
 _LABELS = flags.DEFINE_enum(
   "labels", "teacher", ["teacher", "student"],
   "Whose actions are recorded at the student's states. `student`: its own, as in evaluation.")
+_TEACHER_FROM = flags.DEFINE_float(
+  "teacher_from", None, "Second of the game from which its teacher plays it.", lower_bound=0.0)
 _SHARE = flags.DEFINE_float(
-  "teacher_share", None, "Share of the student's decisions that its teacher takes. Default: 0.",
-  lower_bound=0.0, upper_bound=1.0)
+  "teacher_share", None, "Share of the student's decisions that its teacher takes.", 0.0, 1.0)
 
 Record = Callable[[int, Callable[[files.Description], None]], files.Description]
 
@@ -57,17 +58,16 @@ def make_record(path: pathlib.Path) -> Record:
     UserError: the players cannot play, or teach the student.
   """
   options = students.Options(
-    _STUDENT.value, _SHARE.value, _STUDENT_Z.value, _LABELS.value == "teacher")
+    _STUDENT.value, _SHARE.value, _STUDENT_Z.value, _LABELS.value == "teacher",
+    _TEACHER_FROM.value)
   students.check_options(options)
-  source, preset = options.source, run_flags.PRESET.value
-  if preset is None and source not in (None, settings.PRETRAINED):
-    preset = settings.load(pathlib.Path(source)).preset
   players = demonstrations.Demonstrators(
-    preset or "mini", tuple(_PLAYERS.value), run_flags.SEED.value,
+    run_flags.PRESET.value or students.preset_of(options), tuple(_PLAYERS.value),
+    run_flags.SEED.value,
     opponents=tuple(run_flags.OPPONENTS.value or ()),
     races=demonstrations.race_indices(run_flags.RACES.value))
   demonstrations.check(players)
-  if source is None:
+  if options.source is None:
     return lambda games, report: demonstrations.record(path, players, games, report)
   student = students.choose(options, players)
   return lambda games, report: students.record(path, players, student, games, report)

@@ -34,14 +34,15 @@ def policy_of(delay: int):
 
 
 @functools.cache
-def played(share: float, delay: int = 0, taught: bool = True):
+def played(share: float, delay: int = 0, taught: bool = True,
+           takes_over: int = students.NEVER):
   """Both players' records by (game, player), and the pairing of each game."""
   program = students.make_students(
     environment(), policy_of(delay), PLAYERS, PAIRS, CONFIG, often_waiting, 2, STEP_LOOPS,
     taught=taught)
   state = program.init(jax.random.key(0), np.arange(6) % 4, CONDITIONS)
   pairing = np.asarray(state.opponent)
-  state, parts = students.prepare(state, share), []
+  state, parts = students.prepare(state, share, takes_over=takes_over), []
   for _ in range(12):
     state, records, _ = program.run(jnp.ones(()), state, np.ones(4) / 4, CONDITIONS)
     parts.append(jax.tree.map(np.asarray, records))
@@ -113,6 +114,31 @@ def test_an_untaught_students_own_actions_are_recorded():
       assert own.step.action.function[i] == output.action.function
       assert own.step.action.delay[i] == 24
       state = output.state
+
+
+@pytest.mark.parametrize("delay", [24, 40])
+def test_a_teacher_plays_on_from_a_step(delay):
+  """The records are the student's own actions until then, and the teacher's own game after it."""
+  takes_over = 30
+  records, pairing = played(0.0, delay, False, takes_over)
+  before = played(0.0, delay, False)[0]
+  begins = -(-takes_over * STEP_LOOPS // delay) * delay  # a decision of the student's would be due
+  played_on = 0
+  for game in range(6):
+    index, own = PAIRS[pairing[game]][0], records[game, students.STUDENT]
+    loops, function = own.step.observation.game_loop, own.step.action.function
+    first = begins // delay
+    for now, then in zip(jax.tree.leaves(own.step),
+                         jax.tree.leaves(before[game, students.STUDENT].step), strict=True):
+      np.testing.assert_array_equal(now[:first], then[:first])
+    # The teacher's game goes on from the student's last decision.
+    every = np.array([begins - delay, *range(begins, LENGTH + 1, LOOK)])
+    functions = np.array([1, *(7 * acts(loop, index, 0) for loop in every[1:-1])])
+    kept = waits.kept(functions, every)[1:]
+    np.testing.assert_array_equal(loops[first:], every[kept])
+    np.testing.assert_array_equal(function[first:-1], functions[kept[:-1]])
+    played_on += (function[first:-1] == 7).sum()
+  assert played_on > 6
 
 
 def test_the_share_of_the_teachers_own_decisions():

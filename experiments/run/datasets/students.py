@@ -5,6 +5,7 @@ game is its plan's. Then the student plays it and observes this z. Without z, it
 """
 
 import functools
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -46,7 +47,8 @@ class Student(NamedTuple):
   config: AgentConfig
   share: float  # of its decisions that its teacher takes, 0 to 1
   z: bool = True  # whether it observes z of the teacher's plan
-  taught: bool = True  # whether its teacher labels its states; else its own actions do
+  taught: bool = True  # whether its teacher labels its states; else the actions taken do
+  takes_over: int = students.NEVER  # environment step from which its teacher plays
 
 
 class Options(NamedTuple):
@@ -56,6 +58,15 @@ class Options(NamedTuple):
   share: float | None  # of its decisions that its teacher takes; None: not given
   z: bool
   taught: bool
+  teacher_from: float | None  # seconds of the game from which its teacher plays; None: never
+
+  @property
+  def takes_over(self) -> int:
+    """The environment step from which its teacher plays."""
+    if self.teacher_from is None:
+      return students.NEVER
+    loops = self.teacher_from * types.GAME_LOOPS_PER_SECOND
+    return math.ceil(loops / constants.LOOPS_PER_STEP)
 
 
 def check_options(options: Options) -> None:
@@ -67,18 +78,29 @@ def check_options(options: Options) -> None:
       raise UserError("--nostudent_z: expected --student, who observes z")
     if not options.taught:
       raise UserError("--labels=student: expected --student, whose actions are recorded")
+    if options.teacher_from is not None:
+      raise UserError("--teacher_from: expected --student, whose game the teacher takes over")
   elif not options.taught and options.share is not None:
     raise UserError(f"--labels=student: expected no --teacher_share, found {options.share}: there "
                     "is no teacher")
+
+
+def preset_of(options: Options) -> str:
+  """Returns the preset of a student that is a run's, else that of the smallest game."""
+  if options.source in (None, settings.PRETRAINED):
+    return "mini"
+  return settings.load(pathlib.Path(options.source)).preset
 
 
 def choose(options: Options, demonstrators: Demonstrators) -> Student:
   """Returns the student of a command line; see `check`, `load` and `load_untaught`."""
   check(demonstrators)
   assert options.source is not None
-  if not options.taught:
-    return load_untaught(options.source, demonstrators)
-  return load(options.source, demonstrators, options.share or 0.0, options.z)
+  if options.taught:
+    student = load(options.source, demonstrators, options.share or 0.0, options.z)
+  else:
+    student = load_untaught(options.source, demonstrators)
+  return student._replace(takes_over=options.takes_over)
 
 
 def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True) -> Student:
@@ -235,8 +257,8 @@ def play(demonstrators: Demonstrators, student: Student,
   if student.z:
     z = teachers_z(batch, student.params)
     batch = _begin(demonstrators, student, stream)
-  return z, _play(batch._replace(state=students.prepare(batch.state, student.share, z)),
-                  student.params)
+  state = students.prepare(batch.state, student.share, z, student.takes_over)
+  return z, _play(batch._replace(state=state), student.params)
 
 
 def make_episodes(demonstrators: Demonstrators, found: episodes.FinishedGame, number: int,
@@ -279,6 +301,15 @@ def _record_batch(writer: files.GamesWriter, demonstrators: Demonstrators, stude
         writer.add(make_episodes(demonstrators, found, number, one.results, own))
 
 
+def _kind(student: Student) -> str:
+  """Returns what a student's games are; `{}` stands for the names of the teachers."""
+  if student.taught:
+    return "labels of {} for a student"
+  if student.takes_over == students.NEVER:
+    return "own actions of a student, MMR of {}"
+  return "games of a student continued by {}"
+
+
 def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Student, games: int,
            report: Callable[[files.Description], None] = lambda written: None,
            ) -> files.Description:
@@ -300,8 +331,7 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Stude
   """
   check(demonstrators)
   sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  kind = "labels of {} for a student" if student.taught else "own actions of a student, MMR of {}"
-  origin = (kind.format(", ".join(demonstrators.names)) +
+  origin = (_kind(student).format(", ".join(demonstrators.names)) +
             f"{demonstrators.chosen}, seed {demonstrators.seed}")
   with files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier), origin) as writer:

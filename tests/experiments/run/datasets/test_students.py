@@ -18,6 +18,7 @@ from tests.data.unpacking import unpack
 from tests.experiments.launch import refusal
 
 TEACHERS = demonstrations.Demonstrators("mini", ("demo_5000", "demo_7000"), 3)
+PLAYERS = TEACHERS._replace(names=("demo_7000",), opponents=("rusher", "passive"))
 MMR = {"demo_5000": 5000, "demo_7000": 7000}
 
 
@@ -94,10 +95,9 @@ def test_a_dataset_is_continued_by_another_student(folder, run_dir):
 @pytest.mark.slow
 def test_the_included_weights_play_without_z_against_chosen_opponents(tmp_path, monkeypatch):
   monkeypatch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
-  teachers = TEACHERS._replace(names=("demo_7000",), opponents=("rusher", "passive"))
-  student = students.load("pretrained", teachers, 0.0, z=False)
+  student = students.load("pretrained", PLAYERS, 0.0, z=False)
   path = tmp_path / "labels"
-  students.record(path, teachers, student, 8)
+  students.record(path, PLAYERS, student, 8)
   found = games.read(path)
   episodes = found.episodes
   assert set(episodes.name[::2]) == {students.NAME} and set(episodes.mmr[::2]) == {7000}
@@ -113,12 +113,11 @@ def own_games(tmp_path_factory):
   with pytest.MonkeyPatch.context() as patch:
     patch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
     path = tmp_path_factory.mktemp("data") / "own"
-    players = TEACHERS._replace(names=("demo_7000",), opponents=("rusher", "passive"))
-    student = students.load_untaught("pretrained", players)
+    student = students.load_untaught("pretrained", PLAYERS)
     assert student.config.temperature == pytest.approx(0.75 * agent_config.mini().temperature)
-    students.record(path, players, student, 16)
+    students.record(path, PLAYERS, student, 16)
     with pytest.raises(files.GamesError, match="another origin: expected 'own actions of a "):
-      students.record(path, players._replace(seed=4), student, 20)
+      students.record(path, PLAYERS._replace(seed=4), student, 20)
     yield path
 
 
@@ -142,6 +141,27 @@ def test_an_agents_own_actions_and_executed_z_are_recorded(own_games):
       observation.statistics.build_order, np.repeat(order[None], decisions + 1, 0))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds, wins", [(0.0, True), (None, False)])
+def test_a_teacher_wins_the_games_that_it_takes_over(tmp_path, monkeypatch, seconds, wins):
+  monkeypatch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
+  options = students.Options("pretrained", None, z=True, taught=False, teacher_from=seconds)
+  student = students.choose(options, PLAYERS)
+  beginner = agent.make_policy(student.config).init(jax.random.key(0))
+  students.record(tmp_path / "games", PLAYERS, student._replace(params=beginner), 8)
+  episodes = games.read(tmp_path / "games").episodes
+  against = np.array(episodes.name[1::2])
+  assert set(episodes.name[::2]) == {students.NAME} and set(against) == {"rusher", "passive"}
+  won = episodes.result[::2][against == "passive"] > 0
+  assert won.all() if wins else not won.any()
+
+
+def test_a_teacher_takes_over_at_the_step_of_a_time():
+  options = students.Options("pretrained", None, z=True, taught=False, teacher_from=60.0)
+  assert options.takes_over == 168  # 1,344 loops
+  assert options._replace(teacher_from=0.1).takes_over == 1  # not before its time
+
+
 @pytest.mark.parametrize("words, message", [
   (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
   (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),
@@ -163,6 +183,8 @@ def test_a_run_without_an_imitator_is_one_line(tmp_path):
 @pytest.mark.parametrize("words, message", [
   (("--teacher_share", "0.5"), "--teacher_share: expected --student, whose decisions are shared"),
   (("--labels", "student"), "--labels=student: expected --student, whose actions are recorded"),
+  (("--teacher_from", "60"),
+   "--teacher_from: expected --student, whose game the teacher takes over"),
   (("--labels", "student", "--student", "pretrained", "--teacher_share", "0.5"),
    "--labels=student: expected no --teacher_share, found 0.5: there is no teacher"),
 ])

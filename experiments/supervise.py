@@ -15,10 +15,7 @@ from absl import flags
 
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
-from starleague.experiments.run.games import registry
-from starleague.experiments.run.parts import learner_options, saved_agents
 from starleague.experiments.run.processes import process_runner, supervision
-from starleague.learner.loops import imitation_setup
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
 flags.adopt_module_key_flags(config_flags)
@@ -31,12 +28,7 @@ def main() -> None:
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
-    options = learner_options.imitation_options(config)
-    # These check the dataset and the phases.
-    imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
-    if config.demonstrations.imitator:
-      saved_agents.load_imitator(
-        registry.make_parts(config), config.preset, config.demonstrations.imitator)
+    supervision.check_imitation(config, dataset)
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir)
       supervision.supervise(config, run_dir, dataset)

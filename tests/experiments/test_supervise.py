@@ -8,7 +8,7 @@ import pytest
 
 from starleague.common import results, run_files
 from starleague.data import checkpoints
-from starleague.experiments import supervise
+from starleague.experiments import league, supervise, train
 from tests.experiments import imitated_games
 from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for
@@ -74,4 +74,17 @@ def test_a_wrong_command_line_is_one_line_and_writes_nothing(
   monkeypatch.chdir(tmp_path)
   words = [str(dataset) if word == "DATA" else word for word in words]
   assert message in refusal(supervise, *words)
+  assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("module", [train, league])
+@pytest.mark.parametrize("words, message", [
+  (["--config.demonstrations.dataset=nowhere"], "error: nowhere is not a dataset of games"),
+  (["--config.demonstrations.dataset=DATA", "--config.demonstrations.imitator=elsewhere"],
+   "elsewhere"),
+])
+def test_a_run_that_cannot_imitate_starts_no_process(
+    dataset, tmp_path, monkeypatch, module, words, message):
+  monkeypatch.chdir(tmp_path)
+  assert message in refusal(module, *(word.replace("DATA", str(dataset)) for word in words))
   assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:
     watch = supervision.Watch(run_dir, origin, shown)
-    if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
+    if supervision.imitates(config, run_dir):
       supervision.imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     supervision.run_processes(graph.league(config, run_dir, origin), watch, place)

@@ -9,10 +9,13 @@ import ml_collections
 
 from starleague.common import disk, files, progress, results, run_files
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import learner_options, saved_agents
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
 from starleague.learner import wandb_run
+from starleague.learner.loops import imitation_setup
 from starleague.viewers.report import page as report_page
 
 LOCK = ".running"  # in a run's directory, held by the program that supervises the run
@@ -91,6 +94,26 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
       f"with the settings in {run_dir / run_files.CONFIG}, or choose another --run.")
   settings.save(config, run_dir)
+
+
+def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
+  """Returns whether a run of reinforcement has yet to imitate."""
+  return config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists()
+
+
+def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
+  """Checks what a run imitates, before any process starts.
+
+  Raises:
+    GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
+    UserError: the games are of another tier, none are left to learn, or the phases have no end.
+      The run from whose imitator this one starts has none, or one of another preset.
+  """
+  options = learner_options.imitation_options(config)
+  imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
+  if config.demonstrations.imitator:
+    saved_agents.load_imitator(
+      registry.make_parts(config), config.preset, config.demonstrations.imitator)
 
 
 class Watch:
@@ -220,7 +243,7 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path, evaluate: bo
   with _reported(run_dir), display.Display() as shown:
     watch = Watch(run_dir, origin, shown)
     # The learner copies the imitator's weights to INITIAL when it starts.
-    if config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists():
+    if imitates(config, run_dir):
       imitate(config, run_dir, origin, watch, place)
     progress.write(run_dir, progress.Progress(progress.TRAINING, detail="starting processes"))
     run_processes(graph.training(config, run_dir, origin), watch, place)

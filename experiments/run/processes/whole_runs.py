@@ -33,12 +33,16 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     MissingPackageError: Reverb or pyarrow is not installed.
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league; another
       program runs it.
+    GamesError, UserError: the config's dataset cannot be imitated on this machine.
   """
   ended = False
   packages.require("reverb", "pyarrow")  # the processes would fail one after the other, and late
   try:
     if league:
       league_run.check(config)
+    dataset = config.demonstrations.dataset
+    if dataset and place is None and supervision.imitates(config, run_dir):
+      supervision.check_imitation(config, pathlib.Path(dataset))
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir, league=league)
       if league:

@@ -101,6 +101,9 @@ def _demonstrations() -> dict:
     # Run whose imitator's weights imitation starts from; "pretrained": those that ship with the
     # preset; empty: random weights.
     "imitator": "",
+    # Which weights of that run: "imitation", "initial" (reinforcement learning started from them)
+    # or "trained".
+    "agent": "imitation",
     # Both players of each recorded game are among these.
     "players": "demo_2000,demo_6000,demo_7000",
     "games": 800,  # recorded games

@@ -16,6 +16,7 @@ from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import objectives, resources
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
+from starleague.experiments.run.config.flags import AGENTS
 from starleague.experiments.run.config.ranges import RANGES, Range
 from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
@@ -240,11 +241,12 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
   if config.league.matchmaking not in matchmaking.SCHEMES:
     raise SettingsError(f"config key 'league.matchmaking' must be one of "
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
-  for key, value, known in (("method", config.offline.method, OFFLINE_METHODS),
-                            ("ratios", config.offline.ratios, RATIOS)):
+  for key, value, known in (("offline.method", config.offline.method, OFFLINE_METHODS),
+                            ("offline.ratios", config.offline.ratios, RATIOS),
+                            ("demonstrations.agent", config.demonstrations.agent, AGENTS)):
     if value not in known:
-      raise SettingsError(f"config key 'offline.{key}' must be one of {', '.join(known)}, found "
-                          f"{value!r}.")
+      raise SettingsError(
+        f"config key {key!r} must be one of {', '.join(known)}, found {value!r}.")
   check_known("actor.pseudo_rewards", split(config.actor.pseudo_rewards), types.PSEUDO_REWARDS)
 
 

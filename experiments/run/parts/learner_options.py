@@ -42,9 +42,8 @@ def learning_agent(parts: Parts, config: ml_collections.ConfigDict,
 def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAgent:
   """Returns the agent of imitation; it starts from random weights, or from another imitator's."""
   def initial_params() -> Any:
-    source = config.demonstrations.imitator
-    if source:
-      return saved_agents.load_imitator(parts, config.preset, source)
+    if config.demonstrations.imitator:
+      return saved_agents.load_imitator(parts, config)
     return saved_agents.initial_params(parts, config)
 
   return LearningAgent(parts.config, parts.policy, initial_params)

@@ -91,21 +91,22 @@ def load(parts: Parts, run_dir: pathlib.Path, agent: str) -> tuple[Any, int]:
   return checkpoints.load_params(found.path, parts.config), found.update
 
 
-def load_imitator(parts: Parts, preset: str, source: str) -> Any:
-  """Returns the weights of a run's imitator, or the included ones of a preset.
+def load_imitator(parts: Parts, config: ml_collections.ConfigDict) -> Any:
+  """Returns the weights that imitation starts from: another run's, or the included ones.
 
   Args:
     parts: of the run that they are for.
-    preset: of that run.
-    source: the directory of the imitator's run, or PRETRAINED.
+    config: of that run. `demonstrations.imitator` is the directory of the other or PRETRAINED,
+      `demonstrations.agent` the agent of the other.
 
   Raises:
     UserError: there are no such weights.
     CheckpointDamagedError, CheckpointMismatchError: they cannot be used.
   """
+  source = config.demonstrations.imitator
   if source == settings.PRETRAINED:
-    return pretrained.load_pretrained(preset).params
-  return load(parts, pathlib.Path(source), IMITATOR)[0]
+    return pretrained.load_pretrained(config.preset).params
+  return load(parts, pathlib.Path(source), config.demonstrations.agent)[0]
 
 
 def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:

@@ -112,8 +112,7 @@ def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) ->
   options = learner_options.imitation_options(config)
   imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
   if config.demonstrations.imitator:
-    saved_agents.load_imitator(
-      registry.make_parts(config), config.preset, config.demonstrations.imitator)
+    saved_agents.load_imitator(registry.make_parts(config), config)
 
 
 class Watch:

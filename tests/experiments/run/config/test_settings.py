@@ -49,6 +49,8 @@ def test_a_run_may_change_its_agent():
   ({"agent": "core_size=96", "init": "pretrained"}, "'agent' must be '' if 'init' is 'pretrained'"),
   ({"agent": "core_size=96", "demonstrations": {"imitator": "pretrained"}},
    "'agent' must be '' if 'demonstrations.imitator' is 'pretrained'"),
+  ({"demonstrations": {"agent": "best"}},
+   "'demonstrations.agent' must be one of imitation, initial, trained, found 'best'"),
   ({"preset": "huge"}, "'preset'.*'huge'.*full.*mini"),
   ({"environment": {"name": "chess"}}, "'environment.name' must be one of skirmish, sc2"),
   ({"environment": {"tier": "huge"}}, "'environment.tier': unknown tier 'huge'"),

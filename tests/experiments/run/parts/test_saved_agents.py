@@ -46,14 +46,18 @@ def test_the_trained_agent_of_a_run(parts, tmp_path):
 
 
 def test_an_imitator_is_that_of_a_run_or_the_included_weights(parts, tmp_path):
+  def loaded(source, **values):
+    return saved_agents.load_imitator(parts, settings.complete(
+      {"demonstrations": {"imitator": str(source), **values}}))
+
   save(tmp_path / run_files.IMITATED, 3, 5.0)
-  own = saved_agents.load_imitator(parts, "mini", str(tmp_path))
-  assert own["m"]["w"].tolist() == [5.0, 5.0]
-  included, expected = (params for params in (
-    saved_agents.load_imitator(parts, "mini", "pretrained"), agent.load_pretrained("mini").params))
-  jax.tree.map(np.testing.assert_array_equal, included, expected)
+  save(tmp_path / run_files.CHECKPOINTS, 3, 6.0)
+  assert loaded(tmp_path)["m"]["w"].tolist() == [5.0, 5.0]
+  assert loaded(tmp_path, agent="trained")["m"]["w"].tolist() == [6.0, 6.0]
+  jax.tree.map(np.testing.assert_array_equal, loaded("pretrained"),
+               agent.load_pretrained("mini").params)
   with pytest.raises(UserError, match="nowhere has no weights 'imitation'"):
-    saved_agents.load_imitator(parts, "mini", str(tmp_path / "nowhere"))
+    loaded(tmp_path / "nowhere")
 
 
 def test_an_imitator_is_copied_once_and_whole(tmp_path):

@@ -10,9 +10,9 @@ played, also while the student waits. The record of the next decision holds it a
 
 A student's own actions may be the labels instead: its games are then demonstrations for another
 agent (policy distillation, Rusu et al. 2016, from samples), and its teacher gives it an MMR only.
-The teacher may also take over at a time of the game and play it to its end. Such a game shows how
-to go on from where the student arrives (Chang et al. 2015, whose teacher too rolls out of a
-student's states).
+The teacher may also take over at a given step and play to the end. The record then shows how to
+continue from the student's states (roll-in by the student, roll-out by the teacher; Chang et al.
+2015).
 
 The program is that of `demonstrations`, whose opponent index it has: the number of the pairing.
 """
@@ -114,7 +114,7 @@ def _look(setup: demonstrations.Setup, taught: bool, key: jax.Array, game: Any, 
 
   Args:
     setup: of the program.
-    taught: whether a teacher looks at the student's decisions; else only at those it takes.
+    taught: whether the teacher labels the student's own decisions.
     key, game, plan, opponent, advanced: see `rollouts.Decider`.
   """
   turn_key, key = jax.random.split(key)
@@ -130,11 +130,11 @@ def _look(setup: demonstrations.Setup, taught: bool, key: jax.Array, game: Any, 
   own = jnp.where(acted | begins, turn, plan.own) | ~student | over
   new = due & ~times.planned
   # While the student waits, its teacher looks for the end of the label's delay.
-  ahead = ~new & ~times.planned & (times.since >= 0) & (plan.resumes < 0) & student
+  ahead = taught & ~new & ~times.planned & (times.since >= 0) & (plan.resumes < 0) & student
   looks = (new & ~own) | ((new | ahead) & (times.now >= plan.looks_at))
   decided = new & looks
   if not taught:
-    looks &= ~student | own
+    looks &= own  # the student's own decisions need no label
   action = demonstrations.act(setup, key, game, plan.action, opponent, looks)
   return _planned(setup, plan._replace(step=step, own=own), times, action, decided, looks)
 

@@ -13,6 +13,9 @@ REPLAYS = "replays"  # of a league: games that evaluators kept
 IMITATION = "imitation"  # checkpoints of imitation
 IMITATED = "imitation_best"  # the imitator of lowest held-out loss, a directory of one snapshot
 LIBRARY = "z.npz"  # z of the imitated winners
+# The agents of a run, as command lines and configs name them: its imitator, the weights from which
+# reinforcement learning started, and its newest ones.
+AGENTS = ("imitation", "initial", "trained")
 
 
 def learner_dir(run_dir: pathlib.Path, player: str) -> pathlib.Path:

@@ -13,7 +13,7 @@ decisions are recorded. Started again, the command continues until the dataset h
 
 With --student, the imitator of a run plays the first side of each game. A player of --players, its
 teacher, labels its states. With --labels=student the run's trained agent plays, and the actions
-taken are recorded; with --teacher_from also a teacher's, who plays on. See docs/imitation.md.
+taken are recorded. With --teacher_from its teacher takes over. See docs/imitation.md.
 """
 
 import pathlib
@@ -44,7 +44,7 @@ _LABELS = flags.DEFINE_enum(
   "labels", "teacher", ["teacher", "student"],
   "Whose actions are recorded at the student's states. `student`: its own, as in evaluation.")
 _TEACHER_FROM = flags.DEFINE_float(
-  "teacher_from", None, "Second of the game from which its teacher plays it.", lower_bound=0.0)
+  "teacher_from", None, "Seconds of game time after which its teacher takes over.", lower_bound=0.0)
 _SHARE = flags.DEFINE_float(
   "teacher_share", None, "Share of the student's decisions that its teacher takes.", 0.0, 1.0)
 

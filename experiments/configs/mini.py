@@ -98,11 +98,10 @@ def _demonstrations() -> dict:
     # Folder of recorded games to imitate, or several, separated by commas; empty: the run records
     # its own.
     "dataset": "",
-    # Run whose imitator's weights imitation starts from; "pretrained": those that ship with the
-    # preset; empty: random weights.
+    # Run whose weights imitation starts from; "pretrained": those that ship with the preset; empty:
+    # random weights.
     "imitator": "",
-    # Which weights of that run: "imitation", "initial" (reinforcement learning started from them)
-    # or "trained".
+    # The agent of that run: "imitation", "initial" or "trained", as for `evaluate --agents`.
     "agent": "imitation",
     # Both players of each recorded game are among these.
     "players": "demo_2000,demo_6000,demo_7000",

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from absl import flags
 
+from starleague.common import run_files
 from starleague.common.errors import UserError
 
 MAX_SEED = 2**31 - 1
-IMITATOR, INITIAL, TRAINED = AGENTS = ("imitation", "initial", "trained")  # weights of a run
+IMITATOR, INITIAL, TRAINED = AGENTS = run_files.AGENTS
 T = TypeVar("T")
 
 

@@ -16,7 +16,6 @@ from starleague.common.errors import UserError
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import objectives, resources
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
-from starleague.experiments.run.config.flags import AGENTS
 from starleague.experiments.run.config.ranges import RANGES, Range
 from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
@@ -243,7 +242,8 @@ def _check_choices(config: ml_collections.ConfigDict) -> None:
                         f"{', '.join(matchmaking.SCHEMES)}, found {config.league.matchmaking!r}.")
   for key, value, known in (("offline.method", config.offline.method, OFFLINE_METHODS),
                             ("offline.ratios", config.offline.ratios, RATIOS),
-                            ("demonstrations.agent", config.demonstrations.agent, AGENTS)):
+                            ("demonstrations.agent", config.demonstrations.agent,
+                             run_files.AGENTS)):
     if value not in known:
       raise SettingsError(
         f"config key {key!r} must be one of {', '.join(known)}, found {value!r}.")

@@ -40,7 +40,7 @@ def learning_agent(parts: Parts, config: ml_collections.ConfigDict,
 
 
 def imitating_agent(parts: Parts, config: ml_collections.ConfigDict) -> LearningAgent:
-  """Returns the agent of imitation; it starts from random weights, or from another imitator's."""
+  """Returns the agent of imitation; it starts from random weights, or from those of another run."""
   def initial_params() -> Any:
     if config.demonstrations.imitator:
       return saved_agents.load_imitator(parts, config)

@@ -97,17 +97,18 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
 
 
 def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
-  """Returns whether a run of reinforcement has yet to imitate."""
+  """Returns whether imitation is still to precede reinforcement learning."""
   return config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists()
 
 
 def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
-  """Checks what a run imitates, before any process starts.
+  """Checks the dataset, the phases and the initial weights of imitation.
 
   Raises:
     GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
-    UserError: the games are of another tier, none are left to learn, or the phases have no end.
-      The run from whose imitator this one starts has none, or one of another preset.
+    UserError: the games are of another tier, a phase has no games, or the initial weights are
+      missing.
+    CheckpointDamagedError, CheckpointMismatchError: the initial weights cannot be used.
   """
   options = learner_options.imitation_options(config)
   imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))

@@ -33,7 +33,7 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     MissingPackageError: Reverb or pyarrow is not installed.
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league; another
       program runs it.
-    GamesError, UserError: the config's dataset cannot be imitated on this machine.
+    GamesError, UserError: see `supervision.check_imitation`.
   """
   ended = False
   packages.require("reverb", "pyarrow")  # the processes would fail one after the other, and late

@@ -61,7 +61,7 @@ class Counted:
     return self._timestep(rewards, ended, ended)
 
   def _is_first(self):
-    """Whether no other worker has reached its moment; exact when two do at the same time."""
+    """Whether this worker creates the mark; of two at the same time only one does."""
     try:
       pathlib.Path(self.mark).touch(exist_ok=False)
     except FileExistsError:

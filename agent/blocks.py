@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from starleague.agent import attention, linear
+from starleague.agent import attention, linear, mlp
+from starleague.agent.elementwise import layer_norm, relu
+from starleague.agent.kernels import Sublayer
 from starleague.agent.types import Array
 
 
@@ -45,18 +47,6 @@ def recompute(block: Callable, remat: str) -> Callable:
   return hk.remat(block) if remat == "blocks" else block
 
 
-@jax.custom_jvp
-def relu(x: jax.Array) -> jax.Array:
-  """Computes `jax.nn.relu`. Its gradient needs the output only, so that the input is not kept."""
-  return jnp.maximum(x, 0)
-
-
-@relu.defjvp
-def _relu_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
-  y = relu(*primals)
-  return y, jnp.where(y > 0, *tangents, 0)
-
-
 class LayerNorm(hk.Module):
   """Layer normalisation over `axes`, with scale and offset per channel (the last axis)."""
 
@@ -66,12 +56,12 @@ class LayerNorm(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """[..., C] -> [..., C] of the same dtype; statistics are float32."""
-    scale = hk.get_parameter("scale", (x.shape[-1],), jnp.float32, jnp.ones)
-    offset = hk.get_parameter("offset", (x.shape[-1],), jnp.float32, jnp.zeros)
-    wide = x.astype(jnp.float32)
-    centred = wide - wide.mean(self._axes, keepdims=True)
-    variance = jnp.square(centred).mean(self._axes, keepdims=True)
-    return (centred * jax.lax.rsqrt(variance + 1e-5) * scale + offset).astype(x.dtype)
+    return layer_norm(x, *self.parameters(x.shape[-1]), self._axes)
+
+  def parameters(self, channels: int) -> tuple[jax.Array, jax.Array]:
+    """Returns scale and offset [channels], float32, for a fused layer."""
+    return (hk.get_parameter("scale", (channels,), jnp.float32, jnp.ones),
+            hk.get_parameter("offset", (channels,), jnp.float32, jnp.zeros))
 
 
 class GLU(hk.Module):
@@ -242,9 +232,10 @@ class Transformer(hk.Module):
   """
 
   def __init__(self, layers: int, attention_heads: int, key_size: int, hidden: int, name: str,
-               remat: str = "none", method: str = "plain"):
+               remat: str = "none", attention_method: str = "plain", mlp_method: str = "plain"):
     super().__init__(name=name)
-    self._attention = attention.METHODS[method]
+    self._attention = attention.METHODS[attention_method]
+    self._mlp = mlp.METHODS[mlp_method]
     self._remat = remat
     self._layers = layers
     self._attention_heads = attention_heads
@@ -262,23 +253,28 @@ class Transformer(hk.Module):
     Returns:
       [E, C] of x's dtype.
     """
+    channels = x.shape[-1]
+
     def transform(x: jax.Array, layer: int) -> jax.Array:
-      attended = self._attend(LayerNorm(name=f"attention_norm_{layer}")(x), mask, layer)
-      x = x + attended
-      y = LayerNorm(name=f"mlp_norm_{layer}")(x)
-      y = relu(linear.Linear(self._hidden, name=f"hidden_{layer}")(y))
-      return x + linear.Linear(x.shape[-1], name=f"output_{layer}")(y)
+      x = self._attend(x, LayerNorm(f"attention_norm_{layer}").parameters(channels), mask, layer)
+      return self._mlp(x, Sublayer(
+        *LayerNorm(f"mlp_norm_{layer}").parameters(channels),
+        *linear.Linear(self._hidden, name=f"hidden_{layer}").parameters(channels, x.dtype),
+        *linear.Linear(channels, name=f"output_{layer}").parameters(self._hidden, x.dtype)))
 
     # Missing rows are not attended to, so that clearing them once, at the end, suffices.
     for layer in range(self._layers):
       x = recompute(functools.partial(transform, layer=layer), self._remat)(x)
     return x * mask[:, None].astype(x.dtype)
 
-  def _attend(self, x: jax.Array, mask: jax.Array, layer: int) -> jax.Array:
-    heads, size = self._attention_heads, self._key_size
-    projected = linear.Linear(3 * heads * size, name=f"query_key_value_{layer}")(x)
-    attended = self._attention(projected, mask, heads)
-    return linear.Linear(x.shape[-1], name=f"aggregate_{layer}")(attended)
+  def _attend(self, x: jax.Array, norm: tuple[jax.Array, jax.Array], mask: jax.Array,
+              layer: int) -> jax.Array:
+    channels, width = x.shape[-1], self._attention_heads * self._key_size
+    return self._attention(x, mask, Sublayer(
+      *norm,
+      *linear.Linear(3 * width, name=f"query_key_value_{layer}").parameters(channels, x.dtype),
+      *linear.Linear(channels, name=f"aggregate_{layer}").parameters(width, x.dtype)),
+      self._attention_heads)
 
 
 class LSTMState(NamedTuple):

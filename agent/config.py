@@ -15,6 +15,7 @@ UNIT_MASKS = ("existing", "own", "capable")
 FUNCTION_MASKS = ("none", "available")
 ENTITY_EMBEDDINGS = ("gather", "one_hot")
 ENTITY_ATTENTIONS = ("plain", "fused")
+ENTITY_MLPS = ("plain", "fused")
 TARGET_MASKS = ("existing", "on_screen")
 LOCATION_MASKS = ("none", "free")
 REMATS = ("none", "blocks", "parts")
@@ -22,8 +23,8 @@ PICK_POOLINGS = ("entities", "512", "none")
 BUILD_ORDER_POOLINGS = ("flatten", "mean")
 # Fields that do not change the meaning of parameters: stored ones may be used with other values.
 RUN_FIELDS = frozenset({
-  "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "temperature",
-  "delay_temperature", "location_mask", "map_units"})
+  "max_entities", "dtype", "remat", "entity_embedding", "entity_attention", "entity_mlp",
+  "temperature", "delay_temperature", "location_mask", "map_units"})
 # Sizes of observations and actions, and so of recorded games.
 GAME_FIELDS = frozenset({"name", "max_entities", "map_size", "location_size", "max_selected"})
 
@@ -117,6 +118,9 @@ class AgentConfig:
   # "plain": matrix products; "fused": the same function, on a TPU and a GPU in a kernel that keeps
   # each set's logits beside the matrix unit.
   entity_attention: str = "plain"
+  # "plain": matrix products; "fused": the same function, on a TPU in a kernel that keeps hidden
+  # rows beside the matrix unit.
+  entity_mlp: str = "plain"
   dtype: str = "float32"  # of activations; logits, softmax, LSTM cell and values are float32
   # Rematerialisation in the backward pass. "none"; "blocks": each block of encoders, heads and
   # value functions; "parts": all encoders together, and all heads of a step together.
@@ -141,7 +145,7 @@ def full() -> AgentConfig:
     head_size=256, action_blocks=16, autoregressive_size=1024, key_size=32,
     function_embedding=256, location_channels=128, location_upsamples=(128, 64, 16, 1),
     baseline_size=256, baseline_blocks=16, target_mask="on_screen", entity_embedding="one_hot",
-    entity_attention="fused", dtype="bfloat16")
+    entity_attention="fused", entity_mlp="fused", dtype="bfloat16")
 
 
 def mini() -> AgentConfig:
@@ -279,6 +283,7 @@ def validate(config: AgentConfig) -> None:
   _check_choice("location_mask", config.location_mask, LOCATION_MASKS)
   _check_choice("entity_embedding", config.entity_embedding, ENTITY_EMBEDDINGS)
   _check_choice("entity_attention", config.entity_attention, ENTITY_ATTENTIONS)
+  _check_choice("entity_mlp", config.entity_mlp, ENTITY_MLPS)
   _check_choice("pick_pooling", config.pick_pooling, PICK_POOLINGS)
   _check_choice("dtype", config.dtype, DTYPES)
   _check_choice("remat", config.remat, REMATS)

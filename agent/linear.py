@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.typing import DTypeLike
 
 from starleague.agent.types import Array
 
@@ -137,10 +138,16 @@ class Linear(hk.Module):
 
   def __call__(self, x: Array) -> jax.Array:
     """[..., inputs] -> [..., output_size] of x's dtype."""
-    inputs = x.shape[-1]
-    init = self._w_init or hk.initializers.TruncatedNormal(inputs ** -0.5)
-    weights = hk.get_parameter("w", (inputs, self._output_size), x.dtype, init)
-    y = product(x, weights)
     if not self._with_bias:
-      return y
-    return add_bias(y, hk.get_parameter("b", (self._output_size,), x.dtype, jnp.zeros))
+      return product(x, self._weights(x.shape[-1], x.dtype))
+    weights, bias = self.parameters(x.shape[-1], x.dtype)
+    return add_bias(product(x, weights), bias)
+
+  def parameters(self, inputs: int, dtype: DTypeLike) -> tuple[jax.Array, jax.Array]:
+    """Returns the weights [inputs, output_size] and the bias [output_size], for a fused layer."""
+    weights = self._weights(inputs, dtype)
+    return weights, hk.get_parameter("b", (self._output_size,), dtype, jnp.zeros)
+
+  def _weights(self, inputs: int, dtype: DTypeLike) -> jax.Array:
+    init = self._w_init or hk.initializers.TruncatedNormal(inputs ** -0.5)
+    return hk.get_parameter("w", (inputs, self._output_size), dtype, init)

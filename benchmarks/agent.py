@@ -188,7 +188,8 @@ def main() -> None:
                       help="Other values of the preset's fields, as core_size=192.")
   parser.add_argument("--dtype", default="float32", choices=agent_config.DTYPES)
   parser.add_argument("--embedding", default="gather", choices=agent_config.ENTITY_EMBEDDINGS)
-  parser.add_argument("--attention", default="plain", choices=agent_config.ENTITY_ATTENTIONS)
+  parser.add_argument("--transformer", default="plain", choices=agent_config.ENTITY_MLPS,
+                      help="Attention and MLP of the entity transformer.")
   parser.add_argument("--sequences", type=int, default=2)
   parser.add_argument("--unroll_length", type=int, default=8, help="Steps learnt of a sequence.")
   parser.add_argument("--accumulate", type=int, default=1, help="Parts of an update's batch.")
@@ -215,7 +216,7 @@ def run(options: argparse.Namespace) -> None:
   """Measures the parts that the options name, on the first device."""
   config = agent_config.changed(dataclasses.replace(
     agent_config.preset(options.preset), dtype=options.dtype, entity_embedding=options.embedding,
-    entity_attention=options.attention), ",".join(options.set))
+    entity_attention=options.transformer, entity_mlp=options.transformer), ",".join(options.set))
   device = jax.devices()[0]
   print(f"{' '.join([options.preset, *options.set])} in {options.dtype} on {device.device_kind}, "
         f"JAX {jax.__version__}")

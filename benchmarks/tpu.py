@@ -7,8 +7,8 @@
 
 XLA's TPU compiler reports each program's memory, floating-point operations and bytes. With the
 chip's published peaks these give the roofline, the lower bound of a call's time. The compiler also
-estimates the cycles of each operation, except for custom kernels (attention). The published clock
-converts them to a time. Nothing runs.
+estimates the cycles of each operation, except for custom kernels (the entity transformer). The
+published clock converts them to a time. Nothing runs.
 
 The compiler counts the body of a loop once. Figures are therefore multiplied by the number of parts
 of a share (--accumulate), which counts the optimizer, outside that loop, too often. The loops over
@@ -17,6 +17,7 @@ the steps of the core and the picks of units are not corrected.
 
 import argparse
 import dataclasses
+import functools
 import math
 import os
 import re
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 
 os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_STDERR_LOG_LEVEL": "3"}
 
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +35,7 @@ from jax._src import tpu_custom_call
 from jax.experimental import topologies
 
 from starleague import agent
-from starleague.agent import attention, core, types
+from starleague.agent import blocks, core, types
 from starleague.agent import config as agent_config
 from starleague.learner import objective, train_state, update, weights
 
@@ -86,10 +88,19 @@ def on_one(run: Callable, *arguments) -> Callable[[list[jax.Device]], Any]:
   return lower
 
 
+def transform(config: agent_config.AgentConfig, rows: jax.Array, mask: jax.Array) -> jax.Array:
+  """Applies one layer of the entity transformer to sets [N, E, C]; call within a transform."""
+  with blocks.float32_parameters():
+    layer = blocks.Transformer(
+      1, config.entity_attention_heads, config.entity_key_size, config.entity_hidden, "layer",
+      attention_method=config.entity_attention, mlp_method=config.entity_mlp)
+    return hk.vmap(layer, split_rng=False)(rows, mask)
+
+
 def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> dict[str, Program]:
   """Returns the programs: acting, unrolling without and with its gradient, and the update.
 
-  "attention" is one layer of the entity transformer: forward, with its gradient.
+  "layer" is one layer of the entity transformer: forward, with its gradient.
   """
   policy = agent.make_policy(config)
   batch, sequences, unroll_length = options.batch, options.sequences, options.unroll_length
@@ -118,15 +129,15 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
     run = update.make_update(loss, optimizer, devices, options.accumulate)
     return run.lower(state, trajectories, params)
 
-  width = config.entity_attention_heads * config.entity_key_size
+  layer = hk.transform(functools.partial(transform, config))
   sets = sequences * (unroll_length + 1)
-  projected = jax.ShapeDtypeStruct(
-    (sets, config.max_entities, 3 * width), jnp.dtype(config.dtype))
-  mask = jax.ShapeDtypeStruct(projected.shape[:2], jnp.bool_)
+  rows = jax.ShapeDtypeStruct((sets, config.max_entities, config.entity_size),
+                              jnp.dtype(config.dtype))
+  mask = jax.ShapeDtypeStruct(rows.shape[:2], jnp.bool_)
+  of_layer = jax.eval_shape(layer.init, jax.random.key(0), rows, mask)
 
-  def attended(projected, mask):
-    attend = attention.METHODS[config.entity_attention]
-    return jax.vmap(attend, (0, 0, None))(projected, mask, config.entity_attention_heads).sum()
+  def transformed(params, rows, mask):
+    return layer.apply(params, None, rows, mask).astype(jnp.float32).sum()
 
   acting = jax.vmap(policy.step, (None, 0, 0, 0))
   steps = sequences * unroll_length
@@ -134,8 +145,8 @@ def programs(config: agent_config.AgentConfig, options: argparse.Namespace) -> d
     "step": Program("step", batch, 1, on_one(
       acting, params, keys, batched(observation, batch), batched(state, batch))),
     "unroll": Program("unroll", steps, 1, on_one(total, params, trajectories)),
-    "attention": Program(
-      "attention", sets, 1, on_one(jax.value_and_grad(attended), projected, mask)),
+    "layer": Program(
+      "layer", sets, 1, on_one(jax.value_and_grad(transformed, (0, 1)), of_layer, rows, mask)),
     "gradient": Program("gradient", steps, 1, on_one(jax.grad(total), params, trajectories)),
     "update": Program("update", steps, options.accumulate, lower_update)}
 
@@ -193,16 +204,17 @@ def main() -> None:
   parser.add_argument("--preset", default="full")
   parser.add_argument("--topologies", nargs="+", default=TOPOLOGIES)
   parser.add_argument("--programs", nargs="+", default=("step", "unroll", "gradient"),
-                      choices=("step", "unroll", "attention", "gradient", "update"))
+                      choices=("step", "unroll", "layer", "gradient", "update"))
   parser.add_argument("--batch", type=int, default=256, help="players that act at once")
   parser.add_argument("--sequences", type=int, default=4, help="trajectories per device")
   parser.add_argument("--unroll_length", type=int, default=64, help="T")
   parser.add_argument("--accumulate", type=int, default=1, help="parts of a device's share")
-  parser.add_argument("--attention", default="fused", choices=agent_config.ENTITY_ATTENTIONS)
+  parser.add_argument("--transformer", default="fused", choices=agent_config.ENTITY_MLPS,
+                      help="attention and MLP of the entity transformer")
   parser.add_argument("--remat", default="none", choices=agent_config.REMATS)
   options = parser.parse_args()
   config = dataclasses.replace(agent_config.preset(options.preset), remat=options.remat,
-                               entity_attention=options.attention)
+                               entity_attention=options.transformer, entity_mlp=options.transformer)
   by_name = programs(config, options)
   for topology in options.topologies:
     devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices

@@ -99,7 +99,7 @@ def encode(config: AgentConfig, entities: Array, entity_count: Array) -> EntityE
     x = blocks.Transformer(
       config.entity_layers, config.entity_attention_heads, config.entity_key_size,
       config.entity_hidden, name="transformer", remat=config.remat,
-      method=config.entity_attention)(x, mask)
+      attention_method=config.entity_attention, mlp_method=config.entity_mlp)(x, mask)
     embeddings = blocks.relu(linear.Linear(config.entity_size, name="embeddings")(blocks.relu(x)))
     rows = jnp.maximum(entity_count, 1).astype(jnp.float32)
     mean = (x.astype(jnp.float32).sum(0) / rows).astype(dtype)  # missing rows are zero

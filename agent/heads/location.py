@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.agent import distributions, placement
+from starleague.agent import distributions, kernels, placement
 from starleague.agent.blocks import (
   FRAME,
   FilmGatedBlock,
@@ -50,10 +50,36 @@ class TransposedConvolution(hk.Module):
     return y + bias
 
 
-def _by_dilation(x: jax.Array, pairs: jax.Array) -> jax.Array:
-  """[H, W, C] -> [2 H, 2 W, channels]: one convolution of the dilated map."""
-  taps = pairs.reshape(4, 4, *pairs.shape[4:])
-  return convolution(x, taps[::-1, ::-1], padding=2, dilation=2)
+@jax.custom_vjp
+def _dilated(maps: jax.Array, pairs: jax.Array) -> jax.Array:
+  """[N, H, W, C] -> [N, 2 H, 2 W, channels]: one convolution of the dilated maps."""
+  taps = pairs.reshape(4, 4, *pairs.shape[4:])[::-1, ::-1]
+  return jax.vmap(lambda x: convolution(x, taps, padding=2, dilation=2))(maps)
+
+
+def _dilated_forward(maps: jax.Array,
+                     pairs: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+  return _dilated(maps, pairs), (maps, pairs)
+
+
+def _dilated_backward(arguments: tuple[jax.Array, jax.Array],
+                      gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+  """Both gradients are those of a strided convolution, of which this one is the transpose.
+
+  For its own gradient of the taps, a TPU's compiler reverses the maps first.
+  """
+  maps, pairs = arguments
+
+  def strided(pairs: jax.Array) -> jax.Array:
+    taps = pairs.reshape(4, 4, *pairs.shape[4:]).swapaxes(2, 3)
+    return jax.vmap(lambda x: convolution(x, taps, stride=2, padding=1))(gradient)
+
+  of_maps, pull_back = jax.vjp(strided, pairs)
+  return of_maps, *pull_back(maps)
+
+
+_dilated.defvjp(_dilated_forward, _dilated_backward)
+_by_dilation = kernels.joining_axes("starleague_dilated_convolution", _dilated, inner=(3,))
 
 
 def _by_blocks(x: jax.Array, pairs: jax.Array) -> jax.Array:

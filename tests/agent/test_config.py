@@ -71,6 +71,7 @@ def test_impossible_changes_by_text_are_named(text, message):
   ("pick_pooling", "mean", "pick_pooling must be one of"),
   ("entity_embedding", "sparse", "entity_embedding must be one of"),
   ("entity_attention", "flash", "entity_attention must be one of"),
+  ("entity_mlp", "some", "entity_mlp must be one of"),
   ("dtype", "float16", "dtype must be one of"),
   ("remat", "some", "remat must be one of .*blocks"),
   ("target_mask", "near", "target_mask must be one of .*on_screen"),

@@ -31,10 +31,11 @@ def test_fused_layers_compute_the_same_with_the_same_parameters():
   entities = np.random.default_rng(1).integers(
     0, 200, (3, sizes.max_entities, types.NUM_ENTITY_COLUMNS)).astype(np.int16)
   counts = jnp.array([sizes.max_entities, 7, 0], jnp.int32)
-  methods = [("plain", "plain"), ("fused", "plain"), ("plain", "fused"), ("fused", "fused")]
+  methods = [("plain", "plain", "none"), ("fused", "plain", "none"), ("plain", "fused", "none"),
+             ("fused", "fused", "blocks")]
   outcomes = []
-  for attention, mlp in methods:
-    own = dataclasses.replace(sizes, entity_attention=attention, entity_mlp=mlp)
+  for attention, mlp, remat in methods:
+    own = dataclasses.replace(sizes, entity_attention=attention, entity_mlp=mlp, remat=remat)
     network = transformed(lambda *x, own=own: entity.encode(own, *x))
     params = network.init(jax.random.key(0), entities[0], counts[0])
 

@@ -136,7 +136,9 @@ def _gradient_kernel(x: Memory, hidden: Memory, gradient: Memory, scale: Memory,
   del inner_bias, output_bias
   standard, factor = standardised(x[...])
   rows = (standard * scale[...] + offset[...]).astype(x.dtype)
-  at_hidden = jnp.where(hidden[...] > 0, dot(gradient[...], output[...], 1, 1), 0)
+  # Some TPUs compare no bfloat16.
+  active = hidden[...].astype(jnp.float32) > 0
+  at_hidden = jnp.where(active, dot(gradient[...], output[...], 1, 1), 0)
   at_hidden = at_hidden.astype(x.dtype)
   through, of_scale, of_offset = kernels.norm_gradient(
     dot(at_hidden, inner[...], 1, 1), standard, factor, scale[...])

@@ -82,7 +82,7 @@ def plain(x: jax.Array, mask: jax.Array, parameters: Sublayer, heads: int,
 
 
 def fused(x: jax.Array, mask: jax.Array, parameters: Sublayer, heads: int) -> jax.Array:
-  """Computes `plain`: on a TPU in a kernel, on a GPU in bfloat16 with that of cuDNN.
+  """Computes `plain`: on a TPU in one kernel, on a GPU in bfloat16 with cuDNN's attention.
 
   Kernels round float32 logits later, so that bfloat16 results differ by rounding. On a GPU the rows
   that exist must be the first ones. The gradient's kernel keeps nothing but the rows, and computes
@@ -115,7 +115,7 @@ def kernel(x: jax.Array, hidden: jax.Array, parameters: Sublayer, heads: int,
   """
   return kernels.call(
     functools.partial(_attend_kernel, heads=heads), [x, hidden[:, None]], parameters, [x.shape[1:]],
-    [], _flops(x, parameters, 2, 1), heads * hidden.size * x.shape[1], interpret)[0]
+    [], _flops(x, parameters, 2, 1, 1), heads * hidden.size * x.shape[1], interpret)[0]
 
 
 def gradient_kernel(x: jax.Array, hidden: jax.Array, gradient: jax.Array, parameters: Sublayer,
@@ -126,16 +126,15 @@ def gradient_kernel(x: jax.Array, hidden: jax.Array, gradient: jax.Array, parame
   """
   return kernels.call(
     functools.partial(_gradient_kernel, heads=heads), [x, hidden[:, None], gradient], parameters,
-    [x.shape[1:]], [each.shape for each in parameters], _flops(x, parameters, 6, 3),
+    [x.shape[1:]], [each.shape for each in parameters], _flops(x, parameters, 6, 3, 2),
     heads * hidden.size * x.shape[1], interpret)
 
 
-def _flops(x: jax.Array, parameters: Sublayer, products: int, projections: int) -> int:
-  """Counts `products` of all heads, and `projections` of all rows; the last is not computed again.
-  """
+def _flops(x: jax.Array, parameters: Sublayer, products: int, inner: int, output: int) -> int:
+  """Counts products of two [E, E] or [E, size] matrices of all heads, and those with weights."""
   sets, rows, _ = x.shape
-  weights = projections * parameters.inner.size + min(projections, 2) * parameters.output.size
-  return 2 * sets * rows * (products * rows * parameters.output.shape[0] + weights)
+  with_weights = inner * parameters.inner.size + output * parameters.output.size
+  return 2 * sets * rows * (products * rows * parameters.output.shape[0] + with_weights)
 
 
 def _of_products(x: jax.Array, hidden: jax.Array, *parameters: jax.Array, heads: int) -> jax.Array:
@@ -197,7 +196,7 @@ def _attend_kernel(x: Memory, hidden: Memory, scale: Memory, offset: Memory, inn
 def _gradient_kernel(x: Memory, hidden: Memory, gradient: Memory, scale: Memory, offset: Memory,
                      inner: Memory, inner_bias: Memory, output: Memory, output_bias: Memory,
                      of_x: Memory, *of_parameters: Memory, heads: int) -> None:
-  """Computes attention of a set again, then its gradients; those of the parameters are summed."""
+  """Recomputes a set's attention and computes its gradients; those of parameters are summed."""
   del output_bias
   standard, factor = standardised(x[...])
   rows = (standard * scale[...] + offset[...]).astype(x.dtype)
@@ -208,7 +207,7 @@ def _gradient_kernel(x: Memory, hidden: Memory, gradient: Memory, scale: Memory,
     dot(of_projected, inner[...], 1, 1), standard, factor, scale[...])
   wide = gradient[...].astype(jnp.float32)
   of_x[...] = (wide + through).astype(of_x.dtype)
-  # The product of the other order would not fit beside v3's matrix unit.
+  # Of the projection's two equal products, this order needs less of v3's 16 MiB beside the unit.
   kernels.add_all(of_parameters, Sublayer(
     of_scale, of_offset, dot(of_projected, rows, 0, 0).T,
     of_projected.astype(jnp.float32).sum(0, keepdims=True), dot(attended, gradient[...], 0, 0),

@@ -17,7 +17,7 @@ def _relu_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[ja
 
 
 def standardised(x: jax.Array, axes: tuple[int, ...] = (-1,)) -> tuple[jax.Array, jax.Array]:
-  """Returns `x` with mean 0 and variance 1 over `axes`, float32, and the factor that it took."""
+  """Returns `x` with mean 0 and variance 1 over `axes`, and the inverse deviation; float32."""
   wide = x.astype(jnp.float32)
   centred = wide - wide.mean(axes, keepdims=True)
   factor = jax.lax.rsqrt(jnp.square(centred).mean(axes, keepdims=True) + 1e-5)

@@ -1,4 +1,4 @@
-"""Pallas kernels over sets of rows: their calls, and their place among JAX's transformations.
+"""Pallas kernels over sets of rows: their calls, and gradients under `vmap`.
 
 A kernel takes one set, or one block of rows, after the other, and keeps what it computes in between
 beside the matrix unit. Weights stay there for all of them, and so do the sums of their gradients.

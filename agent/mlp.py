@@ -15,7 +15,7 @@ from starleague.agent import kernels, linear
 from starleague.agent.elementwise import layer_norm, relu, standardised
 from starleague.agent.kernels import Memory, Sublayer, dot
 
-_BLOCK = 256  # rows of a block; 512, with their float32 copies, would not fit beside v3's unit
+_BLOCK = 256  # rows of a block; v3 has 16 MiB beside its matrix unit, for float32 copies too
 
 
 def plain(x: jax.Array, parameters: Sublayer) -> jax.Array:
@@ -24,7 +24,7 @@ def plain(x: jax.Array, parameters: Sublayer) -> jax.Array:
 
 
 def fused(x: jax.Array, parameters: Sublayer) -> jax.Array:
-  """Computes `plain`; its gradient on a TPU in kernels."""
+  """Computes `plain`. On a TPU, kernels compute it and its gradient where one is wanted."""
   if jax.default_backend() == "gpu":  # `_backward` would compute hidden rows again
     return plain(x, parameters)
   return _joined(x, *parameters)

@@ -1,4 +1,4 @@
-"""Tests of the place of kernels among JAX's transformations."""
+"""Tests of gradients under `vmap`."""
 
 import jax
 import jax.numpy as jnp

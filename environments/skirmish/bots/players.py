@@ -14,7 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from starleague.agent import types, vocabulary
-from starleague.environments.skirmish.bots import demonstrators, plans, scripts, spending
+from starleague.environments.skirmish.bots import (
+  answers,
+  demonstrators,
+  plans,
+  scripts,
+  spending,
+)
 from starleague.environments.skirmish.bots.scripts import Parameters
 from starleague.environments.skirmish.bots.views import (
   Choice,
@@ -240,9 +246,15 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
   all_scripts = scripts.parameters(rules)
   own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], all_scripts)
   view = make_view(rules, state, player, own.vision if all_scripts.vision.any() else False)
-  script = demonstrators.variation(rules, own, name_index, state.seed[player], view.race)
+  plan, adapts, sight = name_index, all_scripts.answers.any(), jnp.int32(0)
+  if adapts:
+    sight = answers.sight_of(rules, view)
+    plan = own.follows[sight, view.race, view.away_race]
+  script = demonstrators.variation(rules, own, plan, state.seed[player], view.race)
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], view)
+  if adapts:
+    choices = answers.commands(rules, script, view, sight) + choices
   if all_scripts.abilities.any():
     choices += abilities(rules, script.abilities, view).values()
   choices += [

@@ -50,6 +50,8 @@ class Script:
   skill: Skill
   random: bool = False  # gives random legal actions
   drawn: bool = False  # draws one of the tier's strategies for each game
+  # Players whose plans it follows, by sight, own race and opponent's race; see `answers`.
+  answers: Callable[[str, str, str], str] | None = None
 
 
 def _demonstrator_skill(mmr: int, part: float) -> Skill:
@@ -64,6 +66,18 @@ def _demonstrators(races: Iterable[str], parts: Mapping[int, float]) -> tuple[Sc
   return tuple(
     Script(f"demo_{mmr}", dict.fromkeys(races, plans.IDLE), _demonstrator_skill(mmr, part),
            drawn=True) for mmr, part in parts.items())
+
+
+# What a player knows of its opponent's plan.
+SIGHTS = ("nothing", "technology", "defence")
+
+
+def _adaptive(sight: str, own: str, away: str) -> str:
+  """The player whose plan `adaptive` follows; tournaments chose these, see docs/skirmish.md."""
+  shielded = own == "Terran" or (own == "Protoss" and away != "Terran")
+  answer = "safe_siege" if own == "Terran" else "macro"
+  return {"nothing": "defence" if shielded else "rush", "technology": "rush",
+          "defence": answer}[sight]
 
 
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
@@ -108,6 +122,7 @@ _ALL_RACES = (
     for name, by_race in plans.STRATEGIES.items()),
   *_demonstrators(constants.RACES, _PARTS),
   *(Script(f"safe_{name}", by_race, FULL) for name, by_race in plans.SAFE.items()),
+  Script("adaptive", plans.RUSH, FULL, answers=_adaptive),
 )
 
 
@@ -156,6 +171,10 @@ def strategies_of(tier: str) -> tuple[int, ...]:
   return tuple(names_of(tier).index(name) for name in chosen)
 
 
+def _followed(script: Script, sight: str, own: str, away: str) -> str:
+  return script.name if script.answers is None else script.answers(sight, own, away)
+
+
 class Parameters(NamedTuple):
   """Scripts as arrays. P scripts with a plan for each of N races; B entries of a build order.
 
@@ -182,6 +201,8 @@ class Parameters(NamedTuple):
   random: Array  # [P] bool
   drawn: Array  # [P] bool
   jitter: Array  # [P] float32
+  answers: Array  # [P] bool: players with an answer
+  follows: Array  # [P, sights, N, N] int32: index of the script whose plan it follows
 
 
 def _with_tech_labs(rules: tables.Rules, plan: Plan) -> Plan:
@@ -238,6 +259,7 @@ def parameters(rules: tables.Rules) -> Parameters:
   """Returns a tier's scripts as numpy arrays over its local types and products."""
   players, names = scripts_of(rules.tier.name), rules.types.names
   races = [constants.RACES[race] for race in range(max(rules.races) + 1)]
+  known = names_of(rules.tier.name)
   rows = [[_with_tech_labs(rules, script.plans[race]) for race in races] for script in players]
   every = [plan for row in rows for plan in row]
 
@@ -265,7 +287,10 @@ def parameters(rules: tables.Rules) -> Parameters:
     delays=of_skill("delays", np.int32), noise=of_skill("noise", np.float32),
     mistakes=of_skill("mistakes", np.float32), abilities=of_skill("abilities", bool),
     vision=of_skill("vision", bool), random=np.array([script.random for script in players]),
-    drawn=np.array([script.drawn for script in players]), jitter=of_skill("jitter", np.float32))
+    drawn=np.array([script.drawn for script in players]), jitter=of_skill("jitter", np.float32),
+    answers=np.array([script.answers is not None for script in players]),
+    follows=np.array([[[[known.index(_followed(script, sight, own, away)) for away in races]
+                        for own in races] for sight in SIGHTS] for script in players], np.int32))
 
 
 def army_types(rules: tables.Rules) -> np.ndarray:

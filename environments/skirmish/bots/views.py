@@ -30,6 +30,7 @@ class View(NamedTuple):
 
   side: Array  # [] float32: +1 for the first starting position, -1 for the opposite one
   race: Array  # [] int32, index of constants.RACES
+  away_race: Array  # [] int32: the opponent's
   kind: Array  # [n] int32: own local types, 0 where empty
   x: Array  # [n] float32
   y: Array  # [n] float32
@@ -60,6 +61,7 @@ class View(NamedTuple):
   enemy_x: Array  # [n] float32
   enemy_y: Array  # [n] float32
   known: Array  # [S] bool: enemy structures, in sight or remembered
+  known_kind: Array  # [S] int32
   known_x: Array  # [S] float32
   known_y: Array  # [S] float32
   home_seen: Array  # [] bool: the opponent's starting position is in sight
@@ -105,16 +107,16 @@ def make_view(rules: tables.Rules, state: State, player: Array,
   buildable = jnp.asarray(ground)[state.match_up.map_index % len(ground)]
   tapped = tapped_geysers(rules, state) if rules.has_gas else jnp.zeros(patch_x.shape, bool)
   both = View(
-    side=state.side, race=state.race, kind=state.kind, x=state.x, y=state.y, health=state.health,
-    energy=state.energy, verb=state.orders.verb, target=state.orders.target,
-    product=state.orders.product, standing=finished_kind(rules, state),
+    side=state.side, race=state.race, away_race=flip(state.race), kind=state.kind, x=state.x,
+    y=state.y, health=state.health, energy=state.energy, verb=state.orders.verb,
+    target=state.orders.target, product=state.orders.product, standing=finished_kind(rules, state),
     queued=jnp.sum(state.queue > 0, axis=2), in_training=state.queue, injected=state.injected,
-    boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals,
-    vespene=state.vespene, food_left=food_most - food_used, food_most=food_most,
-    upgrades=state.upgrades, **_technology(rules, state),
-    can=availability.available(rules, state), row=rows.row,
+    boosted=state.boosted, stimmed=state.stimmed, minerals=state.minerals, vespene=state.vespene,
+    food_left=food_most - food_used, food_most=food_most, upgrades=state.upgrades,
+    **_technology(rules, state), can=availability.available(rules, state), row=rows.row,
     present=rows.present, enemy=memory.seen | ((enemy_kind > 0) & vision), enemy_kind=enemy_kind,
     enemy_x=enemy_x, enemy_y=enemy_y, known=(memory.kind > 0) | all_structures,
+    known_kind=jnp.where(all_structures, enemy_kind[:, :s], memory.kind),
     known_x=jnp.where(all_structures, enemy_x[:, :s], memory.x),
     known_y=jnp.where(all_structures, enemy_y[:, :s], memory.y), home_seen=home_seen,
     patch_x=patch_x, patch_y=patch_y, patches=memory.patches, tapped=tapped,

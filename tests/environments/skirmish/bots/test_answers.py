@@ -1,0 +1,162 @@
+"""Scripted players that change their plan: what they see, follow, and do about it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from starleague.environments.skirmish.bots import answers, scripts, tournament, views
+from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish.default_games import LOCAL, NAMES, RACES, RULES, TIER, S
+from tests.environments.skirmish.states import first, on_device
+
+EVERY = scripts.parameters(RULES)
+TERRAN, PROTOSS, ZERG = range(3)
+
+
+def script_of(name, race):
+  """A player's parameters for one race; those of its skill are for all races."""
+  index = NAMES.index(name)
+  return jax.tree.map(jnp.asarray, scripts.Parameters(*(
+    values[index, race] if i <= EVERY._fields.index("greedy") else values[index]
+    for i, values in enumerate(EVERY))))
+
+
+def start(*known, race=TERRAN, away=TERRAN):
+  """A game in which player 0 has seen the opponent's structures at its start; own: five workers."""
+  state = first(RULES, (RACES[race], RACES[away]))
+  for slot, name in enumerate(known):
+    state.memory.kind[0, slot] = LOCAL[name]
+    state.memory.x[0, slot], state.memory.y[0, slot] = -state.x[0, 0], -state.y[0, 0]
+  return state
+
+
+@jax.jit
+def _view(state):
+  return views.make_view(RULES, state, jnp.int32(0))
+
+
+def view_of(state):
+  return _view(on_device(state))
+
+
+def commands(state, name="adaptive", race=TERRAN):
+  view = view_of(state)
+  retreat, scout = answers.commands(
+    RULES, script_of(name, race), view, answers.sight_of(RULES, view))
+  return retreat, scout
+
+
+@pytest.mark.parametrize(("known", "sight"), [
+  ((), "nothing"),
+  (("CommandCenter", "Barracks", "Barracks"), "nothing"),
+  (("CommandCenter", "Bunker", "Bunker"), "nothing"),
+  (("Refinery",), "technology"),
+  (("CommandCenter", "CommandCenter"), "technology"),
+  (("Bunker", "Bunker", "MissileTurret"), "defence"),
+  (("Refinery", "Bunker", "Bunker", "Bunker"), "defence")])
+def test_known_structures_tell_the_opponents_plan(known, sight):
+  found = answers.sight_of(RULES, view_of(start(*known)))
+  assert scripts.SIGHTS[int(found)] == sight
+
+
+def test_the_opponents_own_memory_tells_nothing():
+  state = start()
+  state.memory.kind[1, :3] = LOCAL["Bunker"]
+  assert int(answers.sight_of(RULES, view_of(state))) == 0
+
+
+def test_the_adaptive_player_follows_a_plan_by_sight_and_races():
+  follows = EVERY.follows[NAMES.index("adaptive")]
+  names = np.array(NAMES)[follows].tolist()
+  shielded, fast = ["defence"] * 3, ["rush"] * 3
+  assert names[0] == [shielded, ["rush", "defence", "defence"], fast]
+  assert names[1] == [fast] * 3
+  assert names[2] == [["safe_siege"] * 3, ["macro"] * 3, ["macro"] * 3]
+
+
+def test_the_other_players_have_no_answers():
+  others = np.array(NAMES) != "adaptive"
+  assert not EVERY.answers[others].any() and EVERY.answers[~others].all()
+  own = np.broadcast_to(np.arange(len(NAMES))[others, None, None, None], (others.sum(), 3, 3, 3))
+  np.testing.assert_array_equal(EVERY.follows[others], own)
+
+
+def test_a_worker_scouts_once_the_first_building_has_begun():
+  state = start()
+  assert not commands(state)[1].wanted
+  state.kind[0, 1], state.health[0, 1] = LOCAL["Barracks"], 100
+  state.orders.verb[0, :4] = constants.GATHER
+  scout = commands(state)[1]
+  # The start of both players is at a corner; all workers stand around it.
+  square = (state.x[0, S:S + 4] + TIER.home[0]) ** 2 + (state.y[0, S:S + 4] + TIER.home[1]) ** 2
+  assert scout.wanted and np.flatnonzero(scout.slots).tolist() == [S + square.argmin()]
+  np.testing.assert_allclose((scout.x, scout.y), (-TIER.home[0], -TIER.home[1]))
+  assert RULES.functions.names[int(scout.function)] == "Move_pt"
+  assert not commands(state, "rush")[1].wanted
+
+
+@pytest.mark.parametrize("reason", ["one under way", "known", "attacked"])
+def test_no_second_worker_scouts(reason):
+  state = start(*(("Refinery",) if reason == "known" else ()))
+  state.kind[0, 1], state.health[0, 1] = LOCAL["Barracks"], 100
+  state.orders.verb[0, :4] = constants.GATHER
+  if reason == "one under way":
+    state.orders.verb[0, 2] = constants.MOVE
+  if reason == "attacked":
+    state.kind[1, S:S + 3] = LOCAL["Marine"]
+    state.memory.seen[0, S:S + 3] = True
+  assert not commands(state)[1].wanted
+
+
+def test_a_scout_goes_on_to_the_second_base_while_that_decides():
+  state = start("CommandCenter")
+  state.kind[0, 1], state.health[0, 1] = LOCAL["Barracks"], 100
+  state.x[0, S], state.y[0, S] = -TIER.home[0], -TIER.home[1]
+  scout = commands(state)[1]
+  assert scout.wanted and np.flatnonzero(scout.slots).tolist() == [S]
+  np.testing.assert_allclose((scout.x, scout.y), (-TIER.homes[1][0], -TIER.homes[1][1]))
+  # Zerg attacks with or without technology: one look is enough.
+  zerg = start("Hatchery", race=ZERG, away=ZERG)
+  zerg.kind[0, 1], zerg.health[0, 1] = LOCAL["SpawningPool"], 100
+  assert not commands(zerg, race=ZERG)[1].wanted
+
+
+def under_fire(fighters):
+  """Marines that attack three Bunkers; one more defends at home."""
+  state = start("Bunker", "Bunker", "Bunker")
+  units = slice(S + 4, S + 4 + fighters)
+  state.kind[0, units] = LOCAL["Marine"]
+  state.orders.verb[0, 4:4 + fighters + 1] = constants.ATTACK
+  state.x[0, units], state.y[0, units] = -TIER.home[0] - 5, -TIER.home[1] - 5
+  at_home = S + 4 + fighters
+  state.kind[0, at_home] = LOCAL["Marine"]
+  state.x[0, at_home], state.y[0, at_home] = TIER.home
+  return state, units
+
+
+def test_a_small_attack_on_static_defence_is_called_back():
+  plan = EVERY.attack[NAMES.index("safe_siege"), TERRAN]
+  script = script_of("adaptive", TERRAN)._replace(attack=jnp.int32(plan))
+  state, units = under_fire(plan // 2 - 2)
+  view = view_of(state)
+  retreat, _ = answers.commands(RULES, script, view, answers.sight_of(RULES, view))
+  assert retreat.wanted
+  assert np.flatnonzero(retreat.slots).tolist() == list(range(units.start, units.stop))
+  np.testing.assert_allclose((retreat.x, retreat.y), TIER.home)
+  state, _ = under_fire(plan // 2)  # with the one at home, more than half
+  view = view_of(state)
+  assert not answers.commands(RULES, script, view, answers.sight_of(RULES, view))[0].wanted
+
+
+@pytest.mark.slow
+def test_the_adaptive_player_beats_static_defence():
+  races = tournament.race_pairs("default", mirrors=True)
+  pairs, grounds, sides = map(np.array, zip(*(
+    (pair, ground, side) for pair in races for ground in range(3) for side in (False, True)),
+    strict=True))
+  names = np.tile(scripts.indices_of(["adaptive", "defence"], "default"), (len(pairs), 1))
+  outcomes = tournament.play(
+    tournament.Fixture(names, pairs.astype(np.int32), grounds.astype(np.int32), sides), 5, batch=18)
+  score = np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
+  assert score.mean() > 0.5  # `rush` scores 25%

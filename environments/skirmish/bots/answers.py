@@ -21,6 +21,7 @@ from starleague.environments.skirmish.rules.tables import constants, tables
 
 DEFENDED = 3  # known armed structures that make a static defence
 MANY_FIGHTERS = 3  # enemies in sight, with which no scout leaves
+SHIELDED = 2  # own armed structures, with which none leaves either: an attack may be near
 FIRE_RADIUS = 14.0  # units this near to an armed structure are in its reach, or soon will be
 
 
@@ -77,12 +78,13 @@ def _scout(rules: tables.Rules, script: Parameters, view: View, sight: Array) ->
   follows = script.follows[:, view.race, view.away_race]
   decides = (follows[0] != follows[1]) | ~jnp.any(view.known)
   fighters = look_up(rules.types.fighter & ~rules.types.structure, view.enemy_kind)
-  attacked = jnp.sum(view.enemy & fighters) >= MANY_FIGHTERS
+  shields = look_up(rules.types.fighter & rules.types.structure, view.kind[:s])
+  late = (jnp.sum(view.enemy & fighters) >= MANY_FIGHTERS) | (jnp.sum(shields) >= SHIELDED)
   start, second = rules.tier.homes[0], rules.tier.homes[min(1, len(rules.tier.homes) - 1)]
   x, y = (-view.side * jnp.where(view.home_seen, second[i], start[i]) for i in range(2))
   waits = worker & ((view.verb == constants.GATHER) | (view.verb == constants.IDLE))
   square = squared_distance(-view.side * start[0], -view.side * start[1], view.x[s:], view.y[s:])
   nearest = jnp.arange(rules.tier.units) == jnp.argmin(jnp.where(waits, square, jnp.inf))
   return make_choice(
-    rules, script.answers & ready & (sight == 0) & decides & ~under_way & ~attacked,
+    rules, script.answers & ready & (sight == 0) & decides & ~under_way & ~late,
     "Move_pt", unit_slots(rules, waits & nearest), x, y)

@@ -96,13 +96,15 @@ def test_a_worker_scouts_once_the_first_building_has_begun():
   assert not commands(state, "rush")[1].wanted
 
 
-@pytest.mark.parametrize("reason", ["one under way", "known", "attacked"])
+@pytest.mark.parametrize("reason", ["one under way", "known", "attacked", "shielded"])
 def test_no_second_worker_scouts(reason):
   state = start(*(("Refinery",) if reason == "known" else ()))
   state.kind[0, 1], state.health[0, 1] = LOCAL["Barracks"], 100
   state.orders.verb[0, :4] = constants.GATHER
   if reason == "one under way":
     state.orders.verb[0, 2] = constants.MOVE
+  if reason == "shielded":
+    state.kind[0, TIER.unarmed:TIER.unarmed + 2] = LOCAL["Bunker"]
   if reason == "attacked":
     state.kind[1, S:S + 3] = LOCAL["Marine"]
     state.memory.seen[0, S:S + 3] = True

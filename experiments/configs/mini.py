@@ -103,8 +103,8 @@ def _demonstrations() -> dict:
     "imitator": "",
     # The agent of that run: "imitation", "initial" or "trained", as for `evaluate --agents`.
     "agent": "imitation",
-    # Both players of each recorded game are among these.
-    "players": "demo_2000,demo_6000,demo_7000",
+    "players": "demo_2000,demo_6000,demo_7000",  # of recorded games, in all pairs
+    "opponents": "",  # opponents that each of them meets instead; empty: one another
     "games": 800,  # recorded games
   }
 

@@ -87,6 +87,8 @@ def check(config: ml_collections.ConfigDict, preset: AgentConfig) -> None:
       ("environment.opponents", opponents, fair),
       ("actor.demonstrators", split(config.actor.demonstrators), opponents),
       ("demonstrations.players", config.demonstrations.players.split(","),
+       scripts.names_of(tier)),
+      ("demonstrations.opponents", split(config.demonstrations.opponents),
        scripts.names_of(tier))):
     check_known(key, names, known)
 

@@ -197,10 +197,12 @@ def demonstrating(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
   """
   races = errors.split(config.environment.races)
   mirror = ("--races", f"{races[0]},{races[0]}") if len(races) == 1 else ()
+  opponents = config.demonstrations.opponents
+  others = ("--opponents", opponents) if opponents else ()
   return _alone(config, run_dir, "actor", "demonstrator", module(
     "demonstrate", "--run_dir", str(run_dir), "--dataset", str(dataset),
     "--players", config.demonstrations.players, "--games", str(config.demonstrations.games),
-    "--preset", config.preset, "--seed", str(config.seed), *mirror), environment(run_dir))
+    "--preset", config.preset, "--seed", str(config.seed), *mirror, *others), environment(run_dir))
 
 
 def imitating(config: ml_collections.ConfigDict, run_dir: pathlib.Path, dataset: pathlib.Path,

@@ -61,6 +61,8 @@ def test_a_run_may_change_its_agent():
    "'environment.races' names 'zerg' more than once"),
   ({"environment": {"tier": "default"}},
    "tier default: max_entities is 64, expected 96 to 2048"),
+  ({"demonstrations": {"opponents": "rusher,nobody"}},
+   "'demonstrations.opponents' names 'nobody'; expected some of passive, rusher"),
   ({"environment": {"opponents": "rusher,nobody"}},
    "'environment.opponents' names 'nobody'; expected some of passive, rusher"),
   ({"preset": "small", "environment": {"tier": "default", "opponents": "L8,L9"}},

@@ -103,6 +103,18 @@ def test_games_of_one_race_are_recorded(races, words):
   assert argv[argv.index("--seed") + 2:] == words
 
 
+def test_recorded_players_meet_one_another_or_their_opponents():
+  config = settings.complete({}, {
+    "preset": "small", "environment.tier": "default", "environment.opponents": "rush",
+    "actor.demonstrators": "", "demonstrations.players": "adaptive",
+    "demonstrations.opponents": "rush,macro"})
+  argv = graph.demonstrating(config, RUN, RUN / "demonstrations").processes[0].argv
+  assert argv[argv.index("--opponents") + 1] == "rush,macro"
+  config.demonstrations.opponents = ""
+  argv = graph.demonstrating(config, RUN, RUN / "demonstrations").processes[0].argv
+  assert "--opponents" not in argv
+
+
 @pytest.mark.parametrize("role, make", [
   ("actor", lambda config: graph.demonstrating(config, RUN, RUN / "demonstrations")),
   ("learner", lambda config: graph.imitating(config, RUN, RUN / "demonstrations", 0.0)),

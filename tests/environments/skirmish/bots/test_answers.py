@@ -5,13 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.bots import answers, scripts, tournament, views
+from starleague.environments.skirmish.bots import answers, scripts, views
 from starleague.environments.skirmish.rules.tables import constants
-from tests.environments.skirmish.default_games import LOCAL, NAMES, RACES, RULES, TIER, S
+from tests.environments.skirmish import default_games
+from tests.environments.skirmish.default_games import GAMES, LOCAL, NAMES, RACES, RULES, TIER, S
 from tests.environments.skirmish.states import first, on_device
 
 EVERY = scripts.parameters(RULES)
 TERRAN, PROTOSS, ZERG = range(3)
+STEPS = 1500  # 12,000 game loops: the longest games
 
 
 def script_of(name, race):
@@ -152,13 +154,11 @@ def test_a_small_attack_on_static_defence_is_called_back():
 
 
 @pytest.mark.slow
-def test_the_adaptive_player_beats_static_defence():
-  races = tournament.race_pairs("default", mirrors=True)
-  pairs, grounds, sides = map(np.array, zip(*(
-    (pair, ground, side) for pair in races for ground in range(3) for side in (False, True)),
-    strict=True))
-  names = np.tile(scripts.indices_of(["adaptive", "defence"], "default"), (len(pairs), 1))
-  outcomes = tournament.play(
-    tournament.Fixture(names, pairs.astype(np.int32), grounds.astype(np.int32), sides), 5, batch=18)
-  score = np.where(outcomes.winner == 0, 1.0, np.where(outcomes.winner == 1, 0.0, 0.5))
-  assert score.mean() > 0.5  # `rush` scores 25%
+def test_the_adaptive_player_beats_static_defence(default_game):
+  names = np.tile(scripts.indices_of(["adaptive", "defence"], "default"), (GAMES, 1))
+  state = default_games.start(default_game)
+  for step in range(STEPS):
+    actions = default_games.choose(default_game, state, names, 1, step)
+    state = default_game.advance(default_game.act(state, actions, default_game.due(state)))
+  won, lost = (np.mean(np.asarray(state.winner) == player) for player in range(2))
+  assert won + (1 - won - lost) / 2 > 0.6  # of games in all match-ups, where `rush` scores 21%

@@ -7,7 +7,7 @@ technology or static defence. It stays a function of its view: structures once s
 
 import jax.numpy as jnp
 
-from starleague.environments.skirmish.bots.scripts import Parameters, army_types
+from starleague.environments.skirmish.bots import scripts
 from starleague.environments.skirmish.bots.views import (
   Choice,
   View,
@@ -25,21 +25,22 @@ SHIELDED = 2  # own armed structures, with which none leaves either: an attack m
 FIRE_RADIUS = 14.0  # units this near to an armed structure are in its reach, or soon will be
 
 
-def armed(rules: tables.Rules, view: View) -> Array:
-  """Returns the opponent's armed structures as far as they are known: [S] bool."""
+def _armed(rules: tables.Rules, view: View) -> Array:
+  """The opponent's armed structures as far as they are known: [S] bool."""
   return view.known & look_up(rules.types.fighter & rules.types.structure, view.known_kind)
 
 
 def sight_of(rules: tables.Rules, view: View) -> Array:
-  """Returns what a player has seen of the opponent's plan, an index of scripts.SIGHTS: [] int32."""
+  """Returns what a player has seen of the opponent's plan, one of scripts.SIGHTS: [] int32."""
   types = rules.types
   halls = jnp.sum(view.known & look_up(types.townhall, view.known_kind))
   gas = jnp.any(view.known & look_up(types.gas, view.known_kind))
-  defended = jnp.sum(armed(rules, view)) >= DEFENDED
-  return jnp.where(defended, 2, jnp.where(gas | (halls > 1), 1, 0))
+  defended = jnp.sum(_armed(rules, view)) >= DEFENDED
+  return jnp.where(defended, scripts.DEFENCE, jnp.where(
+    gas | (halls > 1), scripts.TECHNOLOGY, scripts.NOTHING))
 
 
-def commands(rules: tables.Rules, script: Parameters, view: View, sight: Array) -> list[Choice]:
+def commands(rules: tables.Rules, script: scripts.Parameters, view: View, sight: Array) -> list[Choice]:
   """Returns commands to retreat from static defence, and to scout; wanted of players with answers.
 
   Args:
@@ -51,22 +52,22 @@ def commands(rules: tables.Rules, script: Parameters, view: View, sight: Array) 
   return [_retreat(rules, script, view, sight), _scout(rules, script, view, sight)]
 
 
-def _retreat(rules: tables.Rules, script: Parameters, view: View, sight: Array) -> Choice:
+def _retreat(rules: tables.Rules, script: scripts.Parameters, view: View, sight: Array) -> Choice:
   """Calls back an attack on static defence with less than half of the plan's fighters."""
   s = rules.tier.structures
-  attacking = look_up(army_types(rules), view.kind[s:]) & (
+  attacking = look_up(scripts.army_types(rules), view.kind[s:]) & (
     (view.verb == constants.ATTACK) | (view.verb == constants.ATTACK_UNIT))
   square = squared_distance(view.x[s:], view.y[s:], view.known_x[:, None], view.known_y[:, None])
   under_fire = attacking & jnp.any(
-    armed(rules, view)[:, None] & (square < FIRE_RADIUS ** 2), axis=0)
+    _armed(rules, view)[:, None] & (square < FIRE_RADIUS ** 2), axis=0)
   weak = 2 * jnp.sum(attacking) < script.attack
   x, y = (view.side * place for place in rules.tier.home)
   return make_choice(
-    rules, script.answers & weak & (sight == 2), "Move_pt",
+    rules, script.answers & weak & (sight == scripts.DEFENCE), "Move_pt",
     unit_slots(rules, first_slots(under_fire, rules.max_selected)), x, y)
 
 
-def _scout(rules: tables.Rules, script: Parameters, view: View, sight: Array) -> Choice:
+def _scout(rules: tables.Rules, script: scripts.Parameters, view: View, sight: Array) -> Choice:
   """Sends the worker nearest to the opponent's start there, once the first building has begun.
 
   It goes to and fro between the opponent's first two bases while what it sees decides the plan.
@@ -76,7 +77,7 @@ def _scout(rules: tables.Rules, script: Parameters, view: View, sight: Array) ->
   ready = jnp.any(view.kind[:s] == script.building[0])
   under_way = jnp.any(worker & (view.verb == constants.MOVE))
   follows = script.follows[:, view.race, view.away_race]
-  decides = (follows[0] != follows[1]) | ~jnp.any(view.known)
+  decides = (follows[scripts.NOTHING] != follows[scripts.TECHNOLOGY]) | ~jnp.any(view.known)
   fighters = look_up(rules.types.fighter & ~rules.types.structure, view.enemy_kind)
   shields = look_up(rules.types.fighter & rules.types.structure, view.kind[:s])
   late = (jnp.sum(view.enemy & fighters) >= MANY_FIGHTERS) | (jnp.sum(shields) >= SHIELDED)
@@ -86,5 +87,5 @@ def _scout(rules: tables.Rules, script: Parameters, view: View, sight: Array) ->
   square = squared_distance(-view.side * start[0], -view.side * start[1], view.x[s:], view.y[s:])
   nearest = jnp.arange(rules.tier.units) == jnp.argmin(jnp.where(waits, square, jnp.inf))
   return make_choice(
-    rules, script.answers & ready & (sight == 0) & decides & ~under_way & ~late,
+    rules, script.answers & ready & (sight == scripts.NOTHING) & decides & ~under_way & ~late,
     "Move_pt", unit_slots(rules, waits & nearest), x, y)

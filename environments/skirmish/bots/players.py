@@ -246,7 +246,7 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
   all_scripts = scripts.parameters(rules)
   own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], all_scripts)
   view = make_view(rules, state, player, own.vision if all_scripts.vision.any() else False)
-  plan, adapts, sight = name_index, all_scripts.answers.any(), jnp.int32(0)
+  plan, adapts, sight = name_index, all_scripts.answers.any(), jnp.int32(scripts.NOTHING)
   if adapts:
     sight = answers.sight_of(rules, view)
     plan = own.follows[sight, view.race, view.away_race]

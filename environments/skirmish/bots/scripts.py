@@ -50,8 +50,8 @@ class Script:
   skill: Skill
   random: bool = False  # gives random legal actions
   drawn: bool = False  # draws one of the tier's strategies for each game
-  # Players whose plans it follows, by sight, own race and opponent's race; see `answers`.
-  answers: Callable[[str, str, str], str] | None = None
+  # Players whose plans it follows, by sight, own and opponent's race; see `answers`.
+  answers: Callable[[int, str, str], str] | None = None
 
 
 def _demonstrator_skill(mmr: int, part: float) -> Skill:
@@ -68,16 +68,15 @@ def _demonstrators(races: Iterable[str], parts: Mapping[int, float]) -> tuple[Sc
            drawn=True) for mmr, part in parts.items())
 
 
-# What a player knows of its opponent's plan.
-SIGHTS = ("nothing", "technology", "defence")
+# What a player has seen of its opponent's plan.
+SIGHTS = NOTHING, TECHNOLOGY, DEFENCE = range(3)
 
 
-def _adaptive(sight: str, own: str, away: str) -> str:
+def _adaptive(sight: int, own: str, away: str) -> str:
   """The player whose plan `adaptive` follows; tournaments chose these, see docs/skirmish.md."""
   shielded = own == "Terran" or (own == "Protoss" and away != "Terran")
   answer = "safe_siege" if own == "Terran" else "macro"
-  return {"nothing": "defence" if shielded else "rush", "technology": "rush",
-          "defence": answer}[sight]
+  return {NOTHING: "defence" if shielded else "rush", TECHNOLOGY: "rush", DEFENCE: answer}[sight]
 
 
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
@@ -171,7 +170,7 @@ def strategies_of(tier: str) -> tuple[int, ...]:
   return tuple(names_of(tier).index(name) for name in chosen)
 
 
-def _followed(script: Script, sight: str, own: str, away: str) -> str:
+def _followed(script: Script, sight: int, own: str, away: str) -> str:
   return script.name if script.answers is None else script.answers(sight, own, away)
 
 

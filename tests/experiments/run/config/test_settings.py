@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from starleague.experiments.configs import mini, small
+from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.games import registry, sc2
 from starleague.learner.loops.options import ImitationOptions, ReinforcementOptions
@@ -34,6 +34,18 @@ def test_small_changes_some_keys():
   assert {key for key, *_ in settings.differences(config, settings.complete({}))} >= {
     "preset", "environment.tier", "environment.opponents", "actor.demonstrators"}
   assert len(registry.make_parts(config).maps) == 3
+
+
+def test_the_adaptive_player_teaches_without_z():
+  config = settings.complete(adaptive.get_config().to_dict())
+  changed = {key: value for key, value, _ in settings.differences(
+    config, settings.complete(small.get_config().to_dict()))}
+  assert changed["demonstrations.players"] == changed["imitation.names"] == "adaptive"
+  assert not any(changed[key] for key in (
+    "imitation.keep_build_order", "imitation.keep_cumulative", "actor.pseudo_probability"))
+  # The agent meets the opponents of the recorded games, and its teacher.
+  opponents = config.environment.opponents.split(",")
+  assert opponents == [*config.demonstrations.opponents.split(","), "adaptive"]
 
 
 def test_a_run_may_change_its_agent():

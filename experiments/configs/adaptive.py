@@ -1,0 +1,37 @@
+"""The `small` preset, taught by the scripted player that changes its plan: the whole game, without z.
+
+On two cores it takes 100 minutes: 7 of recording, 27 of imitation, an hour of reinforcement.
+"""
+
+import ml_collections
+
+from starleague.experiments.configs import small
+
+
+def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
+  """Returns the config of a run; see `mini.get_config`."""
+  config = small.get_config(init)
+  config.update({
+    "seconds": 3600.0,
+    "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air,adaptive"},
+    "actor": {
+      "uniform": 0.3,
+      "race_matchmaking": "variance",
+      "draw_reward": -0.5,
+      # What the agent sees decides its plan, not z.
+      "pseudo_probability": 0.0,
+    },
+    "demonstrations": {
+      "players": "adaptive",
+      "opponents": "L7,L8,rush,timing,macro,defence,siege,air",
+      "games": 3000,
+    },
+    "imitation": {
+      "names": "adaptive",
+      "keep_build_order": 0.0,
+      "keep_cumulative": 0.0,
+      "seconds": 1500.0,
+      "fine_tune_seconds": 120.0,
+    },
+  })
+  return config

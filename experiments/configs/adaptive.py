@@ -1,4 +1,4 @@
-"""The `small` preset, taught by the scripted player that changes its plan: the whole game, without z.
+"""`small`, taught by the scripted player that changes its plan: the whole game, without z.
 
 On two cores it takes 100 minutes: 7 of recording, 27 of imitation, an hour of reinforcement.
 """
@@ -12,6 +12,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
   """Returns the config of a run; see `mini.get_config`."""
   config = small.get_config(init)
   config.update({
+    "agent": "core_size=192",
     "seconds": 3600.0,
     "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air,adaptive"},
     "actor": {

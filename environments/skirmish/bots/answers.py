@@ -40,7 +40,8 @@ def sight_of(rules: tables.Rules, view: View) -> Array:
     gas | (halls > 1), scripts.TECHNOLOGY, scripts.NOTHING))
 
 
-def commands(rules: tables.Rules, script: scripts.Parameters, view: View, sight: Array) -> list[Choice]:
+def commands(rules: tables.Rules, script: scripts.Parameters, view: View,
+             sight: Array) -> list[Choice]:
   """Returns commands to retreat from static defence, and to scout; wanted of players with answers.
 
   Args:

@@ -1,4 +1,4 @@
-"""Answers: scripted players that change their plan when they have seen static defence.
+"""Answers: scripted players that change their plan when they have seen their opponent's.
 
 No strategy of one plan beats all others: a rush loses to static defence, and a macro game to early
 attacks. A player with answers begins with one plan, scouts, and follows another once it has seen

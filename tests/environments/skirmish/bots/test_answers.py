@@ -25,7 +25,7 @@ def script_of(name, race):
 
 
 def start(*known, race=TERRAN, away=TERRAN):
-  """A game in which player 0 has seen the opponent's structures at its start; own: five workers."""
+  """A game in which player 0 has seen structures at the opponent's start."""
   state = first(RULES, (RACES[race], RACES[away]))
   for slot, name in enumerate(known):
     state.memory.kind[0, slot] = LOCAL[name]

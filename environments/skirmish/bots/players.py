@@ -1,9 +1,9 @@
 """Scripted players: opponents with known strategies, and the first demonstrators.
 
 A player is one of `scripts.scripts_of(tier)`. At each decision it lists commands in order of
-urgency and gives the first possible one: defend, attack, use abilities, send idle workers to mine,
-spend. Except for cheating levels, it knows only what it observes. It acts through the same actions
-as an agent.
+urgency and gives the first possible one: retreat and scout (see `answers`), defend, attack, use
+abilities, send idle workers to mine, spend. Except for cheating levels, it knows only what it
+observes. It acts through the same actions as an agent.
 """
 
 import functools
@@ -246,10 +246,9 @@ def decide(rules: tables.Rules, name_index: Array, key: jax.Array, state: State,
   all_scripts = scripts.parameters(rules)
   own = jax.tree.map(lambda values: jnp.asarray(values)[name_index], all_scripts)
   view = make_view(rules, state, player, own.vision if all_scripts.vision.any() else False)
-  plan, adapts, sight = name_index, all_scripts.answers.any(), jnp.int32(scripts.NOTHING)
-  if adapts:
-    sight = answers.sight_of(rules, view)
-    plan = own.follows[sight, view.race, view.away_race]
+  adapts = all_scripts.answers.any()
+  sight = answers.sight_of(rules, view) if adapts else jnp.int32(scripts.NOTHING)
+  plan = own.follows[sight, view.race, view.away_race]
   script = demonstrators.variation(rules, own, plan, state.seed[player], view.race)
   keys = jax.random.split(key, 5)
   choices = _fight(rules, script, keys[0], view)

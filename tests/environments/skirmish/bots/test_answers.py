@@ -42,11 +42,10 @@ def view_of(state):
   return _view(on_device(state))
 
 
-def commands(state, name="adaptive", race=TERRAN):
+def commands(state, name="adaptive", race=TERRAN, **changes):
   view = view_of(state)
-  retreat, scout = answers.commands(
-    RULES, script_of(name, race), view, answers.sight_of(RULES, view))
-  return retreat, scout
+  script = script_of(name, race)._replace(**changes)
+  return answers.commands(RULES, script, view, answers.sight_of(RULES, view))
 
 
 @pytest.mark.parametrize(("known", "sight"), [
@@ -65,7 +64,7 @@ def test_known_structures_tell_the_opponents_plan(known, sight):
 def test_the_opponents_own_memory_tells_nothing():
   state = start()
   state.memory.kind[1, :3] = LOCAL["Bunker"]
-  assert int(answers.sight_of(RULES, view_of(state))) == 0
+  assert int(answers.sight_of(RULES, view_of(state))) == scripts.NOTHING
 
 
 def test_the_adaptive_player_follows_a_plan_by_sight_and_races():
@@ -140,17 +139,14 @@ def under_fire(fighters):
 
 
 def test_a_small_attack_on_static_defence_is_called_back():
-  plan = EVERY.attack[NAMES.index("safe_siege"), TERRAN]
-  script = script_of("adaptive", TERRAN)._replace(attack=jnp.int32(plan))
-  state, units = under_fire(plan // 2 - 2)
-  view = view_of(state)
-  retreat, _ = answers.commands(RULES, script, view, answers.sight_of(RULES, view))
+  attack = EVERY.attack[NAMES.index("safe_siege"), TERRAN]
+  state, units = under_fire(attack // 2 - 2)
+  retreat, _ = commands(state, attack=jnp.int32(attack))
   assert retreat.wanted
   assert np.flatnonzero(retreat.slots).tolist() == list(range(units.start, units.stop))
   np.testing.assert_allclose((retreat.x, retreat.y), TIER.home)
-  state, _ = under_fire(plan // 2)  # with the one at home, more than half
-  view = view_of(state)
-  assert not answers.commands(RULES, script, view, answers.sight_of(RULES, view))[0].wanted
+  state, _ = under_fire(attack // 2)  # with the one at home, more than half
+  assert not commands(state, attack=jnp.int32(attack))[0].wanted
 
 
 @pytest.mark.slow

@@ -66,12 +66,14 @@ class Personal(NamedTuple):
     minimax: factor of exploiters' reward for a fall of the opponent's value; 0: none.
     goals: of exploiters, whose games show all parts of z in use; None: they have no z.
     objectives: rewards for units by player, [2, types]; see `Conditioning.objectives`.
+    snapshots_z: whether snapshots of main agents always play with z.
   """
 
   active: np.ndarray
   minimax: float = 0.0
   goals: Goals | None = None
   objectives: Mapping[str, np.ndarray] = {}
+  snapshots_z: bool = False
 
 
 def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, members: Members,
@@ -94,7 +96,8 @@ def condition(conditioning: Conditioning, matches: match_slots.MatchSlots, membe
   def shown(name: str) -> np.ndarray:
     if personal.goals is not None and personal.goals.number(name):
       return np.sign(personal.active)
-    return active(personal.active, members(name))
+    found = active(personal.active, members(name))
+    return np.sign(found) if personal.snapshots_z and not members(name).learns else found
 
   if personal.goals is not None:
     conditioning = conditioning._replace(
@@ -162,7 +165,8 @@ class LeagueCalls:
       conditioning,
       [name for name in learners if self._members(name).kind in league_players.EXPLOITERS],
       functools.partial(run_files.learner_dir, process.run_dir),
-      str(process.number)) if options.exploiter_goals else None, options.objectives)
+      str(process.number)) if options.exploiter_goals else None,
+      options.objectives, options.snapshots_z)
     self._weights = StackedWeights(parts, sizes.slots, weights)
     self._writer = TrajectoryWriter(
       process.address, learners, parts.config, options.unroll_length, 2 * self._batch,

@@ -49,6 +49,7 @@ class ActorOptions:
     exploiter_minimax: factor of exploiters' reward for a fall of the opponent's win-loss value.
     exploiter_goals: whether exploiters play for z, drawn by the scores of similar z.
     objectives: rewards for units of a league's players, by name; see `Conditioning.objectives`.
+    snapshots_z: whether snapshots of a league's main agents always play with z.
     lease_s: of an assignment.
     evaluation_games: of an evaluator's assignment.
     evaluator_niceness: 0 to 19.
@@ -77,6 +78,7 @@ class ActorOptions:
   exploiter_minimax: float
   exploiter_goals: bool
   objectives: Mapping[str, np.ndarray]
+  snapshots_z: bool
   lease_s: float
   evaluation_games: int
   evaluator_niceness: int

@@ -146,6 +146,7 @@ def _league() -> dict:
     # Factor of exploiters' reward for a fall of the opponent's own win-loss value; 0: none.
     "exploiter_minimax": 0.0,
     "exploiter_goals": False,  # whether exploiters play for z, drawn by scores of similar z
+    "snapshots_z": False,  # whether snapshots of main agents always play with z
     "lease_s": 60.0,  # seconds after which the games of a silent actor go to another
     "evaluators": 1,  # processes that play evaluation games
     "evaluator_niceness": 19,  # priority, 0 to 19: evaluators leave the processor to the others

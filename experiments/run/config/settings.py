@@ -184,7 +184,7 @@ def _check_cluster(config: ml_collections.ConfigDict) -> None:
 
 def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:
   """Checks what differs between a league's players; `compiled`: games are played inside JAX."""
-  for key in ("exploiter_minimax", "exploiter_goals", "objectives"):
+  for key in ("exploiter_minimax", "exploiter_goals", "objectives", "snapshots_z"):
     if config.league[key] and not compiled:
       raise SettingsError(f"config key 'league.{key}' must be {type(config.league[key])()!r} in "
                           f"{config.environment.name}, whose games are played outside JAX; found "
@@ -196,9 +196,10 @@ def _check_personal(config: ml_collections.ConfigDict, compiled: bool) -> None:
     objectives.parse_objective(config.actor.objective)
   except UserError as error:
     raise SettingsError(f"config key 'actor.objective': {error}.") from error
-  if config.league.exploiter_goals and not config.actor.pseudo_probability:
-    raise SettingsError("config key 'actor.pseudo_probability' must be above 0 if "
-                        "'league.exploiter_goals' is true: without it a run has no z.")
+  for key in ("exploiter_goals", "snapshots_z"):
+    if config.league[key] and not config.actor.pseudo_probability:
+      raise SettingsError("config key 'actor.pseudo_probability' must be above 0 if "
+                          f"'league.{key}' is true: without it a run has no z.")
 
 
 def _check_sizes(config: ml_collections.ConfigDict) -> None:

@@ -72,7 +72,7 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.population": "",
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
-    "league.main_updates": 0, "learner.updates": updates})
+    "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates})
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,

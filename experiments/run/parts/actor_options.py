@@ -31,6 +31,6 @@ def actor_options(config: ml_collections.ConfigDict) -> ActorOptions:
     active=active_probabilities(config), pseudo_scale=actor.pseudo_scale,
     league_places=league.places, league_games=league.games, league_chunk=league.chunk,
     exploiter_minimax=league.exploiter_minimax, exploiter_goals=league.exploiter_goals,
-    objectives=objectives.of_league(config),
+    objectives=objectives.of_league(config), snapshots_z=league.snapshots_z,
     lease_s=league.lease_s, evaluation_games=league.evaluation_games,
     evaluator_niceness=league.evaluator_niceness)

@@ -122,6 +122,17 @@ def test_exploiters_with_goals_play_with_all_parts_of_z():
   np.testing.assert_array_equal(found.goal[0], [1, 0])
 
 
+def test_snapshots_may_always_play_with_z():
+  client, matches = Client("main-1"), make_slots()
+  members = league_connection.Members(client)
+  compiled_league.Assignments(client, matches, games=4).fill()
+  client.known = [*client.known, PAST]
+  active = np.float32([0.25, 0.5, 0.0, 0.0])
+  found = compiled_league.condition(
+    unconditional(1, 6000), matches, members, compiled_league.Personal(active, snapshots_z=True))
+  np.testing.assert_array_equal(found.active[0], [active, [1, 1, 0, 0]])
+
+
 def test_games_are_reported_by_assignment_without_surplus_ones(monkeypatch):
   now = [0.0]
   monkeypatch.setattr(league_connection.time, "monotonic", lambda: now[0])

@@ -79,15 +79,17 @@ def test_a_league_with_invalid_keys_is_refused(changed, message):
 
 @pytest.mark.parametrize("key, value, shown", [
   ("exploiter_minimax", 0.5, "0.0"), ("exploiter_goals", True, "False"),
+  ("snapshots_z", True, "False"),
   ("objectives", "terran-main-0=built.Marine:1", "''")])
 def test_games_outside_jax_have_no_personal_rewards(key, value, shown):
   with pytest.raises(settings.SettingsError, match=f"'league.{key}' must be {shown} in sc2, whose"):
     settings.complete({}, {"environment.name": "sc2", f"league.{key}": value})
 
 
-def test_goals_need_z():
-  with pytest.raises(settings.SettingsError, match="'actor.pseudo_probability' must be above 0"):
-    settings.complete({}, {"league.exploiter_goals": True, "actor.pseudo_probability": 0.0})
+@pytest.mark.parametrize("key", ["exploiter_goals", "snapshots_z"])
+def test_goals_and_strategies_of_snapshots_need_z(key):
+  with pytest.raises(settings.SettingsError, match=f"above 0 if 'league.{key}' is true"):
+    settings.complete({}, {f"league.{key}": True, "actor.pseudo_probability": 0.0})
 
 
 def test_actors_get_the_objectives():

@@ -79,6 +79,12 @@ def _adaptive(sight: int, own: str, away: str) -> str:
   return {NOTHING: "defence" if shielded else "rush", TECHNOLOGY: "rush", DEFENCE: answer}[sight]
 
 
+def _aggressive(sight: int, own: str, away: str) -> str:
+  """The player whose plan `aggressive` follows: it rushes wherever a rush can hold one."""
+  opening = "defence" if (own, away) == ("Protoss", "Zerg") else "rush"
+  return {NOTHING: opening, TECHNOLOGY: "rush", DEFENCE: "macro"}[sight]
+
+
 _MINI_SKILL = Skill(delays=(32, 48), noise=1.0)
 _MINI = (
   Script("passive", {"Terran": plans.PASSIVE}, _MINI_SKILL),
@@ -122,6 +128,7 @@ _ALL_RACES = (
   *_demonstrators(constants.RACES, _PARTS),
   *(Script(f"safe_{name}", by_race, FULL) for name, by_race in plans.SAFE.items()),
   Script("adaptive", plans.RUSH, FULL, answers=_adaptive),
+  Script("aggressive", plans.RUSH, FULL, answers=_aggressive),
 )
 
 

@@ -76,8 +76,16 @@ def test_the_adaptive_player_follows_a_plan_by_sight_and_races():
   assert names[2] == [["safe_siege"] * 3, ["macro"] * 3, ["macro"] * 3]
 
 
+def test_the_aggressive_player_begins_with_a_rush_except_as_protoss_against_zerg():
+  follows = EVERY.follows[NAMES.index("aggressive")]
+  names = np.array(NAMES)[follows]
+  slow = np.argwhere(names[0] != "rush").tolist()
+  assert slow == [[PROTOSS, ZERG]] and names[0, PROTOSS, ZERG] == "defence"
+  assert (names[1] == "rush").all() and (names[2] == "macro").all()
+
+
 def test_the_other_players_have_no_answers():
-  others = np.array(NAMES) != "adaptive"
+  others = ~np.isin(NAMES, ["adaptive", "aggressive"])
   assert not EVERY.answers[others].any() and EVERY.answers[~others].all()
   own = np.broadcast_to(np.arange(len(NAMES))[others, None, None, None], (others.sum(), 3, 3, 3))
   np.testing.assert_array_equal(EVERY.follows[others], own)

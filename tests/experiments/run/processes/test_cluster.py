@@ -14,7 +14,7 @@ from starleague.experiments.run.processes.programs import Address, Placeholder, 
 from starleague.league import players
 from tests.experiments.ray_nodes import start_cluster
 
-HOLD_S = 120
+HOLD_S = 300
 SLEEP = """
 import os, sys, time
 print(os.environ["NODE"], os.getppid(), *sys.argv[1:], flush=True)
@@ -61,7 +61,9 @@ def make(tmp_path):
 def lines(process):
   """The lines of a process's log, as words: its node, its seat's process id, its arguments."""
   path = process.log_path
-  return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+  text = path.read_text() if path.exists() else ""
+  # Python -u writes a line word by word: the last one counts when it has ended.
+  return [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def poll_until(runner, condition):
@@ -78,7 +80,7 @@ def test_programs_run_where_their_resources_are_and_are_restarted(place, make):
   server = make("server", {"head": 1}, Placeholder.ADDRESS, listens=True)
   client = make("client", {"far": 1}, Address("server"))
   with process_runner.Runner([server, client], place=place, backoff_seconds=0.05) as runner:
-    (where, seat, address), = poll_until(runner, lambda: lines(client))
+    (where, seat, address), = poll_until(runner, lambda: lines(server) and lines(client))
     host, port = address.rsplit(":", 1)
     assert where == "far" and lines(server)[0][0] == "head" and host != "127.0.0.1"
     assert lines(server)[0][2] == address == runner.addresses()["server"]
@@ -152,8 +154,9 @@ def test_a_lost_node_moves_its_programs(nodes, place, make):
     lost = runner._children[0].program.where().node
     nodes.remove_node(next(node for node in (second, *nodes.list_all_nodes())
                            if node.node_id == lost), allow_graceful=False)
-    moved = poll_until(runner, lambda: len(lines(server)) == 2)
-    assert moved and runner._children[0].program.where().node != lost
+    poll_until(runner, lambda: len(lines(server)) == 2)
+    where = poll_until(runner, lambda: runner._children[0].program.where())
+    assert where.node != lost
     address = runner.addresses()["server"]
     poll_until(runner, lambda: lines(client)[-1][2] == address)
 

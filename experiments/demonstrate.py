@@ -11,9 +11,8 @@ opponent. Maps and sides are drawn, and races unless --races names those of both
 decisions are recorded. Started again, the command continues until the dataset has --games games.
 `starleague.data.games` reads the result: see docs/datasets.md. The display of --run_dir shows it.
 
-With --student, the imitator of a run plays the first side of each game. A player of --players, its
-teacher, labels its states. With --labels=student the run's trained agent plays, and the actions
-taken are recorded. With --teacher_from its teacher takes over. See docs/imitation.md.
+With --student, a run's agent plays the first side, and a teacher of --players labels its states.
+With --labels=student the actions taken are recorded. See docs/imitation.md.
 """
 
 import pathlib
@@ -36,8 +35,9 @@ for _name in ("dataset", "games", "opponents", "preset", "races", "run_dir", "se
 _PLAYERS = flags.DEFINE_list(
   "players", [f"demo_{mmr}" for mmr in range(2000, 7001, 1000)], "Scripted players.")
 _STUDENT = flags.DEFINE_string(
-  "student", None, "Directory of a run whose imitator plays while the players label its states; "
-  f"{settings.PRETRAINED}: the included weights.")
+  "student", None, f"Directory of the run whose agent plays, or {settings.PRETRAINED}.")
+_STUDENT_AGENT = flags.DEFINE_enum(
+  "student_agent", None, run_flags.AGENTS, "Default: imitation, of --labels=student trained.")
 _STUDENT_Z = flags.DEFINE_boolean(
   "student_z", True, "Whether the student observes z of its teacher's plan.")
 _LABELS = flags.DEFINE_enum(
@@ -58,8 +58,8 @@ def make_record(path: pathlib.Path) -> Record:
     UserError: the players cannot play, or teach the student.
   """
   options = students.Options(
-    _STUDENT.value, _SHARE.value, _STUDENT_Z.value, _LABELS.value == "teacher",
-    _TEACHER_FROM.value)
+    _STUDENT.value, _STUDENT_AGENT.value, _SHARE.value, _STUDENT_Z.value,
+    _LABELS.value == "teacher", _TEACHER_FROM.value)
   students.check_options(options)
   players = demonstrations.Demonstrators(
     run_flags.PRESET.value or students.preset_of(options), tuple(_PLAYERS.value),

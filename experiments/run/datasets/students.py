@@ -32,6 +32,7 @@ from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.tables import game_config
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.config.flags import IMITATOR, TRAINED
 from starleague.experiments.run.datasets import demonstrations
 from starleague.experiments.run.datasets.demonstrations import SHARDS, Demonstrators, Played
 from starleague.experiments.run.games import registry
@@ -55,6 +56,7 @@ class Options(NamedTuple):
   """What a command line says of a student."""
 
   source: str | None  # the run's directory, or PRETRAINED; None: there is no student
+  agent: str | None  # of the run, one of flags.AGENTS; None: see `choose`
   share: float | None  # of its decisions that its teacher takes; None: not given
   z: bool
   taught: bool
@@ -72,6 +74,8 @@ class Options(NamedTuple):
 def check_options(options: Options) -> None:
   """Raises UserError if the options contradict each other."""
   if options.source is None:
+    if options.agent is not None:
+      raise UserError("--student_agent: expected --student, a run whose agent plays")
     if options.share is not None:
       raise UserError("--teacher_share: expected --student, whose decisions are shared")
     if not options.z:
@@ -80,6 +84,9 @@ def check_options(options: Options) -> None:
       raise UserError("--labels=student: expected --student, whose actions are recorded")
     if options.teacher_from is not None:
       raise UserError("--teacher_from: expected --student, whose game the teacher takes over")
+  elif options.source == settings.PRETRAINED and options.agent is not None:
+    raise UserError(f"--student_agent={options.agent}: expected --student with a run's directory, "
+                    f"found {settings.PRETRAINED!r}")
   elif not options.taught and options.share is not None:
     raise UserError(f"--labels=student: expected no --teacher_share, found {options.share}: there "
                     "is no teacher")
@@ -93,53 +100,61 @@ def preset_of(options: Options) -> str:
 
 
 def choose(options: Options, demonstrators: Demonstrators) -> Student:
-  """Returns the student of a command line; see `check`, `load` and `load_untaught`."""
+  """Returns the student of a command line: if it is taught, the imitator, else the trained agent.
+
+  `options.agent` names another; see `check`, `load` and `load_untaught`.
+  """
   check(demonstrators)
   assert options.source is not None
   if options.taught:
-    student = load(options.source, demonstrators, options.share or 0.0, options.z)
+    student = load(options.source, demonstrators, options.share or 0.0, options.z,
+                   options.agent or IMITATOR)
   else:
-    student = load_untaught(options.source, demonstrators)
+    student = load_untaught(options.source, demonstrators, options.agent or TRAINED)
   return student._replace(takes_over=options.takes_over)
 
 
-def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True) -> Student:
-  """Returns the imitator of a run as the student of teachers, or the included weights.
+def load(source: str, demonstrators: Demonstrators, share: float, z: bool = True,
+         agent_name: str = IMITATOR) -> Student:
+  """Returns an agent of a run as the student of teachers, or the included weights.
 
   Args:
     source: the run's directory, or PRETRAINED.
     demonstrators: the teachers.
     share: of the decisions that its teacher takes, 0 to 1.
     z: whether it observes z of the teacher's plan.
+    agent_name: of the run's agent, one of flags.AGENTS.
 
   Raises:
-    UserError: the run has another preset, tier or game than the teachers, or no imitator.
+    UserError: the run has another preset, tier or game than the teachers, or no such agent.
   """
   if source == settings.PRETRAINED:
     return Student(pretrained.load_pretrained(demonstrators.preset).params,
                    agent_config.preset(demonstrators.preset), share, z)
   parts = registry.make_parts(_config_of(source, demonstrators))
-  params, _ = saved_agents.load(parts, pathlib.Path(source), saved_agents.IMITATOR)
+  params, _ = saved_agents.load(parts, pathlib.Path(source), agent_name)
   return Student(params, parts.config, share, z)
 
 
-def load_untaught(source: str, demonstrators: Demonstrators) -> Student:
-  """Returns the trained agent of a run, or the included weights, whose own actions are labels.
+def load_untaught(source: str, demonstrators: Demonstrators,
+                  agent_name: str = TRAINED) -> Student:
+  """Returns an agent of a run, or the included weights, whose own actions are the labels.
 
   It plays as in evaluation: without z, at the temperatures of evaluation.
 
   Args:
     source: the run's directory, or PRETRAINED.
     demonstrators: their MMR is the student's, their opponents are its opponents.
+    agent_name: of the run's agent, one of flags.AGENTS.
 
   Raises:
-    UserError: the run has another preset, tier or game than the players, or no trained agent.
+    UserError: the run has another preset, tier or game than the players, or no such agent.
   """
   if source == settings.PRETRAINED:
     weights = pretrained.load_pretrained(demonstrators.preset)
     return Student(weights.params, weights.config, 0.0, z=False, taught=False)
   parts = registry.make_playing_parts(_config_of(source, demonstrators))
-  params, _ = saved_agents.load(parts, pathlib.Path(source), saved_agents.TRAINED)
+  params, _ = saved_agents.load(parts, pathlib.Path(source), agent_name)
   return Student(params, parts.config, 0.0, z=False, taught=False)
 
 

@@ -145,7 +145,7 @@ def test_an_agents_own_actions_and_executed_z_are_recorded(own_games):
 @pytest.mark.parametrize("seconds, wins", [(0.0, True), (None, False)])
 def test_a_teacher_wins_the_games_that_it_takes_over(tmp_path, monkeypatch, seconds, wins):
   monkeypatch.setitem(demonstrations.SIZES, "mini", demonstrations.Sizes("mini", 4, 4, 32))
-  options = students.Options("pretrained", None, z=True, taught=False, teacher_from=seconds)
+  options = students.Options("pretrained", None, None, z=True, taught=False, teacher_from=seconds)
   student = students.choose(options, PLAYERS)
   beginner = agent.make_policy(student.config).init(jax.random.key(0))
   students.record(tmp_path / "games", PLAYERS, student._replace(params=beginner), 8)
@@ -157,7 +157,7 @@ def test_a_teacher_wins_the_games_that_it_takes_over(tmp_path, monkeypatch, seco
 
 
 def test_a_teacher_takes_over_at_the_step_of_a_time():
-  options = students.Options("pretrained", None, z=True, taught=False, teacher_from=60.0)
+  options = students.Options("pretrained", None, None, z=True, taught=False, teacher_from=60.0)
   assert options.takes_over == 168  # 1,344 loops
   assert options._replace(teacher_from=0.1).takes_over == 1  # not before its time
 
@@ -174,6 +174,19 @@ def test_wrong_teachers_are_one_line(run_dir, tmp_path, words, message):
   assert not (tmp_path / "labels").exists()
 
 
+@pytest.mark.parametrize("name, taught, seed", [
+  (None, True, 0), ("initial", True, 1), ("initial", False, 1), ("imitation", False, 0)])
+def test_the_student_is_the_chosen_agent_of_a_run(run_dir, name, taught, seed):
+  policy = agent.make_policy(agent_config.mini())
+  if not (run_dir / run_files.INITIAL).exists():
+    checkpoints.save_params(run_dir / run_files.INITIAL,
+                            jax.device_get(policy.init(jax.random.key(1))), agent_config.mini())
+  options = students.Options(str(run_dir), name, None, z=False, taught=taught, teacher_from=None)
+  student = students.choose(options, PLAYERS)
+  jax.tree.map(np.testing.assert_array_equal, student.params, policy.init(jax.random.key(seed)))
+  assert student.taught == taught
+
+
 def test_a_run_without_an_imitator_is_one_line(tmp_path):
   settings.save(settings.complete({}), tmp_path)
   error = refusal(demonstrate, "--dataset", tmp_path / "labels", "--student", tmp_path)
@@ -182,6 +195,9 @@ def test_a_run_without_an_imitator_is_one_line(tmp_path):
 
 @pytest.mark.parametrize("words, message", [
   (("--teacher_share", "0.5"), "--teacher_share: expected --student, whose decisions are shared"),
+  (("--student_agent", "initial"), "--student_agent: expected --student, a run whose agent plays"),
+  (("--student_agent", "trained", "--student", "pretrained"),
+   "--student_agent=trained: expected --student with a run's directory, found 'pretrained'"),
   (("--labels", "student"), "--labels=student: expected --student, whose actions are recorded"),
   (("--teacher_from", "60"),
    "--teacher_from: expected --student, whose game the teacher takes over"),

@@ -37,7 +37,7 @@ _PLAYERS = flags.DEFINE_list(
 _STUDENT = flags.DEFINE_string(
   "student", None, f"Directory of the run whose agent plays, or {settings.PRETRAINED}.")
 _STUDENT_AGENT = flags.DEFINE_enum(
-  "student_agent", None, run_flags.AGENTS, "Default: imitation, of --labels=student trained.")
+  "student_agent", None, run_flags.AGENTS, "Default: imitation; if --labels=student, trained.")
 _STUDENT_Z = flags.DEFINE_boolean(
   "student_z", True, "Whether the student observes z of its teacher's plan.")
 _LABELS = flags.DEFINE_enum(

@@ -16,7 +16,8 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "seconds": 3600.0,
     "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air"},
     "actor": {
-      # An agent gives up a change of plan that it rarely needs: it meets most whom it loses to.
+      # An agent gives up a change of plan that it rarely needs, so most games are against those
+      # opponents that it loses to.
       "matchmaking": "squared",
       "self_play": 0.0,
       "uniform": 0.3,

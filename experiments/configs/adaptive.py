@@ -16,8 +16,7 @@ def get_config(init: str = "imitation") -> ml_collections.ConfigDict:
     "seconds": 3600.0,
     "environment": {"opponents": "L7,L8,rush,timing,macro,defence,siege,air"},
     "actor": {
-      # An agent gives up a change of plan that it rarely needs, so most games are against those
-      # opponents that it loses to.
+      # By squared losing rates: an agent gives up a change of plan that it rarely needs.
       "matchmaking": "squared",
       "self_play": 0.0,
       "uniform": 0.3,

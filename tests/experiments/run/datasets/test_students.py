@@ -24,13 +24,14 @@ MMR = {"demo_5000": 5000, "demo_7000": 7000}
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-  """A run whose imitator has random weights."""
+  """A run whose imitator and initial agent have random weights, those of keys 0 and 1."""
   path = tmp_path_factory.mktemp("runs") / "student"
   path.mkdir()
   settings.save(settings.complete({}), path)
   mini = agent_config.mini()
-  checkpoints.save_params(path / run_files.IMITATED, jax.device_get(
-    agent.make_policy(mini).init(jax.random.key(0))), mini)
+  for key, name in enumerate((run_files.IMITATED, run_files.INITIAL)):
+    checkpoints.save_params(path / name, jax.device_get(
+      agent.make_policy(mini).init(jax.random.key(key))), mini)
   return path
 
 
@@ -177,13 +178,10 @@ def test_wrong_teachers_are_one_line(run_dir, tmp_path, words, message):
 @pytest.mark.parametrize("name, taught, seed", [
   (None, True, 0), ("initial", True, 1), ("initial", False, 1), ("imitation", False, 0)])
 def test_the_student_is_the_chosen_agent_of_a_run(run_dir, name, taught, seed):
-  policy = agent.make_policy(agent_config.mini())
-  if not (run_dir / run_files.INITIAL).exists():
-    checkpoints.save_params(run_dir / run_files.INITIAL,
-                            jax.device_get(policy.init(jax.random.key(1))), agent_config.mini())
+  expected = agent.make_policy(agent_config.mini()).init(jax.random.key(seed))
   options = students.Options(str(run_dir), name, None, z=False, taught=taught, teacher_from=None)
   student = students.choose(options, PLAYERS)
-  jax.tree.map(np.testing.assert_array_equal, student.params, policy.init(jax.random.key(seed)))
+  jax.tree.map(np.testing.assert_array_equal, student.params, expected)
   assert student.taught == taught
 
 

@@ -14,7 +14,7 @@ from starleague.experiments.run.processes.programs import Address, Placeholder, 
 from starleague.league import players
 from tests.experiments.ray_nodes import start_cluster
 
-HOLD_S = 300
+HOLD_S = 120
 SLEEP = """
 import os, sys, time
 print(os.environ["NODE"], os.getppid(), *sys.argv[1:], flush=True)

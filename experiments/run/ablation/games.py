@@ -308,9 +308,10 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
   for run in exploits:
     assert run.target is not None, "exploiters have an agent to exploit"
     play = player.exploit_mixture if ablation.varied else player.exploit
+    # Exploiters of agents that are trained further have equal updates, but another folder.
     yield (_exploited_names(run)[run.from_past],
            _exploit_pairs(ablation, run.target) * ablation.match_games,
-           [run.updates, ablation.exploiters, ablation.match_games],
+           [run.path.name, run.updates, ablation.exploiters, ablation.match_games],
            lambda on_games, run=run, play=play: play(run, on_games))
 
 

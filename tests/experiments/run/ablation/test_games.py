@@ -112,6 +112,12 @@ def test_agents_of_leagues_meet_their_past_and_their_exploiters(runs, tmp_path, 
       f"{name}, seed 3": 2 * tuple(exploiters.values()) for name in ("noise", "plain")}
     total = games.count_games(ablation, runs)
     assert total == 2 * 2 * 10 + 4 + 2 * (3 + 4) * 4 and reported[-1][0] == total
+  played.clear()
+  again = [run._replace(path=run.path.with_name(f"{run.path.name}_again")) for run in exploits]
+  exploiters["e-0"] = Counts(4, 0, 0)
+  found = games.play_games(ablation, runs, again, tmp_path, lambda *_: None)
+  assert played == [run.path for run in again]  # not the games of the exploiters before
+  assert found.exploited["plain, seed 3"] == 2 * (Counts(4, 0, 0), Counts(3, 0, 1))
 
 
 def test_all_main_agents_of_varied_leagues_count(runs, tmp_path, monkeypatch):

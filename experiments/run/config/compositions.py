@@ -33,10 +33,20 @@ def parse(entries: Sequence[str]) -> list[players.Player]:
 
 def main_agents(config: ml_collections.ConfigDict) -> list[str]:
   """Returns the names of the learning main agents of a run's league."""
-  return [player.name for player in parse(config.league.composition.split(","))
-          if player.learns and player.kind == players.MAIN]
+  return [player.name for player in _main_agents(config)]
+
+
+def first_main_agents(config: ml_collections.ConfigDict) -> list[players.Player]:
+  """Returns the learning main agents of the first one's race, in the order of the composition."""
+  mains = _main_agents(config)
+  return [player for player in mains if player.race == mains[0].race]
 
 
 def learners(config: ml_collections.ConfigDict) -> list[str]:
   """Returns the names of the learning players of a run's league."""
   return [player.name for player in parse(config.league.composition.split(",")) if player.learns]
+
+
+def _main_agents(config: ml_collections.ConfigDict) -> list[players.Player]:
+  return [player for player in parse(config.league.composition.split(","))
+          if player.learns and player.kind == players.MAIN]

@@ -56,16 +56,15 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     raise settings.SettingsError(
       f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
       f"{config.init!r}: exploiters start from its imitator.")
-  mains = [player.race for player in _players(config)
-           if player.learns and player.kind == players.MAIN]
-  races = mains[:1] if league else [types.RACES[race] for race in parts.races]
+  mains = compositions.first_main_agents(config)
+  races = [player.race for player in mains[:1]] if league else [types.RACES[race] for race in parts.races]
   warm_up = len(races) * exploiters * config.learner.value_warm_up
   if updates <= warm_up:
     raise settings.SettingsError(
       f"{updates} updates of all exploiters together must be above {warm_up}: in the first "
       f"{config.learner.value_warm_up} of each only the value functions learn "
       "(learner.value_warm_up), so that all would play as their imitator.")
-  frozen = mains.count(races[0]) if mixture else 1
+  frozen = len(mains) if mixture else 1
   return settings.complete(config.to_dict(), {
     "league.composition": ",".join(f"{race}:0:0:{exploiters}:{frozen}" for race in races),
     "league.snapshot_steps": _NEVER, "league.timeout_steps": _NEVER, "league.evaluators": 0,

@@ -12,9 +12,9 @@ from starleague.agent import pretrained, types
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
-from starleague.experiments.run.config import settings
+from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
-from starleague.league.players import LEARNING_KINDS, MAIN
+from starleague.league.players import LEARNING_KINDS
 
 # The agents of a run, and where their weights lie.
 _FOLDERS = {IMITATOR: run_files.IMITATED, INITIAL: run_files.INITIAL,
@@ -28,9 +28,13 @@ def main_agent(run_dir: pathlib.Path) -> str | None:
 
 
 def main_agents(run_dir: pathlib.Path) -> list[str]:
-  """Returns the names of a league's main agents of the first one's race; none of another run."""
-  names = sorted(path.name for path in (run_dir / run_files.LEARNERS).glob(f"*-{MAIN}-*"))
-  return [name for name in names if race_of(name) == race_of(names[0])]
+  """Returns the names of a league's main agents of the first one's race; none of another run.
+
+  Their order is that of the league's composition. Raises the errors of `settings.load`.
+  """
+  if not (run_dir / run_files.LEARNERS).is_dir():
+    return []
+  return [player.name for player in compositions.first_main_agents(settings.load(run_dir))]
 
 
 def learners(run_dir: pathlib.Path) -> list[str]:

@@ -126,6 +126,7 @@ def test_all_main_agents_of_varied_leagues_count(runs, tmp_path, monkeypatch):
   config = run.config.copy_and_resolve_references()
   config.league.composition = "terran:2:0:0"
   run = run._replace(config=config)
+  settings.save(config, run.path)
   run_files.learner_dir(run.path, main.format(0)).joinpath(run_files.CHECKPOINTS).mkdir(
     parents=True)
   exploits = [run._replace(path=run.path.with_name(f"{run.path.name}_exploited{from_past}"),
@@ -165,6 +166,7 @@ def test_arms_of_different_games_cannot_play_each_other(runs, key, value):
 def test_the_agent_of_a_league_plays_mirror_matches_of_its_race(runs, tmp_path, monkeypatch):
   """The games have three races; other agents meet all of them."""
   runs = runs[0][1:3]
+  settings.save(settings.complete({}, {"league.composition": "zerg:1:0:0"}), runs[1].path)
   run_files.learner_dir(runs[1].path, "zerg-main-0").joinpath(run_files.CHECKPOINTS).mkdir(
     parents=True)
   parts = registry.make_parts(None)._replace(races=(1, 2, 3))

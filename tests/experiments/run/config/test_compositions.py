@@ -20,6 +20,16 @@ def test_learning_players_of_a_config():
     "zerg-main-0", "zerg-league_exploiter-0", "zerg-league_exploiter-1"]
 
 
+def test_the_first_main_agents_are_those_of_the_compositions_first_race():
+  composition = "zerg:0:1:0:1,terran:11:0:0,protoss:1:0:0,terran:0:1:1"
+  config = settings.complete({}, {"league.composition": composition})
+  found = compositions.first_main_agents(config)
+  assert [player.name for player in found] == [f"terran-main-{number}" for number in range(11)]
+  assert compositions.main_agents(config)[11:] == ["protoss-main-0"]
+  config = settings.complete({}, {"league.composition": "zerg:0:1:0"})
+  assert compositions.first_main_agents(config) == []
+
+
 def test_exploiters_of_a_frozen_agent():
   found = compositions.parse(["terran:0:0:2:1"])
   assert [(player.name, player.learns) for player in found] == [

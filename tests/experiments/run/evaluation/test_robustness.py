@@ -71,6 +71,7 @@ def test_exploiters_meet_all_main_agents_of_the_first_ones_race(parts, tmp_path)
   exploited = robustness.exploiting(config, parts, True, 2, 400, mixture=True)
   assert exploited.league.composition == "terran:0:0:2:3"
   source, run_dir = tmp_path / "source", tmp_path / "exploited"
+  settings.save(config, source)
 
   def save(folder, value, step=0):
     checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
@@ -85,6 +86,29 @@ def test_exploiters_meet_all_main_agents_of_the_first_ones_race(parts, tmp_path)
   assert {path.name: checkpoints.load_params(path, parts.config)["m"]["w"][0]
           for path in folder.iterdir()} == {
     "terran-main-0-0000": 5.0, "terran-main-1-0000": 6.0, "terran-main-2-0000": 7.0}
+
+
+@pytest.mark.parametrize("composition, race, value", [
+  ("zerg:1:1:0,protoss:1:1:0", "zerg", 5.0), ("protoss:1:1:0,zerg:1:1:0", "protoss", 6.0)])
+def test_the_frozen_agent_is_the_compositions_first_and_keeps_its_race(
+    composition, race, value, parts, tmp_path):
+  config = config_of(**{"league.composition": composition})
+  source, run_dir = tmp_path / "source", tmp_path / "exploited"
+  settings.save(config, source)
+
+  def save(folder, value, step=0):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
+
+  for name, weight in (("zerg-main-0", 5.0), ("protoss-main-0", 6.0)):
+    save(run_files.learner_dir(source, name) / run_files.CHECKPOINTS / f"{3:012d}", weight, 3)
+  save(source / run_files.INITIAL, 1.0)
+  (source / run_files.LIBRARY).write_bytes(b"z")
+  exploited = robustness.exploiting(config, parts._replace(races=(1, 2, 3)), True, 2, 400)
+  robustness.freeze(parts, source, exploited, run_dir)
+  frozen = run_files.snapshot_path(run_dir, f"{race}-main-0-0000")
+  assert list(frozen.parent.iterdir()) == [frozen]
+  assert checkpoints.load_params(frozen, parts.config)["m"]["w"].tolist() == [value, value]
+  assert robustness.past_selves(source) == [f"{race}-main-0-0000"]
 
 
 def test_exploiters_play_each_of_a_mixture_and_its_agents_each_other(
@@ -161,6 +185,7 @@ def test_exploiters_start_from_the_agents_past(parts, tmp_path):
     checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
 
   assert robustness.middle_self(source) is None  # no league
+  settings.save(config_of(), source)
   save(run_files.learner_dir(source, main) / run_files.CHECKPOINTS / f"{3:012d}", 9.0, 3)
   assert robustness.middle_self(source) is None  # the imitator is its only past
   save(source / run_files.INITIAL, 1.0)
@@ -179,6 +204,7 @@ def test_exploiters_start_from_the_agents_past(parts, tmp_path):
 
 def test_a_main_agent_plays_all_its_past_selves(parts, match, weights, tmp_path):
   assert robustness.past_selves(tmp_path) == []
+  settings.save(config_of(), tmp_path)
   run_files.learner_dir(tmp_path, "terran-main-0").mkdir(parents=True)
   write(tmp_path / "trained", 2)
   write(tmp_path / run_files.INITIAL, 0)
@@ -212,6 +238,7 @@ def test_players_of_a_league_keep_their_races(parts, weights, monkeypatch, tmp_p
   several, shown = parts._replace(races=(1, 2, 3)), unconditional(1, 0)
   write(tmp_path / "trained", 2)
   write(tmp_path / run_files.INITIAL, 1)
+  settings.save(config_of(**{"league.composition": "zerg:1:0:0"}), tmp_path)
   run_files.learner_dir(tmp_path, "zerg-main-0").mkdir(parents=True)
   robustness.play_past(match, several, tmp_path, KEY, shown)
   assert races_played == [{(2, 2)}]

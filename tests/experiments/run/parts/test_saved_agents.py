@@ -23,19 +23,28 @@ def parts():
   return registry.make_parts(settings.complete({}))
 
 
+def save_config(run_dir, composition):
+  settings.save(settings.complete({}, {"league.composition": composition}), run_dir)
+
+
 def test_the_trained_agent_of_a_league_is_its_first_main_agent(parts, tmp_path):
-  for player, value in (("terran-league_exploiter-0", 1.0), ("terran-main-0", 2.0),
-                        ("terran-main-1", 3.0), ("terran-main_exploiter-0", 4.0)):
+  for player, value in (("protoss-main-0", 5.0), ("terran-league_exploiter-0", 1.0),
+                        ("terran-main-0", 2.0), ("terran-main-1", 3.0),
+                        ("terran-main_exploiter-0", 4.0)):
     save(run_files.learner_dir(tmp_path, player) / run_files.CHECKPOINTS, 7, value)
+  save_config(tmp_path, "terran:2:1:1,protoss:1:0:0")
   params, updates = saved_agents.load(parts, tmp_path, saved_agents.TRAINED)
   assert updates == 7 and params["m"]["w"].tolist() == [2.0, 2.0]
+  assert saved_agents.find(parts, tmp_path, saved_agents.TRAINED).race == 1
 
 
 def test_the_main_agent_of_a_league_is_the_first_one(tmp_path):
+  save_config(tmp_path, "zerg:2:1:0,protoss:1:0:0")
   assert saved_agents.main_agent(tmp_path) is None
-  for player in ("zerg-main-1", "zerg-main-0", "zerg-main_exploiter-0"):
+  for player in ("protoss-main-0", "zerg-main-1", "zerg-main-0", "zerg-main_exploiter-0"):
     run_files.learner_dir(tmp_path, player).mkdir(parents=True)
   assert saved_agents.main_agent(tmp_path) == "zerg-main-0"
+  assert saved_agents.main_agents(tmp_path) == ["zerg-main-0", "zerg-main-1"]
 
 
 def test_the_trained_agent_of_a_run(parts, tmp_path):

@@ -20,6 +20,7 @@ from starleague.actor.loops import weights
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import Conditioning, with_races
 from starleague.experiments.run.config import compositions, settings
@@ -84,22 +85,38 @@ def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict
     parts: of the agent's run.
     source: the agent's run.
     config: from `exploiting`.
-    run_dir: of the league that exploits it; what it has already is kept.
+    run_dir: of the league that exploits it; an agent that is frozen there already must be this one.
     start: a snapshot of the source, which exploiters start from; None: the agent's imitator.
 
   Raises:
-    UserError: the source has no trained agent, or no imitator.
+    UserError: the source has no trained agent, or no imitator; the league exploits other weights.
   """
   frozen = [player for player in _players(config) if not player.learns]
   agents = [saved_agents.TRAINED] * len(frozen)
   if len(frozen) > len({player.race for player in frozen}):
     agents = saved_agents.main_agents(source)
   for player, agent in zip(frozen, agents, strict=True):
-    path = run_files.snapshot_path(run_dir, player.name)
-    if not path.exists():
-      checkpoints.save_params(path, saved_agents.load(parts, source, agent)[0], parts.config)
+    _freeze_agent(parts, source, agent, run_dir, player.name)
   saved_agents.copy_imitator(
     source, run_dir, None if start is None else run_files.snapshot_path(source, start))
+
+
+def _freeze_agent(parts: Parts, source: pathlib.Path, agent: str, run_dir: pathlib.Path,
+                  name: str) -> None:
+  """Saves the weights of an agent under a frozen player's name, or checks those saved before."""
+  params, update = saved_agents.load(parts, source, agent)
+  path = run_files.snapshot_path(run_dir, name)
+  if not path.exists():
+    checkpoints.save_params(
+      path, params, parts.config, extra={"agent": f"update {update} of {source.resolve()}"})
+    return
+  # The weights decide: unlike the path they stay the same if the source's folder is moved.
+  if not jax.tree.all(jax.tree.map(
+      np.array_equal, checkpoints.load_params(path, parts.config), params)):
+    found = checkpoints.read_manifest(path)["extra"].get("agent", "an agent")
+    raise UserError(
+      f"{run_dir} exploits {found}, whose weights are not those that update {update} of "
+      f"{source.resolve()} has now: choose another name for the exploiters' run, or remove that one")
 
 
 def past_selves(run_dir: pathlib.Path) -> list[str]:

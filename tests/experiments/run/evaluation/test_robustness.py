@@ -8,6 +8,7 @@ import pytest
 from starleague.actor import evaluation
 from starleague.actor.evaluation import Counts
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
@@ -168,13 +169,41 @@ def test_an_agent_is_frozen_once(parts, tmp_path):
   (source / run_files.LIBRARY).write_bytes(b"z")
   config = robustness.exploiting(config_of(), parts, False, 2, 400)
   robustness.freeze(parts, source, config, run_dir)
-  save(source / run_files.CHECKPOINTS / f"{4:012d}", 4.0)
-  robustness.freeze(parts, source, config, run_dir)
+  moved = source.rename(tmp_path / "moved")
+  robustness.freeze(parts, moved, config, run_dir)
   frozen = run_files.snapshot_path(run_dir, "terran-main-0-0000")
   assert [path.name for path in frozen.parent.iterdir()] == [frozen.name]
   for path, value in ((frozen, 3.0), (run_dir / run_files.INITIAL, 1.0)):
     params = checkpoints.load_params(path, parts.config)
     assert params["m"]["w"].tolist() == [value, value]
+
+
+def test_a_league_of_exploiters_keeps_its_agent(parts, tmp_path):
+  """Runs that differ in their seed have equal configs of exploiters."""
+  one, other, run_dir = tmp_path / "a" / "mini", tmp_path / "b" / "mini", tmp_path / "exploited"
+
+  def save(folder, value, step=0):
+    checkpoints.save_params(folder, {"m": {"w": np.full(2, value)}}, parts.config, step)
+
+  for source, value in ((one, 3.0), (other, 4.0)):
+    save(source / run_files.CHECKPOINTS / f"{7:012d}", value, 7)
+    save(source / run_files.INITIAL, 1.0)
+    (source / run_files.LIBRARY).write_bytes(b"z")
+  config = robustness.exploiting(config_of(), parts, False, 2, 400)
+  robustness.freeze(parts, one, config, run_dir)
+  with pytest.raises(UserError) as refused:
+    robustness.freeze(parts, other, config, run_dir)
+  assert str(refused.value) == (
+    f"{run_dir} exploits update 7 of {one}, whose weights are not those that update 7 of {other} "
+    "has now: choose another name for the exploiters' run, or remove that one")
+  save(one / run_files.CHECKPOINTS / f"{9:012d}", 5.0, 9)
+  with pytest.raises(UserError, match=f"update 7 of {one}, whose .* update 9 of {one} has now"):
+    robustness.freeze(parts, one, config, run_dir)
+  # Earlier versions did not describe the agent.
+  earlier = tmp_path / "earlier"
+  save(run_files.snapshot_path(earlier, "terran-main-0-0000"), 3.0)
+  with pytest.raises(UserError, match=f"{earlier} exploits an agent, whose .* update 7 of"):
+    robustness.freeze(parts, other, config, earlier)
 
 
 def test_exploiters_start_from_the_agents_past(parts, tmp_path):

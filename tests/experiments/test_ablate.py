@@ -92,6 +92,7 @@ def test_the_command_line_changes_seeds_and_sizes():
   (["figure3_league", "--opponents=rusher,rusher"], "--opponents names 'rusher' more than once"),
   (["figure3_human_data", "--config.actor.gamse=1"], "the nearest is 'actor.games'"),
   (["figure3_human_data", "--config.preset=huge"], "'huge'"),
+  (["figure3_human_data", "--imitator=typo"], "typo has no 'z.npz'"),
 ])
 def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
   assert message in refusal(ablate, *words, "--runs_dir", tmp_path)

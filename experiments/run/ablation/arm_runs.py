@@ -152,6 +152,21 @@ def command(run: Run) -> tuple[programs.Word, ...]:
     *(f"--config.{key}={value}" for key, _, value in changed))
 
 
+def check_imitator(runs: Sequence[Run], imitator: pathlib.Path) -> None:
+  """Checks the imitator that all runs of an ablation start from, while one of them needs it.
+
+  Raises:
+    SettingsError: it has no library of z, or no initial weights.
+    CheckpointDamagedError, CheckpointMismatchError: its weights cannot be used, or are those of
+      another agent.
+  """
+  agents = {registry.agent_of(run.config) for run in runs
+            if run.target is None and supervision.imitates(run.config, run.path)}
+  for agent in agents:
+    saved_agents.require_imitator(imitator)
+    checkpoints.load_params(imitator / run_files.INITIAL, agent)
+
+
 def _begin(run: Run, runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
   """Copies the weights that a run starts from and does not make itself."""
   if run.target is not None:
@@ -175,7 +190,10 @@ def train(runs: Sequence[Run], imitator: pathlib.Path | None, report: Report) ->
     ProcessFailed: a run died; its log tells why.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after the run has saved a checkpoint.
     UserError: a run ended before its last update.
+    SettingsError, CheckpointDamagedError, CheckpointMismatchError: see `check_imitator`.
   """
+  if imitator is not None:
+    check_imitator(runs, imitator)
   before = 0
   for run in runs:
     if not run.finished:

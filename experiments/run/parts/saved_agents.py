@@ -118,6 +118,18 @@ def initial_params(parts: Parts, config: ml_collections.ConfigDict) -> Any:
   return parts.policy.init(jax.random.key(config.seed))
 
 
+def require_imitator(source: pathlib.Path) -> None:
+  """Checks that a run has what `copy_imitator` copies.
+
+  Raises:
+    SettingsError: it has no library of z, or no initial weights.
+  """
+  for name in (run_files.LIBRARY, run_files.INITIAL):
+    if not (source / name).exists():
+      raise settings.SettingsError(
+        f"{source} has no {name!r}: expected a run that imitated games and began to train.")
+
+
 def copy_imitator(source: pathlib.Path, target: pathlib.Path,
                   weights: pathlib.Path | None = None) -> None:
   """Copies the initial weights and the library of z of a run to another, where they are missing.
@@ -132,10 +144,7 @@ def copy_imitator(source: pathlib.Path, target: pathlib.Path,
   """
   if (target / run_files.INITIAL).exists():
     return
-  for name in (run_files.LIBRARY, run_files.INITIAL):
-    if not (source / name).exists():
-      raise settings.SettingsError(
-        f"{source} has no {name!r}: expected a run that imitated games and began to train.")
+  require_imitator(source)
   target.mkdir(parents=True, exist_ok=True)
   with files.replacing(target / run_files.LIBRARY, "wb") as file:
     file.write((source / run_files.LIBRARY).read_bytes())

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from absl import flags
 
+from starleague import agent
 from starleague.common import run_files
 from starleague.common.errors import UserError
+from starleague.data import checkpoints
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import ABLATIONS
 from starleague.experiments.run.ablation import arm_runs
@@ -15,7 +17,7 @@ from starleague.experiments.run.config import config_flags, settings
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import process_runner
-from tests.experiments.run import ablations
+from tests.experiments.run import ablations, libraries
 
 # In the place of `train`: saves a checkpoint of 25 updates, of 40 when it is started again.
 _TRAIN = """
@@ -189,6 +191,23 @@ def test_runs_are_trained_in_turn_and_finished_ones_skipped(runs, train):
   arm_runs.train(runs[:3], None, lambda *report: reported.append(report))
   assert train == ["noise_3", "z_3", "z_3"]
   assert reported[-1] == (120, "z_3")
+
+
+def test_an_imitator_that_cannot_be_used_is_refused_before_any_training(runs, train, tmp_path):
+  imitator = tmp_path / "given"
+  for word in ("'z.npz'", "'initial'"):
+    with pytest.raises(settings.SettingsError, match=f"given has no {word}: expected a run that"):
+      arm_runs.train(runs[:2], imitator, lambda *_: None)
+    libraries.save_library(imitator / run_files.LIBRARY)
+  weights = {"m": {"w": np.zeros(2)}}
+  checkpoints.save_params(imitator / run_files.INITIAL, weights, agent.small())
+  with pytest.raises(checkpoints.CheckpointMismatchError, match="preset.*small.*mini"):
+    arm_runs.train(runs[:2], imitator, lambda *_: None)
+  assert train == []
+  # Runs that have begun, or do not imitate, need none.
+  checkpoints.save_params(runs[1].path / run_files.INITIAL, weights, agent.mini())
+  arm_runs.train(runs[:2], imitator, lambda *_: None)
+  assert train == ["noise_3", "plain_3"]
 
 
 def test_a_run_that_dies_is_reported_with_its_log(runs, monkeypatch):

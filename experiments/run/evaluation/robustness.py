@@ -58,7 +58,8 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
       f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
       f"{config.init!r}: exploiters start from its imitator.")
   mains = compositions.first_main_agents(config)
-  races = [player.race for player in mains[:1]] if league else [types.RACES[race] for race in parts.races]
+  races = ([player.race for player in mains[:1]] if league
+           else [types.RACES[race] for race in parts.races])
   warm_up = len(races) * exploiters * config.learner.value_warm_up
   if updates <= warm_up:
     raise settings.SettingsError(
@@ -116,7 +117,8 @@ def _freeze_agent(parts: Parts, source: pathlib.Path, agent: str, run_dir: pathl
     found = checkpoints.read_manifest(path)["extra"].get("agent", "an agent")
     raise UserError(
       f"{run_dir} exploits {found}, whose weights are not those that update {update} of "
-      f"{source.resolve()} has now: choose another name for the exploiters' run, or remove that one")
+      f"{source.resolve()} has now: choose another name for the exploiters' run, or remove "
+      "that one")
 
 
 def past_selves(run_dir: pathlib.Path) -> list[str]:

@@ -25,7 +25,6 @@ from starleague.environments.skirmish.rules.tables.tables import GameConfig, gam
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
 from starleague.experiments.run.games.entry import Game
 
-
 # The tier at which the demonstrations of a preset are recorded.
 RECORDED = {"mini": "mini", "small": "default"}
 

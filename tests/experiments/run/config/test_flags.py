@@ -27,7 +27,8 @@ def test_a_required_flag_has_a_value():
     flags.given(modules.SimpleNamespace(value=None, name="run_dir"))
 
 
-@pytest.mark.parametrize("value, refused", [(None, True), (False, True), (True, False), ("", False)])
+@pytest.mark.parametrize(
+  "value, refused", [(None, True), (False, True), (True, False), ("", False)])
 def test_a_flag_without_effect_is_refused(value, refused):
   needed = modules.SimpleNamespace(name="play", value=value)
   absent, present = (modules.SimpleNamespace(name=name, present=name == "save")

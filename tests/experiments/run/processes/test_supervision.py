@@ -50,12 +50,13 @@ def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
 
 @pytest.mark.parametrize("changes, message", [
   ({"preset": "small"}, r"config key 'environment.tier': expected 'default' to record the games "
-   r"that a run of preset 'small' imitates, found 'mini'; give 'demonstrations.dataset', or another "
-   r"'init' than 'imitation'\."),
+   r"that a run of preset 'small' imitates, found 'mini'; give 'demonstrations.dataset', or "
+   r"another 'init' than 'imitation'\."),
   ({"preset": "full"}, "config key 'preset': expected 'mini' or 'small' to record the games that a "
    "run of preset 'full' imitates, found 'full'; .*"),
   ({"preset": "full", "environment.tier": "large", "environment.opponents": "rush",
-    "actor.demonstrators": "", "demonstrations.players": "rush"}, "config key 'preset': .*'full'.*"),
+    "actor.demonstrators": "", "demonstrations.players": "rush"},
+   "config key 'preset': .*'full'.*"),
 ])
 def test_games_that_cannot_be_recorded_for_a_run_are_named(changes, message):
   config = settings.complete({}, changes)

@@ -45,7 +45,10 @@ def _serve(run_dir: str) -> None:
 
 def main(run_dir: str) -> None:
   """Serves or writes the page of a run's league."""
+  run_flags.only_with(_STATIC, _STATIC_REPLAYS)
   if _STATIC.value is not None:
+    if run_flags.PAGE_PORT.present:
+      raise UserError("--page_port serves the page, --static writes it to a file: give one of them")
     path = page.write(run_dir, _STATIC.value, _STATIC_REPLAYS.value)
     print(f"page={path} kilobytes={path.stat().st_size / 1000:.1f}")
     return

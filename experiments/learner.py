@@ -47,6 +47,7 @@ _HOST = flags.DEFINE_integer("host", 0, "Index of this host.", lower_bound=0)
 
 
 def main() -> None:
+  run_flags.only_with(run_flags.LEAGUE, _PLAYERS)
   run_dir = pathlib.Path(run_flags.given(run_flags.RUN_DIR))
   hosts.join_hosts(_COORDINATOR.value, _HOSTS.value, _HOST.value)
   coordinator = run_flags.LEAGUE.value

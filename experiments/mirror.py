@@ -3,7 +3,8 @@
   python -m starleague.experiments.mirror --run_dir /runs/league --to gs://BUCKET/league
   python -m starleague.experiments.mirror --run_dir /runs/league --from gs://BUCKET/league
 
-Only what is new is copied. Ctrl-C and SIGTERM end it after the files in progress.
+Only what is new is copied. Ctrl-C and SIGTERM end it after the files in progress. The same command
+completes a copy that was cut short.
 """
 
 import pathlib
@@ -20,7 +21,8 @@ flags.declare_key_flag("run_dir")
 _TO = flags.DEFINE_string("to", None, "Place to copy the run to: gs://BUCKET/NAME, or a folder.")
 _FROM = flags.DEFINE_string("from", None, "Place to copy the run from, to a new --run_dir.")
 _INTERVAL_S = flags.DEFINE_float(
-  "interval_s", 600.0, "Seconds between two copies; 0: a single one.", lower_bound=0.0)
+  "interval_s", 600.0, "Seconds between two copies; 0: a single one.", lower_bound=0.0,
+  upper_bound=1e6)  # a wait has a limit
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import pathlib
 from absl import flags
 
 from starleague.common import run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.data.reverb import recordings
 from starleague.experiments.run.config import entry, settings
@@ -46,6 +47,9 @@ def main() -> None:
     games = recorded_games.of_league(parts, options, found)
     players = ", ".join(each.player.name for each in found)
   else:
+    if _POLICIES.present:
+      raise UserError(f"--policies needs the newest weights of a league: the {_WEIGHTS.value} ones "
+                      f"of {run_dir} are of one agent")
     where = run_dir / (run_files.CHECKPOINTS if _WEIGHTS.value == "newest" else run_files.INITIAL)
     games = recorded_games.of_agent(
       parts, options, checkpoints.load_params(where, parts.config))

@@ -35,16 +35,16 @@ _MEGABYTES = flags.DEFINE_integer(
 def main(*folders: str) -> None:
   out = pathlib.Path(run_flags.given(run_flags.OUT))
   paths = reading.find(folders)
-  store = tables.Store(out)
   start = time.monotonic()
-  with bar.Bar("replays", len(paths), "files") as shown:
-    summary = reading.read(
-      paths, store, _WORKERS.value, workers.Limits(_SECONDS.value, _MEGABYTES.value),
-      lambda progress: shown.update(
-        progress.done, f"games={progress.read} refused={progress.refused}"))
-  z = library.make(out)
-  z.save(out / "z.npz")
-  page.write(out)
+  with tables.Store(out) as store:
+    with bar.Bar("replays", len(paths), "files") as shown:
+      summary = reading.read(
+        paths, store, _WORKERS.value, workers.Limits(_SECONDS.value, _MEGABYTES.value),
+        lambda progress: shown.update(
+          progress.done, f"games={progress.read} refused={progress.refused}"))
+    z = library.make(out)
+    z.save(out / "z.npz")
+    page.write(out)
   for reason, count in summary.reasons.items():
     print(f"refused files={count} reason={reason!r}")
   print(f"read files={summary.files} known={summary.known} games={summary.games} z={len(z)} "

@@ -38,19 +38,17 @@ _GIF_VIEW = flags.DEFINE_integer(
   "gif_view", 0, "View of --gif: 1 or 2 for that player's, 0 for the whole map.", lower_bound=0,
   upper_bound=2)
 _TERMINAL = flags.DEFINE_bool("terminal", False, "Plays the game as text on the terminal.")
-_SPEED = flags.DEFINE_float(
-  "speed", 4.0, "Speed of --terminal, a factor of real time, 0.01 to 1000.")
+_SPEED = flags.DEFINE_float("speed", 4.0, "Factor of real time of --terminal, 0.01 to 1000.")
 flags.register_validator(_SPEED, lambda value: 0.01 <= value <= 1000, "expected 0.01 to 1000")
 _VIEW = flags.DEFINE_integer(
-  "view", 0, "View of --terminal: 1 or 2 for that player's, 0 for the whole map.", lower_bound=0,
-  upper_bound=2)
+  "view", 0, "View of --terminal, as --gif_view.", lower_bound=0, upper_bound=2)
 
 
 def _load(path: pathlib.Path) -> tuple[replays.Replay, State]:
   """Loads a replay and computes its states; refuses flags of a played game."""
-  for flag in (_SAVE, _SWAP_SIDES, run_flags.Z, run_flags.PREDICTIONS):
-    if flag.present:
-      raise UserError(f"--{flag.name} needs --play: {path} is a recorded game")
+  own = (run_flags.RACES, run_flags.MAP, run_flags.TIER, run_flags.RUN_DIR, run_flags.SEED,
+         run_flags.Z, run_flags.PREDICTIONS, _SAVE, _SWAP_SIDES)
+  run_flags.only_with(_PLAY, *own, because=f": {path} is a recorded game")
   replay = replays.load(path)
   try:
     return replay, replays.resimulate(replay)
@@ -76,8 +74,10 @@ def _play(names: tuple[str, str]) -> tuple[replays.Replay, State]:
 def main(*names: str) -> None:
   """Shows a replay (one name) or a game of two players (two names)."""
   if len(names) != (2 if _PLAY.value else 1):
-    raise UserError(f"expected a replay, or --play and two players; found {' '.join(names)}"
-                    f"{' with --play' if _PLAY.value else ''}")
+    found = " ".join(names) + (" with --play" if _PLAY.value else "")
+    raise UserError(f"expected a replay, or --play and two players; found {found}")
+  run_flags.only_with(_GIF, _GIF_VIEW)
+  run_flags.only_with(_TERMINAL, _SPEED, _VIEW)
   if _PLAY.value:
     replay, states = _play((names[0], names[1]))
     default = _SAVE.value or f"{'-'.join(names)}-{run_flags.SEED.value}"

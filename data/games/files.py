@@ -27,6 +27,7 @@ from starleague.common.errors import UserError
 from starleague.data import wire
 
 MANIFEST = "games.json"
+LOCK = ".lock"  # held by the writer of the folder
 _LEFTOVERS = (".part-", f".{MANIFEST}-")  # prefixes of files that a killed writer leaves
 SCHEMA = 1
 PART_DECISIONS = 2**16  # a part is closed with the game that reaches this number of decisions
@@ -143,7 +144,8 @@ def verify(path: str | os.PathLike) -> tuple[Description, Mapping[str, str]]:
 class GamesWriter:
   """Appends finished games to a dataset; a killed writer loses at most the unfinished part.
 
-  Use it as a context manager: without an exception, its end completes the last part.
+  Use it as a context manager: without an exception, its end completes the last part. Until then no
+  other process writes to the folder.
   """
 
   def __init__(self, path: str | os.PathLike, config: AgentConfig, tier: str,
@@ -160,7 +162,7 @@ class GamesWriter:
 
     Raises:
       GamesError: the folder holds something else, or a dataset that is damaged or of other
-        arguments.
+        arguments, or another process writes to it.
     """
     self._path, self._config, self._part_decisions = Path(path), config, part_decisions
     self._found = Description(config.name, tier, tuple(maps), origin, vocabulary.digest())
@@ -168,15 +170,22 @@ class GamesWriter:
     self._part: contextlib.ExitStack | None = None
     self._table: Any = None  # pyarrow's writer of the open part
     self._last_game = -1
-    if os.path.lexists(self._path / MANIFEST):
-      self._continue()
-    else:
-      self._require_empty()
-    self._written = self._found  # with the open part
+    self._require_own()  # a folder of something else gets no lock
     self._path.mkdir(parents=True, exist_ok=True)
-    for leftover in self._path.iterdir():
-      if leftover.name.startswith(_LEFTOVERS):
-        leftover.unlink()
+    with contextlib.ExitStack() as stack:
+      try:
+        stack.enter_context(files.locked(self._path / LOCK, wait=False))
+      except BlockingIOError as error:
+        raise GamesError(f"{self._path} is written by another process: wait until that ends, or "
+                         "choose another folder.") from error
+      self._require_own()
+      if os.path.lexists(self._path / MANIFEST):
+        self._continue()
+      for leftover in self._path.iterdir():
+        if leftover.name.startswith(_LEFTOVERS):
+          leftover.unlink()
+      self._lock = stack.pop_all()
+    self._written = self._found  # with the open part
 
   def _continue(self) -> None:
     existing, digests = verify(self._path)
@@ -190,10 +199,10 @@ class GamesWriter:
       numbers = parquet().read_table(self._path / name, columns=["game"])["game"].to_pylist()
       self._last_game = max(self._last_game, *numbers)
 
-  def _require_empty(self) -> None:
-    others = [name for name in os.listdir(self._path)
-              if not name.startswith((*_LEFTOVERS, "part-"))] if self._path.exists() else []
-    if others:
+  def _require_own(self) -> None:
+    others = [name for name in os.listdir(self._path) if name != LOCK
+              and not name.startswith((*_LEFTOVERS, "part-"))] if self._path.exists() else []
+    if others and MANIFEST not in others:
       raise GamesError(f"{self._path} holds {sorted(others)[0]!r} and no {MANIFEST}: choose a new "
                        "folder.")
 
@@ -258,10 +267,11 @@ class GamesWriter:
 
   def __exit__(self, error: type[BaseException] | None, value: BaseException | None,
                traceback: TracebackType | None) -> None:
-    if error is None:
-      self.flush()
-    elif self._part is not None:
-      self._part.__exit__(error, value, traceback)
+    with self._lock:
+      if error is None:
+        self.flush()
+      elif self._part is not None:
+        self._part.__exit__(error, value, traceback)
 
 
 def _schema() -> Any:

@@ -25,6 +25,7 @@ ROWS: Mapping[str, type] = {
   "games": records.GameRow, "players": records.PlayerRow, "builds": records.BuildRow,
   "commands": records.CommandRow, "refused": records.RefusalRow}
 PARTS, MANIFEST = "parts", "part.json"
+_LOCK = ".lock"  # in the folder, held by a store
 _TYPES = {"schema": int, "vocabulary": str}
 _LEVEL = 3  # of zstd
 
@@ -91,13 +92,14 @@ def read(folder: str | os.PathLike, table: str, columns: Sequence[str] | None = 
 
 
 class Store:
-  """The parts of a folder, for one process at a time."""
+  """The parts of a folder, for one process at a time; a context manager, whose end frees it."""
 
   def __init__(self, folder: str | os.PathLike):
     """Opens a folder, new or with parts, and removes what a killed run left half written.
 
     Raises:
-      TablesError: it holds something else, or parts that are damaged or of another version.
+      TablesError: it holds something else, or parts that are damaged or of another version, or
+        another process writes to it.
     """
     self.folder = Path(folder)
     others = [name for name in sorted(os.listdir(self.folder))
@@ -106,15 +108,31 @@ class Store:
       raise TablesError(f"{self.folder} holds {others[0]!r} and no folder {PARTS!r}: choose a new "
                         "--out")
     (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
-    self._parts = sorted(path for path in (self.folder / PARTS).iterdir()
-                         if not path.name.startswith("."))
-    for part in self._parts:
-      _check(part)
+    with contextlib.ExitStack() as stack:
+      try:
+        stack.enter_context(files.locked(self.folder / _LOCK, wait=False))
+      except BlockingIOError as error:
+        raise TablesError(f"{self.folder} is written by another process: wait until that ends, or "
+                          "choose another --out") from error
+      self._parts = sorted(path for path in (self.folder / PARTS).iterdir()
+                           if not path.name.startswith("."))
+      for part in self._parts:
+        _check(part)
+      self._remove_leftovers()
+      self._lock = stack.pop_all()
+
+  def _remove_leftovers(self) -> None:
     for left in (self.folder / PARTS).glob(f"{files.PARTIAL}*"):
       shutil.rmtree(left)
     for table in ROWS:
       for left in self.folder.glob(f".{table}.parquet-*"):
         left.unlink()
+
+  def __enter__(self) -> "Store":
+    return self
+
+  def __exit__(self, *error: object) -> None:
+    self._lock.close()
 
   def column(self, table: str, name: str) -> Iterator[Any]:
     """Yields the values of a column over all parts."""

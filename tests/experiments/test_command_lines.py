@@ -258,6 +258,8 @@ def test_a_config_of_no_league_leaves_no_run_behind(run, module, word, parts):
   ("learner", ["--run_dir=r", "--address=a:1", "--hosts=2"], ["--coordinator is not given"]),
   ("learner", ["--run_dir=r", "--address=a:1", "--host=1"], ["--host must be below --hosts"]),
   ("learner", ["--run_dir=r", "--address=a:1", "--coordinator=b"], ["coordinator"]),
+  ("learner", ["--run_dir=r", "--address=a:1", "--league_players=main"],
+   ["--league_players needs --league"]),
   ("data_server", ["--run_dir=r", "--port=0"], ["port"]),
   ("data_server", ["--run_dir=r", "--port=65536"], ["port"]),
   ("data_server", ["--run_dir=none", "--port=1"], ["none/config.json does not exist"]),

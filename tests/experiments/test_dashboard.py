@@ -27,6 +27,9 @@ def run_dir(tmp_path_factory):
    r"it\. Name another folder, such as runs/NAME\."),
   (["none", "--static", "a.html"], "none: expected the folder of a run with a league.*"),
   (["bad"], r".*league\.sqlite is not a SQLite database, or is damaged.*"),
+  (["bad", "--static_replays", "4"], "--static_replays needs --static"),
+  (["bad", "--static", "a.html", "--page_port", "7000"],
+   "--page_port serves the page, --static writes it to a file: give one of them"),
   (["bad", "--page_port", "70000"], "flag --page_port=70000: .*")])
 def test_faults_get_one_line(words, message, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)

@@ -26,6 +26,12 @@ CASES = {
     (["text.txt", "--swap_sides"], "--swap_sides needs --play: text.txt is a recorded game"),
     (["text.txt", "--z", "z.npz"], "--z needs --play: text.txt is a recorded game"),
     (["text.txt", "--nopredictions"], "--predictions needs --play: text.txt is a recorded game"),
+    *((["text.txt", f"--{name}", value], f"--{name} needs --play: text.txt is a recorded game")
+      for name, value in (("races", "zerg,zerg"), ("map", "open"), ("tier", "large"),
+                          ("run_dir", "runs/mini"), ("seed", "0"))),
+    (["text.txt", "--gif_view", "1"], "--gif_view needs --gif"),
+    (["text.txt", "--speed", "8"], "--speed needs --terminal"),
+    ([*L7, "--view", "1", "--gif", "a.gif"], "--view needs --terminal"),
     ([*L7, "--z", "none.npz"], "'none.npz': no such file or directory"),
     ([*L7, "--z", "text.txt"], r"text\.txt: expected an \.npz file, found 12 bytes .*"),
     (["a.npz", "--speed", "0"], "flag --speed=0.0: expected 0.01 to 1000" + HELP),
@@ -54,6 +60,8 @@ CASES = {
     (["pretrained", ""], "players: expected two names, found 'pretrained' and ''"),
     (["zerg:easy", "human"], "players: one of them must be agent or pretrained, found zerg:easy "
      "and human"),
+    (["pretrained", "zerg:easy", "--run_dir", "runs/mini"],
+     "--run_dir is given, but none of pretrained zerg:easy is 'agent'"),
     (["pretrained", "zerg:easy", "--out", "."], "--out: " + FOLDER),
     (["pretrained", "zerg:easy", "--out", "no/a.SC2Replay"], "--out: folder no does not exist")],
   play_skirmish: [

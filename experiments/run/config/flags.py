@@ -24,6 +24,24 @@ def given(flag: "flags.FlagHolder[T | None]") -> T:
   return value
 
 
+def only_with(needed: flags.FlagHolder, *others: flags.FlagHolder, because: str = "") -> None:
+  """Refuses flags that have no effect without another one.
+
+  Args:
+    needed: the other one; it is missing if its value is None or False.
+    others: flags that need it.
+    because: end of the message, such as ": game.npz is a recorded game".
+
+  Raises:
+    UserError: one of them is given, and the other one is missing.
+  """
+  if needed.value is not None and needed.value is not False:
+    return
+  for flag in others:
+    if flag.present:
+      raise UserError(f"--{flag.name} needs --{needed.name}{because}")
+
+
 def make_folder(flag: flags.FlagHolder[str]) -> pathlib.Path:
   """Makes the folder that a flag names, before work whose result it holds.
 

@@ -24,6 +24,7 @@ from starleague.environments.skirmish.games import dm_environment
 from starleague.environments.skirmish.rules import environment as skirmish
 from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.tables import game_config
+from starleague.experiments.run.games.skirmish import RECORDED
 from starleague.experiments.run.processes import graph
 
 DRAWN = -1, -1  # races of both players
@@ -40,7 +41,7 @@ class Sizes(NamedTuple):
   iterations: int
 
 
-SIZES = {"mini": Sizes("mini", 64, 32, 32), "small": Sizes("default", 64, 32, 32)}
+SIZES = {preset: Sizes(tier, 64, 32, 32) for preset, tier in RECORDED.items()}
 
 
 class Demonstrators(NamedTuple):

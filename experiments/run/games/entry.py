@@ -30,3 +30,5 @@ class Game(NamedTuple):
   changes: Mapping[str, Any] = {}  # values of the config that suit the game, nested
   options: Mapping[str, Any] = {}  # the game's own config group, which has its name
   ranges: Mapping[str, Range] = {}  # of the numbers among them, by key of the config
+  # The tier at which the demonstrations of a preset are recorded; none: of no preset.
+  recorded: Mapping[str, str] = {}

@@ -25,6 +25,9 @@ from starleague.environments.skirmish.rules.tables.tables import GameConfig, gam
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
 from starleague.experiments.run.games.entry import Game
 
+# The tier at which the demonstrations of a preset are recorded.
+RECORDED = {"mini": "mini", "small": "default"}
+
 
 class Details(NamedTuple):
   """`Parts.details` of Skirmish."""
@@ -171,4 +174,4 @@ def _races(config: ml_collections.ConfigDict) -> tuple[str, Sequence[str]]:
 
 GAME = Game(
   name="skirmish", engine=engines.COMPILED, make_parts=make_parts, check=check,
-  make_arena=SkirmishArena, races=_races, scripted=_scripted)
+  make_arena=SkirmishArena, races=_races, scripted=_scripted, recorded=RECORDED)

@@ -80,14 +80,19 @@ def choose(names: Sequence[str], *, run_dir: str | os.PathLike[str] | None = Non
       raise UserError(f"'{AGENT}' is the newest weights of a run: name the run with --run_dir")
     game, agents[AGENT] = _agent_of(pathlib.Path(run_dir), names, tier)
   else:
-    if run_dir is not None:
-      raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
+    require_agent(names, run_dir)
     tier = _tier(names, tier)
     _require_players(names, tier)
     game = GAME_CONFIGS[tier]
   if PRETRAINED in names:
     game, agents[PRETRAINED] = _pretrained_of(game, of_run=AGENT in names)
   return game, [agents.get(name) or replays.scripted_player(name, game) for name in names]
+
+
+def require_agent(names: Sequence[str], run_dir: str | os.PathLike[str] | None) -> None:
+  """Raises UserError if a run is given, but none of the players is its agent."""
+  if run_dir is not None and AGENT not in names:
+    raise UserError(f"--run_dir is given, but none of {' '.join(names)} is '{AGENT}'")
 
 
 def _agent_of(run_dir: pathlib.Path, names: Sequence[str],

@@ -1,7 +1,8 @@
 """Copies of a run at another place, such as a bucket: paths are those of etils (gs://BUCKET/NAME).
 
-Checkpoints, snapshots and datasets never change and appear whole; each has a manifest. The manifest
-is copied after the files that it lists, so that a copy is complete as well, or has none.
+Checkpoints, snapshots and the parts of datasets never change and appear whole; manifests list them.
+A manifest is copied after the files that it lists, so that a copy is complete as well, or has none.
+A run's config is copied last of all: without it there is no run.
 """
 
 import contextlib
@@ -14,8 +15,13 @@ from typing import Any
 
 from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
+from starleague.data.checkpoints import checkpoint_manifest
+from starleague.data.games import files as game_files
+from starleague.data.replays import tables
+from starleague.data.reverb import recordings
 
+_MANIFESTS = frozenset((
+  checkpoint_manifest.MANIFEST, game_files.MANIFEST, recordings.MANIFEST, tables.MANIFEST))
 _DATABASE, _BESIDE_DATABASE = ".sqlite", ("-wal", "-shm", ".lock")
 _CHECKPOINT = re.compile(r"\d{12}")
 
@@ -44,6 +50,8 @@ def place(path: str) -> Any:
 
 def restore(source: Any, run_dir: pathlib.Path) -> int:
   """Copies a mirrored run to a new directory; returns the number of files.
+
+  Without its config, copied last, the directory has no run: a further call copies what is missing.
 
   Raises:
     MirrorError: the directory has a run, or the source has none.
@@ -76,14 +84,32 @@ def copy(source: Any, target: Any) -> int:
 
 
 def _files(folder: Any) -> Iterator[Any]:
-  """Yields the files below a folder that are complete, manifests after those beside them."""
-  for path in sorted(folder.iterdir(), key=lambda path: (path.name == MANIFEST, path.name)):
+  """Yields the files below a folder that are complete, in the order of `_order`.
+
+  A manifest that is replaced meanwhile is left out: it may list a file that is not among them.
+  """
+  manifests = {path: _state(path) for path in folder.iterdir() if path.name in _MANIFESTS}
+  for path in sorted(folder.iterdir(), key=_order):
     if path.name.startswith(".") or path.name.endswith(_BESIDE_DATABASE):
       continue
     if path.is_dir():
       yield from _files(path)
-    else:
+    elif path.name not in _MANIFESTS or manifests.get(path) == _state(path):
       yield path
+
+
+def _state(path: Any) -> tuple[int, int] | None:
+  """Returns the length and the time of a file, which a replaced one does not have; None: gone."""
+  try:
+    found = path.stat()
+  except FileNotFoundError:  # of a checkpoint that was removed meanwhile
+    return None
+  return found.length, found.mtime
+
+
+def _order(path: Any) -> tuple[bool, bool, str]:
+  """Returns the sort key of a folder's entries: manifests, then the config, come last."""
+  return path.name == run_files.CONFIG, path.name in _MANIFESTS, path.name
 
 
 def _checkpoints(folder: Any) -> Iterator[Any]:

@@ -116,6 +116,27 @@ def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) ->
     saved_agents.load_imitator(registry.make_parts(config), config)
 
 
+def check_recording(config: ml_collections.ConfigDict) -> None:
+  """Checks that a run without a dataset of its own can record the games that it imitates.
+
+  Raises:
+    SettingsError: the games of its preset are recorded at another tier, or not at all.
+  """
+  game, name = registry.game_of(config), config.environment.name
+  if not game.recorded:
+    raise settings.SettingsError(
+      f"config key 'demonstrations.dataset' must name recorded games if 'init' is "
+      f"{settings.IMITATION!r} in {name}, whose games cannot be recorded; found ''.")
+  for key, found, expected in (
+      ("preset", config.preset, list(game.recorded)),
+      ("environment.tier", config.environment.tier, [game.recorded.get(config.preset)])):
+    if found not in expected:
+      raise settings.SettingsError(
+        f"config key {key!r}: expected {' or '.join(map(repr, expected))} to record the games that "
+        f"a run of preset {config.preset!r} imitates, found {found!r}; give "
+        f"'demonstrations.dataset', or another 'init' than {settings.IMITATION!r}.")
+
+
 class Watch:
   """Displays the run's state and records the totals of all actors."""
 

@@ -31,8 +31,8 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
 
   Raises:
     MissingPackageError: Reverb or pyarrow is not installed.
-    SettingsError: the config is not that of the run in `run_dir`, or not one of a league; another
-      program runs it.
+    SettingsError: the config is not that of the run in `run_dir`, or not one of a league; the games
+      to imitate cannot be recorded; another program runs it.
     GamesError, UserError: see `supervision.check_imitation`.
   """
   ended = False
@@ -41,8 +41,11 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     if league:
       league_run.check(config)
     dataset = config.demonstrations.dataset
-    if dataset and place is None and supervision.imitates(config, run_dir):
-      supervision.check_imitation(config, pathlib.Path(dataset))
+    if supervision.imitates(config, run_dir):
+      if not dataset:
+        supervision.check_recording(config)
+      elif place is None:  # other nodes may have the dataset, but not this one
+        supervision.check_imitation(config, pathlib.Path(dataset))
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir, league=league)
       if league:

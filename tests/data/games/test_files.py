@@ -1,8 +1,11 @@
 """The writer of datasets of games: continuing, refusing, and every kind of damage in one line."""
 
 import os
+import pathlib
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from starleague.data import games
 from starleague.data.games import files
 from tests.data.games import recorded_games
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 MINI = agent_config.mini()
 PART = "part-00000.parquet"
 
@@ -31,12 +35,17 @@ def writer(path, *, config=MINI, tier="mini", maps=("open",), origin="a test"):
   return files.GamesWriter(path, config, tier, maps, origin, part_decisions=40)
 
 
+def names(folder):
+  """The files of a dataset, without the lock of its writer."""
+  return sorted(set(os.listdir(folder)) - {files.LOCK})
+
+
 def add(found, game):
   found.add([recorded_games.episode(MINI, 6, 2 * game, game=game)])
 
 
 def test_parts_close_with_the_game_that_reaches_the_limit(recorded):
-  assert sorted(os.listdir(recorded)) == ["games.json", PART, "part-00001.parquet"]
+  assert names(recorded) == ["games.json", PART, "part-00001.parquet"]
   found = games.read(recorded)
   assert found.episodes.part.tolist() == [0, 0, 0, 0, 1, 1]
   description, digests = files.describe(recorded)
@@ -63,8 +72,7 @@ def test_a_failed_or_killed_writer_loses_the_open_part_only(copy):
   with writer(copy) as found:
     add(found, 8)
   assert games.read(copy).episodes.game.tolist()[-1] == 8
-  assert sorted(os.listdir(copy)) == [
-    "games.json", PART, "part-00001.parquet", "part-00002.parquet"]
+  assert names(copy) == ["games.json", PART, "part-00001.parquet", "part-00002.parquet"]
 
 
 def test_a_writer_killed_in_its_first_manifest_leaves_a_folder_to_use(tmp_path):
@@ -72,8 +80,43 @@ def test_a_writer_killed_in_its_first_manifest_leaves_a_folder_to_use(tmp_path):
   (tmp_path / "part-00000.parquet").write_bytes(b"complete, but without a manifest")
   with writer(tmp_path) as found:
     add(found, 0)
-  assert sorted(os.listdir(tmp_path)) == ["games.json", PART]
+  assert names(tmp_path) == ["games.json", PART]
   assert games.read(tmp_path).episodes.game.tolist() == [0]
+
+
+def test_a_second_writer_is_refused_and_leaves_the_first_ones_part(tmp_path):
+  with writer(tmp_path / "games") as found:
+    add(found, 0)
+    with pytest.raises(files.GamesError) as error:
+      writer(tmp_path / "games")
+    assert str(error.value) == (f"{tmp_path}/games is written by another process: wait until that "
+                                "ends, or choose another folder.")
+    add(found, 1)
+  assert games.read(tmp_path / "games").episodes.game.tolist() == [0, 1]
+  with pytest.raises(files.GamesError, match="another tier"):
+    writer(tmp_path / "games", tier="large")  # a refused one frees the folder too
+  with pytest.raises(KeyboardInterrupt), writer(tmp_path / "games"):
+    raise KeyboardInterrupt
+  with writer(tmp_path / "games") as found:
+    assert found.complete.games == 2
+
+
+def test_a_writer_that_is_killed_frees_the_folder(tmp_path):
+  held = ("import sys\n"
+          "from tests.data.games import test_files\n"
+          "found = test_files.writer(sys.argv[1])\n"
+          "test_files.add(found, 0)\n"
+          "print('held', flush=True)\n"
+          "sys.stdin.read()\n")
+  with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], cwd=ROOT, text=True,
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    with pytest.raises(files.GamesError, match="is written by another process"):
+      writer(tmp_path)
+    other.kill()
+  with writer(tmp_path) as found:
+    add(found, 5)
+  assert games.read(tmp_path).episodes.game.tolist() == [5]
 
 
 def test_equal_games_give_equal_files(recorded, tmp_path):
@@ -106,7 +149,7 @@ def test_steps_of_another_preset_are_refused(tmp_path):
   with pytest.raises(ValueError, match=r"column 'int16' of game 0: expected \[7, \d+\], found"), (
       writer(tmp_path / "games")) as found:
     found.add([recorded_games.episode(agent_config.small(), 6, 0)])
-  assert os.listdir(tmp_path / "games") == []
+  assert names(tmp_path / "games") == []
 
 
 def flipped(folder):

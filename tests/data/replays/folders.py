@@ -6,4 +6,5 @@ LIMITS = workers.Limits(seconds=60.0, megabytes=500)
 
 
 def run(folder, out, **more):
-  return reading.read(reading.find([folder]), tables.Store(out), 1, LIMITS, **more)
+  with tables.Store(out) as store:
+    return reading.read(reading.find([folder]), store, 1, LIMITS, **more)

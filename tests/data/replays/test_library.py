@@ -41,12 +41,12 @@ def test_the_library_of_z(out, tmp_path):
 
 def test_titles_that_differ_in_null_characters_are_one_map(tmp_path):
   """NumPy drops those at the end: the file would have one name twice, which is refused."""
-  store = tables.Store(tmp_path)
-  for number, title in enumerate((b"Test LE", b"Test LE\0")):
-    found = games.decoded(Game(title=title, seed=number, handles=(
-      b"s2ma\0\0EU" + bytes([number]) * 32,)))
-    store.add(tables.Part([found.game], found.players, found.builds, found.commands, []))
-  store.merge()
+  with tables.Store(tmp_path) as store:
+    for number, title in enumerate((b"Test LE", b"Test LE\0")):
+      found = games.decoded(Game(title=title, seed=number, handles=(
+        b"s2ma\0\0EU" + bytes([number]) * 32,)))
+      store.add(tables.Part([found.game], found.players, found.builds, found.commands, []))
+    store.merge()
   library.make(tmp_path).save(tmp_path / "z.npz")
   loaded = StatisticsLibrary.load(tmp_path / "z.npz")
   assert len(loaded) == 4 and loaded.maps == ("Test LE",)

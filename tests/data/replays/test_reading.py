@@ -32,8 +32,9 @@ def test_a_resumed_run_decodes_new_files_only(out, folder, tmp_path):
   (moved / "hang.SC2Replay").write_bytes(Game(seed=3).replay())
   (moved / "new.SC2Replay").write_bytes(Game(seed=4).replay())
   paths = reading.find([moved])
-  found = reading.read(paths, tables.Store(again), 1, LIMITS._replace(seconds=3.0),
-                       decoder=decoders.misbehaving)
+  with tables.Store(again) as store:
+    found = reading.read(paths, store, 1, LIMITS._replace(seconds=3.0),
+                         decoder=decoders.misbehaving)
   assert (found.files, found.known, found.games) == (9, 7, 3)
   assert found.reasons[refusals.TIME_LIMIT] == 1 and found.reasons[refusals.DUPLICATE] == 2
   assert (moved / "calls.txt").read_text().split() == ["hang.SC2Replay", "new.SC2Replay"]
@@ -65,8 +66,8 @@ def test_a_killed_run_continues(folder, tmp_path, monkeypatch):
 
   with pytest.raises(KeyboardInterrupt):
     run(folder, tmp_path / "out", report=stop)
-  store = tables.Store(tmp_path / "out")
-  assert len(list(store.column("refused", "replay"))) + len(list(store.column("games", "key"))) == 2
+  with tables.Store(tmp_path / "out") as store:
+    assert len([*store.column("refused", "replay"), *store.column("games", "key")]) == 2
   shutil.copytree(tmp_path / "out" / "parts" / "00000", tmp_path / "out" / "parts" / ".partial-x")
   summary = run(folder, tmp_path / "out")
   assert (summary.known, summary.games) == (3, 2)  # a copy of a known file is known

@@ -40,9 +40,9 @@ def part(name):
 
 
 def test_parts_are_read_back_and_merged(tmp_path):
-  store = tables.Store(tmp_path / "out")
-  store.add(part("a"))
-  tables.Store(tmp_path / "out").add(part("b"))  # a further run continues the numbers
+  for name in "ab":  # a further run continues the numbers
+    with tables.Store(tmp_path / "out") as store:
+      store.add(part(name))
   store = tables.Store(tmp_path / "out")
   assert [path.name for path in sorted((tmp_path / "out" / "parts").iterdir())] == [
     "00000", "00001"]
@@ -57,13 +57,28 @@ def test_parts_are_read_back_and_merged(tmp_path):
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path):
-  tables.Store(tmp_path).add(part("a"))
+  with tables.Store(tmp_path) as store:
+    store.add(part("a"))
   partial, temporary = tmp_path / "parts/.partial-00001-a", tmp_path / ".games.parquet-b"
   partial.mkdir()
   (partial / "games.parquet").write_bytes(b"PAR1")
   temporary.write_bytes(b"PAR1")
   assert list(tables.Store(tmp_path).column("refused", "file")) == ["a"]
   assert not partial.exists() and not temporary.exists()
+
+
+def test_a_second_store_is_refused_and_leaves_what_the_first_one_writes(tmp_path):
+  with tables.Store(tmp_path) as store:
+    partial = tmp_path / "parts/.partial-00000-a"
+    partial.mkdir()
+    with pytest.raises(tables.TablesError) as error:
+      tables.Store(tmp_path)
+    assert str(error.value) == (f"{tmp_path} is written by another process: wait until that ends, "
+                                "or choose another --out")
+    assert partial.exists()
+    store.add(part("a"))
+  with tables.Store(tmp_path) as store:
+    assert list(store.column("refused", "file")) == ["a"] and not partial.exists()
 
 
 def test_other_folders_are_left_alone(tmp_path):
@@ -74,7 +89,8 @@ def test_other_folders_are_left_alone(tmp_path):
 
 
 def test_tables_of_another_version_are_refused(tmp_path, monkeypatch):
-  tables.Store(tmp_path).add(tables.empty_part())
+  with tables.Store(tmp_path) as store:
+    store.add(tables.empty_part())
   monkeypatch.setattr(tables, "SCHEMA", 2)
   with pytest.raises(tables.TablesError) as error:
     tables.Store(tmp_path)

@@ -27,6 +27,19 @@ def test_a_required_flag_has_a_value():
     flags.given(modules.SimpleNamespace(value=None, name="run_dir"))
 
 
+@pytest.mark.parametrize(
+  "value, refused", [(None, True), (False, True), (True, False), ("", False)])
+def test_a_flag_without_effect_is_refused(value, refused):
+  needed = modules.SimpleNamespace(name="play", value=value)
+  absent, present = (modules.SimpleNamespace(name=name, present=name == "save")
+                     for name in ("map", "save"))
+  flags.only_with(needed, absent)
+  if not refused:
+    return flags.only_with(needed, absent, present)
+  with pytest.raises(UserError, match="^--save needs --play: a is recorded$"):
+    flags.only_with(needed, absent, present, because=": a is recorded")
+
+
 def test_seeds_are_integers_each_once(monkeypatch):
   def seeds(words):
     monkeypatch.setattr(flags, "SEEDS", modules.SimpleNamespace(value=words))

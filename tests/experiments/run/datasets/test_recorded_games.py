@@ -84,6 +84,18 @@ def test_both_sides_of_a_leagues_games_are_recorded(run_dir, tmp_path):
   assert 0.2 < uniform.mean() < 0.8
 
 
+def test_a_number_of_policies_needs_a_league(run_dir, tmp_path):
+  for words, weights in (([], "newest"), (["--weights", "initial"], "initial")):
+    settings.save(settings.complete({}), tmp_path / "one")
+    error = refusal(record, "--run_dir", tmp_path / "one", "--dataset", tmp_path / "recording",
+                    "--policies", "8", *words)
+    assert error == (f"error: --policies needs the newest weights of a league: the {weights} ones "
+                     f"of {tmp_path / 'one'} are of one agent")
+  error = refusal(record, "--run_dir", run_dir, "--dataset", tmp_path / "recording",
+                  "--policies", "8", "--weights", "initial")
+  assert "the initial ones of" in error
+
+
 def test_a_damaged_league_is_refused_in_one_line(run_dir, tmp_path):
   (run_dir / run_files.LEAGUE).write_bytes(b"x" * 4096)
   error = refusal(record, "--run_dir", run_dir, "--dataset", tmp_path / "recording")

@@ -84,11 +84,45 @@ def test_a_database_that_is_copied_in_part_is_copied_again(run_dir, tmp_path, mo
     assert league.execute("SELECT id FROM results").fetchall() == [("1-1:0",)]
 
 
-def test_a_manifest_is_copied_after_the_files_of_its_folder(run_dir, tmp_path, monkeypatch):
+def test_manifests_are_copied_after_their_files_and_the_config_last(
+    run_dir, tmp_path, monkeypatch):
+  for name in ("demonstrations/games.json", "demonstrations/part-00000.parquet",
+               "recorded/recording.json", "recorded/table/chunks",
+               "replays/parts/00000/part.json", "replays/parts/00000/players.parquet"):
+    write(run_dir / name)
   copied = []
-  monkeypatch.setattr(mirroring, "_copy_file", lambda path, target: copied.append(path.name) or 1)
+  monkeypatch.setattr(mirroring, "_copy_file", lambda path, target: copied.append(
+    path.relative_to(run_dir).as_posix()) or 1)
   mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(tmp_path / "copy")))
-  assert copied.index("array") < copied.index(MANIFEST)
+  kept = "learners/main/checkpoints/000000000001"
+  assert copied == [
+    "demonstrations/part-00000.parquet", "demonstrations/games.json", "league.sqlite",
+    f"{kept}/params/array", f"{kept}/{MANIFEST}", "recorded/table/chunks",
+    "recorded/recording.json", "replays/parts/00000/players.parquet",
+    "replays/parts/00000/part.json", run_files.CONFIG]
+
+
+def test_a_manifest_that_lists_a_part_written_meanwhile_waits_for_the_next_copy(
+    run_dir, tmp_path, monkeypatch):
+  dataset, copied = run_dir / "demonstrations", tmp_path / "copy" / "demonstrations"
+  source, target = mirroring.place(str(run_dir)), mirroring.place(str(tmp_path / "copy"))
+  write(dataset / "part-00000.parquet")
+  write(dataset / "games.json", "0")
+  copy_file = mirroring._copy_file
+
+  def record_another(path, to):
+    if path.name == "part-00000.parquet":
+      write(dataset / "part-00001.parquet")
+      write(dataset / "games.json", "0, 1")
+    return copy_file(path, to)
+
+  monkeypatch.setattr(mirroring, "_copy_file", record_another)
+  mirroring.copy(source, target)
+  assert names(copied) == ["part-00000.parquet"]
+  monkeypatch.setattr(mirroring, "_copy_file", copy_file)
+  assert mirroring.copy(source, target) == 2
+  assert names(copied) == ["games.json", "part-00000.parquet", "part-00001.parquet"]
+  assert (copied / "games.json").read_text() == "0, 1"
 
 
 def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):
@@ -98,6 +132,25 @@ def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):
   assert names(tmp_path / "again") == names(tmp_path / "copy")
 
 
+def test_a_restoration_that_is_cut_short_is_completed_by_the_same_command(
+    run_dir, tmp_path, monkeypatch):
+  copy, again = tmp_path / "copy", tmp_path / "again"
+  mirroring.copy(mirroring.place(str(run_dir)), mirroring.place(str(copy)))
+  copy_file = mirroring._copy_file
+
+  def cut(path, target):
+    if path.name == "array":
+      raise KeyboardInterrupt
+    return copy_file(path, target)
+
+  with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    patch.setattr(mirroring, "_copy_file", cut)
+    mirroring.restore(mirroring.place(str(copy)), again)
+  assert names(again) == ["league.sqlite"]
+  mirroring.restore(mirroring.place(str(copy)), again)
+  assert names(again) == names(copy) and len(names(again)) == 4
+  with pytest.raises(mirroring.MirrorError, match="again holds a run: restore to a directory"):
+    mirroring.restore(mirroring.place(str(copy)), again)
 def test_a_place_that_cannot_be_made_is_refused(run_dir, tmp_path):
   write(tmp_path / "file")
   for name, reason in (("file", "Not a directory|File exists"),
@@ -124,6 +177,8 @@ def test_a_bucket_out_of_reach(monkeypatch):
   (["--from", "{tmp}", "--run_dir", "{run}"], "holds a run: restore to a directory that does not"),
   (["--run_dir", "{run}"], "expected either --to or --from"),
   (["--to", "{tmp}/copy", "--run_dir", "{tmp}/none"], "expected the directory of a run, found"),
+  (["--to", "{tmp}/copy", "--run_dir", "{run}", "--interval_s", "1e10"],
+   "flag --interval_s=1e10: 10000000000.0 is not a number in the range"),
 ])
 def test_wrong_places(words, message, run_dir, tmp_path):
   words = [word.format(tmp=tmp_path, run=run_dir) for word in words]

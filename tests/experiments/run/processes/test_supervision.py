@@ -2,13 +2,16 @@
 
 import io
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
 from starleague.common import disk, results, run_files
+from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import settings
+from starleague.experiments.run.datasets import demonstrations
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
 from starleague.learner import wandb_run
@@ -43,6 +46,38 @@ def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(
   with pytest.raises(wandb_run.WandbError, match=r"; pip install 'starleague\[wandb\]'$"):
     supervision.prepare(config, tmp_path / "run")
   assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("changes, message", [
+  ({"preset": "small"}, r"config key 'environment.tier': expected 'default' to record the games "
+   r"that a run of preset 'small' imitates, found 'mini'; give 'demonstrations.dataset', or "
+   r"another 'init' than 'imitation'\."),
+  ({"preset": "full"}, "config key 'preset': expected 'mini' or 'small' to record the games that a "
+   "run of preset 'full' imitates, found 'full'; .*"),
+  ({"preset": "full", "environment.tier": "large", "environment.opponents": "rush",
+    "actor.demonstrators": "", "demonstrations.players": "rush"},
+   "config key 'preset': .*'full'.*"),
+])
+def test_games_that_cannot_be_recorded_for_a_run_are_named(changes, message):
+  config = settings.complete({}, changes)
+  with pytest.raises(settings.SettingsError) as error:
+    supervision.check_recording(config)
+  assert re.fullmatch(message, str(error.value)), error.value
+
+
+def test_games_are_recorded_at_the_tier_of_each_config():
+  for get_config in (mini.get_config, small.get_config, adaptive.get_config):
+    supervision.check_recording(settings.complete(get_config().to_dict()))
+  assert {preset: sizes.tier for preset, sizes in demonstrations.SIZES.items()} == {
+    "mini": "mini", "small": "default"}
+
+
+def test_a_game_without_recordings_needs_a_dataset():
+  config = settings.complete({}, {"environment.name": "sc2"})
+  with pytest.raises(settings.SettingsError, match=(
+      "config key 'demonstrations.dataset' must name recorded games if 'init' is 'imitation' in "
+      "sc2, whose games cannot be recorded; found ''.$")):
+    supervision.check_recording(config)
 
 
 def test_deaths_are_printed_and_counted(tmp_path):

@@ -40,6 +40,19 @@ def test_a_run_comes_to_its_end_and_names_its_pages(league, order, calls, tmp_pa
   assert capsys.readouterr().out.splitlines() == [*pages, f"report: {tmp_path}/report.html"]
 
 
+@pytest.mark.parametrize("league", [False, True])
+def test_a_run_that_cannot_record_its_demonstrations_is_refused_before_it_begins(
+    league, calls, tmp_path):
+  values = {"preset": "small"}  # whose games are recorded at another tier than mini's
+  with pytest.raises(settings.SettingsError, match="'environment.tier': expected 'default' to rec"):
+    whole_runs.execute(settings.complete({}, values), tmp_path / "run", league=league)
+  assert calls == ["check"] * league and not (tmp_path / "run").exists()
+  for valid in ({"init": "random"}, {"init": "pretrained"}):
+    assert whole_runs.execute(settings.complete({}, values | valid), tmp_path / "run")
+  (tmp_path / "run" / run_files.INITIAL).mkdir()
+  assert whole_runs.execute(settings.complete({}, values), tmp_path / "run")
+
+
 CHECKPOINT = "checkpoints/000000000001"
 
 

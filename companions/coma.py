@@ -16,7 +16,7 @@ import numpy as np
 from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import networks
+from starleague.companions import networks, ranges
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -69,12 +69,9 @@ class Config:
   policy_rate: float = 1.0
 
   def __post_init__(self) -> None:
+    ranges.check(self)
     if self.critic not in CRITICS:
       raise UserError(f"coma.critic: found {self.critic!r}, expected one of {', '.join(CRITICS)}")
-    if not 0.0 <= self.epsilon < 1.0:
-      raise UserError(f"coma.epsilon: found {self.epsilon}, expected a share in [0, 1)")
-    if not self.policy_rate > 0.0:
-      raise UserError(f"coma.policy_rate: found {self.policy_rate}, expected a factor above 0")
 
 
 class AgentInputs(NamedTuple):

@@ -17,8 +17,7 @@ import numpy as np
 
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.types import Array
-from starleague.common.errors import UserError
-from starleague.companions import latent, memory, networks
+from starleague.companions import latent, memory, networks, ranges
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -77,9 +76,7 @@ class Config:
   memory: bool = True
 
   def __post_init__(self) -> None:
-    for name in ("latent", "rows", "reads"):
-      if getattr(self, name) < 1:
-        raise UserError(f"merlin.{name}: found {getattr(self, name)}, expected at least 1")
+    ranges.check(self)
 
 
 class MerlinState(NamedTuple):

@@ -1,19 +1,15 @@
 """The options of a run of a companion system."""
 
 import dataclasses
-import math
 
 import numpy as np
 import optax
 
 from starleague.common.errors import UserError
+from starleague.companions import ranges
 from starleague.data.reverb import server
 
 ADAM, RMSPROP = OPTIMIZERS = ("adam", "rmsprop")
-_POSITIVE = ("steps", "copies", "unroll_length", "batch_size", "replay_size", "samples_per_item",
-             "learning_rate", "evaluation_episodes")
-_AT_LEAST_ZERO = ("seed", "workers", "period", "replay_share", "min_replay", "exponent", "lag",
-                  "target_period", "final_rate", "max_norm", "eps", "decay", "momentum")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,12 +74,8 @@ class RunOptions:
   evaluation_tasks: str = ""
 
   def __post_init__(self) -> None:
-    """Checks the options against each other; UserError names the option."""
-    for names, low, text in ((_POSITIVE, 0.0, "above 0"), (_AT_LEAST_ZERO, None, "at least 0")):
-      for name in names:
-        value = getattr(self, name)
-        if not math.isfinite(value) or (value <= low if low is not None else value < 0):
-          raise UserError(f"{name}: found {value}, expected a number {text}")
+    """Checks the options, also against each other; UserError names the option."""
+    ranges.check(self)
     replays = (server.UNIFORM, server.PRIORITISED)
     for name, expected in (("table", (server.FIFO, *replays)), ("replay_table", replays),
                            ("optimizer", OPTIMIZERS)):
@@ -93,8 +85,6 @@ class RunOptions:
     if self.period > self.unroll_length:
       raise UserError(f"period: found {self.period}, expected at most the unroll_length, "
                       f"{self.unroll_length}")
-    if not self.replay_share < 1.0:
-      raise UserError(f"replay_share: found {self.replay_share}, expected below 1")
     if self.replay_share and self.table != server.FIFO:
       raise UserError(f"replay_share: found {self.replay_share} with table {self.table!r}, which "
                       f"replays already; expected 0, or table {server.FIFO!r}")

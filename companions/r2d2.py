@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from starleague.agent import linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import networks
+from starleague.companions import networks, ranges
 from starleague.companions.system import (
   GREEDY,
   Acted,
@@ -71,10 +71,7 @@ class Config:
   alpha: float = 7.0
 
   def __post_init__(self) -> None:
-    if self.burn_in < 0:
-      raise UserError(f"r2d2.burn_in: found {self.burn_in}, expected at least 0")
-    if self.n < 1:
-      raise UserError(f"r2d2.n: found {self.n}, expected at least 1")
+    ranges.check(self)
 
 
 def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:

@@ -9,15 +9,18 @@ from starleague.companions.options import RunOptions, make_optimizer
 
 
 @pytest.mark.parametrize("changes, message", [
-  ({"steps": 0}, "steps: found 0, expected a number above 0"),
+  ({"steps": 0}, "steps: found 0, expected a number in [1, 2147483647]"),
   ({"learning_rate": float("nan")}, "learning_rate: found nan, expected a number above 0"),
-  ({"workers": -1}, "workers: found -1, expected a number at least 0"),
+  ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),
+  ({"seed": 10**20}, f"seed: found {10**20}, expected a number in [0, 2147483647]"),
+  ({"min_replay": 0}, "min_replay: found 0, expected a number in [1, 2147483647]"),
+  ({"decay": 1.0}, "decay: found 1.0, expected a number in [0, 1)"),
   ({"workers": 65}, "workers: found 65, expected at most the copies, 64"),
-  ({"lag": -1}, "lag: found -1, expected a number at least 0"),
+  ({"lag": -1}, "lag: found -1, expected a number in [0, 2147483647]"),
   ({"table": "stack"}, "table: found 'stack', expected one of fifo, uniform, prioritised"),
   ({"optimizer": "sgd"}, "optimizer: found 'sgd', expected one of adam, rmsprop"),
   ({"period": 21}, "period: found 21, expected at most the unroll_length, 20"),
-  ({"replay_share": 1.0}, "replay_share: found 1.0, expected below 1"),
+  ({"replay_share": 1.0}, "replay_share: found 1.0, expected a number in [0, 1)"),
   ({"replay_share": 0.5, "table": "uniform"}, "with table 'uniform', which replays already"),
   ({"replay_share": 0.9, "batch_size": 2}, "leave none from the queue; raise batch_size"),
   ({"replay_share": 0.2, "batch_size": 2}, "leave none for the replay; raise batch_size"),

@@ -145,7 +145,7 @@ def test_an_unknown_task_is_refused_before_any_work(tmp_path):
 
 @pytest.mark.parametrize("changes, message", [
   ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
-  ({"workers": -1}, "workers: found -1, expected a number at least 0"),
+  ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),
   ({"workers": 2, "task": "minatar-breakout"}, "workers: found 2, but task 'minatar-breakout' is "),
   ({"workers": 2, "task": "bsuite-catch+bsuite-catch"}, "workers: found 2, but task 'bsuite-")])
 def test_impossible_workers_are_refused_before_any_work(tmp_path, changes, message):

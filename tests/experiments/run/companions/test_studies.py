@@ -54,7 +54,7 @@ def test_arms_precede_the_command_line_which_precedes_the_study(tmp_path):
   ({"seed": 1}, "--set.seed: a study has several seeds; choose them by --seeds"),
   ({"r2d2.size": 1}, "--set.r2d2.size: the study trains impala; expected a key of it"),
   ({"stepz": 1}, "config key 'stepz' is no key of the system 'impala'"),
-  ({"steps": 0}, "steps: found 0, expected a number above 0")])
+  ({"steps": 0}, "steps: found 0, expected a number in [1, 2147483647]")])
 def test_wrong_values_are_refused(given, message, tmp_path):
   with pytest.raises(UserError) as error:
     small_studies.make_runs(tmp_path, **given)

@@ -24,6 +24,7 @@ from starleague.companions.system import (
   Losses,
   System,
   Unroll,
+  require_target,
   transitions,
 )
 from starleague.companions.tasks.task import Task
@@ -216,6 +217,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key
+    require_target(fixed, "coma")
     logits, _ = jax.vmap(functools.partial(networks.unroll_batch, actor, params), in_axes=(0, 1))(
       of_agents(unroll.steps.inputs, agents), unroll.initial_state)
     seen = critic_inputs(config, task, unroll)

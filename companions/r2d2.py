@@ -24,6 +24,7 @@ from starleague.companions.system import (
   System,
   Unroll,
   require_one_agent,
+  require_target,
   transitions,
 )
 from starleague.companions.tasks.task import Task
@@ -119,6 +120,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key
+    require_target(fixed, "r2d2")
     return q_loss(config, network, params, fixed.target, unroll)
 
   return System("r2d2", network.init, network.initial_state, act, loss)

@@ -143,6 +143,13 @@ def test_an_unknown_task_is_refused_before_any_work(tmp_path):
   assert not (tmp_path / "run").exists()
 
 
+def test_a_network_that_cannot_be_built_is_refused_before_any_work(tmp_path):
+  with pytest.raises(UserError, match="torso: found 'x', expected one of shallow, deep, dense"):
+    runs.execute(chosen(**{"impala.torso": "x"}), tmp_path / "run", threading.Event(),
+                 lambda *_: None)
+  assert not (tmp_path / "run").exists()  # a config.json would refuse the corrected command
+
+
 @pytest.mark.parametrize("changes, message", [
   ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
   ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),

@@ -13,6 +13,7 @@ from starleague.common.results import Row
 from starleague.companions import registry, training
 from starleague.companions.tasks.task import TaskError
 from starleague.experiments.run.companions import runs, system_flags
+from tests.experiments.run import small_studies
 
 VALUES = {"task": "bsuite-catch", "steps": 4096, "copies": 16, "unroll_length": 8,
           "batch_size": 16, "evaluation_episodes": 16, "impala.size": 16}
@@ -105,6 +106,15 @@ def test_the_commit_is_that_of_the_start(tmp_path, monkeypatch):
     "": runs.evaluation.Evaluation(0.0, 0.0, 0.0, 1)})
   assert runs.execute(chosen(), tmp_path, threading.Event(), lambda *_: None) is not None
   assert runs.read_outcome(tmp_path).commit == "first"
+
+
+def test_an_outcome_of_one_episode_is_strict_json(tmp_path):
+  found = small_studies.outcome(1.0, 9)._replace(
+    evaluation={"": runs.evaluation.Evaluation(1.0, None, None, 1)})
+  runs.write_outcome(tmp_path, found)
+  assert json.loads((tmp_path / runs.OUTCOME).read_text(), parse_constant=pytest.fail)[
+    "evaluation"][""] == {"mean": 1.0, "low": None, "high": None, "episodes": 1}
+  assert runs.read_outcome(tmp_path) == found
 
 
 def test_a_damaged_outcome_is_named(tmp_path):

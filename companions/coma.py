@@ -16,7 +16,8 @@ import numpy as np
 from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import networks, ranges
+from starleague.companions import networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -70,7 +71,7 @@ class Config:
   policy_rate: float = 1.0
 
   def __post_init__(self) -> None:
-    ranges.check(self)
+    check_numbers(self)
     if self.critic not in CRITICS:
       raise UserError(f"coma.critic: found {self.critic!r}, expected one of {', '.join(CRITICS)}")
 

@@ -22,7 +22,7 @@ class Evaluation(NamedTuple):
   """Returns of whole episodes, apart from training."""
 
   mean: float
-  # Bounds of the 95% interval of the mean, by Student's t; None for one episode, which gives none.
+  # Bounds of the 95% interval of the mean, by Student's t; None for one episode.
   low: float | None
   high: float | None
   episodes: int
@@ -66,7 +66,9 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
 
 def _mean(returns: np.ndarray) -> Evaluation:
   mean, low, high = intervals.mean(returns)
-  return Evaluation(mean, *((low, high) if len(returns) > 1 else (None, None)), len(returns))
+  if len(returns) < 2:
+    return Evaluation(mean, None, None, len(returns))
+  return Evaluation(mean, low, high, len(returns))
 
 
 def record(run_dir: pathlib.Path, found: Mapping[str, Evaluation], seconds: float,

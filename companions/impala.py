@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import networks, ranges
+from starleague.companions import networks
+from starleague.companions.options import check_numbers, key_of
 from starleague.companions.system import (
   NO_STATE,
   Acted,
@@ -65,9 +66,9 @@ class Config:
   clip_reward: bool = True
 
   def __post_init__(self) -> None:
-    ranges.check(self)
+    check_numbers(self)
     if self.correction not in CORRECTIONS:
-      raise UserError(f"{ranges.key_of(self, 'correction')}: found {self.correction!r}, expected "
+      raise UserError(f"{key_of(self, 'correction')}: found {self.correction!r}, expected "
                       f"one of {', '.join(CORRECTIONS)}")
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.types import Array
-from starleague.companions import latent, memory, networks, ranges
+from starleague.companions import latent, memory, networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -76,7 +77,7 @@ class Config:
   memory: bool = True
 
   def __post_init__(self) -> None:
-    ranges.check(self)
+    check_numbers(self)
 
 
 class MerlinState(NamedTuple):

@@ -16,7 +16,8 @@ from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common import run_files
 from starleague.common.errors import UserError
-from starleague.companions import impala, networks, r2d2, ranges
+from starleague.companions import impala, networks, r2d2
+from starleague.companions.options import check_numbers
 from starleague.companions.popart import num_tasks, observed
 from starleague.companions.system import (
   GREEDY,
@@ -68,7 +69,7 @@ class Config:
   epsilon: float = 0.05
 
   def __post_init__(self) -> None:
-    ranges.check(self)
+    check_numbers(self)
     for name, known in (("kind", KINDS), ("player", PLAYERS)):
       if getattr(self, name) not in known:
         raise UserError(f"policy_distillation.{name}: found {getattr(self, name)!r}, expected one "

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from starleague.agent import linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
-from starleague.companions import networks, ranges
+from starleague.companions import networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   GREEDY,
   Acted,
@@ -72,7 +73,7 @@ class Config:
   alpha: float = 7.0
 
   def __post_init__(self) -> None:
-    ranges.check(self)
+    check_numbers(self)
 
 
 def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:

@@ -1,4 +1,4 @@
-"""Impossible options are refused by name, every number by its range; the optimizer of the options."""
+"""Impossible options are refused by name, numbers by their ranges; the optimizer of the options."""
 
 import dataclasses
 import math

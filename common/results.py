@@ -22,7 +22,7 @@ tag      KIND/NAME. `report` knows these kinds, and draws all others as well:
              accuracy, cross_entropy, illegal, each also as held_out/KIND, used, update, speed,
              total
 value    a number; nan and inf are kept, so that a diverged run is visible
-low,high bounds of a 95% interval for scores; otherwise empty
+low,high bounds of a 95% interval for scores and returns; otherwise empty
 
 Several processes may append to one file: lines are written whole, under a lock.
 """

@@ -17,6 +17,7 @@ from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
 from starleague.companions import networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -24,6 +25,7 @@ from starleague.companions.system import (
   Losses,
   System,
   Unroll,
+  require_target,
   transitions,
 )
 from starleague.companions.tasks.task import Task
@@ -69,12 +71,9 @@ class Config:
   policy_rate: float = 1.0
 
   def __post_init__(self) -> None:
+    check_numbers(self)
     if self.critic not in CRITICS:
       raise UserError(f"coma.critic: found {self.critic!r}, expected one of {', '.join(CRITICS)}")
-    if not 0.0 <= self.epsilon < 1.0:
-      raise UserError(f"coma.epsilon: found {self.epsilon}, expected a share in [0, 1)")
-    if not self.policy_rate > 0.0:
-      raise UserError(f"coma.policy_rate: found {self.policy_rate}, expected a factor above 0")
 
 
 class AgentInputs(NamedTuple):
@@ -219,6 +218,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key
+    require_target(fixed, "coma")
     logits, _ = jax.vmap(functools.partial(networks.unroll_batch, actor, params), in_axes=(0, 1))(
       of_agents(unroll.steps.inputs, agents), unroll.initial_state)
     seen = critic_inputs(config, task, unroll)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from starleague.common import results
+from starleague.common import intervals, results
 from starleague.companions import acting
 from starleague.companions.options import RunOptions
 from starleague.companions.system import System
@@ -22,8 +22,9 @@ class Evaluation(NamedTuple):
   """Returns of whole episodes, apart from training."""
 
   mean: float
-  low: float  # bounds of the 95% interval of the mean
-  high: float
+  # Bounds of the 95% interval of the mean, by Student's t; None for one episode.
+  low: float | None
+  high: float | None
   episodes: int
 
 
@@ -64,9 +65,10 @@ def evaluate(system: System, task: Task, params: Tree, options: RunOptions
 
 
 def _mean(returns: np.ndarray) -> Evaluation:
-  error = 1.96 * returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
-  mean = float(returns.mean())
-  return Evaluation(mean, mean - error, mean + error, len(returns))
+  mean, low, high = intervals.mean(returns)
+  if len(returns) < 2:
+    return Evaluation(mean, None, None, len(returns))
+  return Evaluation(mean, low, high, len(returns))
 
 
 def record(run_dir: pathlib.Path, found: Mapping[str, Evaluation], seconds: float,

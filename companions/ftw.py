@@ -8,7 +8,6 @@ population-based reinforcement learning" (FTW).
 """
 
 import dataclasses
-import math
 from typing import Any, NamedTuple
 
 import haiku as hk
@@ -18,7 +17,6 @@ import numpy as np
 
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.types import Array
-from starleague.common.errors import UserError
 from starleague.companions import impala, latent, networks
 from starleague.companions.system import (
   Acted,
@@ -58,14 +56,6 @@ class Config(impala.Config):
   sigma: float = 0.1
   slow_gradient: float = 0.1
   hierarchy: bool = True
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    for name in ("lstm", "latent", "tau"):
-      if getattr(self, name) < 1:
-        raise UserError(f"ftw.{name}: found {getattr(self, name)}, expected at least 1")
-    if not 0.0 < self.sigma < math.inf:
-      raise UserError(f"ftw.sigma: found {self.sigma}, expected a number above 0")
 
 
 class FtwState(NamedTuple):

@@ -17,6 +17,7 @@ from starleague.agent import distributions, linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
 from starleague.companions import networks
+from starleague.companions.options import check_numbers, key_of
 from starleague.companions.system import (
   NO_STATE,
   Acted,
@@ -65,9 +66,10 @@ class Config:
   clip_reward: bool = True
 
   def __post_init__(self) -> None:
+    check_numbers(self)
     if self.correction not in CORRECTIONS:
-      raise UserError(f"impala.correction: found {self.correction!r}, expected one of "
-                      f"{', '.join(CORRECTIONS)}")
+      raise UserError(f"{key_of(self, 'correction')}: found {self.correction!r}, expected "
+                      f"one of {', '.join(CORRECTIONS)}")
 
 
 class Outputs(NamedTuple):

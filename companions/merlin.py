@@ -17,8 +17,8 @@ import numpy as np
 
 from starleague.agent import blocks, distributions, linear
 from starleague.agent.types import Array
-from starleague.common.errors import UserError
 from starleague.companions import latent, memory, networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   Acted,
   Fixed,
@@ -77,9 +77,7 @@ class Config:
   memory: bool = True
 
   def __post_init__(self) -> None:
-    for name in ("latent", "rows", "reads"):
-      if getattr(self, name) < 1:
-        raise UserError(f"merlin.{name}: found {getattr(self, name)}, expected at least 1")
+    check_numbers(self)
 
 
 class MerlinState(NamedTuple):

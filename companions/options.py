@@ -1,19 +1,106 @@
-"""The options of a run of a companion system."""
+"""The options of a run of a companion system, and the ranges of all numbers of a run."""
 
 import dataclasses
-import math
+from typing import Any
 
 import numpy as np
 import optax
 
 from starleague.common.errors import UserError
+from starleague.common.ranges import COST, COUNT, COUNT_OR_NONE, DECAY, FRACTION, POSITIVE, Range
 from starleague.data.reverb import server
 
 ADAM, RMSPROP = OPTIMIZERS = ("adam", "rmsprop")
-_POSITIVE = ("steps", "copies", "unroll_length", "batch_size", "replay_size", "samples_per_item",
-             "learning_rate", "evaluation_episodes")
-_AT_LEAST_ZERO = ("seed", "workers", "period", "replay_share", "min_replay", "exponent", "lag",
-                  "target_period", "final_rate", "max_norm", "eps", "decay", "momentum")
+# Valid values of every number of a run, by field; SYSTEM.FIELD where a system differs from others.
+RANGES: dict[str, Range] = {
+  # `RunOptions`.
+  "seed": COUNT_OR_NONE,
+  "steps": COUNT,
+  "copies": COUNT,
+  "workers": COUNT_OR_NONE,
+  "unroll_length": COUNT,
+  "period": COUNT_OR_NONE,
+  "batch_size": COUNT,
+  "samples_per_item": POSITIVE,
+  "replay_share": DECAY,
+  "replay_size": COUNT,
+  "min_replay": COUNT,
+  "exponent": COST,
+  "lag": COUNT_OR_NONE,
+  "target_period": COUNT_OR_NONE,
+  "learning_rate": POSITIVE,
+  "final_rate": FRACTION,
+  "decay": DECAY,
+  "momentum": DECAY,
+  "eps": POSITIVE,
+  "max_norm": COST,
+  "evaluation_episodes": COUNT,
+  # Systems.
+  "size": COUNT,
+  "lstm": COUNT,
+  **{f"{system}.lstm": COUNT_OR_NONE
+     for system in ("impala", "popart", "self_imitation", "relational")},
+  "discount": FRACTION,
+  "lambda_": FRACTION,
+  "epsilon": FRACTION,
+  "coma.epsilon": DECAY,
+  "entropy_cost": COST,
+  "baseline_cost": COST,
+  "critic_cost": COST,
+  "policy_cost": COST,
+  "reconstruction_cost": COST,
+  "kl_cost": COST,
+  "prior_cost": COST,
+  "return_cost": COST,
+  "imitation_cost": COST,
+  "imitation_value_cost": COST,
+  "policy_rate": POSITIVE,
+  "step_size": FRACTION,
+  "burn_in": COUNT_OR_NONE,
+  "n": COUNT,
+  "eta": FRACTION,
+  "alpha": COST,
+  "latent": COUNT,
+  "rows": COUNT,
+  "reads": COUNT,
+  "retroaction": FRACTION,
+  "tau": COUNT,
+  "sigma": POSITIVE,
+  "slow_gradient": COST,
+  "temperature": POSITIVE,
+  "blocks": COUNT_OR_NONE,
+  "heads": COUNT,
+  "channels": COUNT,
+}
+
+
+def key_of(options: Any, name: str) -> str:
+  """Returns the key of a field on the command line: `steps`, `impala.size`.
+
+  Args:
+    options: a `RunOptions`, or the `Config` of a system, which has the name of its module.
+    name: of the field.
+  """
+  module = type(options).__module__.rpartition(".")[2]
+  return name if module == "options" else f"{module}.{name}"
+
+
+def check_numbers(options: Any) -> None:
+  """Checks the numbers of options.
+
+  Args:
+    options: a `RunOptions`, or the `Config` of a system.
+
+  Raises:
+    UserError: a number is out of its range; names the key, the number and the range.
+  """
+  for field in dataclasses.fields(options):
+    if field.type in (int, float):
+      key, value = key_of(options, field.name), getattr(options, field.name)
+      valid = RANGES.get(key, RANGES.get(field.name))
+      assert valid is not None, f"{key} has no range"
+      if value not in valid:  # NaN is in no range
+        raise UserError(f"{key}: found {value}, expected a number {valid}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,12 +165,8 @@ class RunOptions:
   evaluation_tasks: str = ""
 
   def __post_init__(self) -> None:
-    """Checks the options against each other; UserError names the option."""
-    for names, low, text in ((_POSITIVE, 0.0, "above 0"), (_AT_LEAST_ZERO, None, "at least 0")):
-      for name in names:
-        value = getattr(self, name)
-        if not math.isfinite(value) or (value <= low if low is not None else value < 0):
-          raise UserError(f"{name}: found {value}, expected a number {text}")
+    """Checks the options, also against each other; UserError names the option."""
+    check_numbers(self)
     replays = (server.UNIFORM, server.PRIORITISED)
     for name, expected in (("table", (server.FIFO, *replays)), ("replay_table", replays),
                            ("optimizer", OPTIMIZERS)):
@@ -93,8 +176,6 @@ class RunOptions:
     if self.period > self.unroll_length:
       raise UserError(f"period: found {self.period}, expected at most the unroll_length, "
                       f"{self.unroll_length}")
-    if not self.replay_share < 1.0:
-      raise UserError(f"replay_share: found {self.replay_share}, expected below 1")
     if self.replay_share and self.table != server.FIFO:
       raise UserError(f"replay_share: found {self.replay_share} with table {self.table!r}, which "
                       f"replays already; expected 0, or table {server.FIFO!r}")

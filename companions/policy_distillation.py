@@ -17,6 +17,7 @@ from starleague.agent.types import Array
 from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.companions import impala, networks, r2d2
+from starleague.companions.options import check_numbers
 from starleague.companions.popart import num_tasks, observed
 from starleague.companions.system import (
   GREEDY,
@@ -68,13 +69,11 @@ class Config:
   epsilon: float = 0.05
 
   def __post_init__(self) -> None:
+    check_numbers(self)
     for name, known in (("kind", KINDS), ("player", PLAYERS)):
       if getattr(self, name) not in known:
         raise UserError(f"policy_distillation.{name}: found {getattr(self, name)!r}, expected one "
                         f"of {', '.join(known)}")
-    if self.temperature <= 0.0:
-      raise UserError(f"policy_distillation.temperature: found {self.temperature}, expected a "
-                      "number above 0")
 
 
 class Teacher(NamedTuple):

@@ -15,6 +15,7 @@ from starleague.agent import linear
 from starleague.agent.types import Array
 from starleague.common.errors import UserError
 from starleague.companions import networks
+from starleague.companions.options import check_numbers
 from starleague.companions.system import (
   GREEDY,
   Acted,
@@ -24,6 +25,7 @@ from starleague.companions.system import (
   System,
   Unroll,
   require_one_agent,
+  require_target,
   transitions,
 )
 from starleague.companions.tasks.task import Task
@@ -71,10 +73,7 @@ class Config:
   alpha: float = 7.0
 
   def __post_init__(self) -> None:
-    if self.burn_in < 0:
-      raise UserError(f"r2d2.burn_in: found {self.burn_in}, expected at least 0")
-    if self.n < 1:
-      raise UserError(f"r2d2.n: found {self.n}, expected at least 1")
+    check_numbers(self)
 
 
 def make_network(config: Config, task: Task, inputs: Inputs) -> networks.Network:
@@ -122,6 +121,7 @@ def make(config: Config, task: Task, inputs: Inputs) -> System:
 
   def loss(params: Tree, key: Array, unroll: Unroll, fixed: Fixed) -> Losses:
     del key
+    require_target(fixed, "r2d2")
     return q_loss(config, network, params, fixed.target, unroll)
 
   return System("r2d2", network.init, network.initial_state, act, loss)

@@ -115,6 +115,12 @@ def require_one_agent(task: Task, system: str) -> None:
     raise UserError(f"task {task.name!r}: {task.action_shape[0]} agents act in it, {system} is one")
 
 
+def require_target(fixed: Fixed, system: str) -> None:
+  """Raises UserError if a loss has no target network."""
+  if not jax.tree.leaves(fixed.target):
+    raise UserError(f"target_period: found 0, expected at least 1: {system} has a target network")
+
+
 def step_format(system: System, task: Task) -> wire.StepFormat:
   """Returns the form of a system's steps in a task, on the wire.
 

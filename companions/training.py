@@ -28,7 +28,7 @@ from absl import logging
 from starleague.common import compiling, run_files
 from starleague.companions import acting, experience
 from starleague.companions.options import RunOptions, make_optimizer
-from starleague.companions.system import Fixed, System, step_format
+from starleague.companions.system import Fixed, System, Unroll, step_format
 from starleague.companions.tasks import registry as tasks
 from starleague.companions.tasks.task import Task
 from starleague.companions.workers import actor as hosted
@@ -106,6 +106,24 @@ def make_learner(system: System, task: Task, options: RunOptions) -> Learner:
     loss, optimizer, batch_axes=experience.BATCH_AXES, carries=True,
     finish=None if finish is None else lambda params, carry: finish(params, carry[1]))
   return Learner(run, optimizer, form, options)
+
+
+def check(system: System, task: Task, options: RunOptions) -> None:
+  """Traces a system's policy and loss without computing, so that a run fails before it begins.
+
+  Raises:
+    UserError: a choice does not fit the others, the task or the options.
+  """
+  form, batch = step_format(system, task), (options.batch_size,)
+
+  def of_batch(spec: Any, *leading: int) -> Any:
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*leading, *batch, *x.shape), x.dtype), spec)
+
+  params, key = jax.eval_shape(system.init, jax.random.key(0)), jax.random.key(0)
+  unroll = Unroll(of_batch(form.step, options.unroll_length + 1), of_batch(form.state),
+                  jax.ShapeDtypeStruct(batch, np.bool_))
+  jax.eval_shape(system.loss, params, key, unroll,
+                 Fixed({}, params if options.target_period else ()))
 
 
 _copy = jax.jit(lambda tree: jax.tree.map(lambda x: x + 0, tree))  # the update donates its state

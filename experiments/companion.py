@@ -34,8 +34,8 @@ def main(name: str) -> None:
     print(f"stopped; the same command resumes from the last checkpoint in {run_dir}")
     return
   for part, score in found.items():
-    print(f"return{part}={score.mean:.3f} [{score.low:.3f}, {score.high:.3f}] "
-          f"episodes={score.episodes}")
+    interval = "" if score.low is None else f"[{score.low:.3f}, {score.high:.3f}] "
+    print(f"return{part}={score.mean:.3f} {interval}episodes={score.episodes}")
   print(f"report={run_dir / 'report.html'}")
 
 

@@ -147,8 +147,8 @@ def test_a_task_of_one_agent_is_refused():
 
 @pytest.mark.parametrize("changes, message", [
   ({"critic": "qmix"}, "coma.critic: found 'qmix', expected one of coma, central"),
-  ({"epsilon": 1.0}, r"coma.epsilon: found 1.0, expected a share in \[0, 1\)"),
-  ({"policy_rate": 0.0}, "coma.policy_rate: found 0.0, expected a factor above 0")])
+  ({"epsilon": 1.0}, r"coma.epsilon: found 1.0, expected a number in \[0, 1\)"),
+  ({"policy_rate": 0.0}, "coma.policy_rate: found 0.0, expected a number above 0")])
 def test_impossible_choices_are_refused(changes, message):
   with pytest.raises(UserError, match=message):
     coma.Config(**changes)

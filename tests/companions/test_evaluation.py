@@ -47,10 +47,10 @@ def options(episodes, copies):
 def test_every_copy_counts_with_the_same_number_of_episodes():
   """Returns of 2 and 20: the first ones to end would have a mean near 2."""
   found = evaluation.evaluate(make_system(), make_task([1, 10]), {}, options(5, 2))
-  # Three of each copy: mean 11, standard deviation 9.859, error 1.96 * 9.859 / sqrt(6).
+  # Three of each copy: mean 11, standard deviation 9.859; t is 2.5706 with 5 degrees of freedom.
   assert found[""].mean == pytest.approx(11.0) and found[""].episodes == 6
-  assert found[""].high - 11.0 == pytest.approx(7.8889, abs=1e-3)
-  assert 11.0 - found[""].low == pytest.approx(7.8889, abs=1e-3)
+  assert found[""].high - 11.0 == pytest.approx(2.5706 * 9.859 / 6 ** 0.5, abs=1e-3)
+  assert 11.0 - found[""].low == pytest.approx(10.3464, abs=1e-3)
 
 
 def test_an_episode_without_end_counts_once_with_its_return_so_far(monkeypatch):
@@ -58,7 +58,7 @@ def test_an_episode_without_end_counts_once_with_its_return_so_far(monkeypatch):
   found = evaluation.evaluate(make_system(), make_task([150, 10**6]), {}, options(4, 2))
   # 2 * 200 steps. The first copy: 300 twice. The second: 800 of its only episode.
   assert found[""].mean == pytest.approx(1400 / 3) and found[""].episodes == 3
-  assert found[""].high - found[""].mean == pytest.approx(1.96 * 500 / 3, abs=1e-3)
+  assert found[""].high - found[""].mean == pytest.approx(4.30265 * 500 / 3, abs=1e-3)
 
 
 def test_episodes_as_long_as_the_limit_count_whole(monkeypatch):
@@ -79,12 +79,12 @@ def test_the_parts_of_a_task_are_evaluated_apart():
 
 def test_a_single_episode_has_no_interval():
   found = evaluation.evaluate(make_system(), make_task([3]), {}, options(1, 1))
-  assert found == {"": Evaluation(6.0, 6.0, 6.0, 1)}
+  assert found == {"": Evaluation(6.0, None, None, 1)}
 
 
 def test_evaluations_are_recorded_by_part(tmp_path):
   evaluation.record(tmp_path, {"/a:b=1,c=2": Evaluation(1.0, 0.5, 1.5, 9),
-                               "": Evaluation(2, 2, 2, 1)}, 12.0, 34)
+                               "": Evaluation(2, None, None, 1)}, 12.0, 34)
   assert results.read(tmp_path / results.FILE_NAME) == [
     results.Row(12.0, 34, "return/evaluation/a:b=1;c=2", 1.0, 0.5, 1.5),
-    results.Row(12.0, 34, "return/evaluation", 2.0, 2.0, 2.0)]
+    results.Row(12.0, 34, "return/evaluation", 2.0, None, None)]

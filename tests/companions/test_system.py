@@ -5,14 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.common.errors import UserError
 from starleague.companions.system import (
   NO_STATE,
   Acted,
+  Fixed,
   Inputs,
   Step,
   System,
   Unroll,
   inputs_spec,
+  require_target,
   size,
   step_format,
   transitions,
@@ -55,6 +58,14 @@ def test_the_size_counts_the_parameters_that_learn():
 def test_a_record_that_the_wire_does_not_carry_is_refused():
   with pytest.raises(ValueError, match="complex64"):
     step_format(make_system(jnp.complex64), make_catch(2))
+
+
+def test_a_loss_without_its_target_network_is_refused():
+  require_target(Fixed({}, {"w": np.zeros(2)}), "r2d2")
+  with pytest.raises(UserError) as error:
+    require_target(Fixed({}, ()), "r2d2")
+  assert str(error.value) == (
+    "target_period: found 0, expected at least 1: r2d2 has a target network")
 
 
 def test_transitions_leave_the_bootstrap_step_out():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from starleague.common import results, run_files
-from starleague.companions import acting, evaluation, impala, training
+from starleague.common.errors import UserError
+from starleague.companions import acting, evaluation, impala, r2d2, training
 from starleague.companions.options import RunOptions
 from starleague.companions.system import inputs_spec
 from starleague.data.checkpoints import CheckpointMismatchError, Checkpoints
@@ -32,6 +33,26 @@ def run(folder, options=OPTIONS, config=CONFIG, stop=None):
 def finished(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
   return folder, *run(folder)
+
+
+@pytest.mark.parametrize("system, choices, options, message", [
+  (impala, {"torso": "x"}, {}, "torso: found 'x', expected one of shallow, deep, dense"),
+  (r2d2, {"torso": "dense", "burn_in": 16}, {"target_period": 1},
+   "r2d2.burn_in: found 16, expected less than the unroll_length, 16"),
+  (r2d2, {"torso": "dense", "burn_in": 2}, {},
+   "target_period: found 0, expected at least 1: r2d2 has a target network")])
+def test_choices_that_do_not_fit_are_refused_without_computing(system, choices, options, message):
+  options = dataclasses.replace(OPTIONS, **options)
+  task = make_catch(options.copies)
+  made = system.make(system.Config(**choices), task, inputs_spec(task))
+  with pytest.raises(UserError) as error:
+    training.check(made, task, options)
+  assert str(error.value) == message
+
+
+def test_choices_that_fit_pass():
+  task = make_catch(OPTIONS.copies)
+  training.check(impala.make(CONFIG, task, inputs_spec(task)), task, OPTIONS)
 
 
 def test_it_learns_catch(finished):

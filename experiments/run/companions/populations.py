@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from starleague.common import files, progress, results
+from starleague.common import files, progress, ranges, results
 from starleague.common.errors import UserError
 from starleague.companions import pbt
 from starleague.experiments.run.companions import runs
@@ -30,6 +30,7 @@ EXPLORATIONS: dict[str, evolution.Explore] = {
 RANDOM_SEARCH = "none"  # in place of a selection: members never copy
 RESTARTS = 5  # in a row
 MOST_MEMBERS = 1000
+MOST_SEED = ranges.MAX_INT // MOST_MEMBERS - 1  # so that the seeds of all members are int32
 DEADLINE_S, POLL_S = 30.0, 0.5
 LOSS_COSTS = {"entropy_cost", "kl_cost", "prior_cost", "tau"}  # read from `Fixed`, or a schedule
 
@@ -71,6 +72,34 @@ def open_population(folder: pathlib.Path, chosen: Chosen, sizes: Sizes,
     raise UserError(str(error)) from None
 
 
+def member_of(chosen: Chosen, number: int) -> Chosen:
+  """Returns the run of a member of a population, which has a seed of its own."""
+  options = chosen.options
+  return chosen._replace(
+    options=dataclasses.replace(options, seed=options.seed * MOST_MEMBERS + number))
+
+
+def check(chosen: Chosen, folder: pathlib.Path) -> None:
+  """Checks the config of a population that may be resumed, and that of its first member.
+
+  An unfinished population has no config yet, and one of an earlier version none at all.
+
+  Raises:
+    UserError: the seed is too large, or the directory holds a population of other values.
+  """
+  if chosen.options.seed > MOST_SEED:
+    raise UserError(f"seed: found {chosen.options.seed}, expected at most {MOST_SEED} for a "
+                    f"population, whose members have seeds from {MOST_MEMBERS} times this one on")
+  runs.check(chosen, folder)
+  runs.check(member_of(chosen, 0), folder / member_name(0))
+
+
+def finished(folder: pathlib.Path, steps: int) -> bool:
+  """Returns whether a population has so many steps of each member, and a result."""
+  found = runs.read_outcome(folder)  # is written after the result
+  return found is not None and found.steps >= steps * len(_scores(folder))
+
+
 def work(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str], number: int,
          stop: threading.Event, report: Callable[[int, str], object]) -> None:
   """Trains one member, in a process of its own."""
@@ -78,9 +107,7 @@ def work(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[st
   options = chosen.options
   worker = pbt.Worker(population, member_name(number), options.seed, number, sizes.interval,
                       sizes.selection != RANDOM_SEARCH)
-  own = chosen._replace(
-    options=dataclasses.replace(options, seed=options.seed * MOST_MEMBERS + number))
-  runs.execute(own, folder / member_name(number), stop, report, worker)
+  runs.execute(member_of(chosen, number), folder / member_name(number), stop, report, worker)
 
 
 def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence[str],
@@ -101,8 +128,9 @@ def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence
 
   Raises:
     ProcessFailed: a member died more often than it may be restarted.
-    UserError: a choice is invalid.
+    UserError: a choice is invalid, or the folder holds a population of other values.
   """
+  check(chosen, folder)
   open_population(folder, chosen, sizes, ranges).close()
   names = [member_name(number) for number in range(sizes.members)]
   processes = [programs.Process(
@@ -117,6 +145,7 @@ def execute(folder: pathlib.Path, chosen: Chosen, sizes: Sizes, ranges: Sequence
   found = result(open_population(folder, chosen, sizes, ranges), folder, names)
   with files.replacing(folder / RESULT) as file:
     json.dump(found, file, indent=2)
+  runs.prepare(chosen, folder)  # not before: members refuse choices that do not fit
   runs.write_outcome(folder, outcome(folder, names, found["best"]))
   return found
 
@@ -143,7 +172,7 @@ def outcome(folder: pathlib.Path, names: Sequence[str], best: str) -> runs.Outco
 
 def figures(folder: pathlib.Path) -> dict[str, float]:
   """Returns the evaluation of the best member and the mean of all members', by tag."""
-  scores = json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"].values()
+  scores = _scores(folder).values()
   return {"return/evaluation": max(scores),
           "return/evaluation/mean": float(np.mean(list(scores)))}
 
@@ -157,9 +186,8 @@ def curve_of(folder: pathlib.Path, tag: str) -> tuple[np.ndarray, np.ndarray]:
     folder: of the population.
     tag: "return/train/best" or "return/train/mean", of all members at each step.
   """
-  names = json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"]
   curves = [runs.curve_of(results.read(folder / name / results.FILE_NAME), "return/train")
-            for name in names]
+            for name in _scores(folder)]
   if any(not len(steps) for steps, _ in curves):
     return np.zeros(0), np.zeros(0)
   steps = np.linspace(max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves),
@@ -178,6 +206,11 @@ def result(population: Population, folder: pathlib.Path,
   best = next(iter(ranking))
   return {"scores": ranking, "best": best, "schedule": schedule(history, best),
           "copies": sum(change.source is not None for change in history)}
+
+
+def _scores(folder: pathlib.Path) -> dict[str, float]:
+  """Returns the scores of a finished population's members, best first."""
+  return json.loads((folder / RESULT).read_text(encoding="utf-8"))["scores"]
 
 
 def _outcome(run_dir: pathlib.Path) -> runs.Outcome:

@@ -134,6 +134,7 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   hosted.check(chosen.options, task)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
   others = other_tasks(chosen.options, task)
+  training.check(system, task, chosen.options)
   with supervision.only_one(run_dir):
     prepare(chosen, run_dir)
     if worker is not None:

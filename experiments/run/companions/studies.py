@@ -10,7 +10,7 @@ from starleague.common import progress
 from starleague.common.errors import UserError
 from starleague.companions import registry
 from starleague.experiments.configs.studies import Arm, Study
-from starleague.experiments.run.companions import runs, system_flags
+from starleague.experiments.run.companions import populations, runs, system_flags
 from starleague.experiments.run.companions.system_flags import Chosen
 from starleague.experiments.run.processes import graph, process_runner, programs, supervision
 
@@ -29,8 +29,11 @@ class Run(NamedTuple):
   @property
   def finished(self) -> bool:
     """Whether it has the steps of the study and an evaluation."""
+    steps = self.chosen.options.steps
+    if self.arm.population:
+      return populations.finished(self.path, steps)
     outcome = runs.read_outcome(self.path)
-    return outcome is not None and outcome.steps >= self.chosen.options.steps
+    return outcome is not None and outcome.steps >= steps
 
 
 def select(study: Study, names: Collection[str] | None) -> Study:
@@ -94,7 +97,8 @@ def make_teachers(study: Study, folder: pathlib.Path) -> list[Run]:
 def _run(entry: registry.Entry, arm: Arm, seed: int, values: Mapping[str, Any],
          path: pathlib.Path) -> Run:
   chosen = system_flags.choose(entry, {**values, "seed": seed})
-  runs.check(chosen, path)
+  check = populations.check if arm.population else runs.check
+  check(chosen, path)
   return Run(arm, seed, chosen, path)
 
 

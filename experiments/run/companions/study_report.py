@@ -181,7 +181,7 @@ def _document(study: Study, every: Sequence[Run], found: Sequence[Finished],
       "title": arm.title, "overrides": dict(arm.overrides),
       "config": next(companion_runs.values_of(run.chosen) for run in every if run.arm == arm)}
       for arm in study.arms},
-    "runs": [{"arm": each.run.arm.name, "seed": each.run.seed, "values": each.values,
+    "runs": [{"arm": each.run.arm.name, "seed": each.run.seed, "values": numbers(each.values),
               **companion_runs.json_of(each.outcome)} for each in found],
     "differences": differences,
     "curves": [{name: {"steps": list(curve.x), "mean": list(curve.y), "low": numbers(curve.low),

@@ -13,10 +13,11 @@ from starleague.actor.loops import engines
 from starleague.agent import pretrained, types
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
+from starleague.common.ranges import Range
 from starleague.experiments.configs import mini
 from starleague.experiments.run.config import objectives, resources
 from starleague.experiments.run.config.errors import SettingsError, check_known, split
-from starleague.experiments.run.config.ranges import RANGES, Range
+from starleague.experiments.run.config.ranges import RANGES
 from starleague.experiments.run.games import registry
 from starleague.league import matchmaking
 from starleague.learner.loops.options import OFFLINE_METHODS

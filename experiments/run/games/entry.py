@@ -10,7 +10,7 @@ from starleague.actor.loops.engines import Engine
 from starleague.actor.loops.league_evaluator import Arena
 from starleague.actor.parts import Parts
 from starleague.agent.config import AgentConfig
-from starleague.experiments.run.config.ranges import Range
+from starleague.common.ranges import Range
 
 
 class Game(NamedTuple):

@@ -33,10 +33,11 @@ def finish_population(run, scores, curve):
   """Writes the results of a population: the first member has the curve, the others return 0."""
   names = [f"m{number}" for number in range(len(scores))]
   for number, (name, score) in enumerate(zip(names, scores, strict=True)):
-    member = run._replace(path=run.path / name)
+    member = run._replace(path=run.path / name, chosen=populations.member_of(run.chosen, number))
     finish(member, score, curve if number == 0 else [(steps, 0.0) for steps, _ in curve])
   with files.replacing(run.path / populations.RESULT) as file:
     json.dump({"scores": dict(zip(names, scores, strict=True))}, file)
+  runs.prepare(run.chosen, run.path)
   runs.write_outcome(run.path, populations.outcome(run.path, names, names[0]))
 
 

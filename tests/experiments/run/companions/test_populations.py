@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from starleague.common import progress, results
+from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
 from starleague.companions import registry
 from starleague.experiments.run.companions import populations, runs, system_flags
@@ -36,6 +36,22 @@ def test_another_population_is_refused(tmp_path):
   populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-4:1e-2"]).close()
   with pytest.raises(UserError, match="expected for the hyperparameter 'learning_rate'"):
     populations.open_population(tmp_path, chosen(), SIZES, ["learning_rate=1e-3:1e-2"])
+
+
+def test_a_seed_whose_members_have_none_is_refused(tmp_path):
+  assert populations.member_of(chosen(seed=2147482), 999).options.seed == 2147482999 < 2**31
+  populations.check(chosen(seed=2147482), tmp_path)
+  with pytest.raises(UserError, match="^seed: found 2147483, expected at most 2147482 for a pop"):
+    populations.check(chosen(seed=2147483), tmp_path)
+
+
+def test_a_population_of_other_values_is_refused_before_any_work(tmp_path):
+  runs.prepare(populations.member_of(chosen(), 0), tmp_path / "m0")
+  populations.check(chosen(steps=9), tmp_path)
+  with pytest.raises(UserError, match="m0/config.json: copies: found 64, expected 32; resume"):
+    populations.execute(tmp_path, chosen(copies=32), SIZES, ["learning_rate=1e-4:1e-2"], [],
+                        lambda *report: None)
+  assert [path.name for path in tmp_path.iterdir()] == ["m0"]
 
 
 def test_a_schedule_follows_the_copied_weights():
@@ -84,6 +100,8 @@ def test_a_killed_member_comes_back(tmp_path):
   assert result["schedule"][-1]["member"] == result["best"]
   outcome = runs.read_outcome(folder)
   assert outcome.steps == 2 * 20096
+  config = json.loads((folder / run_files.CONFIG).read_text())
+  assert (config["task"], config["seed"], config["impala"]["size"]) == ("bsuite-catch", 0, 16)
   assert outcome.evaluation[""].mean == populations.figures(folder)["return/evaluation"]
   assert progress.read(folder).total == 2 * 20000
   with sqlite3.connect(folder / populations.FILE) as file:

@@ -13,6 +13,7 @@ from starleague.common.results import Row
 from starleague.companions import registry, training
 from starleague.companions.tasks.task import TaskError
 from starleague.experiments.run.companions import runs, system_flags
+from tests.experiments.run import small_studies
 
 VALUES = {"task": "bsuite-catch", "steps": 4096, "copies": 16, "unroll_length": 8,
           "batch_size": 16, "evaluation_episodes": 16, "impala.size": 16}
@@ -107,6 +108,15 @@ def test_the_commit_is_that_of_the_start(tmp_path, monkeypatch):
   assert runs.read_outcome(tmp_path).commit == "first"
 
 
+def test_an_outcome_of_one_episode_is_strict_json(tmp_path):
+  found = small_studies.outcome(1.0, 9)._replace(
+    evaluation={"": runs.evaluation.Evaluation(1.0, None, None, 1)})
+  runs.write_outcome(tmp_path, found)
+  assert json.loads((tmp_path / runs.OUTCOME).read_text(), parse_constant=pytest.fail)[
+    "evaluation"][""] == {"mean": 1.0, "low": None, "high": None, "episodes": 1}
+  assert runs.read_outcome(tmp_path) == found
+
+
 def test_a_damaged_outcome_is_named(tmp_path):
   assert runs.read_outcome(tmp_path) is None
   for text in ("{", "[]", '{"steps": 1}'):
@@ -143,9 +153,16 @@ def test_an_unknown_task_is_refused_before_any_work(tmp_path):
   assert not (tmp_path / "run").exists()
 
 
+def test_a_network_that_cannot_be_built_is_refused_before_any_work(tmp_path):
+  with pytest.raises(UserError, match="torso: found 'x', expected one of shallow, deep, dense"):
+    runs.execute(chosen(**{"impala.torso": "x"}), tmp_path / "run", threading.Event(),
+                 lambda *_: None)
+  assert not (tmp_path / "run").exists()  # a config.json would refuse the corrected command
+
+
 @pytest.mark.parametrize("changes, message", [
   ({"workers": 17}, "workers: found 17, expected at most the copies, 16"),
-  ({"workers": -1}, "workers: found -1, expected a number at least 0"),
+  ({"workers": -1}, "workers: found -1, expected a number in [0, 2147483647]"),
   ({"workers": 2, "task": "minatar-breakout"}, "workers: found 2, but task 'minatar-breakout' is "),
   ({"workers": 2, "task": "bsuite-catch+bsuite-catch"}, "workers: found 2, but task 'bsuite-")])
 def test_impossible_workers_are_refused_before_any_work(tmp_path, changes, message):

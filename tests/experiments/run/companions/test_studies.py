@@ -54,7 +54,7 @@ def test_arms_precede_the_command_line_which_precedes_the_study(tmp_path):
   ({"seed": 1}, "--set.seed: a study has several seeds; choose them by --seeds"),
   ({"r2d2.size": 1}, "--set.r2d2.size: the study trains impala; expected a key of it"),
   ({"stepz": 1}, "config key 'stepz' is no key of the system 'impala'"),
-  ({"steps": 0}, "steps: found 0, expected a number above 0")])
+  ({"steps": 0}, "steps: found 0, expected a number in [1, 2147483647]")])
 def test_wrong_values_are_refused(given, message, tmp_path):
   with pytest.raises(UserError) as error:
     small_studies.make_runs(tmp_path, **given)
@@ -66,6 +66,34 @@ def test_a_folder_with_another_run_is_refused_before_any_work(tmp_path):
   small_studies.finish(found[3], 1.0)
   with pytest.raises(UserError, match="none_5/config.json: copies: found 16, expected 32"):
     small_studies.make_runs(tmp_path, copies=32)
+
+
+def make_population(folder, **given):
+  arm = Arm("many", "population", population={"members": 2, "interval": 512})
+  run, = studies.make_runs(small_studies.STUDY._replace(arms=(arm,), seeds=(3,)), given, folder)
+  return run
+
+
+def test_a_population_counts_the_steps_of_each_member(tmp_path):
+  run = make_population(tmp_path)
+  assert not run.finished
+  small_studies.finish_population(run, (1.0, 0.0), ((100, 0.0), (200, 1.0)))
+  assert runs.read_outcome(run.path).steps == 2 * 2048 and run.finished
+  assert make_population(tmp_path, steps=1024).finished
+  assert not make_population(tmp_path, steps=2049).finished
+
+
+@pytest.mark.parametrize("given, message", [
+  ({"task": "minatar-breakout"}, "task: found 'bsuite-catch', expected 'minatar-breakout'; "),
+  ({"learning_rate": 0.5}, "learning_rate: found 0.01, expected 0.5; ")])
+@pytest.mark.parametrize("where", ["", "m0/"])  # of this version, or of an earlier one
+def test_a_population_with_other_values_is_refused(given, message, where, tmp_path):
+  run = make_population(tmp_path)
+  small_studies.finish_population(run, (1.0, 0.0), ((100, 0.0), (200, 1.0)))
+  if where:
+    (run.path / "config.json").unlink()
+  with pytest.raises(UserError, match=f"many_3/{where}config.json: {message}"):
+    make_population(tmp_path, **given)
 
 
 def test_arms_are_selected_by_name_in_the_order_of_the_study():

@@ -73,6 +73,15 @@ def test_all_files_are_written(every, tmp_path):
   assert "3 of 4 runs" in (tmp_path / "study.md").read_text()
 
 
+def test_a_value_that_is_not_reached_is_null_in_json(tmp_path):
+  study = small_studies.STUDY._replace(metrics=(Metric(""),))
+  every = small_studies.make_runs(tmp_path)
+  small_studies.finish(every[0], 1.0, ((100, 0.0),))  # a mean over steps takes two points
+  study_report.write(study, every, tmp_path)
+  document = json.loads((tmp_path / "study.json").read_text(), parse_constant=pytest.fail)
+  assert [run["values"] for run in document["runs"]] == [[None]]
+
+
 def test_a_metric_that_no_run_has_is_named(every, tmp_path):
   study = small_studies.STUDY._replace(metrics=(Metric("score/eval"),))
   with pytest.raises(UserError, match="no 'score/eval', a metric of the study; found "

@@ -7,6 +7,7 @@ all of them.
 
 import contextlib
 import functools
+import math
 import pathlib
 import threading
 import time
@@ -150,10 +151,13 @@ class PlayerLearner:
                                      in decision.hyperparameters.items()))
 
   def open(self, stack: contextlib.ExitStack, stop: threading.Event) -> None:
-    """Starts to fetch batches until the stack is closed or `stop` is set."""
+    """Starts to fetch batches until the stack is closed or `stop` is set.
+
+    One player may be without batches for ever, as a paused one. `_take_turns` has the deadline.
+    """
     self._data = stack.enter_context(sampler.Dataset(
       self._process.address, self.name, self._options.batch_size, self._agent.config,
-      self._options.unroll_length, self._options.timeout_s, stop=stop))
+      self._options.unroll_length, self._options.timeout_s, stop=stop, starved_s=math.inf))
     self.batches = stack.enter_context(prefetch.prefetch(
       self._data, self.learner.update.place, timeout=self._options.timeout_s))
     stack.callback(self.end_batches)  # before the prefetch is closed: its thread waits in the data

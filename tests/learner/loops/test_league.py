@@ -1,5 +1,6 @@
 """Turns of a league's learners."""
 
+import contextlib
 import threading
 import time
 from types import SimpleNamespace
@@ -157,6 +158,23 @@ def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monke
   assert league.learn(None, reinforcement_options(), process, client, ["a", "b"])
   assert log == ["turns", "ended a", "ended b", "closed b", "closed a", "saved a", "saved b",
                  "client"]
+
+
+def test_a_player_alone_is_never_starved(monkeypatch):
+  """The other players continue while it is paused; only a missing server has a deadline."""
+  opened = []
+  monkeypatch.setattr(league.sampler, "Dataset", lambda *arguments, **options: opened.append(
+    (arguments[-1], options["starved_s"])) or contextlib.nullcontext("data"))
+  monkeypatch.setattr(league.prefetch, "prefetch",
+                      lambda data, place, timeout: contextlib.nullcontext(f"batches of {data}"))
+  player = object.__new__(league.PlayerLearner)
+  player.name, player._options = "main", reinforcement_options(timeout_s=300.0)
+  player._process, player._agent = SimpleNamespace(address=""), SimpleNamespace(config=None)
+  player.learner = SimpleNamespace(update=SimpleNamespace(place=None))
+  player.end_batches = lambda: None
+  with contextlib.ExitStack() as stack:
+    player.open(stack, threading.Event())
+  assert opened == [(300.0, float("inf"))] and player.batches == "batches of data"
 
 
 class Duties:

@@ -96,6 +96,31 @@ def test_a_player_without_batches_publishes_its_parameters_again():
   assert calls == [("main", 64), ("state", 2)]
 
 
+def test_a_reset_policy_is_published_before_its_order_is_completed(tmp_path, monkeypatch):
+  """The completed order clears the scores: no later game may be of the former policy."""
+  log = []
+  player = object.__new__(league.PlayerLearner)
+  player.name, player.step, player._agent, player._stop = "main", 9, None, "stop"
+  player._options = reinforcement_options(value_warm_up=0)
+  player._process = SimpleNamespace(run_dir=tmp_path)
+  player.learner = SimpleNamespace(state="former")
+  player._apply = lambda: None
+  player._save = lambda now: log.append(("save", now))
+  player._duties = SimpleNamespace(
+    publish=lambda state, step: None,
+    publish_now=lambda state, step, stop: log.append(("publish", state, step, stop)))
+  monkeypatch.setattr(league.reinforcement_setup, "reset",
+                      lambda *arguments: SimpleNamespace(state="reset"))
+  monkeypatch.setattr(league, "RunCopy", lambda *arguments: SimpleNamespace(
+    fetch=lambda name: True, send=lambda name: log.append(("send", name))))
+  client = SimpleNamespace(
+    set_steps=lambda name, steps: None, complete=lambda order: log.append(("complete", order)),
+    orders=lambda name: [SimpleNamespace(id=4, snapshot="main-0001", reset=True)])
+  player.execute_orders(client)
+  assert log == [("send", run_files.snapshot_name("main-0001")), ("save", True),
+                 ("publish", "reset", 9, "stop"), ("complete", 4)]
+
+
 @pytest.mark.parametrize("step, steps", [(1, 0), (60, 0), (61, 512), (100, 20_480)])
 def test_snapshots_count_the_steps_after_the_warm_up(step, steps):
   options = reinforcement_options(value_warm_up=60, batch_size=32, unroll_length=16)
@@ -186,8 +211,11 @@ class Duties:
   def save(self, state, step, trained, now=False, extra=None):
     self.saved.append((state, step, now, extra))
 
+  def publish_now(self, state, step, stop):
+    self.published.append((step, stop))
+
   def publish(self, state, step):
-    self.published.append(step)
+    pass
 
 
 def member_of(folder, name, seed, step, rate):
@@ -206,7 +234,7 @@ def member_of(folder, name, seed, step, rate):
     made, made.replicate(host._replace(step=np.int32(step))), (), 0.0)
   found._options = reinforcement_options(population=POPULATION)
   found._process = SimpleNamespace(origin=0.0)
-  found._duties, found._folder = Duties(), folder / name
+  found._duties, found._folder, found._stop = Duties(), folder / name, "stop"
   return found
 
 
@@ -225,7 +253,7 @@ def test_a_copy_has_the_others_weights_and_its_own_steps_and_key(tmp_path):
   np.testing.assert_allclose(state.opt_state.hyperparams["learning_rate"], 0.16)
   np.testing.assert_allclose(jax.tree.map(lambda x: x[0], worse.learner.factors), (2.4, 1.0))
   ((_, step, now, extra),) = worse._duties.saved
-  assert (step, now, worse._duties.published) == (7, True, [7])
+  assert (step, now, worse._duties.published) == (7, True, [(7, "stop")])
   assert extra == {"population": {"hyperparameters": decision.hyperparameters, "decisions": 1}}
   assert league_population.restored(POPULATION, extra["population"]) == worse.member
   rows = {row.tag: (row.update, row.value)

@@ -143,6 +143,13 @@ class Reports:
     """
     return self._batches.submit(reports)
 
+  def forget(self, identifier: str) -> None:
+    """Deletes a finished assignment from the file with the next transaction.
+
+    A kill after the transaction of its last game leaves it there.
+    """
+    self._finished.append(identifier)
+
   def flush(self) -> None:
     """Writes the changes of assignments since the last transaction, if there are any."""
     if self._finished or self._written != self._assigner.number:

@@ -187,8 +187,8 @@ class Payoff:
   def _refresh(self) -> None:
     """Reads the counts again if another connection changed the file.
 
-    Ages are those of the results, so that a restart makes no pair look recent. A shared file is read
-    often, and nobody asks for its ages: all are 0.
+    Ages are those of the results, so that a restart makes no pair look recent. A shared file is
+    read often, and nobody asks for its ages: all are 0.
     """
     with self._database.lock:
       version = os.getpid(), self._database.rows("PRAGMA data_version")[0][0]
@@ -196,9 +196,9 @@ class Payoff:
         return
       with self._database.damage_named():
         now = time.time()
-        latest = str(now) if self._shared else _LATEST
+        column = str(now) if self._shared else _LATEST
         rows = self._database.rows(
-          f"SELECT first, second, games, wins, draws, losses, {latest} FROM pairs")
+          f"SELECT first, second, games, wins, draws, losses, {column} FROM pairs")
       table = CountTable()
       if rows:
         first, second, *counts, latest = zip(*rows, strict=True)

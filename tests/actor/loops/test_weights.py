@@ -59,7 +59,8 @@ def test_weights_of_a_frozen_player_never_change():
   assert found == weights.Weights("old main-0001", weights.FROZEN)
   assert players.source.newer("main-0001", found.version) is None
   assert players.loaded == ["main-0001"]  # once: held weights are not read again
-  assert players.source.newer("main-0001", weights.Version(5, 0)) == found  # the slot held another player's
+  other = weights.Version(5, 0)  # the slot held another player's weights
+  assert players.source.newer("main-0001", other) == found
   assert players.fetchers == []
 
 

@@ -107,7 +107,8 @@ class Coordinator:
     self._reports = Reports(self.payoff, self._members, self.leases, self._assigner,
                             options.notable)
     for assignment in self._file.assignments():
-      self._adopt(assignment, "")
+      if not self._adopt(assignment, ""):
+        self._reports.forget(assignment.id)
 
   def _open(self, path: str | os.PathLike, initial: list[Player], decay: float,
             clock: Callable[[], float], options: Options) -> None:
@@ -127,11 +128,12 @@ class Coordinator:
       league_file.set_counter(connection, _STARTS, number)
     return number
 
-  def _adopt(self, assignment: Assignment, holder: str) -> None:
-    """Leases an assignment from before a restart, unless its games all have a result."""
+  def _adopt(self, assignment: Assignment, holder: str) -> bool:
+    """Leases an assignment from before a restart; returns False if all its games have results."""
     left = assignment.games - self._file.games_played(assignment)
     if left > 0:
       self.leases.restore(assignment, left, holder)
+    return left > 0
 
   @property
   def players(self) -> list[Player]:

@@ -187,13 +187,15 @@ class CountTable:
     if row is not None:
       row.change(j, score)
 
-  def fill(self, first: Sequence[str], second: Sequence[str], counts: np.ndarray) -> None:
+  def fill(self, first: Sequence[str], second: Sequence[str], counts: np.ndarray,
+           ages: np.ndarray) -> None:
     """Stores the counts of many pairs at once.
 
     Args:
       first: [N] names.
       second: [N] names.
       counts: [N, 4] counts of `first` against `second`, columns as in `Counts`; games > 0.
+      ages: [N] seconds since each pair last changed.
     """
     with self._lock:
       i, j = (np.fromiter(map(self._row, names), np.intp, len(names)) for names in (first, second))
@@ -202,7 +204,7 @@ class CountTable:
       scores = (counts[:, 1] + 0.5 * counts[:, 2]) / counts[:, 0]
       self._scores[i, j] = scores
       self._scores[j, i] = 1.0 - scores
-      self._times[i, j] = self._times[j, i] = time.monotonic()
+      self._times[i, j] = self._times[j, i] = time.monotonic() - ages
       for number, row in self._rows.items():
         row.fill(self._scores[number, :len(self._number)].tolist())
       if self._changed is not None:

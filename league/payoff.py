@@ -12,6 +12,7 @@ import math
 import numbers
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ WIN = 1
 DRAW = 0
 LOSS = -1
 DECAY = 0.99
+# Unix seconds of the newest result of a pair, 0 if all were pruned; the index gives each at once.
+_LATEST = """max(
+  coalesce((SELECT max(time) FROM results WHERE home = first AND away = second), 0),
+  coalesce((SELECT max(time) FROM results WHERE home = second AND away = first), 0))"""
 
 
 class GameResult(NamedTuple):
@@ -180,17 +185,25 @@ class Payoff:
     return self._database
 
   def _refresh(self) -> None:
-    """Reads the counts again if another connection changed the file."""
+    """Reads the counts again if another connection changed the file.
+
+    Ages are those of the results, so that a restart makes no pair look recent. A shared file is
+    read often, and nobody asks for its ages: all are 0.
+    """
     with self._database.lock:
       version = os.getpid(), self._database.rows("PRAGMA data_version")[0][0]
       if version == self._version:
         return
       with self._database.damage_named():
-        rows = self._database.rows("SELECT first, second, games, wins, draws, losses FROM pairs")
+        now = time.time()
+        column = str(now) if self._shared else _LATEST
+        rows = self._database.rows(
+          f"SELECT first, second, games, wins, draws, losses, {column} FROM pairs")
       table = CountTable()
       if rows:
-        first, second, *counts = zip(*rows, strict=True)
-        table.fill(first, second, np.array(counts).T)
+        first, second, *counts, latest = zip(*rows, strict=True)
+        # The clock of an actor may be ahead of this one.
+        table.fill(first, second, np.array(counts).T, np.maximum(now - np.array(latest), 0.0))
       self._table, self._version = table, version
 
   def table(self) -> CountTable:

@@ -54,7 +54,8 @@ class Receipt(NamedTuple):
 
   Attributes:
     counted: whether it is the first result of its game.
-    reasons: why its replay is worth keeping; see `evaluation.notable`.
+    reasons: why its replay is worth keeping; see `evaluation.notable`. A report of the same game
+      again has the same ones, another game of the same number has none.
   """
 
   counted: bool
@@ -142,6 +143,13 @@ class Reports:
     """
     return self._batches.submit(reports)
 
+  def forget(self, identifier: str) -> None:
+    """Deletes a finished assignment from the file with the next transaction.
+
+    A kill after the transaction of its last game leaves it there.
+    """
+    self._finished.append(identifier)
+
   def flush(self) -> None:
     """Writes the changes of assignments since the last transaction, if there are any."""
     if self._finished or self._written != self._assigner.number:
@@ -203,7 +211,9 @@ class Reports:
         if reasons:
           league_file.insert_replay(connection, Replay(*result, length, reasons, None))
       elif length:
-        reasons = next((each.reasons for each in self._file.replays(result.id)), ())
+        # Another game of the same id has no replay to keep: the stored one is of the first game.
+        reasons = next((each.reasons for each in self._file.replays(result.id)
+                        if each[:6] == (*result, length)), ())
       receipts.append(Receipt(new, reasons))
     if assignment:
       league_file.count_branches(

@@ -11,6 +11,8 @@ import jax
 Host = TypeVar("Host")
 Placed = TypeVar("Placed")
 
+_IDLE_S = 1.0  # between two calls of `idle`
+
 
 class Waiting(NamedTuple):
   """Time that the consumer of a `Prefetch` has waited for data."""
@@ -38,9 +40,9 @@ class Prefetch(Generic[Placed]):
   """An iterator over placed batches, filled by its own thread; see `prefetch`."""
 
   def __init__(self, iterator: Iterable[Host], place: Callable[[Host], Placed], depth: int,
-               timeout: float):
+               timeout: float, idle: Callable[[], object]):
     self._source: Iterator[Host] = iter(iterator)
-    self._place, self._depth, self._timeout = place, depth, timeout
+    self._place, self._depth, self._timeout, self._idle = place, depth, timeout, idle
     self._ready: deque[Placed] = deque()
     self._changed = threading.Condition()  # guards everything below
     self._end: BaseException | None = None  # why no batch follows the ready ones
@@ -61,13 +63,15 @@ class Prefetch(Generic[Placed]):
       StopIteration: the source has ended.
       PrefetchTimeoutError: none arrived within the deadline; the next call waits again.
       RuntimeError: this is closed.
-      Exception: an error of the source or of `place`, after the batches before it.
+      Exception: an error of the source or of `place`, after the batches before it; one of `idle`.
     """
     with self._changed:
       start = time.monotonic()
       self._first = start if self._first is None else self._first
-      arrived = self._changed.wait_for(
-        lambda: self._ready or self._end is not None or self._closed, self._timeout)
+    end = start + self._timeout
+    while not self._await(min(_IDLE_S, end - time.monotonic())) and time.monotonic() < end:
+      self._idle()
+    with self._changed:
       self._last = time.monotonic()
       self._waited += self._last - start
       if self._closed:
@@ -79,16 +83,20 @@ class Prefetch(Generic[Placed]):
         return batch
       if self._end is not None:
         raise self._end
-      assert not arrived
       raise PrefetchTimeoutError(
         f"no batch in {self._timeout:g} s, after {self._batches} batches; check that actors write "
         "into the table that is read, and that its rate limiter is satisfied")
 
+  def _await(self, timeout: float) -> bool:
+    """Waits until `next` need not wait; returns whether."""
+    with self._changed:
+      return self._changed.wait_for(
+        lambda: bool(self._ready) or self._end is not None or self._closed, timeout)
+
   @property
   def ready(self) -> bool:
     """Whether `next` returns, or raises, without waiting."""
-    with self._changed:
-      return bool(self._ready) or self._end is not None or self._closed
+    return self._await(0.0)
 
   def waiting(self) -> Waiting:
     """Returns the time that the consumer has waited so far."""
@@ -142,7 +150,8 @@ class Prefetch(Generic[Placed]):
 
 
 def prefetch(iterator: Iterable[Host], place: Callable[[Host], Placed], depth: int = 2,
-             timeout: float = 600.0) -> Prefetch[Placed]:
+             timeout: float = 600.0,
+             idle: Callable[[], object] = lambda: None) -> Prefetch[Placed]:
   """Pulls host batches and places them on devices in a thread, ahead of their use.
 
   Args:
@@ -151,6 +160,7 @@ def prefetch(iterator: Iterable[Host], place: Callable[[Host], Placed], depth: i
     place: host batch -> the same on devices, e.g. `Update.place`. Runs in the thread.
     depth: number of batches placed ahead of use. The devices hold these and the one in use.
     timeout: longest time that next() waits for a batch, in seconds.
+    idle: called about once a second while next() waits, by the thread that waits.
 
   Returns:
     An iterator and context manager, which must be closed.
@@ -160,4 +170,4 @@ def prefetch(iterator: Iterable[Host], place: Callable[[Host], Placed], depth: i
   """
   if depth < 1 or timeout <= 0:
     raise ValueError(f"expected depth >= 1 and timeout > 0, found depth {depth}, timeout {timeout}")
-  return Prefetch(iterator, place, depth, timeout)
+  return Prefetch(iterator, place, depth, timeout, idle)

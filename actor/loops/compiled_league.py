@@ -15,7 +15,7 @@ from starleague.actor.loops import compiled_loop, league_connection, match_slots
 from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
 from starleague.actor.loops.options import ActorOptions, ActorProcess
-from starleague.actor.loops.weights import WeightSource
+from starleague.actor.loops.weights import Version, WeightSource
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
@@ -37,7 +37,7 @@ class StackedWeights:
     """
     shapes = jax.eval_shape(parts.policy.init, jax.random.key(0))
     self.stacked = jax.tree.map(lambda x: jax.numpy.zeros((slots, *x.shape), x.dtype), shapes)
-    self._held: list[tuple[str, int] | None] = [None] * slots  # player and version of each slot
+    self._held: list[tuple[str, Version] | None] = [None] * slots  # player and version
     self._source = source
     self._put = jax.jit(
       lambda stacked, slot, params: jax.tree.map(lambda x, y: x.at[slot].set(y), stacked, params))

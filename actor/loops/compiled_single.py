@@ -106,7 +106,7 @@ class SingleCalls:
   def next_call(self) -> compiled_loop.Call:
     """Returns a call with the newest weights; waits for the first ones."""
     newest = self._weights(run_files.PLAYER)
-    self._update = newest.version
+    self._update = newest.version.step
     return self._call(newest.params)
 
   def handle(self, played: compiled_loop.Played) -> None:

@@ -18,7 +18,7 @@ from starleague.actor.loops import hosted_games, league_connection, openings
 from starleague.actor.loops.counts import Counts
 from starleague.actor.loops.league_connection import Ended, GameReports, Members, active
 from starleague.actor.loops.options import ActorOptions, ActorProcess
-from starleague.actor.loops.weights import WeightSource
+from starleague.actor.loops.weights import Version, WeightSource
 from starleague.actor.parts import Parts
 from starleague.agent import types
 from starleague.common import run_files
@@ -85,7 +85,7 @@ class LeagueMatches:
     self._parts, self._rng, self._weights = parts, rng, weights
     self._client, self._members = client, Members(client)
     self.learners: Sequence[str] = self._members.learners
-    self._versions: list[int | None] = [None] * len(self.learners)  # held, of the learners
+    self._versions: list[Version | None] = [None] * len(self.learners)  # held, of the learners
     self._frozen: dict[int, Any] = {}  # weights that the device does not have yet
     # Each process may have a game that has ended and is not yet handled, and the next one.
     self._numbers = Numbers(self.learners, 2 * options.games)

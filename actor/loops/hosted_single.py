@@ -10,7 +10,7 @@ from starleague.actor.game_processes import Finished
 from starleague.actor.games import GameRequest
 from starleague.actor.loops import agent_results, hosted_games
 from starleague.actor.loops.options import ActorOptions, ActorProcess
-from starleague.actor.loops.weights import WeightSource
+from starleague.actor.loops.weights import Version, WeightSource
 from starleague.actor.parts import Parts
 from starleague.common import run_files
 from starleague.data.z.conditioning import Conditioning
@@ -36,7 +36,7 @@ class SingleMatches:
     self._parts, self._options, self._rng = parts, options, rng
     self._weights, self.conditioning = weights, conditioning
     self._reporter = agent_results.Reporter(process.run_dir, parts, process.origin)
-    self._update: int | None = None  # of the newest weights
+    self._version: Version | None = None  # of the newest weights
 
   def next_request(self) -> GameRequest:
     """Returns a game against an opponent drawn by the agent's win rates."""
@@ -51,14 +51,14 @@ class SingleMatches:
 
   def newest(self) -> Mapping[int, Any]:
     """Returns the agent's weights, if there are newer ones; waits for the first."""
-    found = self._weights.newer(run_files.PLAYER, self._update)
+    found = self._weights.newer(run_files.PLAYER, self._version)
     if found is None:
       return {}
-    self._update = found.version
+    self._version = found.version
     return {0: found.params}
 
   def handle(self, finished: Sequence[Finished], steps: int) -> None:
     """Reports results and steps."""
-    assert self._update is not None
+    assert self._version is not None
     self._reporter.add(
-      steps, hosted_games.results_of(self._parts, list(finished)), self._update)
+      steps, hosted_games.results_of(self._parts, list(finished)), self._version.step)

@@ -44,7 +44,8 @@ class SlottedMatch:
     self.ranges: list[Range] = []  # in order of their games; together they have no gap
     self.unfinished: dict[Assignment, int] = {}  # with the number of games that have not ended
     self.dropped: dict[Assignment, int] = {}  # with the number of games that had started
-    self.games = self.started = self.running = 0
+    self.games = self.started = 0
+    self.running: set[int] = set()  # numbers of the games that run
     self.closed_at: int | None = None  # the first call of the program that starts no game of it
     self.extend(assignment)
 
@@ -74,6 +75,16 @@ class SlottedMatch:
     self.ranges.append(added)
     self.unfinished[assignment] = self.unfinished.get(assignment, 0) + added.games
     self.games = added.end
+    self._prune()
+
+  def _prune(self) -> None:
+    """Removes ranges without running games: a pair may stay at its place as long as the actor.
+
+    The surplus games after a range belong to it.
+    """
+    oldest = min(self.running, default=self.started)
+    while len(self.ranges) > 1 and self.ranges[1].first <= oldest:
+      del self.ranges[0]
 
   def drop(self, assignments: Collection[Assignment]) -> None:
     """Leaves assignments: running games still count, others do not start."""
@@ -94,7 +105,7 @@ class SlottedMatch:
 
   def end(self, number: int, reward: float) -> Ended:
     """Ends a game, by its number within the match."""
-    self.running -= 1
+    self.running.remove(number)
     at = next(each for each in reversed(self.ranges) if each.first <= number)
     assignment, game = at.assignment, number - at.first + at.offset
     if number >= at.end:
@@ -267,8 +278,8 @@ class MatchSlots:
   def _start(self, game: int, opponent: int) -> None:
     match = self._matches[opponent]
     self._playing[game], self._number[game] = opponent, match.started
+    match.running.add(match.started)
     match.started += 1
-    match.running += 1
 
   def follow(self, over: np.ndarray, opponent: np.ndarray, reward: np.ndarray,
              after: np.ndarray) -> list[Ended]:

@@ -16,14 +16,22 @@ from starleague.data import checkpoints
 from starleague.data.reverb.parameters import Fetched, ParameterFetcher
 from starleague.league.run_copy import RunCopy
 
-FROZEN = -1  # version of weights that never change
-
 
 class Version(NamedTuple):
-  """Weights, and what tells them from other weights of the same player."""
+  """What tells weights from other weights of the same player."""
+
+  step: int  # updates of reinforcement learning
+  checksum: int  # of the weights: a reset changes them without an update
+
+
+FROZEN = Version(-1, 0)  # of weights that never change
+
+
+class Weights(NamedTuple):
+  """The weights of a player and their version."""
 
   params: Any
-  version: int  # updates of reinforcement learning, or FROZEN
+  version: Version
 
 
 def make_fetcher(parts: Parts, address: str, player: str, interval_s: float, deadline_s: float,
@@ -62,7 +70,7 @@ class WeightSource:
     self._fetch, self._load, self.learners = fetch, load, tuple(learners)
     self._fetchers: dict[str, Callable[[], Fetched]] = {}
 
-  def newer(self, name: str, held: int | None) -> Version | None:
+  def newer(self, name: str, held: Version | None) -> Weights | None:
     """Returns the newest weights of a player, or None if they are the held ones.
 
     Args:
@@ -74,13 +82,14 @@ class WeightSource:
       Errors of `load_snapshot`: for a frozen player.
     """
     if name not in self.learners:
-      return None if held == FROZEN else Version(self._load(name), FROZEN)
+      return None if held == FROZEN else Weights(self._load(name), FROZEN)
     if name not in self._fetchers:
       self._fetchers[name] = self._fetch(name)
     fetched = self._fetchers[name]()
-    return None if fetched.step == held else Version(fetched.params, fetched.step)
+    version = Version(fetched.step, fetched.checksum)
+    return None if version == held else Weights(fetched.params, version)
 
-  def __call__(self, name: str) -> Version:
+  def __call__(self, name: str) -> Weights:
     """Returns the newest weights of a player; see `newer`."""
     found = self.newer(name, None)
     assert found is not None

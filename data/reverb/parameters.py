@@ -3,6 +3,7 @@
 import functools
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from types import TracebackType
@@ -32,10 +33,17 @@ class ParameterMismatchError(UserError, ValueError):
 
 
 class Fetched(NamedTuple):
-  """Parameters and the learner's step at which they were published."""
+  """Parameters as they were published.
+
+  Attributes:
+    params: the tree.
+    step: of the learner.
+    checksum: CRC-32 of the parameters: those of a player that is reset change between two steps.
+  """
 
   params: Tree
   step: int
+  checksum: int
 
 
 def publish(client: Any, player: str, params: Tree, step: int, *, deadline_s: float = 300.0,
@@ -148,14 +156,46 @@ class ParameterPublisher:
     if self._sending is not None and not self._sending.done():
       return False
     self.flush()
+    self._start(params, step)
+    return True
+
+  def publish_now(self, params: Callable[[], Tree], step: int,
+                  stop: threading.Event | None = None) -> None:
+    """Publishes whatever the interval; actors can fetch the parameters when this returns.
+
+    Args:
+      params: returns the tree.
+      step: of the learner.
+      stop: ends the wait when set.
+
+    Raises:
+      ServerUnavailableError: this publication, or the previous one, failed.
+      StoppedError: `stop` was set.
+    """
+    self.flush(stop)
+    self._start(params, step)
+    self.flush(stop)
+
+  def _start(self, params: Callable[[], Tree], step: int) -> None:
     send = functools.partial(_send, self._client, self._player, _parameters_item(params(), step),
                              self._deadline_s, self._closed)
     self._sending = _in_thread(send, f"publish-{self._player}")
-    self._last = now
-    return True
+    self._last = self._clock()
 
-  def flush(self) -> None:
-    """Waits for the publication in progress; raises ServerUnavailableError if it failed."""
+  def flush(self, stop: threading.Event | None = None) -> None:
+    """Waits for the publication in progress.
+
+    Args:
+      stop: ends the wait when set.
+
+    Raises:
+      ServerUnavailableError: the publication failed.
+      StoppedError: `stop` was set.
+    """
+    while self._sending is not None and not self._sending.done():
+      if stop is not None and stop.is_set():
+        raise StoppedError
+      futures.wait([self._sending], transport.FLUSH_S)
     sending, self._sending = self._sending, None
     if sending is not None:
       sending.result()
@@ -249,7 +289,8 @@ class ParameterFetcher:
       cells, digest, size, step = self._sample()
       self._check(bytes(digest), int(size))
       vector = cells.reshape(-1)[:int(size)]
-      self._newest = Fetched(wire.unflatten_parameters(vector, self._template), int(step))
+      self._newest = Fetched(
+        wire.unflatten_parameters(vector, self._template), int(step), zlib.crc32(vector.data))
       self._fetched_at = now
     return self._newest
 

@@ -65,7 +65,7 @@ class Dataset(Iterator[wire.Packed]):
 
   def __init__(self, address: str, player: str, batch_size: int, config: wire.Form,
                unroll_length: int, deadline_s: float, prefetch: int = 2,
-               stop: threading.Event | None = None):
+               stop: threading.Event | None = None, starved_s: float | None = None):
     """Connects to a data server; see `datasets.dataset` for errors and the batches.
 
     Args:
@@ -77,8 +77,10 @@ class Dataset(Iterator[wire.Packed]):
       deadline_s: seconds to wait for a batch, or for a server that does not answer.
       prefetch: batches stacked ahead.
       stop: ends the iteration and all waits when set.
+      starved_s: seconds to wait for a batch while the server answers; None: `deadline_s`.
     """
     self._address, self._table, self._deadline_s = address, player, deadline_s
+    self._starved_s = deadline_s if starved_s is None else starved_s
     self.config, self.unroll_length = config, unroll_length
     self._spec, self._batch_size = wire.packed_spec(config, unroll_length), batch_size
     self._stop, self._closed = stop or threading.Event(), threading.Event()
@@ -130,7 +132,7 @@ class Dataset(Iterator[wire.Packed]):
     """Returns the next batch.
 
     Raises:
-      StarvedError: the server answers but the table gave no batch within the deadline.
+      StarvedError: the server answers but the table gave no batch within `starved_s`.
       ServerUnavailableError: the server has not answered within the deadline.
       StopIteration: this is closed, or `stop` is set.
     """
@@ -175,7 +177,7 @@ class Dataset(Iterator[wire.Packed]):
     if info is None and now - answered > self._deadline_s:
       raise ServerUnavailableError(
         f"{transport.unreachable(self._address)} (no answer for {now - answered:.0f} s).")
-    if info is not None and now - start > self._deadline_s:
+    if info is not None and now - start > self._starved_s:
       raise StarvedError(self._starved(info, now - start))
     return answered if info is None else now
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import math
+import threading
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -50,6 +51,16 @@ class ChiefDuties:
     """Publishes the parameters if the interval is over."""
     if self._saved is not None:
       self._publish(functools.partial(update.unreplicate, state.params), step)
+
+  def publish_now(self, state: train_state.TrainState, step: int, stop: threading.Event) -> None:
+    """Publishes the parameters whatever the interval; returns once actors can fetch them.
+
+    Raises:
+      ServerUnavailableError: the data server does not answer within the deadline.
+      StoppedError: `stop` was set.
+    """
+    if self._saved is not None:
+      self._publish.publish_now(functools.partial(update.unreplicate, state.params), step, stop)
 
   def report_setup(self, detail: str) -> None:
     """Reports an activity of the setup phase."""

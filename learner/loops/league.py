@@ -7,6 +7,7 @@ all of them.
 
 import contextlib
 import functools
+import math
 import pathlib
 import threading
 import time
@@ -62,6 +63,7 @@ class PlayerLearner:
     self.trained_seconds = self.learner.trained_seconds  # of the league
     self.batches: prefetch.Prefetch[wire.Packed]
     self._data: sampler.Dataset
+    self._stop: threading.Event  # of the run
     self._duties.publish(self.learner.state, self.step)
 
   @property
@@ -143,17 +145,21 @@ class PlayerLearner:
     self.member = self.member._replace(hyperparameters=decision.hyperparameters)
     self._apply()
     self._save(now=True)
-    self._duties.publish(self.learner.state, self.step)
     self._record(decision.hyperparameters, {f"copied/{source.name}": lead})
     logging.info("player=%s copied=%s lead=%.3f update=%d %s", self.name, source.name, lead,
                  self.step, " ".join(f"{name}={value:.3g}" for name, value
                                      in decision.hyperparameters.items()))
+    self._duties.publish_now(self.learner.state, self.step, self._stop)
 
   def open(self, stack: contextlib.ExitStack, stop: threading.Event) -> None:
-    """Starts to fetch batches until the stack is closed or `stop` is set."""
+    """Starts to fetch batches until the stack is closed or `stop` is set.
+
+    One player may be without batches for ever, as a paused one. `_take_turns` has the deadline.
+    """
+    self._stop = stop
     self._data = stack.enter_context(sampler.Dataset(
       self._process.address, self.name, self._options.batch_size, self._agent.config,
-      self._options.unroll_length, self._options.timeout_s, stop=stop))
+      self._options.unroll_length, self._options.timeout_s, stop=stop, starved_s=math.inf))
     self.batches = stack.enter_context(prefetch.prefetch(
       self._data, self.learner.update.place, timeout=self._options.timeout_s))
     stack.callback(self.end_batches)  # before the prefetch is closed: its thread waits in the data
@@ -197,7 +203,8 @@ class PlayerLearner:
           self.learner, self._agent, self._options, self._process.run_dir)
         self._apply()
         self._save(now=True)
-        self._duties.publish(self.learner.state, self.step)
+        # Scores are cleared as the order is completed: then games need the new policy.
+        self._duties.publish_now(self.learner.state, self.step, self._stop)
       client.complete(order.id)
       logging.info("player=%s snapshot=%s update=%d reset=%s", self.name, order.snapshot, self.step,
                    order.reset)

@@ -3,13 +3,15 @@
 import contextlib
 import itertools
 import math
+import threading
 import time
+from collections.abc import Callable, Iterator
 
 import jax
 from absl import logging
 
 from starleague.common import compiling, run_files, stopping
-from starleague.data import checkpoints
+from starleague.data import checkpoints, wire
 from starleague.data.reverb import sampler, transport
 from starleague.learner import prefetch, train_state, update
 from starleague.learner.loops import chief, hosts, reinforcement_setup
@@ -23,6 +25,19 @@ def _make_checkpoints(agent: LearningAgent, options: ReinforcementOptions,
     return None
   return checkpoints.Checkpoints(process.run_dir / run_files.CHECKPOINTS, agent.config,
                                  options.keep_last, options.keep_every or None)
+
+
+@contextlib.contextmanager
+def _open_batches(agent: LearningAgent, options: ReinforcementOptions, process: LearnerProcess,
+                  place: Callable[[wire.Packed], wire.Packed], stop: threading.Event,
+                  idle: Callable[[], None]) -> Iterator[prefetch.Prefetch[wire.Packed]]:
+  """Opens this host's share of the batches; see `prefetch.prefetch` for `place` and `idle`."""
+  size = options.batch_size // jax.process_count()
+  with sampler.Dataset(process.address, run_files.PLAYER, size, agent.config,
+                       options.unroll_length, options.timeout_s, stop=stop) as data, \
+      prefetch.prefetch(data, place, timeout=options.timeout_s, idle=idle) as batches, \
+      contextlib.closing(data):  # first of all: the thread of the prefetch waits in it
+    yield batches
 
 
 def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerProcess) -> bool:
@@ -59,11 +74,11 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
     by_updates = step / (options.updates or math.inf)
     return 1.0 if stop.is_set() else max(trained() / options.seconds, by_updates)
 
-  size = options.batch_size // jax.process_count()
+  def publish() -> None:  # also while no batch comes: a restarted data server has no parameters
+    duties.publish(state, step)
+
   with contextlib.suppress(transport.StoppedError), \
-      sampler.Dataset(process.address, run_files.PLAYER, size, agent.config, options.unroll_length,
-                      options.timeout_s, stop=stop) as data, \
-      prefetch.prefetch(data, learner.update.place, timeout=options.timeout_s) as batches:
+      _open_batches(agent, options, process, learner.update.place, stop, publish) as batches:
     left = max(0, options.updates - step) if options.updates else None
     for batch, share in hosts.agreed(
         itertools.islice(batches, left), done, learner.update.make_vote()):
@@ -75,10 +90,9 @@ def learn(agent: LearningAgent, options: ReinforcementOptions, process: LearnerP
       begun = begun or time.time()
       if duties.log(step, {**values, "learning_rate": rate}, batches.waiting()):
         duties.report_training(step, trained())
-      duties.publish(state, step)
+      publish()
       duties.save(state, step, trained())
     watch.finish()
-    data.close()
   duties.save(state, step, trained(), now=True)
   duties.close()
   logging.info("stopped update=%d", step)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from starleague.league.coordinator import Options, Order
+from starleague.league.league_file import open_league_file
 from starleague.league.payoff import wilson_interval
 from starleague.league.players import Player
 from starleague.league.reporting import GamesReport, PlayedGame
@@ -134,6 +135,23 @@ def test_a_killed_coordinator_keeps_all_answered_reports(tmp_path):
   # The player beats the past at 100 steps. Later snapshots wait for the timeout: no game was played
   # against the previous snapshot, and an unknown score is not above 0.7.
   assert [player.steps for player in copies[:4]] == [0, 100, 310, 520]
+
+
+def test_a_finished_assignment_leaves_the_file_after_a_kill(tmp_path):
+  """The transaction after that of its last game deletes it; a kill may come in between."""
+  path = tmp_path / "league.sqlite"
+  league = start(path)
+  finished, open_one = league.matches(MAIN, 2, 1)
+  league.flush()
+  league.report_games([GamesReport(finished, [PlayedGame(0, 1, 0.)])])
+  stored = open_league_file(path)
+  assert stored.assignments() == [finished, open_one]
+  league._reports.flush = lambda: None  # killed
+  league.close()
+  resumed = start(path)
+  resumed.flush()
+  assert stored.assignments() == resumed.leases.assignments() == [open_one]
+  resumed.close()
 
 
 def test_reports_of_many_threads_cause_one_order(league):

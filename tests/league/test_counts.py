@@ -42,7 +42,7 @@ def test_a_filled_table_equals_one_of_single_changes():
   pairs = {("a", "b"): Counts(2, 1, 0, 1), ("a", "c"): Counts(1.5, .5, 1, 0)}
   single, filled = CountTable(), CountTable()
   single.put(pairs)
-  filled.fill(["a", "a"], ["b", "c"], np.array(list(pairs.values())))
+  filled.fill(["a", "a"], ["b", "c"], np.array(list(pairs.values())), np.zeros(2))
   for home in "abc":
     np.testing.assert_array_equal(single.count_matrix(home, "abc"),
                                   filled.count_matrix(home, "abc"))
@@ -74,10 +74,12 @@ def test_ages_count_from_the_last_change(monkeypatch):
   table.put({("a", "b"): Counts(1, 1, 0, 0)})
   seconds = 130.0
   table.put({("c", "a"): Counts(1, 1, 0, 0)})
+  seconds = 131.0
+  table.fill(["b"], ["c"], np.array([Counts(1, 0, 1, 0)]), np.array([40.0]))
   seconds = 131.5
   a, b, c = table.numbers("abc")
-  _, ages = table.of_pairs(np.array([a, a, b]), np.array([b, c, a]))
-  assert ages.tolist() == [31.5, 1.5, 31.5]
+  _, ages = table.of_pairs(np.array([a, a, b, c]), np.array([b, c, a, b]))
+  assert ages.tolist() == [31.5, 1.5, 31.5, 40.5]
 
 
 def test_threads_add_players_and_counts():
@@ -107,7 +109,8 @@ def test_a_row_follows_changes_growth_and_clearing():
   assert row.changes == changes + 40
   names = ["b", "c", *(f"y{i}" for i in range(40))]
   assert [row.scores[number] for number in table.numbers(names)] == [.625, .5] + 40 * [0]
-  table.fill(["c", "b"], ["a", "y0"], np.array([Counts(2, 2, 0, 0), Counts(1, 0, 0, 1)]))
+  table.fill(["c", "b"], ["a", "y0"], np.array([Counts(2, 2, 0, 0), Counts(1, 0, 0, 1)]),
+             np.zeros(2))
   assert row.scores[table.numbers(["c"])[0]] == 0 and row.changes > changes + 40
   assert row.scores.tolist() == table.scores("a", list(table._number)).tolist()
   table.clear("a")
@@ -133,7 +136,7 @@ def test_weights_follow_scores(events):
     if event == "put" and i != j:
       table.put({(f"p{i}", f"p{j}"): counts})
     elif event == "fill" and i != j:
-      table.fill([f"p{i}"], [f"p{j}"], np.array([counts]))
+      table.fill([f"p{i}"], [f"p{j}"], np.array([counts]), np.zeros(1))
     elif event == "clear":
       table.clear(f"p{i}")
     elif event == "join":
@@ -155,7 +158,7 @@ def test_changed_pairs_are_taken_once():
   a, b, c = table.numbers("abc")
   assert table.take_changes() == {(a, b), (c, a)}
   assert table.take_changes() == set()
-  table.fill(["b"], ["c"], np.array([Counts(1, 0, 1, 0)]))
+  table.fill(["b"], ["c"], np.array([Counts(1, 0, 1, 0)]), np.zeros(1))
   table.clear("a")
   assert table.take_changes() == {(b, c), (a, b), (a, c)}
 

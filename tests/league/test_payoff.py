@@ -253,6 +253,24 @@ def test_thousands_of_results_a_minute(payoff):
   assert time.monotonic() - start < 60
 
 
+def test_ages_of_pairs_outlive_a_restart(tmp_path, monkeypatch):
+  """The newest result of either direction counts; one of a clock ahead is as old as the start."""
+  path = tmp_path / "league.sqlite"
+  first = Payoff(path)
+  first.record_many([GameResult(str(number), home, away, WIN, when) for number, (home, away, when)
+                     in enumerate([("a", "b", 900.0), ("b", "a", 700.0), ("c", "a", 400.0),
+                                   ("a", "c", 600.0), ("b", "c", 5000.0), ("d", "a", 50.0)])])
+  first.prune(100.0)
+  first.close()
+  monkeypatch.setattr("time.time", lambda: 1000.0)
+  monkeypatch.setattr("time.monotonic", lambda: 7.0)
+  table = Payoff(path, shared=False).table()
+  monkeypatch.setattr("time.monotonic", lambda: 9.0)
+  a, b, c, d = table.numbers("abcd")
+  _, ages = table.of_pairs(np.array([a, c, b, a]), np.array([b, a, c, d]))
+  assert ages.tolist() == [102.0, 402.0, 2.0, 1002.0]
+
+
 def test_a_reader_sees_changes_and_makes_none(tmp_path):
   path = tmp_path / "league.sqlite"
   with pytest.raises(ValueError, match=r"league\.sqlite"):

@@ -101,6 +101,9 @@ def test_notable_games_are_kept_with_their_replays(league):
   # A repeated report gets the same reasons: the actor may have died before it saved the replay.
   assert report(league, exploit, (20, WIN, 2., 400)) == [
     Receipt(False, ("upset", "first_win_against_main"))]
+  # An evaluator that takes over the assignment plays other games under the same numbers.
+  for other in ((20, DRAW, 2., 400), (20, WIN, 2., 401), (20, WIN, 9., 400)):
+    assert report(league, exploit, other) == [Receipt(False, ())]
   league.keep_replay(f"{exploit.id}/20", "replays/upset.json")
   with pytest.raises(KeyError, match="keeps no replay of game 'other/7'"):
     league.keep_replay("other/7", "x")

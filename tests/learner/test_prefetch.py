@@ -104,6 +104,47 @@ def test_deadline_and_recovery():
         assert time.monotonic() < deadline
 
 
+def test_the_consumer_is_idle_only_while_it_waits(monkeypatch):
+  monkeypatch.setattr("starleague.learner.prefetch._IDLE_S", 0.01)
+  third, idle = threading.Event(), []
+
+  def source():
+    yield 1
+    yield 2
+    third.wait(20)
+    yield 3
+
+  def count():
+    idle.append(threading.get_ident())
+    if len(idle) == 5:
+      third.set()
+
+  with prefetch(source(), lambda x: x, idle=count) as batches:
+    while not batches.ready:
+      time.sleep(0.001)
+    assert next(batches) == 1 and idle == []
+    assert [next(batches), next(batches)] == [2, 3]
+    assert len(idle) >= 5 and set(idle) == {threading.get_ident()}
+    assert batches.waiting().waited_seconds > 0.04
+
+
+def test_an_error_while_idle_reaches_the_consumer():
+  def fail():
+    raise KeyError("no server")
+
+  release = threading.Event()
+
+  def source():
+    release.wait(20)
+    yield 1
+
+  with prefetch(source(), lambda x: x, idle=fail) as batches:
+    with pytest.raises(KeyError, match="no server"):
+      next(batches)
+    release.set()
+    assert next(batches) == 1
+
+
 def test_waiting_is_measured():
   def slow():
     for i in range(4):

@@ -1,7 +1,5 @@
 """An actor in a league: conditioning, parameters in slots, games reported by assignment."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import checkpoints
+from starleague.data.reverb.parameters import Fetched
 from starleague.data.z.conditioning import unconditional
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
@@ -185,11 +184,6 @@ def test_assignments_without_a_place_are_released():
   assert [each.away for each in client.released] == ["a"]
 
 
-class Fetched(NamedTuple):
-  params: dict
-  step: int
-
-
 @pytest.fixture()
 def run(tmp_path, monkeypatch):
   """A run whose policy has one parameter, with snapshots of other values."""
@@ -204,7 +198,7 @@ def run(tmp_path, monkeypatch):
 
 def test_slots_hold_the_newest_parameters_of_their_players(run):
   parts, run_dir = run
-  newest = [Fetched({"m": {"w": np.ones(2, np.float32)}}, 1)]
+  newest = [Fetched({"m": {"w": np.ones(2, np.float32)}}, 1, 0)]
   source = weights.WeightSource(
     lambda name: lambda: newest[-1],
     lambda name: weights.load_snapshot(parts.config, RunCopy(run_dir), name), ["main"])
@@ -217,5 +211,7 @@ def test_slots_hold_the_newest_parameters_of_their_players(run):
   assert held("main", "main-1", "main-0000") == [1.0, 8.0, 7.0]  # the first is the initial one
   with pytest.raises(FileNotFoundError, match="main-0002"):
     stacked.update(["main", "main-0002", None])
-  newest.append(Fetched({"m": {"w": np.full(2, 2.0, np.float32)}}, 2))
+  newest.append(Fetched({"m": {"w": np.full(2, 2.0, np.float32)}}, 2, 0))
   assert held("main", "main-0000", None) == [2.0, 7.0, 7.0]
+  newest.append(Fetched({"m": {"w": np.full(2, 3.0, np.float32)}}, 2, 1))  # reset
+  assert held("main", "main-0000", None) == [3.0, 7.0, 7.0]

@@ -56,7 +56,7 @@ class Fetcher:
   def __call__(self):
     self.calls += 1
     if self.calls % 2:
-      self.newest = Fetched(f"{self.name} {self.calls}", self.calls)
+      self.newest = Fetched(f"{self.name} {self.calls}", self.calls, 0)
     return self.newest
 
 

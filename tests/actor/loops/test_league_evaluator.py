@@ -88,7 +88,7 @@ class Arena:
 def evaluate(tmp_path, arena):
   client = Coordinator()
   players = weights.WeightSource(
-    lambda name: lambda: Fetched("weights", 1), lambda name: f"old {name}", ["main"])
+    lambda name: lambda: Fetched("weights", 1, 0), lambda name: f"old {name}", ["main"])
   evaluator = league_evaluator.Evaluator(
     RunCopy(tmp_path, client), client, league_connection.Members(client), players, arena, 60.0)
   assignment = league.Assignment("1-1", "main", "L5", "evaluation", False, 3)

@@ -173,6 +173,23 @@ def test_an_assignment_that_was_dropped_continues_where_it_stopped():
   assert matches.assignments == []
 
 
+def test_a_match_that_never_closes_forgets_the_games_that_have_ended():
+  """A hundred assignments of two games; two surplus games of the last one run at the end."""
+  matches = make(games=2)
+  matches.add(assignment(0, "main", "old-1"))
+  matches.begin(np.array([0, 0]))
+  sizes = []
+  for number in range(1, 100):
+    matches.add(assignment(number, "main", "old-1"))
+    sizes.append(len(matches._matches[0].ranges))
+    assert end_all(matches, 2) == [(f"1-{number - 1}", 0), (f"1-{number - 1}", 1)]
+  assert max(sizes) == 2
+  assert end_all(matches, 2) == [("1-99", 0), ("1-99", 1)]
+  matches.add(assignment(100, "main", "old-1"))
+  assert end_all(matches, 2) == [("1-99", 2), ("1-99", 3)]  # surplus
+  assert end_all(matches, 2) == [("1-100", 0), ("1-100", 1)]
+
+
 @hypothesis.given(st.lists(st.tuples(st.sampled_from(["add", "drop", "end"]), st.integers(0, 2)),
                            max_size=30))
 def test_each_game_of_an_assignment_counts_once_at_the_most(events):

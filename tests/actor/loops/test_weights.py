@@ -21,7 +21,7 @@ class Players:
   """Fetchers of learning players and snapshots of the others, with the names asked for."""
 
   def __init__(self):
-    self.newest, self.fetchers, self.loaded = Fetched("first", 1), [], []
+    self.newest, self.fetchers, self.loaded = Fetched("first", 1, 50), [], []
     self.source = weights.WeightSource(self._fetch, self._load, ["main", "rival"])
 
   def _fetch(self, name):
@@ -36,25 +36,31 @@ class Players:
 def test_weights_of_a_learning_player_are_new_until_they_are_held():
   players = Players()
   newer = players.source.newer
-  assert newer("main", None) == weights.Version("first", 1)
-  assert newer("main", 1) is None
-  players.newest = Fetched("second", 2)
-  assert newer("main", 1) == weights.Version("second", 2)
-  assert newer("main", 2) is None and newer("main", None) == weights.Version("second", 2)
-  assert players.source("rival") == weights.Version("second", 2)
+  first, second = weights.Version(1, 50), weights.Version(2, 60)
+  assert newer("main", None) == weights.Weights("first", first)
+  assert newer("main", first) is None
+  players.newest = Fetched("second", 2, 60)
+  found = weights.Weights("second", second)
+  assert newer("main", first) == newer("main", None) == found
+  assert newer("main", second) is None
+  assert players.source("rival") == found
   assert players.fetchers == ["main", "rival"] and players.loaded == []  # one connection each
   # A learner that was resumed from an older checkpoint publishes fewer updates.
-  players.newest = Fetched("resumed", 1)
-  assert newer("main", 2) == weights.Version("resumed", 1)
+  players.newest = Fetched("resumed", 1, 50)
+  assert newer("main", second) == weights.Weights("resumed", first)
+  # A reset changes the weights between two updates.
+  players.newest = Fetched("reset", 1, 70)
+  assert newer("main", first) == weights.Weights("reset", weights.Version(1, 70))
 
 
 def test_weights_of_a_frozen_player_never_change():
   players = Players()
   found = players.source.newer("main-0001", None)
-  assert found == weights.Version("old main-0001", weights.FROZEN)
+  assert found == weights.Weights("old main-0001", weights.FROZEN)
   assert players.source.newer("main-0001", found.version) is None
   assert players.loaded == ["main-0001"]  # once: held weights are not read again
-  assert players.source.newer("main-0001", 5) == found  # the slot held another player's
+  other = weights.Version(5, 0)  # the slot held another player's weights
+  assert players.source.newer("main-0001", other) == found
   assert players.fetchers == []
 
 
@@ -82,12 +88,12 @@ def test_a_source_connects_to_the_data_server_when_weights_are_asked_for(tmp_pat
 
   def fetcher(address, player, template, **settings):
     made.append((address, player, template.shape, settings))
-    return lambda: Fetched("newest", 4)
+    return lambda: Fetched("newest", 4, 80)
 
   monkeypatch.setattr(weights, "ParameterFetcher", fetcher)
   source = weights.make_source(PARTS, RunCopy(tmp_path), "localhost:1", ["main"], 10.0, 60.0, stop)
   assert source.learners == ("main",) and made == []
-  assert source("main") == weights.Version("newest", 4)
+  assert source("main") == weights.Weights("newest", weights.Version(4, 80))
   assert made == [("localhost:1", "main", (), {"interval_s": 10.0, "deadline_s": 60.0,
                                                "stop": stop})]
   with pytest.raises(FileNotFoundError, match="main-0001"):

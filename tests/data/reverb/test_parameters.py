@@ -1,5 +1,8 @@
 """Parameters that are published and fetched."""
 
+import threading
+import zlib
+
 import numpy as np
 import pytest
 
@@ -44,6 +47,38 @@ def test_parameters_are_published_and_fetched_at_most_every_interval(serve):
   np.testing.assert_array_equal(fetched.params["torso"]["w"], PARAMS["torso"]["w"] + 3)
   np.testing.assert_array_equal(fetched.params["b"], PARAMS["b"])
   publisher.close()
+
+
+def test_parameters_of_a_reset_are_published_at_once(serve):
+  """They have the step of those before them, another checksum, and wait for no interval."""
+  address, clock = serve(), Clock()
+  fetcher = parameters.ParameterFetcher(address, "main", PARAMS, interval_s=0, deadline_s=10)
+  with parameters.ParameterPublisher(address, "main", clock=clock) as publisher:
+    assert publisher(lambda: PARAMS, 7)
+    publisher.flush()
+    before = fetcher()
+    reset = {"torso": {"w": PARAMS["torso"]["w"] + 1}, "b": PARAMS["b"]}
+    clock.now = 4.0
+    publisher.publish_now(lambda: reset, 7)
+    after = fetcher()
+    assert before.step == after.step == 7
+    assert before.checksum == zlib.crc32(wire.flatten_parameters(PARAMS))
+    assert after.checksum == zlib.crc32(wire.flatten_parameters(reset)) != before.checksum
+    np.testing.assert_array_equal(after.params["torso"]["w"], reset["torso"]["w"])
+    clock.now = 13.9
+    assert not publisher(lambda: PARAMS, 8)  # the interval counts from the newest one
+
+
+def test_a_stop_ends_the_wait_for_a_publication(serve, monkeypatch):
+  """The server of a run that stops may be gone."""
+  gone, stop = threading.Event(), threading.Event()
+  publisher = parameters.ParameterPublisher(serve(), "main")
+  monkeypatch.setattr(parameters, "_send", lambda *arguments: gone.wait(60))
+  stop.set()
+  with pytest.raises(transport.StoppedError):
+    publisher.publish_now(lambda: PARAMS, 7, stop)
+  gone.set()
+  publisher.close(10.0)
 
 
 def test_parameters_travel_in_pieces(serve, monkeypatch):

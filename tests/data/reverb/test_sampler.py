@@ -1,5 +1,6 @@
 """Batches of a table: each trajectory as often as the rate says, in the layout of batches."""
 
+import threading
 import time
 
 import numpy as np
@@ -64,6 +65,17 @@ def test_each_trajectory_is_sampled_exactly_twice(serve):
         "'main' of .* gave no batch of 4 .* it holds 0 trajectories, sampling needs 1, "
         "12 were ever written")):
       next(batches)
+
+
+def test_a_table_may_be_empty_for_longer_than_the_servers_deadline(serve):
+  """A paused player of a league has no trajectories until it plays again."""
+  address = serve()
+  with sampler.Dataset(address, "main", 2, CONFIG, UNROLL_LENGTH, 0.2, starved_s=60.0) as batches:
+    sender = make_writer(address)
+    write = threading.Timer(1.5, lambda: (sender.send("main", packed(7)), sender.flush()))
+    write.start()
+    assert next(batches).int32[0, :, 0].tolist() == [7, 7]
+    write.join()
 
 
 def test_batch_is_time_major_and_exact(serve):

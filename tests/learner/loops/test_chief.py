@@ -1,5 +1,6 @@
 """The duties of host 0: when it saves."""
 
+import threading
 import time
 from types import SimpleNamespace
 
@@ -45,10 +46,23 @@ def test_a_resumed_run_saves_after_the_interval(tmp_path, now):
   assert saves(tmp_path, now, [7], [20.0, 79.0, 80.0]) == [10]
 
 
+def test_parameters_are_published_whatever_the_interval(tmp_path, now, monkeypatch):
+  published = []
+  monkeypatch.setattr(chief.parameters, "ParameterPublisher", lambda *arguments, **options:
+                      SimpleNamespace(publish_now=lambda params, step, stop: published.append(
+                        (params(), step, stop)), close=lambda: None))
+  duties = chief.ChiefDuties(reinforcement_options(), LearnerProcess(tmp_path, "localhost:1", 0.0),
+                             SimpleNamespace(steps=lambda: []))
+  stop = threading.Event()
+  duties.publish_now(SimpleNamespace(params="weights"), 7, stop)
+  assert published == [("weights", 7, stop)]
+
+
 def test_other_hosts_save_nothing(tmp_path):
   duties = chief.ChiefDuties(
     reinforcement_options(), LearnerProcess(tmp_path, "localhost:1", 0.0), None)
   duties.publish("state", 1)
+  duties.publish_now("state", 1, threading.Event())
   duties.save("state", 1, 0.0, now=True)
   assert duties.log(1, {}, None) is False
   duties.close()

@@ -1,5 +1,6 @@
 """Turns of a league's learners."""
 
+import contextlib
 import threading
 import time
 from types import SimpleNamespace
@@ -95,6 +96,31 @@ def test_a_player_without_batches_publishes_its_parameters_again():
   assert calls == [("main", 64), ("state", 2)]
 
 
+def test_a_reset_policy_is_published_before_its_order_is_completed(tmp_path, monkeypatch):
+  """The completed order clears the scores: no later game may be of the former policy."""
+  log = []
+  player = object.__new__(league.PlayerLearner)
+  player.name, player.step, player._agent, player._stop = "main", 9, None, "stop"
+  player._options = reinforcement_options(value_warm_up=0)
+  player._process = SimpleNamespace(run_dir=tmp_path)
+  player.learner = SimpleNamespace(state="former")
+  player._apply = lambda: None
+  player._save = lambda now: log.append(("save", now))
+  player._duties = SimpleNamespace(
+    publish=lambda state, step: None,
+    publish_now=lambda state, step, stop: log.append(("publish", state, step, stop)))
+  monkeypatch.setattr(league.reinforcement_setup, "reset",
+                      lambda *arguments: SimpleNamespace(state="reset"))
+  monkeypatch.setattr(league, "RunCopy", lambda *arguments: SimpleNamespace(
+    fetch=lambda name: True, send=lambda name: log.append(("send", name))))
+  client = SimpleNamespace(
+    set_steps=lambda name, steps: None, complete=lambda order: log.append(("complete", order)),
+    orders=lambda name: [SimpleNamespace(id=4, snapshot="main-0001", reset=True)])
+  player.execute_orders(client)
+  assert log == [("send", run_files.snapshot_name("main-0001")), ("save", True),
+                 ("publish", "reset", 9, "stop"), ("complete", 4)]
+
+
 @pytest.mark.parametrize("step, steps", [(1, 0), (60, 0), (61, 512), (100, 20_480)])
 def test_snapshots_count_the_steps_after_the_warm_up(step, steps):
   options = reinforcement_options(value_warm_up=60, batch_size=32, unroll_length=16)
@@ -159,6 +185,23 @@ def test_the_batches_of_all_players_end_before_any_is_waited_for(tmp_path, monke
                  "client"]
 
 
+def test_a_player_alone_is_never_starved(monkeypatch):
+  """The other players continue while it is paused; only a missing server has a deadline."""
+  opened = []
+  monkeypatch.setattr(league.sampler, "Dataset", lambda *arguments, **options: opened.append(
+    (arguments[-1], options["starved_s"])) or contextlib.nullcontext("data"))
+  monkeypatch.setattr(league.prefetch, "prefetch",
+                      lambda data, place, timeout: contextlib.nullcontext(f"batches of {data}"))
+  player = object.__new__(league.PlayerLearner)
+  player.name, player._options = "main", reinforcement_options(timeout_s=300.0)
+  player._process, player._agent = SimpleNamespace(address=""), SimpleNamespace(config=None)
+  player.learner = SimpleNamespace(update=SimpleNamespace(place=None))
+  player.end_batches = lambda: None
+  with contextlib.ExitStack() as stack:
+    player.open(stack, threading.Event())
+  assert opened == [(300.0, float("inf"))] and player.batches == "batches of data"
+
+
 class Duties:
   """Remembers what is saved and published."""
 
@@ -168,8 +211,11 @@ class Duties:
   def save(self, state, step, trained, now=False, extra=None):
     self.saved.append((state, step, now, extra))
 
+  def publish_now(self, state, step, stop):
+    self.published.append((step, stop))
+
   def publish(self, state, step):
-    self.published.append(step)
+    pass
 
 
 def member_of(folder, name, seed, step, rate):
@@ -188,7 +234,7 @@ def member_of(folder, name, seed, step, rate):
     made, made.replicate(host._replace(step=np.int32(step))), (), 0.0)
   found._options = reinforcement_options(population=POPULATION)
   found._process = SimpleNamespace(origin=0.0)
-  found._duties, found._folder = Duties(), folder / name
+  found._duties, found._folder, found._stop = Duties(), folder / name, "stop"
   return found
 
 
@@ -207,7 +253,7 @@ def test_a_copy_has_the_others_weights_and_its_own_steps_and_key(tmp_path):
   np.testing.assert_allclose(state.opt_state.hyperparams["learning_rate"], 0.16)
   np.testing.assert_allclose(jax.tree.map(lambda x: x[0], worse.learner.factors), (2.4, 1.0))
   ((_, step, now, extra),) = worse._duties.saved
-  assert (step, now, worse._duties.published) == (7, True, [7])
+  assert (step, now, worse._duties.published) == (7, True, [(7, "stop")])
   assert extra == {"population": {"hyperparameters": decision.hyperparameters, "decisions": 1}}
   assert league_population.restored(POPULATION, extra["population"]) == worse.member
   rows = {row.tag: (row.update, row.value)

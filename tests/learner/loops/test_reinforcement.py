@@ -64,18 +64,32 @@ def calls(monkeypatch):
   return calls
 
 
-def learn(tmp_path, monkeypatch, batches, stopped=False, **options):
+def learn(tmp_path, monkeypatch, batches, stopped=False,
+          made=lambda batches, idle: Batches(batches), **options):
   """Runs the loop from update 3 on batches; returns its answer."""
   stop = threading.Event()
   if stopped:
     stop.set()
   monkeypatch.setattr(reinforcement.stopping, "stop_event", lambda: stop)
-  monkeypatch.setattr(reinforcement.prefetch, "prefetch", lambda *_, **options:
-                      contextlib.nullcontext(Batches(batches)))
+  monkeypatch.setattr(reinforcement.prefetch, "prefetch", lambda *_, idle, **options:
+                      contextlib.nullcontext(made(batches, idle)))
   agent = LearningAgent(agent_config.mini(), None, None)
   return reinforcement.learn(
     agent, reinforcement_options(seconds=1e6, learning_rate=8.0, final_rate=0.5, **options),
     LearnerProcess(tmp_path, "localhost:1", 0.0))
+
+
+class Idle(Batches):
+  """Batches of which each comes after a wait."""
+
+  def __init__(self, batches, idle):
+    super().__init__(batches)
+    self._idle = idle
+
+  def __iter__(self):
+    for batch in super().__iter__():
+      self._idle()
+      yield batch
 
 
 def named(calls, *names):
@@ -123,3 +137,35 @@ def test_learning_ends_when_the_data_do(tmp_path, monkeypatch, calls):
   assert learn(tmp_path, monkeypatch, range(2)) is True
   assert len(named(calls, "update")) == 2
   assert named(calls, "save")[-1] == ("save", 5, 5, True)
+
+
+def test_a_learner_that_waits_publishes_its_parameters_again(tmp_path, monkeypatch, calls):
+  """A data server that was restarted has none, and actors would wait for them.
+
+  Two batches are fetched before the first update, and a third before the second one.
+  """
+  learn(tmp_path, monkeypatch, range(2), made=Idle)
+  assert named(calls, "publish", "update") == [
+    ("publish", 3, 3), ("publish", 3, 3), ("publish", 3, 3), ("update", 0, "teacher", ()),
+    ("publish", 4, 4), ("update", 1, "teacher", ()), ("publish", 5, 5)]
+
+
+def test_an_error_of_the_loop_is_not_replaced_by_one_of_the_prefetch(
+    tmp_path, monkeypatch, calls):
+  """The thread of the prefetch waits in the data until they are closed."""
+  @contextlib.contextmanager
+  def prefetch(*_, **options):
+    try:
+      yield Batches(range(10))
+    finally:
+      if ("data closed",) not in calls:
+        raise TimeoutError("the source of batches has not returned")
+
+  def fail(values, batch):
+    raise FloatingPointError("not finite")
+
+  setup = reinforcement.reinforcement_setup
+  monkeypatch.setattr(setup, "make_guard", lambda *_: SimpleNamespace(check=fail))
+  monkeypatch.setattr(reinforcement.prefetch, "prefetch", prefetch)
+  with pytest.raises(FloatingPointError, match="not finite"):
+    learn(tmp_path, monkeypatch, range(10))

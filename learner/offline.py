@@ -39,6 +39,7 @@ from starleague.learner.terms import (
   each_step,
   over_used,
   reduce_terms,
+  used_arguments,
   weighted_mean,
 )
 from starleague.learner.weights import RLWeights
@@ -123,6 +124,9 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
 
     * "loss/...", "value/winloss", "policy/ARGUMENT": terms of the loss with their costs.
     * "kl/...", "cross_entropy/...", "accuracy/...": means over the steps that use the argument.
+    * "illegal/...": the fraction of labels that the masks forbid. They add nothing to the
+      cross-entropy and the policy gradient. With the clone's log-probs no ratio includes them;
+      with recorded ones the ratio of their group is 0.
     * "emphasis/mean": the mean emphatic weight.
 
   Raises:
@@ -170,8 +174,13 @@ def offline_terms(options: Options, output: UnrollOutput, mu: UnrollOutput | Non
     (terms by name, metrics {name: []}, the emphatic traces after the chunk).
   """
   steps = batch.steps
-  learnt = objective.learnt_inputs(with_ratios(options, steps, mu), output.logits,
-                                   output.baselines)
+  legal = each_step(distributions.is_legal, output.logits, steps.action)
+  used = used_arguments(steps.action, steps.weight[:-1])
+  # Both policies give an illegal label a log-prob of about -1e9, of which the ratio is rounding.
+  # A recorded log-prob of mu is finite: the ratio is 0, as in reinforcement learning.
+  learnt = objective.learnt_inputs(
+    with_ratios(options, steps, mu), output.logits, output.baselines,
+    None if options.recorded_ratios else legal)
   terms, metrics = objective.value_term(options.rl, learnt)
   if options.cloning > 0.0:
     term, found = supervised.cross_entropy_term(
@@ -188,9 +197,10 @@ def offline_terms(options: Options, output: UnrollOutput, mu: UnrollOutput | Non
       metrics |= {"emphasis/mean": weighted_mean(weights, learnt.weight)}
     terms["policy"] = term
   divergence = each_step(distributions.kl, mu.logits, output.logits, steps.action)
-  metrics |= over_used("kl", divergence, learnt.used)
+  # The KL divergence compares whole distributions: illegal labels count.
+  metrics |= over_used("kl", divergence, used) | over_used("illegal", ~legal, used)
   if options.rl.teacher_kl > 0.0:
-    total = jnp.where(learnt.used, divergence, 0.0).sum(-1, keepdims=True)
+    total = jnp.where(used, divergence, 0.0).sum(-1, keepdims=True)
     terms["kl"] = Term(options.rl.teacher_kl * total, ())
   return terms, metrics | objective.ratio_metrics(options.rl, learnt), emphasis
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import config, policy, vocabulary
+from starleague.agent import config, distributions, policy, vocabulary
 from starleague.data import wire
 from starleague.learner import RLWeights, losses, objective, offline, rl_loss, supervised
 from starleague.learner.terms import ARGUMENTS, reduce_terms
@@ -38,15 +38,15 @@ CLONING = offline.Options(rl=dataclasses.replace(COSTS, policy=NONE, teacher_kl=
 FIRST = np.ones(B, bool)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None):
-  """Returns (loss, (values of the terms, metrics, emphatic traces)) of the linear policy."""
+@functools.partial(jax.jit, static_argnums=0, static_argnames="policy")
+def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None, policy=POLICY):
+  """Returns (loss, (values of the terms, metrics, emphatic traces)) of a linear policy."""
   if emphasis is None:
     emphasis = jax.tree.map(lambda x: jnp.tile(x, (B, 1)),
                             losses.emphatic_init(max(options.emphatic_steps, 1)))
-  mu = POLICY.unroll_batch(behaviour, batch) if options.improves else None
+  mu = policy.unroll_batch(behaviour, batch) if options.improves else None
   terms, metrics, emphasis = offline.offline_terms(
-    options, POLICY.unroll_batch(params, batch), mu, batch, first, emphasis)
+    options, policy.unroll_batch(params, batch), mu, batch, first, emphasis)
   loss, metrics = reduce_terms(terms, metrics, batch.steps.weight[:-1])
   return loss, ({name: term.values for name, term in terms.items()}, metrics, emphasis)
 
@@ -168,6 +168,62 @@ def test_the_kl_holds_the_policy_at_the_clone():
   assert away > 0.1
   nearer = jax.tree.map(lambda x, g: x - 0.1 * g, PARAMS, gradient)
   assert loss_of(alone, nearer, TEACHER, batch)[0] < away
+
+
+class Masked(LinearPolicy):
+  """Masks one location."""
+
+  def unroll_batch(self, params, batch):
+    output = super().unroll_batch(params, batch)
+    location = jnp.asarray(output.logits.location).at[..., ILLEGAL].set(distributions.NEGATIVE)
+    return output._replace(logits=output.logits._replace(location=location))
+
+
+MASKED = Masked()
+ILLEGAL = 1
+OTHERS = [ARGUMENTS.index(name) for name in objective.GROUPS["others"]]
+
+
+def with_illegal_labels(seed):
+  """Returns a batch of actions with locations, of which the first two steps' are masked."""
+  batch = make_batch(seed)
+  batch.steps.weight[:] = 1.0
+  batch.steps.action.function[:] = vocabulary.FUNCTION_TYPES.index("raw_cmd_pt")
+  batch.steps.action.location[:] = 0
+  batch.steps.action.location[:2] = ILLEGAL
+  return batch
+
+
+@pytest.mark.parametrize("cloning", [0.0, 1.0])
+def test_ratios_and_policy_gradient_ignore_illegal_labels_which_are_counted(cloning):
+  batch = with_illegal_labels(6)
+  options = dataclasses.replace(CRITIC, cloning=cloning)
+  mu = jax.tree.map(lambda x, y: x + 0.2 * y, PARAMS, TEACHER)
+  (loss, (terms, metrics, _)), gradient = jax.value_and_grad(
+    lambda p: loss_of(options, p, mu, batch, policy=MASKED), has_aux=True)(PARAMS)
+  difference = np.subtract(*(
+    objective.learnt_inputs(batch.steps, *MASKED.unroll_batch(params, batch)[:2]).log_prob
+    for params in (PARAMS, mu)))
+  difference[:2, :, ARGUMENTS.index("location")] = 0.0
+  ratio = np.exp(difference[..., OTHERS].sum(-1))
+  np.testing.assert_allclose(metrics["ratio/others"], np.minimum(1.0, ratio).mean(), rtol=1e-4)
+  location = np.asarray(terms["policy"])[..., ARGUMENTS.index("location")]
+  assert not location[:2].any() and location[2:].all()
+  assert np.abs(loss) < 50.0
+  assert max(np.abs(x).max() for x in jax.tree.leaves(gradient)) < 50.0
+  assert metrics["illegal/location"] == pytest.approx(2 / T) and metrics["illegal/delay"] == 0.0
+  # The KL divergence includes these steps: the policies' locations differ there as well.
+  assert metrics["used/location"] == 1.0
+  assert np.asarray(terms["kl"]).min() > 0.0 and metrics["kl/location"] > 0.0
+
+
+def test_with_recorded_log_probs_an_illegal_label_has_a_ratio_of_0():
+  options = dataclasses.replace(CRITIC, recorded_ratios=True)
+  loss, (terms, metrics, _) = loss_of(
+    options, PARAMS, TEACHER, with_illegal_labels(7), policy=MASKED)
+  assert not np.asarray(terms["policy"])[:2][..., OTHERS].any()
+  assert np.asarray(terms["policy"])[2:].any() and np.abs(loss) < 50.0
+  assert metrics["illegal/location"] == pytest.approx(2 / T)
 
 
 MINI = dataclasses.replace(config.mini(), temperature=1.0)

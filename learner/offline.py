@@ -45,6 +45,7 @@ from starleague.learner.terms import (
 from starleague.learner.weights import RLWeights
 
 WINLOSS = [0]  # the reward stream of recorded games
+MAX_RATIO = 1e12  # of a group of arguments: the product over all groups is a finite float32
 
 
 class Carry(NamedTuple):
@@ -143,7 +144,7 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
     if behaviour == ():
       raise ValueError("behaviour is (), but the objective compares the policy with mu: pass the "
                        "clone's parameters, or set the costs of the policy and of the KL to 0")
-    state = jnp.where(chunks.first[:, None], 0.0, carry.behaviour)
+    state = supervised.starting_state(options.imitation, chunks.first, carry.behaviour)
     mu = policy.unroll_batch(jax.lax.stop_gradient(behaviour), batch._replace(
       initial_state=wire.unpack_state(state, config)))
     carry = carry._replace(behaviour=wire.pack_state(mu.state, 1))
@@ -219,9 +220,14 @@ def emphatic(options: Options, learnt: objective.Learnt, first: Array,
     ([T, B], the traces after the chunk).
   """
   started = losses.emphatic_init(options.emphatic_steps)
-  state = jax.tree.map(lambda new, old: jnp.where(first[:, None], new, old), started, state)
+  # A skipped update may leave traces that are not finite, which no discount of 0 removes.
+  finite = jnp.isfinite(state.trace).all(axis=1) & jnp.isfinite(state.decay).all(axis=1)
+  continues = (~first & finite)[:, None]
+  state = jax.tree.map(lambda new, old: jnp.where(continues, old, new), started, state)
+  # The product of an infinite ratio and a ratio of 0 would be NaN.
+  ratio = jnp.prod(jnp.minimum(learnt.ratio, MAX_RATIO), axis=1)
   return jax.vmap(losses.emphatic_weights, (1, 1, 0, None), (1, 0))(
-    learnt.discount, jnp.prod(learnt.ratio, axis=1), state, options.rl.clip_rho)
+    learnt.discount, ratio, state, options.rl.clip_rho)
 
 
 def with_ratios(options: Options, steps: Step, mu: UnrollOutput | None) -> Step:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -226,6 +227,22 @@ def test_with_recorded_log_probs_an_illegal_label_has_a_ratio_of_0():
   assert metrics["illegal/location"] == pytest.approx(2 / T)
 
 
+@pytest.mark.parametrize("damaged", ["trace", "decay"])
+def test_emphatic_traces_are_finite_after_a_skipped_update_and_at_extreme_ratios(damaged):
+  """An infinite ratio of one group beside a 0 of another; a slot whose carried trace is NaN."""
+  state = losses.EmphaticState(np.full((B, 2), 3.0, np.float32), np.ones((B, 2), np.float32))
+  getattr(state, damaged)[0, 1] = np.nan
+  ratio = np.ones((T, 3, B), np.float32)
+  ratio[0, 0], ratio[0, 1] = np.inf, 0.0
+  ratio[1] = np.inf
+  learnt = SimpleNamespace(discount=jnp.ones((T, B)), ratio=jnp.asarray(ratio))
+  weights, after = offline.emphatic(EMPHATIC, learnt, np.zeros(B, bool), state)
+  # F = 1 + d d F two steps before; d is 0 at the first step. The damaged slot starts again.
+  np.testing.assert_allclose(weights[:, 0], [1, 1, 1, 2, 2])
+  np.testing.assert_allclose(weights[:, 1], [4, 1, 1, 2, 2])
+  assert all(np.isfinite(x).all() for x in after)
+
+
 MINI = dataclasses.replace(config.mini(), temperature=1.0)
 
 
@@ -257,15 +274,20 @@ def test_negative_options_are_refused(values):
 
 
 @pytest.mark.slow
-def test_a_clone_at_the_policys_weights_has_ratios_of_one_in_all_chunks():
-  """Both core states go from chunk to chunk; a second player's end is not the next one's start."""
+@pytest.mark.parametrize("carry_state", [True, False])
+def test_a_clone_at_the_policys_weights_has_ratios_of_one_in_all_chunks(carry_state):
+  """Both core states go from chunk to chunk, or both start each chunk from zero.
+
+  A second player's end is not the next one's start.
+  """
   agent = policy.make_policy(MINI)
   params = random_params(agent, 0)
   steps = random_batch(0, MINI, 12, 2).steps
   steps.weight[...] = steps.discount[...] = 1.0
   options = dataclasses.replace(
     EMPHATIC, emphatic_steps=4, opponent_values=False,
-    imitation=supervised.Options(keep_build_order=1.0, keep_cumulative=1.0))
+    imitation=supervised.Options(keep_build_order=1.0, keep_cumulative=1.0,
+                                 carry_state=carry_state))
   step = jax.jit(functools.partial(offline.offline_loss, agent, MINI, options))
   carry = None
   for number in range(3):

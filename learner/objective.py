@@ -65,7 +65,7 @@ class Learnt(NamedTuple):
   """Inputs of the terms at the learnt steps."""
 
   log_prob: Array  # [T, B, N], the learner's
-  used: Array  # [T, B, N] bool: the action uses the argument, and the step has weight
+  used: Array  # [T, B, N] bool: ratios and policy losses include the argument
   ratio: Array  # [T, G, B], importance ratios pi/mu, unclipped
   baselines: Array  # [T + 1, 5, B]
   reward: Array  # [T, 5, B]
@@ -235,12 +235,21 @@ def _unroll(policy: Unrollable, params: Any, batch: Trajectory) -> tuple[Argumen
   return output.logits, output.baselines
 
 
-def learnt_inputs(steps: Step, logits: Arguments, baselines: Array) -> Learnt:
-  """Returns the inputs of the terms, from steps [T + 1, B, ...] and the learner's outputs."""
+def learnt_inputs(steps: Step, logits: Arguments, baselines: Array,
+                  legal: Array | None = None) -> Learnt:
+  """Returns the inputs of the terms, from steps [T + 1, B, ...] and the learner's outputs.
+
+  Args:
+    steps: of the batch.
+    logits: the learner's, [T + 1, B, ...].
+    baselines: the learner's, [T + 1, B, 5].
+    legal: [T, B, N] bool, the arguments that ratios and policy losses may include; None: all.
+  """
   log_prob = each_step(distributions.log_prob, logits, steps.action)
   behaviour = jnp.stack(steps.log_prob, axis=-1)[:-1]
   weight = steps.weight[:-1]
   used = used_arguments(steps.action, weight)
+  used = used if legal is None else used & legal
 
   def group(values, fields):
     return [values[..., ARGUMENTS.index(name)] for name in fields]

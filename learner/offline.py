@@ -39,11 +39,13 @@ from starleague.learner.terms import (
   each_step,
   over_used,
   reduce_terms,
+  used_arguments,
   weighted_mean,
 )
 from starleague.learner.weights import RLWeights
 
 WINLOSS = [0]  # the reward stream of recorded games
+MAX_RATIO = 1e12  # of a group of arguments: the product over all groups is a finite float32
 
 
 class Carry(NamedTuple):
@@ -123,6 +125,9 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
 
     * "loss/...", "value/winloss", "policy/ARGUMENT": terms of the loss with their costs.
     * "kl/...", "cross_entropy/...", "accuracy/...": means over the steps that use the argument.
+    * "illegal/...": the fraction of labels that the masks forbid. They add nothing to the
+      cross-entropy and the policy gradient. With the clone's log-probs no ratio includes them;
+      with recorded ones the ratio of their group is 0.
     * "emphasis/mean": the mean emphatic weight.
 
   Raises:
@@ -139,7 +144,7 @@ def offline_loss(policy: Unrollable, config: AgentConfig, options: Options, para
     if behaviour == ():
       raise ValueError("behaviour is (), but the objective compares the policy with mu: pass the "
                        "clone's parameters, or set the costs of the policy and of the KL to 0")
-    state = jnp.where(chunks.first[:, None], 0.0, carry.behaviour)
+    state = supervised.starting_state(options.imitation, chunks.first, carry.behaviour)
     mu = policy.unroll_batch(jax.lax.stop_gradient(behaviour), batch._replace(
       initial_state=wire.unpack_state(state, config)))
     carry = carry._replace(behaviour=wire.pack_state(mu.state, 1))
@@ -170,8 +175,13 @@ def offline_terms(options: Options, output: UnrollOutput, mu: UnrollOutput | Non
     (terms by name, metrics {name: []}, the emphatic traces after the chunk).
   """
   steps = batch.steps
-  learnt = objective.learnt_inputs(with_ratios(options, steps, mu), output.logits,
-                                   output.baselines)
+  legal = each_step(distributions.is_legal, output.logits, steps.action)
+  used = used_arguments(steps.action, steps.weight[:-1])
+  # Both policies give an illegal label a log-prob of about -1e9, of which the ratio is rounding.
+  # A recorded log-prob of mu is finite: the ratio is 0, as in reinforcement learning.
+  learnt = objective.learnt_inputs(
+    with_ratios(options, steps, mu), output.logits, output.baselines,
+    None if options.recorded_ratios else legal)
   terms, metrics = objective.value_term(options.rl, learnt)
   if options.cloning > 0.0:
     term, found = supervised.cross_entropy_term(
@@ -188,9 +198,10 @@ def offline_terms(options: Options, output: UnrollOutput, mu: UnrollOutput | Non
       metrics |= {"emphasis/mean": weighted_mean(weights, learnt.weight)}
     terms["policy"] = term
   divergence = each_step(distributions.kl, mu.logits, output.logits, steps.action)
-  metrics |= over_used("kl", divergence, learnt.used)
+  # The KL divergence compares whole distributions: illegal labels count.
+  metrics |= over_used("kl", divergence, used) | over_used("illegal", ~legal, used)
   if options.rl.teacher_kl > 0.0:
-    total = jnp.where(learnt.used, divergence, 0.0).sum(-1, keepdims=True)
+    total = jnp.where(used, divergence, 0.0).sum(-1, keepdims=True)
     terms["kl"] = Term(options.rl.teacher_kl * total, ())
   return terms, metrics | objective.ratio_metrics(options.rl, learnt), emphasis
 
@@ -209,9 +220,14 @@ def emphatic(options: Options, learnt: objective.Learnt, first: Array,
     ([T, B], the traces after the chunk).
   """
   started = losses.emphatic_init(options.emphatic_steps)
-  state = jax.tree.map(lambda new, old: jnp.where(first[:, None], new, old), started, state)
+  # A skipped update may leave traces that are not finite, which no discount of 0 removes.
+  finite = jnp.isfinite(state.trace).all(axis=1) & jnp.isfinite(state.decay).all(axis=1)
+  continues = (~first & finite)[:, None]
+  state = jax.tree.map(lambda new, old: jnp.where(continues, old, new), started, state)
+  # The product of an infinite ratio and a ratio of 0 would be NaN.
+  ratio = jnp.prod(jnp.minimum(learnt.ratio, MAX_RATIO), axis=1)
   return jax.vmap(losses.emphatic_weights, (1, 1, 0, None), (1, 0))(
-    learnt.discount, jnp.prod(learnt.ratio, axis=1), state, options.rl.clip_rho)
+    learnt.discount, ratio, state, options.rl.clip_rho)
 
 
 def with_ratios(options: Options, steps: Step, mu: UnrollOutput | None) -> Step:

@@ -246,15 +246,30 @@ def begin(config: AgentConfig, options: Options, key: jax.Array,
     Trajectories [T + 1, B, ...] without the hidden parts of z, and the new `Carry.kept`.
   """
   kept = draw_kept(options, key, chunks.first, chunks.carry.kept)
-  state = chunks.carry.state
-  # A skipped update may leave a state that is not finite: it counts as zero.
-  continues = ~chunks.first[:, None] & jnp.isfinite(state).all(axis=1, keepdims=True)
-  state = jnp.where(continues, state, 0.0) if options.carry_state else jnp.zeros_like(state)
+  state = starting_state(options, chunks.first, chunks.carry.state)
   batch = wire.unpack(wire.Packed(*chunks.columns, state), config)
   observation = batch.steps.observation
   observation = observation._replace(
     statistics=hide_z(observation.statistics, kept))
   return batch._replace(steps=batch.steps._replace(observation=observation)), kept
+
+
+def starting_state(options: Options, first: Array, state: Array) -> jax.Array:
+  """Returns the core's states at the start of chunks: the carried ones, or zero.
+
+  Args:
+    options: whether states are carried.
+    first: [B] bool, the slots that start a game.
+    state: [B, n], the states after the previous chunk, packed as on the wire.
+
+  Returns:
+    [B, n].
+  """
+  if not options.carry_state:
+    return jnp.zeros_like(state)
+  # A skipped update may leave a state that is not finite: it counts as zero.
+  continues = ~first[:, None] & jnp.isfinite(state).all(axis=1, keepdims=True)
+  return jnp.where(continues, state, 0.0)
 
 
 def draw_kept(options: Options, key: jax.Array, first: Array, kept: Array) -> jax.Array:

@@ -46,7 +46,6 @@ def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Pa
     for number in range(imitator.position.phase, len(phases)):
       if not imitator.run(number, phases[number]):
         return False
-    imitator.move_to(Position(phase=len(phases)))
   return True
 
 
@@ -80,17 +79,24 @@ class Imitator:
                           options.log_interval_s, "imitation/", options.wandb)
 
   def run(self, number: int, phase: Phase) -> bool:
-    """Runs a phase from its beginning or from the position; returns whether it is complete."""
-    progress.write(self._run_dir, progress.Progress(
-      progress.IMITATION, detail="compiling the imitator"))
-    if number > self.position.phase:
-      # The best parameters go on; the optimizer keeps its moments.
-      self._set_params(checkpoints.load_params(self._run_dir / run_files.IMITATED))
-      self.move_to(Position(phase=number))
-      self._measure(phase)
+    """Runs a phase from its beginning or from the position; returns whether it is complete.
+
+    A complete phase continues if its limits have been raised.
+    """
     self._batches = games.num_batches(
       self._data, phase.rows, self._options.batch_size, self._options.unroll_length,
       self._options.seed)
+    if number > self.position.phase:
+      self.position = Position(phase=number)
+    elif self.position.complete and self._done(phase, self.position, self.position.seconds) >= 1.0:
+      return True
+    progress.write(self._run_dir, progress.Progress(
+      progress.IMITATION, detail="compiling the imitator"))
+    self.position = self.position._replace(complete=False)
+    if number > 0 and self.position.epoch == self.position.batch == 0:
+      # The best parameters go on; the optimizer keeps its moments.
+      self._set_params(checkpoints.load_params(self._run_dir / run_files.IMITATED))
+      self._measure(phase)
     source = imitation_setup.batches(self._data, phase, self._options, self.position)
     with prefetch.prefetch(source, self._place, timeout=self._options.timeout_s) as batches:
       with compiling.without_collection():
@@ -98,7 +104,7 @@ class Imitator:
       complete = self._learn(phase, batches)
     if complete:
       self._measure(phase)
-    self.move_to(self.position)
+    self.move_to(self.position._replace(complete=complete))
     logging.info("stopped update=%d phase=%s complete=%s", self._step, phase.name, complete)
     return complete
 

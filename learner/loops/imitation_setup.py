@@ -1,5 +1,6 @@
 """The imitator's parts: objective, phases, learning rate, and the state, new or resumed."""
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -36,10 +37,11 @@ class Phase(NamedTuple):
 class Position(NamedTuple):
   """The progress of imitation; a checkpoint holds it as JSON."""
 
-  phase: int = 0  # index; the number of phases if imitation is complete
+  phase: int = 0  # index; earlier versions marked completion by the number of phases
   epoch: int = 0  # of the phase
   batch: int = 0  # batches learnt of the epoch
   seconds: float = 0.0  # learnt in the phase
+  complete: bool = False  # the phase reached its limits, and its end is measured
 
 
 class Saved(NamedTuple):
@@ -203,6 +205,18 @@ def batches(data: games.GamesDataset, phase: Phase, options: ImitationOptions,
       start += 1
       yield position._replace(epoch=epoch, batch=start), batch
     epoch, start = epoch + 1, 0
+
+
+def saved_position(run_dir: pathlib.Path) -> Position | None:
+  """Returns the position of a run's newest checkpoint of imitation; None if there is none.
+
+  Raises:
+    CheckpointMismatchError: it has another schema.
+  """
+  for path in sorted((run_dir / run_files.IMITATION).glob("[0-9]*"), reverse=True):
+    with contextlib.suppress(checkpoints.CheckpointDamagedError):  # the imitator skips it, too
+      return Position(**checkpoints.read_manifest(path)["extra"])
+  return None
 
 
 def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> supervised.Chunks:

@@ -2,13 +2,14 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.agent import config, policy, vocabulary
+from starleague.agent import config, distributions, policy, vocabulary
 from starleague.data import wire
 from starleague.learner import RLWeights, losses, objective, offline, rl_loss, supervised
 from starleague.learner.terms import ARGUMENTS, reduce_terms
@@ -38,15 +39,15 @@ CLONING = offline.Options(rl=dataclasses.replace(COSTS, policy=NONE, teacher_kl=
 FIRST = np.ones(B, bool)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None):
-  """Returns (loss, (values of the terms, metrics, emphatic traces)) of the linear policy."""
+@functools.partial(jax.jit, static_argnums=0, static_argnames="policy")
+def loss_of(options, params, behaviour, batch, first=FIRST, emphasis=None, policy=POLICY):
+  """Returns (loss, (values of the terms, metrics, emphatic traces)) of a linear policy."""
   if emphasis is None:
     emphasis = jax.tree.map(lambda x: jnp.tile(x, (B, 1)),
                             losses.emphatic_init(max(options.emphatic_steps, 1)))
-  mu = POLICY.unroll_batch(behaviour, batch) if options.improves else None
+  mu = policy.unroll_batch(behaviour, batch) if options.improves else None
   terms, metrics, emphasis = offline.offline_terms(
-    options, POLICY.unroll_batch(params, batch), mu, batch, first, emphasis)
+    options, policy.unroll_batch(params, batch), mu, batch, first, emphasis)
   loss, metrics = reduce_terms(terms, metrics, batch.steps.weight[:-1])
   return loss, ({name: term.values for name, term in terms.items()}, metrics, emphasis)
 
@@ -170,6 +171,78 @@ def test_the_kl_holds_the_policy_at_the_clone():
   assert loss_of(alone, nearer, TEACHER, batch)[0] < away
 
 
+class Masked(LinearPolicy):
+  """Masks one location."""
+
+  def unroll_batch(self, params, batch):
+    output = super().unroll_batch(params, batch)
+    location = jnp.asarray(output.logits.location).at[..., ILLEGAL].set(distributions.NEGATIVE)
+    return output._replace(logits=output.logits._replace(location=location))
+
+
+MASKED = Masked()
+ILLEGAL = 1
+OTHERS = [ARGUMENTS.index(name) for name in objective.GROUPS["others"]]
+
+
+def with_illegal_labels(seed):
+  """Returns a batch of actions with locations, of which the first two steps' are masked."""
+  batch = make_batch(seed)
+  batch.steps.weight[:] = 1.0
+  batch.steps.action.function[:] = vocabulary.FUNCTION_TYPES.index("raw_cmd_pt")
+  batch.steps.action.location[:] = 0
+  batch.steps.action.location[:2] = ILLEGAL
+  return batch
+
+
+@pytest.mark.parametrize("cloning", [0.0, 1.0])
+def test_ratios_and_policy_gradient_ignore_illegal_labels_which_are_counted(cloning):
+  batch = with_illegal_labels(6)
+  options = dataclasses.replace(CRITIC, cloning=cloning)
+  mu = jax.tree.map(lambda x, y: x + 0.2 * y, PARAMS, TEACHER)
+  (loss, (terms, metrics, _)), gradient = jax.value_and_grad(
+    lambda p: loss_of(options, p, mu, batch, policy=MASKED), has_aux=True)(PARAMS)
+  difference = np.subtract(*(
+    objective.learnt_inputs(batch.steps, *MASKED.unroll_batch(params, batch)[:2]).log_prob
+    for params in (PARAMS, mu)))
+  difference[:2, :, ARGUMENTS.index("location")] = 0.0
+  ratio = np.exp(difference[..., OTHERS].sum(-1))
+  np.testing.assert_allclose(metrics["ratio/others"], np.minimum(1.0, ratio).mean(), rtol=1e-4)
+  location = np.asarray(terms["policy"])[..., ARGUMENTS.index("location")]
+  assert not location[:2].any() and location[2:].all()
+  assert np.abs(loss) < 50.0
+  assert max(np.abs(x).max() for x in jax.tree.leaves(gradient)) < 50.0
+  assert metrics["illegal/location"] == pytest.approx(2 / T) and metrics["illegal/delay"] == 0.0
+  # The KL divergence includes these steps: the policies' locations differ there as well.
+  assert metrics["used/location"] == 1.0
+  assert np.asarray(terms["kl"]).min() > 0.0 and metrics["kl/location"] > 0.0
+
+
+def test_with_recorded_log_probs_an_illegal_label_has_a_ratio_of_0():
+  options = dataclasses.replace(CRITIC, recorded_ratios=True)
+  loss, (terms, metrics, _) = loss_of(
+    options, PARAMS, TEACHER, with_illegal_labels(7), policy=MASKED)
+  assert not np.asarray(terms["policy"])[:2][..., OTHERS].any()
+  assert np.asarray(terms["policy"])[2:].any() and np.abs(loss) < 50.0
+  assert metrics["illegal/location"] == pytest.approx(2 / T)
+
+
+@pytest.mark.parametrize("damaged", ["trace", "decay"])
+def test_emphatic_traces_are_finite_after_a_skipped_update_and_at_extreme_ratios(damaged):
+  """An infinite ratio of one group beside a 0 of another; a slot whose carried trace is NaN."""
+  state = losses.EmphaticState(np.full((B, 2), 3.0, np.float32), np.ones((B, 2), np.float32))
+  getattr(state, damaged)[0, 1] = np.nan
+  ratio = np.ones((T, 3, B), np.float32)
+  ratio[0, 0], ratio[0, 1] = np.inf, 0.0
+  ratio[1] = np.inf
+  learnt = SimpleNamespace(discount=jnp.ones((T, B)), ratio=jnp.asarray(ratio))
+  weights, after = offline.emphatic(EMPHATIC, learnt, np.zeros(B, bool), state)
+  # F = 1 + d d F two steps before; d is 0 at the first step. The damaged slot starts again.
+  np.testing.assert_allclose(weights[:, 0], [1, 1, 1, 2, 2])
+  np.testing.assert_allclose(weights[:, 1], [4, 1, 1, 2, 2])
+  assert all(np.isfinite(x).all() for x in after)
+
+
 MINI = dataclasses.replace(config.mini(), temperature=1.0)
 
 
@@ -201,15 +274,20 @@ def test_negative_options_are_refused(values):
 
 
 @pytest.mark.slow
-def test_a_clone_at_the_policys_weights_has_ratios_of_one_in_all_chunks():
-  """Both core states go from chunk to chunk; a second player's end is not the next one's start."""
+@pytest.mark.parametrize("carry_state", [True, False])
+def test_a_clone_at_the_policys_weights_has_ratios_of_one_in_all_chunks(carry_state):
+  """Both core states go from chunk to chunk, or both start each chunk from zero.
+
+  A second player's end is not the next one's start.
+  """
   agent = policy.make_policy(MINI)
   params = random_params(agent, 0)
   steps = random_batch(0, MINI, 12, 2).steps
   steps.weight[...] = steps.discount[...] = 1.0
   options = dataclasses.replace(
     EMPHATIC, emphatic_steps=4, opponent_values=False,
-    imitation=supervised.Options(keep_build_order=1.0, keep_cumulative=1.0))
+    imitation=supervised.Options(keep_build_order=1.0, keep_cumulative=1.0,
+                                 carry_state=carry_state))
   step = jax.jit(functools.partial(offline.offline_loss, agent, MINI, options))
   carry = None
   for number in range(3):

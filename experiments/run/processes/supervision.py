@@ -24,10 +24,12 @@ POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
 # The longest time that a process may take to end: the learner saves a checkpoint.
 DEADLINE_S = 60.0
+# Limits of the phases of imitation, by the phase's index.
+_PHASES = {"imitation.seconds": 0, "imitation.epochs": 0, "imitation.fine_tune_seconds": 1,
+           "imitation.fine_tune_epochs": 1}
 # Keys that may change when a run is resumed, beside those of the group `cluster`.
 _CHANGEABLE = (
-  "seconds", "league.seconds", "league.main_updates", "learner.updates", "imitation.seconds",
-  "imitation.epochs", "imitation.fine_tune_seconds", "imitation.fine_tune_epochs",
+  "seconds", "league.seconds", "league.main_updates", "learner.updates", *_PHASES,
   "evaluation.games", "evaluation.temperature", "learner.wandb", "offline.updates")
 
 
@@ -73,7 +75,9 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
 
   Raises:
     SettingsError: the run was started with another config, of which only durations and places may
-      change, or it is a league and should not be, or the other way round.
+      change, or it is a league and should not be, or the other way round. Limits of a phase of
+      imitation have changed, and a later phase has begun.
+    CheckpointMismatchError: the checkpoints of imitation have another schema.
     WandbError: the config names a project of Weights & Biases, whose package is not installed.
   """
   if config.learner.wandb:
@@ -93,7 +97,24 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
       f"with the settings in {run_dir / run_files.CONFIG}, or choose another --run.")
+  _check_limits(stored, config, run_dir)
   settings.save(config, run_dir)
+
+
+def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.ConfigDict,
+                  run_dir: pathlib.Path) -> None:
+  """Raises SettingsError if limits of a phase of imitation have changed that cannot continue."""
+  changed = [found for found in settings.differences(stored, config) if found[0] in _PHASES]
+  position = imitation_setup.saved_position(run_dir) if changed else None
+  if position is None:
+    return
+  trains = (run_dir / run_files.INITIAL).exists()  # reinforcement learning follows all phases
+  for key, found, expected in changed:
+    if trains or _PHASES[key] < position.phase:
+      raise settings.SettingsError(
+        f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}, but this "
+        f"phase of its imitation is over: keep {found!r}, or start another --run from its weights "
+        f"with --config.demonstrations.imitator={run_dir}.")
 
 
 def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:

@@ -3,13 +3,14 @@
 import pathlib
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from starleague.common import progress
+from starleague.common import progress, run_files
 from starleague.learner.loops import imitation
 from starleague.learner.loops.imitation_setup import Phase, Position
 from starleague.learner.prefetch import Waiting
@@ -124,9 +125,9 @@ def test_a_signal_ends_a_phase_after_the_update_at_hand(learning):
 
 
 @pytest.mark.parametrize("first, stopped_in, complete, expected", [
-  (0, None, True, ["main", "fine", "end 2", "closed"]),
-  (1, None, True, ["fine", "end 2", "closed"]),
-  (2, None, True, ["end 2", "closed"]),
+  (0, None, True, ["main", "fine", "closed"]),
+  (1, None, True, ["fine", "closed"]),
+  (2, None, True, ["closed"]),  # completed by an earlier version
   (0, "main", False, ["main", "closed"]),
   (0, "fine", False, ["main", "fine", "closed"]),
 ])
@@ -148,9 +149,6 @@ def test_phases_run_in_order_from_the_position(monkeypatch, first, stopped_in, c
       events.append(phase)
       return phase != stopped_in
 
-    def move_to(self, position):
-      events.append(f"end {position.phase}")
-
   monkeypatch.setattr(imitation.stopping, "end_at_once", lambda: None)
   monkeypatch.setattr(imitation, "Imitator", Imitator)
   monkeypatch.setattr(imitation.imitation_setup, "read_games", lambda *_: None)
@@ -158,6 +156,72 @@ def test_phases_run_in_order_from_the_position(monkeypatch, first, stopped_in, c
   monkeypatch.setattr(imitation.imitation_setup, "save_library", lambda *_: None)
   done = imitation.imitate(None, None, pathlib.Path("run"), pathlib.Path("games"), 0.0)
   assert done is complete and events == expected
+
+
+@pytest.fixture
+def running(imitator, monkeypatch):
+  """The imitator with fakes: its phase learns two batches of the first epoch."""
+  events = []
+
+  def learn(phase, batches):
+    events.append(f"learn {phase.name}")
+    imitator.position = imitator.position._replace(batch=imitator.position.batch + 2)
+    return True
+
+  def move_to(position):
+    imitator.position = position
+
+  monkeypatch.setattr(imitation.games, "num_batches", lambda *_: 4)
+  monkeypatch.setattr(imitation.imitation_setup, "batches", lambda *_: None)
+  monkeypatch.setattr(imitation.prefetch, "prefetch", lambda *_, **options: nullcontext())
+  monkeypatch.setattr(imitation.checkpoints, "load_params", lambda path: path.name)
+  imitator._data = None
+  imitator._options = SimpleNamespace(batch_size=1, unroll_length=1, seed=0, timeout_s=1.0)
+  imitator._compile = lambda: None
+  imitator._set_params = lambda params: events.append(f"set {params}")
+  imitator._measure = lambda phase: events.append(f"measure {phase.name}")
+  imitator._learn, imitator.move_to = learn, move_to
+  return SimpleNamespace(imitator=imitator, events=events)
+
+
+@pytest.mark.parametrize(
+  "limits", [{"epochs": 1}, {"seconds": 30.0}, {"epochs": 9, "seconds": 9.0}])
+def test_a_complete_phase_within_its_limits_learns_nothing(running, tmp_path, limits):
+  position = Position(batch=4, seconds=30.0, complete=True)
+  running.imitator.position = position
+  assert running.imitator.run(0, phase_of(**limits))
+  assert running.events == [] and running.imitator.position == position
+  assert progress.read(tmp_path) == progress.Progress(progress.SETUP)
+
+
+@pytest.mark.parametrize("limits", [{"epochs": 2}, {"seconds": 60.0}])
+def test_a_complete_phase_continues_if_its_limits_are_raised(running, limits):
+  running.imitator.position = Position(batch=4, seconds=30.0, complete=True)
+  assert running.imitator.run(0, phase_of(**limits))
+  assert running.events == ["learn imitation", "measure imitation"]
+  assert running.imitator.position == Position(batch=6, seconds=30.0, complete=True)
+
+
+@pytest.mark.parametrize("position", [
+  Position(batch=4, seconds=30.0, complete=True),  # the first phase has just ended
+  Position(phase=1),  # an earlier version completed the first phase, or a crash came before updates
+])
+def test_a_phase_starts_from_the_best_parameters_which_it_measures(running, position):
+  running.imitator.position = position
+  assert running.imitator.run(1, phase_of("fine-tuning", seconds=20.0))
+  assert running.events == [f"set {run_files.IMITATED}", "measure fine-tuning",
+                            "learn fine-tuning", "measure fine-tuning"]
+  assert running.imitator.position == Position(phase=1, batch=2, complete=True)
+
+
+def test_a_phase_that_was_stopped_continues_with_its_newest_parameters(running):
+  running.imitator.position = Position(phase=1, batch=2, seconds=5.0)
+  assert running.imitator.run(1, phase_of("fine-tuning", seconds=20.0))
+  assert running.events == ["learn fine-tuning", "measure fine-tuning"]
+  running.imitator._learn = lambda phase, batches: False
+  running.imitator.position = Position(phase=1, batch=2, seconds=5.0)
+  assert not running.imitator.run(1, phase_of("fine-tuning", seconds=20.0))
+  assert running.imitator.position == Position(phase=1, batch=2, seconds=5.0)
 
 
 def test_only_a_lower_held_out_loss_replaces_the_best_parameters(imitator, monkeypatch):

@@ -161,6 +161,20 @@ def test_the_best_snapshot_follows_a_run_that_lost_its_newest_checkpoint(tmp_pat
   np.testing.assert_array_equal(params["m"]["w"], [1.5, 1.5])
 
 
+def test_the_saved_position_is_that_of_the_newest_checkpoint_that_can_be_read(tmp_path):
+  assert imitation_setup.saved_position(tmp_path) is None
+  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, MINI)
+  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
+  # Earlier versions stored no marker of completion.
+  saved.save(3, params, {"phase": 1, "epoch": 0, "batch": 0, "seconds": 0.0})
+  assert imitation_setup.saved_position(tmp_path) == Position(phase=1)
+  newest = Position(phase=1, batch=2, seconds=5.0, complete=True)
+  path = saved.save(4, params, newest._asdict())
+  assert imitation_setup.saved_position(tmp_path) == newest
+  (path / "manifest.json").write_text("{")
+  assert imitation_setup.saved_position(tmp_path) == Position(phase=1)
+
+
 def test_devices_must_divide_a_batch():
   options = imitation_options()
   with pytest.raises(UserError, match="multiple of 8 devices times .* = 1, found 3"):

@@ -6,15 +6,20 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from starleague.agent import config as agent_config
 from starleague.common import disk, results, run_files
+from starleague.data import checkpoints
 from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.datasets import demonstrations
 from starleague.experiments.run.processes import process_runner, supervision
 from starleague.experiments.run.progress import display
 from starleague.learner import wandb_run
+from starleague.learner.loops import imitation_setup
+from starleague.learner.loops.imitation_setup import Position
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -37,6 +42,31 @@ def test_a_resumed_run_may_change_its_evaluation_but_not_its_learning(tmp_path):
   assert settings.load(tmp_path).evaluation.temperature == 0.5
   with pytest.raises(settings.SettingsError, match="was started with learner.learning_rate"):
     supervision.prepare(settings.complete({}, {"learner.learning_rate": 0.5}), tmp_path)
+
+
+def test_limits_of_imitation_may_change_until_a_later_phase_begins(tmp_path):
+  def prepare(**limits):
+    supervision.prepare(settings.complete({}, {
+      f"imitation.{key}": value for key, value in limits.items()}), tmp_path)
+
+  saved = checkpoints.Checkpoints(tmp_path / run_files.IMITATION, agent_config.mini())
+  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
+  over = "but this phase of its imitation is over: keep 600.0, or start another --run from its"
+  prepare(seconds=300.0, fine_tune_seconds=0.0)
+  saved.save(1, params, Position(batch=9, complete=True)._asdict())
+  prepare(seconds=600.0, fine_tune_seconds=0.0)
+  prepare(seconds=600.0, fine_tune_seconds=20.0)
+  saved.save(2, params, Position(phase=1)._asdict())
+  prepare(seconds=600.0, fine_tune_seconds=40.0)
+  with pytest.raises(settings.SettingsError, match=over) as error:
+    prepare(seconds=900.0, fine_tune_seconds=40.0)
+  assert "imitation.seconds = 600.0, found 900.0" in str(error.value)
+  assert settings.load(tmp_path).imitation.seconds == 600.0
+  # Reinforcement learning has begun.
+  (tmp_path / run_files.INITIAL).mkdir()
+  with pytest.raises(settings.SettingsError, match="fine_tune_seconds = 40.0, found 80.0, but"):
+    prepare(seconds=600.0, fine_tune_seconds=80.0)
+  prepare(seconds=600.0, fine_tune_seconds=40.0)
 
 
 def test_a_package_for_metrics_that_is_not_installed_is_named_before_the_run(

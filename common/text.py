@@ -1,4 +1,4 @@
-"""Short text for counts and durations."""
+"""Text for people: counts, durations and the names of files."""
 
 
 def duration(seconds: float) -> str:
@@ -20,3 +20,8 @@ def count(value: float) -> str:
     if abs(value) >= least:
       return f"{format(value / scale, '#.3g').rstrip('.')} {unit}"
   return f"{value:,.0f}".replace(",", " ")
+
+
+def printable(text: str) -> str:
+  """Returns a text whose undecodable bytes, as file names may have, are escaped: `\\xff`."""
+  return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

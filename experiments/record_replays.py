@@ -12,7 +12,7 @@ import time
 
 from absl import flags
 
-from starleague.common.text import count
+from starleague.common.text import count, printable
 from starleague.environments.sc2.client import installation
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
@@ -39,9 +39,9 @@ def main(*folders: str) -> None:
       path, jobs, preset,
       lambda written: shown.update(written.games, f"{count(written.decisions)} decisions"), refuse)
   for file, reason in refused:
-    print(f"refused file={file} reason={reason!r}")
+    print(f"refused file={printable(str(file))} reason={reason!r}")
   print(f"recorded games={found.games} decisions={found.decisions} refused={len(refused)} "
-        f"seconds={time.monotonic() - start:.0f} path={path}")
+        f"seconds={time.monotonic() - start:.0f} path={printable(str(path))}")
 
 
 if __name__ == "__main__":

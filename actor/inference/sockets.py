@@ -7,12 +7,12 @@ belongs to a directory that no other user may enter, and nothing that is receive
 kernel closes a dead client's socket: its slots are free at once.
 """
 
+import contextlib
 import dataclasses
 import fcntl
 import hashlib
 import mmap
 import os
-import pathlib
 import selectors
 import shutil
 import socket
@@ -26,6 +26,7 @@ from absl import logging
 
 from starleague.actor.inference import slots as slots_lib
 from starleague.actor.inference.service import Polled
+from starleague.common.errors import UserError
 from starleague.data import wire
 
 HELLO = struct.Struct("<8s32sI")  # magic, hash of the slots' format, number of slots
@@ -38,6 +39,7 @@ SILENT_CLIENTS = 64  # connections without a hello yet, at most; the oldest make
 HELLO_S = 10.0  # deadline for a client's hello, in seconds
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 SOCKET = "inference.socket"
+_MOST_PATH = 107  # bytes of a Unix socket's path, in Linux
 
 
 def format_hash(form: wire.Form) -> bytes:
@@ -65,23 +67,31 @@ class Listener:
     Args:
       form: of the steps, an AgentConfig for the agent's.
       slots: number of slots.
+
+    Raises:
+      UserError: the folder of temporary files has too long a path.
     """
     self._form, self._format = form, slots_lib.slot_format(form)
-    self._folder = pathlib.Path(tempfile.mkdtemp(prefix="starleague-"))  # mode 0700
-    self.address = str(self._folder / SOCKET)
     self._free = list(range(slots))[::-1]
     self._slots = slots
     self._owner: dict[int, tuple[_Client, int]] = {}  # by slot: its client, and its number there
     self._freed: list[int] = []
     self._silent: dict[_Client, None] = {}  # before their hello, longest waiting first
-    self._selector = selectors.DefaultSelector()
-    self._server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    self._server.bind(self.address)
-    self._server.listen()
-    self._server.setblocking(False)
-    self._selector.register(self._server, selectors.EVENT_READ)
-    self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    self._selector.register(self._wake_in, selectors.EVENT_READ)
+    with contextlib.ExitStack() as opened:
+      folder = tempfile.mkdtemp(prefix="starleague-")  # mode 0700
+      opened.callback(shutil.rmtree, folder, ignore_errors=True)
+      self.address = _socket_path(folder)
+      self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+      opened.callback(os.close, self._wake_out)
+      opened.callback(os.close, self._wake_in)
+      self._server = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+      self._server.bind(self.address)
+      self._server.listen()
+      self._server.setblocking(False)
+      self._selector = opened.enter_context(selectors.DefaultSelector())
+      self._selector.register(self._server, selectors.EVENT_READ)
+      self._selector.register(self._wake_in, selectors.EVENT_READ)
+      self._opened = opened.pop_all()
 
   @property
   def claimed(self) -> int:
@@ -149,11 +159,7 @@ class Listener:
     for key in list(self._selector.get_map().values()):
       if isinstance(key.data, _Client):
         key.data.socket.close()
-    self._selector.close()
-    self._server.close()
-    os.close(self._wake_in)
-    os.close(self._wake_out)
-    shutil.rmtree(self._folder, ignore_errors=True)
+    self._opened.close()
 
   def _accept(self) -> None:
     try:
@@ -240,6 +246,21 @@ class Listener:
     for slot in client.slots:
       del self._owner[slot]
     self._freed += client.slots
+
+
+def _socket_path(folder: str) -> str:
+  """Returns the path of the socket in a folder of temporary files.
+
+  Raises:
+    UserError: it is too long.
+  """
+  path = os.path.join(folder, SOCKET)
+  parent, excess = os.path.dirname(folder), len(os.fsencode(path)) - _MOST_PATH
+  if excess > 0:
+    size = len(os.fsencode(parent))
+    raise UserError(f"TMPDIR {parent}: expected a path of at most {size - excess} bytes, found "
+                    f"{size}; a Unix socket's has at most {_MOST_PATH}. Set a shorter TMPDIR")
+  return path
 
 
 def _received(connection: socket.socket, size: int) -> bytes | None:

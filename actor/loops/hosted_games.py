@@ -1,5 +1,6 @@
 """Games outside JAX: their processes, and the inference service that acts for them."""
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -65,18 +66,20 @@ class Hosting:
     hosted = hosted_games(parts)
     slots = SLOTS * hosted.processes
     sizes = batch_sizes(min(hosted.inference_batch, slots))
-    self.listener = Listener(parts.config, slots)
-    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
-    self.model = Model(parts.policy, parts.config, slots, sizes, template, key)
-    for player, found in params.items():
-      self.model.set_params(player, found)
-    self.service = Service(self.model, Batcher(sizes, hosted.wait_s), self.listener,
-                           parts.config, on_records)
     shown = games.GameConditioning(
       int(conditioning.mmr), conditioning.z, pseudo_scale, draw)
-    self.processes = game_processes.GameProcesses(
-      hosted.processes, run, (self.listener.address, parts.config, shown, hosted), next_request,
-      hosted.game_s)
+    template = jax.eval_shape(parts.policy.init, jax.random.key(0))
+    with contextlib.ExitStack() as opened:
+      self.listener = opened.enter_context(contextlib.closing(Listener(parts.config, slots)))
+      self.model = Model(parts.policy, parts.config, slots, sizes, template, key)
+      for player, found in params.items():
+        self.model.set_params(player, found)
+      self.service = opened.enter_context(contextlib.closing(Service(
+        self.model, Batcher(sizes, hosted.wait_s), self.listener, parts.config, on_records)))
+      self.processes = game_processes.GameProcesses(
+        hosted.processes, run, (self.listener.address, parts.config, shown, hosted), next_request,
+        hosted.game_s)
+      opened.pop_all()
     self._polled = time.monotonic()
 
   def run_once(self) -> list[game_processes.Finished]:

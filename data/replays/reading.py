@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from starleague.common import manifests
 from starleague.common.errors import UserError
+from starleague.common.text import printable
 from starleague.data.replays import refusals, tables, workers
 from starleague.data.replays.decode import decode
 from starleague.data.replays.records import RefusalRow
@@ -105,11 +106,6 @@ def unreadable(path: Path) -> Refusal | None:
   return None
 
 
-def _printable(text: str) -> str:
-  """Returns a text whose undecodable bytes, as file names may have, are escaped."""
-  return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 class _Reader:
   """Collects rows into parts, and knows what was read before."""
 
@@ -151,12 +147,12 @@ class _Reader:
   def add(self, path: str, found: workers.Decoded | Refusal) -> None:
     """Adds what was found in a file; a second file of a game is refused."""
     digest = self._digests.pop(path, "")
-    path = _printable(path)
+    path = printable(path)
     self._added += 1
     if isinstance(found, workers.Decoded) and found.game.key in self._keys:
       found = Refusal(refusals.DUPLICATE, "another file of a game that was read")
     if isinstance(found, Refusal):
-      row = RefusalRow(digest, path, found.reason, _printable(found.detail))
+      row = RefusalRow(digest, path, found.reason, printable(found.detail))
       self.refused += 1
       # A copy of a file that is tried again is, too: the file must not be known by its content.
       if found.reason in refusals.PASSING or digest in self._passing:

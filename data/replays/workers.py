@@ -30,12 +30,14 @@ from starleague.data.replays.refusals import (
   DECODER_DIED,
   MEMORY_LIMIT,
   TIME_LIMIT,
+  TOO_LARGE,
   UNREADABLE,
   Refusal,
 )
 
 Decoder = Callable[[bytes, str], Decoded]
 _START_SECONDS = 180.0  # for a child to import what it needs, on a loaded machine
+_MOST_ANSWER = 32 << 20  # bytes of a file's rows; real games have less than 1.5 MB
 _PAGE = resource.getpagesize()
 
 
@@ -189,7 +191,10 @@ def _serve(connection: Connection, memory: int, decoder: Decoder) -> None:
       path = os.fsdecode(connection.recv_bytes())
     except EOFError:
       return
-    connection.send_bytes(_answer(path, decoder))
+    answer = _answer(path, decoder)
+    if len(answer) > _MOST_ANSWER:  # the parent has no memory limit
+      answer = _refusal(TOO_LARGE, f"{len(answer)} bytes of rows, expected at most {_MOST_ANSWER}")
+    connection.send_bytes(answer)
 
 
 def _answer(path: str, decoder: Decoder) -> bytes:

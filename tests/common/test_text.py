@@ -1,4 +1,6 @@
-"""Short text for counts."""
+"""Short text for counts; names of files."""
+
+import os
 
 import pytest
 
@@ -11,3 +13,8 @@ from starleague.common import text
   (-12_345, "-12.3 k")])
 def test_counts(value, expected):
   assert text.count(value) == expected
+
+
+def test_undecodable_bytes_of_names_are_escaped():
+  assert text.printable(os.fsdecode(b"game\xff.SC2Replay")) == "game\\xff.SC2Replay"
+  assert text.printable("Königshügel 돌") == "Königshügel 돌"

@@ -120,7 +120,7 @@ def ratings(found: Mapping[str, Sequence[int]]) -> Figure:
 
 def counts(found: Mapping[str, int], colour: str = _BARS) -> Figure:
   """Returns counts as horizontal bars, the largest first."""
-  names, values = list(found), list(found.values())
+  names, values = list(map(plots.plain, found)), list(found.values())  # titles are of strangers
   bars = {"type": "bar", "orientation": "h", "x": values, "y": names, "text": values,
           "textposition": "auto", "textangle": 0, "width": 0.7, "marker": {"color": colour},
           "hovertemplate": "%{y}: %{x}<extra></extra>"}

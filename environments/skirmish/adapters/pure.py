@@ -59,7 +59,14 @@ class Box(NamedTuple):
   dtype: Any
 
   def sample(self, key: Array) -> Array:
-    """Returns random integers; a space of floats has no limits to draw from."""
+    """Returns random integers.
+
+    Raises:
+      ValueError: the space is of floats, which has no limits to draw from.
+    """
+    if jnp.issubdtype(self.dtype, jnp.floating):
+      raise ValueError("Box.sample: expected a space of integers or booleans, found "
+                       f"{jnp.dtype(self.dtype).name}, which has no limits to draw from")
     if self.high == np.iinfo(np.int32).max:  # all of int32: `randint` cannot take the limit
       return jax.lax.bitcast_convert_type(jax.random.bits(key, self.shape, jnp.uint32), jnp.int32)
     return jax.random.randint(key, self.shape, self.low, self.high + 1).astype(self.dtype)

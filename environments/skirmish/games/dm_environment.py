@@ -230,8 +230,9 @@ class SkirmishEnvironment(dm_env.Environment):
     if self._opponent_player:
       return self._opponent_player.act(game, player)
     assert not isinstance(self._opponent, replays.Controller)
+    action = self._opponent(live.observe(game, player))  # its own errors stay as they are
     try:
-      return check_action(self._opponent(live.observe(game, player)), self._actions)
+      return check_action(action, self._actions)
     except (TypeError, ValueError) as error:
       raise type(error)(f"the opponent's {error}") from error
 

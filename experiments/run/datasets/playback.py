@@ -37,7 +37,7 @@ class Job(NamedTuple):
   """A replay to play back."""
 
   path: Path
-  decoded: Decoded
+  decoded: Decoded  # its game and players
 
 
 def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Path, str]]]:
@@ -57,7 +57,8 @@ def jobs(folders: Sequence[str | os.PathLike]) -> tuple[list[Job], list[tuple[Pa
     elif decoded.game.unread or any(player.computer for player in decoded.players):
       refused.append((path, decoded.game.unread or "a player is a computer, without inputs"))
     else:
-      found.append(Job(path, decoded))
+      # Of thousands of replays, the rows that playback does not use would fill the memory.
+      found.append(Job(path, decoded._replace(builds=[], commands=[])))
   return found, refused
 
 

@@ -158,7 +158,8 @@ def _copy_database(path: Any, target: Any) -> None:
   """Copies a SQLite file that may be in use."""
   with tempfile.TemporaryDirectory() as folder:
     name = pathlib.Path(folder) / path.name
-    with (contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with (contextlib.closing(sqlite3.connect(uri, uri=True)) as source,
           contextlib.closing(sqlite3.connect(name)) as backup):
       source.backup(backup)
     # A copy that a kill cuts short would be newer than the file, and stay.

@@ -4,15 +4,18 @@ import dataclasses
 import fcntl
 import mmap
 import os
+import selectors
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
 import pytest
 
 from starleague.actor.inference import ServiceError, sockets
+from starleague.common.errors import UserError
 from tests.actor.inference.serving import (
   CONFIG,
   SLOTS,
@@ -218,6 +221,34 @@ def test_a_client_that_makes_way_may_speak_at_the_same_moment(monkeypatch):
   listener.poll(1.0)
   assert second.recv(1) == sockets.ACCEPTED and listener.claimed == 2
   listener.close()
+
+
+def test_a_long_path_of_temporary_files_is_refused(tmp_path_factory, monkeypatch):
+  """The folder `starleague-` with eight letters and the socket take 37 bytes of 107."""
+  root = str(tmp_path_factory.mktemp("t"))
+  fits, long = (f"{root}/{'x' * (size - len(root) - 1)}" for size in (70, 71))
+  for folder in (fits, long):
+    os.mkdir(folder)
+  monkeypatch.setattr(tempfile, "tempdir", fits)
+  sockets.Listener(CONFIG, SLOTS).close()
+  monkeypatch.setattr(tempfile, "tempdir", long)
+  with pytest.raises(UserError, match=(
+      f"^TMPDIR {long}: expected a path of at most 70 bytes, found 71; a Unix socket's has at "
+      "most 107. Set a shorter TMPDIR$")):
+    sockets.Listener(CONFIG, SLOTS)
+  assert os.listdir(fits) == os.listdir(long) == []
+
+
+def test_a_listener_that_cannot_start_leaves_nothing(tmp_path, monkeypatch):
+  def fail(*arguments):
+    raise OSError("no more files")
+
+  monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+  monkeypatch.setattr(selectors.DefaultSelector, "register", fail)
+  before = sorted(os.listdir("/proc/self/fd"))
+  with pytest.raises(OSError, match="no more files"):
+    sockets.Listener(CONFIG, SLOTS)
+  assert list(tmp_path.iterdir()) == [] and sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_first_message_has_a_deadline(model, monkeypatch):

@@ -79,6 +79,24 @@ def test_results_count_for_the_opponent_and_void_matches_do_not():
   assert none.race.shape == none.side.shape == none.reward.shape == (1, 0, 2)
 
 
+def test_processes_that_cannot_start_leave_no_service_and_no_listener(monkeypatch):
+  closed = []
+
+  def stand_in(name):
+    return lambda *arguments: modules.SimpleNamespace(
+      address="", close=lambda: closed.append(name))
+
+  def fail(*arguments):
+    raise OSError("no more processes")
+
+  for name in ("Listener", "Model", "Service"):
+    monkeypatch.setattr(hosted_games, name, stand_in(name))
+  monkeypatch.setattr(hosted_games.game_processes, "GameProcesses", fail)
+  with pytest.raises(OSError, match="no more processes"):
+    hosted_games.Hosting(parts(), None, {}, lambda: None, unconditional(2, 6200))
+  assert closed == ["Service", "Listener"]
+
+
 def test_the_listener_outlives_the_batches_that_wake_it():
   hosting, closed = object.__new__(hosted_games.Hosting), []
   for name in ("listener", "processes", "service"):

@@ -46,6 +46,17 @@ def test_rows_survive_the_way_between_processes(tmp_path):
   assert found == decode(Game().replay(), path)
 
 
+def test_answers_with_too_many_rows_are_refused(tmp_path):
+  paths = write(tmp_path, long=Game(), a=Game())
+  (_, refused), (_, found) = workers.decode_all(
+    [(path, None) for path in paths], 1, LIMITS, decoders.misbehaving)
+  assert isinstance(refused, Refusal) and refused.reason == refusals.TOO_LARGE
+  size, detail = refused.detail.split(" ", 1)
+  assert 40_000_000 <= int(size) < 40_010_000
+  assert detail == "bytes of rows, expected at most 33554432"
+  assert found == decode(Game().replay(), paths[1])
+
+
 def test_no_files_need_no_answers():
   assert list(workers.decode_all([], 1, LIMITS)) == []
   assert workers.tally(["a", "b", "b"]) == {"b": 2, "a": 1}

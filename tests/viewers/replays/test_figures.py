@@ -52,6 +52,11 @@ def test_counts_keep_their_order():
   assert (bars["y"], bars["x"], bars["orientation"]) == (["b", "a"], [3, 1], "h")
 
 
+def test_titles_of_maps_are_no_markup():
+  bars = figures.counts({'<a href="x">A & B</a> %{x}': 1})["data"][0]
+  assert bars["y"] == ['&lt;a href="x">A &amp; B&lt;/a> % {x}']
+
+
 @pytest.mark.parametrize(("counts", "dtick"), [([2, 1], 1), ([5], 1), ([6], 2), ([33, 2], 7)])
 def test_ticks_of_counts_are_whole(counts, dtick):
   layout = figures.counts({str(i): value for i, value in enumerate(counts)})["layout"]

@@ -20,8 +20,11 @@ from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.sessions import replay_files
 
 SCHEMA = 2
-_MOST_BYTES = 1 << 24  # of the settings, unpacked
-_MOST_ALL = 1 << 28  # of a whole file, unpacked
+_MOST_BYTES = 1 << 24  # of a line, unpacked
+_MOST_ALL = 1 << 28  # of all requests, unpacked
+# Two players with a request at each game loop reach it after six hours. Short lines, which an
+# archive packs to almost nothing, would become gigabytes of objects otherwise.
+_MOST_ENTRIES = 1 << 20
 Entry = tuple[int, int, bytes]  # game loop, player, serialised Request: action or debug
 
 
@@ -67,7 +70,7 @@ def decode(data: bytes, entries: bool = True) -> Recording:
   """Reads a game's file; with `entries` False, the settings alone.
 
   Raises:
-    ValueError: the bytes are no such file, or one of another version.
+    ValueError: the bytes are no such file, one of another version, or too large.
   """
   try:
     recorded = mpq.Archive(data).read(mpq.RECORDING)
@@ -75,14 +78,25 @@ def decode(data: bytes, entries: bool = True) -> Recording:
       raise ValueError(f"an archive without {mpq.RECORDING}: no game of Skirmish")
     with gzip.GzipFile(fileobj=io.BytesIO(recorded)) as file:
       settings = json.loads(file.readline(_MOST_BYTES))
-      lines = file.read(_MOST_ALL).splitlines() if entries else []
-    if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
-      raise ValueError(f"schema: expected {SCHEMA}")
-    return Recording(settings, [(int(loop), int(player), base64.b64decode(text))
-                                for loop, player, text in map(json.loads, lines)])
+      if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
+        raise ValueError(f"schema: expected {SCHEMA}")
+      return Recording(settings, _entries(file) if entries else [])
   except (mpq.ArchiveError, OSError, EOFError, TypeError, zlib.error,
           RecursionError) as error:
     raise ValueError(f"no file of a game: {error}") from error
+
+
+def _entries(file: gzip.GzipFile) -> list[Entry]:
+  """Reads the lines of requests, within the limits."""
+  found, size = list[Entry](), 0
+  while line := file.readline(_MOST_BYTES + 1):
+    size += len(line)
+    if len(line) > _MOST_BYTES or size > _MOST_ALL or len(found) == _MOST_ENTRIES:
+      raise ValueError(f"requests: expected at most {_MOST_ENTRIES}, a line of at most "
+                       f"{_MOST_BYTES} bytes and {_MOST_ALL} bytes in all, found more")
+    loop, player, text = json.loads(line)
+    found.append((int(loop), int(player), base64.b64decode(text)))
+  return found
 
 
 class PathError(ValueError):

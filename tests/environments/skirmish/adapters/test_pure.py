@@ -91,6 +91,13 @@ def test_equal_keys_give_equal_games(solo):
   assert (play(2)[0] != play(5)[0]).any()
 
 
+def test_a_space_of_floats_is_not_sampled():
+  with pytest.raises(ValueError, match="^Box.sample: expected a space of integers or booleans, "
+                                       "found float32, which has no limits to draw from$"):
+    pure.Duel().observation_space().sample(KEY)
+  assert pure.Box(2, 3, (64,), jnp.int16).sample(KEY).min() == 2
+
+
 def test_shapes_are_those_of_the_spaces(solo, duel, full):
   observation, state = solo.reset(keys_of(0))
   assert observation.shape[1:] == solo.environment.observation_space().shape == (2107,)

@@ -1,5 +1,6 @@
 """The dm_env wrapper: dm_env's own tests, named errors, reproducible games."""
 
+import json
 import pathlib
 import re
 
@@ -119,6 +120,11 @@ def test_a_function_can_be_the_opponent():
   environment.reset()
   with pytest.raises(TypeError, match="the opponent's action: expected types.Action, found None"):
     environment.step(nothing(environment))
+
+  environment = wrapper.SkirmishEnvironment(lambda observation: json.loads("x"), game=MINI)
+  environment.reset()
+  with pytest.raises(json.JSONDecodeError, match=r"^Expecting value: line 1 column 1 \(char 0\)$"):
+    environment.step(nothing(environment))  # its own error, as it is
 
 
 @pytest.mark.parametrize(("argument", "value", "message"), [

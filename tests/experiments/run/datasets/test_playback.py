@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 from starleague.agent import types
 from starleague.agent import vocabulary as v
 from starleague.data import games, wire
-from starleague.data.replays.records import Decoded, GameRow, PlayerRow
+from starleague.data.replays.records import BuildRow, CommandRow, Decoded, GameRow, PlayerRow
 from starleague.environments.sc2 import replays
 from starleague.environments.sc2.client import installation
 from starleague.environments.sc2.converter.setting import make_setting
@@ -126,6 +126,18 @@ def test_without_the_game_the_error_names_the_installation(tmp_path, monkeypatch
   monkeypatch.setenv("SC2PATH", str(tmp_path))
   with pytest.raises(installation.InstallationError, match="SC2PATH"):
     playback.record(tmp_path / "set", [make_job(tmp_path, "a")], "mini")
+
+
+def test_jobs_do_not_hold_commands_and_builds(tmp_path, monkeypatch):
+  job = make_job(tmp_path, "a")
+  command_row = CommandRow(**dict.fromkeys(CommandRow._fields, 0))
+  build_row = BuildRow(**dict.fromkeys(BuildRow._fields, 0))
+  decoded = job.decoded._replace(builds=[build_row] * 5, commands=[command_row] * 7)
+  monkeypatch.setattr(playback.workers, "decode_all",
+                      lambda paths, processes: [(str(job.path), decoded)])
+  (found,), refused = playback.jobs([tmp_path])
+  assert found == job and not refused
+  assert (found.decoded.builds, found.decoded.commands) == ([], [])
 
 
 @recorded.needs_data

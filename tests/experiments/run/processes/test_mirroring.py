@@ -151,6 +151,22 @@ def test_a_restoration_that_is_cut_short_is_completed_by_the_same_command(
   assert names(again) == names(copy) and len(names(again)) == 4
   with pytest.raises(mirroring.MirrorError, match="again holds a run: restore to a directory"):
     mirroring.restore(mirroring.place(str(copy)), again)
+
+
+@pytest.mark.parametrize("name", ["exp#3", "why?", "50%25"])
+def test_databases_of_runs_with_any_name_are_copied(name, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  write(tmp_path / name / run_files.CONFIG, "{}")
+  with sqlite3.connect(tmp_path / name / "league.sqlite") as league:
+    league.execute("CREATE TABLE results (id TEXT)")
+    league.execute("INSERT INTO results VALUES ('1-1:0')")
+  league.close()
+  assert mirroring.copy(mirroring.place(name), mirroring.place("copy")) == 2  # from a relative name
+  with sqlite3.connect(tmp_path / "copy" / "league.sqlite") as league:
+    assert league.execute("SELECT id FROM results").fetchall() == [("1-1:0",)]
+  assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["copy", name])
+
+
 def test_a_place_that_cannot_be_made_is_refused(run_dir, tmp_path):
   write(tmp_path / "file")
   for name, reason in (("file", "Not a directory|File exists"),

@@ -43,6 +43,24 @@ def test_other_files_are_named(data, message):
     recordings.decode(data)
 
 
+def test_the_requests_of_a_file_have_limits(monkeypatch):
+  entries = [(8, 0, b"action")] * 4
+  data, line = recordings.encode(SETTINGS, entries, 96), len(b'[8, 0, "YWN0aW9u"]\n')
+  assert (recordings._MOST_ENTRIES, line) == (1_048_576, 19)
+  for name, most in (("_MOST_ENTRIES", 4), ("_MOST_ALL", 4 * line)):
+    with monkeypatch.context() as patch:
+      patch.setattr(recordings, name, most)
+      assert recordings.decode(data).entries == entries
+      patch.setattr(recordings, name, most - 1)
+      with pytest.raises(ValueError, match=r"^requests: expected at most \d+, a line of at most "
+                                           r"16777216 bytes and \d+ bytes in all, found more$"):
+        recordings.decode(data)
+      assert recordings.decode(data, entries=False).entries == []
+  long = recordings.encode(SETTINGS, [(8, 0, bytes(13 << 20))], 96)
+  with pytest.raises(ValueError, match="^requests: expected at most 1048576, a line of at most"):
+    recordings.decode(long)
+
+
 @pytest.mark.parametrize("request_, error", [
   (sc_pb.RequestReplayInfo(), "MissingReplay"),
   (sc_pb.RequestReplayInfo(replay_path="/nowhere"), "InvalidReplayPath"),

@@ -43,7 +43,7 @@ def test_the_adaptive_player_teaches_without_z():
   assert changed["demonstrations.players"] == changed["imitation.names"] == "adaptive"
   assert not any(changed[key] for key in (
     "imitation.keep_build_order", "imitation.keep_cumulative", "actor.pseudo_probability"))
-  # The agent meets the opponents and races of the recorded games, most often those that it loses to.
+  # The agent meets the opponents of the recorded games, most often those that it loses to.
   assert config.environment.opponents == config.demonstrations.opponents
   assert config.actor.matchmaking == config.actor.race_matchmaking == "squared"
   assert config.actor.self_play == 0.0

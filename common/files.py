@@ -46,19 +46,20 @@ def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextlib.contextmanager
-def locked(path: str | os.PathLike, wait: bool = True) -> Iterator[None]:
+def locked(path: str | os.PathLike, refusal: Exception | None = None) -> Iterator[None]:
   """A lock between processes, held during the block; the file stays. Released also by a crash.
 
   Args:
     path: the lock's file.
-    wait: whether to wait for another process that holds it.
-
-  Raises:
-    BlockingIOError: another process holds it, without `wait`.
+    refusal: raised if another process holds it; None: waits for that process.
   """
   descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
   try:
-    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    try:
+      fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+    except BlockingIOError:
+      assert refusal is not None
+      raise refusal from None
     yield
   finally:
     os.close(descriptor)

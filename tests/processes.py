@@ -1,8 +1,15 @@
 """Processes that a test starts together, kills, or waits for."""
 
+import contextlib
 import multiprocessing
+import os
+import pathlib
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def start_together(target: Callable, arguments: Sequence[tuple]) -> list:
@@ -21,6 +28,22 @@ def start_together(target: Callable, arguments: Sequence[tuple]) -> list:
   for event in started:
     assert event.wait(120)
   return processes
+
+
+@contextlib.contextmanager
+def holding(code: str, path: str | os.PathLike) -> Iterator[None]:
+  """Another process that holds something during the block, and is killed at its end.
+
+  Args:
+    code: a program that holds it; its `sys.argv[1]` is the path.
+    path: of what is held.
+  """
+  program = f"import sys\n{code}\nprint('held', flush=True)\nsys.stdin.read()\n"
+  with subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT, text=True,
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    yield
+    other.kill()
 
 
 def runs(pid: int) -> bool:

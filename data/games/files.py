@@ -173,12 +173,9 @@ class GamesWriter:
     self._require_own()  # a folder of something else gets no lock
     self._path.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-      try:
-        stack.enter_context(files.locked(self._path / LOCK, wait=False))
-      except BlockingIOError as error:
-        raise GamesError(f"{self._path} is written by another process: wait until that ends, or "
-                         "choose another folder.") from error
-      self._require_own()
+      stack.enter_context(files.locked(self._path / LOCK, GamesError(
+        f"{self._path} is written by another process: wait until that ends, or choose another "
+        "folder.")))
       if os.path.lexists(self._path / MANIFEST):
         self._continue()
       for leftover in self._path.iterdir():

@@ -109,11 +109,9 @@ class Store:
                         "--out")
     (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-      try:
-        stack.enter_context(files.locked(self.folder / _LOCK, wait=False))
-      except BlockingIOError as error:
-        raise TablesError(f"{self.folder} is written by another process: wait until that ends, or "
-                          "choose another --out") from error
+      stack.enter_context(files.locked(self.folder / _LOCK, TablesError(
+        f"{self.folder} is written by another process: wait until that ends, or choose another "
+        "--out")))
       self._parts = sorted(path for path in (self.folder / PARTS).iterdir()
                            if not path.name.startswith("."))
       for part in self._parts:

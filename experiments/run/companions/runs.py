@@ -134,7 +134,8 @@ def execute(chosen: Chosen, run_dir: pathlib.Path, stop: threading.Event,
   hosted.check(chosen.options, task)
   system = chosen.entry.make(chosen.config, task, inputs_spec(task))
   others = other_tasks(chosen.options, task)
-  training.check(system, task, chosen.options)
+  if not (run_dir / run_files.CONFIG).exists():  # else the run was checked as it began
+    training.check(system, task, chosen.options)
   with supervision.only_one(run_dir):
     prepare(chosen, run_dir)
     if worker is not None:

@@ -54,13 +54,9 @@ def only_one(run_dir: pathlib.Path) -> Iterator[None]:
     SettingsError: another program runs it.
   """
   run_dir.mkdir(parents=True, exist_ok=True)
-  with contextlib.ExitStack() as stack:
-    try:
-      stack.enter_context(files.locked(run_dir / LOCK, wait=False))
-    except BlockingIOError as error:
-      raise settings.SettingsError(
-        f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
-        "--run.") from error
+  with files.locked(run_dir / LOCK, settings.SettingsError(
+      f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
+      "--run.")):
     yield
 
 

@@ -1,11 +1,8 @@
 """The writer of datasets of games: continuing, refusing, and every kind of damage in one line."""
 
 import os
-import pathlib
 import re
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,9 +11,9 @@ from starleague.agent import config as agent_config
 from starleague.common import manifests
 from starleague.data import games
 from starleague.data.games import files
+from tests import processes
 from tests.data.games import recorded_games
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 MINI = agent_config.mini()
 PART = "part-00000.parquet"
 
@@ -102,18 +99,12 @@ def test_a_second_writer_is_refused_and_leaves_the_first_ones_part(tmp_path):
 
 
 def test_a_writer_that_is_killed_frees_the_folder(tmp_path):
-  held = ("import sys\n"
-          "from tests.data.games import test_files\n"
+  code = ("from tests.data.games import test_files\n"
           "found = test_files.writer(sys.argv[1])\n"
-          "test_files.add(found, 0)\n"
-          "print('held', flush=True)\n"
-          "sys.stdin.read()\n")
-  with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], cwd=ROOT, text=True,
-                        stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-    assert other.stdout is not None and other.stdout.readline() == "held\n"
+          "test_files.add(found, 0)")
+  with processes.holding(code, tmp_path):
     with pytest.raises(files.GamesError, match="is written by another process"):
       writer(tmp_path)
-    other.kill()
   with writer(tmp_path) as found:
     add(found, 5)
   assert games.read(tmp_path).episodes.game.tolist() == [5]

@@ -1,9 +1,7 @@
 """The directory of a run."""
 
 import io
-import pathlib
 import re
-import subprocess
 import sys
 
 import numpy as np
@@ -20,8 +18,7 @@ from starleague.experiments.run.progress import display
 from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
 from starleague.learner.loops.imitation_setup import Position
-
-ROOT = pathlib.Path(__file__).resolve().parents[4]
+from tests import processes
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
@@ -135,18 +132,14 @@ def test_deaths_are_printed_and_counted(tmp_path):
 
 
 def test_a_run_that_is_running_is_refused_until_its_program_dies(tmp_path):
-  held = ("import pathlib, sys\n"
+  code = ("import pathlib\n"
           "from starleague.experiments.run.processes import supervision\n"
-          "with supervision.only_one(pathlib.Path(sys.argv[1])):\n"
-          "  print('held', flush=True)\n"
-          "  sys.stdin.read()\n")
-  with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], cwd=ROOT, text=True,
-                        stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-    assert other.stdout is not None and other.stdout.readline() == "held\n"
+          "block = supervision.only_one(pathlib.Path(sys.argv[1]))\n"
+          "block.__enter__()")
+  with processes.holding(code, tmp_path):
     with pytest.raises(settings.SettingsError, match="is running already"):
       with supervision.only_one(tmp_path):
         raise AssertionError
-    other.kill()
   with supervision.only_one(tmp_path):
     pass
 

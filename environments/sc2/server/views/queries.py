@@ -104,18 +104,16 @@ def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarr
     start: [2] x and y in cells, downwards from the first corner, below terrain.cells.
     end: [2].
   """
-  g, block = terrain.cells, terrain.block
+  g = terrain.cells
   passable = terrain.passable[map_index]
   # The first row of the game's coordinates is the last one here: y = 0 is its edge.
   (column, row), (end_column, end_row) = (
     np.minimum(place, g - 1).astype(int) for place in (start, end))
   if not passable[row, column] or not passable[end_row, end_column]:
     return 0.0
-  field = terrain.field(map_index, (end_row // block) * (g // block) + end_column // block)
+  field = terrain.field(terrain.area_of[map_index, end_row, end_column])
   length = 0.0
   for _ in range(g * g):
-    if abs(end_column - column) < block and abs(end_row - row) < block:
-      break
     way = int(field[row, column])
     if way == maps.UNREACHABLE:
       return 0.0

@@ -48,10 +48,13 @@ def next_order(rules: tables.Rules, state: State, done: Array, mine: Array) -> S
   follow = state.next_orders._replace(
     verb=verb, target=jnp.where(waiting, state.next_orders.target, -1))
   orders = Orders(*(jnp.where(done, a, b) for a, b in zip(follow, state.orders, strict=True)))
-  # A patrol turns around: its goal becomes the place to return to.
-  turns = done & (state.next_orders.verb == PATROL) & (state.orders.verb == PATROL)
+  # A patrol turns around: its goal becomes the place to return to. One that begins returns here.
+  patrols = done & (state.next_orders.verb == PATROL)
+  turns, s = state.orders.verb == PATROL, rules.tier.structures
+  back_x = jnp.where(turns, state.orders.x, state.x[:, s:])
+  back_y = jnp.where(turns, state.orders.y, state.y[:, s:])
   queued = state.next_orders._replace(
-    verb=jnp.where(done & ~turns, IDLE, state.next_orders.verb),
-    x=jnp.where(turns, state.orders.x, state.next_orders.x),
-    y=jnp.where(turns, state.orders.y, state.next_orders.y))
+    verb=jnp.where(done & ~patrols, IDLE, state.next_orders.verb),
+    x=jnp.where(patrols, back_x, state.next_orders.x),
+    y=jnp.where(patrols, back_y, state.next_orders.y))
   return state._replace(orders=orders, next_orders=queued, trip=jnp.where(done, 0, state.trip))

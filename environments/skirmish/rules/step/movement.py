@@ -76,26 +76,34 @@ def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array
 
 def _follow_fields(rules: tables.Rules, state: State, x: Array, y: Array,
                    stop: Array) -> tuple[Array, Array, Array]:
-  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field."""
+  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field.
+
+  Goals on impassable cells become the middle of the nearest passable cell.
+  """
   terrain, s = rules.terrain, rules.tier.structures
   assert terrain is not None
+  g, side = terrain.cells, state.side[:, None]
   row, column = placement.cell_of(rules, state.side, state.x[:, s:], state.y[:, s:])
   to_row, to_column = placement.cell_of(rules, state.side, x, y)
-  g, blocks = terrain.cells, terrain.cells // terrain.block
-  block = to_row // terrain.block * blocks + to_column // terrain.block
-  field = (state.match_up.map_index % len(maps.NAMES)) * blocks * blocks + block
-  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (field * g + row) * g + column,
+  goal = to_row * g + to_column
+  on_map = state.match_up.map_index % len(maps.NAMES) * g * g + goal
+  nearest = jnp.take(jnp.asarray(terrain.nearest.reshape(-1)), on_map, mode="clip")
+  area = jnp.take(jnp.asarray(terrain.area_of.reshape(-1)), on_map, mode="clip")
+  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (area * g + row) * g + column,
                  mode="clip").astype(jnp.int32)
-  walks = ~ignores_cliffs(rules, state.kind[:, s:])
-  led = walks & (way >= 0) & (way < maps.STRAIGHT) & (state.orders.verb != IDLE)
-  led &= ~is_aboard(rules, state)
-  # The middle of the next cell keeps units off corners.
-  direction = np.array([*maps.DIRECTIONS, (0, 0)], np.float32)
+  walks = ~ignores_cliffs(rules, state.kind[:, s:]) & (state.orders.verb != IDLE)
+  walks &= ~is_aboard(rules, state)
+  led, beside = walks & (way >= 0) & (way < maps.STRAIGHT), walks & (nearest != goal)
+  direction = np.array([*maps.DIRECTIONS, (0, 0)], np.int32)
   dx, dy = (look_up(direction[:, i], jnp.clip(way, 0, maps.STRAIGHT)) for i in range(2))
-  side = state.side[:, None]
-  middle_x = side * (column + 0.5 + dx - rules.half)
-  middle_y = side * (row + 0.5 + dy - rules.half)
-  return jnp.where(led, middle_x, x), jnp.where(led, middle_y, y), jnp.where(led, 0.0, stop)
+
+  def place(next_cell, nearest_cell, there):
+    # The middle of a cell keeps units off corners.
+    middle = side * (jnp.where(led, next_cell, nearest_cell) + 0.5 - rules.half)
+    return jnp.where(led | beside, middle, there)
+
+  return (place(column + dx, nearest % g, x), place(row + dy, nearest // g, y),
+          jnp.where(led, 0.0, stop))
 
 
 def ignores_cliffs(rules: tables.Rules, kind: Array) -> Array:

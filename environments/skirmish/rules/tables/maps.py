@@ -4,18 +4,19 @@ A map is a square of G x G cells of one map unit, symmetric under half a turn. I
 player's own frame, with its home in the first corner; both players use the same tables. Distances
 are those of a map of 48 units and scale with the map.
 
-Ground units find their way by flow fields. A field has one goal, a block of cells, and gives for
-each cell the direction to take, or STRAIGHT where nothing is in the way: one look-up a unit and
-step.
+Ground units find their way by flow fields. A field has one goal, an area: a rectangle of passable
+cells. It gives for each cell the direction to take, or STRAIGHT where no cell of the rectangle
+around the cell and the area is impassable. A line from a STRAIGHT cell to the area crosses only
+STRAIGHT cells, and each other direction leads nearer to the area. Units therefore arrive.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import ndimage, sparse
 from scipy.sparse import csgraph
 
 NAMES = ("open", "ramps", "river")
@@ -34,54 +35,84 @@ _PATCH_DISTANCE = 5.75  # of resources from the middle of their base, map units
 _PATCH_ANGLE, _GEYSER_ANGLE = 0.24, 0.55  # radians: half between patches, and beyond them
 
 
+class Area(NamedTuple):
+  """A rectangle of passable cells: the goal of a flow field."""
+
+  map_index: int
+  top: int
+  left: int
+  bottom: int  # the first row below
+  right: int
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Terrain:
   """Maps [K] in a player's own frame; rows run downwards."""
 
   cells: int  # G
-  block: int  # side in cells of the blocks that share a field
+  block: int  # most cells of an area's side on a map with cliffs
   passable: np.ndarray  # [K, G, G] bool, on the ground
   buildable: np.ndarray  # [K, G, G] bool
   high: np.ndarray  # [K, G, G] bool: invisible from below
 
   @functools.cached_property
-  def fields(self) -> np.ndarray:
-    """All flow fields, [K, blocks, G, G] int8; a server that loads its programs needs few."""
-    blocks = range((self.cells // self.block) ** 2)
-    return np.stack([np.stack([self.field(i, block) for block in blocks])
-                     for i in range(len(self.passable))])
+  def areas(self) -> tuple[Area, ...]:
+    """The areas of all maps: each passable cell is in one."""
+    return tuple(area for index, cells in enumerate(self.passable)
+                 for area in _areas(index, cells, self.block))
 
-  def field(self, map_index: int, block: int) -> np.ndarray:
-    """The flow field of a block: [G, G] int8, an index of DIRECTIONS, STRAIGHT or UNREACHABLE."""
-    known = self._known.get((map_index, block))
+  @functools.cached_property
+  def nearest(self) -> np.ndarray:
+    """The passable cell nearest to each cell, row * G + column: [K, G, G] int32."""
+    rows, columns = np.moveaxis(np.array([
+      ndimage.distance_transform_edt(~cells, return_distances=False, return_indices=True)
+      for cells in self.passable]), 1, 0)
+    return (rows * self.cells + columns).astype(np.int32)
+
+  @functools.cached_property
+  def area_of(self) -> np.ndarray:
+    """The number of each cell's area, or of the nearest passable cell's: [K, G, G] int32."""
+    of = np.zeros_like(self.nearest)
+    for number, (index, top, left, bottom, right) in enumerate(self.areas):
+      of[index, top:bottom, left:right] = number
+    flat = of.reshape(len(of), -1)
+    return np.take_along_axis(flat, self.nearest.reshape(flat.shape), axis=1).reshape(of.shape)
+
+  @functools.cached_property
+  def fields(self) -> np.ndarray:
+    """All flow fields, [areas, G, G] int8; a server that loads its programs needs few."""
+    return np.stack([self.field(number) for number in range(len(self.areas))])
+
+  def field(self, number: int) -> np.ndarray:
+    """The flow field of an area: [G, G] int8, an index of DIRECTIONS, STRAIGHT or UNREACHABLE."""
+    known = self._known.get(number)
     if known is None:
-      known = self._known[map_index, block] = _field(self, map_index, block)
+      area = self.areas[number]
+      known = self._known[number] = _field(self._ways[area.map_index], area)
     return known
 
   @functools.cached_property
-  def _known(self) -> dict[tuple[int, int], np.ndarray]:
+  def _known(self) -> dict[int, np.ndarray]:
     return {}
 
   @functools.cached_property
-  def _ways(self) -> tuple["_Ways | None", ...]:
-    """The ways on each map, None where nothing is in the way."""
-    return tuple(None if cells.all() else _Ways.of(cells) for cells in self.passable)
+  def _ways(self) -> tuple["_Ways", ...]:
+    """The ways on each map."""
+    return tuple(map(_Ways.of, self.passable))
 
 
 class _Ways(NamedTuple):
   """What all flow fields of a map share."""
 
   graph: sparse.csr_matrix  # of steps between neighbouring passable cells
-  roomy: np.ndarray  # [G, G] bool, cells whose neighbours are passable too
   can_step: list[np.ndarray]  # by DIRECTIONS: [G, G] bool
-  cells: tuple[np.ndarray, np.ndarray]  # rows and columns of the passable cells
+  walls: np.ndarray  # [G + 1, G + 1] int: impassable cells above and left of each corner
 
   @classmethod
   def of(cls, passable: np.ndarray) -> "_Ways":
     """The ways on a map of passable cells, [G, G] bool."""
-    ys, xs = np.nonzero(passable)
-    return cls(_graph(passable), ~_spread(~passable),
-               [_can_step(passable, dx, dy) for dx, dy in DIRECTIONS], (ys, xs))
+    return cls(_graph(passable), [_can_step(passable, dx, dy) for dx, dy in DIRECTIONS],
+               np.pad((~passable).cumsum(0).cumsum(1), ((1, 0), (1, 0))))
 
 
 def _middles(cells: int) -> list[np.ndarray]:
@@ -177,40 +208,42 @@ def _graph(passable: np.ndarray) -> sparse.csr_matrix:
     (np.concatenate(lengths), (np.concatenate(rows), np.concatenate(columns))), (g * g, g * g))
 
 
-def _in_line(roomy: np.ndarray, goal: tuple[int, int]) -> np.ndarray:
-  """The cells from which the straight line to a goal is free: [G, G] bool.
-
-  Args:
-    roomy: [G, G] bool, cells whose neighbours are passable too.
-    goal: row and column.
-  """
-  g = len(roomy)
-  free = np.ones((g, g), bool)
-  every = np.arange(g)
-  for part in np.linspace(0.0, 1.0, g):
-    y = np.round(every + part * (goal[0] - every)).astype(int)
-    x = np.round(every + part * (goal[1] - every)).astype(int)
-    free &= roomy[np.ix_(y, x)]
-  return free
+def _areas(map_index: int, passable: np.ndarray, block: int) -> Iterator[Area]:
+  """Divides a map's passable cells [G, G] into rectangles, each within a block of cells."""
+  side = len(passable) if passable.all() else block
+  left = passable.copy()
+  for row, column in np.argwhere(passable):
+    if left[row, column]:
+      ends = [(at // side + 1) * side for at in (row, column)]
+      right = column + _run(left[row, column:ends[1]])
+      bottom = row + _run(left[row:ends[0], column:right].all(axis=1))
+      left[row:bottom, column:right] = False
+      yield Area(map_index, int(row), int(column), int(bottom), int(right))
 
 
-def _field(terrain: Terrain, map_index: int, block: int) -> np.ndarray:
-  """The flow field of a block of cells: [G, G] int8."""
-  g, ways = terrain.cells, terrain._ways[map_index]
-  if ways is None:
-    return np.full((g, g), STRAIGHT, np.int8)
-  row, column = divmod(block, g // terrain.block)
-  # The goal is the passable cell nearest to the block's middle.
-  middle = (row + 0.5) * terrain.block - 0.5, (column + 0.5) * terrain.block - 0.5
-  ys, xs = ways.cells
-  best = np.argmin((ys - middle[0]) ** 2 + (xs - middle[1]) ** 2)
-  goal = int(ys[best]), int(xs[best])
-  far = csgraph.dijkstra(ways.graph, indices=goal[0] * g + goal[1]).reshape(g, g)
+def _run(free: np.ndarray) -> int:
+  """The number of True values before the first False one."""
+  return len(free) if free.all() else int(np.argmin(free))
+
+
+def _field(ways: _Ways, area: Area) -> np.ndarray:
+  """The flow field of an area: [G, G] int8."""
+  g = len(ways.walls) - 1
+  index = np.arange(g * g).reshape(g, g)
+  far = csgraph.dijkstra(
+    ways.graph, indices=index[area.top:area.bottom, area.left:area.right].reshape(-1),
+    min_only=True).reshape(g, g)
   lengths = np.stack([
     np.where(can_step, _shifted(far, dx, dy, np.inf) + np.hypot(dx, dy), np.inf)
     for can_step, (dx, dy) in zip(ways.can_step, DIRECTIONS, strict=True)])
   field = np.where(np.isfinite(far), np.argmin(lengths, axis=0), UNREACHABLE)
-  return np.where(_in_line(ways.roomy, goal), STRAIGHT, field).astype(np.int8)
+  # Impassable cells of the rectangle around each cell and the area.
+  at = np.arange(g)
+  top, bottom = np.minimum(at, area.top)[:, None], np.maximum(at + 1, area.bottom)[:, None]
+  first, last = np.minimum(at, area.left), np.maximum(at + 1, area.right)
+  walls = (ways.walls[bottom, last] - ways.walls[top, last]
+           - ways.walls[bottom, first] + ways.walls[top, first])
+  return np.where(walls == 0, STRAIGHT, field).astype(np.int8)
 
 
 @functools.cache
@@ -219,7 +252,7 @@ def make_terrain(cells: int, block: int) -> Terrain:
 
   Args:
     cells: G, a multiple of `block`.
-    block: side in cells of the blocks that share a field.
+    block: most cells of an area's side on a map with cliffs.
   """
   x, y = _middles(cells)
   passable, high = (np.stack(parts) for parts in zip(*(shape(x, y) for shape in _SHAPES),

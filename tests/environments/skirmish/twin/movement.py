@@ -42,14 +42,15 @@ def goal(twin, game, p, body):
   for value in (body.x, body.y, x, y):
     if 0 < abs(value - round(value)) < 1e-4:
       game.close += 1
-  to_row, to_column = twin.cell(player, x, y)
-  across = terrain.cells // terrain.block
-  way = terrain.fields[game.map, to_row // terrain.block * across + to_column // terrain.block,
-                       row, column]
+  half = terrain.cells / 2
+  at = game.map, *twin.cell(player, x, y)
+  if not terrain.passable[at]:
+    to_row, to_column = divmod(terrain.nearest[at], terrain.cells)
+    x, y = (player.side * (to_column + 0.5 - half), player.side * (to_row + 0.5 - half))
+  way = terrain.fields[terrain.area_of[at], row, column]
   if not 0 <= way < 8:
     return x, y, stop
   dx, dy = DIRECTIONS[way]
-  half = terrain.cells / 2
   return (player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half), 0.0)
 
 

@@ -312,8 +312,8 @@ class Twin(Economy):
       body.order = Order(GATHER if mines else IDLE, target=-1)
       return
     body.order = body.later
-    body.later = Order(PATROL, now.x, now.y) if (
-      now.verb == PATROL and body.order.verb == PATROL) else Order()
+    back = now if now.verb == PATROL else body
+    body.later = Order(PATROL, back.x, back.y) if body.order.verb == PATROL else Order()
 
   # Immediate effects.
 

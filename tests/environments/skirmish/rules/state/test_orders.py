@@ -67,3 +67,12 @@ def test_a_patrol_turns_around_at_each_end():
     state = orders.next_order(RULES, state, FIRST, FIRST)
     assert int(state.orders.verb[0, 0]) == int(state.next_orders.verb[0, 0]) == PATROL
     assert (float(state.orders.x[0, 0]), float(state.next_orders.x[0, 0])) == (goal, back)
+
+
+def test_a_queued_patrol_returns_to_where_it_begins():
+  state = take(take(first(RULES), MOVE, 3.0, queued=False), PATROL, 5.0, queued=True)
+  state.x[0, S] = 3.0  # where the move ends
+  for goal, back in ((5.0, 3.0), (3.0, 5.0), (5.0, 3.0)):
+    state = orders.next_order(RULES, state, FIRST, FIRST)
+    assert int(state.orders.verb[0, 0]) == int(state.next_orders.verb[0, 0]) == PATROL
+    assert (float(state.orders.x[0, 0]), float(state.next_orders.x[0, 0])) == (goal, back)

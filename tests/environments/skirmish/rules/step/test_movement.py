@@ -52,6 +52,25 @@ def test_miners_find_their_way_up_a_ramp(default_game):
   assert (found.minerals[:, 0] >= 5).all()
 
 
+@pytest.mark.slow
+def test_walkers_reach_places_beside_a_bank_and_hold_them(default_game):
+  """On river: to a cell beside the water; to the bank nearest to a place in it; and on hold."""
+  state = scene(default_game, ground=2)
+  places = {"reached": (-7.9, 11.7), "wet": (-7.9, 8.1), "held": (12.2, -8.4)}
+  for i, place in enumerate(places.values()):
+    there = tuple(np.array(place) * (i == 2) + np.add(HOME, (3.5, 3.5)) * (i < 2))
+    put(state, UNIT + i, "Marine", there, verb=constants.HOLD if i == 2 else constants.MOVE)
+    state.orders.x[:, 0, UNIT + i - S], state.orders.y[:, 0, UNIT + i - S] = place
+  found = run(default_game, state, 90)
+  x, y = found.x[:, 0, UNIT:UNIT + 3], found.y[:, 0, UNIT:UNIT + 3]
+  apart = np.hypot(x - [place[0] for place in places.values()],
+                   y - [place[1] for place in places.values()])
+  assert (apart[:, 0] < constants.ARRIVED).all()
+  assert (found.orders.verb[:, 0, UNIT - S] == constants.IDLE).all()
+  assert (apart[:, 1] < 2.0).all()
+  np.testing.assert_allclose(apart[:, 2], 0.0, atol=1e-5)
+
+
 def test_moves_end_at_the_edge_of_the_map():
   state = first(mini.RULES)
   x = np.zeros((2, mini.RULES.tier.units), np.float32)

@@ -49,35 +49,92 @@ def test_maps_match_their_names(terrain):
   assert not river[middle + off - 1, middle - off]
 
 
+def walk(terrain, k, start, goal):
+  """Walks along the fields, half a cell a step.
+
+  Args:
+    terrain: the maps.
+    k: the map's index.
+    start: [N, 2] rows and columns in cells.
+    goal: [N, 2].
+
+  Returns:
+    The length of each walk [N] until 0.3 from its goal; infinite if it takes over 4 G cells.
+  """
+  where, walked = start.copy(), np.zeros(len(start))
+  field = terrain.area_of[(k, *goal.astype(int).T)]
+  ways = np.array([*maps.DIRECTIONS, (0, 0)])[:, ::-1]  # rows first
+  for _ in range(8 * terrain.cells):
+    at = where.astype(int)
+    assert terrain.passable[(k, *at.T)].all()
+    way = terrain.fields[(field, *at.T)].astype(int)
+    assert (way != maps.UNREACHABLE).all()
+    middle = at + 0.5 + ways[way]
+    ahead = np.where((way == maps.STRAIGHT)[:, None], goal, middle) - where
+    far = np.hypot(*ahead.T)
+    there = np.hypot(*(goal - where).T) < 0.3
+    pace = np.where(there, 0.0, np.minimum(0.5, far))
+    where, walked = where + (pace / np.maximum(far, 1e-9))[:, None] * ahead, walked + pace
+  return np.where(there, walked, np.inf)
+
+
 def test_fields_lead_from_every_base_to_every_other(tier, terrain):
   """Following the fields cell by cell arrives, and never enters a cliff."""
-  g, across = terrain.cells, terrain.cells // terrain.block
+  bases = everywhere(tier)[:, ::-1] + terrain.cells / 2
+  start, goal = (part.reshape(-1, 2) for part in np.broadcast_arrays(bases[:, None], bases))
   for k in range(3):
-    longest = 0.0
-    for goal in everywhere(tier):
-      row, column = cell(terrain, goal)
-      field = terrain.fields[k, row // terrain.block * across + column // terrain.block]
-      for start in everywhere(tier):
-        x, y = start[0] + g / 2, start[1] + g / 2
-        to_x, to_y = goal[0] + g / 2, goal[1] + g / 2
-        walked = 0.0
-        while np.hypot(to_x - x, to_y - y) > 1.0:
-          at = int(np.floor(y)), int(np.floor(x))
-          assert terrain.passable[(k, *at)], (maps.NAMES[k], start, goal, at)
-          way = field[at]
-          assert way != maps.UNREACHABLE
-          if way == maps.STRAIGHT:
-            dx, dy = to_x - x, to_y - y
-          else:
-            step = maps.DIRECTIONS[way]
-            dx, dy = at[1] + step[0] + 0.5 - x, at[0] + step[1] + 0.5 - y
-          far = np.hypot(dx, dy)
-          pace = min(0.5, far)
-          x, y = x + pace * dx / far, y + pace * dy / far
-          walked += pace
-          assert walked < 4 * g, (maps.NAMES[k], start, goal)
-        longest = max(longest, walked)
-    assert longest < 2.1 * g, maps.NAMES[k]
+    assert walk(terrain, k, start, goal).max() < 2.1 * terrain.cells, maps.NAMES[k]
+
+
+def test_fields_lead_to_every_passable_cell(tier, terrain):
+  """From both homes and from any cell to any place in each cell, beside cliffs and in corners."""
+  rng = np.random.default_rng(5)
+  for k in range(3):
+    cells = np.argwhere(terrain.passable[k])
+    goal = cells + rng.uniform(0.0, 1.0, cells.shape)
+    homes = np.array([tier.homes[0], -np.array(tier.homes[0])])[:, ::-1] + terrain.cells / 2
+    anywhere = rng.permutation(cells) + rng.uniform(0.0, 1.0, cells.shape)
+    for start in (*(np.tile(home, (len(cells), 1)) for home in homes), anywhere):
+      line, walked = np.hypot(*(goal - start).T), walk(terrain, k, start, goal)
+      assert (walked >= line - 0.3 - 1e-6).all() and np.isfinite(walked).all(), maps.NAMES[k]
+      # No detour on flat ground; octagonal ways are up to 8% longer than the line.
+      assert walked.mean() <= line.mean() * (1.0, 1.09, 1.15)[k], maps.NAMES[k]
+
+
+def test_areas_divide_the_passable_cells_into_rectangles(terrain):
+  covered = np.zeros_like(terrain.passable, int)
+  for number, area in enumerate(terrain.areas):
+    part = area.map_index, slice(area.top, area.bottom), slice(area.left, area.right)
+    covered[part] += 1
+    assert (terrain.area_of[part] == number).all() and covered[part].size
+    # Its own cells, and any whose line to it could meet a cliff, are told apart exactly.
+    assert (terrain.field(number)[part[1:]] == maps.STRAIGHT).all()
+  np.testing.assert_array_equal(covered, terrain.passable)
+  assert [area.map_index for area in terrain.areas].count(0) == 1  # open ground is one area
+
+
+def test_walkers_go_straight_where_no_cliff_is_in_the_rectangle_to_their_goal(terrain):
+  g = terrain.cells
+  for number in range(1, len(terrain.areas), 37):
+    k, top, left, bottom, right = terrain.areas[number]
+    expected = [[terrain.passable[k, min(row, top):max(row + 1, bottom),
+                                  min(column, left):max(column + 1, right)].all()
+                 for column in range(g)] for row in range(g)]
+    np.testing.assert_array_equal(terrain.field(number) == maps.STRAIGHT, expected)
+
+
+def test_goals_on_cliffs_have_the_nearest_passable_cell(terrain):
+  g = terrain.cells
+  for k in range(3):
+    cells = np.argwhere(terrain.passable[k])
+    own = terrain.nearest[k] == np.arange(g * g).reshape(g, g)
+    np.testing.assert_array_equal(own, terrain.passable[k])
+    for cell_ in np.argwhere(~terrain.passable[k])[::7]:
+      found = np.array(divmod(terrain.nearest[(k, *cell_)], g))
+      assert terrain.passable[(k, *found)]
+      least = np.hypot(*(cells - cell_).T).min()
+      assert np.hypot(*(found - cell_)) == pytest.approx(least)
+      assert terrain.area_of[(k, *cell_)] == terrain.area_of[(k, *found)]
 
 
 def test_resources_are_in_reach_of_their_base_and_clear_of_its_town_hall(tier):
@@ -132,9 +189,8 @@ def test_ramp_homes_are_on_high_ground_and_ramps_are_not_buildable(tier, terrain
 
 def test_a_single_field_is_that_of_all_fields():
   terrain = maps.make_terrain.__wrapped__(48, 16)  # not cached: no field is known
-  assert terrain.fields.shape == (3, 9, 48, 48)
+  assert terrain.fields.shape == (len(terrain.areas), 48, 48)
   other = maps.make_terrain.__wrapped__(48, 16)
-  for k in range(3):
-    for block in (8, 0, 4):
-      np.testing.assert_array_equal(other.field(k, block), terrain.fields[k, block])
-  assert other.field(1, 4) is other.field(1, 4)
+  for number in (len(terrain.areas) - 1, 0, 4):
+    np.testing.assert_array_equal(other.field(number), terrain.fields[number])
+  assert other.field(4) is other.field(4)

@@ -21,6 +21,7 @@ from starleague.environments.skirmish.rules.state.state import Array, State, no_
 from starleague.environments.skirmish.rules.step import (
   abilities,
   accounting,
+  arrival,
   combat,
   construction,
   economy,
@@ -81,7 +82,7 @@ def step(rules: tables.Rules, state: State) -> State:
   state = movement.separate_units(rules, state, plan.barrier)
   state = state._replace(loop=state.loop + LOOPS_PER_STEP)
   state = perception.perceive(rules, state)
-  state = combat.complete_orders(rules, state, plan, ended)
+  state = arrival.complete_orders(rules, state, plan, ended)
   state = accounting.count_idle_time(rules, state)
   return state._replace(winner=accounting.winner(rules, state))
 

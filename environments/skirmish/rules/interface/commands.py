@@ -12,6 +12,7 @@ from starleague.environments.skirmish.rules.interface import action_results, ava
 from starleague.environments.skirmish.rules.state import add_ons, orders, placement
 from starleague.environments.skirmish.rules.state.arrays import (
   first_chosen,
+  flip,
   look_up,
   pick,
   squared_distance,
@@ -327,6 +328,12 @@ def _unit_orders(rules: tables.Rules, state: State, command: Command,
   hidden = (verb == ATTACK_UNIT) & ~jnp.any(
     state.memory.seen & (jnp.arange(tier.slots) == target[:, None]), axis=1)
   verbs = jnp.where(hidden[:, None], ATTACK, verbs)
+  # So do units without a weapon against it.
+  kind, flies = state.kind[:, s:], pick(look_up(types.flying, flip(state.kind)), target[:, None])
+  hits = look_up(types.ground.damage > 0, kind)
+  if rules.has_flyers:
+    hits = jnp.where(flies, look_up(types.air.damage > 0, kind), hits)
+  verbs = jnp.where((verbs == ATTACK_UNIT) & ~hits, ATTACK, verbs)
   ones = jnp.ones_like(verbs)
   return units, Orders(
     verb=verbs, x=command.x[:, None] * ones, y=command.y[:, None] * ones,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from starleague.environments.skirmish.rules.state import orders, sentries
+from starleague.environments.skirmish.rules.state import sentries
 from starleague.environments.skirmish.rules.state.arrays import (
   flip,
   look_up,
@@ -20,7 +20,6 @@ from starleague.environments.skirmish.rules.state.arrays import (
 from starleague.environments.skirmish.rules.state.queries import (
   bonus,
   is_hallucination,
-  obeying_kind,
   upgrade_bonuses,
 )
 from starleague.environments.skirmish.rules.state.slots import clear_slots, with_passengers
@@ -29,9 +28,7 @@ from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import tables
 from starleague.environments.skirmish.rules.tables.constants import (
   ACQUISITION_RANGE,
-  ARRIVED,
   ATTACK,
-  ATTACK_ARRIVED,
   ATTACK_UNIT,
   DEAD_HEALTH,
   GUARD_ARMOUR,
@@ -42,7 +39,6 @@ from starleague.environments.skirmish.rules.tables.constants import (
   LOOPS_PER_TICK,
   MELEE_RANGE,
   MINIMUM_DAMAGE,
-  MOVE,
   PATROL,
   SPLASH_SHARE,
   STIM,
@@ -201,8 +197,9 @@ def _weapons(rules: tables.Rules, state: State, bonuses: Array | None) -> Weapon
 def _engagement(rules: tables.Rules, state: State, weapons: Weapons, verb: Array) -> Array:
   """The squared distance at which attackers engage each target, -1 for never: [2, n, F].
 
-  Idle, holding, attacking and patrolling fighters engage every enemy they see and can hit. A unit
-  that was ordered to attack a target engages that one from any distance.
+  Idle, holding, attacking and patrolling fighters engage enemies that they see and can hit, in
+  reach or, unless they hold, up to ACQUISITION_RANGE beyond. A unit that was ordered to attack a
+  target engages that one from any distance.
 
   Args:
     rules: the game's constants.
@@ -352,6 +349,10 @@ def _move(rules: tables.Rules, state: State, plan: Plan, aim: Aim) -> State:
   found, in_reach = aim.found[:, a:], aim.in_reach[:, a:]
   goes_x = jnp.where(found, aim.x[:, a:], plan.goal_x - x)
   goes_y = jnp.where(found, aim.y[:, a:], plan.goal_y - y)
+  if rules.terrain is not None:
+    led, next_x, next_y = movement.around_cliffs(rules, state, x + goes_x, y + goes_y)
+    led &= found
+    goes_x, goes_y = jnp.where(led, next_x - x, goes_x), jnp.where(led, next_y - y, goes_y)
   distance = jnp.sqrt(goes_x * goes_x + goes_y * goes_y)
   moves = (state.health[:, s:] > DEAD_HEALTH) & jnp.where(
     found, plan.chases[:, a:] & ~in_reach, True)
@@ -380,20 +381,3 @@ def remove_dead(rules: tables.Rules, state: State) -> State:
       killed_units=score.killed_units + flip(units.sum(axis=1)),
       killed_structures=score.killed_structures + flip(value[:, :s].sum(axis=1))))
   return clear_slots(rules, state, dead)
-
-
-def complete_orders(rules: tables.Rules, state: State, plan: Plan,
-                    ended: Array | bool = False) -> State:
-  """Ends orders whose goal is reached or whose target is gone, and others [2, M] bool."""
-  s, a = rules.tier.structures, rules.tier.armed
-  order, verb = state.orders, state.orders.verb
-  square = squared_distance(state.x[:, s:], state.y[:, s:], order.x, order.y)
-  engaged = jnp.any(plan.sight[:, :, a:] > 0, axis=1) & (state.cooldown[:, a:] > 0)
-  arrived = ((verb == MOVE) & (square < ARRIVED ** 2)) | (
-    ((verb == ATTACK) | (verb == PATROL)) & (square < ATTACK_ARRIVED ** 2) & ~engaged)
-  seen = pick(state.memory.seen & (flip(state.kind) > 0), order.target)
-  lost = (verb == ATTACK_UNIT) & ~seen
-  # Workers without further orders mine: a stray order of a beginner costs a walk, not the income
-  # of the rest of the game.
-  worker = look_up(rules.types.worker, obeying_kind(rules, state))
-  return orders.next_order(rules, state, arrived | lost | ended, worker)

@@ -76,34 +76,70 @@ def _order_goals(rules: tables.Rules, state: State) -> tuple[Array, Array, Array
 
 def _follow_fields(rules: tables.Rules, state: State, x: Array, y: Array,
                    stop: Array) -> tuple[Array, Array, Array]:
-  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field.
+  """Replaces goals [2, M] behind cliffs by the middle of the next cell of the flow field."""
+  x, y = on_ground(rules, state, x, y)
+  led, next_x, next_y = around_cliffs(rules, state, x, y)
+  led &= state.orders.verb != IDLE
+  return jnp.where(led, next_x, x), jnp.where(led, next_y, y), jnp.where(led, 0.0, stop)
 
-  Goals on impassable cells become the middle of the nearest passable cell.
+
+def on_ground(rules: tables.Rules, state: State, x: Array, y: Array) -> tuple[Array, Array]:
+  """Where walkers stop on their way to places on impassable cells.
+
+  Args:
+    rules: the game's constants.
+    state: the game.
+    x: [2, M] float32, a place for each unit.
+    y: [2, M].
+
+  Returns:
+    x, y [2, M]: the places, or the middle of the nearest passable cell.
   """
-  terrain, s = rules.terrain, rules.tier.structures
+  terrain = rules.terrain
+  if terrain is None:
+    return x, y
+  row, column = placement.cell_of(rules, state.side, x, y)
+  cell = row * terrain.cells + column
+  nearest = placement.on_terrain(rules, state, terrain.nearest, x, y)
+  moved = _walks(rules, state) & (nearest != cell)
+  side = state.side[:, None]
+
+  def middle(index, there):
+    return jnp.where(moved, side * (index + 0.5 - rules.half), there)
+
+  return middle(nearest % terrain.cells, x), middle(nearest // terrain.cells, y)
+
+
+def around_cliffs(rules: tables.Rules, state: State, x: Array, y: Array
+                  ) -> tuple[Array, Array, Array]:
+  """The next cells on the ways of walkers to places, by the flow fields of the places' areas.
+
+  Args:
+    rules: the game's constants, with terrain.
+    state: the game.
+    x: [2, M] float32, a place for each unit.
+    y: [2, M].
+
+  Returns:
+    Which units may not walk straight to their place, [2, M] bool; x, y [2, M] of the middle of
+    their next cell, which keeps them off corners.
+  """
+  terrain, s, side = rules.terrain, rules.tier.structures, state.side[:, None]
   assert terrain is not None
-  g, side = terrain.cells, state.side[:, None]
   row, column = placement.cell_of(rules, state.side, state.x[:, s:], state.y[:, s:])
-  to_row, to_column = placement.cell_of(rules, state.side, x, y)
-  goal = to_row * g + to_column
-  on_map = state.match_up.map_index % len(maps.NAMES) * g * g + goal
-  nearest = jnp.take(jnp.asarray(terrain.nearest.reshape(-1)), on_map, mode="clip")
-  area = jnp.take(jnp.asarray(terrain.area_of.reshape(-1)), on_map, mode="clip")
-  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)), (area * g + row) * g + column,
-                 mode="clip").astype(jnp.int32)
-  walks = ~ignores_cliffs(rules, state.kind[:, s:]) & (state.orders.verb != IDLE)
-  walks &= ~is_aboard(rules, state)
-  led, beside = walks & (way >= 0) & (way < maps.STRAIGHT), walks & (nearest != goal)
+  area = placement.on_terrain(rules, state, terrain.area_of, x, y)
+  way = jnp.take(jnp.asarray(terrain.fields.reshape(-1)),
+                 (area * terrain.cells + row) * terrain.cells + column, mode="clip")
+  way = way.astype(jnp.int32)
+  led = _walks(rules, state) & (way >= 0) & (way < maps.STRAIGHT)
   direction = np.array([*maps.DIRECTIONS, (0, 0)], np.int32)
   dx, dy = (look_up(direction[:, i], jnp.clip(way, 0, maps.STRAIGHT)) for i in range(2))
+  return (led, side * (column + dx + 0.5 - rules.half), side * (row + dy + 0.5 - rules.half))
 
-  def place(next_cell, nearest_cell, there):
-    # The middle of a cell keeps units off corners.
-    middle = side * (jnp.where(led, next_cell, nearest_cell) + 0.5 - rules.half)
-    return jnp.where(led | beside, middle, there)
 
-  return (place(column + dx, nearest % g, x), place(row + dy, nearest // g, y),
-          jnp.where(led, 0.0, stop))
+def _walks(rules: tables.Rules, state: State) -> Array:
+  """Units on the map that cliffs stop: [2, M] bool."""
+  return ~ignores_cliffs(rules, state.kind[:, rules.tier.structures:]) & ~is_aboard(rules, state)
 
 
 def ignores_cliffs(rules: tables.Rules, kind: Array) -> Array:

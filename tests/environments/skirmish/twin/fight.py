@@ -149,7 +149,9 @@ def _tick(twin, game, plans):
       if target is not None:
         if not plan.chases or in_reach:
           continue
-        dx, dy, stop = target.x - body.x, target.y - body.y, 0.0
+        x, y = movement.around_cliffs(twin, game, p, body, target.x, target.y) or (
+          target.x, target.y)
+        dx, dy, stop = x - body.x, y - body.y, 0.0
       else:
         dx, dy = plan.goal[0] - body.x, plan.goal[1] - body.y
         stop = plan.goal[2]
@@ -193,7 +195,10 @@ def _complete_orders(twin, game, p, plans):
     if body.slot < twin.s or player.bodies.get(body.slot) is not body:
       continue
     order = body.order
-    square = (order.x - body.x) ** 2 + (order.y - body.y) ** 2
+    x, y = order.x, order.y
+    if order.verb in (MOVE, ATTACK, PATROL):
+      x, y = movement.on_ground(twin, game, p, body, x, y)
+    square = (x - body.x) ** 2 + (y - body.y) ** 2
     there = order.verb == MOVE and game.less(square, 0.49)
     if order.verb in (ATTACK, PATROL):
       there = game.less(square, 2.25) and not (plan.engaged and not game.at_most(

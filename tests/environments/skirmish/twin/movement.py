@@ -35,23 +35,45 @@ def goal(twin, game, p, body):
     x, y = (target.x, target.y) if target else (0.0, 0.0)
   elif order.verb not in (IDLE, HOLD, CONSTRUCT, ATTACK_UNIT):
     x, y = order.x, order.y
-  terrain = twin.table.rules.terrain
-  if terrain is None or order.verb == IDLE or ignores_cliffs(twin, body):
+  if order.verb == IDLE:
     return x, y, stop
-  row, column = twin.cell(player, body.x, body.y)
-  for value in (body.x, body.y, x, y):
-    if 0 < abs(value - round(value)) < 1e-4:
-      game.close += 1
-  half = terrain.cells / 2
+  x, y = on_ground(twin, game, p, body, x, y)
+  found = around_cliffs(twin, game, p, body, x, y)
+  return (*found, 0.0) if found else (x, y, stop)
+
+
+def on_ground(twin, game, p, body, x, y):
+  """Where a unit stops on its way to a place."""
+  terrain, player = twin.table.rules.terrain, game.players[p]
+  if terrain is None or ignores_cliffs(twin, body):
+    return x, y
+  note_edges(game, x, y)
   at = game.map, *twin.cell(player, x, y)
-  if not terrain.passable[at]:
-    to_row, to_column = divmod(terrain.nearest[at], terrain.cells)
-    x, y = (player.side * (to_column + 0.5 - half), player.side * (to_row + 0.5 - half))
-  way = terrain.fields[terrain.area_of[at], row, column]
+  if terrain.passable[at]:
+    return x, y
+  row, column = divmod(terrain.nearest[at], terrain.cells)
+  half = terrain.cells / 2
+  return player.side * (column + 0.5 - half), player.side * (row + 0.5 - half)
+
+
+def around_cliffs(twin, game, p, body, x, y):
+  """The middle of the next cell on a unit's way to a place; None if it may walk straight."""
+  terrain, player = twin.table.rules.terrain, game.players[p]
+  if terrain is None or ignores_cliffs(twin, body):
+    return None
+  note_edges(game, body.x, body.y, x, y)
+  row, column = twin.cell(player, body.x, body.y)
+  way = terrain.fields[terrain.area_of[(game.map, *twin.cell(player, x, y))], row, column]
   if not 0 <= way < 8:
-    return x, y, stop
-  dx, dy = DIRECTIONS[way]
-  return (player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half), 0.0)
+    return None
+  (dx, dy), half = DIRECTIONS[way], terrain.cells / 2
+  return player.side * (column + dx + 0.5 - half), player.side * (row + dy + 0.5 - half)
+
+
+def note_edges(game, *values):
+  """Counts places so near to the edge of a cell that rounding decides which cell they are in."""
+  for value in values:
+    game.close += 0 < abs(value - round(value)) < 1e-4
 
 
 def move(twin, game, p, body, dx, dy):

@@ -211,7 +211,7 @@ class Twin(Economy):
       if not issued["bodies"]:
         raise Refused(self.why_unable(player, intent.function, intent.bodies))
       return issued
-    if not self._order_bodies(player, command, intent):
+    if not self._order_bodies(game, p, command, intent):
       raise Refused("NoCargoToUnload" if intent.verb == RETURN else "RequiresRepairTarget")
     return None
 
@@ -265,9 +265,9 @@ class Twin(Economy):
         own is None or not self.row(own)["structure"]):
       raise Refused("MustTargetStructures")
 
-  def _order_bodies(self, player, command, intent):
+  def _order_bodies(self, game, p, command, intent):
     """Gives orders and rally points; returns whether any body takes one."""
-    verb, target, obeyed = intent.verb, intent.target, False
+    player, verb, target, obeyed = game.players[p], intent.verb, intent.target, False
     if intent.smart and intent.kind == ENEMY:
       verb = ATTACK_UNIT
     if verb == ATTACK_UNIT and target not in player.seen:
@@ -284,6 +284,9 @@ class Twin(Economy):
         does = RETURN
       if does == RETURN and not body.cargo:
         continue
+      if does == ATTACK_UNIT:
+        flies = self.row(game.players[1 - p].bodies[target])["flying"]
+        does = does if self.row(body)["air" if flies else "ground"]["damage"] > 0 else ATTACK
       obeyed = True
       order = Order(does, intent.x, intent.y, target if target is not None else 0, intent.product)
       if command["queued"] and body.order.verb != IDLE:

@@ -8,7 +8,7 @@ from starleague.environments.skirmish.rules.tables import constants
 from starleague.environments.skirmish.rules.tables.constants import ATTACK
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import LOCAL, TIER, give
-from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.places import PROTOSS, UNIT
 from tests.environments.skirmish.scenes import put, run, same, scene
 from tests.environments.skirmish.states import first, on_device
 
@@ -36,6 +36,20 @@ def test_build_orders_fail_at_once_only_for_known_obstacles(default_game):
   found = run(default_game, found, 60)
   same(found.kind[:5, 0, 1], [LOCAL["SupplyDepot"], 0, 0, 0, 0])
   same(found.orders.verb[2, 0, 0], constants.GATHER)
+
+
+@pytest.mark.slow
+def test_units_without_a_weapon_against_a_target_attack_what_they_meet(default_game):
+  """A Zealot and a Stalker are told to attack a Void Ray, beside a Zealot of the enemy."""
+  state = scene(default_game, PROTOSS, PROTOSS)
+  put(state, UNIT, "Zealot", (0.0, 0.0))
+  put(state, UNIT + 1, "Stalker", (0.0, 1.0))
+  put(state, UNIT, "VoidRay", (6.0, 0.0), player=1, verb=constants.HOLD)
+  put(state, UNIT + 1, "Zealot", (1.5, 0.0), player=1, verb=constants.HOLD)
+  found = run(default_game, give(
+    state, "Attack_unit", slots=[UNIT, UNIT + 1], target=UNIT, kind=constants.ENEMY))
+  same(found.orders.verb[:, 0, :2], [ATTACK, constants.ATTACK_UNIT])
+  assert (found.shield[:, 1, UNIT:UNIT + 2] < state.shield[:, 1, UNIT:UNIT + 2]).all()
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish import mini_games as mini
 from tests.environments.skirmish.default_games import GAMES, RULES, TIER, S, host, start
-from tests.environments.skirmish.places import HOME, UNIT
+from tests.environments.skirmish.places import HOME, PROTOSS, UNIT
 from tests.environments.skirmish.scenes import put, run, scene
 from tests.environments.skirmish.states import first, on_device
 
@@ -67,8 +67,25 @@ def test_walkers_reach_places_beside_a_bank_and_hold_them(default_game):
                    y - [place[1] for place in places.values()])
   assert (apart[:, 0] < constants.ARRIVED).all()
   assert (found.orders.verb[:, 0, UNIT - S] == constants.IDLE).all()
-  assert (apart[:, 1] < 2.0).all()
+  assert (apart[:, 1] < 2.5).all()
+  assert (found.orders.verb[:, 0, UNIT + 1 - S] == constants.IDLE).all()
   np.testing.assert_allclose(apart[:, 2], 0.0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_walkers_go_around_a_cliff_to_a_target_that_they_see(default_game):
+  """On `ramps`, with a Phoenix in sight of a Gateway on the plateau: by a ramp, as to a goal."""
+  state = scene(default_game, mine=PROTOSS, theirs=PROTOSS, ground=1)
+  put(state, 1, "Gateway", (12.0, 18.0), player=1)
+  put(state, UNIT, "Phoenix", (10.0, 16.0), verb=constants.HOLD)
+  put(state, UNIT + 1, "Zealot", (5.0, 18.0), verb=constants.ATTACK)
+  put(state, UNIT + 2, "Zealot", (5.0, 16.0), verb=constants.ATTACK_UNIT, target=1)
+  state.orders.x[:, 0, :3], state.orders.y[:, 0, :3] = 16.0, 16.0
+  found = run(default_game, state, 20)
+  assert (found.shield[:, 1, 1] < state.shield[:, 1, 1]).all()
+  for unit in (1, 2):  # both stand at the building's edge
+    apart = np.hypot(found.x[:, 0, UNIT + unit] - 12.0, found.y[:, 0, UNIT + unit] - 18.0)
+    assert (apart < 2.5).all(), apart
 
 
 def test_moves_end_at_the_edge_of_the_map():

@@ -16,7 +16,7 @@ from starleague.environments.skirmish.rules.interface import (
   perception,
 )
 from starleague.environments.skirmish.rules.state import queries, sentries, supply
-from starleague.environments.skirmish.rules.step import accounting, combat, recovery
+from starleague.environments.skirmish.rules.step import accounting, arrival, combat, recovery
 from starleague.environments.skirmish.rules.tables import constants, tables
 from tests.environments.skirmish import states
 from tests.environments.skirmish import technology as tech
@@ -293,7 +293,7 @@ def test_hallucinations_move_and_attack_only():
   # A Probe that arrives would mine.
   given.orders.x[0], given.orders.y[0] = given.x[0, S:], given.y[0, S:]
   plan = combat.plan(RULES, states.on_device(given))
-  done = combat.complete_orders(RULES, states.on_device(given), plan)
+  done = arrival.complete_orders(RULES, states.on_device(given), plan)
   assert (np.array(done.orders.verb)[0, slots - S] == constants.IDLE).all()
   given.kind[0, S:S + 6] = 0  # nothing but hallucinations
   assert not tech.can(given, "Harvest_Gather_unit") and not tech.can(given, "Build_Pylon_pt")

@@ -1,0 +1,65 @@
+"""The end of orders: at their goal, at the bank of a goal in water, and without their target."""
+
+import numpy as np
+import pytest
+
+from starleague.environments.skirmish.rules.step import arrival, combat
+from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish.default_games import RULES, S
+from tests.environments.skirmish.places import UNIT
+from tests.environments.skirmish.scenes import put, run, scene
+from tests.environments.skirmish.states import first, on_device
+
+WET = (-8.01, 7.99)  # on the map `river`, nearer to the bank of the own home
+
+
+def verbs_after(units, ground=2):
+  """The verbs of units (name, place, verb, goal) once orders have ended: [units]."""
+  state = first(RULES, ground=ground)
+  state.kind[:, S:] = 0
+  state.orders.verb[:] = constants.IDLE
+  for i, (name, place, verb, goal) in enumerate(units):
+    state.kind[0, S + i] = RULES.types.local(name)
+    state.x[0, S + i], state.y[0, S + i] = place
+    state.orders.verb[0, i] = verb
+    state.orders.x[0, i], state.orders.y[0, i] = goal
+  state = on_device(state)
+  found = arrival.complete_orders(RULES, state, combat.plan(RULES, state))
+  return np.array(found.orders.verb)[0, :len(units)].tolist()
+
+
+def test_orders_end_near_their_goal():
+  at = (-12.0, -4.0)
+  assert verbs_after([
+    ("Marine", at, constants.MOVE, (-11.4, -4.0)), ("Marine", at, constants.MOVE, (-11.2, -4.0)),
+    ("Marine", at, constants.ATTACK, (-10.6, -4.0)),
+    ("Marine", at, constants.ATTACK, (-10.4, -4.0)),
+    ("SCV", at, constants.MOVE, (-11.4, -4.0)), ("Marine", at, constants.HOLD, at),
+  ]) == [constants.IDLE, constants.MOVE, constants.IDLE, constants.ATTACK, constants.GATHER,
+         constants.HOLD]
+
+
+def test_goals_in_water_are_reached_at_the_bank_except_by_flyers():
+  nearest = divmod(int(RULES.terrain.nearest[2, 31, 15]), 48)  # (-9.5, 7.5) or (-8.5, 6.5)
+  bank = nearest[1] + 0.5 - 24, nearest[0] + 0.5 - 24
+  assert np.hypot(bank[0] - WET[0], bank[1] - WET[1]) > 1.5
+  assert verbs_after([
+    ("Marine", bank, constants.MOVE, WET), ("Marine", bank, constants.ATTACK, WET),
+    ("SCV", bank, constants.MOVE, WET), ("Banshee", bank, constants.ATTACK, WET),
+  ]) == [constants.IDLE, constants.IDLE, constants.GATHER, constants.ATTACK]
+
+
+@pytest.mark.slow
+def test_queued_orders_follow_a_goal_in_water(default_game):
+  state = scene(default_game, ground=2)
+  for i, verb in enumerate((constants.MOVE, constants.PATROL)):
+    put(state, UNIT + i, "Marine", (-12.0, 2.0 - 2 * i), verb=verb)
+    state.orders.x[:, 0, i], state.orders.y[:, 0, i] = WET
+    state.next_orders.verb[:, 0, i] = verb
+    state.next_orders.x[:, 0, i], state.next_orders.y[:, 0, i] = -12.0, 2.0 - 2 * i
+  found = run(default_game, state, 7)
+  np.testing.assert_array_equal(found.orders.x[:, 0, :2], -12.0)  # on the way back
+  found = run(default_game, found, 5)
+  assert (found.orders.verb[:, 0, 0] == constants.IDLE).all()
+  assert (found.orders.verb[:, 0, 1] == constants.PATROL).all()
+  np.testing.assert_array_equal(found.orders.x[:, 0, 1], np.float32(WET[0]))  # it has turned twice

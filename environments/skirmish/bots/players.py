@@ -49,6 +49,7 @@ STIM_RANGE = 7.0  # an enemy this near
 HARASS_DISTANCE = 4.0  # behind the opponent's town hall, where its workers mine
 STIM_HEALTH = 25.0  # units with no more health take no stim
 FULL_FOOD = 4  # food left, in halves, below which an army waits no longer
+FULL_SLOTS = 2  # free unit slots, below which it waits no longer either: those of two Zerglings
 
 
 def _enemy_near(view: View, x: Array, y: Array, radius: float,
@@ -135,6 +136,37 @@ def _attack_target(rules: tables.Rules, script: Parameters, key: jax.Array, view
     noise_key, (2,), minval=-1.0, maxval=1.0)
 
 
+def attacks(rules: tables.Rules, script: Parameters, view: View, waiting: Array,
+            under_way: Array) -> Array:
+  """Returns whether the army at home attacks: [] bool.
+
+  It does with the plan's number of fighters, or to reinforce an attack. An army that cannot grow
+  attacks with half of that number. Few large units may never reach it: they attack when no fighter
+  is in production, and most of them are at home.
+
+  Args:
+    rules: the game's constants.
+    script: the parameters of the plan that the player follows now.
+    view: the game as the player knows it.
+    waiting: [] int32, units of the army at home.
+    under_way: [] int32, units of the army that attack.
+  """
+  enough = (waiting >= script.attack) | (
+    (waiting >= script.reinforce) & (under_way >= script.reinforce))
+  if rules.tier.minerals_only:
+    return enough
+  brood, army = rules.products.brood, scripts.army_types(rules)
+  fighters = np.where(np.pad(army, (0, len(brood) - len(army))), brood, 0)
+  room = rules.tier.units - jnp.sum(view.kind[rules.tier.structures:] > 0) - jnp.sum(
+    look_up(brood, view.in_training))
+  full = (room < FULL_SLOTS) | (
+    (view.food_left < FULL_FOOD) & (view.food_most >= 2 * rules.tier.food_cap))
+  complete = jnp.sum(look_up(fighters, view.in_training)) == 0
+  half = waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)
+  most = complete & (waiting > under_way)
+  return enough | (full & (half | most) & (script.attack < plans.NEVER))
+
+
 def _fight(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> list[Choice]:
   """Commands to defend, and to attack or reinforce an attack."""
   army = look_up(scripts.army_types(rules), view.kind[rules.tier.structures:])
@@ -142,16 +174,10 @@ def _fight(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) 
   free = army & ~attacking
   slots = unit_slots(rules, first_slots(free, rules.max_selected))
   target = _attack_target(rules, script, key, view)
-  waiting, under_way = jnp.sum(free), jnp.sum(army & attacking)
-  attacks = (waiting >= script.attack) | (
-    (waiting >= script.reinforce) & (under_way >= script.reinforce))
-  if not rules.tier.minerals_only:  # at full food the army cannot grow
-    full = (view.food_left < FULL_FOOD) & (view.food_most >= 2 * rules.tier.food_cap)
-    attacks |= full & (waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)) & (
-      script.attack < plans.NEVER)
   return [
     defend(rules, view, free),
-    make_choice(rules, attacks, "Attack_pt", slots, target[0], target[1])]
+    make_choice(rules, attacks(rules, script, view, jnp.sum(free), jnp.sum(army & attacking)),
+                "Attack_pt", slots, target[0], target[1])]
 
 
 def _unit_abilities(rules: tables.Rules, view: View) -> list[tuple[str, Array]]:

@@ -5,12 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.bots import players, views
+from starleague.environments.skirmish.bots import plans, players, scripts, views
 from starleague.environments.skirmish.rules.tables import constants
 from tests.environments.skirmish.default_games import LOCAL, RACES, RULES, TYPES, S
 from tests.environments.skirmish.mini_games import GAMES, play, start
 from tests.environments.skirmish.states import first, on_device
 
+EVERY = scripts.parameters(RULES)
 TERRAN, PROTOSS, ZERG = range(3)
 HOVER = 3.0  # x of the enemies from the town hall, map units
 
@@ -75,6 +76,42 @@ def test_units_at_the_place_of_a_threat_are_free_for_other_commands():
   at, away = ("Stalker", HOVER + 2.9), ("Stalker", HOVER + 3.1)
   assert defenders(PROTOSS, [at, away], [("VoidRay", HOVER)]) == ([1], HOVER)
   assert defenders(PROTOSS, [at], [("VoidRay", HOVER)])[0] == []
+
+
+def attacks(race, units, in_training=(), attack=18, supplied=40):
+  """Whether an army at home attacks; all units that are fighters are at home."""
+  names = [name for name, number in units.items() for _ in range(number)]
+  state = army_at_home(race, [(name, 0.0) for name in names])
+  state.queue[0, 0, :len(in_training)] = [LOCAL[name] for name in in_training]
+  depot = {TERRAN: "SupplyDepot", PROTOSS: "Pylon"}.get(race)
+  if depot is not None:
+    state.kind[0, 1:1 + supplied // 8] = LOCAL[depot]
+  view = _view(on_device(state))
+  script = EVERY._replace(attack=attack, reinforce=attack // 2)
+  waiting = sum(bool(scripts.army_types(RULES)[LOCAL[name]]) for name in names)
+  return {under_way: bool(players.attacks(RULES, script, view, waiting - under_way, under_way))
+          for under_way in (0, waiting // 2)}
+
+
+def test_a_full_army_of_large_units_attacks_below_half_of_the_plans_number():
+  eight = {"Probe": 12, "Zealot": 2, "Immortal": 6}  # 40 food, 8 of 18 fighters
+  assert attacks(PROTOSS, eight) == {0: True, 4: False}
+  assert attacks(PROTOSS, {**eight, "Probe": 10}) == {0: False, 4: False}  # a Zealot fits
+  assert attacks(PROTOSS, eight, supplied=24) == {0: False, 4: False}  # Pylons are missing
+  assert attacks(PROTOSS, eight, attack=plans.NEVER) == {0: False, 4: False}
+
+
+def test_a_full_army_waits_for_fighters_in_production():
+  seven = {"Probe": 12, "Zealot": 2, "Immortal": 5}
+  assert attacks(PROTOSS, seven, ["Immortal"])[0] is False
+  assert attacks(PROTOSS, {**seven, "Probe": 15}, ["Probe"])[0] is True
+
+
+def test_zerglings_that_take_all_slots_attack():
+  units = {"Drone": 14, "Overlord": 5, "Zergling": 20}
+  assert attacks(ZERG, units, attack=30) == {0: True, 10: False}
+  assert attacks(ZERG, {**units, "Zergling": 18}, ["Zergling"], attack=60)[0] is False
+  assert attacks(ZERG, {**units, "Zergling": 19}, attack=30)[0] is False  # two more fit
 
 
 @pytest.mark.slow

@@ -105,8 +105,7 @@ TIMING = {
   "Zerg": Plan(
     workers=8, most_workers=19,
     buildings=_order("SpawningPool", "Extractor", "RoachWarren", ("Hatchery", 10)), attack=9,
-    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.45), ("Zergling", 0.45)),
-    upgrades=("GlialReconstitution",), greedy=True),
+    reinforce=5, army=(("Queen", 0.1), ("Roach", 0.45), ("Zergling", 0.45)), greedy=True),
 }
 DEFENCE = {
   "Terran": Plan(
@@ -218,8 +217,7 @@ SAFE = {
                        "SpineCrawler", ("Extractor", 0, 3), ("RoachWarren", 0, 3),
                        ("Hatchery", 10, 6)),
       attack=14, reinforce=7,
-      army=(("Queen", 0.07), ("Roach", 0.32), ("Zergling", 0.61)),
-      upgrades=("GlialReconstitution",)),
+      army=(("Queen", 0.07), ("Roach", 0.32), ("Zergling", 0.61))),
   },
   "macro": {
     "Terran": Plan(

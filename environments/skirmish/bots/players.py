@@ -41,11 +41,15 @@ from starleague.environments.skirmish.rules.tables import constants, tables
 ScriptedPlayer = Callable[[Array, jax.Array, State, Array], types.Action]
 # Distances in map units.
 HOME_RADIUS = 9.0  # an enemy this near to an own structure is a threat
+# A unit this near is at a threat's place: the end of attacks (1.5) and the rounding of places to
+# the locations of `small` (1.4).
+AT_THREAT = 3.0
 SIEGE_RANGE, UNSIEGE_RANGE = 12.0, 15.0  # an enemy this near; none this near
 STIM_RANGE = 7.0  # an enemy this near
 HARASS_DISTANCE = 4.0  # behind the opponent's town hall, where its workers mine
 STIM_HEALTH = 25.0  # units with no more health take no stim
 FULL_FOOD = 4  # food left, in halves, below which an army waits no longer
+FULL_SLOTS = 2  # free unit slots, below which it waits no longer either: those of two Zerglings
 
 
 def _enemy_near(view: View, x: Array, y: Array, radius: float,
@@ -56,8 +60,8 @@ def _enemy_near(view: View, x: Array, y: Array, radius: float,
   return jnp.any(enemy[:, None] & (square < radius ** 2), axis=0)
 
 
-def find_threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
-  """Returns whether enemies are near an own structure, and their mean x and y: [] each."""
+def _threats(rules: tables.Rules, view: View) -> Array:
+  """The enemies near an own structure: [n] bool."""
   s = rules.tier.structures
   square = squared_distance(
     view.x[:s], view.y[:s], view.enemy_x[:, None], view.enemy_y[:, None])
@@ -65,8 +69,46 @@ def find_threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
   threat = jnp.any(near, axis=1)
   if rules.has_flyers:  # scouting units are no threat
     threat &= look_up(rules.types.fighter | rules.types.worker, view.enemy_kind)
-  weight = threat / jnp.maximum(jnp.sum(threat), 1)
-  return jnp.any(threat), jnp.sum(weight * view.enemy_x), jnp.sum(weight * view.enemy_y)
+  return threat
+
+
+def _mean_place(view: View, enemies: Array) -> tuple[Array, Array]:
+  """The mean x and y of enemies [n] bool: [] each."""
+  weight = enemies / jnp.maximum(jnp.sum(enemies), 1)
+  return jnp.sum(weight * view.enemy_x), jnp.sum(weight * view.enemy_y)
+
+
+def find_threat(rules: tables.Rules, view: View) -> tuple[Array, Array, Array]:
+  """Returns whether enemies are near an own structure, and their mean x and y: [] each."""
+  threat = _threats(rules, view)
+  return jnp.any(threat), *_mean_place(view, threat)
+
+
+def defend(rules: tables.Rules, view: View, free: Array) -> Choice:
+  """Returns the command to attack the enemies near own structures.
+
+  Where units fly, it leaves out enemies that no free unit can hit, units that can hit none of the
+  others, and units at the place already. Otherwise an enemy out of their reach would take all
+  decisions: units that arrive without a target are free again. Medivacs follow.
+
+  Args:
+    rules: the game's constants.
+    view: the game as the player knows it.
+    free: [M] bool, units of the army that do not attack.
+  """
+  types, s = rules.types, rules.tier.structures
+  threat, defenders = _threats(rules, view), free
+  if rules.has_flyers:
+    kind, flying = view.kind[s:], look_up(types.flying, view.enemy_kind)
+    ground, air = (look_up(weapon.damage > 0, kind) for weapon in (types.ground, types.air))
+    threat &= jnp.where(flying, jnp.any(free & air), jnp.any(free & ground))
+    defenders &= (ground & jnp.any(threat & ~flying)) | (air & jnp.any(threat & flying)) | ~(
+      ground | air)
+  x, y = _mean_place(view, threat)
+  if rules.has_flyers:
+    defenders &= squared_distance(x, y, view.x[s:], view.y[s:]) >= AT_THREAT ** 2
+  slots = unit_slots(rules, first_slots(defenders, rules.max_selected))
+  return make_choice(rules, jnp.any(threat), "Attack_pt", slots, x, y)
 
 
 def _attack_target(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> Array:
@@ -94,24 +136,48 @@ def _attack_target(rules: tables.Rules, script: Parameters, key: jax.Array, view
     noise_key, (2,), minval=-1.0, maxval=1.0)
 
 
+def attacks(rules: tables.Rules, script: Parameters, view: View, waiting: Array,
+            under_way: Array) -> Array:
+  """Returns whether the army at home attacks: [] bool.
+
+  It does with the plan's number of fighters, or to reinforce an attack. An army that cannot grow
+  attacks with half of that number. Few large units may never reach it: they attack when no fighter
+  is in production, and most of them are at home.
+
+  Args:
+    rules: the game's constants.
+    script: the parameters of the plan that the player follows now.
+    view: the game as the player knows it.
+    waiting: [] int32, units of the army at home.
+    under_way: [] int32, units of the army that attack.
+  """
+  enough = (waiting >= script.attack) | (
+    (waiting >= script.reinforce) & (under_way >= script.reinforce))
+  if rules.tier.minerals_only:
+    return enough
+  brood, army = rules.products.brood, scripts.army_types(rules)
+  fighters = np.where(np.pad(army, (0, len(brood) - len(army))), brood, 0)
+  room = rules.tier.units - jnp.sum(view.kind[rules.tier.structures:] > 0) - jnp.sum(
+    look_up(brood, view.in_training))
+  full = (room < FULL_SLOTS) | (
+    (view.food_left < FULL_FOOD) & (view.food_most >= 2 * rules.tier.food_cap))
+  complete = jnp.sum(look_up(fighters, view.in_training)) == 0
+  half = waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)
+  most = complete & (waiting > under_way)
+  return enough | (full & (half | most) & (script.attack < plans.NEVER))
+
+
 def _fight(rules: tables.Rules, script: Parameters, key: jax.Array, view: View) -> list[Choice]:
   """Commands to defend, and to attack or reinforce an attack."""
   army = look_up(scripts.army_types(rules), view.kind[rules.tier.structures:])
   attacking = (view.verb == constants.ATTACK) | (view.verb == constants.ATTACK_UNIT)
   free = army & ~attacking
   slots = unit_slots(rules, first_slots(free, rules.max_selected))
-  threat, threat_x, threat_y = find_threat(rules, view)
   target = _attack_target(rules, script, key, view)
-  waiting, under_way = jnp.sum(free), jnp.sum(army & attacking)
-  attacks = (waiting >= script.attack) | (
-    (waiting >= script.reinforce) & (under_way >= script.reinforce))
-  if not rules.tier.minerals_only:  # at full food the army cannot grow
-    full = (view.food_left < FULL_FOOD) & (view.food_most >= 2 * rules.tier.food_cap)
-    attacks |= full & (waiting >= jnp.minimum(script.reinforce, script.attack // 2 + 1)) & (
-      script.attack < plans.NEVER)
   return [
-    make_choice(rules, threat, "Attack_pt", slots, threat_x, threat_y),
-    make_choice(rules, attacks, "Attack_pt", slots, target[0], target[1])]
+    defend(rules, view, free),
+    make_choice(rules, attacks(rules, script, view, jnp.sum(free), jnp.sum(army & attacking)),
+                "Attack_pt", slots, target[0], target[1])]
 
 
 def _unit_abilities(rules: tables.Rules, view: View) -> list[tuple[str, Array]]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from starleague.environments.skirmish.bots import plans
+from starleague.environments.skirmish.bots import plans, scripts
 from starleague.environments.skirmish.rules.tables import constants
-from tests.environments.skirmish import default_games, mini_games
+from tests.environments.skirmish import default_games, mini_games, technology
 
 DEFAULT = [(name, race, plan) for name, strategy in {
   "economy": plans.ECONOMY, "weak": plans.WEAK, **plans.STRATEGIES,
@@ -38,6 +38,25 @@ def test_plans_name_what_their_race_has(rules, plan, race):
   # Armed structures have slots of their own.
   armed = [types.fighter[types.local(name)] for name, _, _ in plan.buildings]
   assert sum(armed) <= tier.armed and len(armed) - sum(armed) < tier.unarmed
+
+
+@pytest.mark.parametrize("rules", [default_games.RULES, technology.RULES],
+                         ids=["default", "large"])
+def test_plans_build_what_their_upgrades_require(rules):
+  """A required building's own requirements are built first."""
+  products, y = rules.products, len(rules.types.names)
+  found = {}
+  for strategy, race, plan in DEFAULT:
+    buildings = scripts._with_tech_labs(rules, plan).buildings
+    waiting, built = [rules.types.local(name) for name, *_ in buildings], set()
+    while waiting:
+      built.add(local := waiting.pop())
+      waiting += {products.requirement[local]} - built - {0}
+    for name in plan.upgrades:
+      upgrade = y + rules.upgrades.names.index(name)
+      for needed in {products.producer[upgrade], products.requirement[upgrade]} - {0} - built:
+        found[strategy, race, name] = rules.types.names[needed]
+  assert found == {}
 
 
 def test_every_strategy_has_a_plan_for_each_race():

@@ -1,9 +1,117 @@
-"""Scripted players in games of the mini tier."""
+"""Scripted players: whom they fight, when they attack, and games of the mini tier."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from starleague.environments.skirmish.bots import plans, players, scripts, views
+from starleague.environments.skirmish.rules.tables import constants
+from tests.environments.skirmish.default_games import LOCAL, RACES, RULES, TYPES, S
 from tests.environments.skirmish.mini_games import GAMES, play, start
+from tests.environments.skirmish.states import first, on_device
+
+EVERY = scripts.parameters(RULES)
+TERRAN, PROTOSS, ZERG = range(3)
+HOVER = 3.0  # x of the enemies from the town hall, map units
+
+
+@jax.jit
+def _view(state):
+  return views.make_view(RULES, state, jnp.int32(0))
+
+
+def army_at_home(race, units):
+  """A game in which player 0 has units, of names and x from its town hall, and no workers."""
+  state = first(RULES, (RACES[race], RACES[race]))
+  state.kind[:, S:] = 0
+  for i, (name, x) in enumerate(units):
+    _put(state, 0, i, name, x)
+  state.orders.verb[:] = constants.IDLE
+  return state
+
+
+def _put(state, player, unit, name, x):
+  """Puts a unit in sight of the opponent at x from the town hall of player 0."""
+  state.kind[player, S + unit] = LOCAL[name]
+  state.health[player, S + unit] = TYPES.health[LOCAL[name]]
+  state.x[player, S + unit] = state.x[0, 0] + x
+  state.y[player, S + unit] = state.y[0, 0]
+  state.memory.seen[1 - player, S + unit] = True
+
+
+def defenders(race, units, enemies):
+  """The units that defend against enemies, and the x of the attack from the town hall."""
+  state = army_at_home(race, units)
+  for i, (name, x) in enumerate(enemies):
+    _put(state, 1, i, name, x)
+  view = _view(on_device(state))
+  choice = players.defend(RULES, view, view.kind[S:] > 0)
+  sent = np.flatnonzero(choice.slots[S:]).tolist() if choice.wanted else []
+  return sent, round(float(choice.x - view.x[0]), 3)
+
+
+@pytest.mark.parametrize(("race", "units", "enemies"), [
+  (PROTOSS, ["Zealot", "Immortal"], ["VoidRay", "Phoenix"]),
+  (ZERG, ["Roach", "Zergling"], ["Mutalisk"]),
+  (TERRAN, ["VikingFighter", "Medivac"], ["Marine"])])
+def test_no_unit_defends_against_enemies_that_it_cannot_hit(race, units, enemies):
+  far = [(name, -6.0) for name in units]
+  assert defenders(race, far, [(name, HOVER) for name in enemies])[0] == []
+
+
+def test_units_that_can_hit_an_enemy_defend_and_medivacs_follow():
+  units = [(name, -6.0) for name in ("Marauder", "Marine", "Medivac", "VikingFighter")]
+  assert defenders(TERRAN, units, [("Banshee", HOVER)]) == ([1, 2, 3], HOVER)
+  assert defenders(TERRAN, units, [("Hellion", HOVER)]) == ([0, 1, 2], HOVER)
+  assert defenders(TERRAN, units, [("Hellion", 1.0), ("Banshee", 4.0)]) == ([0, 1, 2, 3], 2.5)
+
+
+def test_enemies_that_nobody_can_hit_do_not_move_the_place_of_the_defence():
+  units = [("Zealot", -6.0)]
+  assert defenders(PROTOSS, units, [("VoidRay", -5.0), ("Zealot", HOVER)]) == ([0], HOVER)
+
+
+def test_units_at_the_place_of_a_threat_are_free_for_other_commands():
+  at, away = ("Stalker", HOVER + 2.9), ("Stalker", HOVER + 3.1)
+  assert defenders(PROTOSS, [at, away], [("VoidRay", HOVER)]) == ([1], HOVER)
+  assert defenders(PROTOSS, [at], [("VoidRay", HOVER)])[0] == []
+
+
+def attacks(race, units, in_training=(), attack=18, supplied=40):
+  """Whether an army at home attacks; all units that are fighters are at home."""
+  names = [name for name, number in units.items() for _ in range(number)]
+  state = army_at_home(race, [(name, 0.0) for name in names])
+  state.queue[0, 0, :len(in_training)] = [LOCAL[name] for name in in_training]
+  depot = {TERRAN: "SupplyDepot", PROTOSS: "Pylon"}.get(race)
+  if depot is not None:
+    state.kind[0, 1:1 + supplied // 8] = LOCAL[depot]
+  view = _view(on_device(state))
+  script = EVERY._replace(attack=attack, reinforce=attack // 2)
+  waiting = sum(bool(scripts.army_types(RULES)[LOCAL[name]]) for name in names)
+  return {under_way: bool(players.attacks(RULES, script, view, waiting - under_way, under_way))
+          for under_way in (0, waiting // 2)}
+
+
+def test_a_full_army_of_large_units_attacks_below_half_of_the_plans_number():
+  eight = {"Probe": 12, "Zealot": 2, "Immortal": 6}  # 40 food, 8 of 18 fighters
+  assert attacks(PROTOSS, eight) == {0: True, 4: False}
+  assert attacks(PROTOSS, {**eight, "Probe": 10}) == {0: False, 4: False}  # a Zealot fits
+  assert attacks(PROTOSS, eight, supplied=24) == {0: False, 4: False}  # Pylons are missing
+  assert attacks(PROTOSS, eight, attack=plans.NEVER) == {0: False, 4: False}
+
+
+def test_a_full_army_waits_for_fighters_in_production():
+  seven = {"Probe": 12, "Zealot": 2, "Immortal": 5}
+  assert attacks(PROTOSS, seven, ["Immortal"])[0] is False
+  assert attacks(PROTOSS, {**seven, "Probe": 15}, ["Probe"])[0] is True
+
+
+def test_zerglings_that_take_all_slots_attack():
+  units = {"Drone": 14, "Overlord": 5, "Zergling": 20}
+  assert attacks(ZERG, units, attack=30) == {0: True, 10: False}
+  assert attacks(ZERG, {**units, "Zergling": 18}, ["Zergling"], attack=60)[0] is False
+  assert attacks(ZERG, {**units, "Zergling": 19}, attack=30)[0] is False  # two more fit
 
 
 @pytest.mark.slow

@@ -62,11 +62,10 @@ class Run(NamedTuple):
 
   def _newest(self) -> dict[str, int]:
     """Returns the updates behind the newest checkpoint of each player, or of the agent."""
-    found, folders = registry.agent_of(self.config), [self.path / run_files.CHECKPOINTS]
     if self.league:
-      folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
-    return {folder.parent.name: max(checkpoints.Checkpoints(folder, found).steps(), default=0)
-            for folder in folders if folder.is_dir()}
+      return saved_agents.league_updates(self.config, self.path)
+    return {run_files.PLAYER: saved_agents.newest_update(
+      self.config, self.path / run_files.CHECKPOINTS)}
 
 
 def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]],

@@ -10,6 +10,7 @@ from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import compositions, objectives, populations, settings
 from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
@@ -75,9 +76,22 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
       f"{', '.join(races)}, the races of {key!r}.")
 
 
+def has_updates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
+  """Returns whether all players together, or each main agent, have the updates that end a league.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+  """
+  found = saved_agents.league_updates(config, run_dir)
+  mains = [found.get(name, 0) for name in compositions.main_agents(config)]
+  return (0 < config.learner.updates <= sum(found.values())
+          or 0 < config.league.main_updates <= min(mains, default=0))
+
+
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           place: Place | None = None) -> None:
-  """Imitates, then runs the league to the end of its time.
+  """Imitates, then runs the league to the end of its time; starts nothing if it has its updates.
 
   Raises LeagueError for an existing run without its league file, and errors of `run_processes`.
 
@@ -87,6 +101,8 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     place: where the processes run; None: on this machine.
   """
   league_file.check_kept(run_dir / run_files.LEAGUE)
+  if has_updates(config, run_dir):
+    return
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:

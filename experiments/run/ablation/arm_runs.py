@@ -17,7 +17,13 @@ from starleague.experiments.run.config.errors import check_known
 from starleague.experiments.run.evaluation import robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
-from starleague.experiments.run.processes import graph, process_runner, programs, supervision
+from starleague.experiments.run.processes import (
+  graph,
+  league_run,
+  process_runner,
+  programs,
+  supervision,
+)
 
 POLL_S = 0.5
 SECONDS = 1e6  # of a run's training: the budget is its updates
@@ -80,7 +86,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
 
   Raises:
     SettingsError: an unknown key or an invalid value, in any run, an opponent of the evaluation
-      that its games do not have, or main agents of several races where all of them count.
+      that its games do not have, main agents of several races where all of them count, or a config
+      that no league can have.
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
@@ -94,6 +101,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
       raise settings.SettingsError(
         f"config key 'league.composition' = {config.league.composition!r}: all main agents of this "
         "ablation must have one race, because exploiters meet all of them.")
+    if ablation.league:
+      league_run.check(config)
     return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]

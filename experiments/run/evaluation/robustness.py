@@ -73,7 +73,9 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.population": "",
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
-    "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates})
+    "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates,
+    # One process counts the updates of all exploiters.
+    "cluster.learners": settings.ONE, "cluster.learner_hosts": 1})
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,

@@ -22,7 +22,7 @@ def check(config: ml_collections.ConfigDict) -> None:
 
   Raises:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
-      the composition is invalid, has no player that learns, no main agent whose updates end the
+      several learners share a number of updates, the composition is invalid, has no player that learns, no main agent whose updates end the
       league, or races that the games lack, or chunks do not divide the actors' batches. An
       objective or a matchmaking of a player's own, or the population, is invalid.
   """
@@ -41,6 +41,10 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       "config key 'league.chunk' must divide 'actor.inference_batch' "
       f"({config.actor.inference_batch}), found {config.league.chunk}.")
+  if config.learner.updates and config.cluster.learners != settings.ONE:
+    raise settings.SettingsError(
+      f"config key 'cluster.learners' must be {settings.ONE!r} in a league if 'learner.updates' is "
+      f"above 0, found {config.cluster.learners!r}: one process counts the updates of all players.")
   if config.cluster.learner_hosts != 1:
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "

@@ -14,7 +14,7 @@ from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.errors import check_known
-from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.evaluation import evaluating, robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import (
@@ -86,8 +86,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
 
   Raises:
     SettingsError: an unknown key or an invalid value, in any run, an opponent of the evaluation
-      that its games do not have, main agents of several races where all of them count, or a config
-      that no league can have.
+      that its games do not have, games outside JAX, main agents of several races where all of
+      them count, or a config that no league can have.
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
@@ -95,6 +95,7 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
               "learner.updates": 0 if ablation.of_main else ablation.updates,
               "league.main_updates": ablation.updates if ablation.of_main else 0}
     config = settings.complete(load(values.get("init")), values)
+    evaluating.require_matches(config)
     check_known("--opponents", ablation.opponents, config.environment.opponents.split(","))
     races = {saved_agents.race_of(name) for name in compositions.main_agents(config)}
     if ablation.varied and len(races) > 1:

@@ -156,6 +156,12 @@ def test_an_agent_without_imitator_is_refused(parts):
     robustness.exploiting(config_of(init="random"), parts, False, 2, 400)
 
 
+def test_an_agent_of_games_outside_jax_is_refused(parts):
+  config = config_of(**{"environment.name": "sc2", "demonstrations.dataset": "games"})
+  with pytest.raises(settings.SettingsError, match="'environment.name': expected .* found 'sc2'"):
+    robustness.exploiting(config, parts, False, 2, 400)
+
+
 @pytest.mark.parametrize("league, races, warm_up", [(True, (1,), 120), (False, (1, 2, 3), 360)])
 def test_updates_within_the_warm_up_are_refused(parts, league, races, warm_up):
   """All of them: exploiters would play as their imitator."""

@@ -154,10 +154,9 @@ def test_leagues_whose_learners_do_not_share_the_updates_are_refused(tmp_path):
 
 
 def test_arms_of_games_outside_jax_are_refused(tmp_path):
-  chosen = {"environment.name": "sc2", "environment.opponents": "zerg:hard",
-            "demonstrations.dataset": "games"}
+  chosen = {"environment.name": "sc2", "demonstrations.dataset": "games"}
   with pytest.raises(settings.SettingsError, match="'environment.name': expected .* found 'sc2'"):
-    arm_runs.make_runs(ABLATIONS["figure3_upgo"], load, chosen, tmp_path)
+    arm_runs.make_runs(ABLATIONS["figure3_upgo"], lambda init: {}, chosen, tmp_path)
 
 
 def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):

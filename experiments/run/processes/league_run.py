@@ -22,9 +22,10 @@ def check(config: ml_collections.ConfigDict) -> None:
 
   Raises:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
-      several learners share a number of updates, the composition is invalid, has no player that learns, no main agent whose updates end the
-      league, or races that the games lack, or chunks do not divide the actors' batches. An
-      objective or a matchmaking of a player's own, or the population, is invalid.
+      several learners share a number of updates, or chunks do not divide the actors' batches. The
+      composition is invalid, has no player that learns, no main agent whose updates end the
+      league, or races that the games lack. An objective or a matchmaking of a player's own, or the
+      population, is invalid.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(

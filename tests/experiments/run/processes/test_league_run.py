@@ -31,7 +31,8 @@ def test_a_run_that_lost_its_league_file_starts_no_process(tmp_path, monkeypatch
 def test_a_league_that_has_its_updates_starts_no_process(changed, started, tmp_path, monkeypatch):
   """Two players have 5 + 7 updates; before, each repeated command trained one more."""
   found = []
-  monkeypatch.setattr(supervision, "run_processes", lambda *arguments: found.append("run_processes"))
+  monkeypatch.setattr(
+    supervision, "run_processes", lambda *arguments: found.append("run_processes"))
   config = settings.complete(
     {}, {"init": "pretrained", "league.composition": "terran:1:0:1", **changed})
   for player, step in (("terran-main-0", 5), ("terran-league_exploiter-0", 7)):

@@ -125,8 +125,8 @@ def test_a_dataset_that_lacks_z_is_refused_before_it_is_imitated(tmp_path):
   config = settings.complete({}, {"imitation.held_out": 0.2, "imitation.fine_tune_seconds": 0.0})
   for name, played in (("drawn", without_z(won=False)), ("without", without_z())):
     with pytest.raises(UserError, match=(
-        f"{name} lacks z for 'actor.pseudo_probability' = .* at an MMR of at least 2?[0-9]* .*: No z "
-        "for map open, terran against terran, side 0, among 0 games on maps none")):
+        f"{name} lacks z for 'actor.pseudo_probability' = 0.25, .* at an MMR of at least 6000 .*: "
+        "No z for map open, terran against terran, side 0, among 0 games on maps none")):
       supervision.check_z(config, write(tmp_path / name, played))
   without = settings.complete(config.to_dict(), {"actor.pseudo_probability": 0.0})
   supervision.check_z(without, tmp_path / "without")

@@ -82,9 +82,9 @@ def _keys(z: types.Statistics) -> list[bytes]:
   return [b"".join(part[i].tobytes() for part in parts) for i in range(len(parts[0]))]
 
 
-def _digest(keys: list[bytes]) -> str:
-  """Returns what tells a store of z from others."""
-  return hashlib.sha256(b"".join(keys)).hexdigest()
+def _digest(keys: list[bytes], resets: int = 0) -> str:
+  """Returns what tells the games of a policy, for a store of z, from others."""
+  return hashlib.sha256(b"".join([*keys, *[b"reset"] * resets])).hexdigest()
 
 
 class Goals:
@@ -95,24 +95,26 @@ class Goals:
   """
 
   def __init__(self, conditioning: Conditioning, exploiters: Sequence[str],
-               folder: Callable[[str], pathlib.Path], process: str,
+               folder: Callable[[str], pathlib.Path], process: str, resets: Callable[[str], int],
                clock: Callable[[], float] = time.monotonic):
-    """Continues with the games that the actor has saved.
+    """Continues with the games that the actor has saved since a player's last reset.
 
     Args:
       conditioning: has the z to draw from.
       exploiters: names of the players.
       folder: of a player's files.
       process: name of the actor among the run's.
+      resets: returns the number of resets of a player.
       clock: in seconds.
     """
-    keys = _keys(conditioning.z)
+    self._keys = keys = _keys(conditioning.z)
     self._rows = {key: row for row, key in reversed(list(enumerate(keys)))}
-    self._digest = _digest(keys)
     self._counts = entries_of(np.asarray(conditioning.z.build_order))
     self._exploiters = tuple(exploiters)
     self._paths = {name: folder(name) / FOLDER / f"{process}.npz" for name in exploiters}
-    self._played = {name: load(path, self._digest, len(keys))
+    self._count_resets = resets
+    self._resets = {name: resets(name) for name in exploiters}
+    self._played = {name: load(path, _digest(keys, self._resets[name]), len(keys))
                     for name, path in self._paths.items()}
     self._clock, self._saved = clock, clock()
     self.weights = self._draw_by()
@@ -123,6 +125,8 @@ class Goals:
 
   def add(self, names: Sequence[str | None], z: types.Statistics, reward: np.ndarray) -> None:
     """Counts finished games; saves them and changes the weights every `INTERVAL_S`.
+
+    A reset player starts without games: those of the policy before say nothing about its own.
 
     Args:
       names: of the players of the games; others than exploiters are ignored.
@@ -138,9 +142,12 @@ class Goals:
     if now - self._saved < INTERVAL_S:
       return
     self._saved = now
-    self.weights = self._draw_by()
     for name, path in self._paths.items():
-      save(path, self._digest, self._played[name])
+      resets = self._count_resets(name)
+      if resets != self._resets[name]:
+        self._resets[name], self._played[name] = resets, nothing_played(len(self._keys))
+      save(path, _digest(self._keys, resets), self._played[name])
+    self.weights = self._draw_by()
 
   def _draw_by(self) -> np.ndarray:
     uniform = np.zeros(len(self._counts), np.float32)
@@ -165,13 +172,13 @@ def ended_games(results: rollouts.Results, learners: Sequence[str], learning: np
 
 
 def save(path: pathlib.Path, digest: str, played: Played) -> None:
-  """Writes an actor's games of a player, atomically; `digest` is that of the store of z."""
+  """Writes an actor's games of a player, atomically; `digest` is from `_digest`."""
   with files.replacing(path, "wb") as file:
     np.savez(file, digest=np.array(digest), games=played.games, points=played.points)
 
 
 def load(path: pathlib.Path, digest: str, count: int) -> Played:
-  """Returns an actor's games of a player; none if the file is missing or is of other z.
+  """Returns an actor's games of a player; none if the file is missing or has another digest.
 
   Raises:
     ArraysError: the file is damaged or is no file of goals; names it.
@@ -185,7 +192,7 @@ def load(path: pathlib.Path, digest: str, count: int) -> Played:
 
 
 def learnt(conditioning: Conditioning, folder: pathlib.Path) -> np.ndarray:
-  """Returns the weights by which a player draws its goals, from the games of all actors.
+  """Returns the weights by which a player without resets draws its goals, from all actors' games.
 
   Args:
     conditioning: of the run's games.

@@ -11,6 +11,8 @@ from absl import flags
 
 from starleague.actor.loops import league_connection
 from starleague.actor.loops.options import ActorProcess
+from starleague.common import errors
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
@@ -34,8 +36,9 @@ def main() -> None:
     run_dir, address, run_flags.PARAMETERS.value or address, run_flags.origin(), _INDEX.value)
   game = registry.game_of(config)
   parts = registry.make_parts(config)
-  game.engine.play(
-    parts, actor_options(config), process, z_source.of_games(parts, config, run_dir), client)
+  with errors.final(UserError):  # a restart would read the same z
+    conditioning = z_source.of_games(parts, config, run_dir)
+  game.engine.play(parts, actor_options(config), process, conditioning, client)
 
 
 if __name__ == "__main__":

@@ -49,11 +49,13 @@ class Progress(NamedTuple):
     steps: agent steps that the policy has learnt from in all.
     snapshot_steps: `steps` at its last snapshot.
     snapshots: number of its snapshots.
+    resets: number of its resets that are done.
   """
 
   steps: int
   snapshot_steps: int
   snapshots: int
+  resets: int = 0
 
 
 class BranchCount(NamedTuple):
@@ -115,7 +117,8 @@ class LeagueFile:
   def progress(self) -> dict[str, Progress]:
     """Returns the progress of each learning player."""
     return {name: Progress(*row) for name, *row in self._rows(
-      "SELECT name, steps, snapshot_steps, snapshots FROM progress")}
+      "SELECT name, steps, snapshot_steps, snapshots, (SELECT COUNT(*) FROM orders "
+      "WHERE player = name AND reset = 1 AND done = 1) FROM progress")}
 
   def orders(self, done: bool = False) -> list[Order]:
     """Returns the open orders, or those that are done, oldest first."""

@@ -73,7 +73,8 @@ class Orders:
                     players.resets(rule, uniform))
       league_file.insert_order(connection, order)
     # Steps towards the next snapshot count from here, not from when this one is saved.
-    self._progress[player.name] = Progress(progress.steps, progress.steps, progress.snapshots + 1)
+    self._progress[player.name] = progress._replace(
+      snapshot_steps=progress.steps, snapshots=progress.snapshots + 1)
     self._open[order.id] = order
     return order
 
@@ -94,6 +95,8 @@ class Orders:
           payoff.clear(connection, parent.name)
       if clears:
         self._payoff.apply_clear(parent.name)
+      progress = self.progress(parent.name)
+      self._progress[parent.name] = progress._replace(resets=progress.resets + order.reset)
       del self._open[identifier]
       self._members.read()
       return copy

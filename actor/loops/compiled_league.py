@@ -161,12 +161,12 @@ class LeagueCalls:
       sizes, self._batch, learners, {name: number for number, name in enumerate(parts.opponents)})
     self._assignments = Assignments(client, self._slots, options.league_games)
     self._conditioning = conditioning
+    exploiters = [
+      name for name in learners if self._members(name).kind in league_players.EXPLOITERS]
     self._personal = Personal(options.active, options.exploiter_minimax, Goals(
-      conditioning,
-      [name for name in learners if self._members(name).kind in league_players.EXPLOITERS],
-      functools.partial(run_files.learner_dir, process.run_dir),
-      str(process.number)) if options.exploiter_goals else None,
-      options.objectives, options.snapshots_z)
+      conditioning, exploiters, functools.partial(run_files.learner_dir, process.run_dir),
+      str(process.number), lambda name: client.progress(name).resets)
+      if options.exploiter_goals else None, options.objectives, options.snapshots_z)
     self._weights = StackedWeights(parts, sizes.slots, weights)
     self._writer = TrajectoryWriter(
       process.address, learners, parts.config, options.unroll_length, 2 * self._batch,

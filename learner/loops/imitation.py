@@ -40,7 +40,7 @@ def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Pa
   stopping.end_at_once()  # nothing to save before the first update
   data = imitation_setup.read_games(dataset, options)
   phases = imitation_setup.make_phases(options, data)
-  imitation_setup.save_library(options, data, run_dir)
+  imitation_setup.make_library(options, data).save(run_dir / run_files.LIBRARY)
   imitator = Imitator(agent, options, run_dir, data, origin)
   with imitator.log:
     for number in range(imitator.position.phase, len(phases)):

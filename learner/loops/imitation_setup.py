@@ -19,6 +19,7 @@ from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints, games, wire
 from starleague.data.games import ordering
+from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.learner import supervised, train_state, update
 from starleague.learner.loops.options import ImitationOptions, LearningAgent
 
@@ -137,9 +138,8 @@ def make_phases(options: ImitationOptions, data: games.GamesDataset) -> list[Pha
   return phases
 
 
-def save_library(options: ImitationOptions, data: games.GamesDataset,
-                 run_dir: pathlib.Path) -> None:
-  """Writes the z of the winners of high MMR, for training games; not those that measure.
+def make_library(options: ImitationOptions, data: games.GamesDataset) -> StatisticsLibrary:
+  """Returns the z of the winners of high MMR, for training games; not those that measure.
 
   Games that a student played without z are left out.
   """
@@ -147,8 +147,7 @@ def save_library(options: ImitationOptions, data: games.GamesDataset,
   rows = learnt[winners_of(options, data)[learnt]]
   found = games.library(data, rows)
   have = found.z.units.any(axis=-1)
-  kept = found if have.all() else games.library(data, rows[have])
-  kept.save(run_dir / run_files.LIBRARY)
+  return found if have.all() else games.library(data, rows[have])
 
 
 def named(options: ImitationOptions, data: games.GamesDataset) -> np.ndarray:

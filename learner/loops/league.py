@@ -313,6 +313,8 @@ def _take_turns(learners: Sequence[PlayerLearner], client: league.LeagueClient,
   The time counts from the first update: before it actors compile. `mains` are main agents.
   """
   before = max(learner.trained_seconds for learner in learners)
+  if before >= options.league_seconds or _have_updates(learners, options, mains):
+    return  # resumed after its end
   asked = arrived = time.monotonic()
   begun: float | None = None
   steps = sum(learner.steps for learner in learners)

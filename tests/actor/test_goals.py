@@ -27,6 +27,9 @@ class Clock:
 
   now = 0.0
 
+  def __init__(self):
+    self.resets = {"rival": 0, "other": 0}  # of players
+
   def __call__(self):
     return self.now
 
@@ -36,7 +39,8 @@ def made(tmp_path):
   clock = Clock()
 
   def make(process="0"):
-    return goals.Goals(STORE, ["rival", "other"], lambda name: tmp_path / name, process, clock)
+    return goals.Goals(STORE, ["rival", "other"], lambda name: tmp_path / name, process,
+                       lambda name: clock.resets[name], clock)
 
   return make, clock, tmp_path
 
@@ -73,6 +77,24 @@ def test_players_learn_their_own_goals_and_keep_them_over_a_restart(made):
   assert rival[1] > rival[2] > rival[3]
   np.testing.assert_array_equal(make().weights, pursued.weights)
   np.testing.assert_array_equal(goals.learnt(STORE, folder / "rival"), rival)
+
+
+def test_a_reset_player_starts_without_games(made):
+  """Its policy is the imitator again; also an actor that was started again forgets its games."""
+  make, clock, _ = made
+  pursued = make()
+  clock.now += goals.INTERVAL_S
+  pursued.add(["rival", "other"], z_of(1, 1), np.array([1.0, 1.0]))
+  assert all(len(set(weights)) > 1 for weights in pursued.weights[1:])
+  clock.resets["rival"] = 1
+  clock.now += goals.INTERVAL_S
+  for found in (make(), pursued):  # before and after the file is written
+    found.add(["rival"], z_of(3), np.array([-1.0]))
+    assert len(set(found.weights[1])) == 1 and len(set(found.weights[2])) > 1
+  clock.now += goals.INTERVAL_S
+  pursued.add(["rival"], z_of(2), np.array([1.0]))
+  assert pursued.weights[1][2] > pursued.weights[1][1] > pursued.weights[1][3]
+  np.testing.assert_array_equal(make().weights, pursued.weights)
 
 
 def test_the_games_of_all_actors_count_at_the_end(made):

@@ -26,6 +26,13 @@ def write(path, games, decisions, preset="mini", tier="mini"):
           game=game, player=player, name="random", map_index=0, race=1, away_race=1,
           side=(game + player) % 2,
           mmr=6500 - 3000 * player, result=1 - 2 * player,
-          z=types.zeros(types.statistics_spec()), steps=wire.Columns(*packed[:-1])))
+          z=_some_z(), steps=wire.Columns(*packed[:-1])))
       writer.add(episodes)
   return path
+
+
+def _some_z():
+  """A z with one unit: those without any are of games that were played without z."""
+  z = types.zeros(types.statistics_spec())
+  z.units[0] = True
+  return z

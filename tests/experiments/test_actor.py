@@ -1,4 +1,4 @@
-"""A league whose nodes share no directory: each process has one of its own, empty at the start."""
+"""An actor without z; a league whose nodes share no directory, each of which is empty at first."""
 
 import functools
 import json
@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from starleague.common import run_files
+from starleague.common.errors import FINAL_STATUS
+from starleague.experiments import actor
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.processes import graph
 from starleague.experiments.run.processes.process_runner import Runner
 from tests.experiments import optimised
-from tests.experiments.run.libraries import save_imitator
+from tests.experiments.launch import launch
+from tests.experiments.run.libraries import save_imitator, save_library
 from tests.experiments.runs import DEADLINE_S, SIZES, variables
 from tests.league.test_shared_files import contents
 
@@ -49,6 +52,13 @@ def met(head: pathlib.Path) -> set[str]:
   """Returns the snapshots against which the main agent has played."""
   found = rows(head, "SELECT DISTINCT away FROM results WHERE home = 'terran-main-0'")
   return {away for away, in found if away != "terran-main-0"}
+
+
+def test_an_actor_without_z_is_not_started_again(tmp_path, capsys):
+  settings.save(settings.complete({}), tmp_path)
+  save_library(tmp_path / run_files.LIBRARY, sides=(0,))
+  assert launch(actor, "--run_dir", tmp_path, "--address", "localhost:1") == FINAL_STATUS
+  assert "No z for map open, terran against terran, side 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def test_a_main_agent_that_beats_the_past_gets_a_snapshot_and_continues(league):
   copy = league.complete(order.id)
   assert copy == Player("zerg-main-0-0001", "historical", "zerg", MAIN, "main", 150)
   assert league.players[-1] == copy and league.orders() == []
-  assert league.progress(MAIN) == (900, 150, 1)
+  assert league.progress(MAIN) == (900, 150, 1, 0)
   assert league.payoff.score(MAIN, FIRST) == 1  # without a reset, its scores stay
   assert league.complete(order.id) == copy  # idempotent
   assert len(league.players) == 5
@@ -96,7 +96,7 @@ def test_a_restart_resumes_everything(tmp_path):
   league.close()
   resumed = start(path)
   assert resumed.players == league.players and len(resumed.players) == 5
-  assert resumed.progress(MAIN) == (150, 150, 1)
+  assert resumed.progress(MAIN) == (150, 150, 1, 0)
   assert resumed.orders() == [pending]
   assert resumed.payoff.score(MAIN, FIRST) == 1
   assert resumed.report(result(1, MAIN, FIRST), steps=150) is None  # counted before

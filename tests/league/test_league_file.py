@@ -117,7 +117,7 @@ def test_a_reader_follows_a_league_that_is_served(tmp_path):
   assert reader.orders() == reader.replays() == reader.branches() == []
   league.set_steps(MAIN, 5 * 10 ** 9)
   order = league.report(GameResult("1", MAIN, FIRST, WIN, 0.))
-  assert reader.orders() == [order] and reader.progress()[MAIN] == (5e9, 5e9, 1)
+  assert reader.orders() == [order] and reader.progress()[MAIN] == (5e9, 5e9, 1, 0)
   league.complete(order.id)
   league.pause(FIRST)
   assert reader.orders() == [] and reader.orders(done=True) == [order]

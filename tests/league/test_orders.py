@@ -21,12 +21,13 @@ def test_a_main_exploiter_is_reset_and_its_scores_are_deleted(league):
   order = league.report(result(1, EXPLOITER, MAIN), steps=100)
   assert order == Order(1, EXPLOITER, "zerg-main_exploiter-0-0001", 100, reset=True)
   assert league.payoff.score(EXPLOITER, MAIN) == 1  # until the learner completes the order
+  assert league.progress(EXPLOITER).resets == 0
   league.complete(order.id)
   assert league.payoff.score(EXPLOITER, MAIN) == .5
   assert league.payoff.score(MAIN, EXPLOITER) == .5
   assert league.payoff.score(HUNTER, FIRST) == 1
   assert league.payoff.results(EXPLOITER, MAIN).games == 1
-  assert league.progress(EXPLOITER).snapshot_steps == 100
+  assert league.progress(EXPLOITER) == (100, 100, 1, 1)
 
 
 def test_scores_survive_a_reset_without_clear_on_reset(tmp_path):

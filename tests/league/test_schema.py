@@ -155,7 +155,7 @@ def test_an_older_file_opens_with_all_its_rows_and_gets_constraints(tmp_path):
   reader.close()
   league = start(path)
   assert league.payoff.results(MAIN, FIRST) == (4, 2, 1, 1)
-  assert league.progress(MAIN) == (250, 250, 1) and len(league.orders()) == 1
+  assert league.progress(MAIN) == (250, 250, 1, 0) and len(league.orders()) == 1
   assert league.paused == {FIRST} and len(league.leases) == 2 and len(league.replays()) == 1
   league.close()
   before["counters"] = [(name, value + (name == "starts")) for name, value in before["counters"]]

@@ -26,7 +26,7 @@ def test_a_whole_league_through_messages(league, client):
   order, = client.report_many([GameResult("x", EXPLOITER, MAIN, WIN, 0.)])
   assert client.orders() == client.orders(EXPLOITER) == [order] and client.orders(MAIN) == []
   assert client.complete(order.id) == league.players[-1]
-  assert client.progress(EXPLOITER) == (150, 150, 1)
+  assert client.progress(EXPLOITER) == (150, 150, 1, 1)
   assert client.report_many([GameResult("y", MAIN, FIRST, WIN, 0.)], {MAIN: 201})[0].player == MAIN
   client.pause(EXPLOITER)
   assert client.matches(EXPLOITER) == [] and league.paused == {EXPLOITER}

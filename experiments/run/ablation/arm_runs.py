@@ -14,10 +14,16 @@ from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.errors import check_known
-from starleague.experiments.run.evaluation import robustness
+from starleague.experiments.run.evaluation import evaluating, robustness
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
-from starleague.experiments.run.processes import graph, process_runner, programs, supervision
+from starleague.experiments.run.processes import (
+  graph,
+  league_run,
+  process_runner,
+  programs,
+  supervision,
+)
 
 POLL_S = 0.5
 SECONDS = 1e6  # of a run's training: the budget is its updates
@@ -62,11 +68,10 @@ class Run(NamedTuple):
 
   def _newest(self) -> dict[str, int]:
     """Returns the updates behind the newest checkpoint of each player, or of the agent."""
-    found, folders = registry.agent_of(self.config), [self.path / run_files.CHECKPOINTS]
     if self.league:
-      folders = list((self.path / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}"))
-    return {folder.parent.name: max(checkpoints.Checkpoints(folder, found).steps(), default=0)
-            for folder in folders if folder.is_dir()}
+      return saved_agents.league_updates(self.config, self.path)
+    return {run_files.PLAYER: saved_agents.newest_update(
+      self.config, self.path / run_files.CHECKPOINTS)}
 
 
 def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]],
@@ -81,7 +86,8 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
 
   Raises:
     SettingsError: an unknown key or an invalid value, in any run, an opponent of the evaluation
-      that its games do not have, or main agents of several races where all of them count.
+      that its games do not have, games outside JAX, main agents of several races where all of
+      them count, or a config that no league can have.
   """
   def make(arm: Arm, seed: int) -> Run:
     values = {"seconds": SECONDS, "league.seconds": SECONDS, **ablation.overrides, **chosen,
@@ -89,12 +95,15 @@ def make_runs(ablation: Ablation, load: Callable[[str | None], Mapping[str, Any]
               "learner.updates": 0 if ablation.of_main else ablation.updates,
               "league.main_updates": ablation.updates if ablation.of_main else 0}
     config = settings.complete(load(values.get("init")), values)
+    evaluating.require_matches(config)
     check_known("--opponents", ablation.opponents, config.environment.opponents.split(","))
     races = {saved_agents.race_of(name) for name in compositions.main_agents(config)}
     if ablation.varied and len(races) > 1:
       raise settings.SettingsError(
         f"config key 'league.composition' = {config.league.composition!r}: all main agents of this "
         "ablation must have one race, because exploiters meet all of them.")
+    if ablation.league:
+      league_run.check(config)
     return Run(arm, seed, config, folder / f"{arm.name}_{seed}", ablation.league)
 
   return [make(arm, seed) for seed in ablation.seeds for arm in ablation.arms]

@@ -4,8 +4,11 @@ import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import ml_collections
+
 from starleague import league
 from starleague.actor import evaluation
+from starleague.actor.loops import engines
 from starleague.actor.loops.compiled_evaluation import DRAWN
 from starleague.actor.loops.engines import MakeEvaluation
 from starleague.actor.parts import Parts
@@ -14,6 +17,7 @@ from starleague.common import progress, results
 from starleague.data import checkpoints
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
+from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import saved_agents
 
 RANDOM = "random"  # a race that is drawn for each game
@@ -55,6 +59,18 @@ class Evaluated(NamedTuple):
   kind: str
   update: int  # learner updates behind its weights
   counts: dict[str, evaluation.Counts]  # by opponent
+
+
+def require_matches(config: ml_collections.ConfigDict) -> None:
+  """Checks that the agents of a run can play each other.
+
+  Raises:
+    SettingsError: the run's games are played outside JAX.
+  """
+  if registry.game_of(config).engine is not engines.COMPILED:
+    raise settings.SettingsError(
+      "config key 'environment.name': expected a game that is played inside the compiled program, "
+      f"such as 'skirmish', for games between agents; found {config.environment.name!r}.")
 
 
 def opponent_indices(names: Sequence[str], opponents: Sequence[str]) -> list[int]:

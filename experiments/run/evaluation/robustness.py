@@ -24,6 +24,7 @@ from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.data.z.conditioning import Conditioning, with_races
 from starleague.experiments.run.config import compositions, settings
+from starleague.experiments.run.evaluation import evaluating
 from starleague.experiments.run.parts import saved_agents, z_source
 from starleague.league import players
 from starleague.league.run_copy import RunCopy
@@ -50,9 +51,10 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     mixture: whether exploiters meet all main agents of the league that have the first one's race.
 
   Raises:
-    SettingsError: the agent does not start from imitation, as exploiters do, its game cannot be
-      played with such a reward, or the updates end within the warm-up of the value functions.
+    SettingsError: the games of the run are played outside JAX, the agent does not start from
+      imitation, as exploiters do, or the updates end within the warm-up of the value functions.
   """
+  evaluating.require_matches(config)
   if config.init != settings.IMITATION:
     raise settings.SettingsError(
       f"config key 'init' of the agent's run must be {settings.IMITATION!r}, found "
@@ -73,7 +75,9 @@ def exploiting(config: ml_collections.ConfigDict, parts: Parts, league: bool,
     "league.population": "",
     "league.seconds": _UNLIMITED, "league.exploiter_minimax": minimax,
     "league.exploiter_goals": pursue, "league.objectives": "", "league.own_matchmaking": "",
-    "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates})
+    "league.snapshots_z": False, "league.main_updates": 0, "learner.updates": updates,
+    # One process counts the updates of all exploiters.
+    "cluster.learners": settings.ONE, "cluster.learner_hosts": 1})
 
 
 def freeze(parts: Parts, source: pathlib.Path, config: ml_collections.ConfigDict,

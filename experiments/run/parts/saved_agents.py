@@ -14,6 +14,7 @@ from starleague.common.errors import UserError
 from starleague.data import checkpoints
 from starleague.experiments.run.config import compositions, settings
 from starleague.experiments.run.config.flags import IMITATOR, INITIAL, TRAINED
+from starleague.experiments.run.games import registry
 from starleague.league.players import LEARNING_KINDS
 
 # The agents of a run, and where their weights lie.
@@ -41,6 +42,24 @@ def learners(run_dir: pathlib.Path) -> list[str]:
   """Returns the names of a league's learning players; none of a run of one agent."""
   return sorted(path.name for kind in LEARNING_KINDS
                 for path in (run_dir / run_files.LEARNERS).glob(f"*-{kind}-*"))
+
+
+def league_updates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> dict[str, int]:
+  """Returns the updates behind the newest checkpoint of each player of a league that has any.
+
+  Args:
+    config: of the league.
+    run_dir: the run's directory.
+  """
+  folders = (run_dir / run_files.LEARNERS).glob(f"*/{run_files.CHECKPOINTS}")
+  return {folder.parent.name: newest_update(config, folder) for folder in folders}
+
+
+def newest_update(config: ml_collections.ConfigDict, folder: pathlib.Path) -> int:
+  """Returns the updates behind the newest checkpoint of a folder; 0 without any."""
+  if not folder.is_dir():  # it would be made
+    return 0
+  return max(checkpoints.Checkpoints(folder, registry.agent_of(config)).steps(), default=0)
 
 
 def race_of(name: str) -> int:

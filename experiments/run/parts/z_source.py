@@ -22,6 +22,20 @@ def library_path(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> pa
   return run_dir / run_files.LIBRARY if config.init == settings.IMITATION else None
 
 
+def from_games(parts: Parts, config: ml_collections.ConfigDict,
+               library: StatisticsLibrary) -> conditioning.Conditioning:
+  """Returns conditioning with z from a library.
+
+  Raises:
+    KeyError: the library lacks a match-up of the run; names it.
+  """
+  names = [next((name for name in spellings if name in library.maps), spellings[0])
+           for spellings in parts.maps]
+  return conditioning.from_library(
+    library, names, parts.races, PER_MATCH_UP, active_probabilities(config), parts.mmr,
+    config.seed, parts.opponent_races)
+
+
 def from_library(parts: Parts, config: ml_collections.ConfigDict,
                  path: pathlib.Path) -> conditioning.Conditioning:
   """Returns conditioning with z from a library file.
@@ -30,12 +44,7 @@ def from_library(parts: Parts, config: ml_collections.ConfigDict,
     UserError: the file is no library, is damaged, or lacks a match-up of the run; names it.
   """
   try:
-    library = StatisticsLibrary.load(path)
-    names = [next((name for name in spellings if name in library.maps), spellings[0])
-             for spellings in parts.maps]
-    return conditioning.from_library(
-      library, names, parts.races, PER_MATCH_UP, active_probabilities(config), parts.mmr,
-      config.seed, parts.opponent_races)
+    return from_games(parts, config, StatisticsLibrary.load(path))
   except KeyError as error:
     raise UserError(f"{path}: {error.args[0]}") from error
   except (FileNotFoundError, ValueError) as error:

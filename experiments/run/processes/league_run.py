@@ -10,6 +10,7 @@ from starleague.common import progress, results, run_files
 from starleague.common.errors import UserError
 from starleague.experiments.run.config import compositions, objectives, populations, settings
 from starleague.experiments.run.games import registry
+from starleague.experiments.run.parts import saved_agents
 from starleague.experiments.run.processes import graph, supervision
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display
@@ -21,9 +22,10 @@ def check(config: ml_collections.ConfigDict) -> None:
 
   Raises:
     SettingsError: the initial weights are random, z has no library, a learner has several hosts,
-      the composition is invalid, has no player that learns, no main agent whose updates end the
-      league, or races that the games lack, or chunks do not divide the actors' batches. An
-      objective or a matchmaking of a player's own, or the population, is invalid.
+      several learners share a number of updates, or chunks do not divide the actors' batches. The
+      composition is invalid, has no player that learns, no main agent whose updates end the
+      league, or races that the games lack. An objective or a matchmaking of a player's own, or the
+      population, is invalid.
   """
   if config.init not in (settings.IMITATION, settings.PRETRAINED):
     raise settings.SettingsError(
@@ -40,6 +42,10 @@ def check(config: ml_collections.ConfigDict) -> None:
     raise settings.SettingsError(
       "config key 'league.chunk' must divide 'actor.inference_batch' "
       f"({config.actor.inference_batch}), found {config.league.chunk}.")
+  if config.learner.updates and config.cluster.learners != settings.ONE:
+    raise settings.SettingsError(
+      f"config key 'cluster.learners' must be {settings.ONE!r} in a league if 'learner.updates' is "
+      f"above 0, found {config.cluster.learners!r}: one process counts the updates of all players.")
   if config.cluster.learner_hosts != 1:
     raise settings.SettingsError(
       "config key 'cluster.learner_hosts' must be 1 in a league, found "
@@ -75,9 +81,22 @@ def _check_composition(config: ml_collections.ConfigDict) -> None:
       f"{', '.join(races)}, the races of {key!r}.")
 
 
+def has_updates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
+  """Returns whether all players together, or each main agent, have the updates that end a league.
+
+  Args:
+    config: the run's.
+    run_dir: the run's directory.
+  """
+  found = saved_agents.league_updates(config, run_dir)
+  mains = [found.get(name, 0) for name in compositions.main_agents(config)]
+  return (0 < config.learner.updates <= sum(found.values())
+          or 0 < config.league.main_updates <= min(mains, default=0))
+
+
 def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
           place: Place | None = None) -> None:
-  """Imitates, then runs the league to the end of its time.
+  """Imitates, then runs the league to the end of its time; starts nothing if it has its updates.
 
   Raises LeagueError for an existing run without its league file, and errors of `run_processes`.
 
@@ -87,6 +106,8 @@ def train(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     place: where the processes run; None: on this machine.
   """
   league_file.check_kept(run_dir / run_files.LEAGUE)
+  if has_updates(config, run_dir):
+    return
   origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)
   progress.write(run_dir, progress.Progress(progress.SETUP, detail="starting processes"))
   with display.Display() as shown:

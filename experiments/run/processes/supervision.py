@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import ml_collections
 
 from starleague.common import disk, files, progress, results, run_files
+from starleague.common.errors import UserError
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
-from starleague.experiments.run.parts import learner_options, saved_agents
+from starleague.experiments.run.parts import learner_options, saved_agents, z_source
 from starleague.experiments.run.processes import graph, process_runner
 from starleague.experiments.run.processes.programs import Place
 from starleague.experiments.run.progress import display, monitor
@@ -133,6 +134,30 @@ def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) ->
     saved_agents.load_imitator(registry.make_parts(config), config)
 
 
+def check_z(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
+  """Checks that training games find z of each match-up after the imitation of a dataset.
+
+  Raises:
+    GamesError: see `check_imitation`.
+    UserError: a match-up has no z.
+  """
+  if not config.actor.pseudo_probability:
+    return
+  parts = registry.make_parts(config)
+  if config.actor.library:
+    z_source.from_library(parts, config, pathlib.Path(config.actor.library))
+    return
+  options = learner_options.imitation_options(config)
+  found = imitation_setup.make_library(options, imitation_setup.read_games(dataset, options))
+  try:
+    z_source.from_games(parts, config, found)
+  except KeyError as error:
+    raise UserError(
+      f"{dataset} lacks z for 'actor.pseudo_probability' = {config.actor.pseudo_probability}, "
+      "which come from learnt games that were won at an MMR of at least "
+      f"{options.fine_tune_mmr} ('imitation.fine_tune_mmr'): {error.args[0]}") from error
+
+
 def check_recording(config: ml_collections.ConfigDict) -> None:
   """Checks that a run without a dataset of its own can record the games that it imitates.
 
@@ -230,11 +255,16 @@ def run_processes(running: graph.Graph, watch: Watch, place: Place | None) -> No
 
 def imitate(config: ml_collections.ConfigDict, run_dir: pathlib.Path, origin: float,
             watch: Watch, place: Place | None = None) -> None:
-  """Records demonstrations, where the run has no dataset of its own, and imitates them."""
+  """Records demonstrations, where the run has no dataset of its own, and imitates them.
+
+  Raises the errors of `run_processes`, and of `check_z` after the recording.
+  """
   dataset = pathlib.Path(config.demonstrations.dataset or run_dir / "demonstrations")
   if not config.demonstrations.dataset:
     progress.write(run_dir, progress.Progress(progress.DEMONSTRATIONS, detail="compiling"))
     run_processes(graph.demonstrating(config, run_dir, dataset), watch, place)
+    if place is None:  # other nodes may have the dataset, but not this one
+      check_z(config, dataset)
   progress.write(run_dir, progress.Progress(progress.IMITATION, detail="compiling"))
   run_processes(graph.imitating(config, run_dir, dataset, origin), watch, place)
 

@@ -33,7 +33,7 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
     MissingPackageError: Reverb or pyarrow is not installed.
     SettingsError: the config is not that of the run in `run_dir`, or not one of a league; the games
       to imitate cannot be recorded; another program runs it.
-    GamesError, UserError: see `supervision.check_imitation`.
+    GamesError, UserError: see `supervision.check_imitation` and `check_z`.
   """
   ended = False
   packages.require("reverb", "pyarrow")  # the processes would fail one after the other, and late
@@ -46,6 +46,7 @@ def execute(config: ml_collections.ConfigDict, run_dir: pathlib.Path, *,
         supervision.check_recording(config)
       elif place is None:  # other nodes may have the dataset, but not this one
         supervision.check_imitation(config, pathlib.Path(dataset))
+        supervision.check_z(config, pathlib.Path(dataset))
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir, league=league)
       if league:

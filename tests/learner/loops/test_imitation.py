@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from starleague.common import progress, run_files
+from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.learner.loops import imitation
 from starleague.learner.loops.imitation_setup import Phase, Position
 from starleague.learner.prefetch import Waiting
@@ -131,7 +132,8 @@ def test_a_signal_ends_a_phase_after_the_update_at_hand(learning):
   (0, "main", False, ["main", "closed"]),
   (0, "fine", False, ["main", "fine", "closed"]),
 ])
-def test_phases_run_in_order_from_the_position(monkeypatch, first, stopped_in, complete, expected):
+def test_phases_run_in_order_from_the_position(
+    monkeypatch, tmp_path, first, stopped_in, complete, expected):
   events = []
 
   class Log:
@@ -153,9 +155,11 @@ def test_phases_run_in_order_from_the_position(monkeypatch, first, stopped_in, c
   monkeypatch.setattr(imitation, "Imitator", Imitator)
   monkeypatch.setattr(imitation.imitation_setup, "read_games", lambda *_: None)
   monkeypatch.setattr(imitation.imitation_setup, "make_phases", lambda *_: ["main", "fine"])
-  monkeypatch.setattr(imitation.imitation_setup, "save_library", lambda *_: None)
-  done = imitation.imitate(None, None, pathlib.Path("run"), pathlib.Path("games"), 0.0)
+  monkeypatch.setattr(imitation.imitation_setup, "make_library",
+                      lambda *_: StatisticsLibrary.from_games([]))
+  done = imitation.imitate(None, None, tmp_path, pathlib.Path("games"), 0.0)
   assert done is complete and events == expected
+  assert not len(StatisticsLibrary.load(tmp_path / run_files.LIBRARY))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from starleague.common import run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints, games
 from starleague.data.games import files
-from starleague.data.z.statistics_library import StatisticsLibrary
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
@@ -88,8 +87,7 @@ def test_games_without_z_give_none_to_the_library(tmp_path):
       writer.add([won._replace(z=empty) if game % 2 else won, lost])
   data = games.read(tmp_path / "games")
   options = imitation_options(held_out=0.1)
-  imitation_setup.save_library(options, data, tmp_path)
-  found = StatisticsLibrary.load(tmp_path / run_files.LIBRARY)
+  found = imitation_setup.make_library(options, data)
   learnt, _ = games.split(data, 0.1)
   assert len(found) == sum(row % 4 == 0 for row in learnt) > 0 and found.z.units.any(axis=1).all()
 

@@ -74,9 +74,21 @@ def test_turns_end_at_the_updates_of_the_main_agent(tmp_path):
   assert [player.step for player in players] == [8, 7]
 
 
+@pytest.mark.parametrize("changed", [
+  {"updates": 8}, {"main_updates": 5}, {"league_seconds": 50.0}])
+def test_a_league_that_is_over_has_no_turn(changed, tmp_path):
+  """Resumed at 5 updates of the main agent, 3 of its exploiter, and 50 s."""
+  players = [SimpleNamespace(name=name, step=step, steps=0, trained_seconds=50.0,
+                             batches=SimpleNamespace(ready=True))  # `advance` is missing
+             for name, step in (("main", 5), ("exploiter", 3))]
+  league._take_turns(players, None, reinforcement_options(**changed), tmp_path,
+                     threading.Event(), None, mains={"main"})
+  assert [player.step for player in players] == [5, 3]
+
+
 def test_turns_end_when_the_data_do(tmp_path):
   """A stop ends the data first: a player is ready, and has no batch."""
-  player = SimpleNamespace(step=3, steps=0, trained_seconds=0.0,
+  player = SimpleNamespace(name="main", step=3, steps=0, trained_seconds=0.0,
                            batches=SimpleNamespace(ready=True), advance=lambda: False)
   league._take_turns(
     [player], None, reinforcement_options(), tmp_path, threading.Event(), None)

@@ -147,6 +147,18 @@ def test_exploiters_of_varied_leagues_meet_all_main_agents(tmp_path):
                        tmp_path)
 
 
+def test_leagues_whose_learners_do_not_share_the_updates_are_refused(tmp_path):
+  ablation = ABLATIONS["personal_objectives"]._replace(of_main=False)
+  with pytest.raises(settings.SettingsError, match="'cluster.learners' must be 'one' in a league"):
+    arm_runs.make_runs(ablation, load, {"cluster.learners": "each"}, tmp_path)
+
+
+def test_arms_of_games_outside_jax_are_refused(tmp_path):
+  chosen = {"environment.name": "sc2", "demonstrations.dataset": "games"}
+  with pytest.raises(settings.SettingsError, match="'environment.name': expected .* found 'sc2'"):
+    arm_runs.make_runs(ABLATIONS["figure3_upgo"], lambda init: {}, chosen, tmp_path)
+
+
 def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch):
   frozen = []
   monkeypatch.setattr(

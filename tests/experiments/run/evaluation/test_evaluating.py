@@ -35,6 +35,13 @@ def test_both_are_printed_under_their_own_names():
   assert fields["score_interval"] != fields["win_rate_interval"]
 
 
+def test_games_between_agents_need_the_compiled_program():
+  evaluating.require_matches(settings.complete({}))
+  config = settings.complete({}, {"environment.name": "sc2", "init": "random"})
+  with pytest.raises(settings.SettingsError, match="'environment.name': expected .* found 'sc2'"):
+    evaluating.require_matches(config)
+
+
 def test_an_opponent_that_the_run_does_not_have_raises():
   assert evaluating.opponent_indices(["b"], ["a", "b"]) == [1]
   with pytest.raises(settings.SettingsError, match="--opponents: 'c' is not an opponent.*a, b"):

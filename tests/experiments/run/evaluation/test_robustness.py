@@ -58,6 +58,14 @@ def test_exploiters_learn_against_the_frozen_agent_alone(parts):
                      "league.evaluators", "league.seconds", "learner.updates"}
 
 
+@pytest.mark.parametrize("key, value, expected", [
+  ("cluster.learners", "each", "one"), ("cluster.learner_hosts", 2, 1)])
+def test_one_learner_counts_the_updates_of_all_exploiters(parts, key, value, expected):
+  source = settings.complete(config_of().to_dict(), {key: value, "cluster.learner": "CPU:4"})
+  found = settings.flat(robustness.exploiting(source, parts, False, 2, 400).to_dict())
+  assert found[key] == expected and found["cluster.learner"] == "CPU:4"
+
+
 def test_exploiters_play_the_race_of_a_leagues_main_agent(parts):
   several = parts._replace(races=(1, 2, 3))
   config = config_of(**{"league.composition": "zerg:1:1:2,terran:1:0:0"})
@@ -146,6 +154,12 @@ def test_the_exploitability_of_a_cycle_counts_its_agents_equally():
 def test_an_agent_without_imitator_is_refused(parts):
   with pytest.raises(settings.SettingsError, match="'init' of the agent's run must be 'imitation'"):
     robustness.exploiting(config_of(init="random"), parts, False, 2, 400)
+
+
+def test_an_agent_of_games_outside_jax_is_refused(parts):
+  config = config_of(**{"environment.name": "sc2", "demonstrations.dataset": "games"})
+  with pytest.raises(settings.SettingsError, match="'environment.name': expected .* found 'sc2'"):
+    robustness.exploiting(config, parts, False, 2, 400)
 
 
 @pytest.mark.parametrize("league, races, warm_up", [(True, (1,), 120), (False, (1, 2, 3), 360)])

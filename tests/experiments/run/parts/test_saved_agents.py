@@ -47,6 +47,17 @@ def test_the_main_agent_of_a_league_is_the_first_one(tmp_path):
   assert saved_agents.main_agents(tmp_path) == ["zerg-main-0", "zerg-main-1"]
 
 
+def test_updates_of_a_league_are_those_of_the_newest_checkpoints(tmp_path):
+  config = settings.complete({})
+  assert saved_agents.league_updates(config, tmp_path) == {}
+  assert saved_agents.newest_update(config, tmp_path / run_files.CHECKPOINTS) == 0
+  assert not list(tmp_path.iterdir())
+  for player, step in (("terran-main-0", 3), ("terran-main-0", 7), ("terran-main_exploiter-0", 4)):
+    save(run_files.learner_dir(tmp_path, player) / run_files.CHECKPOINTS, step, 0.0)
+  assert saved_agents.league_updates(config, tmp_path) == {
+    "terran-main-0": 7, "terran-main_exploiter-0": 4}
+
+
 def test_the_trained_agent_of_a_run(parts, tmp_path):
   with pytest.raises(UserError, match="has no weights 'trained': expected them in .*checkpoints"):
     saved_agents.load(parts, tmp_path, saved_agents.TRAINED)

@@ -24,6 +24,25 @@ def test_a_run_that_lost_its_league_file_starts_no_process(tmp_path, monkeypatch
   assert started == ["run_processes"] * 2
 
 
+@pytest.mark.parametrize("changed, started", [
+  ({"learner.updates": 12}, []), ({"learner.updates": 13}, ["run_processes"]),
+  ({"league.main_updates": 5}, []), ({"league.main_updates": 6}, ["run_processes"]),
+  ({}, ["run_processes"])])
+def test_a_league_that_has_its_updates_starts_no_process(changed, started, tmp_path, monkeypatch):
+  """Two players have 5 + 7 updates; before, each repeated command trained one more."""
+  found = []
+  monkeypatch.setattr(
+    supervision, "run_processes", lambda *arguments: found.append("run_processes"))
+  config = settings.complete(
+    {}, {"init": "pretrained", "league.composition": "terran:1:0:1", **changed})
+  for player, step in (("terran-main-0", 5), ("terran-league_exploiter-0", 7)):
+    (run_files.learner_dir(tmp_path, player) / run_files.CHECKPOINTS / f"{step:012d}").mkdir(
+      parents=True)
+  (tmp_path / run_files.LEAGUE).write_text("a league")
+  league_run.train(config, tmp_path, None)
+  assert found == started
+
+
 def test_the_default_config_is_one_of_a_league():
   league_run.check(settings.complete({}))
 
@@ -38,6 +57,8 @@ def test_the_default_config_is_one_of_a_league():
    "must have a main agent that learns if 'league.main_updates' is above 0"),
   ({"league.main_updates": 5, "cluster.learners": "each"},
    "'cluster.learners' must be 'one' if 'league.main_updates' is above 0, found 'each'"),
+  ({"learner.updates": 5, "cluster.learners": "each"},
+   "'cluster.learners' must be 'one' in a league if 'learner.updates' is above 0, found 'each'"),
   ({"league.chunk": 7}, r"'league.chunk' must divide 'actor.inference_batch' \(64\), found 7"),
   ({"cluster.learner_hosts": 2}, "'cluster.learner_hosts' must be 1 in a league, found 2")])
 def test_another_config_is_refused(changed, message):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from starleague.agent import config as agent_config
+from starleague.agent import types
 from starleague.common import disk, results, run_files
+from starleague.common.errors import UserError
 from starleague.data import checkpoints
+from starleague.data.games import files as games_files
 from starleague.experiments.configs import adaptive, mini, small
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.datasets import demonstrations
@@ -19,6 +22,9 @@ from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
 from starleague.learner.loops.imitation_setup import Position
 from tests import processes
+from tests.data.games import recorded_games
+from tests.experiments import imitated_games
+from tests.experiments.run import libraries
 
 
 def test_a_league_and_a_run_of_one_agent_do_not_share_a_directory(tmp_path):
@@ -97,6 +103,52 @@ def test_games_are_recorded_at_the_tier_of_each_config():
     supervision.check_recording(settings.complete(get_config().to_dict()))
   assert {preset: sizes.tier for preset, sizes in demonstrations.SIZES.items()} == {
     "mini": "mini", "small": "default"}
+
+
+def without_z(won=True):
+  """Ten games of which the winner, from each side in turn, has no z, or nobody wins."""
+  empty = types.zeros(types.statistics_spec())
+  return [[recorded_games.episode(
+    agent_config.mini(), 5, 2 * game + player, game=game, player=player, side=(game + player) % 2,
+    result=(1 - 2 * player) * won, mmr=7000, **({"z": empty} if won else {}))
+    for player in (0, 1)] for game in range(10)]
+
+
+def write(path, played):
+  with games_files.GamesWriter(path, agent_config.mini(), "mini", ("open",), "a test") as writer:
+    for episodes in played:
+      writer.add(episodes)
+  return path
+
+
+def test_a_dataset_that_lacks_z_is_refused_before_it_is_imitated(tmp_path):
+  config = settings.complete({}, {"imitation.held_out": 0.2, "imitation.fine_tune_seconds": 0.0})
+  for name, played in (("drawn", without_z(won=False)), ("without", without_z())):
+    with pytest.raises(UserError, match=(
+        f"{name} lacks z for 'actor.pseudo_probability' = 0.25, .* at an MMR of at least 6000 .*: "
+        "No z for map open, terran against terran, side 0, among 0 games on maps none")):
+      supervision.check_z(config, write(tmp_path / name, played))
+  without = settings.complete(config.to_dict(), {"actor.pseudo_probability": 0.0})
+  supervision.check_z(without, tmp_path / "without")
+  supervision.check_z(config, imitated_games.write(tmp_path / "won", 8, 5))
+  given = settings.complete(config.to_dict(), {"actor.library": str(tmp_path / "z.npz")})
+  with pytest.raises(UserError, match="z.npz"):
+    supervision.check_z(given, tmp_path / "won")
+  libraries.save_library(tmp_path / "z.npz")
+  supervision.check_z(given, tmp_path / "without")
+
+
+def test_recorded_games_that_lack_z_are_not_imitated(tmp_path, monkeypatch):
+  ran = []
+
+  def run(running, watch, place):
+    ran.append(running.until)
+    write(tmp_path / "demonstrations", without_z())
+
+  monkeypatch.setattr(supervision, "run_processes", run)
+  with pytest.raises(UserError, match="demonstrations lacks z for 'actor.pseudo_probability'"):
+    supervision.imitate(settings.complete({}), tmp_path, 0.0, None)
+  assert ran == [("demonstrator",)]
 
 
 def test_a_game_without_recordings_needs_a_dataset():

@@ -31,7 +31,7 @@ from starleague.environments.sc2.server.sessions.match import (
   ServerMatch,
 )
 from starleague.environments.sc2.server.sessions.observing import Observed
-from starleague.environments.sc2.server.sessions.playback import Playback
+from starleague.environments.sc2.server.sessions.playback import Playback, check_rules
 from starleague.environments.sc2.server.sessions.setups import SetupError, draw_races, make_setup
 from starleague.environments.sc2.server.views.seats import ServerSeat
 
@@ -213,6 +213,7 @@ class Session:
       recording = recordings.decode(recordings.bytes_of(request))
       if not 0 <= request.observed_player_id <= len(recording.settings["players"]):
         return sc_pb.Response(start_replay=error(error=error.InvalidObservedPlayerId))
+      await check_rules(recording.settings)
       match = Playback(recording, request, self._wait_seconds)
     except recordings.PathError as found:
       return sc_pb.Response(start_replay=error(

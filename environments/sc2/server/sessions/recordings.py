@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import pathlib
+import stat
 import zlib
 from typing import Any, NamedTuple
 
@@ -125,14 +126,17 @@ def bytes_of(request: sc_pb.RequestReplayInfo | sc_pb.RequestStartReplay) -> byt
   python-sc2 sends such names.
 
   Raises:
-    PathError: its file cannot be read.
+    PathError: its file cannot be read, or is no regular file.
   """
   if not request.replay_path:
     return request.replay_data
   try:
     path = pathlib.Path(request.replay_path)
     kept = pathlib.Path.home().joinpath("Documents", "StarCraft II", "Replays", path)
-    with (path if path.is_file() else kept).open("rb") as file:
+    found = path if path.is_file() else kept
+    if not stat.S_ISREG(found.stat().st_mode):  # a pipe would block the server
+      raise OSError(f"{found}: expected a regular file")
+    with found.open("rb") as file:
       return file.read(_MOST_BYTES)
   except (OSError, RuntimeError, ValueError) as problem:  # RuntimeError: there is no home
     raise PathError(str(problem)) from problem

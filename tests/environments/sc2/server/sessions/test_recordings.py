@@ -1,6 +1,7 @@
 """Files of games are read back; other bytes give the game's error."""
 
 import base64
+import os
 
 import pytest
 
@@ -95,6 +96,20 @@ def test_the_requests_of_a_file_have_limits(monkeypatch):
 def test_other_files_give_the_games_error(request_, error):
   info = recordings.replay_info(request_)
   assert sc_pb.ResponseReplayInfo.Error.Name(info.error) == error
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_pipe_is_refused_at_once(absolute, tmp_path, monkeypatch):
+  """Opening it would wait for a writer."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv("HOME", str(tmp_path))
+  pipe = tmp_path / "Documents" / "StarCraft II" / "Replays" / "pipe.SC2Replay"
+  pipe.parent.mkdir(parents=True)
+  os.mkfifo(pipe)
+  found = recordings.replay_info(sc_pb.RequestReplayInfo(
+    replay_path=str(pipe) if absolute else pipe.name))
+  assert found.error == sc_pb.ResponseReplayInfo.InvalidReplayPath
+  assert found.error_details == f"{pipe}: expected a regular file"
 
 
 def test_a_relative_name_may_be_in_the_games_folder(tmp_path, monkeypatch):

@@ -97,8 +97,12 @@ def decode(data: bytes, entries: bool = True) -> Recording:
       if schema != SCHEMA:
         raise ValueError(f"schema: expected {SCHEMA}, found {schema!r:.20}; record the game again")
       return Recording(settings, _entries(file) if entries else [])
-  except (mpq.ArchiveError, OSError, EOFError, TypeError, zlib.error,
-          RecursionError) as error:
+  except mpq.ArchiveError as error:
+    # A named file may be any file of this machine: its first bytes are not the client's to know.
+    found = ("expected an MPQ archive with user data" if error.reason == mpq.NO_ARCHIVE
+             else str(error))
+    raise ValueError(f"no file of a game: {found}") from error
+  except (OSError, EOFError, TypeError, zlib.error, RecursionError) as error:
     raise ValueError(f"no file of a game: {error}") from error
 
 

@@ -70,7 +70,7 @@ def test_the_data_of_add_ons_is_the_real_games():
   marauder, marine, lair = units["Marauder"], units["Marine"], units["Lair"]
   assert (marauder.tech_requirement, marauder.require_attached) == (37, True)
   assert (marine.tech_requirement, marine.require_attached) == (0, False)
-  assert (lair.mineral_cost, lair.vespene_cost, lair.ability_id) == (450, 100, 1216)
+  assert (lair.mineral_cost, lair.vespene_cost, lair.ability_id) == (500, 100, 1216)
   assert list(lair.tech_alias) == [86] and units["HydraliskDen"].tech_requirement == 100
   stim = next(upgrade for upgrade in data.upgrades if upgrade.name == "Stimpack")
   assert stim.ability_id == STIMPACK

@@ -206,9 +206,8 @@ class Session:
       return sc_pb.Response(start_replay=error(error=error.MissingReplay))
     if not request.HasField("options"):
       return sc_pb.Response(start_replay=error(error=error.MissingOptions))
-    problem = resolution_problem(request.options)
     try:
-      if problem is not None:
+      if (problem := resolution_problem(request.options)) is not None:
         raise ValueError(problem)
       recording = recordings.decode(recordings.bytes_of(request))
       if not 0 <= request.observed_player_id <= len(recording.settings["players"]):

@@ -129,6 +129,7 @@ def _hashed_text(tier: tiers.Tier) -> str:
   return f"Tier({', '.join(f'{_hashed_name(name)}={value!r}' for name, value in values)})"
 
 
+@functools.cache
 def rules_digest(tier: str) -> str:
   """Returns 16 hex digits that identify a tier's sizes, pace, statistics and functions."""
   sizes = tiers.TIERS[tier]

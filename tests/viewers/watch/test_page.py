@@ -76,6 +76,16 @@ def test_page_fits_the_screen_in_a_browser(replay, states, width, tmp_path):
   assert "Train SCV" in text  # the log of actions
 
 
+@pytest.mark.slow
+@needs_browser
+def test_a_long_name_wraps_in_the_title_and_in_the_result(replay, states, tmp_path):
+  names = ("a" * 150, "b" * 150)
+  page = watch_page.render_page(replay._replace(players=names, winner=0), states)
+  overflows, text = measure(page, 390, tmp_path, boxes="html, header, h1, .brief, .card, .name")
+  assert overflows == 0
+  assert f"{names[0]} vs {names[1]}" in text and f"{names[0]} (player 1) won at" in text
+
+
 @pytest.fixture(scope="module")
 def whole_game():
   """A game of Protoss and Zerg on a map with cliffs, and its states."""

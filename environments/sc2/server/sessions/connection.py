@@ -5,12 +5,18 @@ client.
 """
 
 import asyncio
+import http
+import ipaddress
 import logging
 import pathlib
 import signal
+import socket
+import urllib.parse
 
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.sessions.link import keep_alive
@@ -19,6 +25,32 @@ from starleague.environments.sc2.server.sessions.session import Session
 IDLE_SECONDS = 300.0  # from the end of the last connection to the end of the server
 _MOST_BYTES = 1 << 26  # of a request
 _CLOSE_SECONDS = 1.0
+
+
+def is_own_origin(headers: Headers, address: str) -> bool:
+  """Whether a handshake comes from no web page of another server.
+
+  Browsers let every page open websockets, and state its origin. websocket-client, which pysc2 uses,
+  states the server's own; aiohttp, which python-sc2 uses, states none. A name that is neither this
+  machine's nor a literal address may be a page's own name that resolves to this machine.
+
+  Args:
+    headers: of the request.
+    address: that the server listens on.
+  """
+  origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
+  if not origins:
+    return True
+  if len(hosts) != 1 or origins != [f"http://{hosts[0]}"]:
+    return False
+  try:
+    name = urllib.parse.urlsplit(origins[0]).hostname or ""
+    if name in (address.lower(), "localhost", socket.gethostname().lower()):
+      return True
+    ipaddress.ip_address(name)
+  except ValueError:
+    return False
+  return True
 
 
 async def _talk(session: Session, connection: ServerConnection) -> None:
@@ -96,9 +128,14 @@ async def run(address: str, port: int, data_folder: pathlib.Path | None,
     finally:
       timer.leave()
 
+  def check_origin(connection: ServerConnection, request: Request) -> Response | None:
+    if is_own_origin(request.headers, address):
+      return None
+    return connection.respond(http.HTTPStatus.FORBIDDEN, "expected no Origin, or this server's\n")
+
   # No pings: clients may compute for minutes between two requests.
   async with serve(talk, address, port, max_size=_MOST_BYTES, ping_interval=None,
-                   compression=None, close_timeout=_CLOSE_SECONDS):
+                   compression=None, close_timeout=_CLOSE_SECONDS, process_request=check_origin):
     logging.info("listening=%s:%d", address, port)
     await session.quits.wait()
     await asyncio.sleep(0.1)  # the answer to `quit` leaves first

@@ -212,7 +212,7 @@ class ServerMatch:
       return sc_pb.Response(game_info=gameinfo.game_info(
         self.game, self.seats[player], self.setup.map_name, self.player_info()))
     if kind == "save_replay":
-      return sc_pb.Response(save_replay=sc_pb.ResponseSaveReplay(data=self.recording()))
+      return sc_pb.Response(save_replay=sc_pb.ResponseSaveReplay(data=await self.recording()))
     raise Refused(f"{kind} is not possible in a game")
 
   def perform(self, player: int, request: sc_pb.Request) -> sc_pb.Response:
@@ -300,10 +300,12 @@ class ServerMatch:
         surrenders = command.end_game.end_result != debug_pb.DebugEndGame.DeclareVictory
         self._left = {player if surrenders else 1 - player}
 
-  def recording(self) -> bytes:
+  async def recording(self) -> bytes:
     """Returns the file of the game so far."""
+    # In a thread: the digest of the rules may take seconds.
+    rules = await asyncio.to_thread(recordings.rules_of, self.setup.battlefield)
     return recordings.encode({
-      "version": VERSION, "map": self.setup.map_name, "seed": self.setup.seed,
+      **rules, "version": VERSION, "map": self.setup.map_name, "seed": self.setup.seed,
       "battlefield": dataclasses.asdict(self.setup.battlefield), "loops": self.loop,
       "players": [base64.b64encode(info.SerializeToString()).decode()
                   for info in self.player_info()],

@@ -1,5 +1,6 @@
 """Playback of saved games: settings, seed and requests determine a game."""
 
+import asyncio
 import base64
 from typing import Any
 
@@ -9,6 +10,22 @@ from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.sc2.server.sessions.match import MatchSetup
 from starleague.environments.sc2.server.sessions.observing import Observed
 from starleague.environments.sc2.server.sessions.setups import make_bots
+
+
+async def check_rules(settings: dict[str, Any]) -> None:
+  """Checks that this server has the rules of a recorded game.
+
+  Raises:
+    ValueError, KeyError, TypeError: it has others, or the settings are invalid.
+  """
+  battlefield = battlefields.Battlefield(**settings["battlefield"])
+  # In a thread: the digest of the rules may take seconds.
+  rules = await asyncio.to_thread(recordings.rules_of, battlefield)
+  for name, found in rules.items():
+    if settings[name] != found:
+      raise ValueError(
+        f"{name} of tier {battlefield.tier!r}: expected {settings[name]!s:.16}, found {found}; "
+        "the game has changed since this was recorded: record it again")
 
 
 class Playback(Observed):
@@ -22,7 +39,7 @@ class Playback(Observed):
     """Starts the game of a recording.
 
     Args:
-      recording: of a game.
+      recording: of a game that `check_rules` accepts.
       request: with the interface of the observed player.
       wait_seconds: for a game loop in real time.
 

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import pathlib
+import stat
 import zlib
 from typing import Any, NamedTuple
 
@@ -17,9 +18,12 @@ from google.protobuf.message import DecodeError
 
 from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game import engine, world
+from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import replay_files
+from starleague.environments.skirmish.games import exact
 
-SCHEMA = 2
+SCHEMA = 3
 _MOST_BYTES = 1 << 24  # of a line, unpacked
 _MOST_ALL = 1 << 28  # of all requests, unpacked
 # Two players with a request at each game loop reach it after six hours. Short lines, which an
@@ -33,6 +37,17 @@ class Recording(NamedTuple):
 
   settings: dict[str, Any]
   entries: list[Entry]
+
+
+def rules_of(battlefield: Battlefield) -> dict[str, str | int]:
+  """Returns the settings of a recording that identify the rules of its game.
+
+  A border shifts the world coordinates of requests. The first call of a process takes seconds at
+  `large`: the digest covers all flow fields.
+  """
+  rules = engine.rules_of(battlefield.tier)
+  ground = world.make_world(rules, battlefield.map_index, battlefield.realistic)
+  return {"rules": exact.rules_digest(battlefield.tier), "border": ground.border}
 
 
 def encode(settings: dict[str, Any], entries: list[Entry], map_size: int) -> bytes:
@@ -78,11 +93,16 @@ def decode(data: bytes, entries: bool = True) -> Recording:
       raise ValueError(f"an archive without {mpq.RECORDING}: no game of Skirmish")
     with gzip.GzipFile(fileobj=io.BytesIO(recorded)) as file:
       settings = json.loads(file.readline(_MOST_BYTES))
-      if not isinstance(settings, dict) or settings.get("schema") != SCHEMA:
-        raise ValueError(f"schema: expected {SCHEMA}")
+      schema = settings.get("schema") if isinstance(settings, dict) else None
+      if schema != SCHEMA:
+        raise ValueError(f"schema: expected {SCHEMA}, found {schema!r:.20}; record the game again")
       return Recording(settings, _entries(file) if entries else [])
-  except (mpq.ArchiveError, OSError, EOFError, TypeError, zlib.error,
-          RecursionError) as error:
+  except mpq.ArchiveError as error:
+    # A named file may be any file of this machine: its first bytes are not the client's to know.
+    found = ("expected an MPQ archive with user data" if error.reason == mpq.NO_ARCHIVE
+             else str(error))
+    raise ValueError(f"no file of a game: {found}") from error
+  except (OSError, EOFError, TypeError, zlib.error, RecursionError) as error:
     raise ValueError(f"no file of a game: {error}") from error
 
 
@@ -110,14 +130,17 @@ def bytes_of(request: sc_pb.RequestReplayInfo | sc_pb.RequestStartReplay) -> byt
   python-sc2 sends such names.
 
   Raises:
-    PathError: its file cannot be read.
+    PathError: its file cannot be read, or is no regular file.
   """
   if not request.replay_path:
     return request.replay_data
   try:
     path = pathlib.Path(request.replay_path)
     kept = pathlib.Path.home().joinpath("Documents", "StarCraft II", "Replays", path)
-    with (path if path.is_file() else kept).open("rb") as file:
+    found = path if path.is_file() else kept
+    if not stat.S_ISREG(found.stat().st_mode):  # a pipe would block the server
+      raise OSError(f"{found}: expected a regular file")
+    with found.open("rb") as file:
       return file.read(_MOST_BYTES)
   except (OSError, RuntimeError, ValueError) as problem:  # RuntimeError: there is no home
     raise PathError(str(problem)) from problem

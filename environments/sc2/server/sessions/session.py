@@ -31,7 +31,7 @@ from starleague.environments.sc2.server.sessions.match import (
   ServerMatch,
 )
 from starleague.environments.sc2.server.sessions.observing import Observed
-from starleague.environments.sc2.server.sessions.playback import Playback
+from starleague.environments.sc2.server.sessions.playback import Playback, check_rules
 from starleague.environments.sc2.server.sessions.setups import SetupError, draw_races, make_setup
 from starleague.environments.sc2.server.views.seats import ServerSeat
 
@@ -206,13 +206,13 @@ class Session:
       return sc_pb.Response(start_replay=error(error=error.MissingReplay))
     if not request.HasField("options"):
       return sc_pb.Response(start_replay=error(error=error.MissingOptions))
-    problem = resolution_problem(request.options)
     try:
-      if problem is not None:
+      if (problem := resolution_problem(request.options)) is not None:
         raise ValueError(problem)
       recording = recordings.decode(recordings.bytes_of(request))
       if not 0 <= request.observed_player_id <= len(recording.settings["players"]):
         return sc_pb.Response(start_replay=error(error=error.InvalidObservedPlayerId))
+      await check_rules(recording.settings)
       match = Playback(recording, request, self._wait_seconds)
     except recordings.PathError as found:
       return sc_pb.Response(start_replay=error(

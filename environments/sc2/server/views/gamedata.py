@@ -147,14 +147,7 @@ def _units(rules: tables.Rules) -> list[data_pb.UnitTypeData]:
 def _describe(rules: tables.Rules, data: data_pb.UnitTypeData, row: Row, kind: int) -> None:
   """Adds the statistics of a local type, in the API's conventions."""
   products, types = rules.products, rules.types
-  brood = max(int(products.brood[kind]), 1)
-  data.mineral_cost = int(products.minerals[kind]) // brood
-  data.vespene_cost = int(products.vespene[kind]) // brood
-  producer = int(products.producer[kind])
-  consumed = types.structure[kind] and types.race[kind] == constants.RACES.index("Zerg")
-  if consumed or types.counts_as[kind] != kind:  # the API includes what a unit morphs from
-    data.mineral_cost += int(products.minerals[producer])
-    data.vespene_cost += int(products.vespene[producer])
+  data.mineral_cost, data.vespene_cost = _costs(rules, kind)
   data.cargo_size = int(types.cargo_size[kind])
   data.food_required = float(types.takes_food[kind]) / 2
   data.food_provided = float(types.gives_food[kind]) / 2
@@ -180,6 +173,18 @@ def _describe(rules: tables.Rules, data: data_pb.UnitTypeData, row: Row, kind: i
     else:
       data.unit_alias = original
   data.weapons.extend(_weapons(rules, kind))
+
+
+def _costs(rules: tables.Rules, kind: int) -> tuple[int, int]:
+  """Minerals and vespene of a local type and, as in the API, of all that it morphed from."""
+  products, types = rules.products, rules.types
+  brood = max(int(products.brood[kind]), 1)
+  minerals, vespene = int(products.minerals[kind]) // brood, int(products.vespene[kind]) // brood
+  consumes = types.structure[kind] and types.race[kind] == constants.RACES.index("Zerg")
+  if consumes or types.counts_as[kind] != kind:
+    before = _costs(rules, int(products.producer[kind]))
+    return minerals + before[0], vespene + before[1]
+  return minerals, vespene
 
 
 def _weapons(rules: tables.Rules, kind: int) -> list[data_pb.Weapon]:

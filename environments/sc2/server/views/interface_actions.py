@@ -20,6 +20,7 @@ from starleague.environments.sc2.server.views.layers import Grid
 from starleague.environments.sc2.server.views.seats import ServerSeat
 from starleague.environments.sc2.server.views.view import View
 from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.state.queries import warp_gates
 from starleague.environments.skirmish.rules.tables import constants
 
 _CANCEL_LAST = 304  # ability: removes the last product of a queue
@@ -258,6 +259,11 @@ def _select_larva(game: Game, seat: ServerSeat, action: ui_pb.ActionSelectLarva)
   return _select(seat, larvae, False)
 
 
+def _select_warp_gates(game: Game, seat: ServerSeat, action: ui_pb.ActionSelectWarpGates) -> int:
+  gates = np.flatnonzero(warp_gates(game.rules, game.state)[seat.player])
+  return _select(seat, game.tags[seat.player, gates].tolist(), action.selection_add)
+
+
 def _multi_panel(game: Game, seat: ServerSeat, action: ui_pb.ActionMultiPanel) -> int:
   index, kinds = action.unit_index, ui_pb.ActionMultiPanel
   if not 0 <= index < len(seat.selected):
@@ -297,6 +303,6 @@ def _cargo_panel(game: Game, seat: ServerSeat, action: ui_pb.ActionCargoPanelUnl
 
 _UI_ACTIONS: dict[str, Callable[[Game, ServerSeat, Any], int]] = {
   "control_group": _control_group, "select_army": _select_army,
-  "select_idle_worker": _select_idle_worker,
+  "select_idle_worker": _select_idle_worker, "select_warp_gates": _select_warp_gates,
   "select_larva": _select_larva, "multi_panel": _multi_panel,
   "production_panel": _production_panel, "cargo_panel": _cargo_panel}

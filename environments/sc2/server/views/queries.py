@@ -10,6 +10,7 @@ from starleague.environments.sc2.server.game.client_commands import SUCCESS, res
 from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.views import possible, raw_units
 from starleague.environments.skirmish.rules.interface import action_results
+from starleague.environments.skirmish.rules.step import movement
 from starleague.environments.skirmish.rules.tables import constants, maps
 
 _MOST_COORDINATE = 1e4
@@ -73,15 +74,15 @@ def _snapped(game: Game, player: int, x: Any, y: Any, product: int) -> tuple[Any
 
 
 def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> float:
-  """Returns the length of the path on the ground, 0 without a path."""
+  """Returns the length of a unit's or a place's path to a place, 0 without a path."""
   start = np.array([query.start_pos.x, query.start_pos.y])
-  flies = False
+  free = False
   if query.WhichOneof("start") == "unit_tag":
     found = np.flatnonzero(game.tags[player] == query.unit_tag)
     if not query.unit_tag or not found.size:
       return 0.0
     state, slot = game.state, found[0]
-    flies = bool(game.rules.types.flying[state.kind[player, slot]])
+    free = bool(movement.ignores_cliffs(game.rules, state.kind[player, slot]))
     start = np.array(game.world.to_world(state.x[player, slot], state.y[player, slot]))
   end = np.array([query.end_pos.x, query.end_pos.y])
   size = game.world.playable
@@ -89,7 +90,7 @@ def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> f
   if not (np.isfinite(start).all() and np.isfinite(end).all()
           and (np.minimum(start, end) >= 0).all() and (np.maximum(start, end) < size).all()):
     return 0.0
-  if flies or game.rules.terrain is None:
+  if free or game.rules.terrain is None:
     return float(np.hypot(*(end - start)))
   return walk(game.rules.terrain, game.battlefield.map_index,
               np.array([start[0], size - start[1]]), np.array([end[0], size - end[1]]))
@@ -97,6 +98,8 @@ def _distance(game: Game, player: int, query: query_pb.RequestQueryPathing) -> f
 
 def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarray) -> float:
   """Returns the length of the path along the flow field, 0 without a path.
+
+  It leads from `start` through the middles of cells, as units walk, and straight to `end`.
 
   Args:
     terrain: of the tier.
@@ -112,7 +115,7 @@ def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarr
   if not passable[row, column] or not passable[end_row, end_column]:
     return 0.0
   field = terrain.field(terrain.area_of[map_index, end_row, end_column])
-  length = 0.0
+  length, here = 0.0, start
   for _ in range(g * g):
     way = int(field[row, column])
     if way == maps.UNREACHABLE:
@@ -121,6 +124,7 @@ def walk(terrain: maps.Terrain, map_index: int, start: np.ndarray, end: np.ndarr
       break
     dx, dy = maps.DIRECTIONS[way]
     column, row = column + dx, row + dy
-    length += float(np.hypot(dx, dy))
-  here = start if length == 0 else np.array([column + 0.5, row + 0.5])
+    middle = np.array([column + 0.5, row + 0.5])
+    length += float(np.hypot(*(middle - here)))
+    here = middle
   return length + float(np.hypot(*(end - here)))

@@ -4,8 +4,10 @@ import asyncio
 
 import portpicker
 import pytest
+import websocket
 from websockets.asyncio import client
-from websockets.exceptions import ConnectionClosed
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from starleague.environments.sc2.protocol import sc_pb
 from starleague.environments.sc2.server.sessions import connection
@@ -80,6 +82,42 @@ async def connect(port):
     except OSError:
       await asyncio.sleep(0.05)
   raise AssertionError("the server does not listen")
+
+
+@pytest.mark.parametrize("origin, host, address, own", [
+  (None, "127.0.0.1:5000", "127.0.0.1", True),
+  ("http://127.0.0.1:5000", "127.0.0.1:5000", "127.0.0.1", True),
+  ("http://[::1]:5000", "[::1]:5000", "::1", True),
+  ("http://localhost:5000", "localhost:5000", "127.0.0.1", True),
+  ("http://10.0.0.7:5000", "10.0.0.7:5000", "0.0.0.0", True),
+  ("http://games:5000", "games:5000", "games", True),
+  ("http://127.0.0.1:6000", "127.0.0.1:5000", "127.0.0.1", False),  # another local server's page
+  ("https://evil.example", "127.0.0.1:5000", "127.0.0.1", False),
+  ("null", "127.0.0.1:5000", "127.0.0.1", False),  # a page in a file
+  ("http://evil.example:5000", "evil.example:5000", "127.0.0.1", False),  # it resolves to this host
+  ("http://[:5000", "[:5000", "127.0.0.1", False)])
+def test_pages_of_other_servers_are_no_clients(origin, host, address, own):
+  headers = Headers(Host=host, **({} if origin is None else {"Origin": origin}))
+  assert connection.is_own_origin(headers, address) is own
+
+
+def test_a_server_refuses_the_handshake_of_another_origin():
+  async def script():
+    port = portpicker.pick_unused_port()
+    server = asyncio.create_task(connection.run("127.0.0.1", port, None))
+    await connect(port)
+    url = f"ws://127.0.0.1:{port}/sc2api"
+    with pytest.raises(InvalidStatus) as refused:
+      await client.connect(url, origin="https://evil.example")
+    # pysc2's library; it states the server's own origin.
+    own = await asyncio.to_thread(websocket.create_connection, url, timeout=DEADLINE)
+    own.close()
+    await end([server])
+    return refused.value.response
+
+  refused = asyncio.run(script())
+  assert refused.status_code == 403
+  assert refused.body == b"expected no Origin, or this server's\n"
 
 
 async def two_players():

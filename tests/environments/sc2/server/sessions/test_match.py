@@ -13,6 +13,7 @@ from starleague.environments.sc2.server.game.opponents import make_bot
 from starleague.environments.sc2.server.sessions import recordings
 from starleague.environments.sc2.server.sessions.match import MatchSetup, Refused, ServerMatch
 from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.skirmish.games import exact
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, SCV
 
@@ -231,9 +232,11 @@ def test_requests_of_a_match_are_recorded_in_order():
       await match.answer(player, sc_pb.Request(debug=sc_pb.RequestDebug(), id=number))
     await asyncio.gather(match.step(0, 16), match.step(1, 16))
     await match.answer(0, sc_pb.Request(action=sc_pb.RequestAction()))
-    return recordings.decode(match.recording())
+    return recordings.decode(await match.recording())
 
   recording = run(script)
   assert [(loop, player) for loop, player, _ in recording.entries] == [(0, 1), (0, 0), (16, 0)]
   assert recording.settings["loops"] == 16 and recording.settings["results"] == []
   assert recording.settings["seed"] == 2
+  assert recording.settings["rules"] == exact.rules_digest("mini")
+  assert recording.settings["border"] == 0

@@ -9,13 +9,15 @@ from starleague.common import mpq
 from starleague.environments.sc2.protocol import raw_pb, sc_pb
 from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
+from starleague.environments.skirmish.games import exact
 from tests.environments.sc2.server import play
 
 ATTACK, MARINE, SCV = 23, 48, 45
 PLAYER = base64.b64encode(
   sc_pb.PlayerInfo(type=sc_pb.Participant, race_actual=1).SerializeToString()).decode()
 SETTINGS = {"version": "", "map": "", "seed": 2, "loops": 9, "players": [PLAYER], "results": [],
-            "battlefield": dataclasses.asdict(Battlefield("mini", realistic=False))}
+            "battlefield": dataclasses.asdict(Battlefield("mini", realistic=False)),
+            **recordings.rules_of(Battlefield("mini", realistic=False))}
 LOOPS = 12  # between two looks; decisions also fall between the game's steps of 8
 
 
@@ -138,8 +140,7 @@ def archive(settings, entries):
   (replay(archive({"players": []}, []), 0), "InvalidReplayData"),
   (replay(archive({"players": []}, [("x", 0, b"")]), 0), "InvalidReplayData"),
   (replay(archive({"players": ["", ""]}, []), 3), "InvalidObservedPlayerId"),
-  (replay(archive({"players": [""], "loops": 9, "results": []}, [(3, 1, b"")]), 0),
-   "InvalidReplayData"),
+  (replay(archive(SETTINGS, [(3, 1, b"")]), 0), "InvalidReplayData"),
   (replay(archive(SETTINGS, [(3, 0, b"\xff")]), 0), "InvalidReplayData"),
   (sc_pb.RequestStartReplay(replay_path="/nowhere", options=play.interface()),
    "InvalidReplayPath"),
@@ -150,6 +151,24 @@ def test_other_files_give_the_games_error(request_, error):
 
   answer, status = play.run(script)
   assert sc_pb.ResponseStartReplay.Error.Name(answer.error) == error
+  assert status == sc_pb.launched
+
+
+@pytest.mark.parametrize("name, recorded, found", [
+  ("rules", "0123456789abcdef", exact.rules_digest("mini")), ("border", 8, 0)])
+def test_a_game_of_other_rules_is_refused(game, name, recorded, found):
+  settings, entries = recordings.decode(game[0])
+  assert settings.pop("schema") == recordings.SCHEMA
+
+  async def script(session):
+    request = replay(archive(settings | {name: recorded}, entries), 1)
+    return (await play.ask(session, start_replay=request)).start_replay, session.status
+
+  answer, status = play.run(script)
+  assert answer.error == sc_pb.ResponseStartReplay.InvalidReplayData
+  assert answer.error_details == (
+    f"{name} of tier 'mini': expected {recorded}, found {found}; the game has changed since this "
+    "was recorded: record it again")
   assert status == sc_pb.launched
 
 

@@ -1,12 +1,15 @@
 """Files of games are read back; other bytes give the game's error."""
 
 import base64
+import os
 
 import pytest
 
 from starleague.common import mpq
 from starleague.environments.sc2.protocol import sc_pb
+from starleague.environments.sc2.server.game.battlefields import Battlefield
 from starleague.environments.sc2.server.sessions import recordings
+from starleague.environments.skirmish.games import exact
 
 PLAYERS = [sc_pb.PlayerInfo(player_id=1, race_actual=1), sc_pb.PlayerInfo(player_id=2)]
 SETTINGS = {
@@ -28,13 +31,31 @@ def test_a_file_states_its_game():
   assert [extra.player_info for extra in info.player_info] == PLAYERS
   assert [extra.player_result.result for extra in info.player_info] == [1, 2]
   assert data == recordings.encode(SETTINGS, [(8, 0, b"action")], 96)
-  assert recordings.decode(data) == ({"schema": 2, **SETTINGS}, [(8, 0, b"action")])
+  assert recordings.decode(data) == ({"schema": 3, **SETTINGS}, [(8, 0, b"action")])
   assert len(data) < 3072
 
 
+def test_the_rules_of_a_battlefield_are_its_tiers_and_its_border():
+  digests = [recordings.rules_of(Battlefield("mini", realistic=real)) for real in (True, False)]
+  assert digests == [{"rules": exact.rules_digest("mini"), "border": 0}] * 2
+
+
+def test_a_border_is_that_of_realistic_maps(monkeypatch):
+  monkeypatch.setattr(exact, "rules_digest", str)  # takes seconds at `large`
+  borders = [recordings.rules_of(Battlefield("large", "open", real)) for real in (True, False)]
+  assert borders == [{"rules": "large", "border": 8}, {"rules": "large", "border": 0}]
+
+
+def test_a_recording_of_another_schema_states_both(monkeypatch):
+  monkeypatch.setattr(recordings, "SCHEMA", 2)
+  data = archive(SETTINGS)
+  monkeypatch.undo()
+  with pytest.raises(ValueError, match="^schema: expected 3, found 2; record the game again$"):
+    recordings.decode(data)
+
+
 @pytest.mark.parametrize("data, message", [
-  (b"MPQ", "no file of a game: expected an MPQ archive with user data, found a file that begins "
-           "with 4d 50 51"),
+  (b"MPQ", "no file of a game: expected an MPQ archive with user data$"),
   (recordings.record(SETTINGS, []), "no file of a game: expected an MPQ archive"),
   (mpq.make_archive({"replay.details": b""}),
    "an archive without skirmish.recording: no game of Skirmish")])
@@ -74,6 +95,27 @@ def test_the_requests_of_a_file_have_limits(monkeypatch):
 def test_other_files_give_the_games_error(request_, error):
   info = recordings.replay_info(request_)
   assert sc_pb.ResponseReplayInfo.Error.Name(info.error) == error
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_pipe_is_refused_at_once(absolute, tmp_path, monkeypatch):
+  """Opening it would wait for a writer."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv("HOME", str(tmp_path))
+  pipe = tmp_path / "Documents" / "StarCraft II" / "Replays" / "pipe.SC2Replay"
+  pipe.parent.mkdir(parents=True)
+  os.mkfifo(pipe)
+  found = recordings.replay_info(sc_pb.RequestReplayInfo(
+    replay_path=str(pipe) if absolute else pipe.name))
+  assert found.error == sc_pb.ResponseReplayInfo.InvalidReplayPath
+  assert found.error_details == f"{pipe}: expected a regular file"
+
+
+def test_errors_do_not_quote_a_named_file(tmp_path):
+  (tmp_path / "key").write_bytes(b"secret")
+  found = recordings.replay_info(sc_pb.RequestReplayInfo(replay_path=str(tmp_path / "key")))
+  assert found.error == sc_pb.ResponseReplayInfo.ParsingError
+  assert found.error_details == "no file of a game: expected an MPQ archive with user data"
 
 
 def test_a_relative_name_may_be_in_the_games_folder(tmp_path, monkeypatch):

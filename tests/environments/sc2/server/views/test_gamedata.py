@@ -61,6 +61,9 @@ def test_morphs_include_what_they_come_from_and_count_as_it():
   assert list(units[132].tech_alias) == [18] and units[32].unit_alias == 33  # SiegeTankSieged
   drone, hatchery = units[104].mineral_cost, units[86].mineral_cost
   assert (drone, hatchery) == (50, 350)
+  large = gamedata.make_data(engine.rules_of("large"), sc_pb.RequestData(unit_type_id=True))
+  (lair,) = (unit for unit in large.units if unit.name == "Lair")  # Drone, Hatchery, Lair
+  assert (lair.mineral_cost, lair.vespene_cost) == (500, 100)
 
 
 def test_types_that_skirmish_lacks_have_a_name_and_the_ability_that_makes_them():

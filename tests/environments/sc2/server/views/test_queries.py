@@ -5,7 +5,10 @@ import pytest
 
 from starleague.environments.sc2.protocol import query_pb
 from starleague.environments.sc2.server.game import engine
+from starleague.environments.sc2.server.game.battlefields import Battlefield
+from starleague.environments.sc2.server.game.game import Game
 from starleague.environments.sc2.server.views import queries
+from starleague.environments.skirmish.rules.tables import maps
 from tests.environments.sc2.server import play
 from tests.environments.sc2.server.play import COMMAND_CENTER, SCV
 
@@ -44,6 +47,49 @@ def test_ways_start_at_the_edge_of_the_map():
   rules = engine.rules_of("default")
   size = rules.terrain.cells
   assert queries.walk(rules.terrain, 0, np.array([0.0, size]), np.array([0.0, size])) == 0.0
+
+
+def test_a_path_starts_at_its_place_and_not_in_the_middle_of_a_cell():
+  passable = np.ones((1, 5, 5), bool)
+  passable[0, :4, 2] = False  # a wall with a gap in the last row
+  terrain = maps.Terrain(5, 1, passable, passable, np.zeros_like(passable))
+  start, end = np.array([1.9, 0.9]), np.array([3.5, 0.5])
+  # To (1.5, 1.5), down to (1.5, 4.5), through the gap to (3.5, 4.5), and up.
+  assert queries.walk(terrain, 0, start, end) == pytest.approx(np.hypot(0.4, 0.6) + 3 + 2 + 4)
+
+
+@pytest.mark.parametrize("tier", ["default", "large"])
+def test_no_path_is_shorter_than_the_line(tier):
+  terrain, rng = engine.rules_of(tier).terrain, np.random.default_rng(3)
+  longest = []
+  for index, passable in enumerate(terrain.passable):
+    cells = np.argwhere(passable)[:, ::-1]
+    starts = cells[rng.integers(len(cells), size=200)] + rng.random((200, 2))
+    ends = cells[rng.integers(len(cells), size=20)].repeat(10, 0) + rng.random((200, 2))
+    ways = np.array([queries.walk(terrain, index, start, end)
+                     for start, end in zip(starts, ends, strict=True)])
+    lines = np.hypot(*(ends - starts).T)
+    assert (ways >= lines - 1e-9).all()
+    longest.append(float((ways / lines).max()))
+  assert longest[0] == pytest.approx(1) and min(longest[1:]) > 1.4
+
+
+def test_paths_of_reapers_and_flyers_ignore_cliffs():
+  game = Game(Battlefield("default", "ramps"), (1, 1), 2)
+  home, half = np.array(game.rules.tier.home) * game.state.side[0], game.world.half
+  names = ("Reaper", "Medivac", "Marine")
+  for name in names:
+    game.create(0, game.rules.types.local(name), tuple(home), 1)
+  found = []
+  for name in names:
+    slot = int(np.flatnonzero(game.state.kind[0] == game.rules.types.local(name))[0])
+    place = np.array([game.state.x[0, slot], game.state.y[0, slot]])
+    query = query_pb.RequestQueryPathing(
+      unit_tag=int(game.tags[0, slot]), end_pos={"x": half - home[0], "y": half + home[1]})
+    way = queries._distance(game, 0, query)
+    found.append(way / np.hypot(*(place + home)))
+  np.testing.assert_allclose(found[:2], 1, atol=1e-5)
+  assert found[2] > 1.01
 
 
 def test_a_path_goes_around_cliffs_and_is_no_shorter_than_the_line():

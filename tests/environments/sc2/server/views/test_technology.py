@@ -15,8 +15,15 @@ from starleague.environments.sc2.server.game import (
   roster,
   world,
 )
-from starleague.environments.sc2.server.views import gamedata, possible, queries, raw_units
-from starleague.environments.skirmish.rules.interface import commands, entities
+from starleague.environments.sc2.server.views import (
+  gamedata,
+  interface_actions,
+  possible,
+  queries,
+  raw_units,
+)
+from starleague.environments.sc2.server.views.seats import ServerSeat
+from starleague.environments.skirmish.rules.interface import action_results, commands, entities
 from starleague.environments.skirmish.rules.state import add_ons
 from starleague.environments.skirmish.rules.state.queries import max_health
 from tests.environments.skirmish import states
@@ -63,7 +70,7 @@ def test_the_data_of_add_ons_is_the_real_games():
   marauder, marine, lair = units["Marauder"], units["Marine"], units["Lair"]
   assert (marauder.tech_requirement, marauder.require_attached) == (37, True)
   assert (marine.tech_requirement, marine.require_attached) == (0, False)
-  assert (lair.mineral_cost, lair.vespene_cost, lair.ability_id) == (450, 100, 1216)
+  assert (lair.mineral_cost, lair.vespene_cost, lair.ability_id) == (500, 100, 1216)
   assert list(lair.tech_alias) == [86] and units["HydraliskDen"].tech_requirement == 100
   stim = next(upgrade for upgrade in data.upgrades if upgrade.name == "Stimpack")
   assert stim.ability_id == STIMPACK
@@ -199,6 +206,24 @@ def test_abilities_of_gates_and_gateways():
   after = shown(tech.play(state, tech.steps("WarpGate")))
   assert after.state.kind[0, 4] == LOCAL["WarpGate"] and after.tags[0, 4] == tag
   assert WARP_ZEALOT in listed(after, 4)
+
+
+def test_the_interface_selects_all_warp_gates():
+  game = shown(tech.start(tech.PROTOSS, {**GATES, 5: ("WarpGate", 14.0, 6.0)}))
+  first, gateway, second = (int(game.tags[0, slot]) for slot in (1, 4, 5))
+  seat = ServerSeat(0, sc_pb.InterfaceOptions(raw=True))
+
+  def select(game, add):
+    action = sc_pb.Action()
+    action.action_ui.select_warp_gates.selection_add = add
+    return interface_actions.perform(game, seat, action)
+
+  seat.selected = [gateway]
+  assert select(game, True) == (client_commands.SUCCESS, 0)
+  assert seat.selected == [gateway, first, second]
+  assert select(game, False) == (client_commands.SUCCESS, 0) and seat.selected == [first, second]
+  without = shown(tech.start(tech.PROTOSS, {4: GATES[4]}))
+  assert select(without, False) == (action_results.ERROR, 0) and seat.selected == [first, second]
 
 
 @pytest.mark.parametrize("realistic", (True, False))

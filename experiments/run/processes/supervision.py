@@ -18,7 +18,6 @@ from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
 from starleague.viewers.report import page as report_page
 
-LOCK = ".running"  # in a run's directory, held by the program that supervises the run
 TOTALS_INTERVAL_S = 10.0
 POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
@@ -54,7 +53,7 @@ def only_one(run_dir: pathlib.Path) -> Iterator[None]:
     SettingsError: another program runs it.
   """
   run_dir.mkdir(parents=True, exist_ok=True)
-  with files.locked(run_dir / LOCK, settings.SettingsError(
+  with files.locked(run_dir / run_files.LOCK, settings.SettingsError(
       f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
       "--run.")):
     yield

@@ -69,20 +69,36 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     league: whether it is a league.
 
   Raises:
-    SettingsError: the run was started with another config, of which only durations and places may
-      change, or it is a league and should not be, or the other way round. Limits of a phase of
-      imitation have changed, and a later phase has begun.
-    CheckpointMismatchError: the checkpoints of imitation have another schema.
+    SettingsError, CheckpointMismatchError: see `check_resumed`.
     WandbError: the config names a project of Weights & Biases, whose package is not installed.
   """
   if config.learner.wandb:
     wandb_run.load()
+  check_resumed(config, run_dir, league)
+  settings.save(config, run_dir)
+
+
+def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, league: bool = False,
+                  other: str = "--run") -> None:
+  """Checks the config of a run that may have begun.
+
+  Args:
+    config: of the run.
+    run_dir: the run's directory.
+    league: whether it is a league.
+    other: the flag that chooses another directory.
+
+  Raises:
+    SettingsError: the run was started with another config, of which only durations and places may
+      change, or it is a league and should not be, or the other way round. Limits of a phase of
+      imitation have changed, and a later phase has begun.
+    CheckpointMismatchError: the checkpoints of imitation have another schema.
+  """
   if (run_dir / (run_files.CHECKPOINTS if league else run_files.LEARNERS)).exists():
     raise settings.SettingsError(
       f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
-      f"{'train' if league else 'league'}, or choose another --run.")
+      f"{'train' if league else 'league'}, or choose another {other}.")
   if not (run_dir / run_files.CONFIG).exists():
-    settings.save(config, run_dir)
     return
   stored = settings.load(run_dir)
   places = [f"cluster.{key}" for key in config.cluster]
@@ -91,9 +107,8 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     key, found, expected = changed[0]
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
-      f"with the settings in {run_dir / run_files.CONFIG}, or choose another --run.")
+      f"with the settings in {run_dir / run_files.CONFIG}, or choose another {other}.")
   _check_limits(stored, config, run_dir)
-  settings.save(config, run_dir)
 
 
 def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.ConfigDict,

@@ -132,17 +132,25 @@ def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
   return config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists()
 
 
-def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
+def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path,
+                    run_dir: pathlib.Path) -> None:
   """Checks the dataset, the phases and the initial weights of imitation.
+
+  Args:
+    config: of the run.
+    dataset: its games.
+    run_dir: its directory; a resumed run must have learnt from the same games.
 
   Raises:
     GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
-    UserError: the games are of another tier, a phase has no games, or the initial weights are
-      missing.
+    UserError: the games are of another tier, or others than the run has learnt from, a phase has
+      no games, or the initial weights are missing.
     CheckpointDamagedError, CheckpointMismatchError: the initial weights cannot be used.
   """
   options = learner_options.imitation_options(config)
-  imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
+  data = imitation_setup.read_games(dataset, options)
+  imitation_setup.make_phases(options, data)
+  imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
   if config.demonstrations.imitator:
     saved_agents.load_imitator(registry.make_parts(config), config)
 

@@ -3,8 +3,8 @@
   python -m starleague.experiments.mirror --run_dir /runs/league --to gs://BUCKET/league
   python -m starleague.experiments.mirror --run_dir /runs/league --from gs://BUCKET/league
 
-Only what is new is copied. A folder must be empty, or have copies of this run. Ctrl-C and SIGTERM end it after the files in progress. The same command
-completes a copy that was cut short.
+Only what is new is copied. A folder must be empty, or have copies of this run. Ctrl-C and SIGTERM
+end it after the files in progress. The same command completes a copy that was cut short.
 """
 
 import pathlib

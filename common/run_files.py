@@ -8,6 +8,7 @@ CHECKPOINTS = "checkpoints"  # of the run's agent, or of a league's player
 LEARNERS = "learners"  # of a league: a directory for each learning player
 PLAYERS = "players"  # of a league: a snapshot for each historical player
 CONFIG = "config.json"  # the config of the run, complete
+LOCK = ".running"  # held by the program that supervises the run; it stays when that has ended
 LEAGUE = "league.sqlite"  # of a league: players, results, assignments
 REPLAYS = "replays"  # of a league: games that evaluators kept
 IMITATION = "imitation"  # checkpoints of imitation

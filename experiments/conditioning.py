@@ -34,13 +34,17 @@ def mmrs_of(texts: list[str]) -> tuple[int, int]:
   """Returns the high and the low MMR of the flag.
 
   Raises:
-    SettingsError: they are not two of the integers that observations hold.
+    SettingsError: they are not two different ones of the integers that observations hold.
   """
   valid = ranges.RANGES["environment.mmr"]
   if len(texts) != 2 or any(not text.isdecimal() or int(text) not in valid for text in texts):
     raise settings.SettingsError(
       f"--mmrs must be two integers {valid}, as 7000,2000, found {','.join(texts)!r}.")
-  return int(texts[0]), int(texts[1])
+  high, low = map(int, texts)
+  if high == low:
+    raise settings.SettingsError(
+      f"--mmrs must be two different integers, as 7000,2000, found {','.join(texts)!r}.")
+  return high, low
 
 
 def main() -> None:

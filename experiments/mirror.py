@@ -3,8 +3,8 @@
   python -m starleague.experiments.mirror --run_dir /runs/league --to gs://BUCKET/league
   python -m starleague.experiments.mirror --run_dir /runs/league --from gs://BUCKET/league
 
-Only what is new is copied. Ctrl-C and SIGTERM end it after the files in progress. The same command
-completes a copy that was cut short.
+Only what is new is copied. A folder must be empty, or have copies of this run. Ctrl-C and SIGTERM
+end it after the files in progress. The same command completes a copy that was cut short.
 """
 
 import pathlib
@@ -36,6 +36,7 @@ def main() -> None:
     raise UserError(f"{run_dir}: expected the directory of a run, found none.")
   stop = stopping.stop_event()
   target = mirroring.place(run_flags.given(_TO))
+  mirroring.claim(run_dir, target)
   while True:
     logging.info("copied files=%d to=%s",
                  mirroring.copy(mirroring.place(str(run_dir)), target), target)

@@ -16,14 +16,14 @@ import time
 
 from absl import flags
 
-from starleague.common import results
+from starleague.common import results, run_files
 from starleague.experiments.run.config import config_flags, entry
 from starleague.experiments.run.config import flags as run_flags
 from starleague.experiments.run.games import registry
 from starleague.experiments.run.parts import learner_options
 from starleague.experiments.run.processes import supervision
 from starleague.experiments.run.progress import bar
-from starleague.learner.loops import offline, offline_data
+from starleague.learner.loops import imitation_setup, offline, offline_data
 from starleague.viewers.report import page as report_page
 
 _CONFIG = config_flags.define(pathlib.Path(__file__).parent / "configs" / "mini.py")
@@ -38,6 +38,7 @@ def main() -> None:
   options = learner_options.offline_options(config)
   data = offline_data.open_data(dataset, options)
   agent = learner_options.offline_agent(registry.make_parts(config), config)
+  imitation_setup.check_dataset(run_dir / run_files.CHECKPOINTS, data)
   with supervision.only_one(run_dir), bar.Bar("offline", options.updates, "updates") as shown:
     supervision.prepare(config, run_dir)
     origin = time.time() - results.last_seconds(run_dir / results.FILE_NAME)

@@ -57,7 +57,7 @@ def main() -> None:
   trajectories = recorded_games.play(games, parts, options, config.unroll_length, seed)
   recording = recordings.save(
     path, trajectories, config.preset, config.unroll_length, _TRAJECTORIES.value,
-    f"{players} of {run_dir.name}, seed {seed}")
+    f"{players} of {run_dir.name}, seed {seed}", config.agent)
   size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
   steps = recording.trajectories * recording.unroll_length
   print(f"recorded trajectories={recording.trajectories} steps={steps} megabytes={size / 1e6:.1f} "

@@ -28,7 +28,7 @@ def main() -> None:
   run_dir = supervision.run_dir_of(run_flags.RUNS_DIR.value, run_flags.RUN.value)
   try:
     config, dataset = _CONFIG.value(), pathlib.Path(run_flags.given(run_flags.DATASET))
-    supervision.check_imitation(config, dataset)
+    supervision.check_imitation(config, dataset, run_dir)
     with supervision.only_one(run_dir):
       supervision.prepare(config, run_dir)
       supervision.supervise(config, run_dir, dataset)

@@ -17,6 +17,7 @@ import numpy as np
 from starleague.agent import config as agent_config
 from starleague.agent import types
 from starleague.agent.config import AgentConfig
+from starleague.common import manifests
 from starleague.data import wire
 from starleague.data.games import files, ordering
 from starleague.data.games.files import GamesError
@@ -51,6 +52,7 @@ class GamesDataset(NamedTuple):
   maps: tuple[str, ...]
   parts: tuple[str, ...]  # files, relative to the path or absolute
   episodes: Episodes
+  digest: str  # SHA-256 of the parts in order: another one is another order of other games
 
 
 def read(path: str | os.PathLike, preset: str | None = None) -> GamesDataset:
@@ -83,8 +85,10 @@ def _joined(one: GamesDataset, other: GamesDataset) -> GamesDataset:
   moved = other.episodes._replace(
     game=other.episodes.game + first, part=other.episodes.part + np.int32(len(one.parts)))
   parts = (*one.parts, *(str(other.path.absolute() / name) for name in other.parts))
-  return one._replace(parts=parts, episodes=Episodes(
-    *(np.concatenate(columns) for columns in zip(one.episodes, moved, strict=True))))
+  return one._replace(
+    parts=parts, digest=manifests.manifest_digest([one.digest, other.digest]),
+    episodes=Episodes(
+      *(np.concatenate(columns) for columns in zip(one.episodes, moved, strict=True))))
 
 
 def _read_one(path: str | os.PathLike, preset: str | None) -> GamesDataset:
@@ -102,7 +106,8 @@ def _read_one(path: str | os.PathLike, preset: str | None) -> GamesDataset:
     raise GamesError(f"{path}: expected {found.episodes} episodes as in {files.MANIFEST}, "
                      f"found {len(episodes.game)}; copy the dataset again, or record again.")
   return GamesDataset(
-    Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes)
+    Path(path), agent_config.preset(found.preset), found.tier, found.maps, parts, episodes,
+    manifests.manifest_digest([digests[name] for name in parts]))
 
 
 def _no_episodes() -> Episodes:

@@ -25,6 +25,7 @@ SCHEMA = 2
 TABLE = "recording"
 _TYPES = {"schema": int, "preset": str, "unroll_length": int, "trajectories": int, "origin": str,
           "vocabulary": str}
+_OPTIONAL = {"agent": str}  # absent without changes, as in files of earlier versions
 
 
 class RecordingError(UserError, ValueError):
@@ -41,6 +42,7 @@ class Recording(NamedTuple):
     origin: free text: which agent played.
     vocabulary: digest of the vocabulary that the trajectories use.
     schema: version of the folder's format.
+    agent: changes of the preset, see `agent_config.changed`; empty: none.
   """
 
   preset: str
@@ -49,6 +51,12 @@ class Recording(NamedTuple):
   origin: str
   vocabulary: str
   schema: int = SCHEMA
+  agent: str = ""
+
+  @property
+  def config(self) -> AgentConfig:
+    """The agent whose shapes the trajectories have. Raises ValueError if there is no such agent."""
+    return agent_config.changed(agent_config.preset(self.preset), self.agent)
 
 
 def _table(config: AgentConfig, unroll_length: int, size: int) -> Any:
@@ -67,35 +75,39 @@ def require_new(path: str | os.PathLike) -> None:
 
 
 def save(path: str | os.PathLike, trajectories: Iterable[wire.Packed], preset: str,
-         unroll_length: int, count: int, origin: str) -> Recording:
+         unroll_length: int, count: int, origin: str, agent: str = "") -> Recording:
   """Writes a recording.
 
   Args:
     path: the folder; must not exist.
-    trajectories: packed, with the shapes of the preset; the first `count` are written.
+    trajectories: packed, with the shapes of the agent; the first `count` are written.
     preset: name of the agent's preset.
     unroll_length: T.
     count: number of trajectories.
     origin: which agent played, for readers of the folder.
+    agent: changes of the preset, see `agent_config.changed`.
 
   Returns:
     Its description.
 
   Raises:
     FileExistsError: `path` exists; raised before any trajectory is taken.
-    ValueError: there are fewer than `count` trajectories, or one has another shape. Nothing is
-      left on disk.
+    ValueError: there are fewer than `count` trajectories, or one has another shape, or there is no
+      such agent. Nothing is left on disk.
   """
   require_new(path)
-  config = agent_config.preset(preset)
-  recording = Recording(preset, unroll_length, count, origin, vocabulary.digest())
+  recording = Recording(
+    preset, unroll_length, count, origin, vocabulary.digest(), agent=agent)
+  config, described = recording.config, recording._asdict()
+  if not agent:  # earlier versions read it, too
+    del described["agent"]
   with files.replacing_folder(path) as partial:
     with make_server([_table(config, unroll_length, count)], None, partial) as server:
       written = _insert(server, trajectories, wire.packed_spec(config, unroll_length), count)
       if written < count:
         raise ValueError(f"expected {count} trajectories, found {written}.")
       server.checkpoint()
-    manifests.write(partial / MANIFEST, recording._asdict())
+    manifests.write(partial / MANIFEST, described)
   return recording
 
 
@@ -150,14 +162,15 @@ def _describe(path: Path) -> tuple[Recording, Mapping[str, Any]]:
     raise RecordingError(f"{path} is not a recording: expected a file {MANIFEST}, found none.")
   try:
     manifest = manifests.read(file)
-    manifests.check_types(file, manifest, _TYPES)
+    types = _TYPES | {key: kind for key, kind in _OPTIONAL.items() if key in manifest}
+    manifests.check_types(file, manifest, types)
   except manifests.ManifestError as error:
     raise RecordingError(f"{error} Copy the recording again, or record again.") from error
-  unknown = set(manifest) - set(_TYPES) - {"files"}
+  unknown = set(manifest) - set(types) - {"files"}
   if unknown:
-    raise RecordingError(f"{file}: expected the keys {sorted(_TYPES)} and 'files', found "
+    raise RecordingError(f"{file}: expected the keys {sorted(types)} and 'files', found "
                          f"{min(unknown)!r} too; read it with the version that recorded it.")
-  recording = Recording(**{key: manifest[key] for key in _TYPES})
+  recording = Recording(**{key: manifest[key] for key in types})
   for name, expected in (("schema", SCHEMA), ("vocabulary", vocabulary.digest())):
     found = getattr(recording, name)
     if found != expected:
@@ -168,9 +181,13 @@ def _describe(path: Path) -> tuple[Recording, Mapping[str, Any]]:
       raise RecordingError(f"{file}: {name}: expected 1 to {2**31 - 1}, found "
                            f"{getattr(recording, name)}; record again.")
   try:
-    agent_config.preset(recording.preset)
+    preset = agent_config.preset(recording.preset)
   except ValueError as error:
     raise RecordingError(f"{file}: preset: {error}") from error
+  try:
+    agent_config.changed(preset, recording.agent)
+  except ValueError as error:
+    raise RecordingError(f"{file}: agent: {error}") from error
   return recording, manifest
 
 
@@ -186,9 +203,10 @@ class Recorded(sampler.Dataset):
                stop: threading.Event | None = None):
     self._server: DataServer | None = None
     self.recording = recording = verify(path)
-    own = agent_config.preset(recording.preset)
+    own = recording.config
     for what, wanted, found in (
         ("preset", config and config.name, own.name),
+        ("size of the core state", config and _state_size(config), _state_size(own)),
         ("unroll length", unroll_length, recording.unroll_length)):
       if wanted not in (None, found):
         raise RecordingError(f"{path} was recorded with another {what}: expected {wanted!r}, found "
@@ -209,6 +227,11 @@ class Recorded(sampler.Dataset):
     super().close(wait_s)
     if self._server is not None:
       self._server.stop()
+
+
+def _state_size(config: AgentConfig) -> int:
+  """Returns the number of floats of an agent's core state."""
+  return wire.packed_spec(config, 1).state.shape[0]
 
 
 def _restore(path: str | os.PathLike, recording: Recording, config: AgentConfig) -> DataServer:

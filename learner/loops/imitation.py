@@ -39,6 +39,7 @@ def imitate(agent: LearningAgent, options: ImitationOptions, run_dir: pathlib.Pa
   """
   stopping.end_at_once()  # nothing to save before the first update
   data = imitation_setup.read_games(dataset, options)
+  imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
   phases = imitation_setup.make_phases(options, data)
   imitation_setup.make_library(options, data).save(run_dir / run_files.LIBRARY)
   imitator = Imitator(agent, options, run_dir, data, origin)
@@ -114,7 +115,7 @@ class Imitator:
     state = update.unreplicate(self._state)
     carry = jax.tree.map(lambda x: jax.device_get(x).reshape(-1, *x.shape[2:]), self._carry)
     self._saved.save(self._step, Saved(state.params, state._replace(params=()), carry),
-                     position._asdict())
+                     position._replace(dataset=self._data.digest)._asdict())
 
   def _learn(self, phase: Phase, batches: prefetch.Prefetch) -> bool:
     """Learns batches to the phase's limit; returns False if a signal stops it before."""

@@ -6,8 +6,8 @@ import functools
 import math
 import pathlib
 import shutil
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -43,6 +43,19 @@ class Position(NamedTuple):
   batch: int = 0  # batches learnt of the epoch
   seconds: float = 0.0  # learnt in the phase
   complete: bool = False  # the phase reached its limits, and its end is measured
+  dataset: str = ""  # digest of the games, set when it is saved; empty in earlier versions
+
+
+class Identified(Protocol):
+  """A dataset that is open."""
+
+  @property
+  def path(self) -> pathlib.Path:
+    """Its folder."""
+
+  @property
+  def digest(self) -> str:
+    """SHA-256 of its contents in their order."""
 
 
 class Saved(NamedTuple):
@@ -212,10 +225,38 @@ def saved_position(run_dir: pathlib.Path) -> Position | None:
   Raises:
     CheckpointMismatchError: it has another schema.
   """
-  for path in sorted((run_dir / run_files.IMITATION).glob("[0-9]*"), reverse=True):
-    with contextlib.suppress(checkpoints.CheckpointDamagedError):  # the imitator skips it, too
-      return Position(**checkpoints.read_manifest(path)["extra"])
+  extra = _saved_extra(run_dir / run_files.IMITATION)
+  return None if extra is None else Position(**extra)
+
+
+def _saved_extra(folder: pathlib.Path) -> Mapping[str, Any] | None:
+  """Returns what the newest checkpoint of a folder has beside its state; None: there is none."""
+  for path in sorted(folder.glob("[0-9]*"), reverse=True):
+    with contextlib.suppress(checkpoints.CheckpointDamagedError):  # the learner skips it, too
+      return checkpoints.read_manifest(path)["extra"]
   return None
+
+
+def check_dataset(folder: pathlib.Path, data: Identified) -> None:
+  """Checks that a resumed run goes on with its dataset.
+
+  An extended dataset is another one: its episodes have another order, and another part of them is
+  held out, so that the run's position would mean other games.
+
+  Args:
+    folder: of the run's checkpoints of imitation or offline learning.
+    data: the dataset that it is resumed with.
+
+  Raises:
+    UserError: the run has learnt from another dataset.
+    CheckpointMismatchError: the newest checkpoint has another schema.
+  """
+  expected = (_saved_extra(folder) or {}).get("dataset")
+  if expected and expected != data.digest:
+    raise UserError(
+      f"run {str(folder.parent)!r} has learnt from another dataset than {data.path} is now: "
+      f"expected SHA-256 {expected[:12]}, found {data.digest[:12]} (an extended dataset is another "
+      "one); resume it with the earlier dataset, or choose another --run.")
 
 
 def chunks_of(batch: ordering.OrderedBatch, carry: Any = None) -> supervised.Chunks:

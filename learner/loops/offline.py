@@ -41,7 +41,7 @@ def learn(agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
   Returns:
     Whether the updates are over.
   """
-  learner = OfflineLearner(agent, options, run_dir)
+  learner = OfflineLearner(agent, options, run_dir, data)
   stop = stopping.stop_event()
   with MetricsLog(run_dir, origin, learner.step, options.imitation.steps_per_update,
                   options.imitation.log_interval_s, PREFIX, options.imitation.wandb) as log, \
@@ -74,9 +74,10 @@ class OfflineLearner:
     position: in the dataset.
   """
 
-  def __init__(self, agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path):
+  def __init__(self, agent: LearningAgent, options: OfflineOptions, run_dir: pathlib.Path,
+               data: OfflineData):
     """Builds the update; resumes from the newest checkpoint where there is one."""
-    self._agent, self._options = agent, options
+    self._agent, self._options, self._data = agent, options, data
     self._phase = Phase("offline", offline_data.NO_ROWS, offline_data.NO_ROWS,
                         options.learning_rate, 0.0, 0)
     self._saved = checkpoints.Checkpoints(
@@ -125,7 +126,7 @@ class OfflineLearner:
     state = update.unreplicate(self._state)
     carry = jax.tree.map(lambda x: jax.device_get(x).reshape(-1, *x.shape[2:]), self._carry)
     self._saved.save(self.step, Saved(state.params, state._replace(params=()), carry),
-                     self.position._asdict())
+                     self.position._replace(dataset=self._data.digest)._asdict())
 
 
 def make_update(agent: LearningAgent, options: OfflineOptions, policy: Policy) -> update.Update:

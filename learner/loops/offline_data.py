@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from starleague.common import manifests
 from starleague.common.errors import UserError
 from starleague.data import games
 from starleague.data.games import ordering
@@ -28,6 +29,7 @@ class OfflineData(NamedTuple):
   games: games.GamesDataset | None  # None: a recording
   rows: np.ndarray  # of the games: the episodes that are learnt
   unroll_length: int  # T of the chunks
+  digest: str  # SHA-256 of the contents in their order
 
 
 def open_data(path: str | os.PathLike, options: OfflineOptions) -> OfflineData:
@@ -52,7 +54,7 @@ def open_data(path: str | os.PathLike, options: OfflineOptions) -> OfflineData:
       f"{path}: expected episodes to learn, found none" + (
         f" that were won with an MMR of at least {options.imitation.fine_tune_mmr}: record more "
         "games, or lower imitation.fine_tune_mmr." if options.winners else ": record games."))
-  return OfflineData(path, found, rows, options.imitation.unroll_length)
+  return OfflineData(path, found, rows, options.imitation.unroll_length, found.digest)
 
 
 def _open_recording(path: pathlib.Path, options: OfflineOptions) -> OfflineData:
@@ -71,7 +73,8 @@ def _open_recording(path: pathlib.Path, options: OfflineOptions) -> OfflineData:
     if needed:
       raise UserError(f"{path}: this method needs {what}, and {has}: use games in Parquet "
                       "(experiments.demonstrate), or another offline.method.")
-  return OfflineData(path, None, NO_ROWS, found.unroll_length)
+  digest = manifests.manifest_digest(manifests.read(path / recordings.MANIFEST)["files"])
+  return OfflineData(path, None, NO_ROWS, found.unroll_length, digest)
 
 
 @contextlib.contextmanager

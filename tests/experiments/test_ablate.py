@@ -102,6 +102,7 @@ def test_wrong_command_lines_of_ablate(words, message, small, tmp_path):
   (["--mmrs=7000"], "--mmrs must be two integers in [0, 32767], as 7000,2000, found '7000'"),
   (["--mmrs=7000,-1"], "found '7000,-1'"),
   (["--mmrs=70000,1"], "found '70000,1'"),
+  (["--mmrs=7000,07000"], "two different integers, as 7000,2000, found '7000,07000'"),
   (["--arm_games=3"], "--arm_games must be even (half from each side), found 3"),
   (["--agent=best"], "agent"),
   ([], "config.json does not exist; expected the config of a run there"),

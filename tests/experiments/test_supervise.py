@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from starleague.agent import config as agent_config
 from starleague.common import results, run_files
 from starleague.data import checkpoints
-from starleague.experiments import league, supervise, train
+from starleague.experiments import league, offline, supervise, train
+from starleague.learner.loops.imitation_setup import Best, Position
 from tests.experiments import imitated_games
 from tests.experiments.launch import refusal
 from tests.experiments.runs import SIZES, kill, output_of, running, saved_steps, wait_for
@@ -75,6 +77,20 @@ def test_a_wrong_command_line_is_one_line_and_writes_nothing(
   words = [str(dataset) if word == "DATA" else word for word in words]
   assert message in refusal(supervise, *words)
   assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("module, name", [
+  (supervise, run_files.IMITATION), (offline, run_files.CHECKPOINTS)])
+def test_a_run_of_another_dataset_is_refused_before_anything_is_written(
+    dataset, tmp_path, module, name):
+  saved = checkpoints.Checkpoints(tmp_path / "run" / name, agent_config.mini())
+  saved.save(1, Best({"m": {"w": np.zeros(2, np.float32)}}),
+             Position(batch=1, dataset="0" * 64)._asdict())
+  before = sorted(tmp_path.rglob("*"))
+  assert ("run' has learnt from another dataset than "
+          f"{dataset} is now: expected SHA-256 000000000000, found") in refusal(
+    module, "--runs_dir", tmp_path, "--run", "run", "--dataset", dataset)
+  assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("module", [train, league])

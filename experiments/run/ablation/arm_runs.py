@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import ml_collections
 
-from starleague.common import progress, run_files
+from starleague.common import manifests, progress, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
+from starleague.data.checkpoints import checkpoint_manifest
 from starleague.experiments.configs import mini
 from starleague.experiments.configs.ablations import Ablation, Arm, Overrides
 from starleague.experiments.run.config import compositions, settings
@@ -65,6 +66,14 @@ class Run(NamedTuple):
   def finished(self) -> bool:
     """Whether it has the updates of the ablation."""
     return self.updates >= self.budget
+
+  @property
+  def weights(self) -> list[str]:
+    """SHA-256 of the manifest of each newest checkpoint."""
+    players = self.path / run_files.LEARNERS
+    return [manifests.file_digest(
+      (players / name if self.league else self.path) / run_files.CHECKPOINTS / f"{update:012d}"
+      / checkpoint_manifest.MANIFEST) for name, update in sorted(self._newest().items()) if update]
 
   def _newest(self) -> dict[str, int]:
     """Returns the updates behind the newest checkpoint of each player, or of the agent."""
@@ -176,6 +185,34 @@ def check_imitator(runs: Sequence[Run], imitator: pathlib.Path) -> None:
     checkpoints.load_params(imitator / run_files.INITIAL, agent)
 
 
+def check_begun(runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
+  """Checks that runs which have begun, also finished ones, are those of the ablation.
+
+  Args:
+    runs: from `make_runs` and `make_exploits`.
+    imitator: a run whose imitator all of them start from; None: each seed has its own.
+
+  Raises:
+    SettingsError: a run has another config, or started from another imitator.
+    CheckpointDamagedError, CheckpointMismatchError: initial weights cannot be used.
+  """
+  for run in runs:
+    supervision.check_resumed(run.config, run.path, run.league, "--runs_dir")
+    begun = run.config.init == settings.IMITATION and (run.path / run_files.INITIAL).exists()
+    if run.target is not None or not begun:  # of exploiters, `robustness.freeze` compares the agent
+      continue
+    # A run of the seed that --arms leaves out may have made the imitator.
+    made = [path.parent for path in run.path.parent.glob(f"*_{run.seed}/{run_files.IMITATED}")]
+    sources = [source for source in (made if imitator is None else [imitator])
+               if (source / run_files.INITIAL).exists()]
+    config = registry.agent_of(run.config)
+    if not any(saved_agents.same_initial(config, source, run.path) for source in sources):
+      raise settings.SettingsError(
+        f"run {str(run.path)!r} was started from another imitator than "
+        f"{'its own' if imitator is None else imitator}; give --imitator as before, or choose "
+        "another --runs_dir.")
+
+
 def _begin(run: Run, runs: Sequence[Run], imitator: pathlib.Path | None) -> None:
   """Copies the weights that a run starts from and does not make itself."""
   if run.target is not None:
@@ -199,14 +236,17 @@ def train(runs: Sequence[Run], imitator: pathlib.Path | None, report: Report) ->
     ProcessFailed: a run died; its log tells why.
     KeyboardInterrupt: Ctrl-C or SIGTERM, after the run has saved a checkpoint.
     UserError: a run ended before its last update.
-    SettingsError, CheckpointDamagedError, CheckpointMismatchError: see `check_imitator`.
+    SettingsError, CheckpointDamagedError, CheckpointMismatchError: see `check_begun` and
+      `check_imitator`.
   """
+  check_begun(runs, imitator)
   if imitator is not None:
     check_imitator(runs, imitator)
   before = 0
   for run in runs:
-    if not run.finished:
+    if run.target is not None or not run.finished:  # finished exploiters must have met this agent
       _begin(run, runs, imitator)
+    if not run.finished:
       child = programs.Process(
         run.path.name, command(run), {}, run.path / "logs" / "train.log")
       process_runner.run_to_end(

@@ -274,16 +274,16 @@ def _pair_name(one: Entrant, other: Entrant) -> str:
 def _sets(ablation: Ablation, runs: Sequence[Run],
           player: MatchRunner) -> Iterator[tuple[str, int, list[Any], Callable]]:
   """Yields the sets of games: name, number, what determines their results, function that plays."""
-  updates = {run.path: run.updates for run in runs}
+  weights = {run.path: run.weights for run in runs}
   entrants = make_entrants(runs)
   for entrant in entrants:
     games = ablation.games * len(ablation.opponents)
-    key = [updates[entrant.run.path], list(ablation.opponents), ablation.games, ablation.opening]
+    key = [weights[entrant.run.path], list(ablation.opponents), ablation.games, ablation.opening]
     yield (entrant.name, games, key,
            lambda on_games, entrant=entrant: player.evaluate(entrant, on_games))
   for pair in make_pairs(entrants):
     yield (_pair_name(*pair), ablation.match_games,
-           [*(updates[entrant.run.path] for entrant in pair), ablation.match_games],
+           [*(weights[entrant.run.path] for entrant in pair), ablation.match_games],
            lambda on_games, pair=pair: player.match(pair, on_games))
 
 
@@ -303,7 +303,7 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
   for run in runs if ablation.league else ():
     past = robustness.past_selves(run.path)
     yield (_past_name(run), len(past) * ablation.match_games,
-           [run.updates, past, ablation.match_games],
+           [run.weights, past, ablation.match_games],
            lambda on_games, run=run: player.past(run, on_games))
   for run in exploits:
     assert run.target is not None, "exploiters have an agent to exploit"
@@ -311,7 +311,7 @@ def _robustness_sets(ablation: Ablation, runs: Sequence[Run], exploits: Sequence
     # Exploiters of agents that are trained further have equal updates, but another folder.
     yield (_exploited_names(run)[run.from_past],
            _exploit_pairs(ablation, run.target) * ablation.match_games,
-           [run.path.name, run.updates, ablation.exploiters, ablation.match_games],
+           [run.path.name, run.weights, ablation.exploiters, ablation.match_games],
            lambda on_games, run=run, play=play: play(run, on_games))
 
 
@@ -325,5 +325,5 @@ def _variety_sets(ablation: Ablation, runs: Sequence[Run],
   for run in runs if ablation.varied else ():
     agents = len(compositions.main_agents(run.config))
     yield (_variety_name(run), agents * len(ablation.opponents) * ablation.games,
-           [run.all_updates, list(ablation.opponents), ablation.games],
+           [run.weights, list(ablation.opponents), ablation.games],
            lambda on_games, run=run: player.variety(run, on_games))

@@ -21,9 +21,10 @@ def parse_objective(text: str) -> np.ndarray:
     text: EVENT.TYPE:REWARD, several joined by "+"; empty: none.
 
   Raises:
-    UserError: a part has another form, or names an unknown event or type.
+    UserError: a part has another form, or names an unknown event or type, or one a second time.
   """
   table = np.zeros((len(EVENTS), vocabulary.NUM_UNIT_TYPES), np.float32)
+  seen = set[str]()
   for part in filter(None, text.split("+")):
     what, _, reward = part.partition(":")
     event, _, unit = what.partition(".")
@@ -34,6 +35,9 @@ def parse_objective(text: str) -> np.ndarray:
     if column < 1 or not np.isfinite(number):
       raise UserError(f"found {part!r}, expected EVENT.TYPE:REWARD with an "
                       f"event of {', '.join(EVENTS)}, a unit type such as Marine, and a number")
+    if what in seen:
+      raise UserError(f"found {part!r}, expected one reward for {what}, not a second one")
+    seen.add(what)
     table[row, column] = number
   return table
 

@@ -23,7 +23,7 @@ from starleague.agent.config import AgentConfig
 from starleague.common import compiling
 from starleague.common.errors import UserError
 from starleague.data import wire
-from starleague.data.games import episodes, files
+from starleague.data.games import episodes, files, reading
 from starleague.data.z import statistics_library
 from starleague.environments.skirmish.bots import players as scripted_players
 from starleague.environments.skirmish.bots import scripts
@@ -90,6 +90,9 @@ def check_options(options: Options) -> None:
   elif not options.taught and options.share is not None:
     raise UserError(f"--labels=student: expected no --teacher_share, found {options.share}: there "
                     "is no teacher")
+  elif options.taught and options.teacher_from is not None:
+    raise UserError("--teacher_from: expected --labels=student, found teacher: a teacher that "
+                    "labels takes over no game")
 
 
 def preset_of(options: Options) -> str:
@@ -316,13 +319,40 @@ def _record_batch(writer: files.GamesWriter, demonstrators: Demonstrators, stude
         writer.add(make_episodes(demonstrators, found, number, one.results, own))
 
 
-def _kind(student: Student) -> str:
-  """Returns what a student's games are; `{}` stands for the names of the teachers."""
+def origin_of(demonstrators: Demonstrators, student: Student) -> str:
+  """Returns the description in the dataset's manifest: what must stay when it is continued."""
+  names = ", ".join(demonstrators.names)
   if student.taught:
-    return "labels of {} for a student"
-  if student.takes_over == students.NEVER:
-    return "own actions of a student, MMR of {}"
-  return "games of a student continued by {}"
+    kind = f"labels of {names} for a student{'' if student.z else ' without z'}"
+  elif student.takes_over == students.NEVER:
+    kind = f"own actions of a student, MMR of {names}"
+  else:
+    kind = f"games of a student continued from environment step {student.takes_over} by {names}"
+  return f"{kind}{demonstrators.chosen}, seed {demonstrators.seed}"
+
+
+def _continued_origin(path: pathlib.Path, demonstrators: Demonstrators, student: Student) -> str:
+  """Returns the origin of a new dataset, or of one that is continued.
+
+  In earlier versions labels with and without z had the same one. The stored z tells them apart.
+
+  Raises:
+    GamesError: the dataset is damaged, or its student observes z and this one does not, or the
+      other way round.
+  """
+  with_z = origin_of(demonstrators, student._replace(z=True))
+  if not (path / files.MANIFEST).exists() or files.describe(path)[0].origin != with_z:
+    return origin_of(demonstrators, student)
+  data = reading.read(path)
+  rows = np.flatnonzero(data.episodes.name == NAME)
+  if student.taught and len(rows):
+    observed = bool(reading.library(data, rows).z.units.any())
+    if observed != student.z:
+      raise files.GamesError(
+        f"{path} has labels for a student {'with' if observed else 'without'} z, found "
+        f"--student_z={student.z}; continue it with --{'' if observed else 'no'}student_z, or "
+        "choose another folder.")
+  return with_z
 
 
 def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Student, games: int,
@@ -331,7 +361,8 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Stude
   """Records a student's games until a dataset has as many as asked for.
 
   Args:
-    path: the dataset's folder. One with fewer games is continued, also with another student.
+    path: the dataset's folder. One with fewer games is continued, also with another student of
+      the same kind: see `origin_of`.
     demonstrators: the teachers, who are the opponents too.
     student: plays.
     games: number of games.
@@ -342,12 +373,12 @@ def record(path: str | os.PathLike, demonstrators: Demonstrators, student: Stude
 
   Raises:
     UserError: see `check`.
-    GamesError: the folder holds something else, or a dataset of other teachers.
+    GamesError: the folder holds something else, or a dataset of other teachers or of another kind
+      of student.
   """
   check(demonstrators)
   sizes, config = demonstrators.sizes, agent_config.preset(demonstrators.preset)
-  origin = (_kind(student).format(", ".join(demonstrators.names)) +
-            f"{demonstrators.chosen}, seed {demonstrators.seed}")
+  origin = _continued_origin(pathlib.Path(path), demonstrators, student)
   with files.GamesWriter(
       path, config, sizes.tier, dm_environment.map_names(sizes.tier), origin) as writer:
     begun = writer.last_game + 1

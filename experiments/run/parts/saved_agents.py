@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import ml_collections
+import numpy as np
 
 from starleague.actor.parts import Parts
 from starleague.agent import pretrained, types
+from starleague.agent.config import AgentConfig
 from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data import checkpoints
@@ -147,6 +149,16 @@ def require_imitator(source: pathlib.Path) -> None:
     if not (source / name).exists():
       raise settings.SettingsError(
         f"{source} has no {name!r}: expected a run that imitated games and began to train.")
+
+
+def same_initial(config: AgentConfig, one: pathlib.Path, other: pathlib.Path) -> bool:
+  """Returns whether two runs of an agent have equal initial weights.
+
+  Raises:
+    CheckpointDamagedError, CheckpointMismatchError: the weights of one cannot be used.
+  """
+  params = [checkpoints.load_params(run / run_files.INITIAL, config) for run in (one, other)]
+  return jax.tree.all(jax.tree.map(np.array_equal, *params))
 
 
 def copy_imitator(source: pathlib.Path, target: pathlib.Path,

@@ -2,10 +2,12 @@
 
 Checkpoints, snapshots and the parts of datasets never change and appear whole; manifests list them.
 A manifest is copied after the files that it lists, so that a copy is complete as well, or has none.
-A run's config is copied last of all: without it there is no run.
+A run's config is copied last of all: without it there is no run. A folder of copies has a mark that
+names the run, so that no other folder is overwritten.
 """
 
 import contextlib
+import os
 import pathlib
 import re
 import sqlite3
@@ -13,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from starleague.common import run_files
+from starleague.common import files, run_files
 from starleague.common.errors import UserError
 from starleague.data.checkpoints import checkpoint_manifest
 from starleague.data.games import files as game_files
@@ -23,6 +25,7 @@ from starleague.data.reverb import recordings
 _MANIFESTS = frozenset((
   checkpoint_manifest.MANIFEST, game_files.MANIFEST, recordings.MANIFEST, tables.MANIFEST))
 _DATABASE, _BESIDE_DATABASE = ".sqlite", ("-wal", "-shm", ".lock")
+_MARK = ".mirror"  # in a folder of copies: the run's directory
 _CHECKPOINT = re.compile(r"\d{12}")
 
 
@@ -46,6 +49,49 @@ def place(path: str) -> Any:
     raise MirrorError(f"{path} cannot be reached: {type(error).__name__}: {error}. A bucket needs "
                       "a service account, and TensorFlow or gcsfs.") from error
   return found
+
+
+def claim(run_dir: pathlib.Path, target: Any) -> None:
+  """Marks a folder as the place of a run's copies; a place in object storage stays as it is.
+
+  Args:
+    run_dir: the run's directory.
+    target: folder of the copies, a path of etils.
+
+  Raises:
+    MirrorError: the folder is the run's, lies in it or contains it, or it has something else than
+      copies of this run. Nothing is written then.
+  """
+  if "://" in str(target):
+    return
+  run, folder = run_dir.resolve(), pathlib.Path(str(target)).resolve()
+  if run == folder or run in folder.parents or folder in run.parents:
+    raise MirrorError(f"{target}: expected a folder that neither contains {run_dir} nor lies in "
+                      f"it, found {folder}; choose another place.")
+  _check_owner(run, folder)
+  _make_folder(folder)
+  with files.replacing(folder / _MARK, "wb") as file:
+    file.write(os.fsencode(run))
+
+
+def _check_owner(run: pathlib.Path, folder: pathlib.Path) -> None:
+  """Raises MirrorError unless a folder is free, or has copies of a run.
+
+  Copies of earlier versions have no mark: their config is that of the run.
+  """
+  if (folder / run_files.LOCK).exists():
+    raise MirrorError(f"{folder} holds a run that has trained there: expected copies of {run}, or "
+                      "an empty folder; choose another place.")
+  if not folder.is_dir() or all(path.name.startswith(".") for path in folder.iterdir()):
+    return  # names with a dot are never copied
+  mark = folder / _MARK
+  if mark.exists() and mark.read_bytes() == os.fsencode(run):
+    return
+  configs = [path / run_files.CONFIG for path in (run, folder)]
+  if not all(path.is_file() for path in configs) or (
+      configs[0].read_bytes() != configs[1].read_bytes()):
+    raise MirrorError(f"{folder} holds something else: expected copies of {run}, or an empty "
+                      "folder; choose another place.")
 
 
 def restore(source: Any, run_dir: pathlib.Path) -> int:
@@ -129,11 +175,7 @@ def _copy_file(path: Any, target: Any) -> int:
       return 0
   except FileNotFoundError:  # of a checkpoint that was removed meanwhile
     return 0
-  try:
-    target.parent.mkdir(parents=True, exist_ok=True)
-  except OSError as error:
-    raise MirrorError(f"{target.parent} cannot be made: {error.strerror or error}; choose another "
-                      "place.") from error
+  _make_folder(target.parent)
   with contextlib.suppress(FileNotFoundError):  # likewise
     if is_database:
       _copy_database(path, target)
@@ -141,6 +183,14 @@ def _copy_file(path: Any, target: Any) -> int:
       path.copy(target, overwrite=True)
     return 1
   return 0
+
+
+def _make_folder(folder: Any) -> None:
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise MirrorError(f"{folder} cannot be made: {error.strerror or error}; choose another "
+                      "place.") from error
 
 
 def _changed(path: Any, target: Any) -> bool:

@@ -19,7 +19,6 @@ from starleague.learner import wandb_run
 from starleague.learner.loops import imitation_setup
 from starleague.viewers.report import page as report_page
 
-LOCK = ".running"  # in a run's directory, held by the program that supervises the run
 TOTALS_INTERVAL_S = 10.0
 POLL_S = 0.1
 DISPLAY_INTERVAL_S = 1.0
@@ -55,7 +54,7 @@ def only_one(run_dir: pathlib.Path) -> Iterator[None]:
     SettingsError: another program runs it.
   """
   run_dir.mkdir(parents=True, exist_ok=True)
-  with files.locked(run_dir / LOCK, settings.SettingsError(
+  with files.locked(run_dir / run_files.LOCK, settings.SettingsError(
       f"run {str(run_dir)!r} is running already: stop the other program, or choose another "
       "--run.")):
     yield
@@ -71,20 +70,36 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     league: whether it is a league.
 
   Raises:
-    SettingsError: the run was started with another config, of which only durations and places may
-      change, or it is a league and should not be, or the other way round. Limits of a phase of
-      imitation have changed, and a later phase has begun.
-    CheckpointMismatchError: the checkpoints of imitation have another schema.
+    SettingsError, CheckpointMismatchError: see `check_resumed`.
     WandbError: the config names a project of Weights & Biases, whose package is not installed.
   """
   if config.learner.wandb:
     wandb_run.load()
+  check_resumed(config, run_dir, league)
+  settings.save(config, run_dir)
+
+
+def check_resumed(config: ml_collections.ConfigDict, run_dir: pathlib.Path, league: bool = False,
+                  other: str = "--run") -> None:
+  """Checks the config of a run that may have begun.
+
+  Args:
+    config: of the run.
+    run_dir: the run's directory.
+    league: whether it is a league.
+    other: the flag that chooses another directory.
+
+  Raises:
+    SettingsError: the run was started with another config, of which only durations and places may
+      change, or it is a league and should not be, or the other way round. Limits of a phase of
+      imitation have changed, and a later phase has begun.
+    CheckpointMismatchError: the checkpoints of imitation have another schema.
+  """
   if (run_dir / (run_files.CHECKPOINTS if league else run_files.LEARNERS)).exists():
     raise settings.SettingsError(
       f"run {str(run_dir)!r} {'trains one agent' if league else 'is a league'}: continue it with "
-      f"{'train' if league else 'league'}, or choose another --run.")
+      f"{'train' if league else 'league'}, or choose another {other}.")
   if not (run_dir / run_files.CONFIG).exists():
-    settings.save(config, run_dir)
     return
   stored = settings.load(run_dir)
   places = [f"cluster.{key}" for key in config.cluster]
@@ -93,9 +108,8 @@ def prepare(config: ml_collections.ConfigDict, run_dir: pathlib.Path,
     key, found, expected = changed[0]
     raise settings.SettingsError(
       f"run {str(run_dir)!r} was started with {key} = {found!r}, found {expected!r}; resume it "
-      f"with the settings in {run_dir / run_files.CONFIG}, or choose another --run.")
+      f"with the settings in {run_dir / run_files.CONFIG}, or choose another {other}.")
   _check_limits(stored, config, run_dir)
-  settings.save(config, run_dir)
 
 
 def _check_limits(stored: ml_collections.ConfigDict, config: ml_collections.ConfigDict,
@@ -119,17 +133,25 @@ def imitates(config: ml_collections.ConfigDict, run_dir: pathlib.Path) -> bool:
   return config.init == settings.IMITATION and not (run_dir / run_files.INITIAL).exists()
 
 
-def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path) -> None:
+def check_imitation(config: ml_collections.ConfigDict, dataset: pathlib.Path,
+                    run_dir: pathlib.Path) -> None:
   """Checks the dataset, the phases and the initial weights of imitation.
+
+  Args:
+    config: of the run.
+    dataset: its games.
+    run_dir: its directory; a resumed run must have learnt from the same games.
 
   Raises:
     GamesError: the folder is no dataset of the run's preset and its sizes, or is damaged.
-    UserError: the games are of another tier, a phase has no games, or the initial weights are
-      missing.
+    UserError: the games are of another tier, or others than the run has learnt from, a phase has
+      no games, or the initial weights are missing.
     CheckpointDamagedError, CheckpointMismatchError: the initial weights cannot be used.
   """
   options = learner_options.imitation_options(config)
-  imitation_setup.make_phases(options, imitation_setup.read_games(dataset, options))
+  data = imitation_setup.read_games(dataset, options)
+  imitation_setup.make_phases(options, data)
+  imitation_setup.check_dataset(run_dir / run_files.IMITATION, data)
   if config.demonstrations.imitator:
     saved_agents.load_imitator(registry.make_parts(config), config)
 

@@ -197,6 +197,8 @@ def test_damaged_steps_are_named(folder, tmp_path):
 def test_several_folders_are_read_as_one(folder, tmp_path):
   other = recorded_games.write(tmp_path / "labels", MINI, [5, 7], origin="labels")
   one, found = games.read(folder), games.read(f"{folder},{other}", "mini")
+  orders = (f"{folder}", f"{other}", f"{folder},{other}", f"{other},{folder}")
+  assert len({games.read(order).digest for order in orders}) == 4
   count = 2 * len(LENGTHS)
   assert found.episodes.game.tolist() == [i // 2 for i in range(count + 4)]
   assert found.episodes.decisions[count:].tolist() == [5, 6, 7, 8]

@@ -13,6 +13,7 @@ import pytest
 from starleague import agent
 from starleague.agent import config as agent_config
 from starleague.agent import types
+from starleague.common import manifests
 from starleague.data import checkpoints, wire
 from starleague.data.reverb import datasets, recordings
 from tests.learner import numpy_twins as twins
@@ -23,10 +24,10 @@ CONFIG = agent_config.mini()
 UNROLL_LENGTH = 2
 
 
-def packed(number: int) -> wire.Packed:
+def packed(number: int, config: agent_config.AgentConfig = CONFIG) -> wire.Packed:
   """Returns a trajectory of random integers with a number in it."""
   random = np.random.default_rng(number)
-  spec = wire.packed_spec(CONFIG, UNROLL_LENGTH)
+  spec = wire.packed_spec(config, UNROLL_LENGTH)
   made = wire.Packed(*[random.integers(0, 9, x.shape).astype(x.dtype) for x in spec])
   made.int32[0, 0] = number
   return made
@@ -63,6 +64,26 @@ def test_a_batch_unpacks_to_trajectories(recorded):
   assert trajectory.steps.reward.shape == (UNROLL_LENGTH + 1, 2, 5)
   expected = spec.steps.observation.entities.shape[1:]
   assert trajectory.steps.observation.entities.shape[2:] == expected
+
+
+def test_a_recording_of_a_changed_preset_says_so(recorded, tmp_path):
+  changed = "core_size=32"
+  config = agent_config.changed(CONFIG, changed)
+  path = tmp_path / "games"
+  recordings.save(path, [packed(7, config)], "mini", UNROLL_LENGTH, 1, "a test", changed)
+  with datasets.dataset(path, 1) as batches:
+    assert batches.config == config and batches.config.core_size == 32
+    np.testing.assert_array_equal(next(batches).state[0], packed(7, config).state)
+  assert recordings.describe(path).agent == changed
+  assert "agent" not in manifests.read(recorded / recordings.MANIFEST)  # as in earlier versions
+  with pytest.raises(recordings.RecordingError, match=(
+      "with another size of the core state: expected 128, found 64; read it as it is, or record")):
+    datasets.dataset(path, 1, config=CONFIG)
+  described = manifests.read(path / recordings.MANIFEST)
+  manifests.replace(path / recordings.MANIFEST, {**described, "agent": "cores=2"},
+                    described["files"])
+  with pytest.raises(recordings.RecordingError, match="json: agent: found 'cores=2', expected FI"):
+    recordings.describe(path)
 
 
 def test_saving_leaves_no_other_files(recorded):

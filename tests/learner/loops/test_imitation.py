@@ -228,6 +228,18 @@ def test_a_phase_that_was_stopped_continues_with_its_newest_parameters(running):
   assert running.imitator.position == Position(phase=1, batch=2, seconds=5.0)
 
 
+def test_a_checkpoint_names_its_dataset(imitator, monkeypatch):
+  saved = []
+  monkeypatch.setattr(imitation, "Saved", lambda *parts: "state")
+  imitator._state, imitator._carry = SimpleNamespace(), ()
+  imitator._data = SimpleNamespace(digest="ab12")
+  imitator._saved = SimpleNamespace(save=lambda *arguments: saved.append(arguments))
+  monkeypatch.setattr(imitation.update, "unreplicate", lambda state: SimpleNamespace(
+    params="params", _replace=lambda params: "rest"))
+  imitator.move_to(Position(phase=1, batch=3))
+  assert saved == [(10, "state", Position(phase=1, batch=3, dataset="ab12")._asdict())]
+
+
 def test_only_a_lower_held_out_loss_replaces_the_best_parameters(imitator, monkeypatch):
   written, saved = [], []
   monkeypatch.setattr(imitation.update, "unreplicate", lambda params: params)

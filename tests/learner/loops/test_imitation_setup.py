@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -171,6 +172,29 @@ def test_the_saved_position_is_that_of_the_newest_checkpoint_that_can_be_read(tm
   assert imitation_setup.saved_position(tmp_path) == newest
   (path / "manifest.json").write_text("{")
   assert imitation_setup.saved_position(tmp_path) == Position(phase=1)
+
+
+def test_a_run_goes_on_with_its_dataset_alone(tmp_path):
+  run_dir, path = tmp_path / "run", tmp_path / "games"
+  recorded_games.write(path, MINI, LENGTHS)
+  data = games.read(path)
+  folder = run_dir / run_files.IMITATION
+  imitation_setup.check_dataset(folder, data)  # nothing is learnt yet
+  saved = checkpoints.Checkpoints(folder, MINI)
+  params = imitation_setup.Best({"m": {"w": np.zeros(2, np.float32)}})
+  saved.save(1, params, {"phase": 0, "epoch": 0, "batch": 1, "seconds": 0.0})
+  imitation_setup.check_dataset(folder, data)  # earlier versions stored no digest
+  saved.save(2, params, Position(batch=2, dataset=data.digest)._asdict())
+  imitation_setup.check_dataset(folder, data)
+  shutil.move(path, tmp_path / "moved")
+  imitation_setup.check_dataset(folder, games.read(tmp_path / "moved"))
+  with files.GamesWriter(tmp_path / "moved", MINI, "mini", ("open",), "a test") as writer:
+    writer.add([recorded_games.episode(MINI, 4, 0, game=99, player=player) for player in (0, 1)])
+  extended = games.read(tmp_path / "moved")
+  with pytest.raises(UserError, match=(
+      f"run '{run_dir}' has learnt from another dataset than {tmp_path / 'moved'} is now: expected "
+      f"SHA-256 {data.digest[:12]}, found {extended.digest[:12]} .*; resume it with the earlier")):
+    imitation_setup.check_dataset(folder, extended)
 
 
 def test_devices_must_divide_a_batch():

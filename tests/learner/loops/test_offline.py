@@ -62,6 +62,19 @@ def test_the_learning_rate_follows_the_share_of_the_updates(options, monkeypatch
   assert (learner.step, learner.position) == (4, Position(batch=4))
 
 
+def test_a_checkpoint_names_its_dataset(options, monkeypatch):
+  saved = []
+  learner = object.__new__(offline.OfflineLearner)
+  learner._state, learner._carry, learner._data = (), (), SimpleNamespace(digest="ab12")
+  learner._saved = SimpleNamespace(save=lambda *arguments: saved.append(arguments))
+  learner.step, learner.position = 7, Position(batch=7)
+  monkeypatch.setattr(offline, "Saved", lambda *parts: "state")
+  monkeypatch.setattr(offline.update, "unreplicate", lambda state: SimpleNamespace(
+    params="params", _replace=lambda params: "rest"))
+  learner.save()
+  assert saved == [(7, "state", Position(batch=7, dataset="ab12")._asdict())]
+
+
 @pytest.fixture
 def learning(options, monkeypatch, tmp_path):
   """The loop with a learner that takes 10 s for an update."""

@@ -115,6 +115,18 @@ def test_a_recording_serves_the_methods_that_need_no_more(recording, method, lac
   assert "\n" not in str(refused.value)
 
 
+def test_another_dataset_has_another_digest(folder, recording):
+  def digest():
+    return offline_data.open_data(recording, options_of("cloning")).digest
+
+  one = digest()
+  assert one == digest() and len(one) == 64
+  described = manifests.read(recording / recordings.MANIFEST)
+  manifests.replace(recording / recordings.MANIFEST, described, {"table": "0" * 64})
+  assert digest() != one
+  assert offline_data.open_data(folder, options_of("winners")).digest == games.read(folder).digest
+
+
 def test_a_recording_has_no_players_to_choose(recording):
   with pytest.raises(UserError, match="chooses players of recorded games, and a recording"):
     offline_data.open_data(recording, of_players(options_of("cloning"), "demo_7000"))

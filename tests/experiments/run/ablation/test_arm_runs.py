@@ -168,8 +168,12 @@ def test_an_exploiters_run_begins_with_the_frozen_agent(runs, train, monkeypatch
   exploit = runs[4]._replace(path=runs[4].path.with_name("exploited"), target=runs[4])
   past = exploit._replace(path=exploit.path.with_name("past"), from_past=True)
   arm_runs.train([exploit, past], None, lambda *_: None)
-  assert frozen == [("plain_5", "exploited", None), ("plain_5", "past", "middle of plain_5")]
-  assert train == ["exploited", "past"]
+  each = [("plain_5", "exploited", None), ("plain_5", "past", "middle of plain_5")]
+  assert frozen == each and train == ["exploited", "past"]
+  finished = exploit._replace(league=False)
+  (finished.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True, exist_ok=True)
+  arm_runs.train([finished], None, lambda *_: None)
+  assert frozen == [*each, each[0]] and train == ["exploited", "past"]  # compared, not trained
 
 
 def test_arms_differ_in_one_choice_each(tmp_path):
@@ -216,10 +220,52 @@ def test_an_imitator_that_cannot_be_used_is_refused_before_any_training(runs, tr
   with pytest.raises(checkpoints.CheckpointMismatchError, match="preset.*small.*mini"):
     arm_runs.train(runs[:2], imitator, lambda *_: None)
   assert train == []
-  # Runs that have begun, or do not imitate, need none.
-  checkpoints.save_params(runs[1].path / run_files.INITIAL, weights, agent.mini())
-  arm_runs.train(runs[:2], imitator, lambda *_: None)
-  assert train == ["noise_3", "plain_3"]
+  arm_runs.train(runs[:1], imitator, lambda *_: None)  # it does not imitate
+  assert train == ["noise_3"]
+
+
+def finish(run, initial):
+  """Writes what a finished run has: its config, its initial weights, its last checkpoint."""
+  settings.save(run.config, run.path)
+  (run.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+  save_initial(run.path, initial)
+
+
+def save_initial(path, value):
+  checkpoints.save_params(
+    path / run_files.INITIAL, {"m": {"w": np.full(2, value)}}, agent.mini())
+
+
+def test_finished_runs_of_another_config_are_refused_before_any_training(runs, train, tmp_path):
+  (runs[1].path / run_files.IMITATED).mkdir(parents=True)
+  finish(runs[1], 1.0)
+  other = {"unroll_length": 4, "learner.learning_rate": 1e-2, "learner.batch_size": 32}
+  changed = arm_runs.make_runs(ablations.ABLATION, lambda init: {"actor": {"games": 64}}, other,
+                               tmp_path)
+  with pytest.raises(settings.SettingsError, match=(
+      "plain_3' was started with learner.batch_size = 16, found 32; .* another --runs_dir.$")):
+    arm_runs.train(changed[:2], None, lambda *_: None)
+  assert train == []
+  arm_runs.train(runs[:2], None, lambda *_: None)
+  assert train == ["noise_3"]
+
+
+def test_runs_of_another_imitator_are_refused_before_any_training(runs, train, tmp_path):
+  for name, value in (("one", 1.0), ("other", 2.0)):
+    save_initial(tmp_path / name, value)
+    libraries.save_library(tmp_path / name / run_files.LIBRARY)
+  finish(runs[1], 1.0)
+  for imitator, message in ((tmp_path / "other", f"than {tmp_path / 'other'}; give --imitator as"),
+                            (tmp_path / "typo", f"than {tmp_path / 'typo'}; give"),
+                            (None, "than its own; give --imitator as before")):
+    with pytest.raises(settings.SettingsError, match=f"plain_3' was started from .*{message}"):
+      arm_runs.train(runs[:2], imitator, lambda *_: None)
+  assert train == []
+  arm_runs.check_begun(runs[:2], tmp_path / "one")
+  # The imitator of a seed may be that of an arm which is left out.
+  (runs[1].path / run_files.IMITATED).mkdir()
+  finish(runs[2], 1.0)
+  arm_runs.check_begun(runs[2:3], None)
 
 
 def test_a_run_that_dies_is_reported_with_its_log(runs, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 from starleague.actor.evaluation import Counts
 from starleague.common import run_files
+from starleague.data.checkpoints.checkpoint_manifest import MANIFEST
 from starleague.data.z import conditioning
 from starleague.experiments.run.ablation import games
 from starleague.experiments.run.config import settings
@@ -22,11 +23,17 @@ WEIGHTS = {"noise": 0, "plain": 1, "z": 2}
 ORDERS = np.array([[5, 5], [6, 6], [7, 7], [8, 8]]).repeat(10, axis=1)
 
 
+def write_checkpoint(run, update, weights="first"):
+  folder = run.path / run_files.CHECKPOINTS / f"{update:012d}"
+  folder.mkdir(parents=True, exist_ok=True)
+  (folder / MANIFEST).write_text(f"step {update}, {weights}")
+
+
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
   runs = ablations.make_runs(tmp_path)
   for run in runs:
-    (run.path / run_files.CHECKPOINTS / f"{40:012d}").mkdir(parents=True)
+    write_checkpoint(run, 40)
   made = registry.make_parts(runs[0].config)
   parts = made._replace(
     policy=builders.make_policy(follows_z=True), mmr=3000,
@@ -74,10 +81,12 @@ def test_stored_games_are_kept_unless_the_weights_changed(runs, tmp_path):
   loaded.clear()
   assert games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None) == first
   assert loaded == []
-  (runs[1].path / run_files.CHECKPOINTS / f"{41:012d}").mkdir()
-  games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
-  # Its games against scripts and its pairs: with noise, with z, with z that is shown.
-  assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
+  for update, weights in ((41, "first"), (41, "second")):  # trained further, and trained again
+    write_checkpoint(runs[1], update, weights)
+    games.play_games(ablations.ABLATION, runs[:3], [], tmp_path, lambda *_: None)
+    # Its games against scripts and its pairs: with noise, with z, with z that is shown.
+    assert loaded == ["plain_3", "noise_3", "plain_3", "plain_3", "z_3", "plain_3", "z_3"]
+    loaded.clear()
   path = tmp_path / games.MEASURED
   path.write_text(json.dumps([1]))
   with pytest.raises(settings.SettingsError, match="games.json is not a file of an ablation's"):

@@ -33,6 +33,8 @@ def test_objectives_of_players():
   ("terran-main-0=built.Marine:nan", "found 'built.Marine:nan'"),
   ("terran-main-0=built.Marine", "found 'built.Marine'"),
   ("terran-main-0=built.Marine:1,terran-main-0=lost.SCV:1", "expected one entry"),
+  ("terran-main-0=built.Marine:0+lost.Marine:1+built.Marine:0.02",
+   "found 'built.Marine:0.02', expected one reward for built.Marine, not a second one"),
 ])
 def test_invalid_objectives_are_refused(text, message):
   with pytest.raises(UserError, match=message):

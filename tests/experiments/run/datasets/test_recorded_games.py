@@ -84,6 +84,23 @@ def test_both_sides_of_a_leagues_games_are_recorded(run_dir, tmp_path):
   assert 0.2 < uniform.mean() < 0.8
 
 
+def test_a_run_with_a_changed_preset_is_recorded(tmp_path, monkeypatch):
+  config = settings.complete({"unroll_length": UNROLL_LENGTH, "agent": "core_size=32"})
+  settings.save(config, tmp_path / "one")
+  parts = registry.make_parts(config)
+  checkpoints.save_params(tmp_path / "one" / run_files.INITIAL, jax.tree.map(
+    lambda x: np.zeros(x.shape, x.dtype), jax.eval_shape(parts.policy.init, jax.random.key(0))),
+    parts.config)
+  spec = wire.packed_spec(parts.config, UNROLL_LENGTH)
+  monkeypatch.setattr(recorded_games, "of_agent", lambda *_: None)
+  monkeypatch.setattr(recorded_games, "play", lambda *_: [
+    wire.Packed(*(np.zeros(x.shape, x.dtype) for x in spec))])
+  path = tmp_path / "recording"
+  assert launch(record, "--run_dir", tmp_path / "one", "--dataset", path, "--trajectories", 1,
+                "--weights", "initial") is None
+  assert recordings.describe(path).config.core_size == 32
+
+
 def test_a_number_of_policies_needs_a_league(run_dir, tmp_path):
   for words, weights in (([], "newest"), (["--weights", "initial"], "initial")):
     settings.save(settings.complete({}), tmp_path / "one")

@@ -8,12 +8,15 @@ import pytest
 
 from starleague import agent
 from starleague.agent import config as agent_config
+from starleague.agent import types
 from starleague.common import run_files
 from starleague.data import checkpoints, games
 from starleague.data.games import files
+from starleague.environments.skirmish.games import dm_environment
 from starleague.experiments import demonstrate
 from starleague.experiments.run.config import settings
 from starleague.experiments.run.datasets import demonstrations, students
+from tests.data.games import recorded_games
 from tests.data.unpacking import unpack
 from tests.experiments.launch import refusal
 
@@ -163,6 +166,45 @@ def test_a_teacher_takes_over_at_the_step_of_a_time():
   assert options._replace(teacher_from=0.1).takes_over == 1  # not before its time
 
 
+def test_the_origin_says_what_must_stay():
+  student = students.Student((), agent_config.mini(), 0.0)
+  own = student._replace(taught=False, z=False)
+  expected = {
+    student: "labels of demo_7000 for a student",
+    student._replace(z=False): "labels of demo_7000 for a student without z",
+    own: "own actions of a student, MMR of demo_7000",
+    own._replace(takes_over=168):
+      "games of a student continued from environment step 168 by demo_7000"}
+  for one, kind in expected.items():
+    assert students.origin_of(PLAYERS, one) == f"{kind} against rusher, passive, seed 3"
+
+
+@pytest.mark.parametrize("has_z", [True, False])
+def test_labels_of_earlier_versions_go_on_with_their_z(tmp_path, has_z):
+  """The same origin stood for labels with and without z."""
+  student, mini, path = students.Student((), agent_config.mini(), 0.0), "mini", tmp_path / "labels"
+  with files.GamesWriter(path, agent_config.mini(), mini, dm_environment.map_names(mini),
+                         students.origin_of(PLAYERS, student)) as writer:
+    z = {} if has_z else {"z": types.zeros(types.statistics_spec())}
+    writer.add([recorded_games.episode(agent_config.mini(), 3, 0, name=students.NAME, **z),
+                recorded_games.episode(agent_config.mini(), 3, 1, game=0, player=1)])
+  found = students.record(path, PLAYERS, student._replace(z=has_z), 1)
+  assert found.games == 1 and found.origin == students.origin_of(PLAYERS, student)
+  kind, flag = ("with", "student_z") if has_z else ("without", "nostudent_z")
+  with pytest.raises(files.GamesError, match=(
+      f"labels has labels for a student {kind} z, found --student_z={not has_z}; continue it with "
+      f"--{flag}, or choose another folder.$")):
+    students.record(path, PLAYERS, student._replace(z=not has_z), 1)
+
+
+def test_other_takeover_times_are_other_datasets(tmp_path):
+  student = students.Student((), agent_config.mini(), 0.0, z=False, taught=False, takes_over=168)
+  assert students.record(tmp_path / "games", PLAYERS, student, 0).games == 0
+  with pytest.raises(files.GamesError, match=(
+      "another origin: expected '.* step 84 by .*', found '.* step 168 by demo_7000 against")):
+    students.record(tmp_path / "games", PLAYERS, student._replace(takes_over=84), 0)
+
+
 @pytest.mark.parametrize("words, message", [
   (("--players", "demo_7000,macro"), "player 'macro': expected one of passive, rusher, .* mini"),
   (("--players", "random_player"), "teacher 'random_player': it gives random actions; expected "),
@@ -199,6 +241,9 @@ def test_a_run_without_an_imitator_is_one_line(tmp_path):
   (("--labels", "student"), "--labels=student: expected --student, whose actions are recorded"),
   (("--teacher_from", "60"),
    "--teacher_from: expected --student, whose game the teacher takes over"),
+  (("--student", "pretrained", "--teacher_from", "60"),
+   "--teacher_from: expected --labels=student, found teacher: a teacher that labels takes over no "
+   "game"),
   (("--labels", "student", "--student", "pretrained", "--teacher_share", "0.5"),
    "--labels=student: expected no --teacher_share, found 0.5: there is no teacher"),
 ])

@@ -125,11 +125,45 @@ def test_a_manifest_that_lists_a_part_written_meanwhile_waits_for_the_next_copy(
   assert (copied / "games.json").read_text() == "0, 1"
 
 
+def test_a_folder_that_is_not_the_runs_is_left_as_it_is(run_dir, tmp_path):
+  other = tmp_path / "other"
+  write(other / run_files.CONFIG, '{"seed": 1}')
+  checkpoint(other, 7)
+  twin = tmp_path / "twin"  # another run of the same config
+  write(twin / run_files.CONFIG, "{}")
+  write(twin / run_files.LOCK, "")
+  (tmp_path / "link").symlink_to(run_dir)
+  outside = "expected a folder that neither contains {run} nor lies in it"
+  for name, message in (
+      ("run", outside), ("link", outside), ("link/copy", outside), ("run/players", outside),
+      ("", outside), ("other", "other holds something else: expected copies of {run}"),
+      ("other/learners", "learners holds something else"),
+      ("twin", "twin holds a run that has trained there: expected copies of {run}")):
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert message.format(run=run_dir) in refusal(
+      mirror, "--run_dir", run_dir, "--to", tmp_path / name, "--interval_s", 0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_copies_of_the_run_are_continued(run_dir, tmp_path):
+  words = ["--run_dir", run_dir, "--to", tmp_path / "copy", "--interval_s", 0]
+  assert launch(mirror, *words) is None
+  mark = tmp_path / "copy" / ".mirror"
+  assert mark.read_text() == str(run_dir)
+  write(run_dir / run_files.CONFIG, '{"seconds": 2}')  # as a resumed run may have
+  write(run_dir / "results.csv", "a\n")
+  assert launch(mirror, *words) is None
+  assert (tmp_path / "copy" / "results.csv").read_text() == "a\n"
+  mark.unlink()  # copies of an earlier version
+  assert launch(mirror, *words) is None
+  assert mark.read_text() == str(run_dir)
+
+
 def test_a_run_is_restored_to_a_new_directory(run_dir, tmp_path):
   copy = str(tmp_path / "copy")
   assert launch(mirror, "--run_dir", run_dir, "--to", copy, "--interval_s", 0) is None
   assert launch(mirror, "--run_dir", tmp_path / "again", "--from", copy) is None
-  assert names(tmp_path / "again") == names(tmp_path / "copy")
+  assert names(tmp_path / "copy") == [".mirror", *names(tmp_path / "again")]
 
 
 def test_a_restoration_that_is_cut_short_is_completed_by_the_same_command(

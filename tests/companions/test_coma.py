@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from starleague.common.errors import UserError
-from starleague.companions import coma
+from starleague.companions import coma, networks
 from starleague.companions.options import RunOptions, make_optimizer
-from starleague.companions.system import Fixed, inputs_spec
+from starleague.companions.system import Fixed, Inputs, Unroll, inputs_spec
+from starleague.companions.tasks.registry import make_task
 from starleague.learner import flat
 from tests.companions import learning
 from tests.companions.catch import make_catch
@@ -47,6 +48,28 @@ def test_the_critic_sees_the_actions_of_the_others_only(made):
     assert not actions[:, :, agent].any()
     np.testing.assert_array_equal(actions[:, :, 1 - agent].argmax(-1), action[..., 1 - agent])
     np.testing.assert_array_equal(seen[agent, 0, 0, 8:], np.eye(AGENTS)[agent])
+
+
+def test_actor_and_critic_see_the_counts_of_overcooked_at_one_scale(monkeypatch):
+  task = make_task("jaxmarl-overcooked-cramped_room", copies=1)
+  observation = task.reset(jax.random.split(jax.random.key(0), 1))[1].observation
+  inputs = Inputs(observation[None], jnp.zeros((1, 1, AGENTS), jnp.int32), jnp.zeros((1, 1)),
+                  jnp.ones((1, 1), bool))
+  critic = coma.critic_inputs(
+    coma.Config(critic=coma.INDEPENDENT), task, Unroll(coma._Steps(inputs, None), (), ()))
+  seen = []
+
+  def encode(x, size):
+    seen.append(np.asarray(x).reshape(len(x), -1))
+    return jnp.zeros((len(x), size))
+
+  monkeypatch.setattr(networks, "_dense", encode)
+  actor = coma.make_actor(CONFIG, task, inputs_spec(task))
+  params = actor.init(jax.random.key(0))
+  one = jax.tree.map(lambda x: x[0, :, 0], coma.of_agents(inputs, AGENTS))
+  actor.unroll(params, one, actor.initial_state())
+  np.testing.assert_array_equal(critic[0, 0, 0, :-AGENTS], seen[-1][0])
+  assert seen[-1].max() == 1.0
 
 
 def test_policies_keep_a_share_of_the_uniform_one():

@@ -106,7 +106,7 @@ def test_losses_by_hand(made, critic):
   random = np.random.default_rng(0)
   logits = random.normal(size=(AGENTS, T + 1, COPIES, 2)).astype(np.float32)
   values, targets = random.normal(size=(2, AGENTS, T + 1, COPIES, outputs)).astype(np.float32)
-  found = coma.coma_losses(config, jnp.asarray(logits), values, targets, unroll)
+  found = coma.coma_losses(config, jnp.asarray(logits), values, targets, unroll, Fixed({}, ()))
   action, reward = np.asarray(unroll.steps.action), np.asarray(unroll.steps.reward)
   discount = 0.9 * np.asarray(unroll.steps.discount)
   critic_loss, policy_loss = [], []
@@ -127,6 +127,14 @@ def test_losses_by_hand(made, critic):
         policy_loss.append(-advantage * np.log(p[action[t, b, agent]]))
   np.testing.assert_allclose(found.metrics["loss/value"], np.mean(critic_loss), rtol=1e-4)
   np.testing.assert_allclose(found.metrics["loss/policy"], np.mean(policy_loss), rtol=1e-4)
+
+
+def test_a_tuned_entropy_cost_precedes_the_configs(made):
+  _, system, params, unroll = made
+  losses = [system.loss(params, jax.random.key(0), unroll, Fixed(tuned, params))
+            for tuned in ({}, {"entropy_cost": jnp.float32(0.5)})]
+  np.testing.assert_allclose(losses[0].loss - losses[1].loss,
+                             (0.5 - 0.01) * losses[0].metrics["entropy/action"], rtol=1e-5)
 
 
 def test_recorded_log_probs_are_the_learners(made):

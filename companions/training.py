@@ -17,7 +17,7 @@ import functools
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -133,7 +133,7 @@ _first_copy = jax.jit(lambda tree: jax.tree.map(lambda x: x[0] + 0, tree))  # of
 def train(system: System, task: Task, options: RunOptions, config: Mapping[str, Any],
           run_dir: pathlib.Path, stop: threading.Event, report: Report,
           hyperparameters: Mapping[str, float] | None = None,
-          after_round: Callable[["Run", Sequence[float]], object] | None = None) -> Trained:
+          after_round: Callable[["Run", acting.EpisodeLog], object] | None = None) -> Trained:
   """Trains a system, resumed from the newest checkpoint where there is one.
 
   Args:
@@ -145,7 +145,7 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
     stop: ends the training when set, after a checkpoint.
     report: called once a round.
     hyperparameters: those that change without compiling again; see `Run.tune`.
-    after_round: called after each round with the run and the returns of its latest episodes.
+    after_round: called after each round with the run and its episodes.
 
   Returns:
     The parameters, and the counts of the whole run.
@@ -163,7 +163,7 @@ def train(system: System, task: Task, options: RunOptions, config: Mapping[str, 
       actor = stack.enter_context(contextlib.closing(
         _make_actor(run, system, task, learner.form, stop)))
       _learn(run, actor, task, experience.Experience(learner.form, options, stack, stop), stop,
-             report, after_round or (lambda run, returns: None))
+             report, after_round or (lambda run, episodes: None))
     run.close()
     return Trained(update.unreplicate(run.state.params), run.counts)
 
@@ -310,7 +310,7 @@ def _make_actor(run: Run, system: System, task: Task, form: wire.StepFormat,
 
 def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experience,
            stop: threading.Event, report: Report,
-           after_round: Callable[[Run, Sequence[float]], object]) -> None:
+           after_round: Callable[[Run, acting.EpisodeLog], object]) -> None:
   """Acts and learns until the steps are done or `stop` is set."""
   options = run.options
   used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
@@ -336,7 +336,7 @@ def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experie
           run.counts.updates, waited, time.monotonic() - began))
     previous = current
     run.advance(options.steps_per_iteration, actor.cpu_seconds(), stop.is_set())
-    after_round(run, episodes.returns())
+    after_round(run, episodes)
     report(run.counts.steps, " ".join(
       f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()
       if tag.startswith("return")))

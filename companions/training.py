@@ -210,8 +210,8 @@ class Run:
   def tune(self, hyperparameters: Mapping[str, float]) -> None:
     """Changes hyperparameters from the next update on, without compiling again.
 
-    "learning_rate" and those that the loss reads from `Fixed`; a name in the part "schedule" of the
-    parameters changes there.
+    "learning_rate", which falls to `final_rate` of it as the options' does, and those that the loss
+    reads from `Fixed`; a name in the part "schedule" of the parameters changes there.
     """
     state = update.unreplicate(self.state)
     schedule = dict(state.params.get("schedule", {}))
@@ -250,8 +250,8 @@ class Run:
     """Makes an update; returns its metrics and the priorities of the batch, on the device."""
     options = self.options
     done = min(1.0, self.counts.steps / options.steps)
-    rate = options.learning_rate * (1.0 - (1.0 - options.final_rate) * done)
-    rate = float(self._hyperparameters.get("learning_rate", [rate])[0])
+    initial = float(self._hyperparameters.get("learning_rate", [options.learning_rate])[0])
+    rate = initial * (1.0 - (1.0 - options.final_rate) * done)
     placed = self._learner.update.place(batch)
     self.state, metrics, (priorities, _) = self._learner.update.carried(
       train_state.with_learning_rate(self.state, rate), placed,

@@ -20,12 +20,13 @@ OPTIONS = RunOptions(task="catch", steps=64 * 16 * 40, copies=64, unroll_length=
                      learning_rate=5e-3)
 
 
-def run(folder, options=OPTIONS, config=CONFIG, stop=None):
+def run(folder, options=OPTIONS, config=CONFIG, stop=None, **more):
   task = make_catch(options.copies)
   system = impala.make(config, task, inputs_spec(task))
   seen = []
   trained = training.train(system, task, options, dataclasses.asdict(config), folder,
-                           stop or threading.Event(), lambda steps, text: seen.append(steps))
+                           stop or threading.Event(), lambda steps, text: seen.append(steps),
+                           **more)
   return system, task, trained, seen
 
 
@@ -158,3 +159,16 @@ def test_the_lag_counts_updates(tmp_path, monkeypatch):
     expected = learnt[count - 4] if count > 3 else acted[0][1]
     np.testing.assert_array_equal(weights, expected)
   assert not np.array_equal(learnt[0], learnt[1])
+
+
+def test_a_tuned_learning_rate_falls_as_the_options_does(tmp_path, monkeypatch):
+  rates, with_learning_rate = [], training.train_state.with_learning_rate
+
+  def recorded(state, rate):
+    rates.append(rate)
+    return with_learning_rate(state, rate)
+
+  monkeypatch.setattr(training.train_state, "with_learning_rate", recorded)
+  run(tmp_path, dataclasses.replace(OPTIONS, steps=64 * 16 * 4, final_rate=0.2),
+      hyperparameters={"learning_rate": 0.01})
+  np.testing.assert_allclose(rates, [0.006, 0.006, 0.004, 0.004], rtol=1e-6)

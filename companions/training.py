@@ -175,6 +175,7 @@ class Run:
     options: of the run.
     counts: its progress.
     state: the replicated training state.
+    loads: times that another run's weights replaced its own.
   """
 
   def __init__(self, learner: Learner, saved: checkpoints.Checkpoints, run_dir: pathlib.Path,
@@ -186,7 +187,7 @@ class Run:
     state = train_state.initial_state(params, learner.optimizer, key)
     target = params if self.options.target_period else ()
     restored = saved.restore(_as_saved(state, target))
-    self.counts = Counts()
+    self.counts, self.loads = Counts(), 0
     if restored is not None:
       state, target = _of_saved(restored.state)
       self.counts = Counts(**restored.extra)
@@ -238,6 +239,7 @@ class Run:
     assert found is not None
     state, target = _of_saved(found.state)
     self._place(state._replace(key=own.key, step=own.step))
+    self.loads += 1
     self._target = self._learner.update.replicate(target)
 
   def save(self) -> pathlib.Path:
@@ -316,6 +318,7 @@ def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experie
   used = collections.deque([_first_copy(run.state.params)], maxlen=options.lag + 1)
   episodes, waited = acting.EpisodeLog(task, run.counts.steps), 0.0
   began = time.monotonic()
+  loads, gap = run.loads, False  # whether the last round was dropped
   previous: Callable[[], acting.Round | None] | None = None
   while run.counts.steps < options.steps and not stop.is_set():
     current = actor.start(used[0])
@@ -325,18 +328,25 @@ def _learn(run: Run, actor: acting.Actor, task: Task, tables: experience.Experie
       if acted is None:  # stopped before the end of the round
         run.advance(0, actor.cpu_seconds(), True)
         break
-      tables.write(acted.records, acted.restarted)
-      waited += time.monotonic() - start
-      episodes.add(acted.episodes)
-      for batch in tables.batches():
-        metrics, priorities = run.learn(batch)
-        tables.learnt(priorities)
-        used.append(_first_copy(run.state.params))
-        run.log(metrics, episodes, prefetch.Waiting(
-          run.counts.updates, waited, time.monotonic() - began))
+      if run.loads != loads:  # it acted with weights that the run has replaced
+        loads, gap = run.loads, True
+      else:
+        tables.write(acted.records, range(options.copies) if gap else acted.restarted)
+        gap = False
+        waited += time.monotonic() - start
+        episodes.add(acted.episodes)
+        for batch in tables.batches():
+          metrics, priorities = run.learn(batch)
+          tables.learnt(priorities)
+          used.append(_first_copy(run.state.params))
+          run.log(metrics, episodes, prefetch.Waiting(
+            run.counts.updates, waited, time.monotonic() - began))
     previous = current
     run.advance(options.steps_per_iteration, actor.cpu_seconds(), stop.is_set())
     after_round(run, episodes)
+    if run.loads != loads:
+      used.clear()
+      used.append(_first_copy(run.state.params))
     report(run.counts.steps, " ".join(
       f"{tag.removesuffix('/train')}={value:.2f}" for tag, value in episodes.means().items()
       if tag.startswith("return")))
